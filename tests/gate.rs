@@ -51,7 +51,7 @@ fn the_exit_code_is_the_verdict() {
             .out
             .starts_with("PASSED: new is not more than 5 % worse than old")
     );
-    assert!(said.out.contains("unpaired)."));
+    assert!(said.out.contains("unpaired, not declared before)."));
     assert_eq!(said.out.matches("\n\n").count(), 0, "{}", said.out);
     let wild = imported([OLD, ("new", &[8.0, 12.0, 10.0, 11.0])]);
     let said = wild.stackrace(&["gate", "--worse-than", "5%"]);
@@ -98,7 +98,7 @@ fn programs_and_summaries_get_the_same() {
 
 #[test]
 fn a_question_that_makes_no_sense_is_refused() {
-    let ground = imported([OLD, ("new", &[10.0, 10.0, 10.0])]);
+    let ground = imported([OLD, ("new", &[10.01, 10.02, 10.03])]);
     let gate = |words: &[&str]| {
         let words: Vec<&str> = std::iter::once("gate")
             .chain(words.iter().copied())
@@ -142,7 +142,8 @@ fn a_question_that_makes_no_sense_is_refused() {
         "--baseline",
         "last",
     ])
-    .ended(0);
+    .ended(2)
+    .err_has("compared with itself");
     gate(&[
         "--worse-than",
         "5%",

@@ -77,6 +77,19 @@ fn an_import_is_a_run_like_any_other() {
     );
     assert_eq!(lines.last().unwrap()["reason"], "imported");
 
+    has_every_report(&ground);
+    assert!(ended(ground.stackrace(&["runs"])).contains("imported  Old and new"));
+    assert_eq!(
+        ground.store().join("stackrace.db").exists(),
+        cfg!(feature = "sqlite")
+    );
+    let resumed = ground.stackrace(&["resume"]);
+    resumed.ended(3);
+    resumed.err_has("there is nothing to continue");
+}
+
+/// The reports of the imported run, in every form.
+fn has_every_report(ground: &Ground) {
     let csv = ended(ground.stackrace(&["report", "--format", "csv"]));
     assert!(
         csv.contains(",read latency mean,ns,lower,285028.783979,complete,"),
@@ -98,14 +111,6 @@ fn an_import_is_a_run_like_any_other() {
             "{form}"
         );
     }
-    assert!(ended(ground.stackrace(&["runs"])).contains("imported  Old and new"));
-    assert_eq!(
-        ground.store().join("stackrace.db").exists(),
-        cfg!(feature = "sqlite")
-    );
-    let resumed = ground.stackrace(&["resume"]);
-    resumed.ended(3);
-    resumed.err_has("there is nothing to continue");
 }
 
 #[test]
@@ -138,7 +143,11 @@ fn labels_tell_results_apart_where_they_can() {
     // The same system in two files says nothing of what differs between them.
     let ground = Ground::new();
     copy(&ground, "phoronix/pts-10.8.4_stream.xml", "a.xml");
-    copy(&ground, "phoronix/pts-10.8.4_stream.xml", "b.xml");
+    let text = fs::read_to_string(ground.path().join("a.xml")).unwrap();
+    let other = text
+        .replace("105104.5", "104104.5")
+        .replace("104854.3:105354.7", "103854.3:104354.7");
+    ground.write("b.xml", other);
     ended(ground.stackrace(&["import", "a.xml", "b.xml"]));
     let names = &log(&ground)[0]["configurations"];
     assert_eq!(
@@ -148,13 +157,46 @@ fn labels_tell_results_apart_where_they_can() {
 }
 
 #[test]
+fn a_text_that_is_there_twice_counts_once() {
+    let ground = Ground::new();
+    copy(&ground, "fio/fio-3.33_two_jobs.json", "a.json");
+    copy(&ground, "fio/fio-3.33_two_jobs.json", "b.json");
+    let said = ended(ground.stackrace(&["import", "old=a.json", "new=b.json"]));
+    let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        flat.contains("new (b.json) repeats a.json: the text is the same"),
+        "{said}"
+    );
+    let lines = log(&ground);
+    assert_eq!(lines[0]["configurations"].as_array().unwrap().len(), 1);
+    // In a run of its own it is the same measurement all the same.
+    ended(ground.stackrace(&["import", "new=b.json"]));
+    let runs = ended(ground.stackrace(&["runs"]));
+    let ids: Vec<&str> = runs
+        .lines()
+        .filter_map(|line| line.split(' ').next().filter(|id| id.starts_with("20")))
+        .collect();
+    ground
+        .stackrace(&["diff", ids[0], ids[1]])
+        .ended(3)
+        .err_has("are there more than once");
+    ground
+        .stackrace(&["gate", ids[0], "--baseline", ids[1], "--worse-than", "5%"])
+        .ended(3)
+        .err_has("are there more than once");
+}
+
+#[test]
 fn two_results_are_set_side_by_side() {
     let ground = Ground::new();
     copy(&ground, "fio/fio-3.33_two_jobs.json", "now.json");
     let load = fs::read_to_string(ground.path().join("now.json")).unwrap();
-    // The rate and what it follows from, halved.
-    let times = load.replace("fio-3.33", "fio-3.36");
-    ground.write("then.json", times);
+    // Another version, and another largest latency of the first job; all else is the same.
+    let other = load.replace("fio-3.33", "fio-3.36");
+    ground.write(
+        "then.json",
+        other.replace("\"max\" : 47832", "\"max\" : 47833"),
+    );
     ended(ground.stackrace(&["import", "now=now.json", "then=then.json"]));
     let said = ended(ground.stackrace(&["diff", "last/now", "last/then"]));
     let before = said.find("Known differences").unwrap();
@@ -171,7 +213,8 @@ fn two_results_are_set_side_by_side() {
     let json = ended(ground.stackrace(&["diff", "last/now", "last/then", "--json"]));
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["a"]["imported"], true);
-    assert_eq!(json["workloads"].as_array().unwrap().len(), 2);
+    // The second job has the very same figures: it is one measurement, and counts once.
+    assert_eq!(json["workloads"].as_array().unwrap().len(), 1);
     assert_eq!(json["workloads"][0]["figures"][0]["ratio"]["estimate"], 1.0);
     assert_eq!(
         json["workloads"][0]["figures"][0]["ratio"]["low"],
@@ -204,7 +247,13 @@ fn an_imported_result_stands_beside_ones_own() {
         let said = ended(ground.stackrace(&["report", id, "--format", "markdown"]));
         said.contains("# Own")
     });
-    let said = ended(ground.stackrace(&["diff", own.unwrap(), "last"]));
+    // Nothing says that fio's job did the same work.
+    ground
+        .stackrace(&["diff", own.unwrap(), "last"])
+        .ended(3)
+        .err_has("is other work");
+    let said = ended(ground.stackrace(&["diff", own.unwrap(), "last", "--anyway"]));
+    assert!(said.contains("is other work"), "{said}");
     for part in [
         "kernel",
         "fio-3.39",

@@ -162,18 +162,22 @@ fn what_is_no_study_is_refused() {
     assert!(!ground.store().exists(), "the store was made");
 }
 
-fn words_of_mkfs_that_name_a_device_are_refused() {
+fn words_of_mkfs_that_are_not_on_the_list_are_refused() {
     for words in [
         r#"["/dev/sda"]"#,
         r#"["-F", "/dev/null"]"#,
         r#"["-J", "device=/dev/sda"]"#,
+        r#"["-l", "/etc/passwd"]"#,
+        r#"["-z", "undo"]"#,
+        r#"["-d", "directory"]"#,
+        r#"["file"]"#,
     ] {
         let study =
             format!("loop = {{ size = \"64 MiB\" }}\n[[stack]]\next4 = {{ mkfs = {words} }}");
         spoilt(
             "tmpfs = { size = \"16 MiB\" }",
             &study,
-            &["study.toml:7:", "names a path or a device"],
+            &["study.toml:7:", "is no word that a study may give to mkfs"],
         );
     }
 }
@@ -390,7 +394,7 @@ fn main() -> ExitCode {
         a_factor_that_nothing_uses_is_refused,
         a_million_configurations_are_refused,
         what_is_no_study_is_refused,
-        words_of_mkfs_that_name_a_device_are_refused,
+        words_of_mkfs_that_are_not_on_the_list_are_refused,
         disks_are_not_made_where_no_directory_is,
         a_missing_directory_is_refused_before_the_race,
         directories_that_cannot_be_compared_are_refused,

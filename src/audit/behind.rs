@@ -13,7 +13,7 @@ pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "offered load",
     question: "Did the storage keep up with the load that was offered?",
     limits: false,
-    priority: 5,
+    priority: 6,
     judge,
 };
 

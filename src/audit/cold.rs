@@ -12,7 +12,7 @@ pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "cold start",
     question: "Was the data out of memory when the clock started?",
     limits: false,
-    priority: 3,
+    priority: 4,
     judge,
 };
 

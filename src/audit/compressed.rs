@@ -21,7 +21,7 @@ pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "compression",
     question: "Did all bytes written become bytes on the device?",
     limits: false,
-    priority: 8,
+    priority: 9,
     judge,
 };
 

@@ -48,7 +48,7 @@ pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "device",
     question: "Was a device at its limit of rate or seeks?",
     limits: true,
-    priority: 9,
+    priority: 11,
     judge,
 };
 

@@ -3,7 +3,9 @@
 use super::check::AuditCheck;
 use super::compressed::{Written, written};
 use super::judgement::{CheckFinding, EvidenceFigure, Grade, bytes};
+use super::limit::is_partition;
 use super::reading::{TrialReading, share};
+use crate::event::DeviceCounted;
 use crate::unit;
 
 /// Above this share of sent bytes that were still in memory when the clock stopped, a figure is in
@@ -14,7 +16,7 @@ pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "durability",
     question: "Was everything written safe on the device when the clock stopped?",
     limits: false,
-    priority: 4,
+    priority: 5,
     judge,
 };
 
@@ -24,12 +26,13 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     if wrote <= 0.0 || devices.is_empty() {
         return None;
     }
-    // A partition does not count flushes, its disk does.
-    let flushes = devices.iter().filter_map(|device| device.flushes);
-    let flushes = flushes.map(|count| count as f64).reduce(|a, b| a + b);
-    let volatile = devices
+    let counts = devices.iter().filter_map(|device| device.flushes);
+    let flushes = counts.map(|count| count as f64).reduce(|a, b| a + b);
+    let unflushed: Vec<&str> = devices
         .iter()
-        .any(|device| device.write_cache.as_deref() == Some("write back"));
+        .filter(|device| never_flushed(device, devices))
+        .map(|device| device.device.as_str())
+        .collect();
     let mut evidence = Vec::new();
     let known = written(reading);
     let in_memory = known.as_ref().and_then(|w| share(w.in_memory, w.sent));
@@ -46,9 +49,17 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     evidence.extend(
         flushes.map(|count| EvidenceFigure::new("flushes that reached a device", count, "")),
     );
-    let (grade, sentence) = if fsyncs > 0.0 && volatile && flushes == Some(0.0) {
-        let sentence = "not durable: fsync was called, but no flush reached the device, which has a volatile write cache";
-        (Grade::NotAsAsked, sentence.to_owned())
+    evidence.extend(
+        unflushed
+            .iter()
+            .map(|name| EvidenceFigure::new(format!("flushes of {name} alone"), 0.0, "")),
+    );
+    let named = unflushed.join(", ");
+    let (grade, sentence) = if fsyncs > 0.0 && !unflushed.is_empty() {
+        let sentence = format!(
+            "not durable: fsync was called, but no flush reached {named}, which was written to and has a volatile write cache"
+        );
+        (Grade::NotAsAsked, sentence)
     } else if in_memory.is_some_and(|part| part > IN_MEMORY_SHARE) {
         let sentence = format!(
             "not durable: {} of the bytes written ({}) were still in memory when the clock stopped",
@@ -56,15 +67,28 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
             bytes(known.map_or(0.0, |w| w.in_memory))
         );
         (Grade::Note, sentence)
-    } else if fsyncs == 0.0 && volatile && flushes == Some(0.0) {
-        let sentence = "not durable: nothing was synced, and the device's volatile write cache was never flushed";
-        (Grade::Note, sentence.to_owned())
+    } else if fsyncs == 0.0 && !unflushed.is_empty() {
+        let sentence = format!(
+            "not durable: nothing was synced, and the volatile write cache of {named} was never flushed"
+        );
+        (Grade::Note, sentence)
     } else if in_memory.is_none() && !(fsyncs > 0.0 && flushes.is_some()) {
         return None;
     } else {
         (Grade::Ok, durable(fsyncs, flushes))
     };
     Some(CheckFinding::new(grade, sentence, evidence))
+}
+
+/// Whether a device was written to, may hold that in volatile memory, and was never told to flush. Each
+/// is judged alone: the flushes of one do not empty the cache of another.
+fn never_flushed(device: &DeviceCounted, all: &[DeviceCounted]) -> bool {
+    // A partition does not count flushes, its disk does.
+    let mut others = all.iter();
+    let disk = others.find(|other| is_partition(&device.device, &other.device));
+    device.write_cache.as_deref() == Some("write back")
+        && device.written_bytes > 0
+        && disk.unwrap_or(device).flushes == Some(0)
 }
 
 fn durable(fsyncs: f64, flushes: Option<f64>) -> String {
@@ -116,6 +140,28 @@ mod tests {
         let mut through = writing(1, 0, 0);
         through.counted.devices[0].write_cache = Some("write through".to_owned());
         assert_eq!(grade(&CHECK, &through), Some(Grade::Ok));
+    }
+
+    /// Two members that were both written to: one flushed a hundred times, the other never.
+    #[test]
+    fn the_flushes_of_one_device_are_not_those_of_another() {
+        let mut two = writing(100, 100, 0);
+        two.counted.devices[1].written_bytes = 10_000_000;
+        two.counted.devices[1].write_cache = Some("write back".to_owned());
+        let finding = found(&CHECK, &two).unwrap();
+        assert_eq!(finding.grade, Grade::NotAsAsked);
+        assert!(finding.sentence.contains("no flush reached vda"));
+        two.counted.devices[1].written_bytes = 0;
+        assert_eq!(
+            grade(&CHECK, &two),
+            Some(Grade::Ok),
+            "it was not written to"
+        );
+        // A partition has its flushes counted by its disk.
+        two.counted.devices[0].device = "vda1".to_owned();
+        two.counted.devices[0].flushes = Some(0);
+        two.counted.devices[1].flushes = Some(100);
+        assert_eq!(grade(&CHECK, &two), Some(Grade::Ok));
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "generator",
     question: "Was the load generator the bottleneck?",
     limits: true,
-    priority: 10,
+    priority: 12,
     judge,
 };
 

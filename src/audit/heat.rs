@@ -11,7 +11,7 @@ pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "heat",
     question: "Were processors throttled by heat?",
     limits: false,
-    priority: 16,
+    priority: 18,
     judge,
 };
 

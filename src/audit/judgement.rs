@@ -199,8 +199,8 @@ pub(crate) struct Judgement {
 }
 
 impl Judgement {
-    /// The sentence, with how many trials it is true of where that is not all of them. The figure
-    /// in it is the worst of these trials, so the median stands beside it.
+    /// The sentence, with how many trials it is true of where that is not all of them. The figures
+    /// in it are those of the worst of these trials: it says so, and gives the median.
     pub(crate) fn words(&self) -> String {
         let sentence = self.with_median();
         match self.trials {
@@ -211,19 +211,29 @@ impl Judgement {
         }
     }
 
-    /// `other processes caused up to 99 % (median 90 %) of vda's I/O`
+    /// `other processes caused up to 99 % (median 90 %) of vda's I/O`; where the figure itself is not
+    /// in the sentence: `… (the worst of 5 trials; median of share achieved: 85 %)`.
     fn with_median(&self) -> String {
-        let worst = self.evidence.first().filter(|f| f.unit == "share");
         let median = stackrace_stats::median(&self.values);
-        let (Some(worst), Some(median)) = (worst, median) else {
+        let (Some(worst), Some(median)) = (self.evidence.first(), median) else {
             return self.sentence.clone();
         };
-        let (worst, median) = (unit::percent(worst.value), unit::percent(median));
+        let (value, median) = (shown(worst.value, worst.unit), shown(median, worst.unit));
         // One trial, or trials that agree: the figure speaks for itself.
-        if self.grade == Grade::Ok || worst == median {
+        if self.grade == Grade::Ok || self.values.len() < 2 || value == median {
             return self.sentence.clone();
         }
-        let both = format!("up to {worst} (median {median})");
-        self.sentence.replacen(&worst, &both, 1)
+        // The most only where the worst trial has it.
+        let highest = self.values.iter().all(|other| *other <= worst.value);
+        if worst.unit == "share" && highest && self.sentence.contains(&value) {
+            let both = format!("up to {value} (median {median})");
+            return self.sentence.replacen(&value, &both, 1);
+        }
+        format!(
+            "{} (the worst of {} trials; median of {}: {median})",
+            self.sentence,
+            self.values.len(),
+            worst.name
+        )
     }
 }

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use super::reading::is_partition;
 use crate::event::Fact;
 
 /// A physical limit.
@@ -47,6 +46,19 @@ impl Limit {
     pub(crate) fn is_of(&self, device: &str) -> bool {
         device == self.device || is_partition(device, &self.device)
     }
+}
+
+/// Whether a name is that of a partition of a disk: `sda1`, `nvme0n1p2`.
+pub(super) fn is_partition(name: &str, disk: &str) -> bool {
+    let Some(rest) = name.strip_prefix(disk) else {
+        return false;
+    };
+    // Names that end with a digit have a letter between: nvme0n10 is no partition of nvme0n1.
+    let number = match disk.ends_with(|c: char| c.is_ascii_digit()) {
+        true => rest.strip_prefix('p').unwrap_or(""),
+        false => rest,
+    };
+    !number.is_empty() && number.chars().all(|c| c.is_ascii_digit())
 }
 
 #[cfg(test)]

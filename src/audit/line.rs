@@ -14,7 +14,7 @@ pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "line",
     question: "Was the network line full?",
     limits: true,
-    priority: 11,
+    priority: 13,
     judge,
 };
 

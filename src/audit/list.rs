@@ -2,8 +2,8 @@
 
 use super::check::AuditCheck;
 use super::{
-    behind, cached, cold, compressed, device, durable, generator, heat, impossible, line, memory,
-    neighbours, processor, short, steady, stolen,
+    behind, cached, cold, compressed, device, durable, generator, heat, holes, impossible, line,
+    memory, neighbours, processor, short, squeezed, steady, stolen,
 };
 
 /// In any order: what counts is the priority each one states.
@@ -16,12 +16,14 @@ pub(super) const REGISTERED: &[AuditCheck] = &[
     durable::CHECK,
     generator::CHECK,
     heat::CHECK,
+    holes::CHECK,
     impossible::CHECK,
     line::CHECK,
     memory::CHECK,
     neighbours::CHECK,
     processor::CHECK,
     short::CHECK,
+    squeezed::CHECK,
     steady::CHECK,
     stolen::CHECK,
 ];

@@ -15,7 +15,7 @@ pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "memory",
     question: "Did memory run short?",
     limits: false,
-    priority: 15,
+    priority: 17,
     judge,
 };
 

@@ -1,12 +1,15 @@
 //! What was really measured: judgements on trials, each with its evidence.
 //!
 //! Wording is graded: a judgement says what the reader must know. Nothing is ever left out of a
-//! verdict because of what is said here. Every check looks at one trial alone and says nothing
-//! where its counters are missing; a new one is one file, its `mod` and one line in `list.rs`. Users
-//! read `docs/audit.md`.
+//! verdict because of what is said here. Every check of `list.rs` looks at one trial alone
+//! and says nothing where its counters are missing; those of `across` look at a whole run and name what
+//! differs between its configurations. A new one is one file, its `mod` and one line in the list.
+//! Users read `docs/audit.md`.
 
+mod across;
 mod behind;
 mod cached;
+mod cell;
 mod check;
 mod cold;
 mod compressed;
@@ -14,6 +17,7 @@ mod device;
 mod durable;
 mod generator;
 mod heat;
+mod holes;
 mod impossible;
 mod judgement;
 mod limit;
@@ -25,15 +29,21 @@ mod processor;
 mod reading;
 #[cfg(test)]
 mod sample;
+mod set_ups;
 mod short;
+mod squeezed;
 mod steady;
 mod stolen;
+mod trial;
 mod whole;
 
 pub(crate) use behind::not_achieved;
+pub(crate) use cell::AuditCell;
 pub(crate) use check::AuditCheck;
 pub(crate) use judgement::{Grade, Judgement, LimitedBy};
 pub(crate) use limit::{Limit, limits};
 pub(crate) use list::checks;
+pub(crate) use set_ups::SetUps;
 pub(crate) use steady::course;
-pub(crate) use whole::{Audit, AuditCell, TrialAudit, notes};
+pub(crate) use trial::{TrialAudit, trial_audit};
+pub(crate) use whole::{Audit, notes};

@@ -29,7 +29,7 @@ pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "neighbours",
     question: "Did other processes use the machine or its devices?",
     limits: false,
-    priority: 13,
+    priority: 15,
     judge,
 };
 

@@ -16,7 +16,7 @@ pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "processor",
     question: "Was a thread, or the whole machine, out of CPU time?",
     limits: true,
-    priority: 12,
+    priority: 14,
     judge,
 };
 

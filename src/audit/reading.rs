@@ -2,7 +2,7 @@
 //!
 //! Logs may hold any number: everything here is a float, and a share of nothing is no share.
 
-use super::limit::Limit;
+use super::limit::{Limit, is_partition};
 use crate::event::{DeviceCounted, Observation, OperationObservation};
 
 /// Below this much time shares are not judged, ns: processor time is counted in ticks of 10 ms and
@@ -83,6 +83,22 @@ impl<'a> TrialReading<'a> {
             .sum()
     }
 
+    /// Share of the data that is compressed; none: the file system does not tell.
+    pub(super) fn squeezed(&self) -> Option<f64> {
+        let stored = self.trial.settled.stored?;
+        share(stored.encoded_bytes as f64, stored.bytes as f64)
+    }
+
+    /// Share of the data that no device holds as it is read: holes, unwritten and compressed extents;
+    /// 0 where it is not known.
+    pub(super) fn not_as_stored(&self) -> f64 {
+        let Some(stored) = self.trial.settled.stored else {
+            return 0.0;
+        };
+        let zeros = stored.hole_bytes as f64 + stored.unwritten_bytes as f64;
+        share(zeros + stored.encoded_bytes as f64, stored.bytes as f64).unwrap_or(0.0)
+    }
+
     /// Most threads of a phase.
     pub(super) fn threads(&self) -> usize {
         let threads = self.trial.phases.iter().map(|phase| phase.threads.len());
@@ -137,19 +153,6 @@ fn is_stacked(device: &DeviceCounted) -> bool {
 fn has_partition(device: &DeviceCounted, devices: &[DeviceCounted]) -> bool {
     let mut others = devices.iter();
     others.any(|other| is_partition(&other.device, &device.device))
-}
-
-/// Whether a name is that of a partition of a disk: `sda1`, `nvme0n1p2`.
-pub(super) fn is_partition(name: &str, disk: &str) -> bool {
-    let Some(rest) = name.strip_prefix(disk) else {
-        return false;
-    };
-    // Names that end with a digit have a letter between: nvme0n10 is no partition of nvme0n1.
-    let number = match disk.ends_with(|c: char| c.is_ascii_digit()) {
-        true => rest.strip_prefix('p').unwrap_or(""),
-        false => rest,
-    };
-    !number.is_empty() && number.chars().all(|c| c.is_ascii_digit())
 }
 
 /// Bytes a device moved.

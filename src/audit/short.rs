@@ -16,7 +16,7 @@ pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "length",
     question: "Did it last long enough?",
     limits: false,
-    priority: 7,
+    priority: 8,
     judge,
 };
 

@@ -29,7 +29,7 @@ pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "steady state",
     question: "Was the rate steady, and the storage before it?",
     limits: false,
-    priority: 6,
+    priority: 7,
     judge,
 };
 

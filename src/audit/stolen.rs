@@ -13,7 +13,7 @@ pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "stolen time",
     question: "Did the hypervisor take CPU time?",
     limits: false,
-    priority: 14,
+    priority: 16,
     judge,
 };
 

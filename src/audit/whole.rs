@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use super::across::{self, RunReading, Unlike, named};
+use super::cell::AuditCell;
 use super::check::AuditCheck;
 use super::judgement::{CheckFinding, Grade, Judgement, LimitedBy};
 use super::limit::{Limit, limits};
 use super::list::checks;
 use super::reading::TrialReading;
-use crate::event::{Ended, Fact, Observation, RunStarted};
-
-/// So many configurations are named in one note.
-const NAMED_MAX: usize = 3;
+use super::set_ups::SetUps;
+use super::trial::{Findings, TrialAudit, TrialPace, findings, memory_bytes, pace, trial_audit};
+use crate::event::{Ended, Observation, RunStarted};
 
 /// Trials that must show the same where one may by chance.
 const TRIALS_MIN: usize = 2;
@@ -27,47 +28,9 @@ pub(crate) struct Audit {
     pub(crate) limits: Vec<Limit>,
     /// Each configuration on each workload that has a complete trial, workload by workload.
     pub(crate) cells: Vec<AuditCell>,
-    /// Workloads whose configurations have different bottlenecks, one sentence each.
-    pub(crate) unlike: Vec<String>,
+    /// What differs between the configurations and was not asked about, bottlenecks first.
+    pub(crate) unlike: Vec<Unlike>,
 }
-
-/// One configuration on one workload.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct AuditCell {
-    /// Configuration by index.
-    pub(crate) configuration: usize,
-    /// Workload by index.
-    pub(crate) workload: usize,
-    /// Complete trials.
-    pub(crate) trials: usize,
-    /// What set the pace in more than half of them; none: it cannot be told.
-    pub(crate) limited_by: Option<LimitedBy>,
-    /// The figures of that in the middle one of those trials: `loop0 97 % busy, 412 MB/s`.
-    pub(crate) limited_how: String,
-    /// What each check says that could say something.
-    pub(crate) judgements: Vec<Judgement>,
-}
-
-impl AuditCell {
-    /// What a check says of this cell; none: it could not tell.
-    pub(crate) fn judgement(&self, check: &str) -> Option<&Judgement> {
-        self.judgements
-            .iter()
-            .find(|judgement| judgement.check == check)
-    }
-}
-
-/// What is said of one trial alone.
-#[derive(Debug, Clone)]
-pub(crate) struct TrialAudit {
-    /// What set the pace; none: it cannot be told.
-    pub(crate) limited_by: Option<LimitedBy>,
-    /// Names of the checks that say more than "ok", with their grades.
-    pub(crate) remarks: Vec<(&'static str, Grade)>,
-}
-
-/// What the checks found in one trial, by priority.
-type Findings = Vec<(&'static AuditCheck, CheckFinding)>;
 
 /// A trial with what each check found.
 struct Judged {
@@ -77,27 +40,18 @@ struct Judged {
     findings: Findings,
 }
 
-/// What set the pace of one trial, how strongly, and in which words.
-struct Pace {
-    by: LimitedBy,
-    strength: f64,
-    how: String,
-}
-
 impl Audit {
     /// Judges complete trials; those of other tools, of which nothing was counted, are left out.
-    pub(crate) fn of<'a>(
-        head: &RunStarted,
-        trials: impl IntoIterator<Item = &'a Observation>,
-    ) -> Self {
-        Self::by(&checks(), head, trials)
+    pub(crate) fn of(head: &RunStarted, trials: &[&Observation], set_ups: &SetUps<'_>) -> Self {
+        Self::by(&checks(), head, trials, set_ups)
     }
 
     /// The same with these checks, in the order of their priority.
-    fn by<'a>(
+    fn by(
         checks: &[&'static AuditCheck],
         head: &RunStarted,
-        trials: impl IntoIterator<Item = &'a Observation>,
+        trials: &[&Observation],
+        set_ups: &SetUps<'_>,
     ) -> Self {
         let mut audit = Self {
             limits: limits(&head.environment),
@@ -106,7 +60,7 @@ impl Audit {
         };
         let memory_bytes = memory_bytes(&head.environment);
         let mut judged: Vec<Judged> = Vec::new();
-        for trial in trials {
+        for trial in trials.iter().copied() {
             let known = trial.workload < head.workloads.len()
                 && trial.configuration < head.configurations.len();
             if known && trial.ended == Ended::Complete && trial.settled.caches != "unknown" {
@@ -129,32 +83,20 @@ impl Audit {
         let cells = judged.chunk_by(|a, b| place(a) == place(b));
         audit.cells = cells.map(|trials| cell(checks, trials)).collect();
         audit.unlike = unlike(head, &audit.cells);
+        let run = RunReading {
+            head,
+            trials,
+            set_ups,
+            cells: &audit.cells,
+        };
+        audit.unlike.extend(across::differences(&run));
         audit
     }
 
     /// What is said of one trial.
     pub(crate) fn trial(&self, head: &RunStarted, trial: &Observation) -> Option<TrialAudit> {
-        if trial.ended != Ended::Complete || trial.settled.caches == "unknown" {
-            return None;
-        }
-        let workload = head.workloads.get(trial.workload)?;
-        let reading = TrialReading {
-            trial,
-            kind: &workload.kind,
-            limits: &self.limits,
-            memory_bytes: memory_bytes(&head.environment),
-        };
-        let findings = findings(&checks(), &reading);
-        let grave = findings
-            .iter()
-            .filter(|(_, finding)| finding.grade > Grade::Ok);
-        Some(TrialAudit {
-            limited_by: pace(&findings).map(|pace| pace.by),
-            remarks: grave
-                .filter(|(check, _)| !check.limits)
-                .map(|(check, finding)| (check.name, finding.grade))
-                .collect(),
-        })
+        let kind = &head.workloads.get(trial.workload)?.kind;
+        trial_audit(kind, &head.environment, trial)
     }
 
     /// One configuration on one workload; none: it has no complete trial.
@@ -164,14 +106,6 @@ impl Audit {
             |cell: &&AuditCell| (cell.configuration, cell.workload) == (configuration, workload);
         self.cells.iter().find(place)
     }
-}
-
-/// What each check says of a trial.
-fn findings(checks: &[&'static AuditCheck], reading: &TrialReading<'_>) -> Findings {
-    let judged = checks.iter();
-    judged
-        .filter_map(|check| Some((*check, (check.judge)(reading)?)))
-        .collect()
 }
 
 fn cell(checks: &[&'static AuditCheck], trials: &[Judged]) -> AuditCell {
@@ -222,7 +156,7 @@ fn judgement(check: &'static str, found: &[(u32, &CheckFinding)]) -> Option<Judg
 /// What set the pace in more than half of the trials, with the words of the middle one of them.
 fn paced(trials: &[Judged]) -> (Option<LimitedBy>, String) {
     let paces = trials.iter().filter_map(|trial| pace(&trial.findings));
-    let paces: Vec<Pace> = paces.collect();
+    let paces: Vec<TrialPace> = paces.collect();
     let count = |by: LimitedBy| paces.iter().filter(|pace| pace.by == by).count();
     let most = paces
         .iter()
@@ -237,38 +171,14 @@ fn paced(trials: &[Judged]) -> (Option<LimitedBy>, String) {
         let how = format!("differs between trials: {}", words.join(", "));
         return (Some(LimitedBy::NoSinglePart), how);
     }
-    let mut same: Vec<&Pace> = paces.iter().filter(|pace| pace.by == most).collect();
+    let mut same: Vec<&TrialPace> = paces.iter().filter(|pace| pace.by == most).collect();
     same.sort_by(|a, b| a.strength.total_cmp(&b.strength));
     (Some(most), same[(same.len() - 1) / 2].how.clone())
 }
 
-/// The first check that names a limit; where none does, how full device and processor were.
-fn pace(findings: &[(&AuditCheck, CheckFinding)]) -> Option<Pace> {
-    let limiting = findings.iter().find_map(|(_, finding)| {
-        finding.limit.map(|by| Pace {
-            by,
-            strength: finding.strength,
-            how: finding.sentence.clone(),
-        })
-    });
-    let parts = ["device", "processor"].map(|name| {
-        let mut all = findings.iter();
-        let mine = all.find(|(check, _)| check.name == name);
-        mine.map(|(_, finding)| finding.sentence.as_str())
-    });
-    limiting.or_else(|| {
-        let how: Vec<&str> = parts.into_iter().flatten().collect();
-        (!how.is_empty()).then(|| Pace {
-            by: LimitedBy::NoSinglePart,
-            strength: 0.0,
-            how: how.join("; "),
-        })
-    })
-}
-
 /// Workloads on which the configurations have definite and different limits.
-fn unlike(head: &RunStarted, cells: &[AuditCell]) -> Vec<String> {
-    let mut sentences = Vec::new();
+fn unlike(head: &RunStarted, cells: &[AuditCell]) -> Vec<Unlike> {
+    let mut found = Vec::new();
     for same in cells.chunk_by(|a, b| a.workload == b.workload) {
         let definite = same.iter().filter_map(|cell| {
             let by = cell
@@ -287,44 +197,26 @@ fn unlike(head: &RunStarted, cells: &[AuditCell]) -> Vec<String> {
             format!("{}: {}", named(head, &names), by.words())
         };
         let parts: Vec<String> = kinds.iter().map(part).collect();
-        sentences.push(format!(
-            "{}: different bottlenecks ({}), so different parts are compared",
-            head.workloads[same[0].workload].name,
-            parts.join("; ")
-        ));
+        found.push(Unlike {
+            check: "bottlenecks",
+            sentence: format!(
+                "{}: different bottlenecks ({}), so different parts are compared",
+                head.workloads[same[0].workload].name,
+                parts.join("; ")
+            ),
+        });
     }
-    sentences
-}
-
-/// `ext4, xfs and 3 more`
-fn named(head: &RunStarted, configurations: &[usize]) -> String {
-    let names: Vec<&str> = configurations
-        .iter()
-        .take(NAMED_MAX)
-        .map(|at| head.configurations[*at].name.as_str())
-        .collect();
-    match configurations.len().saturating_sub(NAMED_MAX) {
-        0 => names.join(", "),
-        more => format!("{} and {more} more", names.join(", ")),
-    }
-}
-
-/// Bytes of the fact `memory`: `24684084 kB`, where the kernel means KiB; of several places, whose
-/// facts are `memory on PLACE`, the largest: it can hold most.
-fn memory_bytes(environment: &[Fact]) -> Option<f64> {
-    let kib = environment.iter().filter_map(|fact| {
-        let place = fact.name.strip_prefix("memory")?;
-        (place.is_empty() || place.starts_with(" on ")).then_some(())?;
-        let kib: f64 = fact.value.strip_suffix("kB")?.trim().parse().ok()?;
-        Some(kib * 1024.0)
-    });
-    kib.max_by(f64::total_cmp)
+    found
 }
 
 /// Sentences about a run's trials: what the reader must know before believing the figures. Limits
 /// are not among them, unless they differ.
-pub(crate) fn notes(head: &RunStarted, trials: &[&Observation]) -> Vec<String> {
-    let audit = Audit::of(head, trials.iter().copied());
+pub(crate) fn notes(
+    head: &RunStarted,
+    trials: &[&Observation],
+    set_ups: &SetUps<'_>,
+) -> Vec<String> {
+    let audit = Audit::of(head, trials, set_ups);
     let mut notes = Vec::new();
     for check in checks() {
         let grave: Vec<(&AuditCell, &Judgement)> = audit
@@ -352,7 +244,7 @@ pub(crate) fn notes(head: &RunStarted, trials: &[&Observation]) -> Vec<String> {
             );
         }
     }
-    notes.extend(audit.unlike);
+    notes.extend(audit.unlike.into_iter().map(|unlike| unlike.sentence));
     notes.extend(failed(head, trials));
     notes
 }
@@ -419,6 +311,7 @@ fn failed(head: &RunStarted, trials: &[&Observation]) -> Vec<String> {
 mod tests {
     use super::super::list::{REGISTERED, by_priority};
     use super::*;
+    use crate::event::Fact;
     use crate::record::sample;
 
     /// The made-up run with its trials changed.
@@ -429,8 +322,25 @@ mod tests {
         (record.head, trials)
     }
 
+    fn audit_of(head: &RunStarted, trials: &[Observation]) -> Audit {
+        by_checks(&checks(), head, trials)
+    }
+
+    fn by_checks(
+        checks: &[&'static AuditCheck],
+        head: &RunStarted,
+        trials: &[Observation],
+    ) -> Audit {
+        let trials: Vec<&Observation> = trials.iter().collect();
+        Audit::by(checks, head, &trials, &SetUps::default())
+    }
+
     fn notes_of(run: &(RunStarted, Vec<Observation>)) -> Vec<String> {
-        notes(&run.0, &run.1.iter().collect::<Vec<_>>())
+        notes(
+            &run.0,
+            &run.1.iter().collect::<Vec<_>>(),
+            &SetUps::default(),
+        )
     }
 
     #[test]
@@ -479,7 +389,7 @@ mod tests {
             0 => trial.counted.devices[0].busy_ns = trial.elapsed_ns,
             _ => trial.counted.cpu_system_ns = trial.elapsed_ns,
         });
-        let audit = Audit::of(&run.0, &run.1);
+        let audit = audit_of(&run.0, &run.1);
         assert_eq!(
             audit.cell(0, 1).unwrap().limited_by,
             Some(LimitedBy::DeviceRate)
@@ -491,11 +401,12 @@ mod tests {
         assert_eq!(audit.unlike.len(), 3);
         assert!(
             audit.unlike[1]
+                .sentence
                 .starts_with("browse: different bottlenecks (ext4: device rate; xfs: one CPU)"),
-            "{}",
+            "{:?}",
             audit.unlike[1]
         );
-        assert!(notes_of(&run).contains(&audit.unlike[1]));
+        assert!(notes_of(&run).contains(&audit.unlike[1].sentence));
     }
 
     #[test]
@@ -505,7 +416,7 @@ mod tests {
                 let full = trial.round <= last;
                 trial.counted.devices[0].busy_ns = if full { trial.elapsed_ns } else { 0 };
             });
-            Audit::of(&run.0, &run.1).cell(0, 0).unwrap().limited_by
+            audit_of(&run.0, &run.1).cell(0, 0).unwrap().limited_by
         };
         assert_eq!(busy(3), Some(LimitedBy::DeviceRate));
         assert_eq!(busy(2), Some(LimitedBy::NoSinglePart));
@@ -517,8 +428,8 @@ mod tests {
         trials[0].settled.caches = "unknown".to_owned();
         trials[1].ended = Ended::Interrupted;
         trials[2].workload = 99;
-        assert!(Audit::of(&head, &trials[..3]).cells.is_empty());
-        assert_eq!(Audit::of(&head, &trials[3..4]).cells.len(), 1);
+        assert!(audit_of(&head, &trials[..3]).cells.is_empty());
+        assert_eq!(audit_of(&head, &trials[3..4]).cells.len(), 1);
     }
 
     #[test]
@@ -530,7 +441,7 @@ mod tests {
             trial.counted.cpu_system_ns = trial.elapsed_ns;
             trial.counted.line = Some(Fact::new("line to the peer", "1 B/s, measured"));
         });
-        let audit = Audit::of(&head, &trials);
+        let audit = audit_of(&head, &trials);
         assert!(
             audit
                 .cells
@@ -538,32 +449,16 @@ mod tests {
                 .all(|cell| cell.limited_by == Some(LimitedBy::DeviceRate))
         );
         let turned = by_priority(REGISTERED.iter().rev());
-        assert_eq!(Audit::by(&turned, &head, &trials), audit);
+        assert_eq!(by_checks(&turned, &head, &trials), audit);
         // As files of other names would: any rotation of the list.
         for at in 0..REGISTERED.len() {
             let (front, back) = REGISTERED.split_at(at);
             let rotated = by_priority(back.iter().chain(front));
-            assert_eq!(Audit::by(&rotated, &head, &trials), audit, "from {at}");
+            assert_eq!(by_checks(&rotated, &head, &trials), audit, "from {at}");
         }
         // Without the device's check the next priority is named.
         let without = checks().into_iter().filter(|check| check.name != "device");
-        let rest = Audit::by(&without.collect::<Vec<_>>(), &head, &trials);
+        let rest = by_checks(&without.collect::<Vec<_>>(), &head, &trials);
         assert_eq!(rest.cells[0].limited_by, Some(LimitedBy::Generator));
-    }
-
-    #[test]
-    fn the_memory_of_several_places_is_that_of_the_largest() {
-        let facts = [
-            ("memory available at the start", "9 kB"),
-            ("memory on a", "2 kB"),
-            ("memory on b", "3 kB"),
-        ];
-        let facts = facts.map(|(name, value)| Fact::new(name, value));
-        assert_eq!(memory_bytes(&facts), Some(3.0 * 1024.0));
-        assert_eq!(memory_bytes(&facts[..1]), None);
-        assert_eq!(
-            memory_bytes(&[Fact::new("memory", "5 kB")]),
-            Some(5.0 * 1024.0)
-        );
     }
 }

@@ -1,6 +1,6 @@
 //! The answer at the end of a run: the verdict, where it is kept, and the exit code.
 
-use super::args::Output;
+use super::args::OutputArgs;
 use super::failure::{self, Failure};
 use super::report::write;
 use super::setting::Setting;
@@ -19,7 +19,7 @@ const ANSWER_LINES: usize = 20;
 pub(super) fn finish(
     setting: &Setting,
     run: FinishedRun,
-    output: &Output,
+    output: &OutputArgs,
     decide: bool,
 ) -> Result<u8, Failure> {
     show(setting, &run, output, Some(ANSWER_LINES))?;
@@ -32,6 +32,12 @@ pub(super) fn finish(
         let run = &record.head.run;
         error(&format!("{detail}\n  next: stackrace resume {run}\n"));
     }
+    if reason == Reason::Interrupted {
+        let run = &record.head.run;
+        error(&format!(
+            "interrupted: what was measured is kept\n  next: stackrace resume {run}\n"
+        ));
+    }
     Ok(exit_code(reason, record, &run.verdict, decide))
 }
 
@@ -40,7 +46,7 @@ pub(super) fn finish(
 pub(super) fn show(
     setting: &Setting,
     run: &FinishedRun,
-    output: &Output,
+    output: &OutputArgs,
     lines_max: Option<usize>,
 ) -> Result<(), Failure> {
     let ledger = run.ledger.lock();

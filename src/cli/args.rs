@@ -44,7 +44,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     pub(super) common: Common,
     #[command(subcommand)]
-    pub(super) verb: Verb,
+    pub(super) verb: CliVerb,
 }
 
 impl Arguments {
@@ -70,7 +70,7 @@ pub(super) enum Colour {
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub(super) enum Verb {
+pub(super) enum CliVerb {
     /// Compare existing directories, now, without root or a study file
     Compare(Compare),
     /// Disposable virtual machines with real kernels, ZFS, DRBD, GFS2 and emulated disks
@@ -80,11 +80,11 @@ pub(super) enum Verb {
     /// Run a study: a TOML file, or one that ships (see `stackrace show studies`)
     Run(Run),
     /// Show what a study would do: configurations, commands, bytes, disk, time. Touches nothing
-    Plan(Plan),
+    Plan(PlanArgs),
     /// Go on with a run that was interrupted, killed, or ended by a crash
     Resume(Resume),
     /// Show a run: verdict, tables, plots
-    Report(Report),
+    Report(ReportArgs),
     /// Ask stored results anything: another comparison, metric, workload, margin; marked as chosen
     /// after the run
     Verdict(Ask),
@@ -215,7 +215,7 @@ pub(super) struct Compare {
     #[command(flatten)]
     pub(super) deciding: Deciding,
     #[command(flatten)]
-    pub(super) output: Output,
+    pub(super) output: OutputArgs,
 }
 
 /// `stackrace load`.
@@ -262,7 +262,7 @@ pub(super) struct Deciding {
 
 /// Where reports go besides the terminal.
 #[derive(Debug, Args)]
-pub(super) struct Output {
+pub(super) struct OutputArgs {
     /// Write a self-contained HTML report here
     #[arg(long, value_name = "FILE")]
     pub(super) html: Option<PathBuf>,
@@ -297,12 +297,12 @@ pub(super) struct Run {
     #[command(flatten)]
     pub(super) deciding: Deciding,
     #[command(flatten)]
-    pub(super) output: Output,
+    pub(super) output: OutputArgs,
 }
 
 /// `stackrace plan`.
 #[derive(Debug, Args)]
-pub(super) struct Plan {
+pub(super) struct PlanArgs {
     /// The study's file, or the name of one that ships
     pub(super) study: String,
     /// At full size, where the study has a size for any machine and a full one
@@ -336,12 +336,12 @@ pub(super) struct Resume {
     #[command(flatten)]
     pub(super) reach: Reach,
     #[command(flatten)]
-    pub(super) output: Output,
+    pub(super) output: OutputArgs,
 }
 
 /// `stackrace report`.
 #[derive(Debug, Args)]
-pub(super) struct Report {
+pub(super) struct ReportArgs {
     /// The run: its id, the beginning of it, or `last`
     #[arg(default_value = "last")]
     pub(super) run: String,
@@ -409,18 +409,28 @@ pub(super) struct Import {
     #[arg(long = "as", value_name = "TOOL")]
     pub(super) tool: Option<String>,
     #[command(flatten)]
-    pub(super) output: Output,
+    pub(super) output: OutputArgs,
 }
 
 /// `stackrace diff`.
 #[derive(Debug, Args)]
 pub(super) struct Diff {
     /// The baseline: a run (its id, the beginning of it, or `last`) and one of its configurations
-    #[arg(value_name = "RUN[/TREATMENT]")]
+    #[arg(value_name = "RUN[/CONFIGURATION]")]
     pub(super) a: String,
     /// What is compared with it
-    #[arg(value_name = "RUN[/TREATMENT]")]
+    #[arg(value_name = "RUN[/CONFIGURATION]")]
     pub(super) b: String,
+    /// A further run of the baseline; three or more on each side are needed to tell that the two
+    /// differ
+    #[arg(long, value_name = "RUN[/CONFIGURATION]")]
+    pub(super) more_a: Vec<String>,
+    /// A further run of what is compared with it
+    #[arg(long, value_name = "RUN[/CONFIGURATION]")]
+    pub(super) more_b: Vec<String>,
+    /// Compare also what did other work or ran on another machine; the page says what differs
+    #[arg(long)]
+    pub(super) anyway: bool,
     /// As JSON, for programs
     #[arg(long)]
     pub(super) json: bool,
@@ -457,9 +467,9 @@ fn export_tables() -> String {
 #[derive(Debug, Args)]
 #[command(after_help = GATE)]
 pub(super) struct Gate {
-    /// The run: its id, the beginning of it, or `last`
-    #[arg(default_value = "last")]
-    pub(super) run: String,
+    /// The run: its id, the beginning of it, or `last`; with --baseline, three runs or more
+    #[arg(default_value = "last", value_name = "RUN")]
+    pub(super) runs: Vec<String>,
     /// How much worse is too much
     #[arg(long, value_name = "SHARE")]
     pub(super) worse_than: String,
@@ -470,9 +480,12 @@ pub(super) struct Gate {
     #[arg(long, value_name = "NAME", conflicts_with = "baseline")]
     pub(super) against: Option<String>,
     /// Another run it is compared with instead, unpaired; of several configurations the one of the same
-    /// name
+    /// name. Repeat it: an answer needs three runs on each side
     #[arg(long, value_name = "RUN[/NAME]")]
-    pub(super) baseline: Option<String>,
+    pub(super) baseline: Vec<String>,
+    /// Compare also runs that did other work or ran on another machine; the notes say what differs
+    #[arg(long, requires = "baseline")]
+    pub(super) anyway: bool,
     /// Only this workload; may be given several times [default: the overall figure]
     #[arg(long, value_name = "NAME")]
     pub(super) workload: Vec<String>,

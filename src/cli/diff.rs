@@ -11,9 +11,24 @@ use crate::verdict;
 
 pub(super) fn exec(setting: &Setting, verb: Diff) -> Result<u8, Failure> {
     let store = setting.session.open_store()?;
-    let (record_a, a) = side(&store, &verb.a)?;
-    let (record_b, b) = side(&store, &verb.b)?;
-    let difference = verdict::difference((&record_a, a), (&record_b, b));
+    let read = |first: &String, more: &[String]| -> Result<Vec<(Record, usize)>, Failure> {
+        let words = std::iter::once(first).chain(more);
+        words.map(|word| side(&store, word)).collect()
+    };
+    let (a, b) = (read(&verb.a, &verb.more_a)?, read(&verb.b, &verb.more_b)?);
+    let difference = verdict::difference(&borrowed(&a), &borrowed(&b), verb.anyway);
+    let refused = report::refused(&difference);
+    let nothing = difference
+        .workloads
+        .iter()
+        .all(|pair| pair.figures.is_empty());
+    if !verb.anyway && nothing && !refused.is_empty() {
+        return Err(Failure::refused(format!(
+            "these are not compared, because the work or the machine differs:\n       {}",
+            refused.join("\n       ")
+        ))
+        .next("--anyway shows them side by side all the same"));
+    }
     print(&if verb.json {
         format!(
             "{:#}\n",
@@ -23,6 +38,10 @@ pub(super) fn exec(setting: &Setting, verb: Diff) -> Result<u8, Failure> {
         report::diff(&difference, setting.screen)
     });
     Ok(0)
+}
+
+fn borrowed(side: &[(Record, usize)]) -> Vec<(&Record, usize)> {
+    side.iter().map(|(record, at)| (record, *at)).collect()
 }
 
 /// `RUN[/CONFIGURATION]`: the run, and which of its configurations is meant.

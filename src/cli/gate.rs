@@ -20,21 +20,29 @@ pub(super) fn exec(setting: &Setting, verb: &Gate) -> Result<u8, Failure> {
             .transpose()?,
         workloads: verb.workload.clone(),
         metric: verb.metric.clone(),
+        anyway: verb.anyway,
     };
+    if verb.runs.len() > 1 && verb.baseline.is_empty() {
+        return Err(
+            Failure::usage("several runs are compared only with runs of a baseline")
+                .next("name those too: --baseline RUN, once for each"),
+        );
+    }
     let store = setting.session.open_store()?;
-    let record = read(&store, &verb.run)?;
-    let (other, base) = match &verb.baseline {
-        Some(word) => {
-            let (run, name) = word
-                .split_once('/')
-                .map_or((word.as_str(), None), |(run, name)| (run, Some(name)));
-            (Some(read(&store, run)?), name)
-        }
-        None => (None, verb.against.as_deref()),
-    };
-    let (a, b) = sides(&record, other.as_ref(), verb.configuration.as_deref(), base)?;
-    let baseline = (other.as_ref().unwrap_or(&record), a);
-    let gate = verdict::gate(baseline, (&record, b), &question).map_err(explain)?;
+    let records: Vec<Record> = verb
+        .runs
+        .iter()
+        .map(|run| read(&store, run))
+        .collect::<Result<_, _>>()?;
+    let mut others = Vec::new();
+    for word in &verb.baseline {
+        let (run, name) = word
+            .split_once('/')
+            .map_or((word.as_str(), None), |(run, name)| (run, Some(name)));
+        others.push((read(&store, run)?, name));
+    }
+    let (baseline, compared) = sides(&records, &others, verb)?;
+    let gate = verdict::gate(&baseline, &compared, &question).map_err(explain)?;
     let told = if verb.json {
         format!("{:#}\n", serde_json::to_value(&gate).unwrap_or_default()).into_bytes()
     } else {
@@ -83,46 +91,80 @@ fn read(store: &Store, run: &str) -> Result<Record, Failure> {
         .map_err(|error| Failure::usage(error.to_string()).next(error.next()))
 }
 
-/// The baseline's configuration and the one that is asked about, by index, each of its run.
-fn sides(
+/// Both sides: the baseline's runs and those that are asked about, each with its configuration.
+fn sides<'a>(
+    records: &'a [Record],
+    others: &'a [(Record, Option<&str>)],
+    verb: &Gate,
+) -> Result<(Vec<(&'a Record, usize)>, Vec<(&'a Record, usize)>), Failure> {
+    let configuration = verb.configuration.as_deref();
+    let record = &records[0];
+    if others.is_empty() {
+        let (a, b) = pair(record, configuration, verb.against.as_deref())?;
+        return Ok((vec![(record, a)], vec![(record, b)]));
+    }
+    let own = names(record);
+    let b = match (configuration, own.len()) {
+        (Some(name), _) => named("configuration", name, &own)?,
+        (None, 1) => 0,
+        (None, _) => return Err(name_one(record, "--configuration", &own)),
+    };
+    let place = |other: &Record, name: Option<&str>, option: &str| {
+        let theirs = names(other);
+        if let Some(name) = name {
+            return named("configuration", name, &theirs);
+        }
+        let same = theirs.iter().position(|name| *name == own[b]);
+        same.or((theirs.len() == 1).then_some(0))
+            .ok_or_else(|| name_one(other, option, &theirs))
+    };
+    let compared = records.iter().map(|record| {
+        let option = "--configuration NAME, which every run must have";
+        Ok((record, place(record, configuration, option)?))
+    });
+    let compared: Vec<(&Record, usize)> = compared.collect::<Result<_, Failure>>()?;
+    let baseline = others
+        .iter()
+        .map(|(record, name)| Ok((record, place(record, *name, "--baseline RUN/NAME")?)));
+    let baseline: Vec<(&Record, usize)> = baseline.collect::<Result<_, Failure>>()?;
+    if let ([(a, at)], [(b, other)]) = (baseline.as_slice(), compared.as_slice())
+        && a.head.run == b.head.run
+        && at == other
+    {
+        return Err(with_itself(own[*at], &own));
+    }
+    Ok((baseline, compared))
+}
+
+/// Two configurations of one run by index: the baseline and the one that is asked about.
+fn pair(
     record: &Record,
-    other: Option<&Record>,
     configuration: Option<&str>,
     base: Option<&str>,
 ) -> Result<(usize, usize), Failure> {
     let names = names(record);
-    let b = match (configuration, other, names.len()) {
-        (Some(name), _, _) => named("configuration", name, &names)?,
-        (None, Some(_), 1) => 0,
-        (None, None, 2) => match base {
+    let b = match (configuration, names.len()) {
+        (Some(name), _) => named("configuration", name, &names)?,
+        (None, 2) => match base {
             Some(base) => 1 - named("configuration", base, &names)?,
             None => 1,
         },
         _ => return Err(name_one(record, "--configuration", &names)),
     };
-    let a = match (base, other) {
-        (Some(name), other) => named(
-            "configuration",
-            name,
-            &other.map_or(names.clone(), self::names),
-        )?,
-        (None, None) if names.len() == 2 => 1 - b,
-        (None, None) => return Err(name_one(record, "--against", &names)),
-        (None, Some(other)) => {
-            let theirs = self::names(other);
-            let same = theirs.iter().position(|name| *name == names[b]);
-            let only = (theirs.len() == 1).then_some(0);
-            same.or(only)
-                .ok_or_else(|| name_one(other, "--baseline RUN/NAME", &theirs))?
-        }
+    let a = match base {
+        Some(name) => named("configuration", name, &names)?,
+        None if names.len() == 2 => 1 - b,
+        None => return Err(name_one(record, "--against", &names)),
     };
-    if a == b && other.is_none() {
-        return Err(
-            Failure::usage(format!("{} is compared with itself", names[a]))
-                .next(format!("there are: {}", names.join("; "))),
-        );
+    match a == b {
+        true => Err(with_itself(names[a], &names)),
+        false => Ok((a, b)),
     }
-    Ok((a, b))
+}
+
+fn with_itself(name: &str, names: &[&str]) -> Failure {
+    Failure::usage(format!("{name} is compared with itself"))
+        .next(format!("there are: {}", names.join("; ")))
 }
 
 fn names(record: &Record) -> Vec<&str> {
@@ -147,5 +189,14 @@ fn explain(why: GateError) -> Failure {
             Failure::usage("the two have no overall figure in common: their workloads differ")
                 .next("name what both have: --workload NAME")
         }
+        GateError::OtherWork(differing) => Failure::refused(format!(
+            "the runs did other work or ran on another machine, so their ratio is not one of the storage:\n       {}",
+            differing.join("\n       ")
+        ))
+        .next("repeat the baseline with this work on this machine, or compare all the same with --anyway"),
+        GateError::SameResults(run) => Failure::refused(format!(
+            "the results of {run} are there more than once: they would count as independent ones"
+        ))
+        .next("name each run once, and import each text into one run"),
     }
 }

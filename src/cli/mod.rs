@@ -36,7 +36,7 @@ use std::process::ExitCode;
 
 use clap::{ArgMatches, FromArgMatches};
 
-use args::{Arguments, Colour, Common, Verb};
+use args::{Arguments, CliVerb, Colour, Common};
 use failure::Failure;
 use setting::{Setting, default_store};
 use terminal::{error, print, print_on};
@@ -47,7 +47,7 @@ use crate::agent::worker;
 use crate::report::Screen;
 use crate::session::worker::StudyWorker;
 use crate::session::{self, Context};
-use crate::tools::{self, Console, Tool};
+use crate::tools::{self, ClassicTool, Console};
 
 /// Runs the program.
 pub(crate) fn main() -> ExitCode {
@@ -105,26 +105,26 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
     }
     let arguments = Arguments::from_arg_matches(matches).unwrap_or_else(|error| error.exit());
     match arguments.verb {
-        Verb::Agent { verb } => agent(verb),
-        Verb::Lab(verb) => lab::exec(&setting, verb.verb),
-        Verb::Load(verb) => load::exec(&setting, verb),
-        Verb::Compare(verb) => compare::exec(&setting, verb),
-        Verb::Run(verb) => run::exec(&setting, verb),
-        Verb::Resume(verb) => run::resume(&setting, verb),
-        Verb::Plan(verb) => plan::exec(&setting, verb),
-        Verb::Report(verb) => report::exec(&setting, verb),
-        Verb::Verdict(verb) => verdict::exec(&setting, verb),
-        Verb::Published(verb) => published::exec(&setting, &verb),
-        Verb::Runs => report::list(&setting),
-        Verb::Import(verb) => import::exec(&setting, verb),
-        Verb::Diff(verb) => diff::exec(&setting, verb),
-        Verb::Export(verb) => export::exec(&setting, &verb),
-        Verb::Gate(verb) => gate::exec(&setting, &verb),
-        Verb::Serve(verb) => serve::exec(&setting, verb),
-        Verb::Clean(verb) => clean::exec(&setting, verb),
-        Verb::Show(verb) => show::exec(verb),
-        Verb::Reindex => report::reindex(&setting),
-        Verb::Completions { shell } => {
+        CliVerb::Agent { verb } => agent(verb),
+        CliVerb::Lab(verb) => lab::exec(&setting, verb.verb),
+        CliVerb::Load(verb) => load::exec(&setting, verb),
+        CliVerb::Compare(verb) => compare::exec(&setting, verb),
+        CliVerb::Run(verb) => run::exec(&setting, verb),
+        CliVerb::Resume(verb) => run::resume(&setting, verb),
+        CliVerb::Plan(verb) => plan::exec(&setting, verb),
+        CliVerb::Report(verb) => report::exec(&setting, verb),
+        CliVerb::Verdict(verb) => verdict::exec(&setting, verb),
+        CliVerb::Published(verb) => published::exec(&setting, &verb),
+        CliVerb::Runs => report::list(&setting),
+        CliVerb::Import(verb) => import::exec(&setting, verb),
+        CliVerb::Diff(verb) => diff::exec(&setting, verb),
+        CliVerb::Export(verb) => export::exec(&setting, &verb),
+        CliVerb::Gate(verb) => gate::exec(&setting, &verb),
+        CliVerb::Serve(verb) => serve::exec(&setting, verb),
+        CliVerb::Clean(verb) => clean::exec(&setting, verb),
+        CliVerb::Show(verb) => show::exec(verb),
+        CliVerb::Reindex => report::reindex(&setting),
+        CliVerb::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Arguments::whole(), "stackrace", &mut text);
             print(&String::from_utf8_lossy(&text));
@@ -134,7 +134,7 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
 }
 
 /// Does what a classic tool does.
-fn run_tool(setting: &Setting, tool: &Tool, words: &ArgMatches) -> Result<u8, Failure> {
+fn run_tool(setting: &Setting, tool: &ClassicTool, words: &ArgMatches) -> Result<u8, Failure> {
     (tool.command.run)(
         words,
         &Console {

@@ -1,6 +1,6 @@
 //! `stackrace plan`: what a study would do. Touches nothing.
 
-use super::args::Plan;
+use super::args::PlanArgs;
 use super::failure::Failure;
 use super::setting::Setting;
 use super::terminal::{print, say};
@@ -8,7 +8,7 @@ use crate::session::{machines, preflight, study_file};
 use crate::study::Study;
 
 /// `stackrace plan`.
-pub(super) fn exec(setting: &Setting, verb: Plan) -> Result<u8, Failure> {
+pub(super) fn exec(setting: &Setting, verb: PlanArgs) -> Result<u8, Failure> {
     let study = study_file::read(&verb.study, verb.full)?;
     let study = study_file::at_places(study, &verb.systems, &verb.there.on)?;
     let Some(there) = machines::asked_for(&study, &verb.there.options())? else {
@@ -26,7 +26,7 @@ pub(super) fn exec(setting: &Setting, verb: Plan) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn show(setting: &Setting, study: &Study, verb: &Plan) -> Result<u8, Failure> {
+fn show(setting: &Setting, study: &Study, verb: &PlanArgs) -> Result<u8, Failure> {
     let here = !verb.lab && study.places().is_none();
     let plan = preflight::plan(&setting.session, study, here)?;
     if verb.json {

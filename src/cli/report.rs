@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::args::Report;
+use super::args::ReportArgs;
 use super::failure::Failure;
 use super::output;
 use super::setting::Setting;
@@ -12,7 +12,7 @@ use crate::record::{Record, RecordError};
 use crate::report::{self, ReportOptions};
 use crate::verdict::{self, Beside, Evidence, Verdict};
 
-pub(super) fn exec(setting: &Setting, verb: Report) -> Result<u8, Failure> {
+pub(super) fn exec(setting: &Setting, verb: ReportArgs) -> Result<u8, Failure> {
     let record = setting
         .session
         .open_store()?

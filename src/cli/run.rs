@@ -1,7 +1,7 @@
 //! `stackrace run` and `stackrace resume`: a study from its first command to its verdict.
 
 use super::answer;
-use super::args::{Deciding, Output, Resume, Run};
+use super::args::{Deciding, OutputArgs, Resume, Run};
 use super::failure::Failure;
 use super::images;
 use super::output;
@@ -79,5 +79,5 @@ pub(super) fn resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
         stopped.enter_directory()?;
         stopped.resume(session, &study, &store, &verb.wipe, setting)?
     };
-    answer::finish(setting, finished, &Output { html }, false)
+    answer::finish(setting, finished, &OutputArgs { html }, false)
 }

@@ -4,6 +4,7 @@
 //! table of [`Tool`]s. It is strict: what is mounted or a part of something cannot be detached,
 //! wiped or given away twice, and nothing goes while what it gives is in use.
 
+pub(crate) use super::words::*;
 use super::{HostError, LabDisk, MountInfo, Output, reading};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -91,60 +92,6 @@ pub(crate) struct Assembly {
     pub(crate) parts: BTreeMap<String, BTreeMap<String, String>>,
     /// What `/sys/block` says of each device it gives, by the path below its name.
     pub(crate) about: BTreeMap<&'static str, String>,
-}
-
-/// A command that succeeds and prints something.
-pub(crate) fn said(text: impl Into<String>) -> Output {
-    Output {
-        status: Some(0),
-        stdout: text.into(),
-        stderr: String::new(),
-    }
-}
-
-/// A command that fails.
-pub(crate) fn complained(status: i32, text: &str) -> Output {
-    Output {
-        status: Some(status),
-        stdout: String::new(),
-        stderr: text.to_string(),
-    }
-}
-
-/// The word after an option.
-pub(crate) fn after<'a>(words: &'a [OsString], option: &str) -> Option<&'a OsString> {
-    let at = words.iter().position(|word| word == option)?;
-    words.get(at + 1)
-}
-
-/// The word after an option, as text.
-pub(crate) fn text_after(words: &[OsString], option: &str) -> Option<String> {
-    after(words, option).map(|word| word.to_string_lossy().into_owned())
-}
-
-/// The word at a place, as text; empty: there is none.
-pub(crate) fn word(words: &[OsString], at: usize) -> String {
-    let word = words.get(at).map(|word| word.to_string_lossy());
-    word.unwrap_or_default().into_owned()
-}
-
-/// The last word, as text.
-pub(crate) fn last(words: &[OsString]) -> String {
-    word(words, words.len().saturating_sub(1))
-}
-
-/// What words like `-o name=value`, `--name value` and `--name=value` ask for.
-pub(crate) fn asked(words: &[OsString]) -> BTreeMap<String, String> {
-    let pair = |(name, value): (&str, &str)| (name.to_string(), value.to_string());
-    let of = |at: usize| {
-        let (text, next) = (word(words, at), word(words, at + 1));
-        match text.strip_prefix("--") {
-            Some(name) => Some(pair(name.split_once('=').unwrap_or((name, &next)))),
-            None if text == "-o" || text == "-O" => next.split_once('=').map(pair),
-            None => None,
-        }
-    };
-    (0..words.len()).filter_map(of).collect()
 }
 
 /// A mount that needs no device here: its content is in memory, on a server, or was made elsewhere.

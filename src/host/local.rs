@@ -6,13 +6,12 @@
 //! that it belongs to in its environment.
 
 use super::{
-    Filling, Host, HostError, LabDisk, MountInfo, Needs, Output, daemon, process, reading, shown,
-    tools, tree,
+    DeviceContent, Filling, FixedDevice, Host, HostError, LabDisk, MountInfo, Needs, Output,
+    daemon, device, process, reading, shown, tools, tree,
 };
 use crate::event::CommandRun;
 use crate::time::{Clock, SystemClock};
 use rand_core::{Rng, SeedableRng};
-use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, getpid};
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -32,6 +31,11 @@ const SIGNALLED_TRIES: usize = 3;
 /// How often, and with what pause, commands of a dead program are waited for: half a minute.
 const ORPHAN_TRIES: usize = 300;
 const ORPHAN_PAUSE: Duration = Duration::from_millis(100);
+
+/// How often, and with what pause, it is looked again who uses a device: udev opens each that was
+/// written to for a moment.
+const LOOK_TRIES: usize = 20;
+const LOOK_PAUSE: Duration = Duration::from_millis(100);
 
 /// Bytes drawn and written at a time when a file is filled.
 const FILL_BYTES: usize = 1 << 20;
@@ -264,12 +268,28 @@ impl Host for LocalHost {
             .map_err(|error| HostError::path("sync the file system of", path, error))
     }
 
-    fn open_exclusively(&self, path: &Path) -> Result<(), HostError> {
-        // Without O_CREAT, O_EXCL is defined for block devices alone (open(2)).
-        let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        rustix::fs::open(path, flags, Mode::empty())
-            .map(drop)
-            .map_err(|error| HostError::path("open with exclusive right", path, error))
+    fn fix_device(&self, path: &Path) -> Result<FixedDevice, HostError> {
+        device::fix(path)
+    }
+
+    fn device_users(&self, device: &FixedDevice) -> Vec<String> {
+        let mut users = device::users(device);
+        for _ in 0..LOOK_TRIES {
+            if users.is_empty() {
+                break;
+            }
+            self.pause(LOOK_PAUSE);
+            users = device::users(device);
+        }
+        users
+    }
+
+    fn device_content(&self, device: &FixedDevice) -> Result<DeviceContent, HostError> {
+        device::content(device)
+    }
+
+    fn leave_device(&self, device: &FixedDevice) -> Result<(), HostError> {
+        device::leave(device)
     }
 
     fn read_text(&self, path: &Path) -> Result<String, HostError> {

@@ -8,6 +8,7 @@
 
 mod command;
 pub(crate) mod daemon;
+pub(crate) mod device;
 mod error;
 pub(crate) mod imagined;
 pub(crate) mod line_speed;
@@ -22,8 +23,10 @@ mod tools;
 mod tree;
 pub(crate) mod udev;
 pub(crate) mod verb;
+mod words;
 
 pub(crate) use command::{Output, argv, shown};
+pub(crate) use device::{DeviceContent, FixedDevice};
 pub(crate) use error::HostError;
 pub(crate) use missing::lacking;
 pub(crate) use mountinfo::MountInfo;
@@ -174,14 +177,35 @@ pub(crate) trait Host: Send + Sync {
     /// When the system reports an error, also one of an earlier write.
     fn sync_file_system(&self, path: &Path) -> Result<(), HostError>;
 
-    /// Opens a block device for reading with the kernel's exclusive right (`O_EXCL`) and closes it
-    /// again: that is refused while a mount, an array, a pool or the like holds it.
+    /// Finds the block device at a path, links followed once; it keeps its name while what is
+    /// returned is there.
     ///
     /// # Errors
-    /// When it is in use; on a host that cannot try.
-    fn open_exclusively(&self, path: &Path) -> Result<(), HostError> {
+    /// When there is none.
+    fn fix_device(&self, path: &Path) -> Result<FixedDevice, HostError> {
+        Ok(FixedDevice::by_path(self.canonical(path)?))
+    }
+    /// Who uses a device or its partitions in a way that `/sys/…/holders` does not show, a clause
+    /// each: processes, loop devices, servers of the kernel, a holder of the exclusive right.
+    fn device_users(&self, device: &FixedDevice) -> Vec<String> {
+        let node = device.node.display();
+        vec![format!("it could not be found out who uses {node}")]
+    }
+    /// Reads samples of a device.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    fn device_content(&self, device: &FixedDevice) -> Result<DeviceContent, HostError> {
         let cannot = std::io::Error::from(std::io::ErrorKind::Unsupported);
-        Err(HostError::path("open with exclusive right", path, cannot))
+        Err(HostError::path("read samples of", &device.node, cannot))
+    }
+    /// Writes into the first sector of a device that nothing on it is needed any more: then it is
+    /// found to be [`DeviceContent::Left`] until anything is written to it.
+    ///
+    /// # Errors
+    /// When it is in use, or cannot be written.
+    fn leave_device(&self, _device: &FixedDevice) -> Result<(), HostError> {
+        Ok(())
     }
 
     /// A small text file, lossy where it is not UTF-8.

@@ -7,8 +7,8 @@
 
 use super::imagined::{Tool, World};
 use super::{
-    Filling, Host, HostError, LabDisk, LineSpeed, MountInfo, Needs, Output, daemon, reading, shown,
-    tree,
+    DeviceContent, Filling, FixedDevice, Host, HostError, LabDisk, LineSpeed, MountInfo, Needs,
+    Output, daemon, reading, shown, tree,
 };
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
@@ -303,11 +303,43 @@ impl Host for PlanHost {
         }
     }
 
-    fn open_exclusively(&self, path: &Path) -> Result<(), HostError> {
-        match self.world().in_use(path.as_os_str()) {
-            true => Err(refuse("open", path, ErrorKind::ResourceBusy)),
-            false => Ok(()),
+    /// A disk of this machine is imagined as it is, and blank.
+    fn fix_device(&self, path: &Path) -> Result<FixedDevice, HostError> {
+        let node = self.canonical(path)?;
+        let mut world = self.world();
+        if !world.is_device(node.as_os_str()) {
+            let disk = super::imagined::ImaginedDevice {
+                given: true,
+                ..Default::default()
+            };
+            world.attach(&node, disk);
         }
+        Ok(FixedDevice::by_path(node))
+    }
+
+    fn device_users(&self, device: &FixedDevice) -> Vec<String> {
+        match self.world().in_use(device.node.as_os_str()) {
+            true => vec!["it is a part of something".to_string()],
+            false => Vec::new(),
+        }
+    }
+
+    fn device_content(&self, device: &FixedDevice) -> Result<DeviceContent, HostError> {
+        let carries = self.world().signature(device.node.as_os_str()).is_some();
+        Ok(match carries {
+            true => DeviceContent::Data { at: 0 },
+            false => DeviceContent::Blank,
+        })
+    }
+
+    fn leave_device(&self, device: &FixedDevice) -> Result<(), HostError> {
+        let words: [&OsStr; 4] = [
+            "echo".as_ref(),
+            "left by stackrace".as_ref(),
+            ">".as_ref(),
+            device.node.as_os_str(),
+        ];
+        self.own(&words, |_| Ok(()))
     }
 
     fn list(&self, path: &Path) -> Result<Vec<OsString>, HostError> {

@@ -3,8 +3,8 @@
 //! A MB is 10⁶ bytes, as dbench computes it. The rate on the last line is that of the last report
 //! before the end, so both must agree. Tables of single clients must add up to that of all.
 
-use crate::printed::text::{Figures, Line, agree, end, facts, lines, number};
-use crate::printed::{Imported, Importer, Misread};
+use crate::printed::text::{Figures, TextLine, agree, end, facts, lines, number};
+use crate::printed::{ImportError, Imported, Importer};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "dbench",
@@ -38,7 +38,7 @@ struct Output<'a> {
     tables: Vec<Vec<Row<'a>>>,
 }
 
-fn read(text: &str) -> Result<Vec<Imported>, Misread> {
+fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
     let mut results = Vec::new();
     let mut output: Option<Output<'_>> = None;
     for line in lines(text) {
@@ -67,7 +67,7 @@ fn read(text: &str) -> Result<Vec<Imported>, Misread> {
 }
 
 impl<'a> Output<'a> {
-    fn new(line: Line<'a>, rest: &'a str) -> Result<Self, Misread> {
+    fn new(line: TextLine<'a>, rest: &'a str) -> Result<Self, ImportError> {
         let version = rest.split_whitespace().next().unwrap_or_default();
         if !version.starts_with("4.") {
             return Err(line.refuse("dbench version 4"));
@@ -82,7 +82,7 @@ impl<'a> Output<'a> {
         })
     }
 
-    fn take(&mut self, line: Line<'a>) -> Result<(), Misread> {
+    fn take(&mut self, line: TextLine<'a>) -> Result<(), ImportError> {
         let words: Vec<&str> = line.text.split_whitespace().collect();
         let first = words.first().copied().unwrap_or_default();
         if let Some(rest) = line.after("Running for ") {
@@ -115,7 +115,7 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    fn row(&mut self, line: Line<'a>, words: &[&'a str]) -> Result<(), Misread> {
+    fn row(&mut self, line: TextLine<'a>, words: &[&'a str]) -> Result<(), ImportError> {
         let [operation, count, mean, max] = words else {
             return Err(line.refuse("an operation, its count, mean and largest latency"));
         };
@@ -143,7 +143,7 @@ impl<'a> Output<'a> {
     }
 
     /// Refuses tables of clients that are not together that of all.
-    fn check(&self, line: Line<'_>) -> Result<&[Row<'a>], Misread> {
+    fn check(&self, line: TextLine<'_>) -> Result<&[Row<'a>], ImportError> {
         let Some((all, clients)) = self.tables.split_first().filter(|(all, _)| !all.is_empty())
         else {
             return Err(line.refuse("the table of operations before it"));
@@ -163,7 +163,7 @@ impl<'a> Output<'a> {
     }
 
     /// `58.6097 MB/sec (sync open)  2 clients  2 procs  max_latency=50.672 ms`
-    fn imported(&self, line: Line<'a>, rest: &'a str) -> Result<Imported, Misread> {
+    fn imported(&self, line: TextLine<'a>, rest: &'a str) -> Result<Imported, ImportError> {
         let refuse = || line.refuse("Throughput … MB/sec … clients … procs max_latency=… ms");
         let rows = self.check(line)?;
         let (rate, rest) = rest.split_once(" MB/sec").ok_or_else(refuse)?;

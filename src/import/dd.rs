@@ -4,8 +4,8 @@
 //! three digits; ours is bytes over seconds, of which the printed one must be the rounding. Other
 //! lines (commands, prompts) are passed over; those of a BSD `dd` are refused.
 
-use crate::printed::text::{Figures, Line, agree, bytes_of, facts, lines, number, size};
-use crate::printed::{Imported, Importer, Misread};
+use crate::printed::text::{Figures, TextLine, agree, bytes_of, facts, lines, number, size};
+use crate::printed::{ImportError, Imported, Importer};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "dd",
@@ -17,7 +17,7 @@ pub(super) const IMPORTER: Importer = Importer {
 /// Whole and partial records, as `64+0`.
 type Records = (u64, u64);
 
-fn read(text: &str) -> Result<Vec<Imported>, Misread> {
+fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
     let mut results = Vec::new();
     let (mut taken, mut given): (Option<Records>, Option<Records>) = (None, None);
     let mut last = None;
@@ -48,19 +48,19 @@ fn read(text: &str) -> Result<Vec<Imported>, Misread> {
 }
 
 /// Whether a line was overwritten while dd ran.
-fn progress(text: &str, line: Line<'_>) -> bool {
+fn progress(text: &str, line: TextLine<'_>) -> bool {
     let whole = text.split('\n').nth(line.index);
     whole.is_some_and(|whole| whole.trim_end_matches('\r').contains('\r'))
 }
 
-fn counts(line: Line<'_>, word: &str) -> Result<Records, Misread> {
+fn counts(line: TextLine<'_>, word: &str) -> Result<Records, ImportError> {
     let (whole, part) = word
         .split_once('+')
         .ok_or_else(|| line.refuse("records as 64+0"))?;
     Ok((line.whole(whole)?, line.whole(part)?))
 }
 
-fn copied(line: Line<'_>, taken: Records, given: Records) -> Result<Imported, Misread> {
+fn copied(line: TextLine<'_>, taken: Records, given: Records) -> Result<Imported, ImportError> {
     let expected = "\"… bytes (…) copied, … s, … MB/s\"";
     let refuse = || line.refuse(expected);
     let (amount, rest) = line
@@ -116,7 +116,7 @@ fn copied(line: Line<'_>, taken: Records, given: Records) -> Result<Imported, Mi
 }
 
 /// `s (67 MB, 64 MiB)`: both are the bytes, rounded.
-fn check_shown(line: Line<'_>, bytes: u64, shown: &str) -> Result<(), Misread> {
+fn check_shown(line: TextLine<'_>, bytes: u64, shown: &str) -> Result<(), ImportError> {
     let shown = shown.trim_start_matches('s').trim();
     if shown.is_empty() {
         return Ok(());

@@ -5,58 +5,14 @@
 //! round, and no order was drawn.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
+use super::repeated;
+use super::source::ImportSource;
 use crate::event::{
     ConfigurationHead, Counted, Decide, Ended, Event, FORMAT, Fact, ImportedText as Origin,
     MetricHead, Observation, RunStarted, Settled, Until, WorkloadHead,
 };
-use crate::printed::{Imported, Misread};
-
-/// One text and what was read from it.
-#[derive(Debug, Clone)]
-pub(crate) struct ImportSource {
-    /// The name it was given on the command line; none: what the text says, or the file's name.
-    pub(crate) name: Option<String>,
-    /// The file as it was named.
-    pub(crate) file: String,
-    /// The file's name without folder and ending.
-    pub(crate) stem: String,
-    /// BLAKE3 of the text, hex.
-    pub(crate) hash: String,
-    /// The whole text.
-    pub(crate) text: String,
-    /// What was read from it.
-    pub(crate) results: Vec<Imported>,
-}
-
-impl ImportSource {
-    /// Reads a text as that of a file of this name, by the importer that is named, or by all that
-    /// recognise it.
-    ///
-    /// # Errors
-    /// It is not understood: see [`super::read`].
-    pub(crate) fn read(
-        name: Option<String>,
-        file: &str,
-        text: String,
-        tool: Option<&str>,
-    ) -> Result<Self, Misread> {
-        let results = super::read(&text, tool)?;
-        let stem = Path::new(file).file_stem();
-        Ok(Self {
-            name,
-            file: file.to_owned(),
-            stem: stem.map_or_else(
-                || file.to_owned(),
-                |stem| stem.to_string_lossy().into_owned(),
-            ),
-            hash: blake3::hash(text.as_bytes()).to_hex().to_string(),
-            text,
-            results,
-        })
-    }
-}
+use crate::printed::Imported;
 
 /// `Imported from fio-3.39, IOR-4.0.0`.
 pub(crate) fn title(sources: &[ImportSource]) -> String {
@@ -101,11 +57,15 @@ impl Design {
     /// Lays results out as a run. `at` is when they are imported, RFC 3339.
     pub(crate) fn of(sources: &[ImportSource], at: &str) -> Self {
         let names = names(sources);
+        let repeated = repeated::find(sources);
         let mut configurations: Vec<String> = Vec::new();
         let mut workloads: Vec<(&str, &str)> = Vec::new();
         let mut placed: Vec<Placed<'_>> = Vec::new();
-        let results = sources.iter().zip(&names);
-        for (result, name) in results.flat_map(|(source, names)| source.results.iter().zip(names)) {
+        let results = sources.iter().zip(&names).zip(&repeated.counts);
+        let results = results
+            .flat_map(|((source, names), counts)| source.results.iter().zip(names).zip(counts))
+            .filter_map(|(result, counts)| counts.then_some(result));
+        for (result, name) in results {
             let configuration = position_or_add(&mut configurations, name.clone());
             let workload = (result.workload.as_str(), result.kind.as_str());
             let workload = position_or_add(&mut workloads, workload);
@@ -122,7 +82,7 @@ impl Design {
         }
         placed.sort_by_key(|placed| (placed.round, placed.configuration, placed.workload));
         let rounds_max = placed.iter().map(|placed| placed.round).max().unwrap_or(1);
-        let (heads, warnings) = heads(&placed, &workloads, &configurations);
+        let (heads, differing) = heads(&placed, &workloads, &configurations);
         Self {
             study: study(sources),
             environment: environment(&placed, &configurations),
@@ -135,7 +95,7 @@ impl Design {
                 until: Until::Never,
             },
             origins: sources.iter().map(origin).collect(),
-            warnings,
+            warnings: repeated.warnings.into_iter().chain(differing).collect(),
             trials: placed
                 .iter()
                 .enumerate()

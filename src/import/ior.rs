@@ -2,8 +2,8 @@
 //! operation and iteration. The summary at the end must agree with the rows.
 
 use crate::event::Fact;
-use crate::printed::text::{Figures, Line, agree, cut, end, facts, lines, number};
-use crate::printed::{Imported, Importer, Misread};
+use crate::printed::text::{Figures, TextLine, agree, cut, end, facts, lines, number};
+use crate::printed::{ImportError, Imported, Importer};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "ior",
@@ -30,13 +30,13 @@ struct Output<'a> {
     /// `name : value` before the results.
     told: Vec<(&'a str, &'a str)>,
     columns: Vec<&'a str>,
-    rows: Vec<(Line<'a>, Vec<&'a str>)>,
+    rows: Vec<(TextLine<'a>, Vec<&'a str>)>,
     /// The summary's rows as (operation, largest MiB/s).
-    summary: Vec<(Line<'a>, &'a str, f64)>,
+    summary: Vec<(TextLine<'a>, &'a str, f64)>,
     summed: bool,
 }
 
-fn read(text: &str) -> Result<Vec<Imported>, Misread> {
+fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
     let mut outputs: Vec<Output<'_>> = Vec::new();
     for line in lines(text) {
         let words: Vec<&str> = line.text.split_whitespace().collect();
@@ -65,7 +65,7 @@ fn read(text: &str) -> Result<Vec<Imported>, Misread> {
 }
 
 impl<'a> Output<'a> {
-    fn take(&mut self, line: Line<'a>, words: &[&'a str]) -> Result<(), Misread> {
+    fn take(&mut self, line: TextLine<'a>, words: &[&'a str]) -> Result<(), ImportError> {
         let first = words.first().copied().unwrap_or_default();
         let operation = matches!(first, "write" | "read" | "remove");
         if line.text.trim() == SUMMARY {
@@ -91,7 +91,7 @@ impl<'a> Output<'a> {
     }
 
     /// Every operation has its summary, and the summary's largest rate is the largest of its rows.
-    fn check(&self, text: &str) -> Result<(), Misread> {
+    fn check(&self, text: &str) -> Result<(), ImportError> {
         let rates = |operation: &str| {
             let rows = self.rows.iter().filter(|(_, row)| row[0] == operation);
             rows.filter_map(|(_, row)| number(self.cell(row, "bw(MiB/s)")?))
@@ -103,7 +103,7 @@ impl<'a> Output<'a> {
             }
         }
         for (line, row) in &self.rows {
-            let summed = |sum: &&(Line<'_>, &str, f64)| sum.1 == row[0];
+            let summed = |sum: &&(TextLine<'_>, &str, f64)| sum.1 == row[0];
             if row[0] != "remove" && !self.summary.iter().any(|sum| summed(&sum)) {
                 return Err(if self.summed {
                     line.refuse("a row of the summary for this operation")
@@ -129,7 +129,7 @@ impl<'a> Output<'a> {
             .map_or("", |(_, value)| value)
     }
 
-    fn imported(&self, line: Line<'_>, row: &[&'a str]) -> Result<Imported, Misread> {
+    fn imported(&self, line: TextLine<'_>, row: &[&'a str]) -> Result<Imported, ImportError> {
         let figure = |name: &str| match self.cell(row, name) {
             None | Some("-" | "NA") => Ok(None),
             Some(word) => line.number(word).map(Some),
@@ -186,7 +186,7 @@ impl<'a> Output<'a> {
 }
 
 /// `580.00 MiB/sec (608.18 MB/sec)`: the same twice.
-fn largest(line: Line<'_>, rest: &str) -> Result<(), Misread> {
+fn largest(line: TextLine<'_>, rest: &str) -> Result<(), ImportError> {
     let pair = rest.split_once(" MiB/sec (").and_then(|(binary, rest)| {
         let decimal = rest.strip_suffix(" MB/sec)")?;
         Some((number(binary)?, number(decimal)?))

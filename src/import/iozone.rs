@@ -4,8 +4,8 @@
 //! A test that was not run is left blank in its row, so that figures belong to their columns by
 //! where they end.
 
-use crate::printed::text::{Figures, Line, end, facts, lines, size};
-use crate::printed::{Imported, Importer, Misread};
+use crate::printed::text::{Figures, TextLine, end, facts, lines, size};
+use crate::printed::{ImportError, Imported, Importer};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "iozone",
@@ -58,7 +58,7 @@ struct Output<'a> {
     results: Vec<Imported>,
 }
 
-fn read(text: &str) -> Result<Vec<Imported>, Misread> {
+fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
     let mut results = Vec::new();
     let mut output: Option<Output<'_>> = None;
     for line in lines(text) {
@@ -88,7 +88,7 @@ fn read(text: &str) -> Result<Vec<Imported>, Misread> {
 }
 
 impl<'a> Output<'a> {
-    fn take(&mut self, line: Line<'a>) -> Result<(), Misread> {
+    fn take(&mut self, line: TextLine<'a>) -> Result<(), ImportError> {
         let words: Vec<&str> = line.text.split_whitespace().collect();
         if let Some(version) = line.after("Version $Revision:") {
             self.version = version.strip_suffix('$').map(str::trim);
@@ -116,7 +116,7 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    fn row(&self, line: Line<'_>, table: usize) -> Result<Imported, Misread> {
+    fn row(&self, line: TextLine<'_>, table: usize) -> Result<Imported, ImportError> {
         let unit = self
             .unit
             .ok_or_else(|| line.refuse("\"Output is in kBytes/sec\" before it"))?;

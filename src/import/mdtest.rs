@@ -1,8 +1,8 @@
 //! mdtest 1.9, 3 and 4: the table of rates at the end, which has largest, smallest and mean of the
 //! iterations. The figure is the mean. `0.000` is a phase that was not run.
 
-use crate::printed::text::{Figures, Line, end, facts, lines, number};
-use crate::printed::{Imported, Importer, Misread};
+use crate::printed::text::{Figures, TextLine, end, facts, lines, number};
+use crate::printed::{ImportError, Imported, Importer};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "mdtest",
@@ -39,7 +39,7 @@ struct Output<'a> {
     open: bool,
 }
 
-fn read(text: &str) -> Result<Vec<Imported>, Misread> {
+fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
     let mut results = Vec::new();
     let mut output = Output::default();
     for line in lines(text) {
@@ -72,7 +72,7 @@ fn read(text: &str) -> Result<Vec<Imported>, Misread> {
 }
 
 /// `rate (in ops/sec): (of 5 iterations)`
-fn head<'a>(line: Line<'a>, rest: &'a str) -> Result<&'a str, Misread> {
+fn head<'a>(line: TextLine<'a>, rest: &'a str) -> Result<&'a str, ImportError> {
     let refuse = || line.refuse("SUMMARY rate: (of … iterations)");
     let (what, rest) = rest.split_once(": (of ").ok_or_else(refuse)?;
     if what != "rate" && what != "rate (in ops/sec)" {
@@ -84,7 +84,7 @@ fn head<'a>(line: Line<'a>, rest: &'a str) -> Result<&'a str, Misread> {
 }
 
 impl<'a> Output<'a> {
-    fn tell(&mut self, line: Line<'a>) {
+    fn tell(&mut self, line: TextLine<'a>) {
         if let Some((version, _)) = line.text.split_once(" was launched with ") {
             self.version = Some(version.trim());
         } else if let Some(command) = line.after("Command line used:") {
@@ -99,7 +99,7 @@ impl<'a> Output<'a> {
     }
 
     /// `Directory stat  :  9250.393  8797.425  9009.705  185.725`; without the colon from 4.0 on.
-    fn row(&mut self, line: Line<'_>) -> Result<(), Misread> {
+    fn row(&mut self, line: TextLine<'_>) -> Result<(), ImportError> {
         let text = line.text.trim();
         if text.is_empty() || text.starts_with("---") {
             return Ok(());
@@ -162,7 +162,7 @@ impl<'a> Output<'a> {
 }
 
 /// `Path : value`, `Path: value`.
-fn field<'a>(line: Line<'a>, name: &str) -> Option<&'a str> {
+fn field<'a>(line: TextLine<'a>, name: &str) -> Option<&'a str> {
     let (before, value) = line.text.split_once(':')?;
     (before.trim() == name).then(|| value.trim())
 }

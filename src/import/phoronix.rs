@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use crate::event::Better;
 use crate::printed::text::{Figures, agree, cause, cut, facts, number};
-use crate::printed::{Imported, Importer, Misread};
+use crate::printed::{ImportError, Imported, Importer};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "phoronix",
@@ -71,9 +71,9 @@ struct Entry {
     raw_string: String,
 }
 
-fn read(text: &str) -> Result<Vec<Imported>, Misread> {
+fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
     let suite: Suite = quick_xml::de::from_str(text).map_err(|error| {
-        Misread::at(
+        ImportError::at(
             broken_at(text),
             format!(
                 "this is no result file of the Phoronix Test Suite: {}",
@@ -119,12 +119,12 @@ fn entry_results(
     suite: &Suite,
     test: &Test,
     entry: &Entry,
-) -> Result<Vec<Imported>, Misread> {
+) -> Result<Vec<Imported>, ImportError> {
     let better = match test.proportion.trim() {
         "HIB" => Better::Higher,
         "LIB" => Better::Lower,
         other => {
-            return Err(Misread::at(
+            return Err(ImportError::at(
                 line_of(text, test),
                 format!(
                     "the Proportion of {} is \"{}\"",
@@ -147,7 +147,7 @@ fn entry_results(
         }
         word => number(word).ok_or_else(|| {
             let what = format!("the Value of {} is \"{}\"", cut(&test.title), cut(word));
-            Misread::at(line_of(text, test), what, "a number is expected")
+            ImportError::at(line_of(text, test), what, "a number is expected")
         })?,
     };
     let runs: Option<Vec<f64>> = entry.raw_string.trim().split(':').map(number).collect();

@@ -1,8 +1,8 @@
 //! What a timed command took: `time` of bash, of POSIX (`time -p`), and GNU time with and without
 //! `-v`. Lines of the command itself are passed over.
 
-use crate::printed::text::{Figures, Line, facts, lines, number};
-use crate::printed::{Imported, Importer, Misread};
+use crate::printed::text::{Figures, TextLine, facts, lines, number};
+use crate::printed::{ImportError, Imported, Importer};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "time",
@@ -34,7 +34,7 @@ struct Took {
     exit: Option<String>,
 }
 
-fn read(text: &str) -> Result<Vec<Imported>, Misread> {
+fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
     let mut results = Vec::new();
     let lines = lines(text);
     let mut at = 0;
@@ -108,7 +108,7 @@ impl Took {
 }
 
 /// The time of a line that begins with `real` (or another name) and a tab or blank.
-fn shell<'a>(line: Line<'a>, name: &str) -> Option<&'a str> {
+fn shell<'a>(line: TextLine<'a>, name: &str) -> Option<&'a str> {
     let rest = line.text.strip_prefix(name)?;
     let word = rest.strip_prefix(['\t', ' '])?.trim();
     word.starts_with(|c: char| c.is_ascii_digit())
@@ -117,7 +117,7 @@ fn shell<'a>(line: Line<'a>, name: &str) -> Option<&'a str> {
 
 /// `1m2.345s` of bash, three digits behind the point, or `62.34` of POSIX, two: fewer would be a
 /// figure that was cut off.
-fn seconds(line: Line<'_>, word: &str) -> Result<f64, Misread> {
+fn seconds(line: TextLine<'_>, word: &str) -> Result<f64, ImportError> {
     let decimals = |word: &str| word.split_once('.').map(|(_, part)| part.len());
     let time = if let Some((minutes, rest)) = word.split_once('m') {
         let rest = rest
@@ -131,7 +131,7 @@ fn seconds(line: Line<'_>, word: &str) -> Result<f64, Misread> {
 }
 
 /// `0:00.09`, `1:02:03`.
-fn wall(line: Line<'_>, word: &str) -> Result<f64, Misread> {
+fn wall(line: TextLine<'_>, word: &str) -> Result<f64, ImportError> {
     let parts: Vec<&str> = word.split(':').collect();
     let two_digits = |word: &str| word.split('.').all(|part| part.len() == 2);
     let time = match parts.as_slice() {
@@ -155,7 +155,7 @@ fn clock(before: &[&str], seconds: &str) -> Option<f64> {
 }
 
 /// `0.00user 0.01system 0:00.09elapsed 18%CPU (0avgtext+0avgdata 2820maxresident)k`
-fn short(line: Line<'_>) -> Result<Took, Misread> {
+fn short(line: TextLine<'_>) -> Result<Took, ImportError> {
     let mut took = Took::default();
     for word in line.text.split_whitespace() {
         if let Some(time) = word.strip_suffix("user") {
@@ -177,11 +177,11 @@ fn short(line: Line<'_>) -> Result<Took, Misread> {
 
 /// The lines of GNU time -v, up to the exit status.
 fn verbose(
-    lines: &[Line<'_>],
+    lines: &[TextLine<'_>],
     at: &mut usize,
-    first: Line<'_>,
+    first: TextLine<'_>,
     command: &str,
-) -> Result<Took, Misread> {
+) -> Result<Took, ImportError> {
     let mut took = Took {
         command: Some(command.trim_matches('"').to_owned()),
         ..Took::default()

@@ -27,16 +27,30 @@ struct Shown {
 }
 
 /// Wipes the signatures from a device that bears our mark; a device that is gone, or bears none, is
-/// fine.
+/// fine. A link is followed once: what was looked at is what is wiped.
 pub(super) fn blank(host: &dyn Host, device: &Path, mark: &str) -> Result<(), HostError> {
     if !host.exists(device) {
         return Ok(());
     }
-    let Some(shown) = shown(host, device)? else {
+    let fixed = host.fix_device(device)?;
+    if !wipe_ours(host, &fixed.node, mark)? {
         return Ok(());
+    }
+    // A study names a disk by a link, and the disk is there after the stack.
+    match fixed.node == device {
+        true => Ok(()),
+        false => host.leave_device(&fixed),
+    }
+}
+
+/// Wipes the signatures from a device that bears our mark; whether there were any.
+fn wipe_ours(host: &dyn Host, device: &Path, mark: &str) -> Result<bool, HostError> {
+    let Some(shown) = shown(host, device)? else {
+        return Ok(false);
     };
     if shown.bears(mark) {
-        return wipe(host, device, &shown);
+        wipe(host, device, &shown)?;
+        return Ok(true);
     }
     let not_ours = |why: &str| HostError::NotOurs {
         path: device.to_path_buf(),
@@ -60,7 +74,8 @@ pub(super) fn blank(host: &dyn Host, device: &Path, mark: &str) -> Result<(), Ho
     for (partition, shown) in ours {
         wipe(host, &partition, &shown)?;
     }
-    wipe(host, device, &shown)
+    wipe(host, device, &shown)?;
+    Ok(true)
 }
 
 impl Shown {

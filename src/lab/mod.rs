@@ -14,6 +14,7 @@ pub(crate) mod fault;
 pub(crate) mod image;
 pub(crate) mod machine;
 mod short;
+mod site;
 mod switch;
 pub(crate) mod system;
 mod vmlinux;

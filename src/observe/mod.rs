@@ -13,8 +13,11 @@ mod memory;
 mod physical;
 mod pressure;
 mod process;
+mod stored;
 
 pub(crate) use environment::{environment, environment_of, kernel, memory_bytes, memory_bytes_of};
+
+pub(crate) use stored::{stored_below, stored_file};
 
 use crate::event::{Counted, DeviceCounted, ThreadCounted};
 

@@ -34,7 +34,7 @@ pub(crate) struct MachineFacts<'a> {
 
 /// A figure known only to lie between two.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub(crate) struct Interval {
+pub(crate) struct Bounds {
     /// The low end.
     pub(crate) least: f64,
     /// The high end.
@@ -155,9 +155,9 @@ pub(crate) struct DiskNeed {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct TimeEstimate {
     /// Seconds of one round.
-    pub(crate) round_seconds: Interval,
+    pub(crate) round_seconds: Bounds,
     /// Seconds of the run: from a verdict at the first check to the last round that fits.
-    pub(crate) run_seconds: Interval,
+    pub(crate) run_seconds: Bounds,
     /// Rounds that fit into the time allowed; the low end goes with slow rounds.
     pub(crate) rounds: (u32, u32),
     /// Names of workloads whose time is not known at all: they come on top.

@@ -7,24 +7,24 @@ use crate::workload::Cost;
 use stackrace_stats::{PASSES_MAX, WINDOW};
 
 use super::content::{
-    FILLS, Interval, MachineFacts, PlannedConfiguration, PlannedLook, TimeEstimate, seconds,
+    Bounds, FILLS, MachineFacts, PlannedConfiguration, PlannedLook, TimeEstimate, seconds,
 };
 use super::costs::Costs;
 
 /// Bytes per second assumed where the storage has not been measured: a hard disk, a fast SSD.
-const RATES_ASSUMED: Interval = Interval {
+const RATES_ASSUMED: Bounds = Bounds {
     least: 100e6,
     most: 1000e6,
 };
 /// A measured rate may fall to this share of itself: file systems, small files, full disks.
 const RATE_KEPT: f64 = 0.25;
 /// Seconds assumed for each command that sets up a stack, its share of the tear-down included.
-const COMMAND_SECONDS: Interval = Interval {
+const COMMAND_SECONDS: Bounds = Bounds {
     least: 0.02,
     most: 0.5,
 };
 /// Seconds assumed for settling before one trial.
-const SETTLE_SECONDS: Interval = Interval {
+const SETTLE_SECONDS: Bounds = Bounds {
     least: 0.1,
     most: 2.0,
 };
@@ -38,20 +38,20 @@ pub(super) fn time(
     machine: &MachineFacts<'_>,
 ) -> TimeEstimate {
     let (rates, of_rates) = rates(machine.write_rate);
-    let (mut round, mut once) = (Interval::default(), Interval::default());
+    let (mut round, mut once) = (Bounds::default(), Bounds::default());
     for ((costs, planned), configuration) in costs
         .0
         .iter()
         .zip(configurations)
         .zip(&study.configurations)
     {
-        let trials = costs.iter().fold(Interval::default(), |sum, cost| {
+        let trials = costs.iter().fold(Bounds::default(), |sum, cost| {
             sum.plus(SETTLE_SECONDS).plus(trial_seconds(cost, rates))
         });
         let mut raising = COMMAND_SECONDS.times(planned.commands.len());
         if study.policy.precondition {
             let fill = moved(configuration.data_bytes(), rates).times(FILLS as usize);
-            raising = raising.plus(fill).plus(Interval {
+            raising = raising.plus(fill).plus(Bounds {
                 least: trials.least * WINDOW as f64,
                 most: trials.most * PASSES_MAX as f64,
             });
@@ -75,7 +75,7 @@ pub(super) fn time(
     };
     TimeEstimate {
         round_seconds: round,
-        run_seconds: Interval {
+        run_seconds: Bounds {
             least: (once.least + round.least * f64::from(shortest)).min(time_max),
             most: (once.most + round.most * f64::from(study.decide.rounds_max)).min(time_max),
         },
@@ -88,10 +88,10 @@ pub(super) fn time(
 }
 
 /// How fast data move, B/s, and in words what that is based on.
-fn rates(write_rate: Option<f64>) -> (Interval, String) {
+fn rates(write_rate: Option<f64>) -> (Bounds, String) {
     match write_rate {
         Some(rate) if rate > 0.0 && rate.is_finite() => (
-            Interval {
+            Bounds {
                 least: rate * RATE_KEPT,
                 most: rate,
             },
@@ -119,16 +119,16 @@ fn unknown(study: &Study, costs: &Costs) -> Vec<String> {
 }
 
 /// Seconds of one trial: its data laid out, then moved, for no longer than the clock allows.
-fn trial_seconds(cost: &Cost, rates: Interval) -> Interval {
+fn trial_seconds(cost: &Cost, rates: Bounds) -> Bounds {
     let clock = cost.measured_ns.map(seconds);
     let measured = match (cost.measured_bytes.map(|bytes| moved(bytes, rates)), clock) {
-        (None, None) => Interval::default(),
+        (None, None) => Bounds::default(),
         (Some(moved), None) => moved,
-        (None, Some(clock)) => Interval {
+        (None, Some(clock)) => Bounds {
             least: clock,
             most: clock,
         },
-        (Some(moved), Some(clock)) => Interval {
+        (Some(moved), Some(clock)) => Bounds {
             least: moved.least.min(clock),
             most: moved.most.min(clock),
         },
@@ -137,14 +137,14 @@ fn trial_seconds(cost: &Cost, rates: Interval) -> Interval {
 }
 
 /// Seconds it takes to move so many bytes.
-fn moved(bytes: u64, rates: Interval) -> Interval {
-    Interval {
+fn moved(bytes: u64, rates: Bounds) -> Bounds {
+    Bounds {
         least: bytes as f64 / rates.most,
         most: bytes as f64 / rates.least,
     }
 }
 
-impl Interval {
+impl Bounds {
     fn plus(self, other: Self) -> Self {
         Self {
             least: self.least + other.least,

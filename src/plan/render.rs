@@ -5,7 +5,7 @@ use crate::unit;
 
 use stackrace_stats::{PASSES_MAX, WINDOW};
 
-use super::content::{FILLS, Interval, LintWeight, NOISES, Plan, PlannedConfiguration};
+use super::content::{Bounds, FILLS, LintWeight, NOISES, Plan, PlannedConfiguration};
 
 /// Columns of a line.
 const COLUMNS: usize = 80;
@@ -295,7 +295,7 @@ fn counted(count: usize, word: &str) -> String {
     }
 }
 
-fn between(seconds: Interval) -> String {
+fn between(seconds: Bounds) -> String {
     let least = unit::long_time(seconds.least);
     let most = unit::long_time(seconds.most);
     match least == most {

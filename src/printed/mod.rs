@@ -42,12 +42,12 @@ pub(crate) struct Importer {
     /// Whether a text has something that only this tool prints.
     pub(crate) recognises: fn(&str) -> bool,
     /// Every result in a text, in its order.
-    pub(crate) read: fn(&str) -> Result<Vec<Imported>, Misread>,
+    pub(crate) read: fn(&str) -> Result<Vec<Imported>, ImportError>,
 }
 
 /// Why a text is not what it was taken for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Misread {
+pub(crate) struct ImportError {
     /// Where, from 1.
     pub(crate) line: usize,
     /// What is wrong with it.
@@ -56,7 +56,7 @@ pub(crate) struct Misread {
     pub(crate) next: String,
 }
 
-impl std::fmt::Display for Misread {
+impl std::fmt::Display for ImportError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "line {}: {}", self.line, self.what)?;
         if !self.next.is_empty() {

@@ -1,6 +1,6 @@
 //! What every importer needs of a text: lines with numbers, figures, refusals.
 
-use super::Misread;
+use super::ImportError;
 use crate::event::{Better, Fact, MetricHead};
 
 /// Characters of a foreign line that a refusal shows.
@@ -8,7 +8,7 @@ const SHOWN: usize = 60;
 /// Two statements of the same figure may differ by so much: tools print two to four digits.
 const ROUNDING: f64 = 0.051;
 
-impl Misread {
+impl ImportError {
     /// A refusal at a line counted from 0.
     pub(crate) fn at(index: usize, what: impl Into<String>, next: impl Into<String>) -> Self {
         Self {
@@ -21,17 +21,17 @@ impl Misread {
 
 /// One line of a text.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Line<'a> {
+pub(crate) struct TextLine<'a> {
     /// From 0.
     pub(crate) index: usize,
     /// Without its line break.
     pub(crate) text: &'a str,
 }
 
-impl<'a> Line<'a> {
+impl<'a> TextLine<'a> {
     /// A refusal of this line.
-    pub(crate) fn refuse(self, expected: impl Into<String>) -> Misread {
-        Misread::at(
+    pub(crate) fn refuse(self, expected: impl Into<String>) -> ImportError {
+        ImportError::at(
             self.index,
             format!("\"{}\" is not understood", cut(self.text.trim())),
             format!("expected here: {}", expected.into()),
@@ -39,8 +39,8 @@ impl<'a> Line<'a> {
     }
 
     /// A refusal because this line contradicts another, or itself.
-    pub(crate) fn contradicts(self, what: impl std::fmt::Display) -> Misread {
-        Misread::at(
+    pub(crate) fn contradicts(self, what: impl std::fmt::Display) -> ImportError {
+        ImportError::at(
             self.index,
             format!("\"{}\" contradicts {what}", cut(self.text.trim())),
             "give it the output as the tool wrote it",
@@ -48,12 +48,12 @@ impl<'a> Line<'a> {
     }
 
     /// A number in this line.
-    pub(crate) fn number(self, word: &str) -> Result<f64, Misread> {
+    pub(crate) fn number(self, word: &str) -> Result<f64, ImportError> {
         number(word).ok_or_else(|| self.refuse(format!("a number where \"{}\" is", cut(word))))
     }
 
     /// A whole number in this line.
-    pub(crate) fn whole(self, word: &str) -> Result<u64, Misread> {
+    pub(crate) fn whole(self, word: &str) -> Result<u64, ImportError> {
         let whole = plain_digits(word).then(|| word.parse().ok()).flatten();
         whole.ok_or_else(|| self.refuse(format!("a whole number where \"{}\" is", cut(word))))
     }
@@ -66,20 +66,20 @@ impl<'a> Line<'a> {
 
 /// The lines of a text. Of a line that was overwritten on the terminal (carriage returns) the last
 /// state counts.
-pub(crate) fn lines(text: &str) -> Vec<Line<'_>> {
+pub(crate) fn lines(text: &str) -> Vec<TextLine<'_>> {
     text.split('\n')
         .enumerate()
         .map(|(index, text)| {
             let text = text.trim_end_matches('\r');
             let text = text.rsplit('\r').next().unwrap_or_default();
-            Line { index, text }
+            TextLine { index, text }
         })
         .collect()
 }
 
 /// The end of a text, for what is missing there.
-pub(crate) fn end(text: &str, missing: &str) -> Misread {
-    Misread::at(
+pub(crate) fn end(text: &str, missing: &str) -> ImportError {
+    ImportError::at(
         text.lines().count().saturating_sub(1),
         format!("the text ends before {missing}"),
         "give it the whole output; what is cut off may change a figure",

@@ -2,7 +2,7 @@
 
 use super::card::{Card, PublishedSource};
 use crate::event::{Better, MetricHead};
-use crate::tools::bonnie::{self, Column};
+use crate::tools::bonnie::{self, BonnieColumn};
 
 /// Every figure of a study.
 #[derive(Debug, Clone, Default)]
@@ -197,10 +197,10 @@ fn of_bonnie(
         let report = bonnie::csv_line(line, at + 1).map_err(|misread| misread.to_string())?;
         let data_bytes = report.data.map(|data| data.size_mib << 20);
         let files = report.files.map(|files| files.number * bonnie::FILES_UNIT);
-        for ((column, name), cell) in Column::ALL.into_iter().zip(PHASES).zip(report.cells) {
+        for ((column, name), cell) in BonnieColumn::ALL.into_iter().zip(PHASES).zip(report.cells) {
             let Some(figure) = cell.figure else { continue };
             let (unit, original, factor, work) = match column {
-                Column::Seeks => ("op/s", "/sec", 1.0, Some(bonnie::SEEKS.into())),
+                BonnieColumn::Seeks => ("op/s", "/sec", 1.0, Some(bonnie::SEEKS.into())),
                 column if column.moves_data() => ("B/s", "K/sec", 1024.0, data_bytes),
                 _ => ("op/s", "/sec", 1.0, files),
             };

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::error::RecordError;
 use crate::appendlog::split_torn;
-use crate::event::{Event, FORMAT, LayerFacts, LogLine, Observation, RunStarted};
+use crate::event::{Event, FORMAT, ImportedText, LayerFacts, LogLine, Observation, RunStarted};
 
 /// Everything a run left behind.
 #[derive(Debug, Clone)]
@@ -108,7 +108,7 @@ impl Record {
         self.lines.push(line);
     }
 
-    fn events(&self) -> impl DoubleEndedIterator<Item = &Event> {
+    pub(crate) fn events(&self) -> impl DoubleEndedIterator<Item = &Event> {
         self.lines.iter().map(|line| &line.event)
     }
 
@@ -160,6 +160,14 @@ impl Record {
     pub(crate) fn imported(&self) -> bool {
         self.events()
             .any(|event| matches!(event, Event::Imported(_)))
+    }
+
+    /// The texts that figures were imported from.
+    pub(crate) fn origins(&self) -> impl Iterator<Item = &ImportedText> {
+        self.events().filter_map(|event| match event {
+            Event::Imported(text) => Some(&**text),
+            _ => None,
+        })
     }
 
     /// The order a round was begun in, if it was.

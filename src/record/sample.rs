@@ -413,6 +413,7 @@ fn trial(
             remounted: true,
             resident_bytes: Some(0),
             prepared_bytes: Some(2 << 30),
+            stored: None,
         },
         preconditioned: None,
         elapsed_ns: (seconds * 1e9) as u64,

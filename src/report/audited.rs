@@ -2,7 +2,7 @@
 
 use super::content::{TextRow, TextTable};
 use super::figure;
-use crate::audit::{Audit, AuditCell, Grade, Judgement, Limit, LimitedBy};
+use crate::audit::{Audit, AuditCell, Grade, Judgement, Limit, LimitedBy, SetUps};
 use crate::event::RunStarted;
 use crate::record::Record;
 
@@ -14,7 +14,8 @@ const NEAR: f64 = 3.0;
 
 /// The audit of a record.
 pub(super) fn audit(record: &Record) -> Audit {
-    Audit::of(&record.head, record.trials())
+    let trials: Vec<_> = record.trials().collect();
+    Audit::of(&record.head, &trials, &SetUps::of(record.events()))
 }
 
 /// One line a configuration, naming what set its pace: `xfs: device rate (loop0 97 % busy, 412 MB/s)`.
@@ -179,7 +180,8 @@ mod tests {
                 trial.counted.cpu_system_ns = trial.elapsed_ns;
             }
         }
-        let audit = Audit::of(&record.head, &trials);
+        let trials: Vec<_> = trials.iter().collect();
+        let audit = Audit::of(&record.head, &trials, &SetUps::default());
         let lines = limited(&audit, &record.head);
         assert_eq!(lines.len(), 2);
         let ext4 = "ext4: device rate (import: loop3 100 % busy, ";

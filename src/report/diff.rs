@@ -25,23 +25,22 @@ pub(crate) fn diff_html(difference: &Difference) -> Markup {
 
 /// The first metric of each workload: both values as bars, and their ratio.
 fn drawn(difference: &Difference) -> Markup {
-    if difference.workloads.is_empty() {
+    let pairs = || {
+        difference
+            .workloads
+            .iter()
+            .filter(|pair| !pair.figures.is_empty())
+    };
+    // What must not be taken for a comparison of storage gets no picture of one.
+    if pairs().count() == 0 || !refused(difference).is_empty() {
         return html! {};
     }
     let (a, b) = (&difference.a, &difference.b);
     // Two names, two colours: the indices are of two runs and may be the same.
     let clash = a.configuration != b.configuration && a.index % SERIES_MAX == b.index % SERIES_MAX;
     let sides = [("A", a, a.index), ("B", b, b.index + usize::from(clash))];
-    let values: Vec<BarGroup> = difference
-        .workloads
-        .iter()
-        .filter_map(|pair| values(pair, sides))
-        .collect();
-    let ratios: Vec<ForestGroup> = difference
-        .workloads
-        .iter()
-        .map(|pair| ratios(pair, sides[1].2))
-        .collect();
+    let values: Vec<BarGroup> = pairs().filter_map(|pair| values(pair, sides)).collect();
+    let ratios: Vec<ForestGroup> = pairs().map(|pair| ratios(pair, sides[1].2)).collect();
     html! {
         div class="hero" {
             figure {
@@ -101,7 +100,7 @@ fn word(differs: bool) -> &'static str {
 fn sheet(difference: &Difference) -> Sheet {
     let (a, b) = (&difference.a, &difference.b);
     let mut lead = vec![
-        "Unpaired: results measured at different times, side by side. Any other change is in the ratios, so there is no verdict.".to_owned(),
+        "Unpaired: results measured at different times, side by side. Any other change is in the ratios, and what is compared was not declared before, so there is no verdict.".to_owned(),
     ];
     if a.run == b.run && !a.imported {
         lead.push(format!(
@@ -109,8 +108,24 @@ fn sheet(difference: &Difference) -> Sheet {
             a.run
         ));
     }
-    let pairs = difference.workloads.iter();
-    let mut parts: Vec<SheetPart> = pairs.map(|pair| SheetPart::Table(figures(pair))).collect();
+    let mut parts = Vec::new();
+    let refused = refused(difference);
+    if !refused.is_empty() {
+        let title = match difference
+            .workloads
+            .iter()
+            .all(|pair| pair.figures.is_empty())
+        {
+            true => "Not compared: the work or the machine differs",
+            false => "The work or the machine differs",
+        };
+        parts.push(SheetPart::List(title.to_owned(), refused));
+    }
+    let compared = difference
+        .workloads
+        .iter()
+        .filter(|pair| !pair.figures.is_empty());
+    parts.extend(compared.map(|pair| SheetPart::Table(figures(pair))));
     if difference.workloads.is_empty() {
         let why = "no metric of the same name and unit in a workload of the same kind";
         parts.push(SheetPart::List(
@@ -118,7 +133,7 @@ fn sheet(difference: &Difference) -> Sheet {
             vec![why.to_owned()],
         ));
     }
-    parts.push(SheetPart::Table(environment(difference)));
+    parts.push(environment(difference));
     parts.extend(
         [("A", a), ("B", b)]
             .into_iter()
@@ -140,31 +155,47 @@ fn sheet(difference: &Difference) -> Sheet {
     }
 }
 
+/// Why something is not compared, or must not be taken for a comparison of storage.
+pub(crate) fn refused(difference: &Difference) -> Vec<String> {
+    let mut refused = difference.refused.clone();
+    for pair in &difference.workloads {
+        if !pair.other_work.is_empty() {
+            let clauses = pair.other_work.join("; ");
+            refused.push(format!("{} is other work: {clauses}", pair.b.0));
+        }
+    }
+    refused
+}
+
 fn origin(side: &Stored) -> String {
     let imported = if side.imported { ", imported" } else { "" };
+    let runs = match side.more_runs.as_slice() {
+        [] => side.run.clone(),
+        others => format!("{}, {}", side.run, others.join(", ")),
+    };
     format!(
-        "{} of {} ({}{imported})",
-        side.configuration, side.run, side.title
+        "{} of {runs} ({}{imported})",
+        side.configuration, side.title
     )
 }
 
-fn environment(difference: &Difference) -> TextTable {
+fn environment(difference: &Difference) -> SheetPart {
     let told = |value: &Option<String>| value.clone().unwrap_or_else(|| MISSING.to_owned());
     let rows = difference.environment.iter();
     let rows: Vec<TextRow> = rows
         .map(|(name, a, b)| TextRow::of(vec![name.clone(), told(a), told(b)]))
         .collect();
-    TextTable {
-        title: "Known differences around them".to_owned(),
-        note: if rows.is_empty() {
-            "None on record.".to_owned()
-        } else {
-            format!("{MISSING} means not on record.")
-        },
+    let title = "Known differences around them".to_owned();
+    if rows.is_empty() {
+        return SheetPart::List(title, vec!["None on record.".to_owned()]);
+    }
+    SheetPart::Table(TextTable {
+        title,
+        note: format!("{MISSING} means not on record."),
         head: ["fact", "A", "B"].map(str::to_owned).to_vec(),
         text: vec![1, 2],
         rows,
-    }
+    })
 }
 
 fn figures(pair: &WorkloadPair) -> TextTable {
@@ -193,7 +224,9 @@ fn figures(pair: &WorkloadPair) -> TextTable {
     };
     TextTable {
         title: named,
-        note: format!("{summary} A ratio above 1: B is better. Intervals: Welch, 95 % each."),
+        note: format!(
+            "{summary} A ratio above 1: B is better. Intervals: Welch over runs, 95 % each, from three runs on each side."
+        ),
         head: ["metric", "A", "B", "ratio", "interval", "runs", ""]
             .map(str::to_owned)
             .to_vec(),

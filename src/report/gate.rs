@@ -13,10 +13,10 @@ pub(crate) fn gate(gate: &GateAnswer, form: &str, screen: Screen) -> Vec<u8> {
     if !gate.notes.is_empty() {
         parts.push(SheetPart::List("Notes".to_owned(), gate.notes.clone()));
     }
-    let lead = gate.failed.as_ref().map(|error| {
+    let lead = gate.failed.as_ref().map(|failure| {
         format!(
-            "A trial of {} failed, so there is no other answer: {error}",
-            gate.compared.configuration
+            "A trial of {} failed, so there is no other answer: {}",
+            failure.configuration, failure.error
         )
     });
     let sheet = Sheet {
@@ -41,13 +41,14 @@ fn table(gate: &GateAnswer) -> TextTable {
         "{} against {}",
         gate.compared.configuration, gate.baseline.configuration
     );
+    let values = if gate.paired { "rounds" } else { "runs" };
     TextTable {
         title: name,
         note: format!(
             "Above 1 is better; the limit is {}.",
             figure::ratio(1.0 - gate.worse_than)
         ),
-        head: ["figure", "ratio", "interval", "rounds", "outcome"]
+        head: ["figure", "ratio", "interval", values, "outcome"]
             .map(str::to_owned)
             .to_vec(),
         text: vec![4],
@@ -58,8 +59,8 @@ fn table(gate: &GateAnswer) -> TextTable {
 fn row(answer: &FigureAnswer) -> TextRow {
     let on = on(answer);
     let name = answer.outcome.name();
-    let outcome = match answer.more_rounds {
-        Some(rounds) => format!("{name}, {rounds} more"),
+    let outcome = match answer.more {
+        Some(more) => format!("{name}, {more} more"),
         None => name.to_owned(),
     };
     let (a, b) = answer.values;

@@ -25,7 +25,7 @@ mod standing;
 mod terminal;
 
 pub(crate) use answer::answers;
-pub(crate) use diff::{diff, diff_html};
+pub(crate) use diff::{diff, diff_html, refused};
 pub(crate) use form::{ReportForm, ReportOptions};
 pub(crate) use gate::gate;
 pub(crate) use html::{STYLE, body, doing, history, latency_tail, race};

@@ -153,7 +153,7 @@ impl LocalExecutor<'_> {
                 let told = (self.tell)(Event::StackSetUp {
                     round,
                     configuration,
-                    layers: stack.facts().to_vec(),
+                    layers: stacks::facts(self.host, &stack),
                     elapsed_ns,
                 });
                 match told {

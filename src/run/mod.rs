@@ -27,4 +27,5 @@ pub(crate) use coordinator::{Coordinator, Reason};
 pub(crate) use executor::{Broken, Executor, TrialStart, Watcher};
 pub(crate) use ledger::{Ledger, SharedLedger};
 pub(crate) use local_executor::LocalExecutor;
+pub(crate) use observation::phase_observation;
 pub(crate) use remote_executor::{RemoteExecutor, RemoteWorker};

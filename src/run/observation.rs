@@ -11,7 +11,7 @@ use crate::event::{OperationObservation, PhaseObservation, ThreadOperation, Timi
 const OPERATIONS_FOR_P999: u64 = 10_000;
 
 /// A phase as it is recorded.
-pub(super) fn phase_observation(
+pub(crate) fn phase_observation(
     name: &str,
     outcome: &PhaseOutcome,
     offered: Option<f64>,

@@ -14,7 +14,7 @@ use crate::event::{Counted, Ended, Observation, Settled};
 use crate::observe::{self, Snapshot};
 use crate::stack::{Site, StandingStack};
 use crate::unit;
-use crate::workload::{Bare, Place, Workload, together};
+use crate::workload::{BareDevices, Place, Workload, together};
 
 /// So many files of a trial's data are looked at to tell a cold start from a warm one.
 const RESIDENCY_FILES_MAX: usize = 512;
@@ -178,7 +178,7 @@ impl Trial<'_> {
     ) -> Result<(), Ended> {
         let workload = self.workload();
         let seed = self.seed();
-        let bare = self.standing.bare().map(|bare| Bare {
+        let bare = self.standing.bare().map(|bare| BareDevices {
             host: self.executor.host,
             devices: &bare.devices,
             pools: &bare.pools,
@@ -338,6 +338,7 @@ impl Trial<'_> {
             observation.settled.prepared_bytes,
             resident.map(|(_, total)| total),
         );
+        settled.stored = observe::stored_below(directory, RESIDENCY_FILES_MAX);
         observation.settled = settled;
         observation.settle_ns += self.executor.clock.now_ns().saturating_sub(began);
         Ok(())

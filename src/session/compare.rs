@@ -83,7 +83,7 @@ pub(crate) fn prepare(
     let directories = sides.iter().map(|side| (&*side.text, &*side.path));
     let pace = probe::pace(context, &host, directories)?;
     Ok(PreparedComparison {
-        text: study(request, &sides, pace),
+        text: request.overrides.written(&study(request, &sides, pace)),
         warnings,
         sides,
     })
@@ -99,8 +99,7 @@ pub(crate) fn run(
     prepared: PreparedComparison,
     observer: &dyn Observer,
 ) -> Result<FinishedRun, Failure> {
-    let mut study = study_file::parse("compare", prepared.text.as_bytes())?;
-    request.overrides.apply(&mut study);
+    let study = study_file::parse("compare", prepared.text.as_bytes())?;
     let needed = study.trial_disk_bytes();
     for side in &prepared.sides {
         if needed as f64 > side.free as f64 * FREE_SHARE {
@@ -218,28 +217,35 @@ fn cache_warning(study: &Study, warm: bool) -> Option<String> {
 
 /// The study `compare` writes for these directories where nothing else is asked for.
 pub(crate) fn written_for(paths: &[PathBuf]) -> String {
-    let sides: Vec<Side> = paths
-        .iter()
-        .map(|path| Side {
-            path: path.clone(),
-            text: path.to_string_lossy().into_owned(),
-            mount: MountInfo {
-                id: 0,
-                st_dev: (0, 0),
-                root: path.clone(),
-                mount_point: path.clone(),
-                options: Vec::new(),
-                file_system: String::new(),
-                source: std::ffi::OsString::new(),
-            },
-            free: 0,
-        })
-        .collect();
     let pace = Pace {
         write_rate: 1e9,
         create_rate: 1e4,
     };
-    let request = CompareRequest {
+    study(&request_for(paths), &sides_of(paths), pace)
+}
+
+/// Directories of which nothing is known.
+fn sides_of(paths: &[PathBuf]) -> Vec<Side> {
+    let side = |path: &PathBuf| Side {
+        path: path.clone(),
+        text: path.to_string_lossy().into_owned(),
+        mount: MountInfo {
+            id: 0,
+            st_dev: (0, 0),
+            root: path.clone(),
+            mount_point: path.clone(),
+            options: Vec::new(),
+            file_system: String::new(),
+            source: std::ffi::OsString::new(),
+        },
+        free: 0,
+    };
+    paths.iter().map(side).collect()
+}
+
+/// What is asked where nothing else is said than the directories.
+fn request_for(paths: &[PathBuf]) -> CompareRequest {
+    CompareRequest {
         directories: paths.to_vec(),
         purpose: &purpose::ALL[0],
         time_ns: 120_000_000_000,
@@ -248,8 +254,7 @@ pub(crate) fn written_for(paths: &[PathBuf]) -> String {
         anyway: false,
         warm: false,
         overrides: Overrides::default(),
-    };
-    study(&request, &sides, pace)
+    }
 }
 
 /// The study, as text.
@@ -285,8 +290,8 @@ fn study(request: &CompareRequest, sides: &[Side], pace: Pace) -> String {
     let until = if request.each { "each" } else { "overall" };
     let _ = writeln!(
         text,
-        "\n[decide]\nrounds-at-most = {ROUNDS_MAX}\nat-most = \"{} ms\"\nuntil = \"{until}\"",
-        request.time_ns / 1_000_000
+        "\n[decide]\nrounds-at-most = {ROUNDS_MAX}\nat-most = \"{} ns\"\nuntil = \"{until}\"",
+        request.time_ns
     );
     let _ = writeln!(
         text,
@@ -310,5 +315,56 @@ fn short_names(sides: &[Side]) -> Vec<String> {
         short
     } else {
         sides.iter().map(|side| side.text.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn share() -> impl Strategy<Value = Option<f64>> {
+        prop::option::of(0.501..0.999_f64)
+    }
+
+    proptest! {
+        /// What `--print-study` shows, run as a study, is the comparison with all its flags.
+        #[test]
+        fn the_printed_study_is_the_one_that_runs(
+            (margin, confidence) in (share(), share()),
+            seed in prop::option::of(0..=i64::MAX as u64),
+            time_ns in 1_000_000_000..86_400_000_000_000_u64,
+            size in prop::option::of((1_u64 << 20)..1 << 34),
+            (each, warm) in any::<(bool, bool)>(),
+        ) {
+            let overrides = Overrides { margin, confidence, seed, ..Overrides::default() };
+            let request = CompareRequest {
+                time_ns,
+                size,
+                each,
+                warm,
+                overrides,
+                ..request_for(&["/srv/a".into(), "/srv/b \"quoted\"".into()])
+            };
+            let sides = sides_of(&request.directories);
+            let pace = Pace { write_rate: 1e9, create_rate: 1e4 };
+            let plain = study(&request, &sides, pace);
+            let printed = study_file::parse("compare", overrides.written(&plain).as_bytes());
+            let printed = printed.map_err(|failure| failure.render()).unwrap();
+            // Once more from the flags themselves.
+            let mut runs = study_file::parse("compare", plain.as_bytes()).ok().unwrap();
+            overrides.apply(&mut runs);
+            prop_assert_eq!(&printed.decide, &runs.decide);
+            prop_assert_eq!(printed.decide.time_max_ns, time_ns);
+            prop_assert_eq!(printed.decide.until == crate::event::Until::Each, each);
+            prop_assert_eq!(printed.policy.drop_caches, !warm);
+            if let Some(seed) = seed {
+                prop_assert_eq!(printed.seed, seed);
+            }
+            if let Some(size) = size {
+                prop_assert!(plain.contains(&format!("{size}")), "{plain}");
+            }
+        }
     }
 }

@@ -7,17 +7,20 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use rustix::fs::Access;
-use stackrace_engine::{ContentLedger, Control, PhaseEnd, PhaseOutcome, residency};
+use stackrace_engine::{ContentLedger, Control, Op, PhaseEnd, PhaseOutcome, residency};
 
 use super::context::Context;
 use super::load_target::LoadTarget;
 use super::temporary;
-use crate::event::MetricHead;
+use crate::event::{Counted, Ended, MetricHead, Observation, Settled};
 use crate::failure::Failure;
 use crate::host::{Host, local::LocalHost};
 use crate::interrupt::Interrupt;
 use crate::journal::{Journal, Undo};
+use crate::observe::{self, Snapshot};
+use crate::run::phase_observation;
 use crate::setting::Settings;
+use crate::stack;
 use crate::unit;
 use crate::workload::{Place, Workload, WorkloadKind};
 
@@ -62,6 +65,8 @@ pub(crate) struct Loaded {
     pub(crate) trouble: Option<String>,
     /// It was stopped before its end.
     pub(crate) interrupted: bool,
+    /// What was counted meanwhile, as a trial of a run has it, for the audit; none: no phase ended.
+    pub(crate) trial: Option<Box<Observation>>,
 }
 
 /// Loads a place until the workload ends or is interrupted.
@@ -167,6 +172,24 @@ fn private(
     Ok(private)
 }
 
+/// Adds what a phase did, and what the system counted meanwhile.
+fn count(
+    trial: &mut Observation,
+    name: &str,
+    outcome: &PhaseOutcome,
+    mut counted: Counted,
+    offered: Option<f64>,
+) {
+    let reads = outcome
+        .ops
+        .iter()
+        .filter(|op| matches!(op.op, Op::Read | Op::Open));
+    observe::asked_by_workload(&mut counted, reads.map(|op| op.bytes).sum());
+    observe::add(&mut trial.counted, &counted);
+    trial.elapsed_ns += outcome.elapsed_ns;
+    trial.phases.push(phase_observation(name, outcome, offered));
+}
+
 /// A load under way.
 struct Load<'a> {
     request: &'a LoadRequest<'a>,
@@ -213,15 +236,27 @@ impl Load<'_> {
     /// Runs all phases, until one fails or is interrupted.
     fn measure(&self, directory: &Path, existing: Option<&Path>) -> Loaded {
         let mut loaded = Loaded::default();
+        let host = LocalHost::new(Arc::new(|_| ()));
+        let devices = stack::devices_under(&host, existing.unwrap_or(directory));
+        let mut trial = self.trial();
         for (phase, name) in self.request.workload.phases().into_iter().enumerate() {
             let settled = self.request.workload.settles(phase);
             let resident = settled.then(|| self.settle(directory, existing)).flatten();
+            if settled {
+                trial.settled = self.settled(directory, existing, resident);
+            }
+            let before = Snapshot::take(&devices);
             let control = self.interrupt.control();
             let place = self.place(directory, existing, &control);
             let outcome = self.request.workload.measure(phase, &place);
+            let counted = before.until(&Snapshot::take(&devices));
             loaded.interrupted = control.stopped();
             match outcome {
-                Ok(outcome) => loaded.outcomes.push(outcome),
+                Ok(outcome) => {
+                    let offered = self.request.workload.offered_per_s(phase);
+                    count(&mut trial, name, &outcome, counted, offered);
+                    loaded.outcomes.push(outcome);
+                }
                 Err(_) if loaded.interrupted => break,
                 Err(trouble) => {
                     loaded.trouble = Some(trouble.0);
@@ -240,7 +275,57 @@ impl Load<'_> {
             vec![None; heads.len()]
         };
         loaded.metrics = heads.into_iter().zip(values).collect();
+        let complete = loaded.outcomes.len() == self.request.workload.phases().len()
+            && loaded
+                .outcomes
+                .iter()
+                .all(|outcome| outcome.ended == PhaseEnd::Complete);
+        loaded.trial = complete.then(|| Box::new(trial));
         loaded
+    }
+
+    /// A trial in which nothing has happened yet.
+    fn trial(&self) -> Observation {
+        Observation {
+            round: 1,
+            position: 0,
+            configuration: 0,
+            workload: 0,
+            ended: Ended::Complete,
+            started_at: String::new(),
+            prepare_ns: 0,
+            settle_ns: 0,
+            settled: Settled {
+                caches: "none".to_owned(),
+                ..Settled::default()
+            },
+            preconditioned: None,
+            elapsed_ns: 0,
+            counted: Counted::default(),
+            phases: Vec::new(),
+            metrics: Vec::new(),
+            notes: Vec::new(),
+            others: Vec::new(),
+        }
+    }
+
+    /// What settling found, as a trial has it.
+    fn settled(
+        &self,
+        directory: &Path,
+        existing: Option<&Path>,
+        resident: Option<(u64, u64)>,
+    ) -> Settled {
+        Settled {
+            caches: if self.request.cold { "advice" } else { "none" }.to_owned(),
+            remounted: false,
+            resident_bytes: resident.map(|(resident, _)| resident),
+            prepared_bytes: resident.map(|(_, all)| all),
+            stored: match existing {
+                Some(path) => observe::stored_file(path),
+                None => observe::stored_below(directory, RESIDENCY_FILES_MAX),
+            },
+        }
     }
 
     /// Empties the page cache of the data if asked to, and looks what is left in it. What cannot be

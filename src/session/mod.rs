@@ -9,6 +9,7 @@
 pub(crate) mod clean;
 pub(crate) mod compare;
 mod context;
+pub(crate) mod control;
 pub(crate) mod execute;
 pub(crate) mod import;
 pub(crate) mod lab_run;

@@ -9,7 +9,7 @@ use crate::host::plan::{Fault, Step};
 use crate::host::{Host, local::LocalHost};
 use crate::journal::Journal;
 use crate::plan::{MachineFacts, Plan};
-use crate::stack::{self, Danger, Site, StackError};
+use crate::stack::{self, Danger, Site, Stack, StackError};
 use crate::study::{Configuration, Policy, Study};
 use crate::unit;
 
@@ -49,7 +49,8 @@ pub(crate) fn plan(context: &Context, study: &Study, here: bool) -> Result<Plan,
 /// What is on the disks a study names, and what speaks against writing over them.
 pub(crate) fn dangers(study: &Study, wipe: &[String]) -> Vec<Danger> {
     let host = LocalHost::new(Arc::new(|_| ()));
-    let mut all: Vec<Danger> = Vec::new();
+    let configurations = study.configurations.iter();
+    let mut all = Stack::named_twice(configurations.map(|one| &one.stack), &host);
     for configuration in &study.configurations {
         for danger in configuration.stack.dangers(&host, wipe) {
             if !all.contains(&danger) {

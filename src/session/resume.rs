@@ -92,6 +92,10 @@ impl Stopped {
     ) -> Result<SharedLedger, Failure> {
         let run = self.record.head.run.clone();
         let rounds = self.record.complete_rounds().len();
+        let decided = self
+            .record
+            .ended()
+            .is_some_and(|ended| ended.reason == "decided");
         let ledger = SharedLedger::new(Ledger::new(self.log, store.index(), self.record));
         let resumed = Event::RunResumed {
             stackrace: env!("CARGO_PKG_VERSION").to_owned(),
@@ -104,6 +108,11 @@ impl Stopped {
                 self.torn
             );
             ledger.tell(Event::Warned { text }).map_err(unwritten)?;
+        }
+        if decided {
+            observer.remark(&format!(
+                "the question of {run} was decided after {rounds} rounds: unless it is asked for more, nothing further is measured"
+            ));
         }
         observer.remark(&format!(
             "resuming {run}: {rounds} complete round(s) on record, {leftovers} leftover(s) removed"

@@ -31,6 +31,44 @@ impl Overrides {
         decide.time_max_ns = self.time_max_ns.unwrap_or(decide.time_max_ns);
         study.seed = self.seed.unwrap_or(study.seed);
     }
+
+    /// The text of a study with a `[decide]` table, so that it says the same by itself.
+    pub(crate) fn written(&self, text: &str) -> String {
+        let decided = [
+            ("margin", self.margin.map(|share| format!("\"{share}\""))),
+            (
+                "confidence",
+                self.confidence.map(|share| format!("\"{share}\"")),
+            ),
+            ("at-most", self.time_max_ns.map(|ns| format!("\"{ns} ns\""))),
+        ];
+        let replaced = |line: &str| {
+            let name = line.split('=').next().unwrap_or_default().trim();
+            decided
+                .iter()
+                .any(|(known, value)| *known == name && value.is_some())
+        };
+        let mut written = String::new();
+        if let Some(seed) = self.seed {
+            written.push_str(&format!("seed = {seed}\n"));
+        }
+        let mut in_decide = false;
+        for line in text.lines() {
+            if line.starts_with('[') {
+                in_decide = line == "[decide]";
+            }
+            if !(in_decide && replaced(line)) {
+                written.push_str(&format!("{line}\n"));
+            }
+            if line == "[decide]" {
+                for (name, value) in &decided {
+                    let line = value.as_ref().map(|value| format!("{name} = {value}\n"));
+                    written.push_str(&line.unwrap_or_default());
+                }
+            }
+        }
+        written
+    }
 }
 
 /// A study: a file, or one that ships; at full size if asked.

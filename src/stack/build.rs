@@ -32,6 +32,7 @@ impl Stack {
                 awaited: setup.awaited,
                 backing: setup.backing,
                 others: setup.others,
+                held: setup.held,
                 nodes: self.nodes(),
                 boots,
             }),

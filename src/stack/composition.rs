@@ -1,8 +1,10 @@
 //! Whether layers fit on each other.
 
 use crate::host::{Host, HostError, LabDisk, Needs};
+use crate::stack::common::guard;
 use crate::stack::error::StackError;
 use crate::stack::gives::{Below, Danger, GivesKind, Takes};
+use crate::stack::identity::Identity;
 use crate::stack::layer::Layer;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -170,9 +172,14 @@ impl Stack {
             .collect()
     }
 
-    /// Ids of the disks it is told to write over.
+    /// The disks it is told to write over.
+    fn disks(&self) -> impl Iterator<Item = &Identity> {
+        self.layers.iter().flat_map(|layer| layer.disks())
+    }
+
+    /// Their ids.
     pub(crate) fn disk_ids(&self) -> impl Iterator<Item = &str> {
-        self.layers.iter().flat_map(|layer| layer.disk_ids())
+        self.disks().map(|disk| disk.id.as_str())
     }
 
     /// What is on devices this stack would write over, on this machine as it is now.
@@ -181,6 +188,30 @@ impl Stack {
             .iter()
             .flat_map(|layer| layer.dangers(host, wipe))
             .collect()
+    }
+
+    /// Disks of a list of stacks that are one disk under two ids, on this machine as it is now.
+    pub(crate) fn named_twice<'a>(
+        stacks: impl Iterator<Item = &'a Self>,
+        host: &dyn Host,
+    ) -> Vec<Danger> {
+        let mut seen: Vec<(&Identity, PathBuf)> = Vec::new();
+        let mut twice = Vec::new();
+        for disk in stacks.flat_map(Self::disks) {
+            // A disk that is not there is refused when it is looked at.
+            let Ok(found) = host.fix_device(&disk.link()) else {
+                continue;
+            };
+            match seen.iter().find(|(_, node)| *node == found.node) {
+                Some((other, _)) if other.id == disk.id => {}
+                Some((other, node)) => {
+                    let error = guard::same_disk(&other.id, &disk.id, node);
+                    twice.push(Danger::Refused(error));
+                }
+                None => seen.push((disk, found.node)),
+            }
+        }
+        twice
     }
 
     pub(crate) fn check_needs(&self, host: &dyn Host) -> Result<(), StackError> {

@@ -6,6 +6,10 @@
 use crate::event::Fact;
 use crate::host::{Host, Package, argv};
 use crate::setting::SettingDoc;
+use crate::stack::common::words::{
+    OptionValue::{Alone, AloneOrAmount, AloneOrOneOf, Amount, Names, OneOf, Pairs, Word},
+    Words,
+};
 use crate::stack::common::{
     options,
     plain::{self, Plain},
@@ -40,6 +44,7 @@ pub(crate) const EXT2: LayerKind = LayerKind {
     takes: plain::TAKES,
     gives: GivesKind::Directory,
     example: "ext2 = { mount = [\"noatime\"] }",
+    words: &[&MKFS, &MOUNT],
     parse: |settings| {
         const EXT: &Plain = &version(
             "ext2",
@@ -71,6 +76,7 @@ pub(crate) const EXT3: LayerKind = LayerKind {
     takes: plain::TAKES,
     gives: GivesKind::Directory,
     example: "ext3 = { mount = [\"data=writeback\"] }",
+    words: &[&MKFS, &MOUNT],
     parse: |settings| {
         const EXT: &Plain = &version(
             "ext3",
@@ -108,6 +114,7 @@ pub(crate) const EXT4: LayerKind = LayerKind {
     takes: plain::TAKES,
     gives: GivesKind::Directory,
     example: "ext4 = { mkfs = [\"-b\", \"4096\"], mount = [\"noatime\", \"commit=30\"] }",
+    words: &[&MKFS, &MOUNT],
     parse: |settings| {
         const EXT: &Plain = &version(
             "ext4",
@@ -168,11 +175,123 @@ const GEOMETRY: [&str; 15] = [
     "Journal checksum type",
 ];
 
+/// mke2fs(8). Not on the list: what reads files (`-l`, `-d`), writes them (`-z`), makes another
+/// device a part (`-J device=`), only pretends (`-n`), or is set by the layer (`-U`).
+const MKFS: Words = Words {
+    tool: "mkfs of ext2, ext3 and ext4",
+    manual: "mke2fs(8)",
+    options: &[
+        ("-b", Amount),
+        ("-C", Amount),
+        ("-D", Alone),
+        (
+            "-E",
+            Pairs(&[
+                ("assume_storage_prezeroed", AloneOrAmount),
+                ("desc_size", Amount),
+                ("discard", Alone),
+                ("encoding", Word),
+                ("hash_seed", Word),
+                ("lazy_itable_init", AloneOrAmount),
+                ("lazy_journal_init", AloneOrAmount),
+                ("mmp_update_interval", Amount),
+                ("nodiscard", Alone),
+                ("num_backup_sb", Amount),
+                ("orphan_file_size", Amount),
+                ("packed_meta_blocks", AloneOrAmount),
+                ("quotatype", Word),
+                ("resize", Amount),
+                ("stride", Amount),
+                ("stripe-width", Amount),
+                ("stripe_width", Amount),
+            ]),
+        ),
+        ("-e", OneOf(&["continue", "remount-ro", "panic"])),
+        ("-G", Amount),
+        ("-g", Amount),
+        ("-I", Amount),
+        ("-i", Amount),
+        (
+            "-J",
+            Pairs(&[
+                ("fast_commit_size", Amount),
+                ("location", Amount),
+                ("size", Amount),
+            ]),
+        ),
+        ("-j", Alone),
+        ("-L", Word),
+        ("-m", Amount),
+        ("-N", Amount),
+        ("-O", Names),
+        ("-q", Alone),
+        ("-r", Amount),
+        ("-T", Names),
+        ("-v", Alone),
+    ],
+};
+
+/// ext4(5). Not on the list: other devices and files (`journal_dev`, `usrjquota`), and what leaves
+/// changes out (`noload`, `abort`).
+const MOUNT: Words = Words {
+    tool: "a mount of ext2, ext3 or ext4",
+    manual: "ext4(5)",
+    options: &[
+        ("acl", Alone),
+        ("auto_da_alloc", AloneOrAmount),
+        ("barrier", AloneOrAmount),
+        ("block_validity", Alone),
+        ("commit", Amount),
+        ("data", OneOf(&["journal", "ordered", "writeback"])),
+        ("data_err", OneOf(&["ignore", "abort"])),
+        ("dax", AloneOrOneOf(&["always", "never", "inode"])),
+        ("debug", Alone),
+        ("delalloc", Alone),
+        ("dioread_lock", Alone),
+        ("dioread_nolock", Alone),
+        ("discard", Alone),
+        ("errors", OneOf(&["continue", "remount-ro", "panic"])),
+        ("grpid", Alone),
+        ("i_version", Alone),
+        ("init_itable", AloneOrAmount),
+        ("inode_readahead_blks", Amount),
+        ("journal_async_commit", Alone),
+        ("journal_checksum", Alone),
+        ("journal_ioprio", Amount),
+        ("max_batch_time", Amount),
+        ("max_dir_size_kb", Amount),
+        ("mb_optimize_scan", Amount),
+        ("min_batch_time", Amount),
+        ("minixdf", Alone),
+        ("noacl", Alone),
+        ("noauto_da_alloc", Alone),
+        ("nobarrier", Alone),
+        ("noblock_validity", Alone),
+        ("nodelalloc", Alone),
+        ("nodiscard", Alone),
+        ("noinit_itable", Alone),
+        ("nojournal_checksum", Alone),
+        ("noprefetch_block_bitmaps", Alone),
+        ("noquota", Alone),
+        ("nouid32", Alone),
+        ("nouser_xattr", Alone),
+        ("orlov", Alone),
+        ("prefetch_block_bitmaps", Alone),
+        ("prjquota", Alone),
+        ("quota", Alone),
+        ("stripe", Amount),
+        ("sysvgroups", Alone),
+        ("user_xattr", Alone),
+    ],
+};
+
 const fn version(name: &'static str, tools: &'static [&'static str]) -> Plain {
     Plain {
         name,
         tools,
         packages: PACKAGES,
+        mkfs: &MKFS,
+        mount: &MOUNT,
         keeping: |mkfs| match mkfs.iter().any(|word| word.starts_with("-E")) {
             true => &[],
             false => &["-E", EXTENDED],

@@ -2,6 +2,10 @@
 
 use crate::event::Fact;
 use crate::host::{Host, Package};
+use crate::stack::common::words::{
+    OptionValue::{Alone, Amount, Names, OneOf, Word},
+    Words,
+};
 use crate::stack::common::{
     block, options,
     plain::{self, Plain},
@@ -22,6 +26,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     takes: plain::TAKES,
     gives: GivesKind::Directory,
     example: "f2fs = { mkfs = [\"-O\", \"extra_attr\"], mount = [\"noatime\"] }",
+    words: &[&MKFS, &MOUNT],
     parse: |settings| F2FS.parse(settings),
     packages: PACKAGES,
     imagined: &[plain::imagined_mkfs("mkfs.f2fs")],
@@ -45,10 +50,92 @@ pub(crate) const KIND: LayerKind = LayerKind {
 
 const PACKAGES: &[Package] = &[Package::new("f2fs-tools", &["mkfs.f2fs", "dump.f2fs"])];
 
+/// mkfs.f2fs(8). Not on the list: other devices (`-c`), sizes beyond the device, and what is set by
+/// the layer (`-U`).
+const MKFS: Words = Words {
+    tool: "mkfs.f2fs",
+    manual: "mkfs.f2fs(8)",
+    options: &[
+        ("-a", OneOf(&["0", "1"])),
+        ("-C", Word),
+        ("-d", Amount),
+        ("-E", Names),
+        ("-e", Names),
+        ("-g", OneOf(&["android"])),
+        ("-i", Alone),
+        ("-l", Word),
+        ("-O", Names),
+        ("-o", Amount),
+        ("-q", Alone),
+        ("-s", Amount),
+        ("-t", OneOf(&["0", "1"])),
+        ("-w", Amount),
+        ("-z", Amount),
+    ],
+};
+
+/// Documentation/filesystems/f2fs.rst of the kernel. Not on the list: files of quotas, and what
+/// leaves changes out (`norecovery`, `disable_roll_forward`).
+const MOUNT: Words = Words {
+    tool: "a mount of F2FS",
+    manual: "f2fs.rst of the kernel",
+    options: &[
+        ("acl", Alone),
+        ("active_logs", Amount),
+        ("alloc_mode", OneOf(&["reuse", "default"])),
+        ("atgc", Alone),
+        ("background_gc", OneOf(&["on", "off", "sync"])),
+        ("barrier", Alone),
+        ("checkpoint_merge", Alone),
+        ("compress_algorithm", Word),
+        ("compress_cache", Alone),
+        ("compress_chksum", Alone),
+        ("compress_extension", Word),
+        ("compress_log_size", Amount),
+        ("compress_mode", OneOf(&["fs", "user"])),
+        ("discard", Alone),
+        ("discard_unit", OneOf(&["block", "segment", "section"])),
+        ("extent_cache", Alone),
+        ("fastboot", Alone),
+        ("flush_merge", Alone),
+        ("fsync_mode", OneOf(&["posix", "strict", "nobarrier"])),
+        ("gc_merge", Alone),
+        ("inline_data", Alone),
+        ("inline_dentry", Alone),
+        ("inline_xattr", Alone),
+        ("inline_xattr_size", Amount),
+        ("memory", OneOf(&["normal", "low"])),
+        (
+            "mode",
+            OneOf(&["adaptive", "lfs", "fragment:segment", "fragment:block"]),
+        ),
+        ("noacl", Alone),
+        ("nobarrier", Alone),
+        ("nocheckpoint_merge", Alone),
+        ("nocompress_extension", Word),
+        ("nodiscard", Alone),
+        ("noextent_cache", Alone),
+        ("noflush_merge", Alone),
+        ("nogc_merge", Alone),
+        ("noheap", Alone),
+        ("noinline_data", Alone),
+        ("noinline_dentry", Alone),
+        ("noinline_xattr", Alone),
+        ("nouser_xattr", Alone),
+        ("prjquota", Alone),
+        ("quota", Alone),
+        ("reserve_root", Amount),
+        ("user_xattr", Alone),
+        ("whint_mode", Word),
+    ],
+};
+
 const F2FS: &Plain = &Plain {
     name: "f2fs",
     tools: &["mkfs.f2fs", "wipefs", "mount", "umount"],
     packages: PACKAGES,
+    mkfs: &MKFS,
+    mount: &MOUNT,
     keeping: |_| &["-t", "0"],
     uuid: |uuid| ["-U".to_string(), uuid.to_string()],
     geometry: told,

@@ -1,7 +1,7 @@
 //! What layers give to each other: devices, directories, pools, and where each comes from.
 
+use super::common::guard::NamedDisk;
 use super::error::LayerError;
-use super::identity::Identity;
 use crate::event::LayerFacts;
 use std::path::PathBuf;
 
@@ -70,7 +70,7 @@ pub(crate) enum Gives {
 /// One pool of ZFS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pool {
-    /// Nobody else has a pool of this name.
+    /// No other pool has this name.
     pub(crate) name: String,
 }
 
@@ -94,18 +94,28 @@ pub(crate) struct Device {
     pub(crate) origin: Origin,
 }
 
+impl Device {
+    /// The path that names it after the next start of the machine too.
+    pub(crate) fn lasting_path(&self) -> PathBuf {
+        match &self.origin {
+            Origin::Disk(disk) => disk.asked.link(),
+            _ => self.path.clone(),
+        }
+    }
+}
+
 /// Where a device comes from: what may be formatted follows from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// A loop device on a file that the loop layer below created in this raise.
     LoopOn(PathBuf),
     /// A whole disk the study names, guarded.
-    Disk(Identity),
-    /// Put together of devices below in this raise, under a name nobody else has.
+    Disk(NamedDisk),
+    /// Put together of devices below in this raise, under a name that is drawn for it.
     Made(String),
     /// A disk of the lab, by its serial: the guest and all its disks are disposable.
     Lab(String),
-    /// Of DRBD, by the name of its resource, which nobody else has.
+    /// Of DRBD, by the name of its resource, which is drawn for it.
     Replica(String),
 }
 
@@ -136,7 +146,7 @@ pub(crate) struct StandingLayer {
 pub(crate) struct Bare {
     /// The devices, in order.
     pub(crate) devices: Vec<PathBuf>,
-    /// Names of the two pools that may be made of them, nobody else's.
+    /// Names of the two pools that may be made of them, drawn for this stack.
     pub(crate) pools: [String; 2],
     /// Where files may be made and pools mounted.
     pub(crate) directory: PathBuf,

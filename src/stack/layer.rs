@@ -1,7 +1,9 @@
 //! What a layer is: one kind of it as a study's author sees it, and one layer with its settings.
 
+use super::common::words::Words;
 use super::error::LayerError;
 use super::gives::{Below, Danger, Gives, GivesKind, StandingLayer, Takes};
+use super::identity::Identity;
 use super::setup::Setup;
 use crate::event::Fact;
 use crate::host::imagined::Tool;
@@ -26,6 +28,12 @@ pub(crate) struct LayerKind {
     pub(crate) example: &'static str,
     /// Makes a layer of settings that have been checked against `settings`.
     pub(crate) parse: fn(&Settings) -> Result<Box<dyn Layer>, Refusal>,
+    /// The words of tools that a study may give.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "only tests ask whether they are described")
+    )]
+    pub(crate) words: &'static [&'static Words],
     /// Packages with its programs; the lab's guests have them all.
     pub(crate) packages: &'static [Package],
     /// How it undoes what only its own tools can undo.
@@ -48,6 +56,7 @@ impl LayerKind {
         gives: GivesKind::Directory,
         example: "",
         parse: |settings| Err(Refusal::at(&settings.span, "this layer cannot be made", "")),
+        words: &[],
         packages: &[],
         undo: &[],
         imagined: &[],
@@ -210,9 +219,9 @@ pub(crate) trait Layer: Send + Sync {
     fn disk_needed(&self) -> Option<(PathBuf, u64)> {
         None
     }
-    /// Ids of the disks it is told to write over.
-    fn disk_ids(&self) -> Vec<&str> {
-        Vec::new()
+    /// The disks it is told to write over.
+    fn disks(&self) -> &[Identity] {
+        &[]
     }
     /// What is on devices it would write over, on this machine as it is now; `wipe` are ids of
     /// devices that may be wiped.

@@ -45,7 +45,7 @@ pub(crate) use gives::{Danger, GivesKind, Takes};
 pub(crate) use layer::{Layer, LayerKind};
 pub(crate) use site::Site;
 pub(crate) use standing::StandingStack;
-pub(crate) use testing::{ON_MACHINE, set_up_for_real};
+pub(crate) use testing::{ON_MACHINE, guarded_cases, set_up_for_real};
 #[cfg(test)]
 pub(crate) use {
     error::LayerError,
@@ -53,11 +53,12 @@ pub(crate) use {
     setup::Setup,
 };
 
-use crate::event::Fact;
+use crate::event::{Fact, LayerFacts};
 use crate::host::plan::{Fault, PlanHost};
 use crate::host::{Host, Package};
 use crate::journal::{self, EntryId, Journal, JournalError, UndoKind, UndoReport};
-use common::{block, guard, line, options};
+use common::{block, guard, line, options, place};
+use std::path::Path;
 use std::sync::LazyLock;
 
 /// Every kind of layer, alphabetical.
@@ -87,6 +88,32 @@ pub(crate) const ALL: &[LayerKind] = &[
     zfs::POOL,
     zfs::VOLUME,
 ];
+
+/// Block devices that a file, a directory or a device lies on, by their names in `/proc/diskstats`: its
+/// own first, then the whole disks below. Empty where there are none, or they cannot be found out.
+pub(crate) fn devices_under(host: &dyn Host, path: &Path) -> Vec<String> {
+    let own = block::kernel_name(host, path);
+    let mut devices =
+        match path.starts_with("/dev") && host.exists(&Path::new("/sys/class/block").join(&own)) {
+            true => vec![own],
+            false => host
+                .mount_of(path)
+                .map_or(Vec::new(), |mount| block::under_mount(host, &mount)),
+        };
+    for disk in block::disks(host, &devices) {
+        if !devices.contains(&disk) {
+            devices.push(disk);
+        }
+    }
+    devices
+}
+
+/// What each layer of a standing stack got, and where its data will lie.
+pub(crate) fn facts(host: &dyn Host, stack: &StandingStack) -> Vec<LayerFacts> {
+    let mut facts = stack.facts().to_vec();
+    facts.extend(place::facts(host, stack.directory()));
+    facts
+}
 
 /// The ways all layers undo what only their own tools can undo.
 pub(crate) fn undo_kinds() -> &'static [&'static UndoKind] {

@@ -5,6 +5,10 @@
 use crate::event::Fact;
 use crate::host::{Host, Package};
 use crate::stack::common::plain::{self, Plain};
+use crate::stack::common::words::{
+    OptionValue::{Alone, Amount, Names, OneOf},
+    Words,
+};
 use crate::stack::common::{block, options};
 use crate::stack::error::LayerError;
 use crate::stack::gives::GivesKind;
@@ -28,6 +32,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     takes: plain::TAKES,
     gives: GivesKind::Directory,
     example: "nilfs2 = { mkfs = [\"-b\", \"4096\"], mount = [\"noatime\"] }",
+    words: &[&MKFS, &MOUNT],
     parse: |settings| NILFS2.parse(settings),
     packages: PACKAGES,
     imagined: &[plain::imagined_mkfs("mkfs.nilfs2")],
@@ -59,10 +64,43 @@ const PACKAGES: &[Package] = &[Package::new(
     &["mkfs.nilfs2", "mount.nilfs2"],
 )];
 
+/// mkfs.nilfs2(8). Not on the list: what only pretends (`-n`), and what is set by the layer (`-L`).
+const MKFS: Words = Words {
+    tool: "mkfs.nilfs2",
+    manual: "mkfs.nilfs2(8)",
+    options: &[
+        ("-B", Amount),
+        ("-b", Amount),
+        ("-K", Alone),
+        ("-m", Amount),
+        ("-O", Names),
+        ("-q", Alone),
+        ("-v", Alone),
+    ],
+};
+
+/// mount.nilfs2(8). Not on the list: other checkpoints (`cp`), the interval of a cleaner that would
+/// outlive the mount (`pp`).
+const MOUNT: Words = Words {
+    tool: "a mount of NILFS2",
+    manual: "mount.nilfs2(8)",
+    options: &[
+        ("barrier", Alone),
+        ("discard", Alone),
+        ("errors", OneOf(&["continue", "remount-ro", "panic"])),
+        ("nobarrier", Alone),
+        ("nodiscard", Alone),
+        ("nogc", Alone),
+        ("order", OneOf(&["relaxed", "strict"])),
+    ],
+};
+
 const NILFS2: &Plain = &Plain {
     name: "nilfs2",
     tools: &["mkfs.nilfs2", "mount.nilfs2", "wipefs", "mount", "umount"],
     packages: PACKAGES,
+    mkfs: &MKFS,
+    mount: &MOUNT,
     keeping: |_| &["-K"],
     // Its mkfs draws the UUID itself: the label bears the mark.
     uuid: |uuid| ["-L".to_string(), uuid.to_string()],

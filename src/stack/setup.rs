@@ -1,7 +1,7 @@
 //! A stack on its way up: everything is said in the journal before it is created.
 
 use crate::event::LayerFacts;
-use crate::host::{Daemon, Filling, Host, HostError, LineSpeed, Output, argv, daemon};
+use crate::host::{Daemon, Filling, FixedDevice, Host, HostError, LineSpeed, Output, argv, daemon};
 use crate::journal::{EntryId, Undo, undo_entries};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Device, Gives};
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// What a layer builds with.
 pub(crate) struct Setup<'a> {
     site: &'a Site<'a>,
-    /// Common beginning of every name this raise makes; nobody else has it.
+    /// Common beginning of every name this raise makes; it is drawn for it.
     mark: String,
     /// 16 random digits, the end of `mark`.
     nonce: String,
@@ -28,6 +28,8 @@ pub(crate) struct Setup<'a> {
     pub(super) awaited: Vec<PathBuf>,
     pub(super) backing: Vec<(usize, PathBuf)>,
     pub(super) others: Vec<(usize, PathBuf)>,
+    /// Real disks, held open until the stack is torn down.
+    pub(super) held: Vec<FixedDevice>,
     /// The machine that is built on now.
     host: &'a dyn Host,
     /// Its number; 1: the site's own.
@@ -82,6 +84,7 @@ impl<'a> Setup<'a> {
             awaited: Vec::new(),
             backing: Vec::new(),
             others: Vec::new(),
+            held: Vec::new(),
             host: site.host,
             node: 1,
             home: 1,
@@ -157,7 +160,7 @@ impl<'a> Setup<'a> {
         std::mem::replace(&mut self.there, Gives::Nothing)
     }
 
-    /// What stands until now stays when settling: somebody serves it, or has it open.
+    /// What stands until now stays when settling: it is served, or open.
     pub(crate) fn keep_standing(&mut self) {
         self.movable.clear();
         self.awaited.clear();
@@ -210,10 +213,11 @@ impl<'a> Setup<'a> {
         self.site.wipe
     }
 
-    /// Says that the devices at the bottom are still there when the stack is gone: whatever is
-    /// written to them has to be wiped again.
-    pub(crate) fn outlived(&mut self) {
+    /// Says that this disk at the bottom is still there when the stack is gone: what is written to it
+    /// has to be wiped again. It is held until then.
+    pub(crate) fn outlived_by(&mut self, disk: &FixedDevice) {
         self.outlived = true;
+        self.held.push(disk.clone());
     }
 
     /// Whether devices at the bottom outlive the stack.
@@ -225,7 +229,7 @@ impl<'a> Setup<'a> {
     /// is wiped when the stack is lowered.
     pub(crate) fn will_carry(&mut self, device: &Device, mark: &str) -> Result<(), LayerError> {
         self.will(Undo::Blank {
-            device: device.path.clone(),
+            device: device.lasting_path(),
             mark: mark.to_string(),
         })?;
         Ok(())
@@ -327,8 +331,8 @@ impl<'a> Setup<'a> {
         Ok(id)
     }
 
-    /// Journals, then creates; never over what is there. What turns out to be somebody else's is
-    /// taken out of the journal again.
+    /// Journals, then creates; never over what is there. What turns out to be not ours is taken out of
+    /// the journal again.
     fn create(
         &mut self,
         path: &Path,

@@ -2,7 +2,7 @@
 //! goes.
 
 use crate::event::{Fact, LayerFacts, Settled};
-use crate::host::{Host, HostError};
+use crate::host::{FixedDevice, Host, HostError};
 use crate::journal::{self, EntryId, undo_entries, unmount, until_free};
 use crate::stack::common::line;
 use crate::stack::error::{LayerError, StackError};
@@ -30,6 +30,9 @@ pub(crate) struct StandingStack {
     pub(super) backing: Vec<(usize, PathBuf)>,
     pub(super) others: Vec<(usize, PathBuf)>,
     pub(super) nodes: usize,
+    /// Real disks, held open until the stack is torn down.
+    #[expect(dead_code, reason = "an open file is held by being there")]
+    pub(super) held: Vec<FixedDevice>,
     /// What tells this start of each machine from any other, from node 2 on.
     pub(super) boots: Vec<String>,
 }

@@ -3,7 +3,7 @@
 use super::common::filesystem;
 use super::gives::{Device, Origin};
 use super::layer::{ON_A_DISK, ON_TWO_DISKS, Shape};
-use super::testing::{layer, site, stack, try_layer};
+use super::testing::{layer, site, stack};
 use super::*;
 use crate::host::Host;
 use crate::host::local::LocalHost;
@@ -268,174 +268,6 @@ fn what_machines_cannot_be_joined_by_is_said_in_words() {
     );
 }
 
-/// Every line is refused at a place, in these words, with help.
-fn assert_refused(lines: &[(&str, &str)]) {
-    for (line, words) in lines {
-        let refusal = try_layer(line).err().unwrap();
-        assert!(
-            refusal.message.contains(words),
-            "{line}: {}",
-            refusal.message
-        );
-        assert!(!refusal.help.is_empty(), "{line}");
-        assert!(refusal.span.is_some(), "{line}");
-    }
-}
-
-#[test]
-fn settings_that_cannot_be_had_are_refused_where_they_stand() {
-    assert_refused(&[
-        (
-            "loop = { size = \"1 GiB\", logical-sector = 512, physical-sector = 4096 }",
-            "a loop device always reports its logical sector size (512 B) as its physical one",
-        ),
-        (
-            "loop = { size = \"1 GiB\", logical-sector = 8192 }",
-            "no sectors of 8192 bytes",
-        ),
-        ("loop = { size = 1000 }", "no disk of whole 512 B sectors"),
-        ("loop = { size = \"1 GiB\", count = 0 }", "0 disks"),
-        (
-            "ext4 = { mkfs = [\"/dev/sda\"] }",
-            "\"/dev/sda\" names a path or a device",
-        ),
-        (
-            "ext4 = { mkfs = [\"-J\", \"size=8,device=UUID=1\"] }",
-            "names a path or a device",
-        ),
-        (
-            "btrfs = { mkfs = [\"dev/sda\"] }",
-            "names a path or a device",
-        ),
-        (
-            "btrfs = { mount = [\"noatime,device=/dev/sda\"] }",
-            "would mount something else",
-        ),
-        ("xfs = { mount = [\"bind\"] }", "would mount something else"),
-        (
-            "btrfs = { compression = \"lz4\" }",
-            "no compression \"lz4\"",
-        ),
-        ("tmpfs = { size = 0 }", "may fill the memory"),
-    ]);
-}
-
-#[test]
-fn what_machines_cannot_do_together_is_refused_where_it_stands() {
-    assert_refused(&[
-        (
-            "drbd = { protocol = \"A\", role = \"dual\" }",
-            "two primaries need protocol C",
-        ),
-        (
-            "drbd = { role = \"dual\", state = \"resyncing\" }",
-            "must be connected",
-        ),
-        (
-            "drbd = { net = [\"max-buffers 1; } disk {\"] }",
-            "no option that can be given here",
-        ),
-        (
-            "drbd = { net = [\"allow-two-primaries yes\"] }",
-            "no option that can be given here",
-        ),
-        ("drbd = { rate = 0 }", "nothing would pass"),
-        (
-            "gfs2 = { mounted-on = 2 }",
-            "cannot be mounted on 2 machines",
-        ),
-        (
-            "nfs = { server = \"same\", delay = \"1 ms\" }",
-            "no line between a server and a client on the same machine",
-        ),
-        (
-            "smb = { options = [\"path = /etc\"] }",
-            "no option that can be given here",
-        ),
-        (
-            "smb = { options = [\"strict sync = no\", \"HostsAllow = ALL\"] }",
-            "\"HostsAllow = ALL\" is no option that can be given here",
-        ),
-        (
-            "afp = { options = [\"vol dbpath = x\"] }",
-            "no option that can be given here",
-        ),
-        (
-            "afp = { cnid-rate = \"4 MB\" }",
-            "says nothing of a database with cnid = \"volume\"",
-        ),
-        (
-            "afp = { cnid = \"disk\", cnid-size = 1000 }",
-            "no disk of whole 512 B sectors",
-        ),
-        (
-            "afp = { cnid = \"tmpfs\", cnid-size = 0 }",
-            "may fill the memory",
-        ),
-    ]);
-}
-
-#[test]
-fn devices_and_what_is_put_together_of_them_are_refused_where_they_stand() {
-    assert_refused(&[
-        (
-            "devices = { ids = \"/dev/sda\", size = \"1 TB\", model = \"X\" }",
-            "\"/dev/sda\" is no id",
-        ),
-        (
-            "devices = { ids = [\"a\", \"a\"], size = \"1 TB\", model = \"X\" }",
-            "a is named twice",
-        ),
-        (
-            "devices = { ids = [\"a\", \"b\", \"c\"], size = [\"1 TB\", \"2 TB\"], model = \"X\" }",
-            "size is given 2 times for 3 disks",
-        ),
-        (
-            "devices = { ids = \"a\", size = 512, model = \"X\" }",
-            "\"512\" is no size of a disk",
-        ),
-        ("zpool = { ashift = 8 }", "ashift cannot be 8"),
-        (
-            "zpool = { properties = [\"cachefile=/x\"] }",
-            "the property cachefile is not yours",
-        ),
-        (
-            "dataset = { compression = \"lzo\" }",
-            "ZFS has no compression \"lzo\"",
-        ),
-        (
-            "dataset = { recordsize = \"100 KiB\" }",
-            "recordsize cannot be 102400 B",
-        ),
-        ("dataset = { properties = [\"copies\"] }", "is no property"),
-        (
-            "zvol = { size = 1000 }",
-            "no volume of whole 128 KiB blocks",
-        ),
-        (
-            "md = { raid = 0, degraded = true }",
-            "cannot stand with a member missing",
-        ),
-        (
-            "md = { raid = 1, chunk = \"64 KiB\" }",
-            "RAID 1 has no chunks",
-        ),
-        (
-            "md = { raid = 5, layout = \"f2\" }",
-            "RAID 5 has no layout \"f2\"",
-        ),
-        (
-            "lvm = { stripes = 2 }",
-            "stripes says nothing of a linear volume",
-        ),
-        (
-            "lvm = { kind = \"striped\", stripes = 1 }",
-            "1 stripes cannot be had",
-        ),
-        ("bcachefs = { replicas = 5 }", "5 replicas cannot be had"),
-    ]);
-}
-
 #[test]
 fn a_plan_shows_every_step_in_order() {
     let base = tempfile::tempdir().unwrap();
@@ -665,7 +497,7 @@ fn a_disk_that_carries_something_is_refused_unless_its_id_is_repeated() {
     assert_eq!(host.left(), Vec::<String>::new());
 }
 
-/// After a crash somebody else has put the disk to use: `clean` leaves it alone and says so.
+/// After a crash its owner has put the disk to use: `clean` leaves it alone and says so.
 #[test]
 fn what_is_not_ours_any_more_is_not_wiped() {
     let base = tempfile::tempdir().unwrap();
@@ -676,7 +508,7 @@ fn what_is_not_ours_any_more_is_not_wiped() {
     let raised = stack(&[ON_A_DISK, "ext4 = {}"])
         .set_up(&site(&host, &journal, &scratch))
         .unwrap();
-    let host = host.carrying(disk, "ext4", "somebody else's");
+    let host = host.carrying(disk, "ext4", "of its owner");
     let error = raised
         .tear_down(&site(&host, &journal, &scratch))
         .unwrap_err();
@@ -684,11 +516,7 @@ fn what_is_not_ours_any_more_is_not_wiped() {
         error.to_string().contains("does not bear our mark"),
         "{error}"
     );
-    assert!(
-        host.left()
-            .iter()
-            .any(|left| left.contains("somebody else's"))
-    );
+    assert!(host.left().iter().any(|left| left.contains("of its owner")));
 }
 
 #[test]
@@ -733,3 +561,4 @@ fn a_directory_that_cannot_be_used_is_refused() {
     }
 }
 mod one_place;
+mod refusals;

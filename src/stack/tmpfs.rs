@@ -4,6 +4,10 @@ use crate::event::{Fact, LayerFacts};
 use crate::host::imagined::{Tool, mount_without_device};
 use crate::host::{Host, Needs};
 use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::common::words::{
+    OptionValue::{Alone, Amount, OneOf, Word},
+    Words,
+};
 use crate::stack::common::{filesystem, options};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
@@ -24,6 +28,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     takes: Takes::Nothing,
     gives: GivesKind::Directory,
     example: "tmpfs = { size = \"1 GiB\" }",
+    words: &[&MOUNT],
     parse,
     imagined: &[Tool {
         name: "mount.tmpfs",
@@ -52,6 +57,20 @@ pub(crate) const KIND: LayerKind = LayerKind {
     ..LayerKind::EMPTY
 };
 
+/// tmpfs(5). Not on the list: owners and modes, and the size, which is a setting.
+const MOUNT: Words = Words {
+    tool: "a mount of tmpfs",
+    manual: "tmpfs(5)",
+    options: &[
+        ("huge", OneOf(&["never", "always", "within_size", "advise"])),
+        ("inode32", Alone),
+        ("inode64", Alone),
+        ("mpol", Word),
+        ("nr_inodes", Amount),
+        ("noswap", Alone),
+    ],
+};
+
 struct Tmpfs {
     size: u64,
     mount: Vec<String>,
@@ -68,7 +87,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     }
     Ok(Box::new(Tmpfs {
         size,
-        mount: options::mount(settings)?,
+        mount: options::mount(settings, &MOUNT)?,
     }))
 }
 

@@ -2,6 +2,10 @@
 
 use crate::event::Fact;
 use crate::host::{Host, Package, argv};
+use crate::stack::common::words::{
+    OptionValue::{Alone, AloneOrAmount, AloneOrOneOf, Amount, Pairs, Word},
+    Words,
+};
 use crate::stack::common::{
     options,
     plain::{self, Plain},
@@ -20,6 +24,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     takes: plain::TAKES,
     gives: GivesKind::Directory,
     example: "xfs = { mkfs = [\"-m\", \"reflink=0\"], mount = [\"noatime\"] }",
+    words: &[&MKFS, &MOUNT],
     parse: |settings| XFS.parse(settings),
     packages: PACKAGES,
     imagined: &[plain::imagined_mkfs("mkfs.xfs")],
@@ -48,10 +53,134 @@ pub(crate) const KIND: LayerKind = LayerKind {
 
 const PACKAGES: &[Package] = &[Package::new("xfsprogs", &["mkfs.xfs", "xfs_info"])];
 
+/// mkfs.xfs(8). Not on the list: other devices and files (`-c`, `-p`, `-r rtdev=`, `-l logdev=`,
+/// `-d name=`), and what is set by the layer (`-m uuid=`).
+const MKFS: Words = Words {
+    tool: "mkfs.xfs",
+    manual: "mkfs.xfs(8)",
+    options: &[
+        ("-b", Pairs(&[("size", Amount)])),
+        (
+            "-d",
+            Pairs(&[
+                ("agcount", Amount),
+                ("agsize", Amount),
+                ("concurrency", Amount),
+                ("cowextsize", Amount),
+                ("daxinherit", Amount),
+                ("extszinherit", Amount),
+                ("noalign", Alone),
+                ("projinherit", Amount),
+                ("rtinherit", Amount),
+                ("sectsize", Amount),
+                ("su", Amount),
+                ("sunit", Amount),
+                ("sw", Amount),
+                ("swidth", Amount),
+            ]),
+        ),
+        (
+            "-i",
+            Pairs(&[
+                ("align", Amount),
+                ("attr", Amount),
+                ("exchange", Amount),
+                ("maxpct", Amount),
+                ("nrext64", Amount),
+                ("perblock", Amount),
+                ("projid32bit", Amount),
+                ("size", Amount),
+                ("sparse", Amount),
+            ]),
+        ),
+        ("-K", Alone),
+        ("-L", Word),
+        (
+            "-l",
+            Pairs(&[
+                ("agnum", Amount),
+                ("concurrency", Amount),
+                ("internal", AloneOrAmount),
+                ("lazy-count", Amount),
+                ("sectsize", Amount),
+                ("size", Amount),
+                ("su", Amount),
+                ("sunit", Amount),
+                ("version", Amount),
+            ]),
+        ),
+        (
+            "-m",
+            Pairs(&[
+                ("autofsck", Amount),
+                ("bigtime", Amount),
+                ("crc", Amount),
+                ("finobt", Amount),
+                ("inobtcount", Amount),
+                ("metadir", Amount),
+                ("reflink", Amount),
+                ("rmapbt", Amount),
+            ]),
+        ),
+        (
+            "-n",
+            Pairs(&[
+                ("ftype", Amount),
+                ("parent", Amount),
+                ("size", Amount),
+                ("version", Word),
+            ]),
+        ),
+        ("-q", Alone),
+        ("-s", Pairs(&[("size", Amount)])),
+    ],
+};
+
+/// xfs(5). Not on the list: other devices (`logdev`, `rtdev`), and what leaves changes or checks out
+/// (`norecovery`, `nouuid`).
+const MOUNT: Words = Words {
+    tool: "a mount of XFS",
+    manual: "xfs(5)",
+    options: &[
+        ("allocsize", Amount),
+        ("attr2", Alone),
+        ("dax", AloneOrOneOf(&["always", "never", "inode"])),
+        ("discard", Alone),
+        ("filestreams", Alone),
+        ("gquota", Alone),
+        ("grpid", Alone),
+        ("ikeep", Alone),
+        ("inode32", Alone),
+        ("inode64", Alone),
+        ("largeio", Alone),
+        ("logbsize", Amount),
+        ("logbufs", Amount),
+        ("max_atomic_write", Amount),
+        ("noalign", Alone),
+        ("noattr2", Alone),
+        ("nodiscard", Alone),
+        ("nogrpid", Alone),
+        ("noikeep", Alone),
+        ("nolargeio", Alone),
+        ("noquota", Alone),
+        ("pquota", Alone),
+        ("prjquota", Alone),
+        ("quota", Alone),
+        ("sunit", Amount),
+        ("swalloc", Alone),
+        ("swidth", Amount),
+        ("uquota", Alone),
+        ("usrquota", Alone),
+        ("wsync", Alone),
+    ],
+};
+
 const XFS: &Plain = &Plain {
     name: "xfs",
     tools: &["mkfs.xfs", "xfs_info", "wipefs", "mount", "umount"],
     packages: PACKAGES,
+    mkfs: &MKFS,
+    mount: &MOUNT,
     keeping: |_| &["-K"],
     uuid: |uuid| ["-m".to_string(), format!("uuid={uuid}")],
     geometry,

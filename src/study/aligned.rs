@@ -7,7 +7,7 @@
 use stackrace_engine::PhaseOutcome;
 
 use crate::event::MetricHead;
-use crate::workload::{Cost, Place, Trouble, Workload};
+use crate::workload::{Cost, Place, Workload, WorkloadError};
 
 /// Every metric of any configuration, in the order they first appear.
 pub(super) fn union<'a>(lists: impl Iterator<Item = &'a [MetricHead]>) -> Vec<MetricHead> {
@@ -79,15 +79,15 @@ impl Workload for Aligned {
         self.workload.offered_per_s(phase)
     }
 
-    fn on_existing(&self) -> Result<(), Trouble> {
+    fn on_existing(&self) -> Result<(), WorkloadError> {
         self.workload.on_existing()
     }
 
-    fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble> {
+    fn prepare(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
         self.workload.prepare(place)
     }
 
-    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
         self.workload.measure(phase, place)
     }
 

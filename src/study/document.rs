@@ -6,7 +6,7 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::setting::{Refusal, Setting, SettingDoc, Settings, Span, Value};
+use crate::setting::{GivenSetting, Refusal, SettingDoc, Settings, Span, Value};
 
 /// One word of a table and what it stands for.
 pub(super) struct Field {
@@ -150,7 +150,7 @@ pub(super) fn settings<'a>(
     let mut settings = Vec::new();
     for field in fields {
         match field.item.value() {
-            Ok(value) => settings.push(Setting {
+            Ok(value) => settings.push(GivenSetting {
                 name: field.name.clone(),
                 value,
                 span: field.item.span.clone(),

@@ -1,7 +1,7 @@
 //! One `[[stack]]` or `[[workload]]`: a kind, its settings, and what becomes of them in one
 //! configuration.
 
-use crate::setting::{Refusal, Setting, SettingDoc, Settings, Span, Value};
+use crate::setting::{GivenSetting, Refusal, SettingDoc, Settings, Span, Value};
 
 use super::design::Factor;
 use super::document::{self, Field, Item, ItemKind};
@@ -147,7 +147,7 @@ impl StudyEntry {
             .settings
             .iter()
             .zip(&self.templates)
-            .map(|(setting, template)| Setting {
+            .map(|(setting, template)| GivenSetting {
                 value: template.fill(factors, levels),
                 ..setting.clone()
             })

@@ -1,8 +1,8 @@
 //! Reports and command lines of the classic tools.
 
 use crate::tools::bonnie;
-use crate::tools::fio::{self, Place, Sections};
-use crate::tools::postmark::language::{Answer, From, Settings};
+use crate::tools::fio::{self, OptionPlace, Sections};
+use crate::tools::postmark::language::{Answer, From, PostmarkSettings};
 use crate::tools::postmark::{metrics, parse, values};
 use crate::tools::sysbench;
 
@@ -28,7 +28,7 @@ pub fn postmark(data: &[u8]) {
         }
     }
     for from in [From::Prompt, From::File] {
-        let mut configuration = Settings::default();
+        let mut configuration = PostmarkSettings::default();
         for line in text.lines() {
             match configuration.obey(line, from) {
                 Answer::Say(text) => assert!(text.ends_with('\n')),
@@ -136,7 +136,7 @@ pub fn fio(data: &[u8]) {
         Ok(jobs) => jobs,
         Err(refusal) => {
             assert!(!refusal.what.is_empty() && !refusal.next.is_empty());
-            let Place::Line { line, .. } = refusal.place else {
+            let OptionPlace::Line { line, .. } = refusal.place else {
                 panic!("a place in no file: {refusal}");
             };
             assert!((1..=text.lines().count()).contains(&line), "{refusal}");

@@ -48,7 +48,9 @@ pub fn on_machine() -> impl Iterator<Item = OnMachine> {
             (format!("stack::{}::{}", kind.name, real.name), test)
         })
     });
-    of_many.chain(of_layers)
+    let of_disks = crate::stack::guarded_cases();
+    let of_disks = of_disks.map(|(name, test)| (format!("stack::{name}"), test));
+    of_many.chain(of_layers).chain(of_disks)
 }
 
 /// One check: the name of its fuzz target and its corpus, and its function.

@@ -72,7 +72,7 @@ pub(super) fn reported(record: &Record) {
     for configuration in verdict::to_drop(&evidence) {
         assert!(configuration < head.configurations.len());
     }
-    crate::audit::notes(head, &evidence.trials);
+    crate::audit::notes(head, &evidence.trials, &evidence.set_ups);
     let options = |colour| ReportOptions {
         beside: None,
         lines_max: None,

@@ -10,14 +10,14 @@ pub(crate) mod postmark;
 pub(crate) mod sysbench;
 mod tool;
 
-pub(crate) use tool::{Console, Tool};
+pub(crate) use tool::{ClassicTool, Console};
 
 use std::sync::LazyLock;
 
 use crate::workload::{self, WorkloadKind};
 
 /// Every tool, alphabetical.
-pub(crate) const ALL: &[Tool] = &[bonnie::TOOL, fio::TOOL, postmark::TOOL, sysbench::TOOL];
+pub(crate) const ALL: &[ClassicTool] = &[bonnie::TOOL, fio::TOOL, postmark::TOOL, sysbench::TOOL];
 
 /// Every kind of workload, alphabetical: those of the room `workload` and those of the tools.
 pub(crate) fn workloads() -> &'static [WorkloadKind] {

@@ -13,7 +13,7 @@ use crate::printed::Importer;
 use crate::workload::WorkloadKind;
 
 /// A classic tool.
-pub(crate) struct Tool {
+pub(crate) struct ClassicTool {
     /// The word after `stackrace`.
     pub(crate) name: &'static str,
     /// What stands in its place on a command line.

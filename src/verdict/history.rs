@@ -1,10 +1,11 @@
 //! The runs of one study over time: each configuration's primary metrics, and where they changed.
 //!
-//! Neighbouring runs were not made in turn, so a change is what two stored results side by side can
-//! say, no more: Welch's interval of their ratio, 95 % for each change on its own, excludes 1.
+//! Neighbouring runs were not made in turn, and each is one value, whatever its rounds say of
+//! themselves. A change is what separate runs can say, no more: of three runs before it and three from
+//! it on, Welch's interval of the ratio, 95 % for each change on its own, excludes 1.
 
-use super::unpaired;
-use super::{Interval, Verdict};
+use super::separate::RUNS_MIN;
+use super::{Interval, Verdict, unpaired};
 use crate::event::MetricHead;
 use crate::record::Record;
 
@@ -30,25 +31,34 @@ pub(crate) struct HistoryPoint {
     pub(crate) value: Interval,
     /// How many results it rests on.
     pub(crate) results: usize,
-    /// Against the point before; none: this is the first.
+    /// This run and the next ones against those before; none: there are too few of the same work.
     pub(crate) change: Option<HistoryChange>,
 }
 
-/// A figure against the one of an earlier run.
+/// Figures of some runs against those of earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct HistoryChange {
-    /// This over the earlier, oriented so that above 1 this is better; its ends are not numbers
-    /// where no interval can be given.
+    /// The later over the earlier, oriented so that above 1 the later is better.
     pub(crate) ratio: Interval,
     /// The interval excludes a ratio of 1.
     pub(crate) differs: bool,
 }
 
+/// Runs on each side that are set against each other around a point.
+const WINDOW: usize = RUNS_MIN;
+
+/// One run's results, for the changes.
+struct RunResults {
+    /// What the workload did: runs that did something else are not set against each other.
+    work: String,
+    /// A logarithm for each run there is (an imported one may hold several), oriented up.
+    logs: Vec<f64>,
+}
+
 /// Every course through runs given oldest first, workloads and configurations in the order they appear.
 pub(crate) fn history(runs: &[(&Record, &Verdict)]) -> Vec<HistoryLine> {
     let mut courses: Vec<HistoryLine> = Vec::new();
-    // Each course's last results, for the change to the next.
-    let mut last: Vec<Vec<f64>> = Vec::new();
+    let mut results: Vec<Vec<RunResults>> = Vec::new();
     for (run, (record, verdict)) in runs.iter().enumerate() {
         for (at, workload) in record.head.workloads.iter().enumerate() {
             for row in &verdict.configurations {
@@ -70,22 +80,32 @@ pub(crate) fn history(runs: &[(&Record, &Verdict)]) -> Vec<HistoryLine> {
                         configuration: row.name.clone(),
                         points: Vec::new(),
                     });
-                    last.push(Vec::new());
+                    results.push(Vec::new());
                     courses.len() - 1
                 });
-                let results: Vec<f64> = cell.rounds.iter().map(|(_, value)| *value).collect();
-                let figure = unpaired::figure(&cell.metric, &last[place], &results);
+                let rounds = cell.rounds.iter();
+                let logs: Vec<f64> = rounds
+                    .map(|(_, v)| cell.metric.better.oriented_ln(*v))
+                    .collect();
                 courses[place].points.push(HistoryPoint {
                     run,
                     value,
-                    results: results.len(),
-                    change: figure.map(|figure| HistoryChange {
-                        ratio: figure.ratio,
-                        differs: figure.differs,
-                    }),
+                    results: logs.len(),
+                    change: None,
                 });
-                last[place] = results;
+                results[place].push(RunResults {
+                    work: format!("{} {}", workload.kind, workload.summary),
+                    logs: match record.imported() {
+                        true => logs,
+                        false => vec![stackrace_stats::mean(&logs)],
+                    },
+                });
             }
+        }
+    }
+    for (course, results) in courses.iter_mut().zip(&results) {
+        for (at, point) in course.points.iter_mut().enumerate() {
+            point.change = change(results, at);
         }
     }
     // One workload after the other, whichever run had which first.
@@ -95,6 +115,24 @@ pub(crate) fn history(runs: &[(&Record, &Verdict)]) -> Vec<HistoryLine> {
         .collect();
     courses.sort_by_key(|course| order.iter().position(|name| *name == course.workload));
     courses
+}
+
+/// The runs from this place on against those before it; none: they are too few, or did other work.
+fn change(results: &[RunResults], at: usize) -> Option<HistoryChange> {
+    let before = results.get(at.checked_sub(WINDOW)?..at)?;
+    let after = results.get(at..at + WINDOW)?;
+    let mut all = before.iter().chain(after);
+    if !all.all(|run| run.work == before[0].work) {
+        return None;
+    }
+    let logs = |runs: &[RunResults]| -> Vec<f64> {
+        runs.iter().flat_map(|run| run.logs.clone()).collect()
+    };
+    let ratio = unpaired::ratio(&logs(before), &logs(after))?;
+    Some(HistoryChange {
+        ratio,
+        differs: unpaired::differs(Some(ratio)),
+    })
 }
 
 #[cfg(test)]
@@ -118,37 +156,39 @@ mod tests {
         record
     }
 
-    #[test]
-    fn a_change_is_marked_where_it_happened_and_nowhere_else() {
-        let records = [run(1.0), run(1.0), run(0.5), run(0.5)];
+    fn changed(records: &[Record], configuration: &str) -> Vec<Vec<usize>> {
         let verdicts: Vec<Verdict> = records.iter().map(|r| judge(&Evidence::of(r))).collect();
         let runs: Vec<_> = records.iter().zip(&verdicts).collect();
         let courses = history(&runs);
         assert_eq!(courses.len(), 6, "three workloads, two configurations");
-        for course in &courses {
-            let changed: Vec<usize> = course
-                .points
-                .iter()
-                .filter(|point| point.change.is_some_and(|change| change.differs))
-                .map(|point| point.run)
-                .collect();
-            let expected: &[usize] = if course.configuration == "xfs" {
-                &[2]
-            } else {
-                &[]
-            };
-            assert_eq!(
-                changed, expected,
-                "{} {}",
-                course.workload, course.configuration
-            );
-            assert_eq!(course.points[0].change, None);
-        }
-        let halved = courses
+        let mine = courses
             .iter()
-            .find(|course| course.configuration == "xfs")
-            .unwrap();
-        let ratio = halved.points[2].change.unwrap().ratio.estimate;
-        assert!((ratio - 0.5).abs() < 1e-9, "{ratio}");
+            .filter(|course| course.configuration == configuration);
+        mine.map(|course| {
+            let points = course.points.iter();
+            let changed = points.filter(|point| point.change.is_some_and(|change| change.differs));
+            changed.map(|point| point.run).collect()
+        })
+        .collect()
+    }
+
+    #[test]
+    fn a_change_is_marked_where_it_happened_and_nowhere_else() {
+        let factors = [1.0, 1.02, 0.99, 0.5, 0.51, 0.495];
+        let records = factors.map(run);
+        assert_eq!(changed(&records, "xfs"), [[3], [3], [3]]);
+        assert_eq!(changed(&records, "ext4"), [[0; 0], [0; 0], [0; 0]]);
+    }
+
+    /// Rounds of a run agree far better than runs do: two runs that differ are no change.
+    #[test]
+    fn fewer_than_three_runs_on_a_side_and_other_work_mark_no_change() {
+        let few = [1.0, 1.02, 0.5, 0.51].map(run);
+        assert_eq!(changed(&few, "xfs"), [[0; 0], [0; 0], [0; 0]]);
+        let mut other = [1.0, 1.02, 0.99, 0.5, 0.51, 0.495].map(run);
+        for record in &mut other[3..] {
+            record.head.workloads[0].summary = "half as much".to_owned();
+        }
+        assert_eq!(changed(&other, "xfs"), [vec![], vec![3], vec![3]]);
     }
 }

@@ -592,7 +592,11 @@ fn notes(table: &ObservationTable<'_>) -> Vec<String> {
     if table.evidence.imported {
         return super::unpaired::notes(table.evidence);
     }
-    let mut notes = crate::audit::notes(table.evidence.head, &table.evidence.trials);
+    let mut notes = crate::audit::notes(
+        table.evidence.head,
+        &table.evidence.trials,
+        &table.evidence.set_ups,
+    );
     let missing = (0..table.configurations())
         .flat_map(|t| (0..table.rounds_of(t)).map(move |at| (t, at)))
         .filter(|(t, at)| table.overall_ln(*t, *at).is_none())

@@ -11,11 +11,13 @@ mod gate;
 mod history;
 mod judge;
 mod sentence;
+mod separate;
 mod table;
 #[cfg(test)]
 mod tests;
 mod unpaired;
 mod words;
+mod work;
 
 pub(crate) use asked::{Question, RunAnswer, Sought, ask};
 pub(crate) use beside::{Beside, BesideRow, beside};

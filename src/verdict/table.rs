@@ -1,5 +1,6 @@
 //! The observations as a table: one value for each configuration, workload, metric and complete round.
 
+use crate::audit::SetUps;
 use crate::event::{Ended, MetricHead, Observation, RunStarted};
 use crate::record::Record;
 
@@ -16,6 +17,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) dropped: Vec<(usize, u32)>,
     /// Mean wall time of a round so far, seconds.
     pub(crate) round_seconds: Option<f64>,
+    /// The stacks as they were set up, for the audit.
+    pub(crate) set_ups: SetUps<'a>,
     /// Another tool measured this: rounds only count repetitions, and nothing is a pair.
     pub(crate) imported: bool,
 }
@@ -49,6 +52,7 @@ impl<'a> Evidence<'a> {
             rounds,
             dropped,
             round_seconds,
+            set_ups: SetUps::of(record.events()),
             imported: record.imported(),
         }
     }

@@ -88,6 +88,7 @@ fn observation(round: u32, configuration: usize, workload: usize, value: f64) ->
 
 fn evidence<'a>(head: &'a RunStarted, trials: &'a [Observation], rounds: u32) -> Evidence<'a> {
     Evidence {
+        set_ups: crate::audit::SetUps::default(),
         head,
         trials: trials.iter().collect(),
         rounds: (1..=rounds).collect(),

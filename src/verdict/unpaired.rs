@@ -1,29 +1,28 @@
 //! Results that were not made in turn: imported ones, and those of different runs side by side.
 //!
 //! Nothing in them separates the configuration from the time of day, the machine or the version, so no
-//! verdict follows. The ratio is that of geometric means; from three results on each side it has
+//! verdict follows. The ratio is that of geometric means; from three runs on each side it has
 //! Welch's interval on the log scale (`stackrace_stats::welch_ratio`), 95 % each on its own, and the
-//! strongest word is that they differ.
+//! strongest word is that they differ. What did other work is not compared.
 
 use serde::Serialize;
 
+use super::separate::{self, RUNS_MIN, Side};
 use super::table::{ComparedFigure, Evidence, ObservationTable};
-use super::{Comparison, Interval, VerdictWord, sentence};
+use super::{Comparison, Interval, VerdictWord, sentence, work};
 use crate::event::{Better, Fact, MetricHead, WorkloadHead};
 use crate::record::Record;
 
-/// Results on a side from which an interval is given.
-const RESULTS_MIN: usize = 3;
 /// Probability of each interval to miss.
 const ALPHA: f64 = 0.05;
 
 /// B over A from logarithms that are oriented so that larger is better; none where one side has
 /// nothing. Where no interval can be given its ends are not numbers.
-fn ratio(a: &[f64], b: &[f64]) -> Option<Interval> {
+pub(super) fn ratio(a: &[f64], b: &[f64]) -> Option<Interval> {
     if a.is_empty() || b.is_empty() {
         return None;
     }
-    let interval = (a.len() >= RESULTS_MIN && b.len() >= RESULTS_MIN)
+    let interval = (a.len() >= RUNS_MIN && b.len() >= RUNS_MIN)
         .then(|| stackrace_stats::welch_ratio(a, b, ALPHA))
         .flatten();
     Some(interval.map_or_else(
@@ -37,7 +36,7 @@ fn ratio(a: &[f64], b: &[f64]) -> Option<Interval> {
 }
 
 /// Whether there is an interval, and it excludes a ratio of 1.
-fn differs(ratio: Option<Interval>) -> bool {
+pub(super) fn differs(ratio: Option<Interval>) -> bool {
     // Comparisons with what is no number are false.
     ratio.is_some_and(|ratio| ratio.low > 1.0 || ratio.high < 1.0)
 }
@@ -96,8 +95,10 @@ pub(super) fn notes(evidence: &Evidence<'_>) -> Vec<String> {
 /// One of two results side by side.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Stored {
-    /// Its run.
+    /// Its first run.
     pub(crate) run: String,
+    /// Further runs of it.
+    pub(crate) more_runs: Vec<String>,
     /// Title of the run.
     pub(crate) title: String,
     /// Its configuration.
@@ -121,6 +122,9 @@ pub(crate) struct Difference {
     pub(crate) environment: Vec<(String, Option<String>, Option<String>)>,
     /// Workloads both have.
     pub(crate) workloads: Vec<WorkloadPair>,
+    /// Why nothing, or not everything, is compared: another machine, or the same results; one
+    /// sentence each.
+    pub(crate) refused: Vec<String>,
     /// What was warned of in either run, settings that differ within an imported one among it.
     pub(crate) notes: Vec<String>,
 }
@@ -134,7 +138,9 @@ pub(crate) struct WorkloadPair {
     pub(crate) a: (String, String),
     /// In B.
     pub(crate) b: (String, String),
-    /// Metrics both have.
+    /// What differs in the work, one clause each; empty: it is the same work.
+    pub(crate) other_work: Vec<String>,
+    /// Metrics both have; empty where the work differs, unless it is compared all the same.
     pub(crate) figures: Vec<FigurePair>,
 }
 
@@ -147,7 +153,7 @@ pub(crate) struct FigurePair {
     pub(crate) a: f64,
     /// Of B's.
     pub(crate) b: f64,
-    /// How many results each has.
+    /// How many runs each has.
     pub(crate) results: (usize, usize),
     /// B over A, oriented so that above 1 B is better; its ends are not numbers where no interval
     /// can be given.
@@ -156,103 +162,150 @@ pub(crate) struct FigurePair {
     pub(crate) differs: bool,
 }
 
-/// A configuration of a stored run.
-struct StoredSide<'a> {
-    record: &'a Record,
-    configuration: usize,
-}
-
-/// Two configurations of stored runs, own or imported, side by side.
-pub(crate) fn difference(a: (&Record, usize), b: (&Record, usize)) -> Difference {
-    let (a, b) = (StoredSide::of(a), StoredSide::of(b));
-    let (evidence_a, evidence_b) = (Evidence::of(a.record), Evidence::of(b.record));
-    let (table_a, table_b) = (
-        ObservationTable::new(&evidence_a),
-        ObservationTable::new(&evidence_b),
-    );
-    let mut workloads = Vec::new();
+/// Two configurations of stored runs, own or imported, side by side: of one run or several each.
+/// What did other work, or ran on another machine, is compared only `anyway`.
+pub(crate) fn difference(a: &Side<'_>, b: &Side<'_>, anyway: bool) -> Difference {
+    let refused = refused(a, b);
     let (mut used_a, mut used_b) = (Vec::new(), Vec::new());
-    for (one, other) in matching(&a.record.head.workloads, &b.record.head.workloads) {
-        let (head_a, head_b) = (
-            &a.record.head.workloads[one],
-            &b.record.head.workloads[other],
-        );
+    let mut workloads = Vec::new();
+    let (first_a, first_b) = (a[0].0, b[0].0);
+    for (one, other) in matching(&first_a.head.workloads, &first_b.head.workloads) {
+        let (head_a, head_b) = (&first_a.head.workloads[one], &first_b.head.workloads[other]);
+        let other_work = other_work(a, b, &head_a.name, &head_b.name);
         let mut figures = Vec::new();
         for (at, metric) in head_a.metrics.iter().enumerate() {
             let place = head_b.metrics.iter().position(|known| known == metric);
             let Some(place) = place else { continue };
-            let values_a = values(&table_a, a.configuration, one, at);
-            let values_b = values(&table_b, b.configuration, other, place);
-            if let Some(figure) = figure(metric, &values_a, &values_b) {
+            let logs_a = separate::run_logs(a, Some((&head_a.name, &metric.name)));
+            let logs_b = separate::run_logs(b, Some((&head_b.name, &metric.name)));
+            if let Some(figure) = figure(metric, &logs_a, &logs_b) {
                 used_a.push((one, at));
                 used_b.push((other, place));
                 figures.push(figure);
             }
         }
         if !figures.is_empty() {
+            if !anyway && !(refused.is_empty() && other_work.is_empty()) {
+                figures.clear();
+            }
             workloads.push(WorkloadPair {
                 kind: head_a.kind.clone(),
                 a: (head_a.name.clone(), head_a.summary.clone()),
                 b: (head_b.name.clone(), head_b.summary.clone()),
+                other_work,
                 figures,
             });
         }
     }
     let mut notes: Vec<String> = Vec::new();
-    for warning in a.record.warnings().into_iter().chain(b.record.warnings()) {
+    for warning in a.iter().chain(b).flat_map(|(record, _)| record.warnings()) {
         if !notes.iter().any(|known| known == warning) {
             notes.push(warning.to_owned());
         }
     }
     Difference {
         notes,
-        environment: differing(&a.facts(), &b.facts()),
-        a: a.stored(&table_a, &used_a),
-        b: b.stored(&table_b, &used_b),
+        environment: differing_facts(a[0], b[0]),
+        a: stored(a, &used_a),
+        b: stored(b, &used_b),
         workloads,
+        refused,
     }
 }
 
-impl<'a> StoredSide<'a> {
-    fn of((record, configuration): (&'a Record, usize)) -> Self {
-        Self {
-            record,
-            configuration,
+/// Why two sides are not compared at all, one sentence each.
+fn refused(a: &Side<'_>, b: &Side<'_>) -> Vec<String> {
+    let own = a[0].0;
+    let mut refused: Vec<String> = Vec::new();
+    let all: Vec<&Record> = a.iter().chain(b).map(|(record, _)| *record).collect();
+    for (at, record) in all.iter().enumerate() {
+        let run = &record.head.run;
+        let of_one_run = a.len() == 1 && b.len() == 1 && own.head.run == *run;
+        let known = all[..at]
+            .iter()
+            .any(|other| work::same_results(record, other));
+        if known && !of_one_run {
+            refused.push(format!("the results of {run} are there more than once"));
+        }
+        for clause in work::other_machine(&own.head, &record.head) {
+            refused.push(format!("{run} is of another machine: {clause}"));
         }
     }
+    refused
+}
 
-    fn stored(&self, table: &ObservationTable<'_>, used: &[(usize, usize)]) -> Stored {
-        let head = &self.record.head;
-        let mut only = Vec::new();
-        for (w, workload) in head.workloads.iter().enumerate() {
-            for (m, metric) in workload.metrics.iter().enumerate() {
-                let there = !values(table, self.configuration, w, m).is_empty();
-                if there && !used.contains(&(w, m)) {
-                    only.push(format!("{}: {}", workload.name, metric.name));
-                }
+/// What differs in the work of a workload between any run of either side and the first.
+fn other_work(a: &Side<'_>, b: &Side<'_>, name_a: &str, name_b: &str) -> Vec<String> {
+    let at = |record: &Record, name: &str| {
+        let mut workloads = record.head.workloads.iter();
+        workloads.position(|workload| workload.name == name)
+    };
+    let own = a[0].0;
+    let Some(first) = at(own, name_a) else {
+        return Vec::new();
+    };
+    let named = |name| move |(record, _): &(_, usize)| (*record, name);
+    let all = a
+        .iter()
+        .map(named(name_a))
+        .chain(b.iter().map(named(name_b)));
+    let mut differing: Vec<String> = Vec::new();
+    for (record, name) in all {
+        let clauses = at(record, name).map_or(Vec::new(), |other| {
+            work::other_work((own, first), (record, other))
+        });
+        differing.extend(
+            clauses
+                .into_iter()
+                .filter(|clause| !differing.contains(clause))
+                .collect::<Vec<_>>(),
+        );
+    }
+    differing
+}
+
+/// What is shown of a side; `used` are the figures, by workload and metric, that both have.
+fn stored(side: &Side<'_>, used: &[(usize, usize)]) -> Stored {
+    let (record, configuration) = side[0];
+    let head = &record.head;
+    let mut only = Vec::new();
+    for (w, workload) in head.workloads.iter().enumerate() {
+        for (m, metric) in workload.metrics.iter().enumerate() {
+            let named = Some((workload.name.as_str(), metric.name.as_str()));
+            if !used.contains(&(w, m)) && !separate::run_logs(side, named).is_empty() {
+                only.push(format!("{}: {}", workload.name, metric.name));
             }
         }
-        Stored {
-            run: head.run.clone(),
-            title: head.title.clone(),
-            configuration: head.configurations[self.configuration].name.clone(),
-            index: self.configuration,
-            imported: self.record.imported(),
-            only,
-        }
     }
+    let others = side[1..].iter().map(|(record, _)| record.head.run.clone());
+    Stored {
+        run: head.run.clone(),
+        more_runs: others.collect(),
+        title: head.title.clone(),
+        configuration: head.configurations[configuration].name.clone(),
+        index: configuration,
+        imported: record.imported(),
+        only,
+    }
+}
 
-    /// The machine, and what the layers got when they were first raised.
-    fn facts(&self) -> Vec<Fact> {
-        let mut facts = self.record.head.environment.clone();
-        let raised = self.record.layer_facts(self.configuration);
-        for layer in raised.first().copied().unwrap_or_default() {
-            let named =
-                |fact: &Fact| Fact::new(format!("{}: {}", layer.layer, fact.name), &fact.value);
-            facts.extend(layer.facts.iter().map(named));
-        }
-        facts
+/// What is known of the machine and the stack and is not the same: name, A, B; none: not told.
+pub(super) fn differing_facts(
+    a: (&Record, usize),
+    b: (&Record, usize),
+) -> Vec<(String, Option<String>, Option<String>)> {
+    differing(&facts(a), &facts(b))
+}
+
+/// The machine, and what the layers got when they were first set up.
+fn facts((record, configuration): (&Record, usize)) -> Vec<Fact> {
+    let mut facts = record.head.environment.clone();
+    let set_up = record.layer_facts(configuration);
+    for layer in set_up.first().copied().unwrap_or_default() {
+        let named = |fact: &Fact| Fact::new(format!("{}: {}", layer.layer, fact.name), &fact.value);
+        facts.extend(layer.facts.iter().map(named));
     }
+    facts
 }
 
 /// Pairs of workloads by position: those of the same kind and name, then those that are the only
@@ -284,32 +337,20 @@ fn matching(a: &[WorkloadHead], b: &[WorkloadHead]) -> Vec<(usize, usize)> {
     pairs
 }
 
-fn values(
-    table: &ObservationTable<'_>,
-    configuration: usize,
-    workload: usize,
-    metric: usize,
-) -> Vec<f64> {
-    (0..table.rounds.len())
-        .filter_map(|at| table.value(configuration, workload, metric, at))
-        .collect()
-}
-
-/// One metric of two results, from their values; none where one side has none.
-pub(super) fn figure(metric: &MetricHead, a: &[f64], b: &[f64]) -> Option<FigurePair> {
-    let logs = |values: &[f64], better: Better| -> Vec<f64> {
-        values
-            .iter()
-            .map(|value| better.oriented_ln(*value))
-            .collect()
+/// One metric of two sides, from a logarithm for each run, oriented up; none where one side has none.
+fn figure(metric: &MetricHead, a: &[f64], b: &[f64]) -> Option<FigurePair> {
+    let ratio = ratio(a, b)?;
+    let value = |logs: &[f64]| {
+        let mean = stackrace_stats::mean(logs);
+        match metric.better {
+            Better::Higher => mean.exp(),
+            Better::Lower => (-mean).exp(),
+        }
     };
-    let (oriented_a, oriented_b) = (logs(a, metric.better), logs(b, metric.better));
-    let ratio = ratio(&oriented_a, &oriented_b)?;
-    let mean = |values: &[f64]| stackrace_stats::mean(&logs(values, Better::Higher)).exp();
     Some(FigurePair {
         metric: metric.clone(),
-        a: mean(a),
-        b: mean(b),
+        a: value(a),
+        b: value(b),
         results: (a.len(), b.len()),
         ratio,
         differs: differs(Some(ratio)),

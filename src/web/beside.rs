@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::WebSite;
 use super::frame::{self, Page};
 use super::http::{HttpRequest, HttpResponse};
+use super::site::WebSite;
 use crate::record::RunSummary;
 use crate::report;
 use crate::verdict;
@@ -98,7 +98,10 @@ fn difference(site: &WebSite, a: &str, b: &str) -> Result<Markup, Box<HttpRespon
         Ok((judged, at))
     };
     let ((a, configuration_a), (b, configuration_b)) = (side(a)?, side(b)?);
-    let difference =
-        verdict::difference((&a.record, configuration_a), (&b.record, configuration_b));
+    let difference = verdict::difference(
+        &[(&a.record, configuration_a)],
+        &[(&b.record, configuration_b)],
+        false,
+    );
     Ok(report::diff_html(&difference))
 }

@@ -5,14 +5,15 @@
 //! trials end, and only while a page is open. Pieces of the page are sent as they are to stand
 //! there, so that the script need not know what they mean.
 
-use std::io::{self, Write};
-use std::net::TcpStream;
+use std::io;
 use std::time::Duration;
 
 use maud::Markup;
 
+use super::arriving::ReceivedLine;
 use super::http::{HttpRequest, HttpResponse};
-use super::{WebSite, run, runs};
+use super::site::WebSite;
+use super::{run, runs};
 use crate::record::Now;
 use crate::report;
 
@@ -51,13 +52,13 @@ impl EventStream {
 }
 
 /// The visitor's end of the line.
-struct EventLine<'a> {
-    stream: &'a mut TcpStream,
+struct EventLine<'a, 'b> {
+    line: &'a mut ReceivedLine<'b>,
     site: &'a WebSite,
     said_ns: u64,
 }
 
-impl EventLine<'_> {
+impl EventLine<'_, '_> {
     /// Sends one event: a piece of the page.
     fn say(&mut self, name: &str, id: Option<u64>, piece: &str) -> io::Result<()> {
         let mut text = format!("event: {name}\n");
@@ -69,7 +70,7 @@ impl EventLine<'_> {
         }
         text.push('\n');
         self.said_ns = self.site.clock.now_ns();
-        self.stream.write_all(text.as_bytes())
+        self.line.send(text.as_bytes())
     }
 
     /// Finds out whether the visitor is still there, if nothing was said for long.
@@ -77,7 +78,7 @@ impl EventLine<'_> {
         let now_ns = self.site.clock.now_ns();
         if now_ns.saturating_sub(self.said_ns) > SILENCE_NS {
             self.said_ns = now_ns;
-            self.stream.write_all(b": still here\n\n")?;
+            self.line.send(b": still here\n\n")?;
         }
         Ok(())
     }
@@ -86,17 +87,17 @@ impl EventLine<'_> {
 /// Sends events until the visitor or the run is gone.
 ///
 /// # Errors
-/// The visitor is gone.
+/// The visitor is gone, or takes them too slowly.
 pub(super) fn send(
     site: &WebSite,
     stream_of: &EventStream,
-    stream: &mut TcpStream,
+    line: &mut ReceivedLine<'_>,
 ) -> io::Result<()> {
     let head = HttpResponse::new(200, "text/event-stream", "").head();
     // A page that loses the connection asks again after a second.
-    stream.write_all(format!("{head}\r\nretry: 1000\n\n").as_bytes())?;
+    line.send(format!("{head}\r\nretry: 1000\n\n").as_bytes())?;
     let mut line = EventLine {
-        stream,
+        line,
         site,
         said_ns: site.clock.now_ns(),
     };
@@ -106,7 +107,7 @@ pub(super) fn send(
     }
 }
 
-fn list(site: &WebSite, line: &mut EventLine<'_>) -> io::Result<()> {
+fn list(site: &WebSite, line: &mut EventLine<'_, '_>) -> io::Result<()> {
     let mut said = String::new();
     loop {
         let piece = runs::list(site).into_string();
@@ -119,7 +120,7 @@ fn list(site: &WebSite, line: &mut EventLine<'_>) -> io::Result<()> {
     }
 }
 
-fn one(site: &WebSite, line: &mut EventLine<'_>, run: &str, mut seen: u64) -> io::Result<()> {
+fn one(site: &WebSite, line: &mut EventLine<'_, '_>, run: &str, mut seen: u64) -> io::Result<()> {
     let mut doing: Option<Now> = None;
     let mut worked_ns = 0;
     loop {
@@ -161,7 +162,7 @@ fn end(site: &WebSite, run: &str) -> String {
 }
 
 /// Sends what follows from the log as it is.
-fn record(site: &WebSite, line: &mut EventLine<'_>, run: &str, bytes: u64) -> io::Result<()> {
+fn record(site: &WebSite, line: &mut EventLine<'_, '_>, run: &str, bytes: u64) -> io::Result<()> {
     let Ok(judged) = site.cache.judged(run) else {
         return Ok(());
     };

@@ -2,8 +2,8 @@
 
 use maud::{DOCTYPE, Markup, html};
 
-use super::WebSite;
 use super::http::HttpResponse;
+use super::site::WebSite;
 use crate::report;
 
 /// The script; see its own head.

@@ -3,7 +3,7 @@
 //! Three strangers are kept out. A foreign page that is open in the user's browser: its
 //! requests bear its own `Origin`. A foreign name that was made to mean this machine (DNS
 //! rebinding): the browser still sends that name as `Host`, and only addresses, `localhost` and this
-//! machine's own name are answered. Anyone else who can reach the port: the token, which is shown
+//! machine's own name are answered. Others who can reach the port: the token, which is shown
 //! where the server was started, is compared in constant time, and is kept in a cookie after the
 //! first visit, so that it does not stay in addresses.
 

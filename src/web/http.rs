@@ -2,25 +2,14 @@
 //!
 //! Heads are parsed by `httparse`, forms by `form_urlencoded`. Every connection carries one request
 //! and is closed after it: a page of ours is a handful of requests to the same machine, and what has
-//! no second request cannot be confused by one. A client that sends too much, or too slowly, is answered
-//! and cut off.
-
-use std::io::{self, Read, Write};
-use std::net::TcpStream;
-use std::time::Duration;
-
-use crate::time::Clock;
+//! no second request cannot be confused by one.
 
 /// Bytes of a request line with its headers.
-const HEAD_MAX: usize = 16 << 10;
+pub(super) const HEAD_MAX: usize = 16 << 10;
 /// Headers.
 const HEADERS_MAX: usize = 64;
-/// Bytes of a form: what other tools print is small, and three times as long in a form.
-pub(super) const BODY_MAX: usize = 48 << 20;
-/// Time for a whole request to arrive, ns.
-const REQUEST_NS: u64 = 30_000_000_000;
-/// Silence after which a reader or a writer is given up.
-const SILENCE: Duration = Duration::from_secs(10);
+/// Values in an address or a form.
+const PAIRS_MAX: usize = 128;
 
 /// What is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,65 +70,11 @@ fn first<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
     found.map(|(_, value)| value.as_str())
 }
 
-/// Reads a request.
+/// The head, and where the body begins; none: it is not complete.
 ///
 /// # Errors
-/// See [`HttpError`].
-pub(super) fn read(stream: &mut TcpStream, clock: &dyn Clock) -> Result<HttpRequest, HttpError> {
-    let limits = stream
-        .set_read_timeout(Some(SILENCE))
-        .and_then(|()| stream.set_write_timeout(Some(SILENCE)));
-    limits.map_err(|_| HttpError::Gone)?;
-    let until_ns = clock.now_ns() + REQUEST_NS;
-    let mut bytes = Vec::new();
-    let (mut request, begin) = loop {
-        if let Some(read) = head(&bytes)? {
-            break read;
-        }
-        if bytes.len() >= HEAD_MAX {
-            return Err(HttpError::Refused(431, "The request head is too long."));
-        }
-        more(stream, &mut bytes, HEAD_MAX, clock, until_ns)?;
-    };
-    let length = length(&request)?;
-    if length > 0 && request.header("expect").is_some() {
-        let _ = stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n");
-    }
-    while bytes.len() - begin < length {
-        more(stream, &mut bytes, begin + length, clock, until_ns)?;
-    }
-    request.form = pairs(&bytes[begin..begin + length]);
-    Ok(request)
-}
-
-fn more(
-    stream: &mut TcpStream,
-    bytes: &mut Vec<u8>,
-    most: usize,
-    clock: &dyn Clock,
-    until_ns: u64,
-) -> Result<(), HttpError> {
-    if clock.now_ns() > until_ns {
-        return Err(HttpError::Refused(
-            408,
-            "The request took too long to arrive.",
-        ));
-    }
-    let mut part = [0; 16 << 10];
-    let room = part.len().min(most - bytes.len());
-    match stream.read(&mut part[..room]) {
-        Ok(0) => Err(HttpError::Gone),
-        Ok(read) => {
-            bytes.extend_from_slice(&part[..read]);
-            Ok(())
-        }
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
-        Err(_) => Err(HttpError::Gone),
-    }
-}
-
-/// The head, and where the body begins; none: it is not complete.
-fn head(bytes: &[u8]) -> Result<Option<(HttpRequest, usize)>, HttpError> {
+/// It is no request, too long, or nothing we speak.
+pub(super) fn head(bytes: &[u8]) -> Result<Option<(HttpRequest, usize)>, HttpError> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut parsed = httparse::Request::new(&mut headers);
     let begin = match parsed.parse(bytes) {
@@ -176,7 +111,7 @@ fn head(bytes: &[u8]) -> Result<Option<(HttpRequest, usize)>, HttpError> {
         method,
         head_only,
         path: path.to_owned(),
-        query: pairs(query.as_bytes()),
+        query: pairs(query.as_bytes())?,
         headers: named,
         form: Vec::new(),
     };
@@ -188,12 +123,15 @@ pub(super) fn understood(bytes: &[u8]) -> Result<Option<HttpRequest>, HttpError>
     let Some((request, _)) = head(bytes)? else {
         return Ok(None);
     };
-    length(&request)?;
+    length(&request, 0)?;
     Ok(Some(request))
 }
 
 /// Bytes of the body.
-fn length(request: &HttpRequest) -> Result<usize, HttpError> {
+///
+/// # Errors
+/// They are not said in a way that we speak, or more than so many.
+pub(super) fn length(request: &HttpRequest, most: usize) -> Result<usize, HttpError> {
     let named = |name: &str| request.headers.iter().any(|(known, _)| known == name);
     if named("transfer-encoding") {
         return Err(HttpError::Refused(411, "The form needs a Content-Length."));
@@ -204,16 +142,25 @@ fn length(request: &HttpRequest) -> Result<usize, HttpError> {
     let length = request.header("content-length");
     match length.and_then(|length| length.parse::<usize>().ok()) {
         None => Err(HttpError::Refused(400, "The form length is not a number.")),
-        Some(length) if length > BODY_MAX => Err(HttpError::Refused(
+        Some(length) if length > most => Err(HttpError::Refused(
             413,
-            "The form is too long: at most 48 MiB.",
+            "The form is too long: imported texts may have 16 MiB together, other forms 4 KiB.",
         )),
         Some(length) => Ok(length),
     }
 }
 
-fn pairs(text: &[u8]) -> Vec<(String, String)> {
-    form_urlencoded::parse(text).into_owned().collect()
+/// Names and values.
+///
+/// # Errors
+/// There are too many.
+pub(super) fn pairs(text: &[u8]) -> Result<Vec<(String, String)>, HttpError> {
+    let pairs = form_urlencoded::parse(text).into_owned();
+    let pairs: Vec<_> = pairs.take(PAIRS_MAX + 1).collect();
+    match pairs.len() > PAIRS_MAX {
+        true => Err(HttpError::Refused(400, "There are too many values.")),
+        false => Ok(pairs),
+    }
 }
 
 /// An answer.
@@ -279,19 +226,6 @@ impl HttpResponse {
         }
         head
     }
-
-    /// Sends it.
-    ///
-    /// # Errors
-    /// The other side went away.
-    pub(super) fn send(&self, stream: &mut TcpStream, head_only: bool) -> io::Result<()> {
-        let head = format!("{}Content-Length: {}\r\n\r\n", self.head(), self.body.len());
-        stream.write_all(head.as_bytes())?;
-        if !head_only {
-            stream.write_all(&self.body)?;
-        }
-        stream.flush()
-    }
 }
 
 fn reason(status: u16) -> &'static str {
@@ -349,13 +283,16 @@ mod tests {
         assert_eq!(refused("GET http://a/ HTTP/1.1\r\n\r\n"), 400);
         let many = format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(65));
         assert_eq!(refused(&many), 431);
-        let body = |header: &str| length(&parsed(&format!("POST / HTTP/1.1\r\n{header}\r\n\r\n")));
+        let values = format!("GET /?{} HTTP/1.1\r\n\r\n", "a&".repeat(PAIRS_MAX + 1));
+        assert_eq!(refused(&values), 400);
+        let body =
+            |header: &str| length(&parsed(&format!("POST / HTTP/1.1\r\n{header}\r\n\r\n")), 7);
         assert_eq!(body("Content-Length: 7"), Ok(7));
         for (header, status) in [
             ("Transfer-Encoding: chunked", 411),
             ("Content-Length: -1", 400),
             ("Content-Length: 1\r\nContent-Length: 2", 400),
-            ("Content-Length: 99999999999", 413),
+            ("Content-Length: 8", 413),
         ] {
             assert!(
                 matches!(body(header), Err(HttpError::Refused(s, _)) if s == status),

@@ -5,9 +5,9 @@
 
 use maud::{Markup, html};
 
-use super::WebSite;
 use super::frame::{self, Page};
 use super::http::{HttpRequest, HttpResponse};
+use super::site::WebSite;
 use crate::event::{Event, LogLine};
 use crate::import::{self, ImportSource};
 use crate::record::Record;

@@ -4,6 +4,7 @@
 //! brings what has changed. Nothing is fetched from elsewhere. This room only reads: starting and
 //! stopping runs goes through the [`RunControl`] it is given, and without `--control` it has none.
 
+mod arriving;
 mod beside;
 mod cache;
 mod events;
@@ -11,95 +12,29 @@ mod frame;
 mod guard;
 mod http;
 mod import;
+mod limits;
 mod past;
 mod run;
 mod runs;
+mod site;
 mod start;
 
 pub(crate) use guard::Guard;
+pub(crate) use site::{Begun, RunControl, WebSite};
 
-use std::net::{TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use self::cache::RunCache;
+use self::arriving::ReceivedLine;
 use self::guard::Admission;
 use self::http::{HttpError, HttpRequest, HttpResponse, Method};
-use crate::import::ImportSource;
-use crate::record::Store;
-use crate::time::Clock;
+use self::limits::Visit;
 
-/// Connections at a time; further ones are sent away.
-const CONNECTIONS_MAX: usize = 64;
-
-/// What may be done from the page.
-pub(crate) trait RunControl: Send + Sync {
-    /// Studies that may be started, by the names of their files.
-    fn studies(&self) -> Vec<String>;
-    /// Starts one of them.
-    ///
-    /// # Errors
-    /// Why not, for the visitor.
-    fn start(&self, study: &str) -> Result<(), String>;
-    /// Goes on with a run.
-    ///
-    /// # Errors
-    /// Why not, for the visitor.
-    fn resume(&self, run: &str) -> Result<(), String>;
-    /// Asks a run to stop, as Ctrl-C does.
-    ///
-    /// # Errors
-    /// Why not, for the visitor.
-    fn stop(&self, run: &str) -> Result<(), String>;
-    /// Keeps imported results as a run, and gives back its id.
-    ///
-    /// # Errors
-    /// Why not, for the visitor.
-    fn keep(&self, sources: &[ImportSource], title: String) -> Result<String, String>;
-    /// What was started from the page, oldest first.
-    fn begun(&self) -> Vec<Begun>;
-}
-
-/// Something that was started from the page.
-#[derive(Debug, Clone)]
-pub(crate) struct Begun {
-    /// `run demo.toml`.
-    pub(crate) what: String,
-    /// Its process.
-    pub(crate) pid: u32,
-    /// How it ended, in words; none: it goes on.
-    pub(crate) ended: Option<String>,
-    /// The end of what it said.
-    pub(crate) said: String,
-}
-
-/// What is served.
-pub(crate) struct WebSite {
-    cache: RunCache,
-    guard: Guard,
-    control: Option<Arc<dyn RunControl>>,
-    clock: Arc<dyn Clock>,
-    connections: AtomicUsize,
-}
-
-impl WebSite {
-    /// The runs of a store, for those the guard lets in; without control they can only read.
-    pub(crate) fn new(
-        store: Store,
-        guard: Guard,
-        control: Option<Arc<dyn RunControl>>,
-        clock: Arc<dyn Clock>,
-    ) -> Self {
-        Self {
-            cache: RunCache::new(store),
-            guard,
-            control,
-            clock,
-            connections: AtomicUsize::new(0),
-        }
-    }
-}
+/// Bytes of a form with the texts of other tools, all of them together.
+const IMPORT_MAX: usize = 16 << 20;
+/// Bytes of any other form.
+const FORM_MAX: usize = 4 << 10;
 
 /// What a guard with a token says of the first bytes of a connection: a status, and whether they
 /// are let in; none: they are not a whole head. For the checks of what comes from outside.
@@ -129,67 +64,51 @@ pub(crate) fn serve(listener: &TcpListener, site: &Arc<WebSite>) {
             site.clock.sleep(Duration::from_millis(100));
             continue;
         };
-        let place = Place::take(site);
-        let visited = Arc::clone(site);
-        std::thread::spawn(move || {
-            let full = place.1 > CONNECTIONS_MAX;
-            visit(&visited, stream, full);
-            drop(place);
+        let (visited, sent_away) = (Arc::clone(site), stream.try_clone());
+        let begun = site.limits.arrive(&stream).map(|place| {
+            std::thread::Builder::new().spawn(move || visit(&visited, stream, &place))
         });
+        if let (None | Some(Err(_)), Ok(mut stream)) = (begun, sent_away) {
+            send_away(site, &mut stream);
+        }
     }
 }
 
-/// One of the connections there may be, and how many there are with it.
-struct Place(Arc<WebSite>, usize);
-
-impl Place {
-    fn take(site: &Arc<WebSite>) -> Self {
-        let before = site.connections.fetch_add(1, Ordering::SeqCst);
-        Self(Arc::clone(site), before + 1)
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.connections.fetch_sub(1, Ordering::SeqCst);
+/// Answers that there is no room, without waiting for anything: the others wait meanwhile.
+fn send_away(site: &WebSite, stream: &mut TcpStream) {
+    use std::io::Read;
+    if stream.set_nonblocking(true).is_ok() {
+        // What has arrived and is not read would make the system throw the answer away.
+        let _ = stream.read(&mut [0; 4096]);
+        let answer = frame::sorry(site, 503, "Too many pages are open. Try again in a minute.");
+        let _ = ReceivedLine::new(stream, site.clock.as_ref()).answer(&answer, false);
     }
 }
 
 /// One connection from its request to its end.
-fn visit(site: &WebSite, mut stream: TcpStream, full: bool) {
-    let (answer, head_only) = if full {
-        (frame::sorry(site, 503, "Too many pages are open."), false)
-    } else {
-        match http::read(&mut stream, site.clock.as_ref()) {
-            Err(HttpError::Gone) => return,
-            Err(HttpError::Refused(status, why)) => (frame::sorry(site, status, why), false),
-            Ok(request) => match site.answer(&request) {
-                Answer::Whole(response) => (*response, request.head_only),
-                Answer::EventStream(stream_of) => {
-                    // The visitor went away: an answer would reach no one.
-                    let _ = events::send(site, &stream_of, &mut stream);
-                    return;
-                }
-            },
-        }
+fn visit(site: &WebSite, mut stream: TcpStream, place: &Visit) {
+    let client = stream
+        .peer_addr()
+        .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.ip());
+    let mut line = ReceivedLine::new(&mut stream, site.clock.as_ref());
+    let (answer, head_only) = match site.answer(&mut line) {
+        Err(HttpError::Gone) => return,
+        Err(HttpError::Refused(status, why)) => (frame::sorry(site, status, why), false),
+        Ok((Answer::Whole(response), head_only)) => (*response, head_only),
+        Ok((Answer::EventStream(stream_of), _)) => match place.listen(client) {
+            Some(_listener) => {
+                // The visitor went away: an answer would reach nothing.
+                let _ = events::send(site, &stream_of, &mut line);
+                return;
+            }
+            None => {
+                let why = "Too many pages are open that show what changes.";
+                (frame::sorry(site, 503, why), false)
+            }
+        },
     };
-    let _ = answer.send(&mut stream, head_only);
-    close(&mut stream);
-}
-
-/// Closes a connection so that the answer arrives: what was sent and not read would make the system
-/// throw away what the visitor has not read yet.
-fn close(stream: &mut TcpStream) {
-    use std::io::Read;
-    let _ = stream.shutdown(std::net::Shutdown::Write);
-    let _ = stream.set_read_timeout(Some(Duration::from_millis(500)));
-    let mut rest = [0; 4096];
-    for _ in 0..256 {
-        match stream.read(&mut rest) {
-            Ok(1..) => {}
-            _ => return,
-        }
-    }
+    let _ = line.answer(&answer, head_only);
+    line.close();
 }
 
 /// An answer.
@@ -207,14 +126,27 @@ impl From<HttpResponse> for Answer {
 }
 
 impl WebSite {
-    fn answer(&self, request: &HttpRequest) -> Answer {
-        match self.guard.admit(request) {
-            Admission::Granted => self.page(request),
+    /// What is answered to the request that arrives, and whether only the answer's head is wanted.
+    fn answer(&self, line: &mut ReceivedLine<'_>) -> Result<(Answer, bool), HttpError> {
+        let arrived = line.head()?;
+        let head_only = arrived.request.head_only;
+        // Before anything more is read: a stranger's form takes no memory.
+        let refused = match self.guard.admit(&arrived.request) {
+            Admission::Granted => None,
             Admission::Cookie { cookie, place } => {
-                HttpResponse::see(place).with("Set-Cookie", cookie).into()
+                Some(HttpResponse::see(place).with("Set-Cookie", cookie))
             }
-            Admission::Refused(status, why) => frame::sorry(self, status, why).into(),
+            Admission::Refused(status, why) => Some(frame::sorry(self, status, why)),
+        };
+        if let Some(refused) = refused {
+            return Ok((refused.into(), head_only));
         }
+        let most = match arrived.request.path.as_str() {
+            "/import" | "/import/keep" => IMPORT_MAX,
+            _ => FORM_MAX,
+        };
+        let (request, _room) = line.form(arrived, most, &self.limits)?;
+        Ok((self.page(&request), head_only))
     }
 
     fn page(&self, request: &HttpRequest) -> Answer {

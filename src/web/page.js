@@ -71,7 +71,10 @@ function listen(address) {
     document.getElementById("live")?.remove();
     say("The run has ended.");
   });
-  events.addEventListener("error", () => say("The line to the server is lost; trying again."));
+  // An answer that is no stream is final: the server has too many of them.
+  events.addEventListener("error", () => say(events.readyState === EventSource.CLOSED
+    ? "Too many pages are open: this one does not change. Load it again later."
+    : "The line to the server is lost; trying again."));
   events.addEventListener("open", () => { if (status?.textContent.startsWith("The line")) say(""); });
 }
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use maud::{Markup, html};
 
-use super::WebSite;
 use super::cache::Judged;
 use super::frame::{self, Page, ago, counted};
 use super::http::{HttpRequest, HttpResponse};
+use super::site::WebSite;
 use crate::record::{Record, RunSummary};
 use crate::report;
 use crate::verdict::{self, Verdict};

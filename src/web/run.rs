@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::WebSite;
 use super::cache::{Judged, Stage};
 use super::frame::{self, Page};
 use super::http::HttpResponse;
+use super::site::WebSite;
 use crate::record::RecordError;
 use crate::report;
 

@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::WebSite;
 use super::cache::Stage;
 use super::frame::{self, Page, ago, counted};
 use super::http::HttpResponse;
+use super::site::WebSite;
 use crate::record::RunSummary;
 
 /// Runs that are listed.

@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use super::cache::Stage;
 use super::frame::{self, Page};
 use super::http::{HttpRequest, HttpResponse};
-use super::{Begun, WebSite};
+use super::site::{Begun, RunControl, WebSite};
 use crate::record::RunSummary;
 
 /// Without control over runs.
@@ -113,7 +113,7 @@ pub(super) fn resume(site: &WebSite, run: &str) -> HttpResponse {
 fn act(
     site: &WebSite,
     run: &str,
-    act: impl Fn(&dyn super::RunControl) -> Result<(), String>,
+    act: impl Fn(&dyn RunControl) -> Result<(), String>,
     then: String,
 ) -> HttpResponse {
     let Some(control) = &site.control else {

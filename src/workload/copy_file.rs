@@ -14,7 +14,7 @@ use stackrace_engine::tree::{self, COPY_BUFFER_BYTES, CopyMethod};
 
 use super::block::words::{COMPRESS_RATIO, CONTENT};
 use super::block::{content, size};
-use super::kind::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
+use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
 use super::metric::{self, Figure};
 use crate::event::MetricHead;
 use crate::setting::{Refusal, SettingDoc, Settings};
@@ -148,7 +148,7 @@ impl Workload for CopyFile {
         vec!["copy"]
     }
 
-    fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble> {
+    fn prepare(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
         let target = IoTarget {
             path: source(place),
             bytes: self.size,
@@ -157,7 +157,7 @@ impl Workload for CopyFile {
             .map_err(trouble)
     }
 
-    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
+    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
         tree::copy_file(
             &source(place),
             &place.directory.join("copy"),

@@ -8,7 +8,7 @@ use stackrace_engine::tree::{self, CopyMethod, CopyStyle, RSYNC_BUFFER_BYTES};
 use stackrace_engine::{Op, PhaseOutcome};
 
 use super::copy_file::{METHOD, SYNC_AT_END, at_end, durable, method, method_words};
-use super::kind::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
+use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
 use super::metric::{self, Figure};
 use super::tree::{FROM, HELD, INVENTED, Source};
 use crate::event::MetricHead;
@@ -103,11 +103,11 @@ impl Workload for CopyTree {
         vec!["copy tree"]
     }
 
-    fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble> {
+    fn prepare(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
         self.source.build(place).map(drop)
     }
 
-    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
+    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
         tree::copy_tree(
             &place.directory.join("source"),
             &place.directory.join("copy"),

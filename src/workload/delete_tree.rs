@@ -8,7 +8,7 @@ use stackrace_engine::tree;
 use stackrace_engine::{Op, PhaseOutcome};
 
 use super::copy_file::{SYNC_AT_END, at_end, durable};
-use super::kind::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
+use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
 use super::metric::{self, Figure, Latency};
 use super::tree::{FROM, HELD, INVENTED, Source};
 use crate::event::MetricHead;
@@ -64,11 +64,11 @@ impl Workload for DeleteTree {
         vec!["delete tree"]
     }
 
-    fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble> {
+    fn prepare(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
         self.source.build(place).map(drop)
     }
 
-    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
+    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
         tree::delete_tree(
             &place.directory.join("source"),
             self.at_end,

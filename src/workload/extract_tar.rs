@@ -9,7 +9,7 @@ use stackrace_engine::files::AtEnd;
 use stackrace_engine::{Op, PhaseOutcome, tree};
 
 use super::copy_file::{SYNC_AT_END, at_end, durable};
-use super::kind::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
+use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
 use super::metric::{self, Figure};
 use super::read_file::{bring, real_file};
 use super::tree::{ENTRY_BYTES, HELD, INVENTED, Source, alone};
@@ -110,14 +110,14 @@ impl Workload for ExtractTar {
         vec!["extract"]
     }
 
-    fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble> {
+    fn prepare(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
         match &self.archive {
             Archive::Made(source) => source.archive(place).map(drop),
             Archive::Real { path, .. } => bring(path, "source.tar", place),
         }
     }
 
-    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
+    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
         tree::extract_tar(
             &place.directory.join("source.tar"),
             &place.directory.join("extracted"),

@@ -16,7 +16,7 @@ use stackrace_engine::{Op, OpError, PhaseOutcome};
 use super::block::words::{COMPRESS_RATIO, CONTENT};
 use super::block::{at_least_one, content};
 use super::copy_file::{at_end, durable};
-use super::kind::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
+use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
 use super::metric::{self, Latency};
 use crate::event::{Better, MetricHead};
 use crate::setting::{Refusal, SettingDoc, Settings, Span, unknown_word};
@@ -346,14 +346,14 @@ impl Workload for Files {
         self.phases.iter().map(|phase| phase.word).collect()
     }
 
-    fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble> {
+    fn prepare(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
         if self.has(Op::Mkdir) {
             return Ok(());
         }
         self.set(place).prepare().map_err(trouble)
     }
 
-    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
         let (before, phase) = (&self.phases[..phase], self.phases[phase]);
         let mut set = self.set(place);
         set.names.renamed = before.iter().any(|phase| phase.op == Op::Rename);

@@ -17,7 +17,7 @@ pub(crate) struct Place<'a> {
     /// An empty directory of the trial's own.
     pub(crate) directory: &'a Path,
     /// Bare devices, where the stack leaves them to the workload; the directory then lies elsewhere.
-    pub(crate) bare: Option<Bare<'a>>,
+    pub(crate) bare: Option<BareDevices<'a>>,
     /// A file or device that exists and is only read, in place of data of the workload's own; only
     /// for workloads whose [`Workload::on_existing`] allows it.
     pub(crate) existing: Option<&'a Path>,
@@ -31,7 +31,7 @@ pub(crate) struct Place<'a> {
 
 /// Bare devices, for a workload that makes pools of ZFS on them: see [`Workload::wants_bare`].
 #[derive(Clone, Copy)]
-pub(crate) struct Bare<'a> {
+pub(crate) struct BareDevices<'a> {
     /// The machine they are on.
     pub(crate) host: &'a dyn Host,
     /// The devices, all of which may be written over.
@@ -74,9 +74,9 @@ impl Cost {
 
 /// Why a workload could not be carried out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Trouble(pub(crate) String);
+pub(crate) struct WorkloadError(pub(crate) String);
 
-impl std::fmt::Display for Trouble {
+impl std::fmt::Display for WorkloadError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
@@ -109,19 +109,19 @@ pub(crate) trait Workload: Send + Sync {
     ///
     /// # Errors
     /// Why not.
-    fn on_existing(&self) -> Result<(), Trouble> {
+    fn on_existing(&self) -> Result<(), WorkloadError> {
         Err(trouble("its data are files it makes itself"))
     }
     /// Lays out what the first phase needs. Not measured.
     ///
     /// # Errors
     /// What was tried, on what, what the system said.
-    fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble>;
+    fn prepare(&self, place: &Place<'_>) -> Result<(), WorkloadError>;
     /// Runs one phase. A failure in mid-phase is in the outcome, with what was measured till then.
     ///
     /// # Errors
     /// The phase could not begin.
-    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble>;
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError>;
     /// Value of each metric, in the order of [`Workload::metrics`], from one outcome per phase.
     fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>>;
 }
@@ -144,6 +144,6 @@ pub(crate) struct WorkloadKind {
 }
 
 /// A trouble from anything that explains itself.
-pub(crate) fn trouble(error: impl std::fmt::Display) -> Trouble {
-    Trouble(error.to_string())
+pub(crate) fn trouble(error: impl std::fmt::Display) -> WorkloadError {
+    WorkloadError(error.to_string())
 }

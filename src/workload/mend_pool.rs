@@ -5,8 +5,8 @@
 
 use stackrace_engine::PhaseOutcome;
 
-use super::kind::{Cost, Place, Trouble, Workload, WorkloadKind};
-use super::pools::{self, Background, Pool};
+use super::kind::{Cost, Place, Workload, WorkloadError, WorkloadKind};
+use super::pools::{self, Background, TrialPool};
 use super::tree::Source;
 use crate::event::MetricHead;
 use crate::host::argv;
@@ -90,8 +90,8 @@ impl Workload for MendPool {
         true
     }
 
-    fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble> {
-        let pool = Pool::new(place, 0, self.devices_min())?;
+    fn prepare(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
+        let pool = TrialPool::new(place, 0, self.devices_min())?;
         let mut devices = pool.devices();
         devices.pop();
         let mut vdevs = Vec::new();
@@ -107,8 +107,8 @@ impl Workload for MendPool {
         pool.fill(&self.source)
     }
 
-    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
-        let pool = Pool::new(place, 0, self.devices_min())?;
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
+        let pool = TrialPool::new(place, 0, self.devices_min())?;
         match PHASES[phase] {
             "scrub" => pool.follow(Background::Scrub, &["scrub"], &[]),
             "resilver" => {

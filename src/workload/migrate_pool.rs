@@ -9,8 +9,8 @@ use stackrace_engine::PhaseOutcome;
 use stackrace_engine::files::AtEnd;
 use stackrace_engine::tree::{self, COPY_BUFFER_BYTES, CopyMethod, CopyStyle};
 
-use super::kind::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
-use super::pools::{self, Background, Pool};
+use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
+use super::pools::{self, Background, TrialPool};
 use super::tree::Source;
 use crate::event::MetricHead;
 use crate::host::{Filling, argv};
@@ -46,7 +46,11 @@ struct MigratePool {
 
 impl MigratePool {
     /// The second half of the mirror, the devices that are free, and the dummy.
-    fn new_pool(place: &Place<'_>, old: &Pool<'_>, new: &Pool<'_>) -> Result<(), Trouble> {
+    fn new_pool(
+        place: &Place<'_>,
+        old: &TrialPool<'_>,
+        new: &TrialPool<'_>,
+    ) -> Result<(), WorkloadError> {
         let Some(bare) = place.bare else {
             return Err(trouble("there are no bare devices"));
         };
@@ -102,17 +106,17 @@ impl Workload for MigratePool {
         true
     }
 
-    fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble> {
-        let old = Pool::new(place, 0, DEVICES_MIN)?;
+    fn prepare(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
+        let old = TrialPool::new(place, 0, DEVICES_MIN)?;
         let mut vdevs = argv(["mirror"]);
         vdevs.extend(old.devices().into_iter().take(2));
         old.create(&vdevs)?;
         old.fill(&self.source)
     }
 
-    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
-        let old = Pool::new(place, 0, DEVICES_MIN)?;
-        let new = Pool::new(place, 1, DEVICES_MIN)?;
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
+        let old = TrialPool::new(place, 0, DEVICES_MIN)?;
+        let new = TrialPool::new(place, 1, DEVICES_MIN)?;
         let dummy = place.directory.join("dummy").into_os_string();
         match PHASES[phase] {
             "new pool" => new.timed(|| Self::new_pool(place, &old, &new)),

@@ -26,7 +26,9 @@ mod tests;
 pub(crate) mod together;
 mod tree;
 
-pub(crate) use kind::{Bare, Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
+pub(crate) use kind::{
+    BareDevices, Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble,
+};
 
 /// Every kind but those of the classic tools, alphabetical; `tools::workloads` has them all.
 pub(crate) const ALL: &[WorkloadKind] = &[

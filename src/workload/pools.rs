@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use stackrace_engine::{PhaseEnd, PhaseOutcome, Slice};
 
-use super::kind::{Bare, Place, SLICE_NS, Trouble, trouble};
+use super::kind::{BareDevices, Place, SLICE_NS, WorkloadError, trouble};
 use super::metric;
 use super::tree::{FROM, HELD, INVENTED, Source};
 use crate::event::{Better, MetricHead};
@@ -31,9 +31,9 @@ const LOOK: Duration = Duration::from_millis(200);
 const SUMS: &str = ".sums";
 
 /// One of the two pools of a trial.
-pub(super) struct Pool<'a> {
+pub(super) struct TrialPool<'a> {
     place: &'a Place<'a>,
-    bare: Bare<'a>,
+    bare: BareDevices<'a>,
     name: &'a str,
     mount: PathBuf,
 }
@@ -45,7 +45,7 @@ pub(super) enum Background {
     Resilver,
 }
 
-impl<'a> Pool<'a> {
+impl<'a> TrialPool<'a> {
     /// The first or the second of a trial; not made yet.
     ///
     /// # Errors
@@ -54,7 +54,7 @@ impl<'a> Pool<'a> {
         place: &'a Place<'a>,
         which: usize,
         devices_min: usize,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, WorkloadError> {
         let bare = place
             .bare
             .filter(|bare| bare.devices.len() >= devices_min)
@@ -84,7 +84,7 @@ impl<'a> Pool<'a> {
     }
 
     /// `zpool VERB NAME WORDS…`.
-    pub(super) fn zpool(&self, verb: &[&str], words: &[OsString]) -> Result<String, Trouble> {
+    pub(super) fn zpool(&self, verb: &[&str], words: &[OsString]) -> Result<String, WorkloadError> {
         let mut command = argv(["zpool"]);
         command.extend(argv(verb.iter().copied()));
         command.push(self.name.into());
@@ -94,7 +94,7 @@ impl<'a> Pool<'a> {
     }
 
     /// Makes it of these words: where which device goes.
-    pub(super) fn create(&self, vdevs: &[OsString]) -> Result<(), Trouble> {
+    pub(super) fn create(&self, vdevs: &[OsString]) -> Result<(), WorkloadError> {
         let mut mount = OsString::from("mountpoint=");
         mount.push(&self.mount);
         // -f: that the devices may be written over was found out before.
@@ -107,7 +107,7 @@ impl<'a> Pool<'a> {
     }
 
     /// Fills it with a tree, notes the checksum of every file, and makes it cold.
-    pub(super) fn fill(&self, source: &Source) -> Result<(), Trouble> {
+    pub(super) fn fill(&self, source: &Source) -> Result<(), WorkloadError> {
         let within = Place {
             directory: &self.mount,
             ..*self.place
@@ -125,7 +125,7 @@ impl<'a> Pool<'a> {
     }
 
     /// Exports and imports it: nothing of it is in memory then.
-    fn take_away_and_back(&self) -> Result<(), Trouble> {
+    fn take_away_and_back(&self) -> Result<(), WorkloadError> {
         self.zpool(&["export"], &[])?;
         self.zpool(&["import", "-o", "cachefile=none", "-d", "/dev"], &[])?;
         Ok(())
@@ -134,8 +134,8 @@ impl<'a> Pool<'a> {
     /// Does something that takes no longer than its commands.
     pub(super) fn timed(
         &self,
-        work: impl FnOnce() -> Result<(), Trouble>,
-    ) -> Result<PhaseOutcome, Trouble> {
+        work: impl FnOnce() -> Result<(), WorkloadError>,
+    ) -> Result<PhaseOutcome, WorkloadError> {
         let began = SystemClock.now_ns();
         work()?;
         Ok(outcome(SystemClock.now_ns().saturating_sub(began)))
@@ -147,7 +147,7 @@ impl<'a> Pool<'a> {
         what: Background,
         verb: &[&str],
         words: &[OsString],
-    ) -> Result<PhaseOutcome, Trouble> {
+    ) -> Result<PhaseOutcome, WorkloadError> {
         let began = SystemClock.now_ns();
         self.zpool(verb, words)?;
         let mut series: Vec<Slice> = Vec::new();
@@ -165,7 +165,7 @@ impl<'a> Pool<'a> {
             if let Some(errors) = scan.errors {
                 if errors != 0 {
                     let words = format!("{what:?} ended with {errors} errors");
-                    return Err(Trouble(words.to_lowercase()));
+                    return Err(WorkloadError(words.to_lowercase()));
                 }
                 return Ok(PhaseOutcome {
                     series,
@@ -187,7 +187,7 @@ impl<'a> Pool<'a> {
     ///
     /// # Errors
     /// The first file that is missing, or is not what it was.
-    pub(super) fn verify(&self, root: &Path) -> Result<PhaseOutcome, Trouble> {
+    pub(super) fn verify(&self, root: &Path) -> Result<PhaseOutcome, WorkloadError> {
         self.take_away_and_back()?;
         let expected = std::fs::read_to_string(self.sums_file()).map_err(trouble)?;
         let began = SystemClock.now_ns();
@@ -261,7 +261,7 @@ fn bytes(text: &str) -> Option<u64> {
 
 /// A line for each file and link below a directory, sorted by name, with the BLAKE3 of what it
 /// holds or where it leads; and all bytes of the files.
-fn sums(root: &Path) -> Result<(String, u64), Trouble> {
+fn sums(root: &Path) -> Result<(String, u64), WorkloadError> {
     let mut left = vec![root.to_path_buf()];
     let mut found = Vec::new();
     let mut bytes = 0;

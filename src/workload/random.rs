@@ -8,7 +8,7 @@ use stackrace_engine::{Op, PhaseOutcome};
 
 use super::block::words::{self as word, block_size, fsync_every, time};
 use super::block::{BlockIo, Frame, access};
-use super::kind::{Cost, Place, Trouble, Workload, WorkloadKind};
+use super::kind::{Cost, Place, Workload, WorkloadError, WorkloadKind};
 use super::metric::{self, Figure, Latency};
 use crate::event::MetricHead;
 use crate::setting::{Refusal, SettingDoc, Settings};
@@ -149,7 +149,7 @@ impl Workload for Random {
         })
     }
 
-    fn on_existing(&self) -> Result<(), Trouble> {
+    fn on_existing(&self) -> Result<(), WorkloadError> {
         self.io.on_existing()
     }
 
@@ -157,11 +157,11 @@ impl Workload for Random {
         self.io.offered_per_s().filter(|_| phase == 0)
     }
 
-    fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble> {
+    fn prepare(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
         self.io.lay_out(place)
     }
 
-    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
         self.io.measure(phase, place)
     }
 

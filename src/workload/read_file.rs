@@ -12,7 +12,7 @@ use stackrace_engine::{Op, PhaseOutcome};
 
 use super::block::words::{COMPRESS_RATIO, CONTENT, DIRECT, block_size};
 use super::block::{content, size};
-use super::kind::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
+use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
 use super::metric::{self, Figure, Latency};
 use super::tree::alone;
 use crate::event::MetricHead;
@@ -63,7 +63,7 @@ pub(super) fn real_file(settings: &Settings) -> Result<Option<(PathBuf, u64)>, R
 }
 
 /// Copies a file of the user's onto the stack, under a name of ours.
-pub(super) fn bring(from: &Path, name: &str, place: &Place<'_>) -> Result<(), Trouble> {
+pub(super) fn bring(from: &Path, name: &str, place: &Place<'_>) -> Result<(), WorkloadError> {
     // A name may be a link to the file; the copy itself follows none.
     let from = from
         .canonicalize()
@@ -160,14 +160,14 @@ impl Workload for ReadFile {
         vec!["read"]
     }
 
-    fn on_existing(&self) -> Result<(), Trouble> {
+    fn on_existing(&self) -> Result<(), WorkloadError> {
         match &self.from {
             None => Ok(()),
             Some(_) => Err(trouble("`from` names another file")),
         }
     }
 
-    fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble> {
+    fn prepare(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
         if let Some(from) = &self.from {
             return bring(from, "source", place);
         }
@@ -179,7 +179,7 @@ impl Workload for ReadFile {
             .map_err(trouble)
     }
 
-    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
+    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
         // Of what exists, a part may have been asked for.
         let (path, bytes) = match place.existing {
             Some(path) => (path.to_owned(), Some(self.size)),

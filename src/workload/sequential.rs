@@ -9,7 +9,7 @@ use stackrace_engine::{Op, PhaseOutcome};
 
 use super::block::words::{self as word, block_size, fsync_every, time};
 use super::block::{BlockIo, Frame};
-use super::kind::{Cost, Place, Trouble, Workload, WorkloadKind};
+use super::kind::{Cost, Place, Workload, WorkloadError, WorkloadKind};
 use super::metric::{self, Figure, Latency};
 use crate::event::MetricHead;
 use crate::setting::{Refusal, SettingDoc, Settings};
@@ -142,7 +142,7 @@ impl Workload for Sequential {
         })
     }
 
-    fn on_existing(&self) -> Result<(), Trouble> {
+    fn on_existing(&self) -> Result<(), WorkloadError> {
         self.io.on_existing()
     }
 
@@ -150,14 +150,14 @@ impl Workload for Sequential {
         self.io.offered_per_s().filter(|_| phase == 0)
     }
 
-    fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble> {
+    fn prepare(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
         match self.mode {
             Mode::Write => Ok(()),
             Mode::Rewrite | Mode::Read => self.io.lay_out(place),
         }
     }
 
-    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
         self.io.measure(phase, place)
     }
 

@@ -13,7 +13,7 @@ use stackrace_engine::{Op, OpOutcome, PhaseOutcome, StartError};
 
 use super::block::at_least_one;
 use super::block::words::{QUEUE_DEPTH, block_size, time};
-use super::kind::{Cost, Place, Trouble, Workload, WorkloadKind, trouble};
+use super::kind::{Cost, Place, Workload, WorkloadError, WorkloadKind, trouble};
 use super::metric::{self, Latency};
 use super::sustained::{WINDOW_NS, slowest};
 use crate::event::MetricHead;
@@ -235,11 +235,11 @@ impl Workload for StreamVideo {
         PHASES[..2 * self.loops].to_vec()
     }
 
-    fn prepare(&self, _place: &Place<'_>) -> Result<(), Trouble> {
+    fn prepare(&self, _place: &Place<'_>) -> Result<(), WorkloadError> {
         Ok(())
     }
 
-    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
         let write = phase.is_multiple_of(2);
         let file = place.directory.join("video");
         let failed = |error: std::io::Error| trouble(format!("{}: {error}", file.display()));

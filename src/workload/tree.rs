@@ -12,8 +12,8 @@ use stackrace_engine::tree::{
 
 use super::block::content;
 use super::block::words::{COMPRESS_RATIO, CONTENT};
-use super::kind::{Cost, Place, SLICE_NS, Trouble, trouble};
-use crate::setting::{Refusal, Setting, SettingDoc, Settings};
+use super::kind::{Cost, Place, SLICE_NS, WorkloadError, trouble};
+use crate::setting::{GivenSetting, Refusal, SettingDoc, Settings};
 use crate::unit;
 
 /// Number of files.
@@ -73,7 +73,7 @@ pub(super) const INVENTED: [SettingDoc; 7] = SettingDoc::joined(&[&SIZES, &[PROF
 
 /// Refuses words that another one makes meaningless: they would be ignored.
 pub(super) fn alone(settings: &Settings, name: &str, others: &[SettingDoc]) -> Result<(), Refusal> {
-    let clash = |setting: &&Setting| others.iter().any(|doc| doc.name == setting.name);
+    let clash = |setting: &&GivenSetting| others.iter().any(|doc| doc.name == setting.name);
     match settings.settings.iter().find(clash) {
         None => Ok(()),
         Some(setting) => Err(Refusal::at(
@@ -199,7 +199,7 @@ impl Source {
     }
 
     /// Makes the tree at `place/source`.
-    pub(super) fn build(&self, place: &Place<'_>) -> Result<PathBuf, Trouble> {
+    pub(super) fn build(&self, place: &Place<'_>) -> Result<PathBuf, WorkloadError> {
         let root = place.directory.join("source");
         match (&self.origin, self.origin.invent(place.seed)) {
             (Origin::Real(from), _) => {
@@ -222,7 +222,7 @@ impl Source {
     }
 
     /// Writes the tree into an archive at `place/source.tar`.
-    pub(super) fn archive(&self, place: &Place<'_>) -> Result<PathBuf, Trouble> {
+    pub(super) fn archive(&self, place: &Place<'_>) -> Result<PathBuf, WorkloadError> {
         let path = place.directory.join("source.tar");
         if let Some((entries, fill)) = self.origin.invent(place.seed) {
             tree::archive(&entries, &path, &fill, place.seed, place.control).map_err(trouble)?;

@@ -2,34 +2,9 @@
 
 use crate::cards::Claim;
 use crate::disk::{Cache, Disk, DiskParameters, Geometry, Overheads, SeekCurve, Zone};
+pub use crate::origin::Origin;
 use crate::{Nanos, SECTOR};
 use serde::Deserialize;
-
-/// Where a value comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Origin {
-    /// The maker's data sheet or manual; the source quotes it.
-    DataSheet,
-    /// Measured on such a drive.
-    Measured,
-    /// Chosen so that the model agrees with something measured on such a drive.
-    Fitted,
-    /// It was not published: what is usual for drives of this kind.
-    Assumed,
-}
-
-impl Origin {
-    /// In words.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::DataSheet => "data sheet",
-            Self::Measured => "measured",
-            Self::Fitted => "fitted",
-            Self::Assumed => "assumed",
-        }
-    }
-}
 
 /// A value with where it comes from.
 #[derive(Debug, Clone, PartialEq, Deserialize)]

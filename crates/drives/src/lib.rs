@@ -14,6 +14,7 @@ mod controller;
 mod disk;
 mod extents;
 mod line;
+mod origin;
 mod request;
 mod ssd;
 mod volume;

@@ -16,6 +16,7 @@ mod cpu;
 mod descriptors;
 pub mod draw;
 mod error;
+pub mod extents;
 pub mod files;
 mod gate;
 mod io;

@@ -14,11 +14,11 @@ mod stream;
 mod table;
 mod twister;
 
-use std::ffi::{CStr, OsStr};
+use std::ffi::CStr;
 use std::io::Write as _;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, SeekFrom, mkdirat, openat, unlinkat};
 use rustix::io::Errno;
@@ -29,7 +29,7 @@ use crate::files::AtEnd;
 use crate::outcome::{Op, OpError, PhaseEnd, PhaseOutcome, Stretch};
 use crate::worker_pool::{Halt, PhaseOptions, Worker, alone, fault, refusal};
 use counts::Counts;
-use stream::{Buffer, write_all};
+use stream::{Buffer, shown, write_all};
 use table::{FileTable, PostMarkFile};
 use twister::Twister;
 
@@ -593,10 +593,6 @@ fn name<'p>(
         write!(path, "{}\0", file.number)
     };
     CStr::from_bytes_with_nul(path).unwrap_or_default()
-}
-
-fn shown(name: &CStr) -> &Path {
-    Path::new(OsStr::from_bytes(name.to_bytes()))
 }
 
 #[cfg(test)]

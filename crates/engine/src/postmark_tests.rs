@@ -1,5 +1,7 @@
 //! Counts and bytes are those the original prints for the same settings.
 
+use std::path::Path;
+
 use super::*;
 
 const SLICE_NS: u64 = 100_000_000;

@@ -190,9 +190,12 @@ fn the_number_of_operations_does_not_change_the_number_of_allocations() {
             }
         }
     }
-    // Phases over files. Their set-up opens each directory while there are few, and none where
-    // there are many, so directories are few and alike, or many.
-    let root = directory.path();
+    files_allocate_nothing(directory.path());
+}
+
+/// Phases over files. Their set-up opens each directory while there are few, and none where there are
+/// many, so directories are few and alike, or many.
+fn files_allocate_nothing(root: &Path) {
     for size_max in [0, 10_000] {
         for (few, many) in [((100, 4), (1_000, 4)), ((100, 600), (1_000, 1_200))] {
             let few = allocations_of_files(root, few, size_max).unwrap();

@@ -5,10 +5,15 @@ use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 use stackrace_engine::{OpOutcome, PhaseEnd, PhaseOutcome, Timing};
 
+use crate::audit::TrialAudit;
 use crate::session::load::{LoadRequest, Loaded, LoadedPhase};
 
 /// The object, with a line break at its end.
-pub(super) fn render(request: &LoadRequest<'_>, loaded: &Loaded) -> String {
+pub(super) fn render(
+    request: &LoadRequest<'_>,
+    loaded: &Loaded,
+    audit: Option<&TrialAudit>,
+) -> String {
     let phases = loaded.phases.iter().zip(&loaded.outcomes).enumerate();
     let phases: Vec<Value> = phases
         .map(|(number, (measured, outcome))| {
@@ -26,8 +31,23 @@ pub(super) fn render(request: &LoadRequest<'_>, loaded: &Loaded) -> String {
         "summary": request.workload.summary(),
         "phases": phases,
         "metrics": metrics,
+        "audit": audit.map(audited),
     });
     format!("{object:#}\n")
+}
+
+fn audited(audit: &TrialAudit) -> Value {
+    let remarks = audit.remarks.iter().zip(&audit.sentences);
+    let remarks: Vec<Value> = remarks
+        .map(|((check, grade), sentence)| {
+            json!({ "check": check, "grade": grade, "sentence": sentence })
+        })
+        .collect();
+    json!({
+        "limited_by": audit.limited_by,
+        "limited_how": audit.limited_how,
+        "remarks": remarks,
+    })
 }
 
 fn phase(measured: &LoadedPhase, outcome: &PhaseOutcome, offered: Option<f64>) -> Value {

@@ -12,7 +12,9 @@ use super::interrupt::catch_interrupt;
 use super::setting::Setting;
 use super::terminal::{print, say};
 use super::words::unknown;
+use crate::audit;
 use crate::interrupt::Interrupt;
+use crate::observe;
 use crate::session::load::{self, LoadRequest, Loaded};
 use crate::session::load_target::LoadTarget;
 use crate::tools;
@@ -42,10 +44,14 @@ pub(super) fn exec(setting: &Setting, verb: Load) -> Result<u8, Failure> {
     let interrupt = Arc::new(Interrupt::default());
     catch_interrupt(&interrupt, "what was measured follows", LEFT)?;
     let loaded = load::run(&setting.session, &request, &interrupt)?;
+    let audit = loaded
+        .trial
+        .as_ref()
+        .and_then(|trial| audit::trial_audit(kind.name, &observe::environment(), trial));
     if verb.json {
-        print(&json::render(&request, &loaded));
+        print(&json::render(&request, &loaded, audit.as_ref()));
     } else if loaded.trouble.is_none() || !loaded.phases.is_empty() {
-        say(&table::render(&request, &loaded));
+        say(&table::render(&request, &loaded, audit.as_ref()));
     }
     finish(&loaded)
 }

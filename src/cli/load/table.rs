@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 use stackrace_engine::{Op, OpOutcome, PhaseEnd, PhaseOutcome, Timing};
 
 use super::super::engine;
-use crate::audit;
+use crate::audit::{self, TrialAudit};
 use crate::report::wrap;
 use crate::session::load::{LoadRequest, Loaded, LoadedPhase};
 use crate::session::load_target::LoadTarget;
@@ -19,7 +19,11 @@ const LABEL: usize = 11;
 const OPERATIONS_FOR_P999: u64 = 10_000;
 
 /// Everything, with a line break at its end.
-pub(super) fn render(request: &LoadRequest<'_>, loaded: &Loaded) -> String {
+pub(super) fn render(
+    request: &LoadRequest<'_>,
+    loaded: &Loaded,
+    audit: Option<&TrialAudit>,
+) -> String {
     let mut text = String::new();
     for line in wrap(&request.workload.summary(), COLUMNS) {
         text.push_str(&format!("{line}\n"));
@@ -43,6 +47,10 @@ pub(super) fn render(request: &LoadRequest<'_>, loaded: &Loaded) -> String {
         facts(&mut text, request, measured, outcome, offered);
         fact(&mut text, "cpu", &cpu(outcome, own_ns));
     }
+    if let Some(audit) = audit {
+        text.push('\n');
+        audited(&mut text, audit);
+    }
     let value = |name: &str| {
         let mut metrics = loaded.metrics.iter();
         metrics.find(|(head, _)| head.name == name)?.1
@@ -58,6 +66,24 @@ pub(super) fn render(request: &LoadRequest<'_>, loaded: &Loaded) -> String {
         text.push_str("\ninterrupted: this is what was measured until then\n");
     }
     text
+}
+
+/// What set the pace, and what must be known before the figures are believed.
+fn audited(text: &mut String, audit: &TrialAudit) {
+    if let Some(by) = audit.limited_by {
+        fact(
+            text,
+            "limited by",
+            &format!("{} ({})", by.words(), audit.limited_how),
+        );
+    }
+    for ((check, grade), sentence) in audit.remarks.iter().zip(&audit.sentences) {
+        fact(
+            text,
+            "note",
+            &format!("{check}, {}: {sentence}", grade.word()),
+        );
+    }
 }
 
 /// A labelled paragraph.

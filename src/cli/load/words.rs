@@ -2,7 +2,7 @@
 
 use super::super::failure::Failure;
 use crate::session::load_target::LoadTarget;
-use crate::setting::{Kind, Refusal, Setting, Settings, Value};
+use crate::setting::{GivenSetting, Kind, Refusal, Settings, Value};
 use crate::workload::WorkloadKind;
 
 /// Every word, checked against what the workload takes. The size of something that exists is all
@@ -66,8 +66,8 @@ pub(super) fn refused(refusals: &[Refusal]) -> Failure {
     Failure::usage(lines.collect::<String>())
 }
 
-fn setting(name: &str, value: Value) -> Setting {
-    Setting {
+fn setting(name: &str, value: Value) -> GivenSetting {
+    GivenSetting {
         name: name.to_owned(),
         value,
         span: 0..0,

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use super::phase::Phase;
-use crate::printed::Misread;
-use crate::printed::text::Line;
+use crate::printed::ImportError;
+use crate::printed::text::TextLine;
 
 /// Columns without which it is no such file.
 const NEEDED: [&str; 12] = [
@@ -23,7 +23,7 @@ const NEEDED: [&str; 12] = [
 ];
 
 /// Whether a line is that of the names.
-pub(super) fn is_head(line: Line<'_>) -> bool {
+pub(super) fn is_head(line: TextLine<'_>) -> bool {
     line.text.starts_with("ISO date,") && line.text.contains(",operation,")
 }
 
@@ -31,7 +31,7 @@ pub(super) fn is_head(line: Line<'_>) -> bool {
 ///
 /// # Errors
 /// Lines that do not fit the names, names that are missing, a last line that may have been cut off.
-pub(super) fn read<'a>(all: &[Line<'a>]) -> Result<Vec<Phase<'a>>, Misread> {
+pub(super) fn read<'a>(all: &[TextLine<'a>]) -> Result<Vec<Phase<'a>>, ImportError> {
     let (mut names, mut phases): (Vec<&str>, Vec<Phase<'_>>) = (Vec::new(), Vec::new());
     for (at, line) in all.iter().copied().enumerate() {
         if is_head(line) {
@@ -56,7 +56,7 @@ pub(super) fn read<'a>(all: &[Line<'a>]) -> Result<Vec<Phase<'a>>, Misread> {
     Ok(phases)
 }
 
-fn phase<'a>(line: Line<'a>, names: &[&'a str]) -> Result<Phase<'a>, Misread> {
+fn phase<'a>(line: TextLine<'a>, names: &[&'a str]) -> Result<Phase<'a>, ImportError> {
     // The command line is the last column and may have commas of its own.
     let cells: Vec<&str> = match names.last() {
         Some(&"command") => line.text.splitn(names.len(), ',').collect(),

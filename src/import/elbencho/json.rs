@@ -10,8 +10,8 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 
 use super::phase::Phase;
-use crate::printed::Misread;
-use crate::printed::text::{self, Line};
+use crate::printed::ImportError;
+use crate::printed::text::{self, TextLine};
 
 /// Keys of a phase itself and of its settings, as the CSV calls them.
 const KEYS: [(&str, &str); 23] = [
@@ -69,7 +69,7 @@ const NEEDED: [&str; 6] = [
 ];
 
 /// Whether a line is a phase.
-pub(super) fn is_phase(line: Line<'_>) -> bool {
+pub(super) fn is_phase(line: TextLine<'_>) -> bool {
     line.text.starts_with('{') && line.text.contains("\"phase_type\":")
 }
 
@@ -77,12 +77,12 @@ pub(super) fn is_phase(line: Line<'_>) -> bool {
 ///
 /// # Errors
 /// Lines that are no phase, keys that are not known, there twice, or missing.
-pub(super) fn read<'a>(all: &[Line<'a>]) -> Result<Vec<Phase<'a>>, Misread> {
+pub(super) fn read<'a>(all: &[TextLine<'a>]) -> Result<Vec<Phase<'a>>, ImportError> {
     let lines = all.iter().filter(|line| !line.text.trim().is_empty());
     lines.map(|line| phase(*line)).collect()
 }
 
-fn phase(line: Line<'_>) -> Result<Phase<'_>, Misread> {
+fn phase(line: TextLine<'_>) -> Result<Phase<'_>, ImportError> {
     let mut leaves = Vec::new();
     let mut json = serde_json::Deserializer::from_str(line.text);
     let root = Node {
@@ -122,8 +122,8 @@ fn phase(line: Line<'_>) -> Result<Phase<'_>, Misread> {
     Ok(phase)
 }
 
-fn refuse(line: Line<'_>, what: impl fmt::Display) -> Misread {
-    Misread::at(
+fn refuse(line: TextLine<'_>, what: impl fmt::Display) -> ImportError {
+    ImportError::at(
         line.index,
         format!("this is not a phase in elbencho's JSON as it is known: {what}"),
         "give it what elbencho 3.0-37 or later wrote with --jsonfile, unchanged; or its --csvfile",

@@ -8,7 +8,7 @@ mod json;
 mod phase;
 
 use crate::printed::text::lines;
-use crate::printed::{Imported, Importer, Misread};
+use crate::printed::{ImportError, Imported, Importer};
 use phase::Phase;
 
 pub(super) const IMPORTER: Importer = Importer {
@@ -21,7 +21,7 @@ pub(super) const IMPORTER: Importer = Importer {
     read,
 };
 
-fn read(text: &str) -> Result<Vec<Imported>, Misread> {
+fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
     let all = lines(text);
     let phases = if all.iter().any(|line| json::is_phase(*line)) {
         json::read(&all)?

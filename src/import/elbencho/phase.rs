@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::printed::text::{Figures, Line, agree, facts, size};
-use crate::printed::{Imported, Misread};
+use crate::printed::text::{Figures, TextLine, agree, facts, size};
+use crate::printed::{ImportError, Imported};
 
 const MIB: f64 = 1_048_576.0;
 
@@ -33,7 +33,7 @@ const SETTINGS: [&str; 17] = [
 
 /// One phase.
 pub(super) struct Phase<'a> {
-    pub(super) line: Line<'a>,
+    pub(super) line: TextLine<'a>,
     /// Names of columns with what is in them. The JSON has whole bytes where the CSV has MiB: `B/s
     /// [last]` and `B [last]`.
     pub(super) cells: Vec<(Cow<'a, str>, Cow<'a, str>)>,
@@ -47,7 +47,7 @@ impl Phase<'_> {
             .map_or("", |(_, cell)| cell.trim())
     }
 
-    fn figure(&self, name: &str) -> Result<Option<f64>, Misread> {
+    fn figure(&self, name: &str) -> Result<Option<f64>, ImportError> {
         match self.cell(name) {
             "" => Ok(None),
             word => self.line.number(word).map(Some),
@@ -55,7 +55,7 @@ impl Phase<'_> {
     }
 
     /// Bytes, or bytes per second, from a column of them or of MiB; and how coarse that column is.
-    fn bytes(&self, before: &str, after: &str) -> Result<(Option<f64>, f64), Misread> {
+    fn bytes(&self, before: &str, after: &str) -> Result<(Option<f64>, f64), ImportError> {
         if let Some(bytes) = self.figure(&format!("{before}B{after} [last]"))? {
             return Ok((Some(bytes), 1.0));
         }
@@ -64,7 +64,7 @@ impl Phase<'_> {
     }
 
     /// What it says, in our words.
-    pub(super) fn imported(&self) -> Result<Imported, Misread> {
+    pub(super) fn imported(&self) -> Result<Imported, ImportError> {
         let milliseconds = self.figure("time ms [last]")?;
         let mut figures = Figures::default();
         self.rates("", "", milliseconds, &mut figures)?;
@@ -103,7 +103,7 @@ impl Phase<'_> {
         name: &str,
         milliseconds: Option<f64>,
         figures: &mut Figures,
-    ) -> Result<(), Misread> {
+    ) -> Result<(), ImportError> {
         let (throughput, grain) = self.bytes(before, "/s")?;
         let (moved, _) = self.bytes(before, "")?;
         let entries = self.figure(&format!("{before}entries/s [last]"))?;
@@ -127,7 +127,12 @@ impl Phase<'_> {
         Ok(())
     }
 
-    fn latencies(&self, before: &str, name: &str, figures: &mut Figures) -> Result<(), Misread> {
+    fn latencies(
+        &self,
+        before: &str,
+        name: &str,
+        figures: &mut Figures,
+    ) -> Result<(), ImportError> {
         for (column, of) in [("IO", ""), ("Ent", "entry ")] {
             let mut last = 0.0;
             for (what, word) in SPREAD {
@@ -149,7 +154,7 @@ impl Phase<'_> {
     }
 
     /// `elbencho write, files of 256M in blocks of 1M, 8 thread(s)`
-    fn workload(&self) -> Result<String, Misread> {
+    fn workload(&self) -> Result<String, ImportError> {
         let operation = self.cell("operation");
         if operation.is_empty() {
             return Err(self.line.refuse("an operation"));

@@ -23,7 +23,7 @@ pub(super) fn audit(record: &Record) -> Markup {
             "The bottleneck of each configuration, and the worst result of each check. Flagged trials still "
             "count. " (figure::MISSING) " means unknown or not applicable."
         }
-        @for sentence in &audit.unlike { p { strong { "Not like with like: " } (sentence) "." } }
+        @for unlike in &audit.unlike { p { strong { "Not like with like: " } (unlike.sentence) "." } }
         @for (at, workload) in head.workloads.iter().enumerate() {
             @let cells: Vec<&AuditCell> = audit.cells.iter().filter(|cell| cell.workload == at).collect();
             @if !cells.is_empty() {

@@ -23,7 +23,7 @@ use crate::study::Kinds;
 use crate::study::Study;
 use crate::time::Clock;
 use crate::verdict::Verdict;
-use crate::workload::{Cost, Place, Trouble, Workload, WorkloadKind};
+use crate::workload::{Cost, Place, Workload, WorkloadError, WorkloadKind};
 
 thread_local! {
     /// What happened, in order.
@@ -86,11 +86,11 @@ const TOLD: WorkloadKind = WorkloadKind {
 };
 
 impl Told {
-    fn does(&self, what: &str) -> Result<(), Trouble> {
+    fn does(&self, what: &str) -> Result<(), WorkloadError> {
         let what = format!("{what} {}", self.level);
         tell(format!("  {what}"));
         if fails(&what) {
-            return Err(Trouble("told to fail".to_owned()));
+            return Err(WorkloadError("told to fail".to_owned()));
         }
         Ok(())
     }
@@ -117,11 +117,11 @@ impl Workload for Told {
         vec!["first", "second"]
     }
 
-    fn prepare(&self, _place: &Place<'_>) -> Result<(), Trouble> {
+    fn prepare(&self, _place: &Place<'_>) -> Result<(), WorkloadError> {
         self.does("prepare")
     }
 
-    fn measure(&self, phase: usize, _place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
+    fn measure(&self, phase: usize, _place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
         self.does("measure")?;
         let mut ended = stackrace_engine::PhaseEnd::Complete;
         if phase == 0 && fails(&format!("interrupt {}", self.level)) {

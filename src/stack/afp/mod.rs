@@ -9,6 +9,10 @@ use crate::event::Fact;
 use crate::host::imagined::{Tool, World, last, word};
 use crate::host::{Daemon, Host, LabDisk, Needs, Output, Package, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::common::words::{
+    OptionValue::{Amount, OneOf},
+    Words,
+};
 use crate::stack::common::{
     filesystem, line,
     share::{self, Ends, Share, Shared},
@@ -22,10 +26,10 @@ use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// Where the server keeps its own: everybody may go through there.
+/// Where the server keeps its own: all users may go through there.
 const OWN: &str = "/run";
 
-/// Who a guest is at the server; netatalk lets nobody be root.
+/// The user that a guest is at the server, the one without rights; netatalk lets no guest be root.
 const GUEST: &str = "nobody";
 
 /// Name of the share.
@@ -94,6 +98,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     takes: Takes::Directory,
     gives: GivesKind::Directory,
     example: "afp = { cnid = \"tmpfs\", server = \"same\" }",
+    words: &[&OPTIONS],
     parse,
     // Debian 12 came without it; the daemon that numbers files comes with it.
     packages: &[Package {
@@ -142,6 +147,32 @@ fn imagined_mount(world: &mut World, words: &[OsString]) -> Output {
     world.mount(source.as_ref(), Path::new(&last(words)), FUSE, "")
 }
 
+/// afp.conf(5), options of a volume. Not on the list: what runs commands (`preexec`, `root
+/// postexec`), whom it lets in, links, and where things lie.
+const OPTIONS: Words = Words {
+    tool: "a volume of netatalk",
+    manual: "afp.conf(5)",
+    options: &[
+        ("acls", OneOf(YES_NO)),
+        ("appledouble", OneOf(&["ea", "v2"])),
+        ("case sensitive", OneOf(YES_NO)),
+        ("convert appledouble", OneOf(YES_NO)),
+        ("delete veto files", OneOf(YES_NO)),
+        ("ea", OneOf(&["sys", "samba", "ad", "none"])),
+        ("invisible dots", OneOf(YES_NO)),
+        ("legacy volume size", OneOf(YES_NO)),
+        ("network ids", OneOf(YES_NO)),
+        ("read only", OneOf(&["no", "false", "0"])),
+        ("search db", OneOf(YES_NO)),
+        ("stat vol", OneOf(YES_NO)),
+        ("time machine", OneOf(YES_NO)),
+        ("unix priv", OneOf(YES_NO)),
+        ("vol size limit", Amount),
+    ],
+};
+
+const YES_NO: &[&str] = &["yes", "no", "true", "false", "1", "0"];
+
 /// Where the database lies.
 enum Database {
     Volume,
@@ -187,7 +218,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         "tmpfs" => Database::Memory(bytes),
         _ => Database::Volume,
     };
-    let options = share::options(settings)?;
+    let options = share::options(settings, &OPTIONS)?;
     Shared::layer(Afp { database, options }, settings)
 }
 

@@ -4,6 +4,10 @@ use crate::event::Fact;
 use crate::host::imagined::{Signature, Tool, World, complained, last, said, word};
 use crate::host::{Host, Needs, Output, Package, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::common::words::{
+    OptionValue::{Alone, AloneOrAmount, Amount, OneOf, Word},
+    Words,
+};
 use crate::stack::common::{filesystem, options};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Gives, GivesKind, StandingLayer, Takes};
@@ -37,6 +41,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     },
     gives: GivesKind::Directory,
     example: "bcachefs = { replicas = 2, compression = \"lz4\" }",
+    words: &[&MKFS, &MOUNT],
     parse,
     // Debian 13 lacks the tools: these are Ubuntu's (24.04).
     packages: &[Package {
@@ -74,6 +79,51 @@ pub(crate) const KIND: LayerKind = LayerKind {
     ..LayerKind::EMPTY
 };
 
+/// bcachefs(8), "format". Not on the list: what reads files (`--source`), asks for a password
+/// (`--encrypted`), or is set by the layer (`--replicas`, `--compression`).
+const MKFS: Words = Words {
+    tool: "bcachefs format",
+    manual: "bcachefs(8)",
+    options: &[
+        ("--background_compression", Word),
+        ("--block_size", Amount),
+        ("--btree_node_size", Amount),
+        ("--bucket_size", Amount),
+        ("--data_checksum", OneOf(CHECKSUMS)),
+        ("--data_replicas", Amount),
+        ("--discard", Alone),
+        ("--encoded_extent_max", Amount),
+        ("--errors", OneOf(&["continue", "ro", "panic"])),
+        ("--gc_reserve_percent", Amount),
+        ("--metadata_checksum", OneOf(CHECKSUMS)),
+        ("--metadata_replicas", Amount),
+        ("--str_hash", OneOf(&["crc32c", "crc64", "siphash"])),
+    ],
+};
+
+/// Checksums of bcachefs(8).
+const CHECKSUMS: &[&str] = &["none", "crc32c", "crc64", "xxhash"];
+
+/// bcachefs(8), "Mount options". Not on the list: what leaves changes or checks out
+/// (`norecovery`, `nochanges`), and what repairs (`fsck`).
+const MOUNT: Words = Words {
+    tool: "a mount of bcachefs",
+    manual: "bcachefs(8)",
+    options: &[
+        ("background_compression", Word),
+        ("btree_node_mem_ptr_optimization", Amount),
+        ("compression", Word),
+        ("data_checksum", OneOf(CHECKSUMS)),
+        ("discard", AloneOrAmount),
+        ("errors", OneOf(&["continue", "ro", "panic"])),
+        ("journal_flush_delay", Amount),
+        ("journal_flush_disabled", AloneOrAmount),
+        ("journal_reclaim_delay", Amount),
+        ("metadata_checksum", OneOf(CHECKSUMS)),
+        ("writeback_timeout", Amount),
+    ],
+};
+
 struct Bcachefs {
     replicas: usize,
     compression: String,
@@ -93,8 +143,8 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     Ok(Box::new(Bcachefs {
         replicas: usize::try_from(replicas).unwrap_or(1),
         compression: settings.text("compression")?,
-        mkfs: options::mkfs(settings)?,
-        mount: options::mount(settings)?,
+        mkfs: options::mkfs(settings, &MKFS)?,
+        mount: options::mount(settings, &MOUNT)?,
     }))
 }
 

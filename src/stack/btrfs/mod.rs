@@ -6,6 +6,10 @@ use crate::event::Fact;
 use crate::host::imagined::Tool;
 use crate::host::{Host, Needs, Package, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::common::words::{
+    OptionValue::{Alone, AloneOrOneOf, Amount, Names, OneOf, Word},
+    Words,
+};
 use crate::stack::common::{filesystem, options};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, StandingLayer, Takes};
@@ -47,6 +51,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     },
     gives: GivesKind::Directory,
     example: "btrfs = { profile = \"raid1\", compression = \"zstd:3\", mount = [\"noatime\"] }",
+    words: &[&MKFS, &MOUNT],
     parse,
     packages: &[Package::new("btrfs-progs", &["mkfs.btrfs", "btrfs"])],
     imagined: &[
@@ -134,6 +139,88 @@ pub(crate) const KIND: LayerKind = LayerKind {
     ..LayerKind::EMPTY
 };
 
+/// mkfs.btrfs(8). Not on the list: what reads files (`--rootdir`), and what is set by the layer
+/// (`--uuid`, `--data`, `--metadata`).
+const MKFS: Words = Words {
+    tool: "mkfs.btrfs",
+    manual: "mkfs.btrfs(8)",
+    options: &[
+        ("--byte-count", Amount),
+        ("--checksum", OneOf(CHECKSUMS)),
+        ("--csum", OneOf(CHECKSUMS)),
+        ("--features", Names),
+        ("--label", Word),
+        ("--mixed", Alone),
+        ("--nodesize", Amount),
+        ("--nodiscard", Alone),
+        ("--quiet", Alone),
+        ("--runtime-features", Names),
+        ("--sectorsize", Amount),
+        ("--verbose", Alone),
+        ("-b", Amount),
+        ("-K", Alone),
+        ("-L", Word),
+        ("-M", Alone),
+        ("-n", Amount),
+        ("-O", Names),
+        ("-q", Alone),
+        ("-R", Names),
+        ("-s", Amount),
+        ("-v", Alone),
+    ],
+};
+
+/// Checksums of mkfs.btrfs(8).
+const CHECKSUMS: &[&str] = &["crc32c", "xxhash", "sha256", "blake2"];
+
+/// btrfs(5). Not on the list: other devices and roots (`device`, `subvol`), and what leaves changes
+/// or checks out (`rescue`, `nologreplay`, `degraded`).
+const MOUNT: Words = Words {
+    tool: "a mount of Btrfs",
+    manual: "btrfs(5)",
+    options: &[
+        ("acl", Alone),
+        ("autodefrag", Alone),
+        ("barrier", Alone),
+        ("commit", Amount),
+        ("compress", AloneOrOneOf(COMPRESSIONS)),
+        ("compress-force", AloneOrOneOf(COMPRESSIONS)),
+        ("datacow", Alone),
+        ("datasum", Alone),
+        ("discard", AloneOrOneOf(&["sync", "async"])),
+        ("enospc_debug", Alone),
+        ("flushoncommit", Alone),
+        ("max_inline", Amount),
+        ("metadata_ratio", Amount),
+        ("noacl", Alone),
+        ("noautodefrag", Alone),
+        ("nobarrier", Alone),
+        ("nodatacow", Alone),
+        ("nodatasum", Alone),
+        ("nodiscard", Alone),
+        ("noenospc_debug", Alone),
+        ("noflushoncommit", Alone),
+        ("nospace_cache", Alone),
+        ("nossd", Alone),
+        ("nossd_spread", Alone),
+        ("notreelog", Alone),
+        ("skip_balance", Alone),
+        ("space_cache", AloneOrOneOf(&["v1", "v2"])),
+        ("ssd", Alone),
+        ("ssd_spread", Alone),
+        ("thread_pool", Amount),
+        ("treelog", Alone),
+    ],
+};
+
+/// Compressions of btrfs(5) with their levels.
+const COMPRESSIONS: &[&str] = &[
+    "no", "none", "lzo", "zlib", "zlib:1", "zlib:2", "zlib:3", "zlib:4", "zlib:5", "zlib:6",
+    "zlib:7", "zlib:8", "zlib:9", "zstd", "zstd:1", "zstd:2", "zstd:3", "zstd:4", "zstd:5",
+    "zstd:6", "zstd:7", "zstd:8", "zstd:9", "zstd:10", "zstd:11", "zstd:12", "zstd:13", "zstd:14",
+    "zstd:15",
+];
+
 struct Btrfs {
     data: String,
     metadata: String,
@@ -161,8 +248,8 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         data,
         metadata,
         compression,
-        mkfs: options::mkfs(settings)?,
-        mount: options::mount(settings)?,
+        mkfs: options::mkfs(settings, &MKFS)?,
+        mount: options::mount(settings, &MOUNT)?,
     }))
 }
 

@@ -58,6 +58,11 @@ pub(crate) fn format(
     }
     words.extend(devices.iter().map(|device| device.path.clone().into()));
     setup.host().must(&words)?;
+    for device in devices {
+        if let Origin::Disk(disk) = &device.origin {
+            guard::still_there(setup.host(), disk)?;
+        }
+    }
     Ok(())
 }
 
@@ -71,7 +76,7 @@ pub(crate) fn format(
 pub(crate) fn ours_to_format(host: &dyn Host, device: &Device) -> Result<(), LayerError> {
     match &device.origin {
         Origin::LoopOn(file) => still_on(host, device, file)?,
-        Origin::Disk(identity) => return guard::blank(host, identity),
+        Origin::Disk(disk) => return guard::still_free(host, disk),
         Origin::Replica(name) => {
             let known = host.exec(&argv(["drbdsetup", "show", name]))?;
             // `device minor 0;`, or as it was configured.

@@ -1,11 +1,12 @@
-//! What stands between a study and somebody's data: whether a disk may be written over.
+//! What stands between a study and a user's data: whether a disk may be written over.
 //!
-//! A disk is named by an id that stays, and its size and model must be what the study says. It must
-//! be in nobody's use, and carry nothing, unless its id is repeated on the command line: then what
-//! it carries is wiped. What is in use is never touched. Looking is one thing ([`inspect`]), judging
-//! another ([`objections`]): the judgement needs no machine.
+//! A disk is named by an id that stays, and its size and model must be what the study says. The id
+//! is followed once: from then on the disk is known by its number, and held open. It must be unused,
+//! and hold nothing, unless its id is repeated on the command line: then what it holds is wiped.
+//! What is in use is never touched. Looking is one thing ([`inspect`]), judging another
+//! ([`objections`]): the judgement needs no machine.
 
-use crate::host::{Host, HostError, Needs, argv};
+use crate::host::{DeviceContent, FixedDevice, Host, HostError, Needs, argv};
 use crate::journal::{erase, partitions};
 use crate::stack::common::block;
 use crate::stack::error::LayerError;
@@ -18,6 +19,15 @@ const SYS_SECTOR_BYTES: u64 = 512;
 
 /// What the model of a disk is that reports none.
 pub(crate) const NO_MODEL: &str = "none";
+
+/// A disk that a study names, found once and held since.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NamedDisk {
+    /// As the study names it.
+    pub(crate) asked: Identity,
+    /// The device it was found to be.
+    pub(crate) device: FixedDevice,
+}
 
 /// What was seen of a disk.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -32,7 +42,7 @@ pub(crate) struct Found {
     pub(crate) model: String,
     /// What would be lost: `ext4 "photos"`, `the partition sdb1`.
     pub(crate) carries: Vec<String>,
-    /// Who uses it: `mounted at /srv`.
+    /// Its uses: `mounted at /srv`.
     pub(crate) uses: Vec<String>,
 }
 
@@ -89,30 +99,78 @@ pub(crate) fn objections(asked: &Identity, found: &Found, wipe: bool) -> Vec<(St
     objections
 }
 
-/// Refuses a disk that may not be written over; wipes what it carries where that is allowed.
+/// Refuses a disk that may not be written over; wipes what it holds where that is allowed.
 ///
 /// # Errors
-/// The first objection; that it still carries something after wiping.
-pub(crate) fn clear(host: &dyn Host, asked: &Identity, wipe: bool) -> Result<(), LayerError> {
-    let found = inspect(host, asked)?;
+/// The first objection; that it still holds something after wiping.
+pub(crate) fn clear(
+    host: &dyn Host,
+    asked: &Identity,
+    wipe: bool,
+) -> Result<NamedDisk, LayerError> {
+    let disk = find(host, asked)?;
+    let found = look(host, &disk, Looking::AtAll)?;
     refuse(objections(asked, &found, wipe))?;
-    if found.carries.is_empty() {
-        return Ok(());
+    if !found.carries.is_empty() {
+        let node = &disk.device.node;
+        for partition in partitions(host, node) {
+            erase(host, &partition)?;
+        }
+        erase(host, node)?;
+        // Between its ends it holds what it held: that this may be lost was said.
+        host.leave_device(&disk.device)?;
+        let found = look(host, &disk, Looking::AtAll)?;
+        refuse(objections(asked, &found, false))?;
     }
-    let link = asked.link();
-    for partition in partitions(host, &link) {
-        erase(host, &partition)?;
-    }
-    erase(host, &link)?;
-    blank(host, asked)
+    Ok(disk)
 }
 
-/// Refuses a disk that may not be written over, or carries anything.
+/// Refuses a disk that may not be written over, or holds anything.
 ///
 /// # Errors
 /// The first objection.
 pub(crate) fn blank(host: &dyn Host, asked: &Identity) -> Result<(), LayerError> {
     refuse(objections(asked, &inspect(host, asked)?, false))
+}
+
+/// Refuses a disk that was accepted, if it has been put to use since, or carries a signature.
+///
+/// # Errors
+/// The first objection; another disk that stands in its place.
+pub(crate) fn still_free(host: &dyn Host, disk: &NamedDisk) -> Result<(), LayerError> {
+    still_there(host, disk)?;
+    let found = look(host, disk, Looking::AtSignatures)?;
+    refuse(objections(&disk.asked, &found, false))
+}
+
+/// Refuses a disk whose path leads to another one now.
+///
+/// # Errors
+/// When it does.
+pub(crate) fn still_there(host: &dyn Host, disk: &NamedDisk) -> Result<(), LayerError> {
+    let NamedDisk { asked, device } = disk;
+    if host.fix_device(&device.node)?.number == device.number {
+        return Ok(());
+    }
+    Err(LayerError::refused(
+        format!(
+            "{} was {} and is another disk now",
+            device.node.display(),
+            asked.id
+        ),
+        "look what happened to it: dmesg | tail",
+    ))
+}
+
+/// That two ids of a study lead to one disk.
+pub(crate) fn same_disk(one: &str, other: &str, node: &Path) -> LayerError {
+    LayerError::refused(
+        format!(
+            "{one} and {other} are the same disk ({})",
+            block::name(node)
+        ),
+        format!("write {one} wherever that disk is meant"),
+    )
 }
 
 fn refuse(objections: Vec<(String, String)>) -> Result<(), LayerError> {
@@ -122,22 +180,46 @@ fn refuse(objections: Vec<(String, String)>) -> Result<(), LayerError> {
     }
 }
 
+/// Follows the id of a disk, for the only time.
+fn find(host: &dyn Host, asked: &Identity) -> Result<NamedDisk, LayerError> {
+    let link = asked.link();
+    if !host.exists(&link) {
+        refuse(objections(asked, &Found::default(), false))?;
+    }
+    Ok(NamedDisk {
+        asked: asked.clone(),
+        device: host.fix_device(&link)?,
+    })
+}
+
 /// Looks at a disk with the system's own tools, and with those of md, LVM and ZFS where they are
 /// installed; changes nothing.
 ///
 /// # Errors
 /// When a tool that must be there fails: what cannot be looked at cannot be judged.
 pub(crate) fn inspect(host: &dyn Host, asked: &Identity) -> Result<Found, LayerError> {
-    let link = asked.link();
-    if !host.exists(&link) {
+    if !host.exists(&asked.link()) {
         return Ok(Found::default());
     }
-    let device = host.canonical(&link)?;
-    let name = block::name(&device);
+    Ok(look(host, &find(host, asked)?, Looking::AtAll)?)
+}
+
+/// How much of a disk is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Looking {
+    /// What the tools know, and samples of all it holds.
+    AtAll,
+    /// What the tools know.
+    AtSignatures,
+}
+
+fn look(host: &dyn Host, disk: &NamedDisk, looking: Looking) -> Result<Found, HostError> {
+    let device = &disk.device.node;
+    let name = block::name(device);
     let directory = Path::new("/sys/class/block").join(&name);
     let read = |what: &str| host.read_text(&directory.join(what));
     let model = read("device/model").unwrap_or_default();
-    let parts = partitions(host, &device);
+    let parts = partitions(host, device);
     let mut found = Found {
         partition: host.exists(&directory.join("partition")),
         size: read("size")
@@ -156,17 +238,25 @@ pub(crate) fn inspect(host: &dyn Host, asked: &Identity) -> Result<Found, LayerE
             .iter()
             .map(|part| format!("the partition {}", block::name(part))),
     );
-    for part in std::iter::once(&device).chain(&parts) {
+    for part in std::iter::once(device).chain(&parts) {
         carried(host, part, &mut found)?;
         used(host, part, &mut found.uses)?;
     }
     if read("ro").is_ok_and(|flag| flag.trim() == "1") {
         found.uses.push("it is read-only".to_string());
     }
-    if found.uses.is_empty()
-        && let Err(error) = host.open_exclusively(&device)
+    if found.uses.is_empty() {
+        found.uses = host.device_users(&disk.device);
+    }
+    // Reading a hard disk here and there takes seconds, and says nothing more of one that carries
+    // a signature or is in use.
+    if looking == Looking::AtAll
+        && found.carries.is_empty()
+        && found.uses.is_empty()
+        && let DeviceContent::Data { at } = host.device_content(&disk.device)?
     {
-        found.uses.push(error.to_string());
+        let what = format!("data without a known signature, at or before byte {at}");
+        found.carries.push(what);
     }
     Ok(found)
 }
@@ -257,7 +347,7 @@ pub(crate) fn pool_of(labels: &str) -> Option<&str> {
     Some(line.trim().trim_matches('\''))
 }
 
-/// Who uses one device or partition.
+/// What one device or partition is used for, as the system's tables show it.
 fn used(host: &dyn Host, device: &Path, uses: &mut Vec<String>) -> Result<(), HostError> {
     let name = block::name(device);
     let directory = Path::new("/sys/class/block").join(&name);

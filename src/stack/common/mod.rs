@@ -5,5 +5,7 @@ pub(crate) mod filesystem;
 pub(crate) mod guard;
 pub(crate) mod line;
 pub(crate) mod options;
+pub(crate) mod place;
 pub(crate) mod plain;
 pub(crate) mod share;
+pub(crate) mod words;

@@ -1,8 +1,6 @@
-//! The user's own words for `mkfs` and `mount`: what is refused, and whether they are in force.
-//!
-//! Such words go to the tools as they are, with two borders: none may name a device or a path,
-//! because that could touch what is not ours, and none may turn a mount into something else.
+//! The words of a study for `mkfs` and `mount`: which there are, and whether they are in force.
 
+use super::words::{Allowed, OptionValue::Alone, Words, command_line, mount_options};
 use crate::event::Fact;
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
@@ -11,35 +9,52 @@ use crate::unit;
 pub(crate) const MKFS: SettingDoc = SettingDoc::texts(
     "mkfs",
     "",
-    "Words added to the mkfs command, as it takes them; none may name a device or a path.",
+    "Words added to the mkfs command, as it takes them: those that docs/study.md lists.",
 );
 
 /// The setting every file system has for mount options.
 pub(crate) const MOUNT: SettingDoc = SettingDoc::texts(
     "mount",
     "",
-    "Mount options; those the system refuses are an error, those it does not show are reported.",
+    "Mount options, those that docs/study.md lists; those the system refuses are an error, those it does not show are reported.",
 );
 
-/// Options that make a mount something else than the file system just made.
-const MOUNT_REFUSED: [&str; 7] = [
-    "bind",
-    "loop",
-    "move",
-    "rbind",
-    "remount",
-    "ro",
-    "X-mount.mkdir",
+/// mount(8), "filesystem-independent mount options", without those that hide what is mounted, let
+/// other users in, or are carried out by a program.
+const ANY_MOUNT: &[Allowed] = &[
+    ("async", Alone),
+    ("atime", Alone),
+    ("defaults", Alone),
+    ("dev", Alone),
+    ("diratime", Alone),
+    ("dirsync", Alone),
+    ("exec", Alone),
+    ("iversion", Alone),
+    ("lazytime", Alone),
+    ("mand", Alone),
+    ("noatime", Alone),
+    ("nodev", Alone),
+    ("nodiratime", Alone),
+    ("noexec", Alone),
+    ("noiversion", Alone),
+    ("nolazytime", Alone),
+    ("nomand", Alone),
+    ("norelatime", Alone),
+    ("nostrictatime", Alone),
+    ("nosuid", Alone),
+    ("relatime", Alone),
+    ("rw", Alone),
+    ("strictatime", Alone),
+    ("suid", Alone),
+    ("sync", Alone),
 ];
 
-/// Beginnings of words that name another device, even without a path.
-const DEVICE_WORDS: [&str; 5] = [
-    "device=",
-    "logdev=",
-    "rtdev=",
-    "journal_dev=",
-    "journal_path=",
-];
+/// [`ANY_MOUNT`] as a list.
+pub(crate) const ANY: Words = Words {
+    tool: "any mount",
+    manual: "mount(8)",
+    options: ANY_MOUNT,
+};
 
 /// Options in force that Linux does not show, because they are the default and have no opposite in
 /// the table of mounts (mount(8), "filesystem-independent mount options").
@@ -63,51 +78,17 @@ const NOT_SHOWN: [&str; 14] = [
 /// The words for `mkfs`.
 ///
 /// # Errors
-/// A word that names a device or a path.
-pub(crate) fn mkfs(settings: &Settings) -> Result<Vec<String>, Refusal> {
-    let words = settings.optional_texts(MKFS.name)?.unwrap_or_default();
-    match words.iter().find(|word| names_device(word)) {
-        Some(word) => Err(Refusal::at(
-            settings.span_of(MKFS.name),
-            format!("\"{word}\" names a path or a device"),
-            "leave it out: only the devices of this stack are formatted",
-        )),
-        None => Ok(words),
-    }
+/// A word that is not on the list.
+pub(crate) fn mkfs(settings: &Settings, allowed: &Words) -> Result<Vec<String>, Refusal> {
+    command_line(settings, MKFS.name, allowed)
 }
 
-/// The mount options, one each.
+/// The mount options, one each: those of the list, and those every file system has.
 ///
 /// # Errors
-/// An option that names a device or a path, or makes the mount something else.
-pub(crate) fn mount(settings: &Settings) -> Result<Vec<String>, Refusal> {
-    let options: Vec<String> = settings
-        .optional_texts(MOUNT.name)?
-        .unwrap_or_default()
-        .iter()
-        .flat_map(|text| text.split(','))
-        .map(|option| option.trim().to_string())
-        .filter(|option| !option.is_empty())
-        .collect();
-    let refused = |option: &&String| {
-        names_device(option) || MOUNT_REFUSED.contains(&option.split('=').next().unwrap_or(option))
-    };
-    match options.iter().find(refused) {
-        Some(option) => Err(Refusal::at(
-            settings.span_of(MOUNT.name),
-            format!("the mount option \"{option}\" would mount something else than this stack"),
-            "leave it out",
-        )),
-        None => Ok(options),
-    }
-}
-
-fn names_device(word: &str) -> bool {
-    word.contains('/')
-        || DEVICE_WORDS.iter().any(|beginning| {
-            word.split(',')
-                .any(|part| part.trim().starts_with(beginning))
-        })
+/// An option that is on neither list.
+pub(crate) fn mount(settings: &Settings, allowed: &Words) -> Result<Vec<String>, Refusal> {
+    mount_options(settings, MOUNT.name, &[allowed, &ANY])
 }
 
 /// What was asked for and is not seen in the options in force, one fact each.

@@ -4,7 +4,7 @@ use crate::event::Fact;
 use crate::host::imagined::{Signature, Tool, World, said, text_after, word};
 use crate::host::{Host, Needs, Output, Package};
 use crate::setting::{Refusal, Settings};
-use crate::stack::common::{block, filesystem, options};
+use crate::stack::common::{block, filesystem, options, words::Words};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, StandingLayer, Takes};
 use crate::stack::layer::Layer;
@@ -23,6 +23,10 @@ pub(crate) struct Plain {
     pub(crate) tools: &'static [&'static str],
     /// The package with those of its own.
     pub(crate) packages: &'static [Package],
+    /// Words for mkfs that a study may give.
+    pub(crate) mkfs: &'static Words,
+    /// Mount options that a study may give.
+    pub(crate) mount: &'static Words,
     /// Words for mkfs besides those of the study, which are given: blocks that were laid out are
     /// not discarded.
     pub(crate) keeping: fn(&[String]) -> &'static [&'static str],
@@ -46,8 +50,8 @@ impl Plain {
     pub(crate) fn parse(&'static self, settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         Ok(Box::new(Asked {
             of: self,
-            mkfs: options::mkfs(settings)?,
-            mount: options::mount(settings)?,
+            mkfs: options::mkfs(settings, self.mkfs)?,
+            mount: options::mount(settings, self.mount)?,
         }))
     }
 }

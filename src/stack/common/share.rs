@@ -9,6 +9,7 @@ use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{
     filesystem,
     line::{self, Line, Ready},
+    words::{self, Words},
 };
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Below, Gives, StandingLayer, Takes};
@@ -78,8 +79,8 @@ pub(crate) trait Share: Send + Sync {
 /// Who serves whom.
 pub(crate) struct Ends {
     /// Where the server is.
-    pub(crate) place: Place,
-    /// The client's address: nobody else is let in.
+    pub(crate) place: ServerPlace,
+    /// The client's address: no other is let in.
     pub(crate) client: IpAddr,
     /// The server's: it listens nowhere else.
     pub(crate) server: IpAddr,
@@ -88,16 +89,16 @@ pub(crate) struct Ends {
 /// A share in its place: a layer.
 pub(crate) struct Shared<S> {
     share: S,
-    place: Place,
+    place: ServerPlace,
 }
 
 impl<S: Share + 'static> Shared<S> {
     /// The layer of a share, in the place the settings say.
     ///
     /// # Errors
-    /// As [`Place::parse`].
+    /// As [`ServerPlace::parse`].
     pub(crate) fn layer(share: S, settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-        let place = Place::parse(settings)?;
+        let place = ServerPlace::parse(settings)?;
         Ok(Box::new(Self { share, place }))
     }
 }
@@ -160,51 +161,22 @@ impl<S: Share> Layer for Shared<S> {
     }
 }
 
-/// Whom a share lets in is no option: it would be open to others while it stands.
-const DOORS: [&str; 8] = [
-    "allow hosts",
-    "deny hosts",
-    "hosts allow",
-    "hosts deny",
-    "include",
-    "path",
-    "copy",
-    "vol dbpath",
-];
-
 /// Options of a share as its server's file of settings takes them.
 ///
 /// # Errors
-/// One that is no name with a value, leads elsewhere, or lets others in.
-pub(crate) fn options(settings: &Settings) -> Result<Vec<String>, Refusal> {
-    let given = settings.optional_texts("options")?.unwrap_or_default();
-    let plain = |c: char| c.is_ascii_alphanumeric() || " :=_-".contains(c);
-    // smb.conf(5): neither the case of a name counts, nor the spaces in it.
-    let same = |name: &str| name.to_ascii_lowercase().replace(' ', "");
-    let refused = |option: &&String| match option.split_once('=') {
-        Some((name, _)) if option.chars().all(plain) => {
-            DOORS.iter().any(|door| same(door) == same(name))
-        }
-        _ => true,
-    };
-    if let Some(option) = given.iter().find(refused) {
-        return Err(Refusal::at(
-            settings.span_of("options"),
-            format!("\"{option}\" is no option that can be given here"),
-            "write a name and a value, without paths and without hosts, like \"strict sync = no\"",
-        ));
-    }
-    Ok(given)
+/// One that is not on the list.
+pub(crate) fn options(settings: &Settings, allowed: &Words) -> Result<Vec<String>, Refusal> {
+    words::lines(settings, "options", '=', allowed)
 }
 
 /// How often, and with what pause, it is looked whether a server listens.
 const LOOKS: usize = 300;
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Waits until somebody listens at a server's port: it goes to the background before it does.
+/// Waits until a server listens at its port: it goes to the background before it does.
 ///
 /// # Errors
-/// When nobody comes.
+/// When it does not in time.
 pub(crate) fn listening(host: &dyn Host, server: &str, port: u16) -> Result<(), LayerError> {
     for _ in 0..LOOKS {
         if host.listener(port)?.is_some() {
@@ -218,12 +190,12 @@ pub(crate) fn listening(host: &dyn Host, server: &str, port: u16) -> Result<(), 
 
 /// Where the server is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ServerPlace {
     on_peer: bool,
     line: Line,
 }
 
-impl Place {
+impl ServerPlace {
     /// This machine, as `server = "same"` says.
     pub(crate) fn same() -> Self {
         Self {

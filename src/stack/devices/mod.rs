@@ -3,7 +3,10 @@
 use crate::event::LayerFacts;
 use crate::host::{Host, Needs, local::LocalHost};
 use crate::setting::{Refusal, SettingDoc, Settings};
-use crate::stack::common::{block, guard};
+use crate::stack::common::{
+    block,
+    guard::{self, NamedDisk},
+};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{
     DEVICES_MAX, Danger, Device, Gives, GivesKind, Origin, StandingLayer, Takes,
@@ -12,7 +15,7 @@ use crate::stack::identity::Identity;
 use crate::stack::layer::{Layer, LayerKind};
 use crate::stack::setup::Setup;
 use crate::unit;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Where udev keeps links whose names stay.
@@ -168,8 +171,8 @@ impl Layer for Disks {
         }
     }
 
-    fn disk_ids(&self) -> Vec<&str> {
-        self.disks.iter().map(|disk| disk.id.as_str()).collect()
+    fn disks(&self) -> &[Identity] {
+        &self.disks
     }
 
     fn dangers(&self, host: &dyn Host, wipe: &[String]) -> Vec<Danger> {
@@ -197,21 +200,27 @@ impl Layer for Disks {
 
     fn set_up(&self, setup: &mut Setup<'_>, _below: Gives) -> Result<StandingLayer, LayerError> {
         let host = setup.host();
-        for disk in &self.disks {
-            guard::clear(host, disk, setup.may_wipe().contains(&disk.id))?;
+        let mut disks: Vec<NamedDisk> = Vec::new();
+        for asked in &self.disks {
+            let disk = guard::clear(host, asked, setup.may_wipe().contains(&asked.id))?;
+            if let Some(other) = disks.iter().find(|other| other.device == disk.device) {
+                return Err(guard::same_disk(
+                    &other.asked.id,
+                    &asked.id,
+                    &disk.device.node,
+                ));
+            }
+            setup.outlived_by(&disk.device);
+            disks.push(disk);
         }
-        setup.outlived();
-        let device = |disk: &Identity| Device {
-            path: disk.link(),
-            origin: Origin::Disk(disk.clone()),
+        let name = |disk: &NamedDisk| block::name(&disk.device.node);
+        let names: Vec<String> = disks.iter().map(name).collect();
+        let device = |disk: NamedDisk| Device {
+            path: disk.device.node.clone(),
+            origin: Origin::Disk(disk),
         };
-        let links: Vec<PathBuf> = self.disks.iter().map(Identity::link).collect();
-        let names: Vec<String> = links
-            .iter()
-            .map(|link| block::kernel_name(host, link))
-            .collect();
         Ok(StandingLayer {
-            gives: Gives::Devices(self.disks.iter().map(device).collect()),
+            gives: Gives::Devices(disks.into_iter().map(device).collect()),
             facts: LayerFacts {
                 layer: "devices".to_string(),
                 facts: names.iter().map(|name| block::fact(host, name)).collect(),

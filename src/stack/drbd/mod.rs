@@ -10,6 +10,10 @@ mod undo;
 use crate::event::{Fact, LayerFacts};
 use crate::host::{Driver, Host, Needs, Package, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::common::words::{
+    OptionValue::{Amount, OneOf, Word},
+    Words, lines,
+};
 use crate::stack::common::{
     block, filesystem,
     line::{self, Line},
@@ -78,6 +82,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     takes: Takes::Devices { min: 1, max: 1 },
     gives: GivesKind::Devices,
     example: "drbd = { protocol = \"C\", net = [\"max-buffers 8000\"], delay = \"1 ms\" }",
+    words: &[&NET, &DISK],
     parse,
     packages: &[Package::new(
         "drbd-utils",
@@ -161,31 +166,74 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         protocol,
         state,
         dual,
-        net: section(settings, "net")?,
-        disk: section(settings, "disk")?,
+        net: lines(settings, "net", ' ', &NET)?,
+        disk: lines(settings, "disk", ' ', &DISK)?,
         line: Line::parse(settings)?,
     }))
 }
 
-/// Options of a section: a name and one value.
-fn section(settings: &Settings, name: &str) -> Result<Vec<String>, Refusal> {
-    let options = settings.optional_texts(name)?.unwrap_or_default();
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_. ".contains(c);
-    let refused = |option: &&String| {
-        let words: Vec<&str> = option.split_whitespace().collect();
-        !option.chars().all(plain)
-            || words.len() != 2
-            || ["protocol", "allow-two-primaries"].contains(&words[0])
-    };
-    match options.iter().find(refused) {
-        Some(option) => Err(Refusal::at(
-            settings.span_of(name),
-            format!("\"{option}\" is no option that can be given here"),
-            "write a name and a value, like \"max-buffers 8000\"; protocol and role are settings of their own",
-        )),
-        None => Ok(options),
-    }
-}
+/// drbd.conf(5), section "net". Not on the list: secrets, who wins after a split brain, and what the
+/// layer sets (`protocol`, `allow-two-primaries`).
+const NET: Words = Words {
+    tool: "the section net of DRBD",
+    manual: "drbd.conf(5)",
+    options: &[
+        ("congestion-extents", Amount),
+        ("congestion-fill", Amount),
+        ("connect-int", Amount),
+        ("csums-alg", Word),
+        ("csums-after-crash-only", OneOf(YES_NO)),
+        ("data-integrity-alg", Word),
+        ("ko-count", Amount),
+        ("max-buffers", Amount),
+        ("max-epoch-size", Amount),
+        (
+            "on-congestion",
+            OneOf(&["block", "pull-ahead", "disconnect"]),
+        ),
+        ("ping-int", Amount),
+        ("ping-timeout", Amount),
+        ("rcvbuf-size", Amount),
+        ("sndbuf-size", Amount),
+        ("socket-check-timeout", Amount),
+        ("tcp-cork", OneOf(YES_NO)),
+        ("timeout", Amount),
+        ("unplug-watermark", Amount),
+        ("use-rle", OneOf(YES_NO)),
+        ("verify-alg", Word),
+    ],
+};
+
+/// drbd.conf(5), section "disk". Not on the list: what calls handlers (`on-io-error
+/// call-local-io-error`, `fencing`).
+const DISK: Words = Words {
+    tool: "the section disk of DRBD",
+    manual: "drbd.conf(5)",
+    options: &[
+        ("al-extents", Amount),
+        ("al-updates", OneOf(YES_NO)),
+        ("c-delay-target", Amount),
+        ("c-fill-target", Amount),
+        ("c-max-rate", Amount),
+        ("c-min-rate", Amount),
+        ("c-plan-ahead", Amount),
+        ("disable-write-same", OneOf(YES_NO)),
+        ("discard-zeroes-if-aligned", OneOf(YES_NO)),
+        ("disk-barrier", OneOf(YES_NO)),
+        ("disk-drain", OneOf(YES_NO)),
+        ("disk-flushes", OneOf(YES_NO)),
+        ("disk-timeout", Amount),
+        ("max-bio-bvecs", Amount),
+        ("md-flushes", OneOf(YES_NO)),
+        ("on-io-error", OneOf(&["pass_on", "detach"])),
+        ("read-balancing", Word),
+        ("resync-rate", Amount),
+        ("rs-discard-granularity", Amount),
+        ("size", Amount),
+    ],
+};
+
+const YES_NO: &[&str] = &["yes", "no"];
 
 impl Drbd {
     /// The resource as drbd.conf(5) has it.

@@ -2,13 +2,17 @@
 //!
 //! Without locks between machines (`lock = "nolock"`) it is a local file system. With them (DLM) the
 //! machines are made a cluster for as long as the stack stands: corosync says who is there,
-//! dlm_controld keeps the locks. A machine has one of each, so that none may run there already. Nobody
+//! dlm_controld keeps the locks. A machine has one of each, so that none may run there already. No machine
 //! is fenced: what is on the device is of the stack alone, and goes with it.
 
 use crate::event::{Fact, LayerFacts};
 use crate::host::imagined::{Tool, mount_without_device, said};
 use crate::host::{Daemon, Host, Needs, Package, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::common::words::{
+    OptionValue::{Alone, AloneOrAmount, Amount, OneOf, Pairs},
+    Words,
+};
 use crate::stack::common::{block, filesystem, options, plain};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
@@ -67,6 +71,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     takes: Takes::Devices { min: 1, max: 1 },
     gives: GivesKind::Directory,
     example: "gfs2 = { lock = \"nolock\", mount = [\"noatime\"] }",
+    words: &[&MKFS, &MOUNT],
     parse,
     packages: &[
         Package::new("gfs2-utils", &["mkfs.gfs2"]),
@@ -134,6 +139,55 @@ pub(crate) const KIND: LayerKind = LayerKind {
     ..LayerKind::EMPTY
 };
 
+/// mkfs.gfs2(8). Not on the list: what is set by the layer (`-p`, `-t`, `-j`, `-O`), and the UUID.
+const MKFS: Words = Words {
+    tool: "mkfs.gfs2",
+    manual: "mkfs.gfs2(8)",
+    options: &[
+        ("-b", Amount),
+        ("-c", Amount),
+        ("-J", Amount),
+        (
+            "-o",
+            Pairs(&[
+                ("align", Amount),
+                ("format", Amount),
+                ("rgrp_align", Amount),
+                ("sunit", Amount),
+                ("swidth", Amount),
+            ]),
+        ),
+        ("-q", Alone),
+        ("-r", Amount),
+    ],
+};
+
+/// gfs2(5). Not on the list: who keeps the locks (`lockproto`, `locktable`, `hostdata`), and what
+/// other machines see (`spectator`, `ignore_local_fs`).
+const MOUNT: Words = Words {
+    tool: "a mount of GFS2",
+    manual: "gfs2(5)",
+    options: &[
+        ("acl", Alone),
+        ("barrier", AloneOrAmount),
+        ("commit", Amount),
+        ("data", OneOf(&["ordered", "writeback"])),
+        ("discard", Alone),
+        ("errors", OneOf(&["panic", "withdraw"])),
+        ("loccookie", Alone),
+        ("nobarrier", Alone),
+        ("nodiscard", Alone),
+        ("noloccookie", Alone),
+        ("norgrplvb", Alone),
+        ("quota", OneOf(&["off", "account", "on", "quiet"])),
+        ("quota_quantum", Amount),
+        ("rgrplvb", Alone),
+        ("statfs_percent", Amount),
+        ("statfs_quantum", Amount),
+        ("suiddir", Alone),
+    ],
+};
+
 struct Gfs2 {
     dlm: bool,
     mounted_on: u64,
@@ -166,8 +220,8 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         dlm,
         mounted_on,
         load_from: load_from as usize,
-        mkfs: options::mkfs(settings)?,
-        mount: options::mount(settings)?,
+        mkfs: options::mkfs(settings, &MKFS)?,
+        mount: options::mount(settings, &MOUNT)?,
     }))
 }
 
@@ -324,7 +378,7 @@ fn cluster(setup: &mut Setup<'_>) -> Result<(), LayerError> {
     })?;
     setup.on_both(|setup| complete(setup.host()))?;
     setup.on_both(|setup| {
-        // Nobody is fenced and a second machine is not waited for: the stack is disposable.
+        // No machine is fenced and a second machine is not waited for: the stack is disposable.
         let command = ["dlm_controld", "-q0", "-f0", "-s0"];
         setup.start(&[DLM], &argv(command))
     })?;

@@ -62,7 +62,7 @@ fn refuse_mounted(host: &dyn Host, device: &Path) -> Result<(), HostError> {
     }
 }
 
-/// Loop devices that lie on a file, found by the file: a device number may belong to somebody else
+/// Loop devices that lie on a file, found by the file: a device number may belong to another file
 /// by now.
 fn devices_on(host: &dyn Host, file: &Path) -> Result<Vec<PathBuf>, HostError> {
     let output = host.must(&argv([
@@ -86,7 +86,7 @@ fn devices_on(host: &dyn Host, file: &Path) -> Result<Vec<PathBuf>, HostError> {
     Ok(devices)
 }
 
-/// The file was removed by somebody while its device was still there: only the kernel's own list
+/// The file was removed by another program while its device was still there: only the kernel's own list
 /// still knows the name.
 fn devices_on_removed(host: &dyn Host, file: &Path) -> Vec<PathBuf> {
     let block = Path::new("/sys/block");

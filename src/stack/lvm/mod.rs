@@ -3,6 +3,7 @@
 mod imagined;
 #[cfg(test)]
 mod tests;
+mod tried;
 mod undo;
 
 use crate::event::{Fact, LayerFacts};
@@ -11,7 +12,7 @@ use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{block, filesystem};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
-use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, ON_TWO_DISKS, RealStack, Tried};
+use crate::stack::layer::{Layer, LayerKind};
 use crate::stack::setup::Setup;
 use crate::unit;
 use std::ffi::OsString;
@@ -61,6 +62,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Devices,
     example: "lvm = { kind = \"striped\", stripes = 2, stripe-size = \"64 KiB\" }",
     parse,
+    words: &[],
     packages: &[
         Package::new(
             "lvm2",
@@ -83,141 +85,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
         let volumes = reported(text).into_iter().flatten();
         volumes.map(|volume| volume.fact()).collect()
     }],
-    tried: TRIED,
-};
-
-const REAL: &[RealStack] = &[
-    RealStack {
-        name: "linear volume",
-        layers: &[
-            "loop = { size = \"128 MiB\", count = 3 }",
-            "lvm = {}",
-            "ext4 = {}",
-        ],
-        device: "dm-",
-        expected: &[(1, "volume data", Expected::Has("segtype linear"))],
-    },
-    RealStack {
-        name: "volume under a snapshot",
-        layers: &[
-            "loop = { size = \"128 MiB\", count = 3 }",
-            "lvm = { snapshot = \"present\" }",
-            "ext4 = {}",
-        ],
-        device: "dm-",
-        expected: &[(1, "volume data", Expected::Has("segtype linear"))],
-    },
-    RealStack {
-        name: "striped volume",
-        layers: &[
-            "loop = { size = \"128 MiB\", count = 3 }",
-            "lvm = { kind = \"striped\", stripes = 2 }",
-            "ext4 = {}",
-        ],
-        device: "dm-",
-        expected: &[(1, "volume data", Expected::Has("segtype striped"))],
-    },
-    RealStack {
-        name: "thin volume",
-        layers: &[
-            "loop = { size = \"128 MiB\", count = 3 }",
-            "lvm = { kind = \"thin\", snapshot = \"present\" }",
-            "ext4 = {}",
-        ],
-        device: "dm-",
-        expected: &[(1, "volume data", Expected::Has("segtype thin"))],
-    },
-    RealStack {
-        name: "cached volume",
-        layers: &[
-            "loop = { size = \"128 MiB\", count = 3 }",
-            "lvm = { kind = \"cache\", cache-mode = \"writeback\" }",
-            "ext4 = {}",
-        ],
-        device: "dm-",
-        expected: &[(1, "volume data", Expected::Has("segtype cache"))],
-    },
-    RealStack {
-        name: "volume on an array",
-        layers: &[
-            "loop = { size = \"128 MiB\", count = 2 }",
-            "md = { raid = 1 }",
-            "lvm = {}",
-            "ext3 = {}",
-        ],
-        device: "dm-",
-        expected: &[(3, "Filesystem features", Expected::Has("has_journal"))],
-    },
-];
-
-const TRIED: Tried = Tried {
-    shapes: &[
-        &[
-            "loop = { size = \"1 GiB\", count = 3 }",
-            "md = { raid = 5, assume-clean = false, chunk = \"64 KiB\" }",
-            "lvm = { kind = \"thin\", snapshot = \"present\" }",
-            "xfs = {}",
-        ],
-        &[
-            "loop = { size = \"1 GiB\", count = 2 }",
-            "lvm = { kind = \"cache\", cache-mode = \"writeback\" }",
-            "ext3 = {}",
-        ],
-        &[
-            ON_TWO_DISKS,
-            "lvm = { kind = \"striped\", snapshot = \"present\" }",
-            "zpool = {}",
-            "dataset = {}",
-        ],
-    ],
-    on_devices: &[
-        (1, &["lvm = { snapshot = \"present\" }"]),
-        (1, &["lvm = { kind = \"thin\", snapshot = \"present\" }"]),
-        (2, &["lvm = { kind = \"striped\" }"]),
-        (2, &["lvm = { kind = \"cache\" }"]),
-    ],
-    real: REAL,
-    kills: &[
-        KillStack::on_one(
-            "lvm",
-            ("128 MiB", 2),
-            &[
-                "lvm = { kind = \"striped\", snapshot = \"present\" }",
-                "ext4 = {}",
-            ],
-        ),
-        KillStack::on_one(
-            "thin",
-            ("128 MiB", 2),
-            &[
-                "lvm = { kind = \"thin\", snapshot = \"present\" }",
-                "ext4 = {}",
-            ],
-        ),
-        KillStack::on_one(
-            "cache",
-            ("128 MiB", 2),
-            &["lvm = { kind = \"cache\" }", "ext4 = {}"],
-        ),
-        KillStack::on_one(
-            "volume-on-array",
-            ("64 MiB", 2),
-            &["md = { raid = 1 }", "lvm = {}", "ext4 = {}"],
-        ),
-    ],
-    changes: &[
-        "dmsetup",
-        "lvchange",
-        "lvconvert",
-        "lvcreate",
-        "lvremove",
-        "pvcreate",
-        "pvremove",
-        "vgchange",
-        "vgcreate",
-        "vgremove",
-    ],
-    standing: "dmsetup ls 2>/dev/null | grep -v 'No devices found'",
+    tried: tried::TRIED,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -291,6 +159,9 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     }))
 }
 
+/// What a volume is made with, over what its blocks may carry.
+const CREATE: [&str; 4] = ["lvcreate", "--yes", "--wipesignatures", "y"];
+
 impl Lvm {
     /// The volume's share of the room it may take: a snapshot as large as what it is taken of, and
     /// its tables, never runs full.
@@ -300,10 +171,7 @@ impl Lvm {
 
     /// The commands that make the volume `data` of a group, after each other.
     fn create(&self, group: &str, devices: &[Device]) -> Vec<Vec<OsString>> {
-        let make = |words: &[&str]| {
-            let always = ["lvcreate", "--yes", "--wipesignatures", "y"];
-            argv(always.iter().chain(words).copied())
-        };
+        let make = |words: &[&str]| argv(CREATE.iter().chain(words).copied());
         let share = self.share();
         let of_group = format!("{share}%VG");
         let data = ["--name", "data", "--extents", &of_group];
@@ -328,47 +196,26 @@ impl Lvm {
                 "90%VG",
                 group,
             ])],
-            Shape::Cache => {
-                let (fast, slow) = devices.split_at(devices.len() - 1);
-                let (slow, fast) = (fast, &slow[0]);
-                let of_devices = format!("{share}%PVS");
-                let words = [
-                    "--name",
-                    "data",
-                    "--type",
-                    "linear",
-                    "--extents",
-                    &of_devices,
-                    group,
-                ];
-                let mut data = make(&words);
-                data.extend(slow.iter().map(|device| device.path.clone().into()));
-                let mut pool = argv([
-                    "lvcreate",
-                    "--yes",
-                    "--type",
-                    "cache-pool",
-                    "--name",
-                    "fast",
-                    "--extents",
-                    "90%PVS",
-                    group,
-                ]);
-                pool.push(fast.path.clone().into());
-                let join = argv([
-                    "lvconvert",
-                    "--yes",
-                    "--type",
-                    "cache",
-                    "--cachemode",
-                    &self.cache_mode,
-                    "--cachepool",
-                    &format!("{group}/fast"),
-                    &format!("{group}/data"),
-                ]);
-                vec![data, pool, join]
-            }
+            Shape::Cache => self.create_cached(group, devices),
         }
+    }
+
+    /// The same for a cached one: the last device caches the others.
+    fn create_cached(&self, group: &str, devices: &[Device]) -> Vec<Vec<OsString>> {
+        let (slow, fast) = devices.split_at(devices.len() - 1);
+        let share = format!("{}%PVS", self.share());
+        let mut data = argv(CREATE.iter().copied());
+        data.extend(argv(["--name", "data", "--type", "linear"]));
+        data.extend(argv(["--extents", &share, group]));
+        data.extend(slow.iter().map(|device| device.path.clone().into()));
+        let mut pool = argv(["lvcreate", "--yes", "--type", "cache-pool"]);
+        pool.extend(argv(["--name", "fast", "--extents", "90%PVS", group]));
+        pool.extend(fast.iter().map(|device| device.path.clone().into()));
+        let mut join = argv(["lvconvert", "--yes", "--type", "cache"]);
+        join.extend(argv(["--cachemode", &self.cache_mode]));
+        join.extend(argv(["--cachepool", &format!("{group}/fast")]));
+        join.push(format!("{group}/data").into());
+        vec![data, pool, join]
     }
 
     fn make_thin(&self, host: &dyn Host, group: &str) -> Result<(), LayerError> {

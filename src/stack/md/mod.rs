@@ -78,6 +78,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Devices,
     example: "md = { raid = 5, chunk = \"64 KiB\", bitmap = \"internal\" }",
     parse,
+    words: &[],
     packages: &[Package::new("mdadm", &["mdadm"])],
     undo: &[undo::STOP],
     imagined: &[Tool {

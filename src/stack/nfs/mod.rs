@@ -7,6 +7,10 @@ use crate::event::Fact;
 use crate::host::{Daemon, Driver, Needs, Package, argv};
 use crate::journal::BOOT;
 use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::common::words::{
+    OptionValue::{Alone, Amount, OneOf},
+    Words,
+};
 use crate::stack::common::{
     filesystem, line, options,
     share::{self, Ends, Share, Shared},
@@ -60,6 +64,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     takes: Takes::Directory,
     gives: GivesKind::Directory,
     example: "nfs = { version = \"4\", export = \"async\", delay = \"1 ms\" }",
+    words: &[&MOUNT],
     parse,
     packages: &[
         Package::new("nfs-common", &["mount.nfs"]),
@@ -94,6 +99,40 @@ pub(crate) const KIND: LayerKind = LayerKind {
     ..LayerKind::EMPTY
 };
 
+/// nfs(5). Not on the list: other servers, ports and ways to prove who one is (`addr`, `port`,
+/// `mountport`, `sec`), and what the layer sets (`vers`, `proto`).
+const MOUNT: Words = Words {
+    tool: "a mount of NFS",
+    manual: "nfs(5)",
+    options: &[
+        ("ac", Alone),
+        ("acdirmax", Amount),
+        ("acdirmin", Amount),
+        ("acregmax", Amount),
+        ("acregmin", Amount),
+        ("actimeo", Amount),
+        ("cto", Alone),
+        ("hard", Alone),
+        ("lookupcache", OneOf(&["all", "none", "pos", "positive"])),
+        ("max_connect", Amount),
+        ("nconnect", Amount),
+        ("noac", Alone),
+        ("nocto", Alone),
+        ("nordirplus", Alone),
+        ("nosharecache", Alone),
+        ("rdirplus", Alone),
+        ("retrans", Amount),
+        ("retry", Amount),
+        ("rsize", Amount),
+        ("sharecache", Alone),
+        ("soft", Alone),
+        ("softerr", Alone),
+        ("timeo", Amount),
+        ("write", OneOf(&["lazy", "eager", "wait"])),
+        ("wsize", Amount),
+    ],
+};
+
 struct Nfs {
     version: &'static str,
     export: String,
@@ -107,7 +146,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             _ => "4.2",
         },
         export: settings.text("export")?,
-        mount: options::mount(settings)?,
+        mount: options::mount(settings, &MOUNT)?,
     };
     Shared::layer(share, settings)
 }
@@ -184,7 +223,7 @@ impl Share for Nfs {
             _ => ("nfs4", PathBuf::from("/")),
         };
         if kind == "nfs" {
-            // Locks of version 3 need a daemon of their own; nobody else uses these files.
+            // Locks of version 3 need a daemon of their own; no other machine uses these files.
             options.push("nolock".to_string());
         }
         options.extend(self.mount.iter().cloned());
@@ -227,7 +266,7 @@ fn start(setup: &mut Setup<'_>, ends: &Ends) -> Result<(), LayerError> {
 }
 
 impl Nfs {
-    /// Lets the client have a directory, and nobody else; what the server says it exports.
+    /// Lets the client alone have a directory; what the server says it exports.
     fn export(&self, setup: &mut Setup<'_>, ends: &Ends, root: &Path) -> Result<Fact, LayerError> {
         let client = match ends.client {
             IpAddr::V4(client) => client.to_string(),

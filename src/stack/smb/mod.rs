@@ -6,6 +6,10 @@ use crate::event::Fact;
 use crate::host::imagined::{Tool, mount_without_device};
 use crate::host::{Daemon, Needs, Package, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::common::words::{
+    OptionValue::{Alone, Amount, OneOf},
+    Words,
+};
 use crate::stack::common::{
     filesystem, line, options,
     share::{self, Ends, Share, Shared},
@@ -50,6 +54,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     takes: Takes::Directory,
     gives: GivesKind::Directory,
     example: "smb = { options = [\"strict sync = no\"], server = \"same\" }",
+    words: &[&OPTIONS, &MOUNT],
     parse,
     packages: &[
         Package::new("samba", &["smbd", "testparm"]),
@@ -91,6 +96,125 @@ pub(crate) const KIND: LayerKind = LayerKind {
     ..LayerKind::EMPTY
 };
 
+/// smb.conf(5), options of a share. Not on the list: what runs commands (`preexec`, `root preexec`,
+/// `magic script`, `print command`), whom it lets in, and paths. A module is loaded by its name, and
+/// these write and run nothing else.
+const OPTIONS: Words = Words {
+    tool: "a share of Samba",
+    manual: "smb.conf(5)",
+    options: &[
+        ("aio read size", Amount),
+        ("aio write size", Amount),
+        ("allocation roundup size", Amount),
+        ("block size", Amount),
+        ("case sensitive", OneOf(&["yes", "no", "auto"])),
+        (
+            "csc policy",
+            OneOf(&["manual", "documents", "programs", "disable"]),
+        ),
+        ("default case", OneOf(&["upper", "lower"])),
+        ("dos filemode", OneOf(YES_NO)),
+        ("dos filetimes", OneOf(YES_NO)),
+        ("durable handles", OneOf(YES_NO)),
+        ("ea support", OneOf(YES_NO)),
+        ("fruit:aapl", OneOf(YES_NO)),
+        ("fruit:copyfile", OneOf(YES_NO)),
+        ("fruit:encoding", OneOf(&["private", "native"])),
+        ("fruit:locking", OneOf(&["netatalk", "none"])),
+        ("fruit:metadata", OneOf(&["netatalk", "stream"])),
+        ("fruit:resource", OneOf(&["file", "xattr", "stream"])),
+        ("kernel oplocks", OneOf(YES_NO)),
+        ("kernel share modes", OneOf(YES_NO)),
+        ("level2 oplocks", OneOf(YES_NO)),
+        ("locking", OneOf(YES_NO)),
+        ("mangled names", OneOf(&["yes", "no", "illegal"])),
+        ("map archive", OneOf(YES_NO)),
+        ("map hidden", OneOf(YES_NO)),
+        ("map readonly", OneOf(&["yes", "no", "permissions"])),
+        ("map system", OneOf(YES_NO)),
+        ("nt acl support", OneOf(YES_NO)),
+        ("oplocks", OneOf(YES_NO)),
+        ("posix locking", OneOf(YES_NO)),
+        ("preserve case", OneOf(YES_NO)),
+        (
+            "server smb encrypt",
+            OneOf(&["default", "off", "if_required", "desired", "required"]),
+        ),
+        ("short preserve case", OneOf(YES_NO)),
+        (
+            "smb encrypt",
+            OneOf(&["default", "off", "if_required", "desired", "required"]),
+        ),
+        ("store dos attributes", OneOf(YES_NO)),
+        ("strict allocate", OneOf(YES_NO)),
+        ("strict locking", OneOf(&["yes", "no", "auto"])),
+        ("strict rename", OneOf(YES_NO)),
+        ("strict sync", OneOf(YES_NO)),
+        ("sync always", OneOf(YES_NO)),
+        ("use sendfile", OneOf(YES_NO)),
+        (
+            "vfs objects",
+            OneOf(&[
+                "acl_xattr",
+                "aio_pthread",
+                "catia",
+                "catia fruit streams_xattr",
+                "fruit streams_xattr",
+                "io_uring",
+                "streams_xattr",
+            ]),
+        ),
+        ("write cache size", Amount),
+    ],
+};
+
+const YES_NO: &[&str] = &["yes", "no", "true", "false", "1", "0"];
+
+/// mount.cifs(8). Not on the list: who one is at the server (`credentials`, `username`), other
+/// servers, ports and paths (`ip`, `port`, `prefixpath`), owners and modes, and what the layer sets.
+const MOUNT: Words = Words {
+    tool: "a mount of SMB",
+    manual: "mount.cifs(8)",
+    options: &[
+        ("acdirmax", Amount),
+        ("acregmax", Amount),
+        ("actimeo", Amount),
+        ("bsize", Amount),
+        (
+            "cache",
+            OneOf(&["none", "strict", "loose", "singleclient", "ro"]),
+        ),
+        ("closetimeo", Amount),
+        ("echo_interval", Amount),
+        ("esize", Amount),
+        ("handletimeout", Amount),
+        ("hard", Alone),
+        ("mapposix", Alone),
+        ("max_channels", Amount),
+        ("max_credits", Amount),
+        ("mfsymlinks", Alone),
+        ("multichannel", Alone),
+        ("nobrl", Alone),
+        ("nohandlecache", Alone),
+        ("nolease", Alone),
+        ("noserverino", Alone),
+        ("nosharesock", Alone),
+        ("nostrictsync", Alone),
+        ("posixpaths", Alone),
+        ("rasize", Amount),
+        ("resilienthandles", Alone),
+        ("retrans", Amount),
+        ("rsize", Amount),
+        ("seal", Alone),
+        ("serverino", Alone),
+        ("sfu", Alone),
+        ("sign", Alone),
+        ("soft", Alone),
+        ("strictsync", Alone),
+        ("wsize", Amount),
+    ],
+};
+
 struct Smb {
     options: Vec<String>,
     mount: Vec<String>,
@@ -98,8 +222,8 @@ struct Smb {
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     let share = Smb {
-        options: share::options(settings)?,
-        mount: options::mount(settings)?,
+        options: share::options(settings, &OPTIONS)?,
+        mount: options::mount(settings, &MOUNT)?,
     };
     Shared::layer(share, settings)
 }
@@ -191,7 +315,7 @@ impl Share for Smb {
 }
 
 impl Smb {
-    /// smb.conf(5): the client is root, nobody else is let in, and everything the server keeps is in a
+    /// smb.conf(5): the client is root, no other is let in, and everything the server keeps is in a
     /// directory of ours.
     fn configuration(&self, own: &Path, ends: &Ends, root: &Path) -> String {
         let Ends { client, server, .. } = ends;

@@ -36,7 +36,7 @@ pub(in crate::stack) fn one_client_at_one_address() -> Ended {
     let local = |last| IpAddr::V4(Ipv4Addr::new(127, 0, 0, last));
     let mut setup = Setup::new(&site).unwrap();
     let ends = Ends {
-        place: share::Place::same(),
+        place: share::ServerPlace::same(),
         client: local(3),
         server: local(1),
     };

@@ -16,17 +16,19 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-const SIZE: u64 = 320 << 20;
+pub(super) const SIZE: u64 = 320 << 20;
 
 /// A loop device under an id.
-struct Disk {
-    base: tempfile::TempDir,
-    host: LocalHost,
-    device: PathBuf,
+pub(super) struct Disk {
+    pub(super) base: tempfile::TempDir,
+    /// What `/dev/disk/by-id` is for other disks.
+    pub(super) ids: tempfile::TempDir,
+    pub(super) host: LocalHost,
+    pub(super) device: PathBuf,
 }
 
 /// A disk that these tools may be used on, or what is missing for it.
-fn disk(tools: &'static [&'static str]) -> Result<Disk, String> {
+pub(super) fn disk(tools: &'static [&'static str]) -> Result<Disk, String> {
     let host = LocalHost::new(Arc::new(|_| {}));
     let needs = Needs {
         root: true,
@@ -42,43 +44,68 @@ fn disk(tools: &'static [&'static str]) -> Result<Disk, String> {
     std::fs::File::create(&file).unwrap().set_len(SIZE).unwrap();
     let attach = ["losetup", "--find", "--show", &file.to_string_lossy()].map(String::from);
     let device = PathBuf::from(host.must(&argv(attach)).unwrap().stdout.trim());
-    std::fs::create_dir(base.path().join("by-id")).unwrap();
-    symlink(&device, base.path().join("by-id/loop-of-test")).unwrap();
-    Ok(Disk { base, host, device })
+    // A journal undoes nothing on a device whose id does not lie below /dev.
+    let ids = tempfile::tempdir_in("/dev/shm").unwrap();
+    symlink(&device, ids.path().join("loop-of-test")).unwrap();
+    Ok(Disk {
+        base,
+        ids,
+        host,
+        device,
+    })
 }
 
 impl Drop for Disk {
     fn drop(&mut self) {
         let detach = ["losetup", "--detach", &self.device.to_string_lossy()].map(String::from);
-        self.host.must(&argv(detach)).unwrap();
+        let detached = self.host.must(&argv(detach));
+        assert!(detached.is_ok() || std::thread::panicking());
     }
 }
 
 impl Disk {
-    fn identity(&self) -> Identity {
+    pub(super) fn identity(&self) -> Identity {
         Identity {
-            directory: self.base.path().join("by-id"),
+            directory: self.ids.path().to_path_buf(),
             id: "loop-of-test".to_string(),
             size: SIZE,
             model: guard::NO_MODEL.to_string(),
         }
     }
 
-    fn layer(&self) -> Box<dyn Layer> {
+    pub(super) fn layer(&self) -> Box<dyn Layer> {
         let line = format!(
             "devices = {{ ids = \"loop-of-test\", size = \"{SIZE} B\", model = \"none\" }}"
         );
-        let directory = self.base.path().join("by-id");
-        Box::new(in_directory(&settings(&line), &directory).unwrap())
+        Box::new(in_directory(&settings(&line), self.ids.path()).unwrap())
     }
 
     /// Runs a command whose word `DEVICE` stands for the device.
-    fn run(&self, command: &str) {
+    pub(super) fn run(&self, command: &str) {
         let device = self.device.to_string_lossy();
         let words = command
             .split(' ')
             .map(|word| word.replace("DEVICE", &device));
         self.host.must(&argv(words)).unwrap();
+    }
+
+    /// Writes bytes to it.
+    pub(super) fn write(&self, at: u64, bytes: &[u8]) {
+        let mut device = std::fs::OpenOptions::new()
+            .write(true)
+            .open(&self.device)
+            .unwrap();
+        device.seek(SeekFrom::Start(at)).unwrap();
+        device.write_all(bytes).unwrap();
+        device.sync_all().unwrap();
+    }
+
+    /// What is on it, all of it.
+    pub(super) fn digest(&self) -> String {
+        let mut hash = blake3::Hasher::new();
+        let mut file = std::fs::File::open(self.base.path().join("file")).unwrap();
+        std::io::copy(&mut file, &mut hash).unwrap();
+        hash.finalize().to_hex().to_string()
     }
 
     /// What is on it, judged: nothing may be written while it carries something, then it is wiped
@@ -163,14 +190,7 @@ pub(super) fn a_member_of_an_array() -> Ended {
     let sum: u64 = words.sum();
     let sum = (sum & 0xffff_ffff) + (sum >> 32);
     block[216..220].copy_from_slice(&u32::try_from(sum & 0xffff_ffff).unwrap().to_le_bytes());
-    let mut device = std::fs::OpenOptions::new()
-        .write(true)
-        .open(&disk.device)
-        .unwrap();
-    device.seek(SeekFrom::Start(4096)).unwrap();
-    device.write_all(&block).unwrap();
-    device.sync_all().unwrap();
-    drop(device);
+    disk.write(4096, &block);
     disk.assert_guarded("linux_raid_member");
     Ok(())
 }
@@ -267,7 +287,7 @@ pub(super) fn another_disk_than_the_one_named_is_refused() -> Ended {
     };
     assert!(refused(&other).0.contains("of the model \"none\""));
     let none = Identity {
-        id: "nobody".to_string(),
+        id: "of-no-disk".to_string(),
         ..disk.identity()
     };
     assert!(refused(&none).0.contains("there is no device"));
@@ -276,8 +296,8 @@ pub(super) fn another_disk_than_the_one_named_is_refused() -> Ended {
         "devices = {{ ids = \"{}\", size = \"1 TB\", model = \"X\" }}",
         disk.device.display()
     );
-    let directory = disk.base.path().join("by-id");
-    let refusal = in_directory(&settings(&line), &directory).err().unwrap();
+    let refusal = in_directory(&settings(&line), disk.ids.path());
+    let refusal = refusal.err().unwrap();
     assert_eq!(refusal.help, "now it is: loop-of-test");
     Ok(())
 }
@@ -313,7 +333,7 @@ pub(super) fn a_disk_is_blank_again_when_its_stack_is_lowered() -> Ended {
 }
 
 /// Made again by its owner after a crash, the file system stays.
-pub(super) fn what_somebody_else_made_since_is_left_alone() -> Ended {
+pub(super) fn what_was_made_by_others_since_is_left_alone() -> Ended {
     let disk = disk(&["mkfs.ext4", "mount"])?;
     let scratch = disk.base.path().join("scratch");
     std::fs::create_dir(&scratch).unwrap();

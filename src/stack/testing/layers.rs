@@ -51,7 +51,7 @@ pub(super) fn a_stack_whose_program_died_is_undone_from_the_journal() -> Ended {
 pub(super) fn a_refused_option_is_an_error_and_nothing_is_left() -> Ended {
     let stack = stack(&[
         "loop = { size = \"320 MiB\" }",
-        "xfs = { mount = [\"nobarrier\"] }",
+        "xfs = { mount = [\"logbsize=12345\"] }",
     ]);
     let ground = ground(&stack)?;
     let journal = Journal::create(&ground.journal()).unwrap();
@@ -60,7 +60,7 @@ pub(super) fn a_refused_option_is_an_error_and_nothing_is_left() -> Ended {
         .unwrap_err();
     let text = error.to_string();
     assert!(
-        text.starts_with("xfs: `mount -t xfs -o nobarrier /dev/loop"),
+        text.starts_with("xfs: `mount -t xfs -o logbsize=12345 /dev/loop"),
         "{text}"
     );
     assert_eq!((error.layer, error.left), (Some(1), vec![]));

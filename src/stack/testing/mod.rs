@@ -3,9 +3,11 @@
 //! Rust's test harness cannot ignore a test while it runs, so these are a list, which
 //! `tests/machine.rs` runs and reports.
 
+mod guard_table;
 mod guarded;
 mod layers;
 mod pools;
+mod repointed;
 
 use super::layer::{Expected, RealStack};
 use super::*;
@@ -13,7 +15,7 @@ use crate::event::Fact;
 use crate::host::Host;
 use crate::host::local::LocalHost;
 use crate::journal::Journal;
-use crate::setting::{Refusal, Setting, Settings, Value};
+use crate::setting::{GivenSetting, Refusal, Settings, Value};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,6 +24,12 @@ pub(crate) type Ended = Result<(), String>;
 
 /// A test's name, and the test.
 pub(crate) type NamedTest = (&'static str, fn() -> Ended);
+
+/// A test that is one case of a table.
+pub(crate) type NamedCase = (String, Box<dyn Fn() -> Ended + Send>);
+
+/// Everything that may be on a disk or use it.
+pub(crate) use guard_table::cases as guarded_cases;
 
 /// Tests of more than one layer, by name; those of a single one are its own ([`RealStack`]).
 pub(crate) const ON_MACHINE: &[NamedTest] = &[
@@ -49,8 +57,24 @@ pub(crate) const ON_MACHINE: &[NamedTest] = &[
         guarded::a_disk_is_blank_again_when_its_stack_is_lowered,
     ),
     (
-        "guarded::what_somebody_else_made_since_is_left_alone",
-        guarded::what_somebody_else_made_since_is_left_alone,
+        "guarded::what_was_made_by_others_since_is_left_alone",
+        guarded::what_was_made_by_others_since_is_left_alone,
+    ),
+    (
+        "guarded::an_id_that_leads_elsewhere_after_the_check",
+        repointed::an_id_that_leads_elsewhere_after_the_check,
+    ),
+    (
+        "guarded::an_id_that_is_pointed_to_and_fro_during_40_set_ups",
+        repointed::an_id_that_is_pointed_to_and_fro_during_40_set_ups,
+    ),
+    (
+        "guarded::two_ids_of_one_disk",
+        repointed::two_ids_of_one_disk,
+    ),
+    (
+        "guarded::a_disk_is_held_until_its_stack_is_torn_down",
+        repointed::a_disk_is_held_until_its_stack_is_torn_down,
     ),
     ("guarded::ext2", || {
         guarded::recognised(
@@ -159,7 +183,7 @@ pub(super) fn settings(line: &str) -> Settings {
         .as_table()
         .unwrap()
         .iter()
-        .map(|(name, value)| Setting {
+        .map(|(name, value)| GivenSetting {
             name: name.clone(),
             value: value_of(value),
             span: 0..1,

@@ -95,8 +95,14 @@ pub(super) fn log_and_cache_take_the_last_devices() -> Ended {
 pub(super) fn a_property_that_is_refused_leaves_nothing() -> Ended {
     answers()?;
     for (pool, dataset) in [
-        ("zpool = { properties = [\"nonsense=1\"] }", "dataset = {}"),
-        ("zpool = {}", "dataset = { properties = [\"nonsense=1\"] }"),
+        (
+            "zpool = { properties = [\"compatibility=nonsense\"] }",
+            "dataset = {}",
+        ),
+        (
+            "zpool = {}",
+            "dataset = { properties = [\"aclinherit=nonsense\"] }",
+        ),
     ] {
         let stack = stack(&[TWO, pool, dataset]);
         let ground = ground(&stack)?;

@@ -39,6 +39,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     takes: Takes::Pool,
     gives: GivesKind::Directory,
     example: "dataset = { compression = \"lz4\", recordsize = \"128 KiB\", atime = \"off\" }",
+    words: &[&zfs::DATASET],
     parse,
     reads: &[|text| zfs::facts(&[], &[zfs::lines(text), zfs::table(text)].concat())],
     ..LayerKind::EMPTY
@@ -50,12 +51,7 @@ struct Dataset {
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     Ok(Box::new(Dataset {
-        properties: zfs::asked(
-            settings,
-            &["atime", "xattr"],
-            &["recordsize"],
-            &["recordsize", "atime", "xattr", "compression"],
-        )?,
+        properties: zfs::asked(settings, &["atime", "xattr"], &["recordsize"])?,
     }))
 }
 

@@ -67,6 +67,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     },
     gives: GivesKind::Pool,
     example: "zpool = { topology = \"mirror\", ashift = 12 }",
+    words: &[&zfs::POOL],
     parse,
     packages: zfs::PACKAGES,
     undo: &[DESTROY],
@@ -139,7 +140,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         special: count("special")?,
         log: count("log")?,
         cache: count("cache")?,
-        properties: zfs::properties(settings, &["ashift", "cachefile", "altroot"])?,
+        properties: zfs::properties(settings, &zfs::POOL)?,
     }))
 }
 

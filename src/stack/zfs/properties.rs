@@ -3,13 +3,20 @@
 use crate::event::Fact;
 use crate::host::{Host, Package, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::common::words::{
+    OptionValue::{Amount, OneOf, Word},
+    Words, pairs,
+};
 use crate::stack::error::LayerError;
 use std::ffi::OsString;
 use std::path::Path;
 
 /// Properties there is no setting for.
-pub(crate) const PROPERTIES: SettingDoc =
-    SettingDoc::texts("properties", "", "Further properties, each \"name=value\".");
+pub(crate) const PROPERTIES: SettingDoc = SettingDoc::texts(
+    "properties",
+    "",
+    "Further properties, each \"name=value\": those that docs/study.md lists.",
+);
 
 /// Properties that datasets and volumes share, each a setting of the same name.
 pub(crate) const COMPRESSION: SettingDoc = SettingDoc::text(
@@ -45,6 +52,110 @@ pub(crate) const DEDUP: SettingDoc = SettingDoc::choice(
 /// Words of the shared settings.
 const SHARED: [&str; 5] = ["compression", "sync", "primarycache", "logbias", "dedup"];
 
+/// zpoolprops(7) and zpool-features(7). Not on the list: files and mounts (`cachefile`, `altroot`,
+/// `bootfs`), and what has a setting (`ashift`).
+pub(crate) const POOL: Words = Words {
+    tool: "a pool of ZFS",
+    manual: "zpoolprops(7)",
+    options: &[
+        ("autoexpand", OneOf(ON_OFF)),
+        ("autoreplace", OneOf(ON_OFF)),
+        ("autotrim", OneOf(ON_OFF)),
+        ("compatibility", Word),
+        ("dedup_table_quota", Word),
+        ("dedupditto", Amount),
+        ("delegation", OneOf(ON_OFF)),
+        ("failmode", OneOf(&["wait", "continue", "panic"])),
+        ("feature@allocation_classes", OneOf(FEATURE)),
+        ("feature@async_destroy", OneOf(FEATURE)),
+        ("feature@blake3", OneOf(FEATURE)),
+        ("feature@block_cloning", OneOf(FEATURE)),
+        ("feature@device_rebuild", OneOf(FEATURE)),
+        ("feature@dynamic_gang_header", OneOf(FEATURE)),
+        ("feature@edonr", OneOf(FEATURE)),
+        ("feature@embedded_data", OneOf(FEATURE)),
+        ("feature@empty_bpobj", OneOf(FEATURE)),
+        ("feature@enabled_txg", OneOf(FEATURE)),
+        ("feature@extensible_dataset", OneOf(FEATURE)),
+        ("feature@fast_dedup", OneOf(FEATURE)),
+        ("feature@hole_birth", OneOf(FEATURE)),
+        ("feature@large_blocks", OneOf(FEATURE)),
+        ("feature@large_dnode", OneOf(FEATURE)),
+        ("feature@large_microzap", OneOf(FEATURE)),
+        ("feature@livelist", OneOf(FEATURE)),
+        ("feature@log_spacemap", OneOf(FEATURE)),
+        ("feature@lz4_compress", OneOf(FEATURE)),
+        ("feature@raidz_expansion", OneOf(FEATURE)),
+        ("feature@sha512", OneOf(FEATURE)),
+        ("feature@skein", OneOf(FEATURE)),
+        ("feature@spacemap_histogram", OneOf(FEATURE)),
+        ("feature@spacemap_v2", OneOf(FEATURE)),
+        ("feature@zilsaxattr", OneOf(FEATURE)),
+        ("feature@zstd_compress", OneOf(FEATURE)),
+    ],
+};
+
+/// zfsprops(7). Not on the list: where something is mounted, shared or read from (`mountpoint`,
+/// `sharenfs`, `keylocation`), encryption, and what has a setting.
+pub(crate) const DATASET: Words = Words {
+    tool: "a dataset or volume of ZFS",
+    manual: "zfsprops(7)",
+    options: &[
+        ("aclinherit", Word),
+        ("aclmode", Word),
+        ("acltype", OneOf(&["off", "posix", "nfsv4"])),
+        (
+            "casesensitivity",
+            OneOf(&["sensitive", "insensitive", "mixed"]),
+        ),
+        (
+            "checksum",
+            OneOf(&[
+                "on",
+                "off",
+                "fletcher2",
+                "fletcher4",
+                "sha256",
+                "noparity",
+                "sha512",
+                "skein",
+                "edonr",
+                "blake3",
+            ]),
+        ),
+        ("copies", OneOf(&["1", "2", "3"])),
+        ("devices", OneOf(ON_OFF)),
+        ("direct", OneOf(&["disabled", "standard", "always"])),
+        (
+            "dnodesize",
+            OneOf(&["legacy", "auto", "1k", "2k", "4k", "8k", "16k"]),
+        ),
+        ("exec", OneOf(ON_OFF)),
+        ("normalization", Word),
+        ("prefetch", OneOf(&["all", "none", "metadata"])),
+        ("quota", Amount),
+        (
+            "redundant_metadata",
+            OneOf(&["all", "most", "some", "none"]),
+        ),
+        ("refquota", Amount),
+        ("refreservation", Word),
+        ("relatime", OneOf(ON_OFF)),
+        ("reservation", Amount),
+        ("secondarycache", OneOf(&["all", "none", "metadata"])),
+        ("setuid", OneOf(ON_OFF)),
+        ("snapdev", OneOf(&["hidden", "visible"])),
+        ("snapdir", OneOf(&["hidden", "visible"])),
+        ("special_small_blocks", Amount),
+        ("utf8only", OneOf(ON_OFF)),
+        ("volthreading", OneOf(ON_OFF)),
+    ],
+};
+
+const ON_OFF: &[&str] = &["on", "off"];
+
+const FEATURE: &[&str] = &["enabled", "disabled"];
+
 /// The package with all tools of ZFS.
 pub(crate) const PACKAGES: &[Package] = &[Package::new("zfsutils-linux", &["zpool", "zfs", "zdb"])];
 
@@ -73,7 +184,6 @@ pub(crate) fn asked(
     settings: &Settings,
     texts: &[&str],
     bytes: &[&str],
-    refused: &[&str],
 ) -> Result<Vec<(String, String)>, Refusal> {
     let mut asked = Vec::new();
     for name in SHARED.iter().chain(texts) {
@@ -105,7 +215,7 @@ pub(crate) fn asked(
             "write off, on, lz4, zstd, zstd-1 to zstd-19, zstd-fast-N, gzip, gzip-1 to gzip-9, lzjb or zle",
         ));
     }
-    asked.extend(properties(settings, refused)?);
+    asked.extend(properties(settings, &DATASET)?);
     Ok(asked)
 }
 
@@ -128,40 +238,12 @@ fn is_compression(word: &str) -> bool {
 /// The `properties` of a study, each split at its equals sign.
 ///
 /// # Errors
-/// One without a value; one of `refused`, or of those that say where something is mounted or shared.
+/// One that is not on the list.
 pub(crate) fn properties(
     settings: &Settings,
-    refused: &[&str],
+    allowed: &Words,
 ) -> Result<Vec<(String, String)>, Refusal> {
-    let never = ["mountpoint", "canmount", "sharenfs", "sharesmb", "readonly"];
-    let span = settings.span_of(PROPERTIES.name);
-    let mut found = Vec::new();
-    for text in settings
-        .optional_texts(PROPERTIES.name)?
-        .unwrap_or_default()
-    {
-        match text.split_once('=') {
-            Some((name, value)) if !name.is_empty() && !value.is_empty() => {
-                if never.contains(&name) || refused.contains(&name) {
-                    let message = format!("the property {name} is not yours to set here");
-                    return Err(Refusal::at(
-                        span,
-                        message,
-                        "leave it out; what has a setting of its own is set by that",
-                    ));
-                }
-                found.push((name.to_string(), value.to_string()));
-            }
-            _ => {
-                return Err(Refusal::at(
-                    span,
-                    format!("\"{text}\" is no property"),
-                    "write name=value, like \"redundant_metadata=most\"",
-                ));
-            }
-        }
-    }
-    Ok(found)
+    pairs(settings, PROPERTIES.name, &[allowed])
 }
 
 /// `-o name=value` words.

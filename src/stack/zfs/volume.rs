@@ -41,6 +41,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     takes: Takes::Pool,
     gives: GivesKind::Devices,
     example: "zvol = { size = \"1 GiB\", volblocksize = \"16 KiB\", compression = \"off\" }",
+    words: &[&zfs::DATASET],
     parse,
     tried: Tried {
         shapes: &[
@@ -105,12 +106,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     Ok(Box::new(Zvol {
         size,
         sparse: settings.flag("sparse")?,
-        properties: zfs::asked(
-            settings,
-            &[],
-            &["volblocksize"],
-            &["volsize", "volblocksize", "compression"],
-        )?,
+        properties: zfs::asked(settings, &[], &["volblocksize"])?,
     }))
 }
 

@@ -12,7 +12,7 @@ use crate::event::{Better, Decide, MetricHead};
 use crate::host::Needs;
 use crate::setting::{Fallback, Kind, Refusal, SettingDoc, Settings};
 use crate::stack::{Gives, GivesKind, Layer, LayerError, LayerKind, Setup, StandingLayer, Takes};
-use crate::workload::{Cost, Place, Trouble, Workload, WorkloadKind};
+use crate::workload::{Cost, Place, Workload, WorkloadError, WorkloadKind};
 use stackrace_engine::PhaseOutcome;
 
 /// What a fake layer or workload was given, for the tests to look at.
@@ -85,12 +85,12 @@ impl Workload for Fake {
         Vec::new()
     }
 
-    fn prepare(&self, _place: &Place<'_>) -> Result<(), Trouble> {
+    fn prepare(&self, _place: &Place<'_>) -> Result<(), WorkloadError> {
         Ok(())
     }
 
-    fn measure(&self, _phase: usize, _place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
-        Err(Trouble("a fake measures nothing".to_owned()))
+    fn measure(&self, _phase: usize, _place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
+        Err(WorkloadError("a fake measures nothing".to_owned()))
     }
 
     fn evaluate(&self, _outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {

@@ -14,9 +14,9 @@ use clap::{Args, FromArgMatches};
 
 use super::super::tool::{Console, ToolCommand};
 use super::options;
-use super::options::Options;
+use super::options::BonnieOptions;
 use super::print::{csv, csv_header, text};
-use super::report::{self as classic, Cell, Data, Files, Layout, Report};
+use super::report::{self as classic, BonnieFiles, BonnieLayout, BonnieReport, Cell, Data};
 use super::user::{self, Who};
 use super::workload::{cell, columns, memory_mib, usual_size_mib};
 use crate::failure::{self, Failure};
@@ -99,7 +99,11 @@ fn exec(console: &Console<'_>, words: BonnieWords) -> Result<u8, Failure> {
 }
 
 /// The user that does the work; none: the caller. Root must name one.
-fn who(console: &Console<'_>, host: &dyn Host, options: &Options) -> Result<Option<Who>, Refusal> {
+fn who(
+    console: &Console<'_>,
+    host: &dyn Host,
+    options: &BonnieOptions,
+) -> Result<Option<Who>, Refusal> {
     let own = rustix::process::geteuid();
     let Some(user) = &options.user else {
         return match own.is_root() {
@@ -119,13 +123,13 @@ fn who(console: &Console<'_>, host: &dyn Host, options: &Options) -> Result<Opti
 
 /// What is asked for, checked against the machine.
 struct Asked {
-    options: Options,
+    options: BonnieOptions,
     who: Option<Who>,
     size_mib: u64,
 }
 
 impl Asked {
-    fn new(options: Options, who: Option<Who>) -> Result<Asked, Refusal> {
+    fn new(options: BonnieOptions, who: Option<Who>) -> Result<Asked, Refusal> {
         let ram_mib = options.ram_mib.unwrap_or_else(memory_mib);
         let size_mib = options.size_mib.unwrap_or_else(|| usual_size_mib(ram_mib));
         let whole = size_mib * u64::from(options.concurrency);
@@ -278,14 +282,14 @@ impl Asked {
         }
     }
 
-    fn layout(&self) -> Layout {
+    fn layout(&self) -> BonnieLayout {
         match self.options.version {
-            BonnieVersion::V1_03 => Layout::V1_03,
-            BonnieVersion::V2_00 => Layout::V2_00,
+            BonnieVersion::V1_03 => BonnieLayout::V1_03,
+            BonnieVersion::V2_00 => BonnieLayout::V2_00,
         }
     }
 
-    fn report(&self, plan: &BonniePlan, seed: u64, cells: [Cell; 12]) -> Report {
+    fn report(&self, plan: &BonniePlan, seed: u64, cells: [Cell; 12]) -> BonnieReport {
         let options = &self.options;
         let chunk = plan.chunk as u64;
         let host = || {
@@ -294,7 +298,7 @@ impl Asked {
                 .to_string_lossy()
                 .into_owned()
         };
-        Report {
+        BonnieReport {
             program: match options.version {
                 BonnieVersion::V1_03 => "1.03e",
                 BonnieVersion::V2_00 => "2.00a",
@@ -309,7 +313,7 @@ impl Asked {
                 seeks: Some(options.seeks),
                 seekers: Some(options.seekers),
             }),
-            files: (options.files > 0).then_some(Files {
+            files: (options.files > 0).then_some(BonnieFiles {
                 number: options.files,
                 made: match options.made {
                     FileKind::Files { min, max } => classic::Made::Sizes { max, min },
@@ -318,12 +322,12 @@ impl Asked {
                 },
                 directories: options.directories,
             }),
-            ..Report::new(self.layout(), cells)
+            ..BonnieReport::new(self.layout(), cells)
         }
     }
 
     /// One run: a table and a line of CSV; of several only the lines.
-    fn show(&self, console: &Console<'_>, report: &Report) {
+    fn show(&self, console: &Console<'_>, report: &BonnieReport) {
         let limit_ns = self.options.too_fast_ns;
         if self.options.runs.is_none() {
             let table = text(report, limit_ns);

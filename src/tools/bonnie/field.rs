@@ -1,13 +1,13 @@
 //! Reads single fields: numbers, sizes, latencies, numbers of files.
 
-use super::report::{Data, Files, Made};
-use crate::printed::Misread;
+use super::report::{BonnieFiles, Data, Made};
+use crate::printed::ImportError;
 
 /// Larger numbers than these are no sizes, and no rates.
 const NUMBER_MAX: f64 = 1e15;
 
-pub(super) fn misread(line: usize, what: impl Into<String>, next: &str) -> Misread {
-    Misread {
+pub(super) fn misread(line: usize, what: impl Into<String>, next: &str) -> ImportError {
+    ImportError {
         line,
         what: what.into(),
         next: next.to_owned(),
@@ -63,7 +63,7 @@ pub(super) fn latency_ns(text: &str) -> Option<u64> {
 }
 
 /// `8`, `8:16384:512`, `8:link`, with `/4` behind it.
-pub(super) fn files_words(text: &str) -> Option<Files> {
+pub(super) fn files_words(text: &str) -> Option<BonnieFiles> {
     let (words, directories) = match text.split_once('/') {
         Some((words, directories)) => (words, small(directories)?),
         None => (text, 1),
@@ -79,7 +79,7 @@ pub(super) fn files_words(text: &str) -> Option<Files> {
             min: min.map_or(Some(0), whole)?,
         },
     };
-    words.next().is_none().then_some(Files {
+    words.next().is_none().then_some(BonnieFiles {
         number,
         made,
         directories,

@@ -1,10 +1,10 @@
 //! bonnie++ 1.03, 1.9x and 2.00, tables and CSV: `classic::bonnie` reads them.
 
 use super::parse::parse;
-use super::report::{Files, Layout, Made, Report, metrics, notes, values};
+use super::report::{BonnieFiles, BonnieLayout, BonnieReport, Made, metrics, notes, values};
 use crate::event::Fact;
 use crate::printed::text::end;
-use crate::printed::{Imported, Importer, Misread};
+use crate::printed::{ImportError, Imported, Importer};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "bonnie++",
@@ -13,7 +13,7 @@ pub(super) const IMPORTER: Importer = Importer {
     read,
 };
 
-fn read(text: &str) -> Result<Vec<Imported>, Misread> {
+fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
     let results: Vec<Imported> = parse(text)?.iter().map(imported).collect();
     // bonnie++ ends every line; without a line break the last figure may have been cut off, and a
     // table without figures is only its head.
@@ -38,12 +38,12 @@ fn recognises(text: &str) -> bool {
     text.lines().any(banner) || text.lines().any(fields) && parse(text).is_ok()
 }
 
-fn imported(report: &Report) -> Imported {
+fn imported(report: &BonnieReport) -> Imported {
     let version = match report.layout {
-        Layout::V1_03 => "1.03",
-        Layout::V1_96 => "1.96",
-        Layout::V1_97 => "1.97",
-        Layout::V2_00 => "2.00",
+        BonnieLayout::V1_03 => "1.03",
+        BonnieLayout::V1_96 => "1.96",
+        BonnieLayout::V1_97 => "1.97",
+        BonnieLayout::V2_00 => "2.00",
     };
     let mut settings = Vec::new();
     let mut workload = format!("bonnie++ {version}");
@@ -70,7 +70,7 @@ fn imported(report: &Report) -> Imported {
 }
 
 /// `16 × 1024 files of 0 B`
-fn made(files: &Files) -> String {
+fn made(files: &BonnieFiles) -> String {
     let what = match files.made {
         Made::Sizes { max, min } if max == min => format!("files of {max} B"),
         Made::Sizes { max, min } => format!("files of {min} to {max} B"),

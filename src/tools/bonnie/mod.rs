@@ -17,10 +17,10 @@ pub(crate) use parse::{csv_line, parse};
 pub(crate) use print::{csv, text};
 pub(crate) use report::*;
 
-use super::tool::Tool;
+use super::tool::ClassicTool;
 
 /// See the room's list.
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ClassicTool = ClassicTool {
     name: "bonnie++",
     command: command::COMMAND,
     workload: Some(workload::KIND),

@@ -10,7 +10,7 @@ use super::workload::{CHUNKS, DIRECTORIES_MAX, FILES_MAX};
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Options {
+pub(super) struct BonnieOptions {
     pub(super) version: BonnieVersion,
     /// `-d`.
     pub(super) directory: PathBuf,
@@ -52,9 +52,9 @@ pub(super) struct Options {
     pub(super) content: Content,
 }
 
-impl Options {
-    fn new(version: BonnieVersion) -> Options {
-        Options {
+impl BonnieOptions {
+    fn new(version: BonnieVersion) -> BonnieOptions {
+        BonnieOptions {
             version,
             directory: PathBuf::from("."),
             size_mib: None,
@@ -90,7 +90,7 @@ const WORD_2_00: &str = "cdgmnprsuxyzZ";
 ///
 /// # Errors
 /// What is wrong with them, a sentence.
-pub(super) fn read(words: &[String]) -> Result<Options, String> {
+pub(super) fn read(words: &[String]) -> Result<BonnieOptions, String> {
     let (long, words): (Vec<_>, Vec<_>) = long_options(words)?;
     let mut version = BonnieVersion::V2_00;
     if let Some((_, word)) = long.iter().find(|(name, _)| *name == "version") {
@@ -100,7 +100,7 @@ pub(super) fn read(words: &[String]) -> Result<Options, String> {
             _ => return Err(format!("--version {word}: it is 1.03 or 2.00")),
         };
     }
-    let mut options = Options::new(version);
+    let mut options = BonnieOptions::new(version);
     for (name, word) in &long {
         options.take_long(name, word)?;
     }
@@ -193,7 +193,7 @@ fn chunk(option: &str, text: &str) -> Result<usize, String> {
     Ok(bytes as usize)
 }
 
-impl Options {
+impl BonnieOptions {
     fn takes_word(&self, letter: char) -> bool {
         match self.version {
             BonnieVersion::V1_03 => WORD_1_03.contains(letter),
@@ -360,7 +360,7 @@ fn together(letter: char) -> String {
 mod tests {
     use super::*;
 
-    fn of(line: &str) -> Result<Options, String> {
+    fn of(line: &str) -> Result<BonnieOptions, String> {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         read(&words)
     }

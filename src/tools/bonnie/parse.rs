@@ -9,9 +9,11 @@ use super::field::{
     chunk_bytes, data_words, files_words, latency_ns, misread, number, size_mib, small, whole,
 };
 use super::print::text_rate;
-use super::report::{Cell, Column, Data, Figure, Files, Layout, Made, Report};
+use super::report::{
+    BonnieColumn, BonnieFigure, BonnieFiles, BonnieLayout, BonnieReport, Cell, Data, Made,
+};
 use super::table;
-use crate::printed::Misread;
+use crate::printed::ImportError;
 
 /// How both CSV headers begin.
 const HEADERS: [&str; 2] = ["name,file_size,", "format_version,bonnie_version,"];
@@ -21,9 +23,9 @@ const COMMAS: usize = 20;
 ///
 /// # Errors
 /// A table or CSV line that cannot be understood, with its place, or no report at all.
-pub(crate) fn parse(text: &str) -> Result<Vec<Report>, Misread> {
+pub(crate) fn parse(text: &str) -> Result<Vec<BonnieReport>, ImportError> {
     let lines: Vec<&str> = text.lines().collect();
-    let mut reports: Vec<Report> = Vec::new();
+    let mut reports: Vec<BonnieReport> = Vec::new();
     // Whether the last report is a table that a CSV line may follow.
     let mut above = false;
     let mut at = 0;
@@ -44,7 +46,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Report>, Misread> {
                 Some(last) if same_run(last, &report) => {
                     agree(last, &report, at)?;
                     let program = std::mem::take(&mut last.program);
-                    *last = Report { program, ..report };
+                    *last = BonnieReport { program, ..report };
                 }
                 _ => reports.push(report),
             }
@@ -63,17 +65,17 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Report>, Misread> {
 
 /// Whether a table and a CSV line are about the same run, as far as names tell: a table may show
 /// only the beginning of one.
-fn same_run(table: &Report, csv: &Report) -> bool {
+fn same_run(table: &BonnieReport, csv: &BonnieReport) -> bool {
     table.layout == csv.layout && csv.name.starts_with(table.name.as_str())
 }
 
 /// Refuses a CSV line that says something else than the table above it.
-fn agree(table: &Report, csv: &Report, line: usize) -> Result<(), Misread> {
-    let sizes = |report: &Report| report.data.as_ref().map(|data| data.size_mib);
+fn agree(table: &BonnieReport, csv: &BonnieReport, line: usize) -> Result<(), ImportError> {
+    let sizes = |report: &BonnieReport| report.data.as_ref().map(|data| data.size_mib);
     let wrong = if sizes(table) != sizes(csv) || table.files != csv.files {
         Some("sizes".to_owned())
     } else {
-        let mut columns = Column::ALL.into_iter();
+        let mut columns = BonnieColumn::ALL.into_iter();
         let differs = columns.find(|column| {
             let at = *column as usize;
             !same(table.layout, table.cells[at], csv.cells[at], *column)
@@ -91,25 +93,25 @@ fn agree(table: &Report, csv: &Report, line: usize) -> Result<(), Misread> {
 }
 
 /// Whether a cell of a table and one of a CSV line may be the same figure.
-fn same(layout: Layout, table: Cell, csv: Cell, column: Column) -> bool {
+fn same(layout: BonnieLayout, table: Cell, csv: Cell, column: BonnieColumn) -> bool {
     let figures = match (table.figure, csv.figure) {
-        (None, None) | (Some(Figure::TooFast), Some(Figure::TooFast)) => true,
+        (None, None) | (Some(BonnieFigure::TooFast), Some(BonnieFigure::TooFast)) => true,
         (
-            Some(Figure::Garbage { cpu_percent, .. }),
-            Some(Figure::Rate {
+            Some(BonnieFigure::Garbage { cpu_percent, .. }),
+            Some(BonnieFigure::Rate {
                 cpu_percent: csv, ..
             }),
         ) => cpu_percent == csv,
         (
-            Some(Figure::Rate { per_s, cpu_percent }),
-            Some(Figure::Rate {
+            Some(BonnieFigure::Rate { per_s, cpu_percent }),
+            Some(BonnieFigure::Rate {
                 per_s: csv,
                 cpu_percent: csv_cpu,
             }),
         ) => {
             // A CSV line cuts off what the table still rounds by.
             let cut_off = match column {
-                Column::Seeks => [-0.05, 0.0, 0.05],
+                BonnieColumn::Seeks => [-0.05, 0.0, 0.05],
                 _ => [0.0, 0.5, 0.999],
             };
             let shown = text_rate(layout, column, per_s);
@@ -135,13 +137,17 @@ impl<'a> Fields<'a> {
         self.rest.next().unwrap_or_default()
     }
 
-    fn wrong(&self, field: &str, what: &str) -> Misread {
+    fn wrong(&self, field: &str, what: &str) -> ImportError {
         let what = format!("field {} is {field:?}, not {what}", self.number);
         misread(self.line, what, "give the line as bonnie++ printed it")
     }
 
     /// The next field as something that may be missing.
-    fn may<T>(&mut self, read: fn(&str) -> Option<T>, what: &str) -> Result<Option<T>, Misread> {
+    fn may<T>(
+        &mut self,
+        read: fn(&str) -> Option<T>,
+        what: &str,
+    ) -> Result<Option<T>, ImportError> {
         match self.next() {
             "" => Ok(None),
             field => read(field).map(Some).ok_or_else(|| self.wrong(field, what)),
@@ -149,7 +155,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The next two as the rate and the processor of a phase.
-    fn figure(&mut self) -> Result<Option<Figure>, Misread> {
+    fn figure(&mut self) -> Result<Option<BonnieFigure>, ImportError> {
         let rate = self.next();
         let figure = match rate {
             "" | "+++++" => None,
@@ -158,16 +164,16 @@ impl<'a> Fields<'a> {
         let cpu = self.next();
         match (rate, figure, cpu) {
             ("", _, "") => Ok(None),
-            ("+++++", _, "+++") => Ok(Some(Figure::TooFast)),
+            ("+++++", _, "+++") => Ok(Some(BonnieFigure::TooFast)),
             (_, Some(per_s), cpu) => {
                 let cpu_percent = small(cpu).ok_or_else(|| self.wrong(cpu, "a percentage"))?;
-                Ok(Some(Figure::Rate { per_s, cpu_percent }))
+                Ok(Some(BonnieFigure::Rate { per_s, cpu_percent }))
             }
             _ => Err(self.wrong(cpu, "what belongs to the field before it")),
         }
     }
 
-    fn figures(&mut self, cells: &mut [Cell]) -> Result<(), Misread> {
+    fn figures(&mut self, cells: &mut [Cell]) -> Result<(), ImportError> {
         for cell in cells {
             cell.figure = self.figure()?;
         }
@@ -179,7 +185,7 @@ impl<'a> Fields<'a> {
 ///
 /// # Errors
 /// It cannot be understood.
-pub(crate) fn csv_line(text: &str, line: usize) -> Result<Report, Misread> {
+pub(crate) fn csv_line(text: &str, line: usize) -> Result<BonnieReport, ImportError> {
     let mut fields = Fields {
         rest: text.split(','),
         line,
@@ -187,9 +193,9 @@ pub(crate) fn csv_line(text: &str, line: usize) -> Result<Report, Misread> {
     };
     let count = text.split(',').count();
     let layout = match (text.split(',').next().unwrap_or_default(), count) {
-        ("1.96", 48) => Layout::V1_96,
-        ("1.97", 48) => Layout::V1_97,
-        ("1.98", 50) => Layout::V2_00,
+        ("1.96", 48) => BonnieLayout::V1_96,
+        ("1.97", 48) => BonnieLayout::V1_97,
+        ("1.98", 50) => BonnieLayout::V2_00,
         ("1.96" | "1.97" | "1.98", _) | (_, ..27 | 28..) => {
             return Err(misread(
                 line,
@@ -204,15 +210,15 @@ pub(crate) fn csv_line(text: &str, line: usize) -> Result<Report, Misread> {
     csv_later(layout, &mut fields)
 }
 
-fn csv_1_03(mut fields: Fields<'_>) -> Result<Report, Misread> {
+fn csv_1_03(mut fields: Fields<'_>) -> Result<BonnieReport, ImportError> {
     let name = fields.next().to_owned();
     let data = fields.may(|text| data_words(text).map(|(data, _)| data), "a size")?;
     let mut cells = [Cell::default(); 12];
     fields.figures(&mut cells[..6])?;
     let files = fields.may(files_words, "a number of files")?;
     fields.figures(&mut cells[6..])?;
-    Ok(Report {
-        layout: Layout::V1_03,
+    Ok(BonnieReport {
+        layout: BonnieLayout::V1_03,
         program: "1.03".to_owned(),
         name,
         concurrency: 1,
@@ -223,7 +229,7 @@ fn csv_1_03(mut fields: Fields<'_>) -> Result<Report, Misread> {
     })
 }
 
-fn csv_later(layout: Layout, fields: &mut Fields<'_>) -> Result<Report, Misread> {
+fn csv_later(layout: BonnieLayout, fields: &mut Fields<'_>) -> Result<BonnieReport, ImportError> {
     fields.next();
     let program = fields.next().to_owned();
     let name = fields.next().to_owned();
@@ -232,11 +238,11 @@ fn csv_later(layout: Layout, fields: &mut Fields<'_>) -> Result<Report, Misread>
     let size = fields.may(size_mib, "a size")?;
     let chunk = fields.may(chunk_bytes, "a chunk")?;
     let (seeks, seekers) = match layout {
-        Layout::V2_00 => (
+        BonnieLayout::V2_00 => (
             fields.may(small, "a number of seeks")?,
             fields.may(small, "a number of seekers")?,
         ),
-        Layout::V1_03 | Layout::V1_96 | Layout::V1_97 => (None, None),
+        BonnieLayout::V1_03 | BonnieLayout::V1_96 | BonnieLayout::V1_97 => (None, None),
     };
     let mut cells = [Cell::default(); 12];
     fields.figures(&mut cells[..6])?;
@@ -245,7 +251,7 @@ fn csv_later(layout: Layout, fields: &mut Fields<'_>) -> Result<Report, Misread>
     for cell in &mut cells {
         cell.latency_ns = fields.may(latency_ns, "a latency")?;
     }
-    Ok(Report {
+    Ok(BonnieReport {
         layout,
         program,
         name,
@@ -264,7 +270,7 @@ fn csv_later(layout: Layout, fields: &mut Fields<'_>) -> Result<Report, Misread>
 
 /// Five fields that speak of files. Where the number of directories is missing it stands in the
 /// field behind it, which is named after the chunk's size.
-fn csv_files(fields: &mut Fields<'_>) -> Result<Option<Files>, Misread> {
+fn csv_files(fields: &mut Fields<'_>) -> Result<Option<BonnieFiles>, ImportError> {
     let number = fields.may(whole, "a number of files")?;
     let max = fields.next();
     let links = match max {
@@ -279,7 +285,7 @@ fn csv_files(fields: &mut Fields<'_>) -> Result<Option<Files>, Misread> {
     let min = fields.may(whole, "a size")?.unwrap_or(0);
     let directories = fields.may(small, "a number of directories")?;
     let behind = fields.may(small, "a number of directories")?;
-    Ok(number.map(|number| Files {
+    Ok(number.map(|number| BonnieFiles {
         number,
         made: links.unwrap_or(Made::Sizes { max, min }),
         directories: directories.or(behind).unwrap_or(1),

@@ -1,6 +1,9 @@
 //! Reports as bonnie++ 1.03 and 2.00 print them, byte for byte.
 
-use super::report::{CHUNK, Cell, Column, Data, Figure, Files, Layout, Made, Report, SEEKS};
+use super::report::{
+    BonnieColumn, BonnieFigure, BonnieFiles, BonnieLayout, BonnieReport, CHUNK, Cell, Data, Made,
+    SEEKS,
+};
 
 /// The names of the columns of 1.03.
 const HEADER_1_03: &str = "name,file_size,putc,putc_cpu,put_block,put_block_cpu,rewrite,rewrite_cpu,getc,getc_cpu,get_block,get_block_cpu,seeks,seeks_cpu,num_files,seq_create,seq_create_cpu,seq_stat,seq_stat_cpu,seq_del,seq_del_cpu,ran_create,ran_create_cpu,ran_stat,ran_stat_cpu,ran_del,ran_del_cpu";
@@ -13,34 +16,38 @@ pub(super) const FIELD: usize = 19;
 const DATA_MAX: usize = 15;
 
 /// The first line of `-x` with more than one run, with its line break.
-pub(crate) fn csv_header(layout: Layout) -> String {
+pub(crate) fn csv_header(layout: BonnieLayout) -> String {
     match layout {
-        Layout::V1_03 => format!("{HEADER_1_03}\n"),
-        Layout::V1_96 | Layout::V1_97 | Layout::V2_00 => format!("{HEADER_2_00}\n"),
+        BonnieLayout::V1_03 => format!("{HEADER_1_03}\n"),
+        BonnieLayout::V1_96 | BonnieLayout::V1_97 | BonnieLayout::V2_00 => {
+            format!("{HEADER_2_00}\n")
+        }
     }
 }
 
 /// One line of CSV, with its line break: 27 columns as 1.03, otherwise 50 as 2.00. Phases we
 /// measured that took less than `too_fast_ns` are `+++++`.
-pub(crate) fn csv(report: &Report, too_fast_ns: u64) -> String {
+pub(crate) fn csv(report: &BonnieReport, too_fast_ns: u64) -> String {
     let fields = match report.layout {
-        Layout::V1_03 => fields_1_03(report, too_fast_ns),
-        Layout::V1_96 | Layout::V1_97 | Layout::V2_00 => fields_2_00(report, too_fast_ns),
+        BonnieLayout::V1_03 => fields_1_03(report, too_fast_ns),
+        BonnieLayout::V1_96 | BonnieLayout::V1_97 | BonnieLayout::V2_00 => {
+            fields_2_00(report, too_fast_ns)
+        }
     };
     fields.join(",") + "\n"
 }
 
-fn fields_1_03(report: &Report, too_fast_ns: u64) -> Vec<String> {
+fn fields_1_03(report: &BonnieReport, too_fast_ns: u64) -> Vec<String> {
     let size = report.data.as_ref().map(size_and_chunk);
     let mut fields = vec![report.name.clone(), size.unwrap_or_default()];
-    let (data, files) = Column::ALL.split_at(6);
+    let (data, files) = BonnieColumn::ALL.split_at(6);
     fields.extend(csv_pairs(report, data, too_fast_ns));
     fields.push(report.files.as_ref().map(files_words).unwrap_or_default());
     fields.extend(csv_pairs(report, files, too_fast_ns));
     fields
 }
 
-fn fields_2_00(report: &Report, too_fast_ns: u64) -> Vec<String> {
+fn fields_2_00(report: &BonnieReport, too_fast_ns: u64) -> Vec<String> {
     let number = |number: Option<u32>| number.map(|number| number.to_string()).unwrap_or_default();
     let data = report.data.as_ref();
     let mut fields = vec![
@@ -56,7 +63,7 @@ fn fields_2_00(report: &Report, too_fast_ns: u64) -> Vec<String> {
         number(data.and_then(|data| data.seeks)),
         number(data.and_then(|data| data.seekers)),
     ];
-    let (data, files) = Column::ALL.split_at(6);
+    let (data, files) = BonnieColumn::ALL.split_at(6);
     fields.extend(csv_pairs(report, data, too_fast_ns));
     let some = |number: u64| match number {
         0 => String::new(),
@@ -83,8 +90,8 @@ fn fields_2_00(report: &Report, too_fast_ns: u64) -> Vec<String> {
 }
 
 /// The two fields of each column.
-fn csv_pairs(report: &Report, columns: &[Column], too_fast_ns: u64) -> Vec<String> {
-    let pair = |column: &Column| {
+fn csv_pairs(report: &BonnieReport, columns: &[BonnieColumn], too_fast_ns: u64) -> Vec<String> {
+    let pair = |column: &BonnieColumn| {
         let cell = report.cells[*column as usize];
         let Some(figure) = cell.figure else {
             return [String::new(), String::new()];
@@ -93,8 +100,10 @@ fn csv_pairs(report: &Report, columns: &[Column], too_fast_ns: u64) -> Vec<Strin
             None => ["+++++".to_owned(), "+++".to_owned()],
             Some((per_s, cpu)) => {
                 let rate = match column {
-                    Column::Seeks if report.layout == Layout::V1_03 => format!("{per_s:.1}"),
-                    Column::Seeks => seeks(per_s),
+                    BonnieColumn::Seeks if report.layout == BonnieLayout::V1_03 => {
+                        format!("{per_s:.1}")
+                    }
+                    BonnieColumn::Seeks => seeks(per_s),
                     _ => format!("{:.0}", per_s.trunc()),
                 };
                 [rate, cpu.to_string()]
@@ -105,13 +114,15 @@ fn csv_pairs(report: &Report, columns: &[Column], too_fast_ns: u64) -> Vec<Strin
 }
 
 /// The rate and the whole percents of a processor; none: `+++++`.
-fn shown(figure: Figure, too_fast_ns: u64) -> Option<(f64, u64)> {
+fn shown(figure: BonnieFigure, too_fast_ns: u64) -> Option<(f64, u64)> {
     let cpu = figure.cpu_percent().unwrap_or(0.0) as u64;
     match figure {
-        Figure::TooFast => None,
-        Figure::Measured { elapsed_ns, .. } if elapsed_ns < too_fast_ns.max(1) => None,
-        Figure::Garbage { shown, .. } => Some((shown as f64, cpu)),
-        Figure::Rate { .. } | Figure::Measured { .. } => figure.per_s().map(|per_s| (per_s, cpu)),
+        BonnieFigure::TooFast => None,
+        BonnieFigure::Measured { elapsed_ns, .. } if elapsed_ns < too_fast_ns.max(1) => None,
+        BonnieFigure::Garbage { shown, .. } => Some((shown as f64, cpu)),
+        BonnieFigure::Rate { .. } | BonnieFigure::Measured { .. } => {
+            figure.per_s().map(|per_s| (per_s, cpu))
+        }
     }
 }
 
@@ -171,7 +182,7 @@ fn data_words(data: &Data, concurrency: u32) -> String {
 }
 
 /// `8:16384:512/4`.
-fn files_words(files: &Files) -> String {
+fn files_words(files: &BonnieFiles) -> String {
     let mut words = files.number.to_string();
     match files.made {
         Made::Sizes { max: 0, .. } => {}
@@ -199,11 +210,14 @@ fn latency(cell: &Cell) -> String {
 }
 
 /// A rate as a row shows it, right-aligned in five.
-pub(super) fn text_rate(layout: Layout, column: Column, per_s: f64) -> String {
-    let old = matches!(layout, Layout::V1_03 | Layout::V1_96 | Layout::V1_97);
+pub(super) fn text_rate(layout: BonnieLayout, column: BonnieColumn, per_s: f64) -> String {
+    let old = matches!(
+        layout,
+        BonnieLayout::V1_03 | BonnieLayout::V1_96 | BonnieLayout::V1_97
+    );
     let mib = per_s / 1024.0;
     match column {
-        Column::Seeks => format!("{:>5}", seeks(per_s)),
+        BonnieColumn::Seeks => format!("{:>5}", seeks(per_s)),
         _ if old || !column.moves_data() => format!("{:5.0}", per_s.trunc()),
         _ if per_s < 10_000.0 => format!("{:4.0}k", per_s.trunc()),
         _ if mib < 100.0 => format!("{mib:4.1}m"),
@@ -214,11 +228,11 @@ pub(super) fn text_rate(layout: Layout, column: Column, per_s: f64) -> String {
 
 /// The table, with its line breaks. Phases we measured that took less than `too_fast_ns` are
 /// `+++++`.
-pub(crate) fn text(report: &Report, too_fast_ns: u64) -> String {
+pub(crate) fn text(report: &BonnieReport, too_fast_ns: u64) -> String {
     let mut text = String::new();
-    let old = report.layout == Layout::V1_03;
+    let old = report.layout == BonnieLayout::V1_03;
     let version = format!("Version {:>5}       ", report.program);
-    let (data, files) = Column::ALL.split_at(6);
+    let (data, files) = BonnieColumn::ALL.split_at(6);
     if let Some(said) = &report.data {
         text.push_str(&version);
         text.push_str("------Sequential Output------ --Sequential Input- --Random-\n");
@@ -265,7 +279,7 @@ pub(crate) fn text(report: &Report, too_fast_ns: u64) -> String {
 }
 
 /// The figures of a row, and its latencies below it.
-fn row(text: &mut String, report: &Report, columns: &[Column], too_fast_ns: u64) {
+fn row(text: &mut String, report: &BonnieReport, columns: &[BonnieColumn], too_fast_ns: u64) {
     for column in columns {
         let figure = report.cells[*column as usize].figure;
         let Some(figure) = figure else {
@@ -281,7 +295,7 @@ fn row(text: &mut String, report: &Report, columns: &[Column], too_fast_ns: u64)
         }
     }
     text.push('\n');
-    if report.layout != Layout::V1_03 {
+    if report.layout != BonnieLayout::V1_03 {
         text.push_str("Latency          ");
         for column in columns {
             let latency = latency(&report.cells[*column as usize]);

@@ -23,7 +23,7 @@ pub(crate) const FILES_UNIT: u64 = 1024;
 
 /// Which layout of report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Layout {
+pub(crate) enum BonnieLayout {
     /// 1.03: no latencies.
     V1_03,
     /// 1.96.
@@ -36,7 +36,7 @@ pub(crate) enum Layout {
 
 /// What one pair of columns is about, in the order of the originals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Column {
+pub(crate) enum BonnieColumn {
     /// Output, a character at a time.
     CharacterOutput,
     /// Output, a chunk at a time.
@@ -63,67 +63,67 @@ pub(crate) enum Column {
     RandomDelete,
 }
 
-impl Column {
+impl BonnieColumn {
     /// Every column, in the order of the originals.
-    pub(crate) const ALL: [Column; 12] = [
-        Column::CharacterOutput,
-        Column::BlockOutput,
-        Column::Rewrite,
-        Column::CharacterInput,
-        Column::BlockInput,
-        Column::Seeks,
-        Column::SequentialCreate,
-        Column::SequentialStat,
-        Column::SequentialDelete,
-        Column::RandomCreate,
-        Column::RandomStat,
-        Column::RandomDelete,
+    pub(crate) const ALL: [BonnieColumn; 12] = [
+        BonnieColumn::CharacterOutput,
+        BonnieColumn::BlockOutput,
+        BonnieColumn::Rewrite,
+        BonnieColumn::CharacterInput,
+        BonnieColumn::BlockInput,
+        BonnieColumn::Seeks,
+        BonnieColumn::SequentialCreate,
+        BonnieColumn::SequentialStat,
+        BonnieColumn::SequentialDelete,
+        BonnieColumn::RandomCreate,
+        BonnieColumn::RandomStat,
+        BonnieColumn::RandomDelete,
     ];
 
     /// The name of its metric.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Column::CharacterOutput => "character output",
-            Column::BlockOutput => "block output",
-            Column::Rewrite => "rewrite",
-            Column::CharacterInput => "character input",
-            Column::BlockInput => "block input",
-            Column::Seeks => "seeks",
-            Column::SequentialCreate => "sequential create",
-            Column::SequentialStat => "sequential stat",
-            Column::SequentialDelete => "sequential delete",
-            Column::RandomCreate => "random create",
-            Column::RandomStat => "random stat",
-            Column::RandomDelete => "random delete",
+            BonnieColumn::CharacterOutput => "character output",
+            BonnieColumn::BlockOutput => "block output",
+            BonnieColumn::Rewrite => "rewrite",
+            BonnieColumn::CharacterInput => "character input",
+            BonnieColumn::BlockInput => "block input",
+            BonnieColumn::Seeks => "seeks",
+            BonnieColumn::SequentialCreate => "sequential create",
+            BonnieColumn::SequentialStat => "sequential stat",
+            BonnieColumn::SequentialDelete => "sequential delete",
+            BonnieColumn::RandomCreate => "random create",
+            BonnieColumn::RandomStat => "random stat",
+            BonnieColumn::RandomDelete => "random delete",
         }
     }
 
     /// Whether its rate is an amount of data per second.
     pub(crate) fn moves_data(self) -> bool {
-        (self as usize) < Column::Seeks as usize
+        (self as usize) < BonnieColumn::Seeks as usize
     }
 }
 
 /// In which order metrics are reported: the first is primary, so characters, which measure the
 /// processor, do not stand there.
-const METRICS: [Column; 12] = [
-    Column::BlockOutput,
-    Column::Rewrite,
-    Column::BlockInput,
-    Column::Seeks,
-    Column::CharacterOutput,
-    Column::CharacterInput,
-    Column::SequentialCreate,
-    Column::SequentialStat,
-    Column::SequentialDelete,
-    Column::RandomCreate,
-    Column::RandomStat,
-    Column::RandomDelete,
+const METRICS: [BonnieColumn; 12] = [
+    BonnieColumn::BlockOutput,
+    BonnieColumn::Rewrite,
+    BonnieColumn::BlockInput,
+    BonnieColumn::Seeks,
+    BonnieColumn::CharacterOutput,
+    BonnieColumn::CharacterInput,
+    BonnieColumn::SequentialCreate,
+    BonnieColumn::SequentialStat,
+    BonnieColumn::SequentialDelete,
+    BonnieColumn::RandomCreate,
+    BonnieColumn::RandomStat,
+    BonnieColumn::RandomDelete,
 ];
 
 /// One rate with the processor it took.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Figure {
+pub(crate) enum BonnieFigure {
     /// `+++++`: took less than half a second.
     TooFast,
     /// As a report gives it.
@@ -151,13 +151,13 @@ pub(crate) enum Figure {
     },
 }
 
-impl Figure {
+impl BonnieFigure {
     /// KiB/s, or operations per second; none: too fast to tell, or not shown.
     pub(crate) fn per_s(self) -> Option<f64> {
         match self {
-            Figure::TooFast | Figure::Garbage { .. } => None,
-            Figure::Rate { per_s, .. } => Some(per_s),
-            Figure::Measured {
+            BonnieFigure::TooFast | BonnieFigure::Garbage { .. } => None,
+            BonnieFigure::Rate { per_s, .. } => Some(per_s),
+            BonnieFigure::Measured {
                 amount, elapsed_ns, ..
             } => (elapsed_ns > 0).then(|| amount * 1e9 / elapsed_ns as f64),
         }
@@ -166,11 +166,11 @@ impl Figure {
     /// Percent of one processor.
     pub(crate) fn cpu_percent(self) -> Option<f64> {
         match self {
-            Figure::TooFast => None,
-            Figure::Rate { cpu_percent, .. } | Figure::Garbage { cpu_percent, .. } => {
+            BonnieFigure::TooFast => None,
+            BonnieFigure::Rate { cpu_percent, .. } | BonnieFigure::Garbage { cpu_percent, .. } => {
                 Some(f64::from(cpu_percent))
             }
-            Figure::Measured {
+            BonnieFigure::Measured {
                 elapsed_ns, cpu_ns, ..
             } => (elapsed_ns > 0).then(|| cpu_ns as f64 * 100.0 / elapsed_ns as f64),
         }
@@ -181,7 +181,7 @@ impl Figure {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Cell {
     /// None: the phase was left out.
-    pub(crate) figure: Option<Figure>,
+    pub(crate) figure: Option<BonnieFigure>,
     /// The longest operation, ns; none: 1.03, or left out.
     pub(crate) latency_ns: Option<u64>,
 }
@@ -201,7 +201,7 @@ pub(crate) struct Data {
 
 /// The files that were created and removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Files {
+pub(crate) struct BonnieFiles {
     /// How many, in units of [`FILES_UNIT`].
     pub(crate) number: u64,
     /// What they were.
@@ -228,9 +228,9 @@ pub(crate) enum Made {
 
 /// One report.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Report {
+pub(crate) struct BonnieReport {
     /// Which layout.
-    pub(crate) layout: Layout,
+    pub(crate) layout: BonnieLayout,
     /// What the program calls itself: `1.03e`, `2.00a`.
     pub(crate) program: String,
     /// The machine's name, as far as it is shown.
@@ -242,15 +242,15 @@ pub(crate) struct Report {
     /// None: this part was left out.
     pub(crate) data: Option<Data>,
     /// None: this part was left out.
-    pub(crate) files: Option<Files>,
-    /// In the order of [`Column::ALL`].
+    pub(crate) files: Option<BonnieFiles>,
+    /// In the order of [`BonnieColumn::ALL`].
     pub(crate) cells: [Cell; 12],
 }
 
-impl Report {
+impl BonnieReport {
     /// A report of these figures and of nothing else.
-    pub(crate) fn new(layout: Layout, cells: [Cell; 12]) -> Report {
-        Report {
+    pub(crate) fn new(layout: BonnieLayout, cells: [Cell; 12]) -> BonnieReport {
+        BonnieReport {
             layout,
             program: String::new(),
             name: String::new(),
@@ -270,7 +270,7 @@ pub(crate) fn metrics() -> Vec<MetricHead> {
 }
 
 /// The three metrics of one column.
-pub(crate) fn heads(column: Column) -> [MetricHead; 3] {
+pub(crate) fn heads(column: BonnieColumn) -> [MetricHead; 3] {
     let head = |name: String, unit: &str, better| MetricHead {
         name,
         unit: unit.to_owned(),
@@ -286,7 +286,7 @@ pub(crate) fn heads(column: Column) -> [MetricHead; 3] {
 }
 
 /// The value of each of [`metrics`]: B/s, operations per second, percent, ns.
-pub(crate) fn values(report: &Report) -> Vec<Option<f64>> {
+pub(crate) fn values(report: &BonnieReport) -> Vec<Option<f64>> {
     METRICS
         .into_iter()
         .flat_map(|column| of_column(report, column))
@@ -294,40 +294,43 @@ pub(crate) fn values(report: &Report) -> Vec<Option<f64>> {
 }
 
 /// The values of [`heads`].
-pub(crate) fn of_column(report: &Report, column: Column) -> [Option<f64>; 3] {
+pub(crate) fn of_column(report: &BonnieReport, column: BonnieColumn) -> [Option<f64>; 3] {
     let cell = report.cells[column as usize];
     let scale = if column.moves_data() { 1024.0 } else { 1.0 };
     [
         cell.figure
-            .and_then(Figure::per_s)
+            .and_then(BonnieFigure::per_s)
             .map(|per_s| per_s * scale),
-        cell.figure.and_then(Figure::cpu_percent),
+        cell.figure.and_then(BonnieFigure::cpu_percent),
         cell.latency_ns.map(|ns| ns as f64),
     ]
 }
 
 /// Columns in the order of [`metrics`].
-pub(crate) fn in_metric_order() -> impl Iterator<Item = Column> {
+pub(crate) fn in_metric_order() -> impl Iterator<Item = BonnieColumn> {
     METRICS.into_iter()
 }
 
 /// Why figures are missing that the report has a place for.
-pub(crate) fn notes(report: &Report) -> Vec<String> {
-    let which = |wanted: fn(Figure) -> bool| {
-        let columns = Column::ALL.into_iter().filter(|column| {
+pub(crate) fn notes(report: &BonnieReport) -> Vec<String> {
+    let which = |wanted: fn(BonnieFigure) -> bool| {
+        let columns = BonnieColumn::ALL.into_iter().filter(|column| {
             let figure = report.cells[*column as usize].figure;
             figure.is_some_and(wanted)
         });
-        columns.map(Column::name).collect::<Vec<_>>().join(", ")
+        columns
+            .map(BonnieColumn::name)
+            .collect::<Vec<_>>()
+            .join(", ")
     };
     let mut notes = Vec::new();
-    let too_fast = which(|figure| figure == Figure::TooFast);
+    let too_fast = which(|figure| figure == BonnieFigure::TooFast);
     if !too_fast.is_empty() {
         notes.push(format!(
             "+++++: under 0.5 s, too short for bonnie++ to tell: {too_fast}"
         ));
     }
-    let garbage = which(|figure| matches!(figure, Figure::Garbage { .. }));
+    let garbage = which(|figure| matches!(figure, BonnieFigure::Garbage { .. }));
     if !garbage.is_empty() {
         notes.push(format!(
             "the text of bonnie++ 2.00 shows wrong rates of files; the CSV has the right ones: {garbage}"

@@ -2,8 +2,8 @@
 
 use super::field::{data_words, files_words, latency_ns, misread, number, small, whole};
 use super::print::FIELD;
-use super::report::{Cell, Column, Figure, Layout, Report};
-use crate::printed::Misread;
+use super::report::{BonnieColumn, BonnieFigure, BonnieLayout, BonnieReport, Cell};
+use crate::printed::ImportError;
 
 /// What a banner says first.
 const BANNER: &str = "Version ";
@@ -16,7 +16,7 @@ pub(super) fn begins(line: &str) -> bool {
 }
 
 /// The table that begins at a line (from 0), and the line behind it.
-pub(super) fn read(lines: &[&str], at: usize) -> Result<(Report, usize), Misread> {
+pub(super) fn read(lines: &[&str], at: usize) -> Result<(BonnieReport, usize), ImportError> {
     let mut reader = Reader { lines, at };
     Ok((reader.table()?, reader.at))
 }
@@ -33,13 +33,13 @@ impl<'a> Reader<'a> {
         self.lines.get(self.at).copied().unwrap_or_default()
     }
 
-    fn wrong(&self, what: impl Into<String>) -> Misread {
+    fn wrong(&self, what: impl Into<String>) -> ImportError {
         let next = "give the table as bonnie++ printed it, blanks included";
         misread(self.at + 1, what, next)
     }
 
     /// Passes over a line that must hold some words.
-    fn pass(&mut self, words: &str) -> Result<&'a str, Misread> {
+    fn pass(&mut self, words: &str) -> Result<&'a str, ImportError> {
         let line = self.line();
         if !line.contains(words) {
             return Err(self.wrong(format!("{words:?} is missing from this line of the table")));
@@ -49,31 +49,31 @@ impl<'a> Reader<'a> {
     }
 
     /// One table: data, files, or one after the other.
-    fn table(&mut self) -> Result<Report, Misread> {
+    fn table(&mut self) -> Result<BonnieReport, ImportError> {
         let banner = self.line();
         let program = banner[BANNER.len()..].split('-').next().unwrap_or_default();
         let program = program.trim();
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '.';
         let known = program.get(..4).filter(|_| program.chars().all(plain));
         let layout = match known.unwrap_or_default() {
-            "1.03" => Layout::V1_03,
-            "1.96" => Layout::V1_96,
-            "1.97" => Layout::V1_97,
-            "1.98" | "2.00" => Layout::V2_00,
+            "1.03" => BonnieLayout::V1_03,
+            "1.96" => BonnieLayout::V1_96,
+            "1.97" => BonnieLayout::V1_97,
+            "1.98" | "2.00" => BonnieLayout::V2_00,
             _ => {
                 let what = format!("bonnie++ {program:?} is not known: 1.03, 1.96, 1.97, 2.00 are");
                 return Err(self.wrong(what));
             }
         };
-        let mut report = Report {
+        let mut report = BonnieReport {
             program: program.to_owned(),
-            ..Report::new(layout, [Cell::default(); 12])
+            ..BonnieReport::new(layout, [Cell::default(); 12])
         };
         if banner.contains(DATA_BANNER) {
             self.data(&mut report)?;
             let next = self.line();
             let goes_on = match layout {
-                Layout::V1_03 => next.starts_with(' '),
+                BonnieLayout::V1_03 => next.starts_with(' '),
                 _ => next.starts_with(&banner[..FIELD.min(banner.len())]),
             };
             if goes_on && next.contains(FILES_BANNER) {
@@ -85,7 +85,7 @@ impl<'a> Reader<'a> {
         Ok(report)
     }
 
-    fn data(&mut self, report: &mut Report) -> Result<(), Misread> {
+    fn data(&mut self, report: &mut BonnieReport) -> Result<(), ImportError> {
         self.pass(DATA_BANNER)?;
         let titles = self.pass("-Per Chr- --Block-- -Rewrite-")?;
         if let Some(rest) = titles.strip_prefix("Concurrency") {
@@ -105,10 +105,10 @@ impl<'a> Reader<'a> {
         report.name = name.trim_end().to_owned();
         report.concurrency = report.concurrency.max(concurrency);
         report.data = Some(data);
-        self.row(rest, report, &Column::ALL[..6])
+        self.row(rest, report, &BonnieColumn::ALL[..6])
     }
 
-    fn files(&mut self, report: &mut Report) -> Result<(), Misread> {
+    fn files(&mut self, report: &mut BonnieReport) -> Result<(), ImportError> {
         self.pass(FILES_BANNER)?;
         let titles = self.pass("-Create-- --Read--- -Delete--")?;
         let name = titles.split(" -Create--").next().unwrap_or_default().trim();
@@ -121,11 +121,11 @@ impl<'a> Reader<'a> {
         if report.files.is_none() {
             return Err(self.wrong("the number of files is missing in front of the rates"));
         }
-        self.row(rest, report, &Column::ALL[6..])
+        self.row(rest, report, &BonnieColumn::ALL[6..])
     }
 
     /// What stands before the first rate of a row, and the rest of it.
-    fn field(&self) -> Result<(String, &'a [u8]), Misread> {
+    fn field(&self) -> Result<(String, &'a [u8]), ImportError> {
         match self.line().as_bytes().split_at_checked(FIELD) {
             Some((field, rest)) => Ok((String::from_utf8_lossy(field).into_owned(), rest)),
             None => Err(self.wrong("a row of figures is missing")),
@@ -133,7 +133,12 @@ impl<'a> Reader<'a> {
     }
 
     /// The figures of a row and the latencies below it.
-    fn row(&mut self, rest: &[u8], report: &mut Report, columns: &[Column]) -> Result<(), Misread> {
+    fn row(
+        &mut self,
+        rest: &[u8],
+        report: &mut BonnieReport,
+        columns: &[BonnieColumn],
+    ) -> Result<(), ImportError> {
         let mut cells = Cells { rest };
         for column in columns {
             let at = *column as usize;
@@ -143,7 +148,7 @@ impl<'a> Reader<'a> {
             return Err(self.wrong("there is more in this row than six figures"));
         }
         self.at += 1;
-        if report.layout == Layout::V1_03 {
+        if report.layout == BonnieLayout::V1_03 {
             return Ok(());
         }
         let line = self.pass("Latency")?.as_bytes();
@@ -170,9 +175,9 @@ impl<'a> Reader<'a> {
     fn figure(
         &self,
         cells: &mut Cells<'_>,
-        layout: Layout,
-        column: Column,
-    ) -> Result<Option<Figure>, Misread> {
+        layout: BonnieLayout,
+        column: BonnieColumn,
+    ) -> Result<Option<BonnieFigure>, ImportError> {
         let rate = cells.next(5, 10).map_err(|what| self.wrong(what))?;
         let Some(rate) = rate else {
             return Ok(None);
@@ -180,18 +185,18 @@ impl<'a> Reader<'a> {
         let cpu = cells.next(3, 4).map_err(|what| self.wrong(what))?;
         let cpu = cpu.unwrap_or_default();
         if (rate.as_str(), cpu.as_str()) == ("+++++", "+++") {
-            return Ok(Some(Figure::TooFast));
+            return Ok(Some(BonnieFigure::TooFast));
         }
         let wrong = || {
             let name = column.name();
             self.wrong(format!("{rate:?} and {cpu:?} are no figures of {name}"))
         };
         let cpu_percent = small(&cpu).ok_or_else(wrong)?;
-        if layout == Layout::V2_00 && column as usize > Column::Seeks as usize {
+        if layout == BonnieLayout::V2_00 && column as usize > BonnieColumn::Seeks as usize {
             let shown = whole(&rate).ok_or_else(wrong)?;
-            return Ok(Some(Figure::Garbage { shown, cpu_percent }));
+            return Ok(Some(BonnieFigure::Garbage { shown, cpu_percent }));
         }
-        let per_s = if layout == Layout::V2_00 && column.moves_data() {
+        let per_s = if layout == BonnieLayout::V2_00 && column.moves_data() {
             let scaled = |unit, kib: f64| Some(number(rate.strip_suffix(unit)?)? * kib);
             scaled('k', 1.0)
                 .or_else(|| scaled('m', 1024.0))
@@ -200,7 +205,7 @@ impl<'a> Reader<'a> {
             number(&rate)
         };
         let per_s = per_s.ok_or_else(wrong)?;
-        Ok(Some(Figure::Rate { per_s, cpu_percent }))
+        Ok(Some(BonnieFigure::Rate { per_s, cpu_percent }))
     }
 }
 

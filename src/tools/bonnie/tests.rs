@@ -74,14 +74,14 @@ fn every_real_text_is_read_and_printed_again() {
 #[test]
 fn figures_are_those_that_stand_there() {
     let one = |name: &str| parse(&golden(name)).unwrap().remove(0);
-    let of = |report: &Report, name: &str| {
+    let of = |report: &BonnieReport, name: &str| {
         let at = metrics().iter().position(|head| head.name == name).unwrap();
         values(report)[at]
     };
     let old = one("1.03e_full_s1100M_n16.stdout");
     assert_eq!(
         (old.layout, old.program.as_str(), old.name.as_str()),
-        (Layout::V1_03, "1.03e", "testhost")
+        (BonnieLayout::V1_03, "1.03e", "testhost")
     );
     assert_eq!(of(&old, "block output"), Some(352_836.0 * 1024.0));
     assert_eq!(of(&old, "rewrite CPU"), Some(50.0));
@@ -97,7 +97,7 @@ fn figures_are_those_that_stand_there() {
     let files = one("1.97_s512M_64k_n32.stdout").files.unwrap();
     assert_eq!(
         files,
-        Files {
+        BonnieFiles {
             number: 32,
             made: Made::Sizes {
                 max: 4096,
@@ -131,14 +131,17 @@ fn figures_are_those_that_stand_there() {
 #[test]
 fn garbage_is_no_figure() {
     let report = &parse(&golden("2.00a_n64_textUB.stderr")).unwrap()[0];
-    let at = |column: Column| of_column(report, column);
+    let at = |column: BonnieColumn| of_column(report, column);
     assert_eq!(
-        at(Column::SequentialCreate),
+        at(BonnieColumn::SequentialCreate),
         [None, Some(65.0), Some(28_679_000.0)]
     );
     assert_eq!(notes(report).len(), 2);
     let line = &parse(&golden("2.00a_n64_textUB.stdout")).unwrap()[0];
-    assert_eq!(of_column(line, Column::SequentialCreate)[0], Some(9686.0));
+    assert_eq!(
+        of_column(line, BonnieColumn::SequentialCreate)[0],
+        Some(9686.0)
+    );
 }
 
 /// A table and its line are one report; when one of them was changed, it is noticed.
@@ -208,9 +211,9 @@ fn what_cannot_be_understood_has_a_place() {
 }
 
 /// A report of our own, of either version.
-fn measured(layout: Layout) -> Report {
+fn measured(layout: BonnieLayout) -> BonnieReport {
     let figure = |amount, elapsed_ns| {
-        Some(Figure::Measured {
+        Some(BonnieFigure::Measured {
             amount,
             elapsed_ns,
             cpu_ns: elapsed_ns / 4,
@@ -229,9 +232,9 @@ fn measured(layout: Layout) -> Report {
         latency_ns: Some(250_000_000),
     };
     cells[11] = Cell::default();
-    Report {
+    BonnieReport {
         layout,
-        program: if layout == Layout::V1_03 {
+        program: if layout == BonnieLayout::V1_03 {
             "1.03e"
         } else {
             "2.00a"
@@ -246,7 +249,7 @@ fn measured(layout: Layout) -> Report {
             seeks: Some(8192),
             seekers: Some(5),
         }),
-        files: Some(Files {
+        files: Some(BonnieFiles {
             number: 16,
             made: Made::Sizes { max: 100, min: 0 },
             directories: 2,
@@ -259,15 +262,17 @@ fn measured(layout: Layout) -> Report {
 fn our_reports_look_like_theirs() {
     insta::assert_snapshot!(
         "old",
-        text(&measured(Layout::V1_03), TOO_FAST_NS) + &csv(&measured(Layout::V1_03), TOO_FAST_NS)
+        text(&measured(BonnieLayout::V1_03), TOO_FAST_NS)
+            + &csv(&measured(BonnieLayout::V1_03), TOO_FAST_NS)
     );
     insta::assert_snapshot!(
         "new",
-        text(&measured(Layout::V2_00), TOO_FAST_NS) + &csv(&measured(Layout::V2_00), TOO_FAST_NS)
+        text(&measured(BonnieLayout::V2_00), TOO_FAST_NS)
+            + &csv(&measured(BonnieLayout::V2_00), TOO_FAST_NS)
     );
-    let all = csv(&measured(Layout::V2_00), 0);
+    let all = csv(&measured(BonnieLayout::V2_00), 0);
     assert!(!all.contains("+++"), "{all}");
-    for layout in [Layout::V1_03, Layout::V2_00] {
+    for layout in [BonnieLayout::V1_03, BonnieLayout::V2_00] {
         let report = measured(layout);
         let read = parse(&(text(&report, TOO_FAST_NS) + &csv(&report, TOO_FAST_NS))).unwrap();
         assert_eq!(read.len(), 1);
@@ -275,14 +280,14 @@ fn our_reports_look_like_theirs() {
             (&read[0].data.as_ref().unwrap().size_mib, &read[0].files),
             (&1024, &report.files)
         );
-        let rate = of_column(&read[0], Column::BlockOutput)[0].unwrap();
-        assert!((rate - of_column(&report, Column::BlockOutput)[0].unwrap()).abs() < 1024.0);
+        let rate = of_column(&read[0], BonnieColumn::BlockOutput)[0].unwrap();
+        assert!((rate - of_column(&report, BonnieColumn::BlockOutput)[0].unwrap()).abs() < 1024.0);
     }
 }
 
 #[test]
 fn rates_are_in_the_units_of_the_originals() {
-    let rate = |per_s| print::text_rate(Layout::V2_00, Column::BlockOutput, per_s);
+    let rate = |per_s| print::text_rate(BonnieLayout::V2_00, BonnieColumn::BlockOutput, per_s);
     let shown = [
         742.0,
         9_999.9,
@@ -299,7 +304,7 @@ fn rates_are_in_the_units_of_the_originals() {
             " 742k", "9999k", " 9.8m", "73.8m", " 171m", " 578m", " 1.1g", " 1.7g"
         ]
     );
-    let seeks = |per_s| print::text_rate(Layout::V1_03, Column::Seeks, per_s);
+    let seeks = |per_s| print::text_rate(BonnieLayout::V1_03, BonnieColumn::Seeks, per_s);
     assert_eq!(
         [123.44, 999.94, 29_658.2].map(seeks),
         ["123.4", "999.9", "29658"]
@@ -332,7 +337,7 @@ proptest! {
             Ok(reports) => for report in reports {
                 let line = csv(&report, 0);
                 // Whatever was read prints, and reads the same again.
-                if !report.name.contains(',') && report.layout != Layout::V1_03 {
+                if !report.name.contains(',') && report.layout != BonnieLayout::V1_03 {
                     let again = parse(&line).unwrap().remove(0);
                     prop_assert_eq!(csv(&again, 0), line);
                 }

@@ -11,12 +11,12 @@ use stackrace_engine::bonnie::{
 use stackrace_engine::spec::Content;
 use stackrace_engine::{Op, PhaseOutcome};
 
-use super::report::{self as classic, Cell, Column, Figure, Report};
+use super::report::{self as classic, BonnieColumn, BonnieFigure, BonnieReport, Cell};
 use crate::event::MetricHead;
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
 use crate::workload::block::at_least_one;
-use crate::workload::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
+use crate::workload::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
 
 /// Smallest and largest chunk, bytes.
 pub(crate) const CHUNKS: std::ops::RangeInclusive<u64> = 256..=1 << 20;
@@ -91,18 +91,19 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
 };
 
 /// The columns of the report and the phases that fill them.
-pub(crate) fn phases() -> impl Iterator<Item = (Column, Phase)> {
-    Column::ALL.into_iter().zip(Phase::ALL)
+pub(crate) fn phases() -> impl Iterator<Item = (BonnieColumn, Phase)> {
+    BonnieColumn::ALL.into_iter().zip(Phase::ALL)
 }
 
 /// The columns that a plan fills, in the order in which it does.
-pub(crate) fn columns(plan: &BonniePlan, fast: bool) -> Vec<(Column, Phase)> {
+pub(crate) fn columns(plan: &BonniePlan, fast: bool) -> Vec<(BonnieColumn, Phase)> {
     phases()
         .filter(|(column, _)| match column {
-            Column::CharacterOutput | Column::CharacterInput => plan.bytes > 0 && !fast,
-            Column::BlockOutput | Column::Rewrite | Column::BlockInput | Column::Seeks => {
-                plan.bytes > 0
-            }
+            BonnieColumn::CharacterOutput | BonnieColumn::CharacterInput => plan.bytes > 0 && !fast,
+            BonnieColumn::BlockOutput
+            | BonnieColumn::Rewrite
+            | BonnieColumn::BlockInput
+            | BonnieColumn::Seeks => plan.bytes > 0,
             _ => plan.files > 0,
         })
         .collect()
@@ -119,7 +120,7 @@ pub(crate) fn cell(plan: &BonniePlan, phase: Phase, outcome: &PhaseOutcome) -> C
         _ => plan.files as f64,
     };
     Cell {
-        figure: Some(Figure::Measured {
+        figure: Some(BonnieFigure::Measured {
             amount,
             elapsed_ns: outcome.elapsed_ns,
             cpu_ns: outcome.cpu_ns(),
@@ -237,7 +238,7 @@ impl Classic {
         Ok(())
     }
 
-    fn phase_list(&self) -> Vec<(Column, Phase)> {
+    fn phase_list(&self) -> Vec<(BonnieColumn, Phase)> {
         columns(&self.plan, self.fast)
     }
 
@@ -345,7 +346,7 @@ impl Workload for Classic {
     }
 
     fn metrics(&self) -> Vec<MetricHead> {
-        let run: Vec<Column> = self.phase_list().into_iter().map(|(it, _)| it).collect();
+        let run: Vec<BonnieColumn> = self.phase_list().into_iter().map(|(it, _)| it).collect();
         let columns = classic::in_metric_order().filter(|column| run.contains(column));
         columns.flat_map(classic::heads).collect()
     }
@@ -378,11 +379,11 @@ impl Workload for Classic {
         phase == 0
     }
 
-    fn prepare(&self, _place: &Place<'_>) -> Result<(), Trouble> {
+    fn prepare(&self, _place: &Place<'_>) -> Result<(), WorkloadError> {
         Ok(())
     }
 
-    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
         let plan = BonniePlan {
             directory: place.directory.to_owned(),
             seed: place.seed,
@@ -397,12 +398,12 @@ impl Workload for Classic {
         for ((column, phase), outcome) in self.phase_list().into_iter().zip(outcomes) {
             let mut cell = cell(&self.plan, phase, outcome);
             if outcome.elapsed_ns < self.too_fast_ns {
-                cell.figure = Some(Figure::TooFast);
+                cell.figure = Some(BonnieFigure::TooFast);
             }
             cells[column as usize] = cell;
         }
-        let report = Report::new(classic::Layout::V2_00, cells);
-        let run: Vec<Column> = self.phase_list().into_iter().map(|(it, _)| it).collect();
+        let report = BonnieReport::new(classic::BonnieLayout::V2_00, cells);
+        let run: Vec<BonnieColumn> = self.phase_list().into_iter().map(|(it, _)| it).collect();
         let columns = classic::in_metric_order().filter(|column| run.contains(column));
         columns
             .flat_map(|column| classic::of_column(&report, column))

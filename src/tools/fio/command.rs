@@ -11,13 +11,13 @@ use stackrace_engine::PhaseOutcome;
 use clap::{Args, FromArgMatches};
 
 use super::super::tool::{Console, ToolCommand};
-use super::job::{self, Job};
+use super::job::{self, FioJob};
 use super::language::Sections;
-use super::options::Options;
-use super::place::{Place, Refusal};
+use super::options::FioOptions;
+use super::place::{JobError, OptionPlace};
 use super::print_json::json;
 use super::print_normal::{announced, normal};
-use super::report::{Report, VERSION};
+use super::report::{FioReport, VERSION};
 use super::run::{self, Ran};
 use super::{measured, plan};
 use crate::bounded::ByteLimit;
@@ -30,8 +30,8 @@ const JOB_FILE: ByteLimit = ByteLimit::new(1 << 20);
 /// All options, in our words.
 const HELP: &str = include_str!("help.txt");
 
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Self {
+impl From<JobError> for Failure {
+    fn from(refusal: JobError) -> Self {
         Failure::internal(refusal.to_string()).next(refusal.next)
     }
 }
@@ -63,7 +63,7 @@ pub(super) const COMMAND: ToolCommand = ToolCommand {
 };
 
 fn exec(console: &Console<'_>, words: FioWords) -> Result<u8, Failure> {
-    let options = Options::read(&words.words)?;
+    let options = FioOptions::read(&words.words)?;
     if options.help || options.version {
         let version = format!("{}\n", VERSION);
         console.print(if options.help { HELP } else { &version });
@@ -83,7 +83,7 @@ fn exec(console: &Console<'_>, words: FioWords) -> Result<u8, Failure> {
         if let Some(it) = planned.iter().find(changes) {
             let job = &jobs[it.job];
             let what = format!("{} would write, and --readonly forbids it", job.name);
-            return Err(Refusal::at(
+            return Err(JobError::at(
                 &job.place,
                 what,
                 "leave out --readonly, or name a file that exists",
@@ -119,7 +119,7 @@ fn exec(console: &Console<'_>, words: FioWords) -> Result<u8, Failure> {
 }
 
 /// The jobs of the command line and of all files.
-fn read(console: &Console<'_>, options: &Options) -> Result<Vec<Job>, Failure> {
+fn read(console: &Console<'_>, options: &FioOptions) -> Result<Vec<FioJob>, Failure> {
     let variable = |name: &str| {
         let value = (console.variable)(name)?;
         Some(value.to_string_lossy().into_owned())
@@ -135,7 +135,7 @@ fn read(console: &Console<'_>, options: &Options) -> Result<Vec<Job>, Failure> {
     if jobs.is_empty() {
         let what = "there is no job";
         let next = "name a job file, or write --name=NAME --rw=read --size=64m";
-        return Err(Refusal::at(&Place::Argument, what, next).into());
+        return Err(JobError::at(&OptionPlace::Argument, what, next).into());
     }
     Ok(jobs)
 }
@@ -158,7 +158,7 @@ struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    fn new(console: Console<'a>, options: &Options) -> Result<Self, Failure> {
+    fn new(console: Console<'a>, options: &FioOptions) -> Result<Self, Failure> {
         let create = |path: &std::path::PathBuf| {
             std::fs::File::create(path).map_err(|error| {
                 Failure::internal(format!("cannot write {}: {error}", path.display()))
@@ -187,10 +187,10 @@ impl<'a> Output<'a> {
 
 /// One group after the other, until one is interrupted.
 fn run_groups(
-    jobs: &[Job],
+    jobs: &[FioJob],
     planned: &[plan::Planned],
     interrupt: &Interrupt,
-    options: &Options,
+    options: &FioOptions,
     output: &mut Output<'_>,
 ) -> Result<Vec<Ran>, Failure> {
     let mut ran = Vec::new();
@@ -220,7 +220,7 @@ fn run_groups(
 }
 
 /// What failed, a line for each.
-pub(super) fn failed(jobs: &[Job], ran: &[Ran]) -> Vec<String> {
+pub(super) fn failed(jobs: &[FioJob], ran: &[Ran]) -> Vec<String> {
     let mut failed = Vec::new();
     for one in ran {
         for result in std::iter::once(&one.measured).chain(&one.back) {
@@ -239,8 +239,8 @@ pub(super) fn failed(jobs: &[Job], ran: &[Ran]) -> Vec<String> {
 
 /// Prints the report.
 fn conclude(
-    options: &Options,
-    jobs: &[Job],
+    options: &FioOptions,
+    jobs: &[FioJob],
     ran: &[Ran],
     mut output: Output<'_>,
 ) -> Result<(), Failure> {
@@ -248,7 +248,7 @@ fn conclude(
     let now = jiff::Timestamp::from_nanosecond(i128::from(unix_ns))
         .map_err(|error| Failure::internal(format!("the wall clock is wrong: {error}")))?;
     let local = now.to_zoned(jiff::tz::TimeZone::system());
-    let report = Report {
+    let report = FioReport {
         unix_ms: unix_ns / 1_000_000,
         date: local.strftime("%a %b %e %H:%M:%S %Y").to_string(),
         pid: std::process::id(),

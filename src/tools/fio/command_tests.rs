@@ -6,16 +6,16 @@ use std::path::Path;
 
 use super::command::failed;
 use super::import::IMPORTER;
-use super::job::{self, Job};
+use super::job::{self, FioJob};
 use super::language::Sections;
 use super::print_json::json;
 use super::print_normal::{announced, normal};
-use super::report::{JobReport, Moved, Report};
+use super::report::{FioReport, JobReport, Moved};
 use super::{measured, plan, run};
 use crate::event::MetricHead;
 
 /// Runs the jobs of a file in a directory, and reports them.
-fn ran(text: &str, directory: &Path) -> (Vec<Job>, Report) {
+fn ran(text: &str, directory: &Path) -> (Vec<FioJob>, FioReport) {
     let text = format!("[global]\ndirectory={}\n{text}", directory.display());
     let mut sections = Sections::default();
     sections.file("a.fio", &text, &|_| None).unwrap();
@@ -30,7 +30,7 @@ fn ran(text: &str, directory: &Path) -> (Vec<Job>, Report) {
         ran.extend(run::group(&jobs, &members, &Control::default(), &|_| ()).unwrap());
     }
     assert_eq!(failed(&jobs, &ran), Vec::<String>::new());
-    let report = Report {
+    let report = FioReport {
         unix_ms: 1_795_287_985_627,
         date: "Sat Nov 21 19:06:25 2026".to_owned(),
         pid: 7,

@@ -4,10 +4,10 @@
 //! those fio prints, of the completion latency unless the job asked for others. The normal output
 //! has three or four digits of everything, the JSON all.
 
-use super::results::{Direction, Job};
+use super::results::{Direction, JobResult};
 use super::{read_json as json, read_normal as normal};
 use crate::printed::text::Figures;
-use crate::printed::{Imported, Importer, Misread};
+use crate::printed::{ImportError, Imported, Importer};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "fio",
@@ -16,7 +16,7 @@ pub(super) const IMPORTER: Importer = Importer {
     read,
 };
 
-fn read(text: &str) -> Result<Vec<Imported>, Misread> {
+fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
     let (version, jobs) = if text.contains("\"fio version\"") {
         json::read(text)?
     } else {
@@ -35,8 +35,8 @@ fn read(text: &str) -> Result<Vec<Imported>, Misread> {
 
 /// `fio randread 4k, iodepth 16`; where another job of the text would be called the same, with the
 /// job's name, and with its number where that is the same too: they are no repetitions.
-fn name(jobs: &[Job], at: usize) -> String {
-    let plain = |job: &Job| {
+fn name(jobs: &[JobResult], at: usize) -> String {
+    let plain = |job: &JobResult| {
         let mut name = format!("fio {} {}", job.mode, job.block);
         if job.depth > 1 {
             name.push_str(&format!(", iodepth {}", job.depth));
@@ -68,7 +68,7 @@ fn name(jobs: &[Job], at: usize) -> String {
 
 fn imported(
     version: &str,
-    job: &Job,
+    job: &JobResult,
     direction: &Direction,
     name: &str,
     others: usize,

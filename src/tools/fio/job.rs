@@ -7,20 +7,20 @@ mod resolved;
 mod when;
 
 use super::language::{Section, Sections};
-use super::place::Refusal;
+use super::place::JobError;
 use super::report::PERCENTILES;
 
 use read::Reader;
 use resolved::MANY;
-pub(crate) use resolved::{Access, Content, Engine, Extent, Files, Job, Pace, Reserve};
+pub(crate) use resolved::{Access, Content, Engine, Extent, FioJob, JobFiles, JobPace, Reserve};
 
 /// Resolves all jobs.
 ///
 /// # Errors
 /// The first option that contradicts another, or that no phase can keep.
-pub(crate) fn jobs(sections: &Sections) -> Result<Vec<Job>, Refusal> {
+pub(crate) fn jobs(sections: &Sections) -> Result<Vec<FioJob>, JobError> {
     let mut group = 0;
-    let mut jobs: Vec<Job> = Vec::new();
+    let mut jobs: Vec<FioJob> = Vec::new();
     for section in &sections.all {
         let reader = Reader::new(section)?;
         let waits = reader.flag("stonewall")?.unwrap_or(false);
@@ -42,7 +42,7 @@ pub(crate) fn jobs(sections: &Sections) -> Result<Vec<Job>, Refusal> {
 fn mode(
     reader: &Reader<'_>,
     notes: &mut Vec<String>,
-) -> Result<(&'static str, bool, Option<f64>), Refusal> {
+) -> Result<(&'static str, bool, Option<f64>), JobError> {
     let word = reader.text("rw").unwrap_or("read");
     Ok(match word {
         "read" => ("read", false, Some(1.0)),
@@ -72,7 +72,7 @@ fn mode(
 }
 
 /// The share of reads of a mixed job: what was said last of reads or of writes.
-fn mix(reader: &Reader<'_>) -> Result<f64, Refusal> {
+fn mix(reader: &Reader<'_>) -> Result<f64, JobError> {
     let last = reader.last_of(&["rwmixread", "rwmixwrite"]);
     let Some(name) = last else { return Ok(0.5) };
     let percent = reader.percent(name)?.unwrap_or(50);
@@ -82,7 +82,7 @@ fn mix(reader: &Reader<'_>) -> Result<f64, Refusal> {
     })
 }
 
-fn engine(reader: &Reader<'_>, notes: &mut Vec<String>) -> Result<(Engine, String), Refusal> {
+fn engine(reader: &Reader<'_>, notes: &mut Vec<String>) -> Result<(Engine, String), JobError> {
     let word = reader.text("ioengine").unwrap_or("psync");
     let engine = match word {
         "psync" => Engine::Plain,
@@ -112,7 +112,7 @@ fn queue_depth(
     reader: &Reader<'_>,
     engine: Engine,
     notes: &mut Vec<String>,
-) -> Result<u32, Refusal> {
+) -> Result<u32, JobError> {
     let asked = reader.count_in("iodepth", 1..=4096)?.unwrap_or(1) as u32;
     if engine == Engine::Plain && asked > 1 {
         notes.push(format!(
@@ -123,7 +123,7 @@ fn queue_depth(
     Ok(asked)
 }
 
-fn direct(reader: &Reader<'_>) -> Result<bool, Refusal> {
+fn direct(reader: &Reader<'_>) -> Result<bool, JobError> {
     Ok(match reader.last_of(&["direct", "buffered"]) {
         Some("direct") => reader.flag("direct")?.unwrap_or(false),
         Some(_) => !reader.flag("buffered")?.unwrap_or(true),
@@ -131,7 +131,7 @@ fn direct(reader: &Reader<'_>) -> Result<bool, Refusal> {
     })
 }
 
-fn percentiles(reader: &Reader<'_>) -> Result<Vec<f64>, Refusal> {
+fn percentiles(reader: &Reader<'_>) -> Result<Vec<f64>, JobError> {
     let Some(text) = reader.text("percentile_list") else {
         return Ok(PERCENTILES.to_vec());
     };
@@ -156,7 +156,7 @@ fn percentiles(reader: &Reader<'_>) -> Result<Vec<f64>, Refusal> {
 }
 
 /// Options that may only say what is done anyway.
-fn check_fixed(reader: &Reader<'_>, notes: &mut Vec<String>) -> Result<(), Refusal> {
+fn check_fixed(reader: &Reader<'_>, notes: &mut Vec<String>) -> Result<(), JobError> {
     for (name, why) in [
         ("create_fsync", "files that are laid out are always synced"),
         ("create_serialize", "files are laid out one after the other"),
@@ -176,7 +176,7 @@ fn check_fixed(reader: &Reader<'_>, notes: &mut Vec<String>) -> Result<(), Refus
     Ok(())
 }
 
-fn job(section: &Section, reader: &Reader<'_>, group: u64) -> Result<Job, Refusal> {
+fn job(section: &Section, reader: &Reader<'_>, group: u64) -> Result<FioJob, JobError> {
     let mut notes = Vec::new();
     check_fixed(reader, &mut notes)?;
     let (mode, random, share) = mode(reader, &mut notes)?;
@@ -195,7 +195,7 @@ fn job(section: &Section, reader: &Reader<'_>, group: u64) -> Result<Job, Refusa
     let clones = reader.count_in("numjobs", 1..=MANY)?.unwrap_or(1) as u32;
     let (verify, read_back) =
         fill::verify(reader, read_share, content, &layout, clones, &mut notes)?;
-    let job = Job {
+    let job = FioJob {
         title: section.title.clone(),
         name: section.name.clone(),
         place: section.place.clone(),

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::known::{find, nearest};
-use super::place::{Place, Refusal};
+use super::place::{JobError, OptionPlace};
 
 /// Characters of a foreign word that a refusal shows.
 const SHOWN: usize = 60;
@@ -17,7 +17,7 @@ pub(super) struct Given {
     pub(super) name: &'static str,
     /// None: it stood alone.
     pub(super) value: Option<String>,
-    pub(super) place: Place,
+    pub(super) place: OptionPlace,
 }
 
 /// One job as it was given: what was said of all jobs until then, and of it.
@@ -26,7 +26,7 @@ pub(super) struct Section {
     /// What it began with: its files are called so, whatever its name is then.
     pub(super) title: String,
     pub(super) name: String,
-    pub(super) place: Place,
+    pub(super) place: OptionPlace,
     pub(super) global: Rc<Vec<Given>>,
     pub(super) own: Vec<Given>,
 }
@@ -64,8 +64,8 @@ impl Sections {
     ///
     /// # Errors
     /// An option that is not understood.
-    pub(crate) fn arguments(&mut self, switches: &[Switch]) -> Result<(), Refusal> {
-        let place = Place::Argument;
+    pub(crate) fn arguments(&mut self, switches: &[Switch]) -> Result<(), JobError> {
+        let place = OptionPlace::Argument;
         let mut open = false;
         for switch in switches {
             let option = find(&switch.name).ok_or_else(|| {
@@ -95,11 +95,11 @@ impl Sections {
         file: &str,
         text: &str,
         variable: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), JobError> {
         let mut begun = false;
         let mut open = false;
         for (number, line) in text.lines().enumerate() {
-            let place = Place::Line {
+            let place = OptionPlace::Line {
                 file: file.to_owned(),
                 line: number + 1,
             };
@@ -111,7 +111,7 @@ impl Sections {
                 let name = rest.strip_suffix(']').filter(|name| !name.is_empty());
                 let name = name.ok_or_else(|| {
                     let what = format!("\"{}\" begins no job", shown(line));
-                    Refusal::at(&place, what, "write [name], or [global]")
+                    JobError::at(&place, what, "write [name], or [global]")
                 })?;
                 open = self.begin(name.to_owned(), place)?;
                 begun = true;
@@ -124,7 +124,7 @@ impl Sections {
             let option = find(name).ok_or_else(|| unknown(&place, &shown(name), name))?;
             if !begun {
                 let what = format!("{name} stands before the first job");
-                return Err(Refusal::at(
+                return Err(JobError::at(
                     &place,
                     what,
                     "write [global] or [name] above it",
@@ -150,13 +150,13 @@ impl Sections {
     ///
     /// # Errors
     /// A name no job has.
-    pub(crate) fn only(&mut self, names: &[String]) -> Result<(), Refusal> {
+    pub(crate) fn only(&mut self, names: &[String]) -> Result<(), JobError> {
         for name in names {
             if !self.all.iter().any(|section| section.title == *name) {
                 let what = format!("there is no job \"{}\" for --section", shown(name));
                 let all: Vec<&str> = self.all.iter().map(|it| it.title.as_str()).collect();
                 let next = format!("choose among: {}", all.join(", "));
-                return Err(Refusal::at(&Place::Argument, what, next));
+                return Err(JobError::at(&OptionPlace::Argument, what, next));
             }
         }
         if !names.is_empty() {
@@ -166,9 +166,9 @@ impl Sections {
     }
 
     /// Begins a job; whether it is one (and not what is said of all).
-    fn begin(&mut self, name: String, place: Place) -> Result<bool, Refusal> {
+    fn begin(&mut self, name: String, place: OptionPlace) -> Result<bool, JobError> {
         if name.is_empty() {
-            return Err(Refusal::at(
+            return Err(JobError::at(
                 &place,
                 "a job has no name",
                 "write --name=NAME",
@@ -179,7 +179,7 @@ impl Sections {
         }
         if self.all.len() == SECTIONS_MAX {
             let what = format!("there are more than {SECTIONS_MAX} jobs");
-            return Err(Refusal::at(
+            return Err(JobError::at(
                 &place,
                 what,
                 "write numjobs=N for jobs that are alike",
@@ -195,11 +195,11 @@ impl Sections {
         Ok(true)
     }
 
-    fn rename(&mut self, name: String, open: bool, place: &Place) -> Result<(), Refusal> {
+    fn rename(&mut self, name: String, open: bool, place: &OptionPlace) -> Result<(), JobError> {
         match self.all.last_mut() {
             Some(section) if open && !name.is_empty() => section.name = name,
             _ => {
-                return Err(Refusal::at(
+                return Err(JobError::at(
                     place,
                     "name names no job",
                     "write it below [name]",
@@ -219,26 +219,26 @@ impl Sections {
     }
 }
 
-fn unknown(place: &Place, said: &str, name: &str) -> Refusal {
-    Refusal::at(place, format!("{said} is not supported"), nearest(name))
+fn unknown(place: &OptionPlace, said: &str, name: &str) -> JobError {
+    JobError::at(place, format!("{said} is not supported"), nearest(name))
 }
 
 /// A value with `${NAME}` replaced by the environment's.
 fn expand(
     value: &str,
-    place: &Place,
+    place: &OptionPlace,
     variable: &dyn Fn(&str) -> Option<String>,
-) -> Result<String, Refusal> {
+) -> Result<String, JobError> {
     let mut text = String::new();
     let mut rest = value;
     while let Some((before, after)) = rest.split_once("${") {
         let (name, after) = after.split_once('}').ok_or_else(|| {
             let what = format!("\"{}\" has ${{ without }}", shown(value));
-            Refusal::at(place, what, "write ${NAME}")
+            JobError::at(place, what, "write ${NAME}")
         })?;
         let found = variable(name).ok_or_else(|| {
             let what = format!("the environment has no variable {}", shown(name));
-            Refusal::at(
+            JobError::at(
                 place,
                 what,
                 format!("set it: {}=… stackrace fio …", shown(name)),
@@ -251,7 +251,7 @@ fn expand(
     for keyword in ["$pagesize", "$mb_memory", "$ncpus"] {
         if text.contains(keyword) {
             let what = format!("{keyword} is not supported");
-            return Err(Refusal::at(place, what, "write the number"));
+            return Err(JobError::at(place, what, "write the number"));
         }
     }
     Ok(text)

@@ -3,8 +3,8 @@
 use hdrhistogram::Histogram;
 use stackrace_engine::{Op, OpOutcome, PhaseOutcome, StartError};
 
-use super::job::{Engine, Job};
-use super::report::{CLASSES, JobReport, Latency, Moved, Own};
+use super::job::{Engine, FioJob};
+use super::report::{CLASSES, FioLatency, JobReport, Moved, Own};
 use super::run::Ran;
 
 /// What a job that could not begin ends with (`EINVAL`), as fio's do.
@@ -27,10 +27,10 @@ impl Times {
         }
     }
 
-    fn latency(&self, percentiles: &[f64]) -> Option<Latency> {
+    fn latency(&self, percentiles: &[f64]) -> Option<FioLatency> {
         let all = self.histogram.as_ref()?;
         let at = |percent: &f64| (*percent, all.value_at_quantile(percent / 100.0));
-        Some(Latency {
+        Some(FioLatency {
             count: all.len(),
             min: all.min(),
             max: all.max(),
@@ -90,7 +90,7 @@ impl Direction {
 
 /// Jobs that are reported as one.
 struct Gathered<'a> {
-    job: &'a Job,
+    job: &'a FioJob,
     /// Of each job the measured phase, and the one that read everything back.
     outcomes: Vec<Vec<&'a PhaseOutcome>>,
     jobs: u32,
@@ -204,7 +204,7 @@ fn classes(directions: [&Direction; 2]) -> Vec<u64> {
 }
 
 /// One report for each clone, or for all of a group that follow each other and asked for it.
-pub(super) fn reports(jobs: &[Job], ran: &[Ran]) -> Vec<JobReport> {
+pub(super) fn reports(jobs: &[FioJob], ran: &[Ran]) -> Vec<JobReport> {
     let mut all: Vec<Gathered<'_>> = Vec::new();
     for one in ran {
         let job = &jobs[one.job];

@@ -27,13 +27,13 @@ mod value;
 
 pub(crate) use job::jobs;
 pub(crate) use language::Sections;
-pub(crate) use place::Place;
+pub(crate) use place::OptionPlace;
 pub(crate) use print_normal::announced;
 
-use super::tool::Tool;
+use super::tool::ClassicTool;
 
 /// See the room's list.
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ClassicTool = ClassicTool {
     name: "fio",
     command: command::COMMAND,
     workload: None,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::known::is_flag;
 use super::language::Switch;
-use super::place::{Place, Refusal};
+use super::place::{JobError, OptionPlace};
 
 /// Options of the program, not of a job, that have a value.
 const VALUED: [&str; 4] = ["section", "output", "output-format", "eta"];
@@ -13,7 +13,7 @@ const PLAIN: [&str; 6] = ["parse-only", "readonly", "help", "h", "version", "v"]
 
 /// What a command line says.
 #[derive(Debug, Default)]
-pub(super) struct Options {
+pub(super) struct FioOptions {
     pub(super) help: bool,
     pub(super) version: bool,
     /// Check the jobs and stop.
@@ -32,13 +32,13 @@ pub(super) struct Options {
     pub(super) files: Vec<String>,
 }
 
-fn refuse<T>(what: String, next: &str) -> Result<T, Refusal> {
-    Err(Refusal::at(&Place::Argument, what, next))
+fn refuse<T>(what: String, next: &str) -> Result<T, JobError> {
+    Err(JobError::at(&OptionPlace::Argument, what, next))
 }
 
-impl Options {
+impl FioOptions {
     /// Reads a command line: `--name=value`, `-name=value` and `-name value`.
-    pub(super) fn read(words: &[String]) -> Result<Self, Refusal> {
+    pub(super) fn read(words: &[String]) -> Result<Self, JobError> {
         let mut options = Self::default();
         let mut words = words.iter();
         while let Some(word) = words.next() {
@@ -70,7 +70,7 @@ impl Options {
         Ok(options)
     }
 
-    fn valued(&mut self, name: &str, value: String) -> Result<(), Refusal> {
+    fn valued(&mut self, name: &str, value: String) -> Result<(), JobError> {
         match name {
             "section" => self.sections.push(value),
             "output" => self.output = Some(value.into()),
@@ -109,9 +109,9 @@ impl Options {
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> Options {
+    fn read(line: &str) -> FioOptions {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        Options::read(&words).unwrap()
+        FioOptions::read(&words).unwrap()
     }
 
     /// The same command as manuals write it in either way.

@@ -2,7 +2,7 @@
 
 /// Where an option stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum OptionPlace {
     /// In a job file.
     Line {
         /// As it was named.
@@ -16,18 +16,22 @@ pub(crate) enum Place {
 
 /// Why a job cannot be done as it is written; nothing was touched.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct JobError {
     /// Where.
-    pub(crate) place: Place,
+    pub(crate) place: OptionPlace,
     /// What is wrong there.
     pub(crate) what: String,
     /// What to do.
     pub(crate) next: String,
 }
 
-impl Refusal {
+impl JobError {
     /// A refusal of what stands at a place.
-    pub(crate) fn at(place: &Place, what: impl Into<String>, next: impl Into<String>) -> Self {
+    pub(crate) fn at(
+        place: &OptionPlace,
+        what: impl Into<String>,
+        next: impl Into<String>,
+    ) -> Self {
         Self {
             place: place.clone(),
             what: what.into(),
@@ -36,11 +40,11 @@ impl Refusal {
     }
 }
 
-impl std::fmt::Display for Refusal {
+impl std::fmt::Display for JobError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.place {
-            Place::Line { file, line } => write!(f, "{file}:{line}: {}", self.what),
-            Place::Argument => write!(f, "command line: {}", self.what),
+            OptionPlace::Line { file, line } => write!(f, "{file}:{line}: {}", self.what),
+            OptionPlace::Argument => write!(f, "command line: {}", self.what),
         }
     }
 }

@@ -12,8 +12,8 @@ use stackrace_engine::spec::{
 };
 use stackrace_engine::verify::unit_bytes;
 
-use super::job::{self as classic, Extent, Files, Job, Pace};
-use super::place::Refusal;
+use super::job::{self as classic, Extent, FioJob, JobFiles, JobPace};
+use super::place::JobError;
 use crate::workload::SLICE_NS;
 
 /// One clone of a job.
@@ -37,7 +37,7 @@ struct Found {
 ///
 /// # Errors
 /// What cannot be done with the files there are; nothing was touched.
-pub(super) fn plan(jobs: &[Job], entropy: u64) -> Result<Vec<Planned>, Refusal> {
+pub(super) fn plan(jobs: &[FioJob], entropy: u64) -> Result<Vec<Planned>, JobError> {
     let mut all: Vec<Planned> = Vec::new();
     for (at, job) in jobs.iter().enumerate() {
         for clone in 0..job.clones {
@@ -51,7 +51,7 @@ pub(super) fn plan(jobs: &[Job], entropy: u64) -> Result<Vec<Planned>, Refusal> 
 }
 
 /// Refuses to verify what another job of the group writes.
-fn check_shared(jobs: &[Job], all: &[Planned]) -> Result<(), Refusal> {
+fn check_shared(jobs: &[FioJob], all: &[Planned]) -> Result<(), JobError> {
     for (at, one) in all
         .iter()
         .enumerate()
@@ -73,14 +73,14 @@ fn check_shared(jobs: &[Job], all: &[Planned]) -> Result<(), Refusal> {
                 job.name, jobs[other.job].name
             );
             let next = "write stonewall between them, or give them files of their own";
-            return Err(Refusal::at(&job.place, what, next));
+            return Err(JobError::at(&job.place, what, next));
         }
     }
     Ok(())
 }
 
 /// The paths of a clone's files.
-fn paths(job: &Job, clone: u32) -> Vec<PathBuf> {
+fn paths(job: &FioJob, clone: u32) -> Vec<PathBuf> {
     let directory = match job.directories.as_slice() {
         [] => None,
         all => Some(&all[clone as usize % all.len()]),
@@ -91,8 +91,8 @@ fn paths(job: &Job, clone: u32) -> Vec<PathBuf> {
         None => PathBuf::from(name),
     };
     match &job.files {
-        Files::Named(names) => names.iter().cloned().map(inside).collect(),
-        Files::Pattern(pattern) => (0..job.file_count)
+        JobFiles::Named(names) => names.iter().cloned().map(inside).collect(),
+        JobFiles::Pattern(pattern) => (0..job.file_count)
             .map(|file| {
                 let name = pattern
                     .replace("$jobnum", &clone.to_string())
@@ -105,9 +105,9 @@ fn paths(job: &Job, clone: u32) -> Vec<PathBuf> {
 }
 
 /// Looks at a file; nothing is changed by that.
-fn look(job: &Job, path: &Path) -> Result<Option<Found>, Refusal> {
+fn look(job: &FioJob, path: &Path) -> Result<Option<Found>, JobError> {
     let refused = |why: &dyn std::fmt::Display, next: &str| {
-        Refusal::at(&job.place, format!("{}: {why}", path.display()), next)
+        JobError::at(&job.place, format!("{}: {why}", path.display()), next)
     };
     let kind = match std::fs::metadata(path) {
         Ok(kind) => kind,
@@ -152,8 +152,8 @@ fn look(job: &Job, path: &Path) -> Result<Option<Found>, Refusal> {
 }
 
 /// Bytes of each file the job works on.
-fn sizes(job: &Job, paths: &[PathBuf], found: &[Option<Found>]) -> Result<Vec<u64>, Refusal> {
-    let refuse = |what: String, next: &str| Refusal::at(&job.place, what, next);
+fn sizes(job: &FioJob, paths: &[PathBuf], found: &[Option<Found>]) -> Result<Vec<u64>, JobError> {
+    let refuse = |what: String, next: &str| JobError::at(&job.place, what, next);
     let each = |at: usize| match (job.file_bytes, job.size) {
         (Some(bytes), _) => Ok(bytes),
         (None, Some(Extent::Bytes(all))) => Ok(all / paths.len() as u64),
@@ -176,7 +176,7 @@ fn sizes(job: &Job, paths: &[PathBuf], found: &[Option<Found>]) -> Result<Vec<u6
         }
     };
     let sizes: Vec<u64> = (0..paths.len()).map(each).collect::<Result<_, _>>()?;
-    let named = matches!(job.files, Files::Named(_));
+    let named = matches!(job.files, JobFiles::Named(_));
     for ((path, bytes), found) in paths.iter().zip(&sizes).zip(found) {
         let Some(found) = found.filter(|found| found.bytes < *bytes) else {
             continue;
@@ -197,7 +197,7 @@ fn sizes(job: &Job, paths: &[PathBuf], found: &[Option<Found>]) -> Result<Vec<u6
 }
 
 /// Operations of the whole phase; none: until its time is over.
-fn operations(job: &Job, sizes: &[u64]) -> Result<Option<u64>, Refusal> {
+fn operations(job: &FioJob, sizes: &[u64]) -> Result<Option<u64>, JobError> {
     if job.time_based {
         return Ok(job.operations);
     }
@@ -233,7 +233,7 @@ fn operations(job: &Job, sizes: &[u64]) -> Result<Option<u64>, Refusal> {
     };
     if pass == 0 || once == 0 {
         let what = format!("no whole block fits into the size of {}", job.name);
-        return Err(Refusal::at(
+        return Err(JobError::at(
             &job.place,
             what,
             "write a smaller bs, or a larger size",
@@ -244,7 +244,7 @@ fn operations(job: &Job, sizes: &[u64]) -> Result<Option<u64>, Refusal> {
 }
 
 impl Planned {
-    fn new(at: usize, job: &Job, clone: u32, seed: u64) -> Result<Self, Refusal> {
+    fn new(at: usize, job: &FioJob, clone: u32, seed: u64) -> Result<Self, JobError> {
         let paths = paths(job, clone);
         let found = match job.engine {
             classic::Engine::Null => vec![None; paths.len()],
@@ -270,7 +270,7 @@ impl Planned {
     }
 
     /// The job reads what it does not write: its files are laid out.
-    pub(super) fn reads_first(&self, job: &Job) -> bool {
+    pub(super) fn reads_first(&self, job: &FioJob) -> bool {
         job.engine != classic::Engine::Null && (job.read_share > 0.0 || job.overwrite)
     }
 
@@ -312,7 +312,7 @@ impl Planned {
     }
 }
 
-fn spec(job: &Job, targets: Vec<IoTarget>, stop: Stop, seed: u64) -> Spec {
+fn spec(job: &FioJob, targets: Vec<IoTarget>, stop: Stop, seed: u64) -> Spec {
     Spec {
         targets,
         block_sizes: job.block_sizes.clone(),
@@ -341,9 +341,9 @@ fn spec(job: &Job, targets: Vec<IoTarget>, stop: Stop, seed: u64) -> Spec {
             open_sync: job.durable.open_sync,
         },
         pacing: match job.pace {
-            Pace::Think(think_time_ns) => Pacing::Closed { think_time_ns },
-            Pace::Even(rate) => Pacing::Fixed(rate),
-            Pace::Poisson(rate) => Pacing::Poisson(rate),
+            JobPace::Think(think_time_ns) => Pacing::Closed { think_time_ns },
+            JobPace::Even(rate) => Pacing::Fixed(rate),
+            JobPace::Poisson(rate) => Pacing::Poisson(rate),
         },
         content: match job.content {
             classic::Content::Zero => Content::Zero,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::report::{CLASSES, JobReport, Latency, Moved, Own, Report, VERSION, milliseconds};
+use super::report::{CLASSES, FioLatency, FioReport, JobReport, Moved, Own, VERSION, milliseconds};
 
 /// Pairs that become an object in their order.
 #[derive(Default)]
@@ -30,11 +30,11 @@ struct Document<'a> {
     time: &'a str,
     #[serde(rename = "global options")]
     global: BTreeMap<&'a str, &'a str>,
-    jobs: Vec<Job<'a>>,
+    jobs: Vec<FioJob<'a>>,
 }
 
 #[derive(Serialize)]
-struct Job<'a> {
+struct FioJob<'a> {
     jobname: &'a str,
     groupid: u64,
     error: i32,
@@ -127,7 +127,7 @@ impl Times {
         percentile: None,
     };
 
-    fn of(latency: &Latency, percentiles: bool) -> Times {
+    fn of(latency: &FioLatency, percentiles: bool) -> Times {
         let pair = |(at, ns): &(f64, u64)| (format!("{at:.6}"), *ns);
         let all = || Pairs(latency.percentiles.iter().map(pair).collect());
         Times {
@@ -142,7 +142,7 @@ impl Times {
 }
 
 /// The report, with a line break at its end.
-pub(crate) fn json(report: &Report) -> String {
+pub(crate) fn json(report: &FioReport) -> String {
     let global = report.jobs.first().map(|job| &job.options[0]);
     let shared = global.map_or(0, Vec::len);
     let document = Document {
@@ -166,7 +166,7 @@ fn last<'a>(options: impl IntoIterator<Item = &'a (String, String)>) -> BTreeMap
 }
 
 /// `shared`: so many of the options that were given for all jobs hold for the first of them, too.
-fn job(job: &JobReport, shared: usize) -> Job<'_> {
+fn job(job: &JobReport, shared: usize) -> FioJob<'_> {
     let Own {
         engine,
         engine_why,
@@ -181,7 +181,7 @@ fn job(job: &JobReport, shared: usize) -> Job<'_> {
         };
         Pairs(range.map(|at| (name(at), shares[at])).collect())
     };
-    Job {
+    FioJob {
         jobname: &job.name,
         groupid: job.group,
         error: job.error,

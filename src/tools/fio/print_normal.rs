@@ -1,7 +1,7 @@
 //! The layout people read. Lines whose figures are not measured are left out, never made up.
 
-use super::job::Job;
-use super::report::{CLASSES, JobReport, Latency, Moved, Report, VERSION, milliseconds};
+use super::job::FioJob;
+use super::report::{CLASSES, FioLatency, FioReport, JobReport, Moved, VERSION, milliseconds};
 
 /// Shares are shown where they round to this many percent at least.
 const SHARE_SHOWN: f64 = 0.005;
@@ -55,7 +55,7 @@ fn msec(ns: u64) -> String {
 }
 
 /// The unit that suits a distribution, and how many ns it has.
-fn unit(latency: &Latency) -> (&'static str, f64) {
+fn unit(latency: &FioLatency) -> (&'static str, f64) {
     let suits = |scale: u64| {
         latency.min > 2_000 * scale
             && latency.max > 99_999 * scale
@@ -69,7 +69,7 @@ fn unit(latency: &Latency) -> (&'static str, f64) {
 }
 
 /// `clat (usec): min=21, max=383, avg=68.12, stdev=27.38`
-fn times(name: &str, latency: &Latency) -> String {
+fn times(name: &str, latency: &FioLatency) -> String {
     let (unit, scale) = unit(latency);
     let (min, max) = (latency.min as f64 / scale, latency.max as f64 / scale);
     format!(
@@ -81,7 +81,7 @@ fn times(name: &str, latency: &Latency) -> String {
     )
 }
 
-fn percentiles(name: &str, latency: &Latency) -> String {
+fn percentiles(name: &str, latency: &FioLatency) -> String {
     if latency.percentiles.is_empty() {
         return String::new();
     }
@@ -108,7 +108,7 @@ fn percentiles(name: &str, latency: &Latency) -> String {
 }
 
 /// What is said of all jobs before the first begins.
-pub(crate) fn announced(jobs: &[Job]) -> String {
+pub(crate) fn announced(jobs: &[FioJob]) -> String {
     let mut text = String::new();
     for job in jobs {
         let sizes = job.block_sizes.iter().map(|(size, _)| f64::from(*size));
@@ -129,7 +129,7 @@ pub(crate) fn announced(jobs: &[Job]) -> String {
 }
 
 /// What is said after the run.
-pub(crate) fn normal(report: &Report) -> String {
+pub(crate) fn normal(report: &FioReport) -> String {
     let mut text = String::new();
     for job in &report.jobs {
         text.push_str(&part(report, job));
@@ -144,7 +144,7 @@ pub(crate) fn normal(report: &Report) -> String {
 }
 
 /// One job's part.
-fn part(report: &Report, job: &JobReport) -> String {
+fn part(report: &FioReport, job: &JobReport) -> String {
     let said = match job.error {
         0 => " 0".to_owned(),
         error => format!("{error:2} ({})", std::io::Error::from_raw_os_error(error)),

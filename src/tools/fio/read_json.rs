@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::read_normal as normal;
-use super::results::{Direction, Job, Latency, is_known, sound};
+use super::results::{Direction, JobResult, ResultLatency, is_known, sound};
 use crate::event::Fact;
-use crate::printed::Misread;
+use crate::printed::ImportError;
 use crate::printed::text::{self, agree};
 
 #[derive(Deserialize)]
@@ -62,7 +62,7 @@ struct Times {
 }
 
 /// The version and every job.
-pub(super) fn read(whole: &str) -> Result<(String, Vec<Job>), Misread> {
+pub(super) fn read(whole: &str) -> Result<(String, Vec<JobResult>), ImportError> {
     let (mut version, mut jobs) = (None, Vec::new());
     let mut place = 0;
     while let Some(begin) = next_object(whole, place) {
@@ -72,7 +72,7 @@ pub(super) fn read(whole: &str) -> Result<(String, Vec<Job>), Misread> {
         let document = match stream.next() {
             Some(Ok(document)) => document,
             Some(Err(error)) => {
-                return Err(Misread::at(
+                return Err(ImportError::at(
                     line + error.line().saturating_sub(1),
                     format!("this is not the JSON of fio 3: {}", text::cause(&error)),
                     "give it what fio --output-format=json wrote, whole and unchanged",
@@ -83,7 +83,7 @@ pub(super) fn read(whole: &str) -> Result<(String, Vec<Job>), Misread> {
         place = begin + stream.byte_offset();
         if !is_known(&document.version) {
             let what = format!("the JSON is of {}", text::cut(&document.version));
-            return Err(Misread::at(
+            return Err(ImportError::at(
                 line,
                 what,
                 "fio 3 is read; its fields have other units",
@@ -91,7 +91,11 @@ pub(super) fn read(whole: &str) -> Result<(String, Vec<Job>), Misread> {
         }
         if *version.get_or_insert_with(|| document.version.clone()) != document.version {
             let what = "the text is of more than one version of fio";
-            return Err(Misread::at(line, what, "import them as files of their own"));
+            return Err(ImportError::at(
+                line,
+                what,
+                "import them as files of their own",
+            ));
         }
         for reported in document.jobs {
             jobs.push(job(line, &document.global, reported)?);
@@ -100,7 +104,7 @@ pub(super) fn read(whole: &str) -> Result<(String, Vec<Job>), Misread> {
     let same = normal::jobs_named(whole);
     if same > 0 && same != jobs.len() {
         let what = format!("{} job(s) in JSON and {same} in normal output", jobs.len());
-        return Err(Misread::at(
+        return Err(ImportError::at(
             0,
             what,
             "import different runs as files of their own",
@@ -122,7 +126,11 @@ fn next_object(whole: &str, place: usize) -> Option<usize> {
     None
 }
 
-fn job(line: usize, global: &BTreeMap<String, String>, reported: Reported) -> Result<Job, Misread> {
+fn job(
+    line: usize,
+    global: &BTreeMap<String, String>,
+    reported: Reported,
+) -> Result<JobResult, ImportError> {
     sound(line, &reported.jobname, reported.error)?;
     let mut options = global.clone();
     options.extend(reported.options);
@@ -135,7 +143,7 @@ fn job(line: usize, global: &BTreeMap<String, String>, reported: Reported) -> Re
                 text::cut(&reported.jobname),
                 text::cut(word)
             );
-            Misread::at(line, what, "a whole number is expected")
+            ImportError::at(line, what, "a whole number is expected")
         })
     };
     let mut directions = Vec::new();
@@ -150,7 +158,7 @@ fn job(line: usize, global: &BTreeMap<String, String>, reported: Reported) -> Re
     }
     if directions.is_empty() {
         let what = format!("the job {} moved nothing", text::cut(&reported.jobname));
-        return Err(Misread::at(
+        return Err(ImportError::at(
             line,
             what,
             "leave this job out: there is no figure in it",
@@ -158,7 +166,7 @@ fn job(line: usize, global: &BTreeMap<String, String>, reported: Reported) -> Re
     }
     let grouped = options.contains_key("group_reporting");
     let sync = reported.sync.filter(|sync| sync.lat_ns.count > 0);
-    Ok(Job {
+    Ok(JobResult {
         line,
         group: reported.groupid,
         mode: option("rw")
@@ -198,7 +206,7 @@ fn block(option: &str) -> String {
     one(option).unwrap_or_else(|| option.to_owned())
 }
 
-fn direction(line: usize, job: &str, name: &str, moved: &Moved) -> Result<Direction, Misread> {
+fn direction(line: usize, job: &str, name: &str, moved: &Moved) -> Result<Direction, ImportError> {
     let seconds = moved.runtime / 1e3;
     let follows = |rate: f64, amount: u64| {
         rate >= 0.0 && (seconds <= 0.0 || agree(rate, amount as f64 / seconds))
@@ -208,7 +216,7 @@ fn direction(line: usize, job: &str, name: &str, moved: &Moved) -> Result<Direct
         ("iops", follows(moved.iops, moved.total_ios)),
     ] {
         if !holds {
-            return Err(Misread::at(
+            return Err(ImportError::at(
                 line,
                 format!(
                     "{what} of {}, {name}, is not what its amount and runtime give",
@@ -224,7 +232,7 @@ fn direction(line: usize, job: &str, name: &str, moved: &Moved) -> Result<Direct
         .all(|times| times.mean >= 0.0 && times.mean <= times.max * 1.001)
         && times.iter().all(|times| rising(times));
     if !sound {
-        return Err(Misread::at(
+        return Err(ImportError::at(
             line,
             format!(
                 "the latencies of {}, {name}, contradict each other",
@@ -253,13 +261,13 @@ fn rising(times: &Times) -> bool {
     all.iter().all(|(_, ns)| *ns >= 0.0) && all.is_sorted_by(|one, other| one.1 <= other.1)
 }
 
-fn latency(whole: &Times, completion: &Times) -> Latency {
+fn latency(whole: &Times, completion: &Times) -> ResultLatency {
     let (of, source) = if whole.percentile.is_empty() {
         ("the completion latency (clat)", completion)
     } else {
         ("the whole latency (lat)", whole)
     };
-    Latency {
+    ResultLatency {
         mean: (whole.count > 0).then_some(whole.mean),
         max: (whole.count > 0).then_some(whole.max),
         percentiles: percentiles(source),

@@ -1,10 +1,10 @@
 //! fio's normal output. Every line inside a job's part is one that fio is known to print, and a
 //! part counts only with its last line and the summary after it.
 
-use super::results::{Direction, Job, Latency, is_known, sound};
+use super::results::{Direction, JobResult, ResultLatency, is_known, sound};
 use crate::event::Fact;
-use crate::printed::Misread;
-use crate::printed::text::{Line, agree, bytes_of, cut, end, lines, number, size};
+use crate::printed::ImportError;
+use crate::printed::text::{TextLine, agree, bytes_of, cut, end, lines, number, size};
 
 /// Beginnings of the lines of a job's part that say nothing which becomes a figure.
 const PASSED: [&str; 11] = [
@@ -44,10 +44,10 @@ pub(super) fn jobs_named(text: &str) -> usize {
 }
 
 /// The version and every job.
-pub(super) fn read(text: &str) -> Result<(String, Vec<Job>), Misread> {
+pub(super) fn read(text: &str) -> Result<(String, Vec<JobResult>), ImportError> {
     let mut version: Option<String> = None;
     let mut asked: Vec<Asked> = Vec::new();
-    let mut jobs: Vec<Job> = Vec::new();
+    let mut jobs: Vec<JobResult> = Vec::new();
     // Groups whose summary was seen, and whether a job's part is open.
     let mut summed: Vec<u64> = Vec::new();
     let mut open = false;
@@ -82,13 +82,13 @@ pub(super) fn read(text: &str) -> Result<(String, Vec<Job>), Misread> {
             return Err(line.refuse("the line of a job before it: name: (groupid=…"));
         }
     }
-    let closed = |job: &Job| summed.contains(&job.group);
+    let closed = |job: &JobResult| summed.contains(&job.group);
     if open || !jobs.iter().all(closed) {
         return Err(end(text, "\"Run status group\""));
     }
     if let Some(job) = jobs.iter().find(|job| job.directions.is_empty()) {
         let what = format!("the job {} moved nothing", cut(&job.name));
-        return Err(Misread::at(
+        return Err(ImportError::at(
             job.line,
             what,
             "leave this job out: there is no figure in it",
@@ -99,7 +99,7 @@ pub(super) fn read(text: &str) -> Result<(String, Vec<Job>), Misread> {
 }
 
 /// `name: (g=0): rw=randread, bs=(R) 4096B-4096B, (W) …, (T) …, ioengine=psync, iodepth=1`
-fn question(line: Line<'_>) -> Result<Asked, Misread> {
+fn question(line: TextLine<'_>) -> Result<Asked, ImportError> {
     let refuse = || line.refuse("name: (g=0): rw=…, bs=…, ioengine=…, iodepth=…");
     let (name, rest) = line.text.split_once(": (g=").ok_or_else(refuse)?;
     let (group, rest) = rest.split_once("): ").ok_or_else(refuse)?;
@@ -145,7 +145,7 @@ fn question(line: Line<'_>) -> Result<Asked, Misread> {
 }
 
 /// `name: (groupid=0, jobs=1): err= 0: pid=2933: Sat Nov 21 11:30:41 2026`
-fn part(line: Line<'_>, asked: &[Asked]) -> Result<Job, Misread> {
+fn part(line: TextLine<'_>, asked: &[Asked]) -> Result<JobResult, ImportError> {
     let refuse = || line.refuse("name: (groupid=0, jobs=1): err= 0: pid=…: date");
     let (name, rest) = line.text.split_once(": (groupid=").ok_or_else(refuse)?;
     let (group, rest) = rest.split_once(", jobs=").ok_or_else(refuse)?;
@@ -163,7 +163,7 @@ fn part(line: Line<'_>, asked: &[Asked]) -> Result<Job, Misread> {
             cut(name)
         ))
     })?;
-    Ok(Job {
+    Ok(JobResult {
         line: line.index,
         name: name.to_owned(),
         group,
@@ -183,7 +183,7 @@ fn part(line: Line<'_>, asked: &[Asked]) -> Result<Job, Misread> {
 }
 
 /// One line of a job's part; whether the part goes on.
-fn inside(line: Line<'_>, job: &mut Job) -> Result<bool, Misread> {
+fn inside(line: TextLine<'_>, job: &mut JobResult) -> Result<bool, ImportError> {
     let text = line.text.trim_start();
     for name in ["read", "write", "trim"] {
         if let Some(rest) = text
@@ -201,13 +201,17 @@ fn inside(line: Line<'_>, job: &mut Job) -> Result<bool, Misread> {
         times(line, latency_of(line, job)?, text)?;
     } else if text.starts_with("clat (") && text.contains("min=") {
         // Without the whole latency (gtod_cpu and its like) this is all there is.
-        times(line, &mut Latency::default(), text)?;
+        times(line, &mut ResultLatency::default(), text)?;
     } else if text.starts_with("sync (") && text.contains("min=") {
-        times(line, job.sync.get_or_insert_with(Latency::default), text)?;
+        times(
+            line,
+            job.sync.get_or_insert_with(ResultLatency::default),
+            text,
+        )?;
     } else if let Some((what, unit)) = percentile_head(text) {
         let unit = unit_ns(unit).ok_or_else(|| line.refuse("nsec, usec, msec or sec"))?;
         let latency = match what {
-            "sync" => job.sync.get_or_insert_with(Latency::default),
+            "sync" => job.sync.get_or_insert_with(ResultLatency::default),
             _ => latency_of(line, job)?,
         };
         latency.of = match what {
@@ -233,7 +237,10 @@ fn histogram(text: &str) -> bool {
     text.starts_with("lat (") && text.contains("   : ") && text.trim_end().ends_with('%')
 }
 
-fn latency_of<'a>(line: Line<'_>, job: &'a mut Job) -> Result<&'a mut Latency, Misread> {
+fn latency_of<'a>(
+    line: TextLine<'_>,
+    job: &'a mut JobResult,
+) -> Result<&'a mut ResultLatency, ImportError> {
     let last = job
         .directions
         .last_mut()
@@ -243,7 +250,7 @@ fn latency_of<'a>(line: Line<'_>, job: &'a mut Job) -> Result<&'a mut Latency, M
 
 /// `IOPS=36.8k, BW=144MiB/s (151MB/s)(719MiB/5001msec); 0 zone resets`: the same rate twice, and
 /// what it was made from.
-fn rates(line: Line<'_>, name: &str, rest: &str) -> Result<Direction, Misread> {
+fn rates(line: TextLine<'_>, name: &str, rest: &str) -> Result<Direction, ImportError> {
     let refuse = || line.refuse("IOPS=…, BW=…MiB/s (…MB/s)(…MiB/…msec)");
     let (operations, rest) = rest
         .strip_prefix("IOPS=")
@@ -271,7 +278,7 @@ fn rates(line: Line<'_>, name: &str, rest: &str) -> Result<Direction, Misread> {
         name: name.to_owned(),
         throughput,
         operations,
-        latency: Latency {
+        latency: ResultLatency {
             // Kept until `issued rwts` says how many there were.
             max: None,
             mean: None,
@@ -282,7 +289,7 @@ fn rates(line: Line<'_>, name: &str, rest: &str) -> Result<Direction, Misread> {
 }
 
 /// `lat (usec): min=546, max=6878, avg=633.69, stdev=441.77`
-fn times(line: Line<'_>, latency: &mut Latency, text: &str) -> Result<(), Misread> {
+fn times(line: TextLine<'_>, latency: &mut ResultLatency, text: &str) -> Result<(), ImportError> {
     let refuse = || line.refuse("lat (usec): min=…, max=…, avg=…, stdev=…");
     let (_, rest) = text.split_once('(').ok_or_else(refuse)?;
     let (unit, rest) = rest.split_once("):").ok_or_else(refuse)?;
@@ -319,8 +326,8 @@ fn percentile_head(text: &str) -> Option<(&str, &str)> {
 }
 
 /// `|  1.00th=[  553],  5.00th=[  553], …`
-fn percentile_row(line: Line<'_>, job: &mut Job, row: &str) -> Result<(), Misread> {
-    let pending = |latency: &&mut Latency| -> bool {
+fn percentile_row(line: TextLine<'_>, job: &mut JobResult, row: &str) -> Result<(), ImportError> {
+    let pending = |latency: &&mut ResultLatency| -> bool {
         latency
             .percentiles
             .first()
@@ -364,7 +371,7 @@ fn percentile_row(line: Line<'_>, job: &mut Job, row: &str) -> Result<(), Misrea
 }
 
 /// `183996,79019,0,0 short=…`: what was counted must give the operations per second.
-fn finish(line: Line<'_>, job: &mut Job, counts: &str) -> Result<(), Misread> {
+fn finish(line: TextLine<'_>, job: &mut JobResult, counts: &str) -> Result<(), ImportError> {
     let counts: Vec<&str> = counts
         .split(' ')
         .next()

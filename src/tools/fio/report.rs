@@ -50,7 +50,7 @@ pub(crate) const CLASSES: [u64; 31] = [
 
 /// A distribution of times.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Latency {
+pub(crate) struct FioLatency {
     /// How many.
     pub(crate) count: u64,
     /// ns.
@@ -77,9 +77,9 @@ pub(crate) struct Moved {
     /// Operations that moved less than asked.
     pub(crate) short: u64,
     /// From the issue to the completion.
-    pub(crate) latency: Latency,
+    pub(crate) latency: FioLatency,
     /// From the moment an operation was due to its completion; none: nothing was due.
-    pub(crate) response: Option<Latency>,
+    pub(crate) response: Option<FioLatency>,
 }
 
 /// What fio has no field for.
@@ -117,7 +117,7 @@ pub(crate) struct JobReport {
     /// None: nothing was.
     pub(crate) written: Option<Moved>,
     /// Latencies of fsync or fdatasync; none: there were none.
-    pub(crate) synced: Option<Latency>,
+    pub(crate) synced: Option<FioLatency>,
     /// Of how many latencies of reads and writes lie below each of [`CLASSES`], and above the last.
     pub(crate) classes: Vec<u64>,
     /// Processor time in user mode and in the kernel, as shares of the time; none: others ran.
@@ -134,7 +134,7 @@ pub(crate) struct JobReport {
 
 /// A whole run.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Report {
+pub(crate) struct FioReport {
     /// ms since 1970, when it ended.
     pub(crate) unix_ms: u64,
     /// The same in words.

@@ -1,7 +1,7 @@
 //! What a report of fio says, whichever way it is printed: jobs, directions, latencies.
 
 use crate::event::Fact;
-use crate::printed::Misread;
+use crate::printed::ImportError;
 use crate::printed::text::{self, Figures};
 
 /// Percentiles that become metrics.
@@ -10,7 +10,7 @@ const PERCENTILES: [(f64, &str); 4] =
 
 /// One job as both outputs tell of it.
 #[derive(Debug, Clone)]
-pub(super) struct Job {
+pub(super) struct JobResult {
     /// From 0.
     pub(super) line: usize,
     pub(super) name: String,
@@ -24,7 +24,7 @@ pub(super) struct Job {
     pub(super) jobs: u64,
     pub(super) directions: Vec<Direction>,
     /// Of fsync and its like.
-    pub(super) sync: Option<Latency>,
+    pub(super) sync: Option<ResultLatency>,
     pub(super) settings: Vec<Fact>,
 }
 
@@ -37,12 +37,12 @@ pub(super) struct Direction {
     pub(super) throughput: f64,
     /// Per second.
     pub(super) operations: f64,
-    pub(super) latency: Latency,
+    pub(super) latency: ResultLatency,
 }
 
 /// ns.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Latency {
+pub(super) struct ResultLatency {
     /// From the moment fio began to submit.
     pub(super) mean: Option<f64>,
     pub(super) max: Option<f64>,
@@ -51,7 +51,7 @@ pub(super) struct Latency {
     pub(super) of: &'static str,
 }
 
-impl Latency {
+impl ResultLatency {
     fn percentile(&self, wanted: f64) -> Option<f64> {
         let mut all = self.percentiles.iter();
         all.find(|(at, _)| (at - wanted).abs() < 1e-6)
@@ -74,11 +74,11 @@ pub(super) fn is_known(version: &str) -> bool {
 }
 
 /// Refuses a job that ended in an error: what it moved until then is no result.
-pub(super) fn sound(line: usize, name: &str, error: i64) -> Result<(), Misread> {
+pub(super) fn sound(line: usize, name: &str, error: i64) -> Result<(), ImportError> {
     if error == 0 {
         return Ok(());
     }
-    Err(Misread::at(
+    Err(ImportError::at(
         line,
         format!("the job {} ended with error {error}", text::cut(name)),
         "leave this job out: its figures are no result",

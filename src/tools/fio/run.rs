@@ -10,7 +10,7 @@ use stackrace_engine::spec::IoTarget;
 use stackrace_engine::verify::{self, ContentLedger};
 use stackrace_engine::{Control, Op, PhaseEnd, PhaseOutcome, StartError, residency};
 
-use super::job::{Engine, Job, Reserve};
+use super::job::{Engine, FioJob, Reserve};
 use super::plan::Planned;
 
 /// What became of one clone.
@@ -26,7 +26,7 @@ pub(super) struct Ran {
 /// A clone whose files are ready.
 struct Ready<'a> {
     planned: &'a Planned,
-    job: &'a Job,
+    job: &'a FioJob,
     ledger: Option<ContentLedger>,
 }
 
@@ -36,7 +36,7 @@ struct Ready<'a> {
 /// # Errors
 /// Files that could not be made ready; nothing was measured.
 pub(super) fn group(
-    jobs: &[Job],
+    jobs: &[FioJob],
     planned: &[&Planned],
     control: &Control,
     say: &dyn Fn(&str),
@@ -99,7 +99,7 @@ pub(super) fn group(
 
 /// Makes a clone's files ready: laid out where they are read, else reserved.
 fn prepare(
-    job: &Job,
+    job: &FioJob,
     planned: &Planned,
     control: &Control,
     say: &dyn Fn(&str),
@@ -154,7 +154,7 @@ fn too_short(target: &IoTarget) -> bool {
     std::fs::metadata(&target.path).map_or(0, |data| data.len()) < target.bytes
 }
 
-fn announce(job: &Job, targets: &[IoTarget], say: &dyn Fn(&str)) {
+fn announce(job: &FioJob, targets: &[IoTarget], say: &dyn Fn(&str)) {
     let mib = targets.iter().map(|target| target.bytes).sum::<u64>() >> 20;
     say(&match targets.len() {
         1 => format!("{}: Laying out IO file (1 file / {mib}MiB)\n", job.name),
@@ -166,7 +166,7 @@ fn announce(job: &Job, targets: &[IoTarget], say: &dyn Fn(&str)) {
 }
 
 /// Makes a file as long as it will be.
-fn reserve(job: &Job, target: &IoTarget) -> std::io::Result<()> {
+fn reserve(job: &FioJob, target: &IoTarget) -> std::io::Result<()> {
     let file = File::options()
         .write(true)
         .create(true)

@@ -6,7 +6,7 @@ use super::language::*;
 use super::place::*;
 
 /// The jobs of a file.
-fn read(text: &str) -> Result<Vec<Job>, Refusal> {
+fn read(text: &str) -> Result<Vec<FioJob>, JobError> {
     let mut sections = Sections::default();
     let variable = |name: &str| (name == "SIZE").then(|| "3m".to_owned());
     sections.file("a.fio", text, &variable)?;
@@ -14,7 +14,7 @@ fn read(text: &str) -> Result<Vec<Job>, Refusal> {
 }
 
 /// The only job of some options.
-fn job(options: &str) -> Job {
+fn job(options: &str) -> FioJob {
     let text = format!("[x]\n{}", options.replace(' ', "\n"));
     read(&text)
         .unwrap_or_else(|refusal| panic!("{refusal}"))
@@ -49,7 +49,7 @@ fn what_is_said_of_all_holds_for_the_jobs_after_it() {
             .all(|job| job.mode == "randread" && job.size == Some(Extent::Bytes(3 << 20)))
     );
     assert_eq!((jobs[0].clones, jobs[1].clones), (4, 1));
-    let place = |line| Place::Line {
+    let place = |line| OptionPlace::Line {
         file: "a.fio".to_owned(),
         line,
     };
@@ -86,9 +86,9 @@ fn every_kind_of_job_is_understood() {
     let split = job("rw=write bssplit=4k/50:8k/:16k/");
     assert_eq!(split.block_sizes, [(4096, 100), (8192, 50), (16384, 50)]);
     let paced = job("rw=write bs=8k rate=1m,512k rate_process=poisson");
-    assert_eq!(paced.pace, Pace::Poisson(64.0));
-    assert_eq!(job("rw=read rate_iops=,100").pace, Pace::Think(0));
-    assert_eq!(job("thinktime=20 rw=read").pace, Pace::Think(20_000));
+    assert_eq!(paced.pace, JobPace::Poisson(64.0));
+    assert_eq!(job("rw=read rate_iops=,100").pace, JobPace::Think(0));
+    assert_eq!(job("thinktime=20 rw=read").pace, JobPace::Think(20_000));
     let safe = job("rw=write fdatasync=16 sync=dsync");
     assert!(safe.durable.data_only && safe.durable.every == 16 && safe.durable.open_dsync);
     let data = job("rw=write buffer_compress_percentage=75 dedupe_percentage=30 refill_buffers");

@@ -18,7 +18,7 @@ use stackrace_engine::{PhaseEnd, PhaseOutcome};
 use clap::{Args, FromArgMatches};
 
 use super::super::tool::{Console, ToolCommand};
-use super::language::{Answer, BANNER, From, PROMPT, Settings};
+use super::language::{Answer, BANNER, From, PROMPT, PostmarkSettings};
 use super::options::{COMMANDS, PostmarkOptions, ReportVersion};
 use super::report::{Tally, Version, metrics, values};
 use super::unasked;
@@ -55,7 +55,7 @@ pub(super) const COMMAND: ToolCommand = ToolCommand {
 fn exec(console: Console<'_>, verb: PostmarkOptions) -> Result<u8, Failure> {
     let mut shell = Shell {
         console,
-        configuration: Settings::default(),
+        configuration: PostmarkSettings::default(),
         version: match verb.version {
             ReportVersion::First => Version::V1_51,
             ReportVersion::Last => Version::V1_53,
@@ -102,7 +102,7 @@ enum Flow {
 /// The shell and what it has been told.
 struct Shell<'a> {
     console: Console<'a>,
-    configuration: Settings,
+    configuration: PostmarkSettings,
     version: Version,
     real_time: bool,
     host: LocalHost,

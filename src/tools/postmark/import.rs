@@ -1,7 +1,7 @@
 //! PostMark 1.5x, both of its reports: `classic::postmark` reads them.
 
 use super::parse::parse;
-use super::report::{Report, metrics, values};
+use super::report::{PostmarkReport, metrics, values};
 use crate::printed::text::Figures;
 use crate::printed::{Imported, Importer};
 
@@ -12,7 +12,7 @@ pub(super) const IMPORTER: Importer = Importer {
     read: |text| Ok(parse(text)?.iter().map(imported).collect()),
 };
 
-fn imported(report: &Report) -> Imported {
+fn imported(report: &PostmarkReport) -> Imported {
     let setting = |name: &str| {
         let mut all = report.settings.iter();
         all.find(|fact| fact.name == name)

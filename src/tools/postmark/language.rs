@@ -25,7 +25,7 @@ pub(crate) struct Location {
 /// Everything that can be set, with PostMark's defaults. Counts are at least 1 but for
 /// `subdirectories`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Settings {
+pub(crate) struct PostmarkSettings {
     pub(crate) size_low: i32,
     pub(crate) size_high: i32,
     pub(crate) number: i32,
@@ -44,7 +44,7 @@ pub(crate) struct Settings {
     pub(crate) verbose: bool,
 }
 
-impl Default for Settings {
+impl Default for PostmarkSettings {
     fn default() -> Self {
         Self {
             size_low: 500,
@@ -108,7 +108,7 @@ enum Word {
     Buffering,
     BiasRead,
     BiasCreate,
-    Report,
+    PostmarkReport,
     Run,
     Load,
     Show,
@@ -164,7 +164,7 @@ const COMMANDS: [(&str, &str, Word); 17] = [
     (
         "set report",
         "Choose verbose or terse report format",
-        Word::Report,
+        Word::PostmarkReport,
     ),
     ("run", "Runs one iteration of benchmark", Word::Run),
     ("load", "Read configuration file", Word::Load),
@@ -173,7 +173,7 @@ const COMMANDS: [(&str, &str, Word); 17] = [
     ("quit", "Exit program", Word::Quit),
 ];
 
-impl Settings {
+impl PostmarkSettings {
     /// Does what a line (without its line feed) asks for, or says what is to be done.
     pub(crate) fn obey(&mut self, line: &str, from: From) -> Answer {
         if let Some(command) = line.strip_prefix('!') {
@@ -228,7 +228,7 @@ impl Settings {
                 let complaint = "no buffering mode (true/false) specified";
                 choice(&mut self.buffering, parameter, ["true", "false"], complaint)
             }
-            Word::Report => {
+            Word::PostmarkReport => {
                 let complaint = "either 'verbose' or 'terse' required";
                 choice(
                     &mut self.verbose,

@@ -15,10 +15,10 @@ mod workload;
 pub(crate) use parse::parse;
 pub(crate) use report::{metrics, values};
 
-use super::tool::Tool;
+use super::tool::ClassicTool;
 
 /// See the room's list.
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ClassicTool = ClassicTool {
     name: "postmark",
     command: command::COMMAND,
     workload: Some(workload::KIND),

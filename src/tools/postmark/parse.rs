@@ -5,9 +5,9 @@
 //! other as far as PostMark's rounding lets that be known, so that a damaged text is refused and
 //! not believed.
 
-use super::report::{RATES, Report};
+use super::report::{PostmarkReport, RATES};
 use crate::event::Fact;
-use crate::printed::Misread;
+use crate::printed::ImportError;
 
 /// The lines of a configuration, and the settings of a study they name.
 const SHOWN: [(&str, &[&str]); 9] = [
@@ -35,7 +35,7 @@ const SHOWN: [(&str, &[&str]); 9] = [
 ///
 /// # Errors
 /// There is none, or one is cut short or contradicts itself.
-pub(crate) fn parse(text: &str) -> Result<Vec<Report>, Misread> {
+pub(crate) fn parse(text: &str) -> Result<Vec<PostmarkReport>, ImportError> {
     let lines: Vec<&str> = text.lines().collect();
     let (mut reports, mut settings) = (Vec::new(), Vec::new());
     let mut out_of_files = None;
@@ -66,7 +66,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Report>, Misread> {
     }
     match (reports.is_empty(), out_of_files) {
         (false, _) => Ok(reports),
-        (true, Some(line)) => Err(Misread {
+        (true, Some(line)) => Err(ImportError {
             line,
             what: "the run ran out of files, and PostMark prints no report then".to_owned(),
             next: "give it more files or fewer transactions".to_owned(),
@@ -78,8 +78,8 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Report>, Misread> {
     }
 }
 
-fn misread(line: usize, what: String) -> Misread {
-    Misread {
+fn misread(line: usize, what: String) -> ImportError {
+    ImportError {
         line,
         what,
         next: "take the whole output of PostMark, unchanged".to_owned(),
@@ -158,19 +158,19 @@ struct Counted {
 }
 
 impl Verbose<'_> {
-    fn next(&mut self, pattern: &str) -> Result<Vec<&str>, Misread> {
+    fn next(&mut self, pattern: &str) -> Result<Vec<&str>, ImportError> {
         let line = self.lines.get(self.at).copied();
         self.at += 1;
         line.and_then(|line| fields(line, pattern))
             .ok_or_else(|| misread(self.at, format!("\"{}\" was expected", pattern.trim())))
     }
 
-    fn wrong(&self, what: &str) -> Misread {
+    fn wrong(&self, what: &str) -> ImportError {
         misread(self.at, what.to_owned())
     }
 
     /// A line of one count with its rate.
-    fn counted(&mut self, pattern: &str) -> Result<Counted, Misread> {
+    fn counted(&mut self, pattern: &str) -> Result<Counted, ImportError> {
         let found = self.next(pattern)?;
         let numbers = (number(found[0]), found.get(1).and_then(|word| number(word)));
         let (Some(count), Some(rate)) = numbers else {
@@ -181,7 +181,7 @@ impl Verbose<'_> {
     }
 
     /// A line of one count over known seconds: its exact rate.
-    fn over(&mut self, pattern: &str, seconds: u64) -> Result<(u64, f64), Misread> {
+    fn over(&mut self, pattern: &str, seconds: u64) -> Result<(u64, f64), ImportError> {
         let counted = self.counted(pattern)?;
         if counted.rate != counted.count / seconds {
             return Err(self.wrong("the rate is not the count over the seconds"));
@@ -190,7 +190,7 @@ impl Verbose<'_> {
     }
 
     /// A line of one count over unknown seconds: the rate is what is printed.
-    fn alone(&mut self, pattern: &str, total: u64) -> Result<(u64, f64), Misread> {
+    fn alone(&mut self, pattern: &str, total: u64) -> Result<(u64, f64), ImportError> {
         let counted = self.counted(pattern)?;
         if !divides(counted.count, counted.rate, total) {
             return Err(self.wrong("the rate fits no whole seconds"));
@@ -199,7 +199,7 @@ impl Verbose<'_> {
     }
 
     /// A line of bytes: the rate.
-    fn moved(&mut self, pattern: &str, total: u64) -> Result<f64, Misread> {
+    fn moved(&mut self, pattern: &str, total: u64) -> Result<f64, ImportError> {
         let found = self.next(pattern)?;
         let amounts = (amount(found[0]), found.get(1).and_then(|word| amount(word)));
         let (Some((bytes, half)), Some((rate, half_rate))) = amounts else {
@@ -214,7 +214,7 @@ impl Verbose<'_> {
         Ok(bytes / total)
     }
 
-    fn read(&mut self) -> Result<Report, Misread> {
+    fn read(&mut self) -> Result<PostmarkReport, ImportError> {
         let total: Option<u64> = number(self.next("\t{} seconds total")?[0]);
         let transactions = self.counted("\t{} seconds of transactions ({} per second)")?;
         let during = transactions.count;
@@ -253,7 +253,7 @@ impl Verbose<'_> {
         self.next("Data:")?;
         let bytes_read = self.moved("\t{} read ({} per second)", total)?;
         let bytes_written = self.moved("\t{} written ({} per second)", total)?;
-        Ok(Report {
+        Ok(PostmarkReport {
             elapsed_s: total as f64,
             transactions_s: during as f64,
             rates: [
@@ -287,7 +287,7 @@ fn divides(count: u64, rate: u64, seconds_max: u64) -> bool {
 }
 
 /// A terse report; none: the line is something else.
-fn terse(line: &str) -> Option<Result<Report, String>> {
+fn terse(line: &str) -> Option<Result<PostmarkReport, String>> {
     let words: Vec<&str> = line.split(' ').collect();
     if words.len() != 2 + RATES.len() {
         return None;
@@ -304,7 +304,7 @@ fn rate(word: &str) -> Option<f64> {
     (decimals.len() == 2).then(|| number(word))?
 }
 
-fn terse_report(total: u64, during: u64, rates: &[f64]) -> Result<Report, String> {
+fn terse_report(total: u64, during: u64, rates: &[f64]) -> Result<PostmarkReport, String> {
     if total == 0 || !(1..=total).contains(&during) {
         return Err("the seconds make no sense".to_owned());
     }
@@ -352,7 +352,7 @@ fn terse_report(total: u64, during: u64, rates: &[f64]) -> Result<Report, String
     {
         return Err("there are more operations than transactions".to_owned());
     }
-    Ok(Report {
+    Ok(PostmarkReport {
         elapsed_s: total_s,
         transactions_s: during_s,
         rates,

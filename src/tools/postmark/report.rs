@@ -3,7 +3,7 @@
 //! PostMark takes the time in whole seconds, as differences of `time(2)`, and a difference of 0
 //! counts as 1: runs of under a few seconds have no usable rates in its reports. [`Tally`] keeps
 //! nanoseconds, prints PostMark's reports from them as PostMark would have, and gives the same
-//! figures in real time as a [`Report`]; parsing gives a [`Report`] of what PostMark printed.
+//! figures in real time as a [`PostmarkReport`]; parsing gives a [`PostmarkReport`] of what PostMark printed.
 
 use crate::event::Better;
 use crate::event::Fact;
@@ -48,7 +48,7 @@ pub(crate) struct Tally {
 
 /// The figures of a report, in real time or as printed.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Report {
+pub(crate) struct PostmarkReport {
     /// The whole run, seconds.
     pub(crate) elapsed_s: f64,
     /// Its transactions, seconds.
@@ -89,7 +89,7 @@ pub(crate) fn metrics() -> Vec<MetricHead> {
 
 /// The value of each metric. Nothing done is no rate; neither is a rate that PostMark's whole
 /// numbers round to 0.
-pub(crate) fn values(report: &Report) -> Vec<Option<f64>> {
+pub(crate) fn values(report: &PostmarkReport) -> Vec<Option<f64>> {
     let times = [report.elapsed_s, report.transactions_s];
     let all = report.rates.into_iter().chain(times);
     all.map(|value| (value > 0.0).then_some(value)).collect()
@@ -97,7 +97,7 @@ pub(crate) fn values(report: &Report) -> Vec<Option<f64>> {
 
 impl Tally {
     /// The figures in real time.
-    pub(crate) fn report(&self) -> Report {
+    pub(crate) fn report(&self) -> PostmarkReport {
         let seconds = |ns: u64| ns as f64 / 1e9;
         let elapsed_ns = self.creation_ns + self.transactions_ns + self.deletion_ns;
         let per = |count: u64, ns: u64| {
@@ -107,7 +107,7 @@ impl Tally {
                 count as f64 / seconds(ns)
             }
         };
-        Report {
+        PostmarkReport {
             elapsed_s: seconds(elapsed_ns),
             transactions_s: seconds(self.transactions_ns),
             rates: [

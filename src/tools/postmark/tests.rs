@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::language::{self, Answer, From, Settings};
+use super::language::{self, Answer, From, PostmarkSettings};
 use super::parse::parse;
 use super::report::*;
 
@@ -183,13 +183,13 @@ fn real_time_is_not_rounded() {
 #[test]
 fn help_and_show_are_those_of_the_original() {
     let golden = include_str!("../../../tests/golden/postmark/151_help.txt");
-    let Answer::Say(help) = Settings::default().obey("help", From::File) else {
+    let Answer::Say(help) = PostmarkSettings::default().obey("help", From::File) else {
         panic!("help says something");
     };
     assert!(golden.contains(&help));
     assert_eq!(help.lines().count(), 17);
     for (name, text) in [PRINTED[0], PRINTED[2], PRINTED[4]] {
-        let mut configuration = Settings::default();
+        let mut configuration = PostmarkSettings::default();
         for line in text.lines() {
             if let Some(set) = line.strip_prefix("#   set ") {
                 let answer = configuration.obey(&format!("set {set}"), From::File);
@@ -205,7 +205,7 @@ fn help_and_show_are_those_of_the_original() {
 #[test]
 fn lines_mean_what_they_mean_to_the_original() {
     let obey = |line: &str| {
-        let mut configuration = Settings::default();
+        let mut configuration = PostmarkSettings::default();
         let answer = configuration.obey(line, From::Prompt);
         (configuration, answer)
     };
@@ -255,7 +255,10 @@ fn lines_mean_what_they_mean_to_the_original() {
     }
     assert_eq!(obey("exit").1, Answer::Quit);
     assert_eq!(obey("quitx").1, Answer::Quit);
-    assert_eq!(Settings::default().obey("exit", From::File), unknown);
+    assert_eq!(
+        PostmarkSettings::default().obey("exit", From::File),
+        unknown
+    );
     assert_eq!(obey("runx").1, Answer::Run(Some(String::new())));
     assert_eq!(obey("!sync").1, Answer::Shell("sync".to_owned()));
     assert_eq!(obey("set bias read x").0.bias_read, 0);
@@ -268,7 +271,7 @@ fn lines_mean_what_they_mean_to_the_original() {
 
 #[test]
 fn locations_are_replaced_added_and_taken_away() {
-    let mut configuration = Settings::default();
+    let mut configuration = PostmarkSettings::default();
     let mut obey = |line: &str| {
         let answer = configuration.obey(line, From::File);
         let at = |it: &language::Location| format!("{} {}", it.path, it.weight);

@@ -17,7 +17,7 @@ use crate::event::MetricHead;
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
 use crate::workload::metric::{self, Latency};
-use crate::workload::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
+use crate::workload::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "postmark",
@@ -225,11 +225,11 @@ impl Workload for Mail {
         vec!["postmark"]
     }
 
-    fn prepare(&self, _place: &Place<'_>) -> Result<(), Trouble> {
+    fn prepare(&self, _place: &Place<'_>) -> Result<(), WorkloadError> {
         Ok(())
     }
 
-    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
+    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
         let plan = PostMarkPlan {
             locations: vec![PostMarkLocation {
                 path: place.directory.to_owned(),

@@ -14,7 +14,7 @@ use clap::{Args, FromArgMatches};
 
 use super::super::tool::{Console, ToolCommand};
 use super::measured;
-use super::options::{Command, Options};
+use super::options::{Command, SysbenchOptions};
 use super::print::{self, banner};
 use crate::failure::{self, Failure};
 use crate::interrupt::Interrupt;
@@ -53,7 +53,7 @@ fn exec(console: &Console<'_>, words: SysbenchWords) -> Result<u8, Failure> {
     let wrong = |why: String| {
         Failure::internal(why).next("see the options: stackrace sysbench fileio help")
     };
-    let mut options = Options::read(&words.words).map_err(wrong)?;
+    let mut options = SysbenchOptions::read(&words.words).map_err(wrong)?;
     options.plan.seed = match (options.plan.version, options.seed) {
         (SysbenchVersion::V0_4, _) if !options.seeded => 0,
         (_, 0) => (console.entropy)().max(1),
@@ -85,11 +85,11 @@ fn fatal(console: &Console<'_>, what: &str, next: &str) -> u8 {
     1
 }
 
-fn first_lines(options: &Options) -> String {
+fn first_lines(options: &SysbenchOptions) -> String {
     format!("{}\n\n", banner(measured::layout(options.plan.version)))
 }
 
-fn cleanup(console: &Console<'_>, options: &Options) -> Result<u8, Failure> {
+fn cleanup(console: &Console<'_>, options: &SysbenchOptions) -> Result<u8, Failure> {
     console.print(&(first_lines(options) + "Removing test files...\n"));
     match options.plan.clean_up() {
         Ok(()) => Ok(0),
@@ -97,7 +97,11 @@ fn cleanup(console: &Console<'_>, options: &Options) -> Result<u8, Failure> {
     }
 }
 
-fn prepare(console: &Console<'_>, options: &Options, interrupt: &Interrupt) -> Result<u8, Failure> {
+fn prepare(
+    console: &Console<'_>,
+    options: &SysbenchOptions,
+    interrupt: &Interrupt,
+) -> Result<u8, Failure> {
     let plan = &options.plan;
     let new = plan.version == SysbenchVersion::V1_0;
     let mut text = first_lines(options);
@@ -150,7 +154,11 @@ fn prepare(console: &Console<'_>, options: &Options, interrupt: &Interrupt) -> R
     Ok(0)
 }
 
-fn run(console: &Console<'_>, options: &Options, interrupt: &Interrupt) -> Result<u8, Failure> {
+fn run(
+    console: &Console<'_>,
+    options: &SysbenchOptions,
+    interrupt: &Interrupt,
+) -> Result<u8, Failure> {
     let plan = &options.plan;
     if plan.events == 0 && plan.time_ns.is_none() {
         console.error("WARNING: neither events nor time are limited: Ctrl-C ends it\n");
@@ -195,7 +203,12 @@ fn run(console: &Console<'_>, options: &Options, interrupt: &Interrupt) -> Resul
 }
 
 /// Prints a line after each interval, while there are any.
-fn watch(console: &Console<'_>, options: &Options, live: &LiveCounters, wait: impl Fn() -> bool) {
+fn watch(
+    console: &Console<'_>,
+    options: &SysbenchOptions,
+    live: &LiveCounters,
+    wait: impl Fn() -> bool,
+) {
     let begun_ns = SystemClock.now_ns();
     let mut before_ns = begun_ns;
     while wait() {
@@ -219,7 +232,7 @@ fn advice(error: &StartError) -> String {
 
 fn conclude(
     console: &Console<'_>,
-    options: &Options,
+    options: &SysbenchOptions,
     run: &SysbenchOutcome,
     interrupt: &Interrupt,
 ) -> u8 {

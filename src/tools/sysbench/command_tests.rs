@@ -2,7 +2,7 @@
 
 use stackrace_engine::Control;
 
-use super::options::Options;
+use super::options::SysbenchOptions;
 use super::parse::parse;
 use super::{measured, print};
 
@@ -12,7 +12,7 @@ fn what_is_printed_is_a_report_in_the_layout_asked_for() {
     let base = tempfile::tempdir().unwrap();
     let ours = |line: &str| {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        let mut options = Options::read(&words).unwrap();
+        let mut options = SysbenchOptions::read(&words).unwrap();
         options.plan.directory = base.path().to_owned();
         options
             .plan
@@ -46,7 +46,7 @@ fn the_percentile_is_that_of_all_events() {
     let words = "fileio --file-num=2 --file-total-size=1M --file-test-mode=rndwr --time=0 --events=300 --percentile=100 run";
     let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
     let base = tempfile::tempdir().unwrap();
-    let mut options = Options::read(&words).unwrap();
+    let mut options = SysbenchOptions::read(&words).unwrap();
     options.plan.directory = base.path().to_owned();
     options
         .plan

@@ -9,7 +9,7 @@ use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
 use crate::workload::block::{at_least_one, content, size};
 use crate::workload::metric::{self, Latency};
-use crate::workload::{Cost, Place, SLICE_NS, Trouble, Workload, trouble};
+use crate::workload::{Cost, Place, SLICE_NS, Workload, WorkloadError, trouble};
 
 pub(super) const VERSION: SettingDoc = SettingDoc::choice(
     "version",
@@ -289,7 +289,7 @@ impl Workload for Exact {
         self.plan.rate
     }
 
-    fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble> {
+    fn prepare(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
         if self.plan.mode == SysbenchMode::SeqWrite {
             return Ok(());
         }
@@ -297,7 +297,7 @@ impl Workload for Exact {
         prepared.map(drop).map_err(trouble)
     }
 
-    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
+    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
         let run = self.at(place).run(place.control, None);
         run.map(|run| run.outcome)
             .map_err(|error| trouble(format!("{error}; {}", error.next())))

@@ -1,7 +1,7 @@
 //! sysbench fileio 0.4.12, 0.5 and 1.0: `classic::sysbench` reads them.
 
 use super::parse::parse;
-use super::report::{Report, metrics, values};
+use super::report::{SysbenchReport, metrics, values};
 use crate::printed::text::{Figures, facts, size};
 use crate::printed::{Imported, Importer};
 
@@ -14,7 +14,7 @@ pub(super) const IMPORTER: Importer = Importer {
     read: |text| Ok(parse(text)?.iter().map(imported).collect()),
 };
 
-fn imported(report: &Report) -> Imported {
+fn imported(report: &SysbenchReport) -> Imported {
     let head = &report.head;
     let figures = Figures {
         metrics: metrics(),

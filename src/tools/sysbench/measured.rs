@@ -5,23 +5,25 @@ use stackrace_engine::sysbench::{
 };
 use stackrace_engine::{Op, OpOutcome, PhaseOutcome};
 
-use super::options::Options;
+use super::options::SysbenchOptions;
 use super::print::banner;
-use super::report::{Done, Head, Intermediate, Latency, Layout, MODES, Report, Results};
+use super::report::{
+    Done, Head, Intermediate, MODES, Results, SysbenchLatency, SysbenchLayout, SysbenchReport,
+};
 
 /// Latency histogram of version 0.4: so many logarithmic buckets up to 10^13 ns.
 const BUCKETS_0_4: f64 = 100_000.0;
 const HIGH_0_4: f64 = 1e13;
 
-pub(super) fn layout(version: SysbenchVersion) -> Layout {
+pub(super) fn layout(version: SysbenchVersion) -> SysbenchLayout {
     match version {
-        SysbenchVersion::V0_4 => Layout::V0_4,
-        SysbenchVersion::V1_0 => Layout::V1_0,
+        SysbenchVersion::V0_4 => SysbenchLayout::V0_4,
+        SysbenchVersion::V1_0 => SysbenchLayout::V1_0,
     }
 }
 
 /// Extra flags as they are printed: words in 1.0, the bits of open(2) in 0.4.
-pub(super) fn flags(options: &Options) -> String {
+pub(super) fn flags(options: &SysbenchOptions) -> String {
     let plan = &options.plan;
     let all = [
         (plan.open_sync, "sync ", 0o4_010_000),
@@ -37,7 +39,7 @@ pub(super) fn flags(options: &Options) -> String {
 }
 
 /// What is printed before the run.
-pub(super) fn head(options: &Options) -> Head {
+pub(super) fn head(options: &SysbenchOptions) -> Head {
     let plan = &options.plan;
     let word = options.mode.unwrap_or_default();
     let mode = MODES.iter().find(|(known, _)| *known == word);
@@ -87,7 +89,7 @@ pub(super) fn head(options: &Options) -> Head {
 
 /// What happened in the last `seconds`, up to second `second`.
 pub(super) fn step(
-    options: &Options,
+    options: &SysbenchOptions,
     live: &LiveCounters,
     second: u64,
     seconds: f64,
@@ -122,7 +124,7 @@ fn percentile(counts: &[u64], rank: u64) -> f64 {
 }
 
 /// What is printed after the run.
-pub(super) fn report(options: &Options, run: &SysbenchOutcome) -> Report {
+pub(super) fn report(options: &SysbenchOptions, run: &SysbenchOutcome) -> SysbenchReport {
     let events: Vec<Vec<&OpOutcome>> = run
         .threads
         .iter()
@@ -131,7 +133,7 @@ pub(super) fn report(options: &Options, run: &SysbenchOutcome) -> Report {
     let all: Vec<&OpOutcome> = events.iter().flatten().copied().collect();
     let buckets = buckets(&all);
     let rows = buckets.iter().enumerate().filter(|row| *row.1 > 0);
-    Report {
+    SysbenchReport {
         head: head(options),
         intermediate: Vec::new(),
         histogram: match options.histogram {
@@ -149,7 +151,7 @@ pub(super) fn report(options: &Options, run: &SysbenchOutcome) -> Report {
 }
 
 /// Whether operations of this kind are events.
-fn is_event(options: &Options, op: Op) -> bool {
+fn is_event(options: &SysbenchOptions, op: Op) -> bool {
     op != Op::Fsync || (options.plan.version == SysbenchVersion::V1_0 && !options.plan.fsync_each)
 }
 
@@ -165,7 +167,7 @@ fn buckets(events: &[&OpOutcome]) -> Vec<u64> {
     counts
 }
 
-fn latency(options: &Options, events: &[&OpOutcome], buckets: &[u64]) -> Latency {
+fn latency(options: &SysbenchOptions, events: &[&OpOutcome], buckets: &[u64]) -> SysbenchLatency {
     let count: u64 = events.iter().map(|it| it.count).sum();
     let sum = events.iter().map(|it| it.latency_sum_ns).sum::<u128>() as f64 / 1e6;
     let rank = options.percentile;
@@ -173,7 +175,7 @@ fn latency(options: &Options, events: &[&OpOutcome], buckets: &[u64]) -> Latency
         SysbenchVersion::V1_0 => percentile(buckets, rank),
         SysbenchVersion::V0_4 => percentile_0_4(events, count, rank),
     };
-    Latency {
+    SysbenchLatency {
         min: events.iter().map(|it| it.latency.min()).min().unwrap_or(0) as f64 / 1e6,
         mean: sum / count.max(1) as f64,
         max: events.iter().map(|it| it.latency.max()).max().unwrap_or(0) as f64 / 1e6,
@@ -201,7 +203,7 @@ fn percentile_0_4(events: &[&OpOutcome], count: u64, rank: u64) -> f64 {
     ((ns.ln() * per_step).round() / per_step).exp() / 1e6
 }
 
-fn done(options: &Options, outcome: &PhaseOutcome) -> Done {
+fn done(options: &SysbenchOptions, outcome: &PhaseOutcome) -> Done {
     let of = |op| outcome.ops.iter().find(|it| it.op == op);
     let count = |op| of(op).map_or(0, |it| it.count);
     let bytes = |op| of(op).map_or(0, |it| it.bytes) as f64;

@@ -18,10 +18,10 @@ pub(crate) use parse::parse;
 pub(crate) use print::{head, intermediate, results, started};
 pub(crate) use report::{metrics, values};
 
-use super::tool::Tool;
+use super::tool::ClassicTool;
 
 /// See the room's list.
-pub(super) const TOOL: Tool = Tool {
+pub(super) const TOOL: ClassicTool = ClassicTool {
     name: "sysbench",
     command: command::COMMAND,
     workload: Some(workload::KIND),

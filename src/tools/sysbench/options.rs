@@ -22,7 +22,7 @@ const IDLE: [&str; 12] = [
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Options {
+pub(super) struct SysbenchOptions {
     pub(super) plan: SysbenchPlan,
     pub(super) command: Command,
     /// The word of the mode; none: not given, which only `run` minds.
@@ -46,7 +46,7 @@ pub(super) enum Command {
     Help,
 }
 
-impl Options {
+impl SysbenchOptions {
     fn new(version: SysbenchVersion) -> Self {
         Self {
             plan: SysbenchPlan::of(version),
@@ -248,9 +248,9 @@ fn command(plain: &[&str]) -> Result<Command, String> {
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> Result<Options, String> {
+    fn read(line: &str) -> Result<SysbenchOptions, String> {
         let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        Options::read(&words)
+        SysbenchOptions::read(&words)
     }
 
     #[test]

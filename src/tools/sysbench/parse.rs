@@ -3,8 +3,10 @@
 //! A line that is missing, or stands twice, is an error, and so are figures that contradict each
 //! other: a report that was cut, or put together from two, is not taken for one.
 
-use super::report::{Done, Head, Intermediate, Latency, Layout, MIB, MODES, Report, Results};
-use crate::printed::Misread;
+use super::report::{
+    Done, Head, Intermediate, MIB, MODES, Results, SysbenchLatency, SysbenchLayout, SysbenchReport,
+};
+use crate::printed::ImportError;
 
 const WHOLE: &str = "give the whole output of `sysbench … run`, from its first line to its last";
 
@@ -14,7 +16,7 @@ const FLAGS: &str = "Extra file open flags:";
 ///
 /// # Errors
 /// No run, or one that is not whole.
-pub(crate) fn parse(text: &str) -> Result<Vec<Report>, Misread> {
+pub(crate) fn parse(text: &str) -> Result<Vec<SysbenchReport>, ImportError> {
     let mut lines = Lines {
         all: text.lines().collect(),
         at: 0,
@@ -53,8 +55,8 @@ impl<'a> Lines<'a> {
         line
     }
 
-    fn misread(&self, what: impl Into<String>) -> Misread {
-        Misread {
+    fn misread(&self, what: impl Into<String>) -> ImportError {
+        ImportError {
             line: self.at + 1,
             what: what.into(),
             next: WHOLE.to_owned(),
@@ -62,8 +64,8 @@ impl<'a> Lines<'a> {
     }
 
     /// A mistake in the line just taken.
-    fn behind(&self, what: impl Into<String>) -> Misread {
-        Misread {
+    fn behind(&self, what: impl Into<String>) -> ImportError {
+        ImportError {
             line: self.at.max(1),
             ..self.misread(what)
         }
@@ -76,7 +78,7 @@ impl<'a> Lines<'a> {
         Some(rest.trim())
     }
 
-    fn take(&mut self, label: &str) -> Result<&'a str, Misread> {
+    fn take(&mut self, label: &str) -> Result<&'a str, ImportError> {
         self.option(label).ok_or_else(|| {
             let line: String = self.peek().chars().take(60).collect();
             self.misread(format!(
@@ -86,7 +88,7 @@ impl<'a> Lines<'a> {
     }
 
     /// A count after a label and before an end, if the line is there.
-    fn count_within(&mut self, label: &str, end: &str) -> Result<Option<u64>, Misread> {
+    fn count_within(&mut self, label: &str, end: &str) -> Result<Option<u64>, ImportError> {
         let Some(rest) = self.option(label) else {
             return Ok(None);
         };
@@ -95,24 +97,24 @@ impl<'a> Lines<'a> {
     }
 
     /// What stands between a label and an end.
-    fn within(&mut self, label: &str, end: &str) -> Result<&'a str, Misread> {
+    fn within(&mut self, label: &str, end: &str) -> Result<&'a str, ImportError> {
         let rest = self.take(label)?;
         let within = rest.strip_suffix(end).map(str::trim_end);
         within.ok_or_else(|| self.behind(format!("\"{rest}\" does not end with \"{end}\"")))
     }
 
-    fn number_after(&mut self, label: &str) -> Result<f64, Misread> {
+    fn number_after(&mut self, label: &str) -> Result<f64, ImportError> {
         let word = self.take(label)?;
         self.number(word)
     }
 
-    fn count(&self, word: &str) -> Result<u64, Misread> {
+    fn count(&self, word: &str) -> Result<u64, ImportError> {
         let digits = word.bytes().all(|byte| byte.is_ascii_digit());
         let number = word.parse().ok().filter(|_| digits);
         number.ok_or_else(|| self.behind(format!("\"{word}\" is no whole number")))
     }
 
-    fn number(&self, word: &str) -> Result<f64, Misread> {
+    fn number(&self, word: &str) -> Result<f64, ImportError> {
         let plain = word
             .bytes()
             .all(|byte| byte.is_ascii_digit() || byte == b'.');
@@ -121,7 +123,7 @@ impl<'a> Lines<'a> {
         number.ok_or_else(|| self.behind(format!("\"{word}\" is no number")))
     }
 
-    fn size(&self, word: &str) -> Result<f64, Misread> {
+    fn size(&self, word: &str) -> Result<f64, ImportError> {
         let end = word
             .find(|c: char| c.is_ascii_alphabetic())
             .unwrap_or(word.len());
@@ -155,13 +157,13 @@ impl<'a> Lines<'a> {
 }
 
 /// A report from its banner on; none: preparation, or a test of another kind.
-fn report(lines: &mut Lines<'_>) -> Result<Option<Report>, Misread> {
+fn report(lines: &mut Lines<'_>) -> Result<Option<SysbenchReport>, ImportError> {
     let banner = lines.next().to_owned();
     let version = banner.split([' ', ':']).nth(1).unwrap_or("");
     let mut numbers = version.split('.');
     let layout = match (numbers.next(), numbers.next()) {
-        (Some("0"), Some("4" | "5")) => Layout::V0_4,
-        (Some("1"), Some("0")) => Layout::V1_0,
+        (Some("0"), Some("4" | "5")) => SysbenchLayout::V0_4,
+        (Some("1"), Some("0")) => SysbenchLayout::V1_0,
         _ => return Err(lines.behind(format!("nothing is known of sysbench {version}"))),
     };
     let running = lines.option("Running the test with following options:");
@@ -178,10 +180,10 @@ fn report(lines: &mut Lines<'_>) -> Result<Option<Report>, Misread> {
     }
     let histogram = histogram(lines)?;
     let results = match layout {
-        Layout::V0_4 => results_0_4(lines)?,
-        Layout::V1_0 => results_1_0(lines)?,
+        SysbenchLayout::V0_4 => results_0_4(lines)?,
+        SysbenchLayout::V1_0 => results_1_0(lines)?,
     };
-    let report = Report {
+    let report = SysbenchReport {
         head,
         intermediate,
         histogram,
@@ -194,7 +196,11 @@ fn report(lines: &mut Lines<'_>) -> Result<Option<Report>, Misread> {
 }
 
 /// What was asked for; none: a test that has nothing to do with files.
-fn head(lines: &mut Lines<'_>, layout: Layout, banner: String) -> Result<Option<Head>, Misread> {
+fn head(
+    lines: &mut Lines<'_>,
+    layout: SysbenchLayout,
+    banner: String,
+) -> Result<Option<Head>, ImportError> {
     let threads = lines.take("Number of threads:")?;
     let threads = lines.count(threads)?;
     let rate = lines.count_within("Target transaction rate:", "/sec")?;
@@ -266,7 +272,7 @@ fn seed(lines: &mut Lines<'_>) -> String {
     String::new()
 }
 
-fn random(lines: &mut Lines<'_>) -> Result<Option<(u64, f64)>, Misread> {
+fn random(lines: &mut Lines<'_>) -> Result<Option<(u64, f64)>, ImportError> {
     for label in [
         "Number of random requests for random IO:",
         "Number of IO requests:",
@@ -281,7 +287,7 @@ fn random(lines: &mut Lines<'_>) -> Result<Option<(u64, f64)>, Misread> {
 }
 
 /// `[ 2s ] reads: 1.00 MiB/s writes: … MiB/s fsyncs: …/s latency (ms,95%): 0.003`
-fn step(lines: &mut Lines<'_>) -> Result<Intermediate, Misread> {
+fn step(lines: &mut Lines<'_>) -> Result<Intermediate, ImportError> {
     let line = lines.next();
     let words: Vec<&str> = line.split_whitespace().collect();
     let &[
@@ -315,7 +321,7 @@ fn step(lines: &mut Lines<'_>) -> Result<Intermediate, Misread> {
     })
 }
 
-fn histogram(lines: &mut Lines<'_>) -> Result<Vec<(f64, u64)>, Misread> {
+fn histogram(lines: &mut Lines<'_>) -> Result<Vec<(f64, u64)>, ImportError> {
     let mut rows = Vec::new();
     if lines
         .option("Latency histogram (values are in milliseconds)")
@@ -332,7 +338,7 @@ fn histogram(lines: &mut Lines<'_>) -> Result<Vec<(f64, u64)>, Misread> {
     Ok(rows)
 }
 
-fn results_0_4(lines: &mut Lines<'_>) -> Result<Results, Misread> {
+fn results_0_4(lines: &mut Lines<'_>) -> Result<Results, ImportError> {
     lines.option("Done.");
     let done = counted(lines)?;
     if lines.option("Test execution summary:").is_none() {
@@ -358,7 +364,7 @@ fn results_0_4(lines: &mut Lines<'_>) -> Result<Results, Misread> {
         done,
         total_s,
         events,
-        latency: Latency {
+        latency: SysbenchLatency {
             min,
             mean,
             max,
@@ -369,7 +375,7 @@ fn results_0_4(lines: &mut Lines<'_>) -> Result<Results, Misread> {
     })
 }
 
-fn counted(lines: &mut Lines<'_>) -> Result<Done, Misread> {
+fn counted(lines: &mut Lines<'_>) -> Result<Done, ImportError> {
     let performed = lines.take("Operations performed:")?;
     let words: Vec<&str> = performed
         .split([' ', ','])
@@ -430,7 +436,7 @@ fn counted(lines: &mut Lines<'_>) -> Result<Done, Misread> {
     })
 }
 
-fn results_1_0(lines: &mut Lines<'_>) -> Result<Results, Misread> {
+fn results_1_0(lines: &mut Lines<'_>) -> Result<Results, ImportError> {
     lines.take("File operations:")?;
     let reads = lines.number_after("reads/s:")?;
     let writes = lines.number_after("writes/s:")?;
@@ -464,7 +470,7 @@ fn results_1_0(lines: &mut Lines<'_>) -> Result<Results, Misread> {
         },
         total_s,
         events,
-        latency: Latency {
+        latency: SysbenchLatency {
             min,
             mean,
             max,
@@ -475,14 +481,14 @@ fn results_1_0(lines: &mut Lines<'_>) -> Result<Results, Misread> {
     })
 }
 
-fn general(lines: &mut Lines<'_>) -> Result<(f64, u64), Misread> {
+fn general(lines: &mut Lines<'_>) -> Result<(f64, u64), ImportError> {
     let total = lines.within("total time:", "s")?;
     let total_s = lines.number(total)?;
     let events = lines.take("total number of events:")?;
     Ok((total_s, lines.count(events)?))
 }
 
-fn fairness(lines: &mut Lines<'_>) -> Result<[f64; 4], Misread> {
+fn fairness(lines: &mut Lines<'_>) -> Result<[f64; 4], ImportError> {
     lines.take("Threads fairness:")?;
     let mut all = [0.0; 4];
     let labels = ["events (avg/stddev):", "execution time (avg/stddev):"];
@@ -496,7 +502,7 @@ fn fairness(lines: &mut Lines<'_>) -> Result<[f64; 4], Misread> {
 }
 
 /// What cannot be true together.
-fn contradiction(report: &Report) -> Option<String> {
+fn contradiction(report: &SysbenchReport) -> Option<String> {
     let results = &report.results;
     let [events, _, seconds, _] = results.fairness;
     let near = |a: f64, b: f64, slack: f64| (a - b).abs() <= slack + 0.001 * a.abs().max(b.abs());

@@ -2,22 +2,26 @@
 
 use std::fmt::Write;
 
-use super::report::{Done, Head, Intermediate, Layout, MIB, Report, Results};
+use super::report::{Done, Head, Intermediate, MIB, Results, SysbenchLayout, SysbenchReport};
 
 /// The first line of our own report in one of the layouts, which says who made it where there is
 /// room for that.
-pub(crate) fn banner(layout: Layout) -> String {
+pub(crate) fn banner(layout: SysbenchLayout) -> String {
     match layout {
-        Layout::V0_4 => "sysbench 0.4.12:  multi-threaded system evaluation benchmark".to_owned(),
-        Layout::V1_0 => format!("sysbench 1.0.20 (stackrace {})", env!("CARGO_PKG_VERSION")),
+        SysbenchLayout::V0_4 => {
+            "sysbench 0.4.12:  multi-threaded system evaluation benchmark".to_owned()
+        }
+        SysbenchLayout::V1_0 => {
+            format!("sysbench 1.0.20 (stackrace {})", env!("CARGO_PKG_VERSION"))
+        }
     }
 }
 
 /// A size with five significant digits.
-pub(crate) fn size(layout: Layout, bytes: f64) -> String {
+pub(crate) fn size(layout: SysbenchLayout, bytes: f64) -> String {
     let units: [&str; 5] = match layout {
-        Layout::V0_4 => ["b", "Kb", "Mb", "Gb", "Tb"],
-        Layout::V1_0 => ["B", "KiB", "MiB", "GiB", "TiB"],
+        SysbenchLayout::V0_4 => ["b", "Kb", "Mb", "Gb", "Tb"],
+        SysbenchLayout::V1_0 => ["B", "KiB", "MiB", "GiB", "TiB"],
     };
     let (mut value, mut unit) = (bytes, 0);
     while value >= 1024.0 && unit + 1 < units.len() {
@@ -59,7 +63,7 @@ pub(crate) fn head(head: &Head) -> String {
             "Report intermediate results every {seconds} second(s)"
         ));
     }
-    if head.validate && head.layout == Layout::V1_0 {
+    if head.validate && head.layout == SysbenchLayout::V1_0 {
         line("Validation checks: on.\n".to_owned());
     }
     if !head.seed.is_empty() {
@@ -81,8 +85,8 @@ pub(crate) fn head(head: &Head) -> String {
     }
     if let Some((requests, ratio)) = head.random {
         let label = match head.layout {
-            Layout::V0_4 => "Number of random requests for random IO",
-            Layout::V1_0 => "Number of IO requests",
+            SysbenchLayout::V0_4 => "Number of random requests for random IO",
+            SysbenchLayout::V1_0 => "Number of IO requests",
         };
         line(format!("{label}: {requests}"));
         line(format!(
@@ -112,10 +116,10 @@ fn durability(head: &Head) -> String {
 }
 
 /// What is said when the threads start.
-pub(crate) fn started(layout: Layout) -> &'static str {
+pub(crate) fn started(layout: SysbenchLayout) -> &'static str {
     match layout {
-        Layout::V0_4 => "Threads started!\n",
-        Layout::V1_0 => "Initializing worker threads...\n\nThreads started!\n\n",
+        SysbenchLayout::V0_4 => "Threads started!\n",
+        SysbenchLayout::V1_0 => "Initializing worker threads...\n\nThreads started!\n\n",
     }
 }
 
@@ -147,16 +151,16 @@ fn histogram(rows: &[(f64, u64)]) -> String {
 }
 
 /// Everything after the run.
-pub(crate) fn results(report: &Report) -> String {
+pub(crate) fn results(report: &SysbenchReport) -> String {
     let results = &report.results;
     let mut text = match (report.head.layout, report.histogram.is_empty()) {
-        (Layout::V1_0, false) => histogram(&report.histogram),
+        (SysbenchLayout::V1_0, false) => histogram(&report.histogram),
         _ => String::new(),
     };
     text.push_str(&done(report.head.layout, &results.done));
     text.push_str(&match report.head.layout {
-        Layout::V0_4 => statistics_0_4(results),
-        Layout::V1_0 => statistics_1_0(results),
+        SysbenchLayout::V0_4 => statistics_0_4(results),
+        SysbenchLayout::V1_0 => statistics_1_0(results),
     });
     let [events, events_deviation, seconds, seconds_deviation] = results.fairness;
     text + &format!(
@@ -166,7 +170,7 @@ pub(crate) fn results(report: &Report) -> String {
     )
 }
 
-fn done(layout: Layout, done: &Done) -> String {
+fn done(layout: SysbenchLayout, done: &Done) -> String {
     let size = |bytes: f64| size(layout, bytes);
     match *done {
         Done::Counted {

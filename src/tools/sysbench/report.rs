@@ -11,7 +11,7 @@ pub(super) const MIB: f64 = 1_048_576.0;
 
 /// Which layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Layout {
+pub(crate) enum SysbenchLayout {
     /// 0.4.12, and 0.5 when read.
     V0_4,
     /// 1.0.
@@ -20,7 +20,7 @@ pub(crate) enum Layout {
 
 /// One run.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Report {
+pub(crate) struct SysbenchReport {
     /// What was asked for.
     pub(crate) head: Head,
     /// Lines printed while it ran.
@@ -34,7 +34,7 @@ pub(crate) struct Report {
 /// What was asked for, as it is printed before the run.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Head {
-    pub(crate) layout: Layout,
+    pub(crate) layout: SysbenchLayout,
     /// The first line, whole.
     pub(crate) banner: String,
     pub(crate) threads: u64,
@@ -111,14 +111,14 @@ pub(crate) struct Results {
     pub(crate) done: Done,
     pub(crate) total_s: f64,
     pub(crate) events: u64,
-    pub(crate) latency: Latency,
+    pub(crate) latency: SysbenchLatency,
     /// Mean and standard deviation over threads of events, then of seconds at work.
     pub(crate) fairness: [f64; 4],
 }
 
 /// Latency of events, ms.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Latency {
+pub(crate) struct SysbenchLatency {
     pub(crate) min: f64,
     pub(crate) mean: f64,
     pub(crate) max: f64,
@@ -162,7 +162,7 @@ pub(crate) fn metrics() -> Vec<MetricHead> {
 }
 
 /// The values of [`metrics`]; none: not done, or smaller than the report can say.
-pub(crate) fn values(report: &Report) -> Vec<Option<f64>> {
+pub(crate) fn values(report: &SysbenchReport) -> Vec<Option<f64>> {
     let results = &report.results;
     let (rates, read, written) = match results.done {
         Done::Rated {
@@ -191,8 +191,8 @@ pub(crate) fn values(report: &Report) -> Vec<Option<f64>> {
     };
     let latency = [results.latency.mean * 1e6, p95];
     let (event, request) = match report.head.layout {
-        Layout::V1_0 => (latency, [0.0; 2]),
-        Layout::V0_4 => ([0.0; 2], latency),
+        SysbenchLayout::V1_0 => (latency, [0.0; 2]),
+        SysbenchLayout::V0_4 => ([0.0; 2], latency),
     };
     let [reads, writes, fsyncs] = rates;
     let moved = [

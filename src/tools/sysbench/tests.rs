@@ -31,7 +31,7 @@ fn whole() -> Vec<(String, String)> {
         .collect()
 }
 
-fn printed(report: &Report) -> String {
+fn printed(report: &SysbenchReport) -> String {
     let steps: String = report.intermediate.iter().map(intermediate).collect();
     head(&report.head) + started(report.head.layout) + &steps + &results(report)
 }
@@ -118,9 +118,12 @@ fn sizes_have_five_digits() {
         (0.0, "0B"),
         (1e15, "909.49TiB"),
     ] {
-        assert_eq!(size(Layout::V1_0, bytes), text);
+        assert_eq!(size(SysbenchLayout::V1_0, bytes), text);
     }
-    assert_eq!(size(Layout::V0_4, 4.1565 * 1024f64.powi(3)), "4.1565Gb");
+    assert_eq!(
+        size(SysbenchLayout::V0_4, 4.1565 * 1024f64.powi(3)),
+        "4.1565Gb"
+    );
 }
 
 proptest! {

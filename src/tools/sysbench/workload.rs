@@ -16,7 +16,7 @@ use crate::unit;
 use crate::workload::block::words::{self as word, block_size, files, fsync_every, time};
 use crate::workload::block::{BlockIo, Frame};
 use crate::workload::metric::{self, Figure, Latency};
-use crate::workload::{Cost, Place, Trouble, Workload, WorkloadKind};
+use crate::workload::{Cost, Place, Workload, WorkloadError, WorkloadKind};
 
 /// The modes as sysbench names them.
 const MODES: [&str; 6] = ["seqwr", "seqrewr", "seqrd", "rndrd", "rndwr", "rndrw"];
@@ -179,14 +179,14 @@ impl Workload for FileIo {
         self.io.offered_per_s().filter(|_| phase == 0)
     }
 
-    fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble> {
+    fn prepare(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
         match self.mode {
             "seqwr" => Ok(()),
             _ => self.io.lay_out(place),
         }
     }
 
-    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
         self.io.measure(phase, place)
     }
 

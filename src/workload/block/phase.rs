@@ -11,7 +11,7 @@ use stackrace_engine::{Op, PhaseOutcome, StartError};
 
 use crate::event::Better;
 use crate::unit;
-use crate::workload::kind::{Cost, Place, SLICE_NS, Trouble, trouble};
+use crate::workload::kind::{Cost, Place, SLICE_NS, WorkloadError, trouble};
 use crate::workload::metric::{self, Figure, Latency};
 
 /// What a workload of this kind is, beside its settings.
@@ -155,7 +155,7 @@ impl BlockIo {
     }
 
     /// Writes the files a later phase reads or overwrites.
-    pub(crate) fn lay_out(&self, place: &Place<'_>) -> Result<(), Trouble> {
+    pub(crate) fn lay_out(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
         let laid_out = if self.verify {
             self.ledger(place)
                 .and_then(|ledger| stackrace_engine::lay_out_verified(ledger, place.control))
@@ -173,7 +173,11 @@ impl BlockIo {
     }
 
     /// Runs one of them.
-    pub(crate) fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
+    pub(crate) fn measure(
+        &self,
+        phase: usize,
+        place: &Place<'_>,
+    ) -> Result<PhaseOutcome, WorkloadError> {
         let mut spec = self.spec(place);
         if phase > 0 {
             spec = self.read_back(spec);
@@ -191,7 +195,7 @@ impl BlockIo {
     }
 
     /// Whether a file or device that exists can take the place of the data.
-    pub(crate) fn on_existing(&self) -> Result<(), Trouble> {
+    pub(crate) fn on_existing(&self) -> Result<(), WorkloadError> {
         if self.verify {
             return Err(trouble(
                 "what exists cannot be verified: its correct content is not known",
@@ -322,7 +326,7 @@ impl BlockIo {
 
 /// Makes files as long as they were to be. Of what was not written to its end nothing is known, and
 /// nothing is checked there; what was written and is missing is wrong with zeros in its place too.
-fn complete(targets: &[IoTarget]) -> Result<(), Trouble> {
+fn complete(targets: &[IoTarget]) -> Result<(), WorkloadError> {
     for target in targets {
         let lengthen = || {
             let file = File::options().write(true).open(&target.path)?;
@@ -342,7 +346,7 @@ fn complete(targets: &[IoTarget]) -> Result<(), Trouble> {
 }
 
 /// Why a phase could not begin, and what to do about it.
-fn with_advice(error: StartError) -> Trouble {
+fn with_advice(error: StartError) -> WorkloadError {
     trouble(format!("{error}; {}", error.next()))
 }
 

@@ -11,11 +11,11 @@ use stackrace_engine::spec::{
 };
 
 use super::*;
-use crate::setting::{Refusal, Setting, SettingDoc, Settings, Value};
+use crate::setting::{GivenSetting, Refusal, SettingDoc, Settings, Value};
 use crate::workload::kind::{Place, SLICE_NS};
 
 /// A setting by its TOML value.
-fn setting(line: &str) -> Setting {
+fn setting(line: &str) -> GivenSetting {
     let (name, value) = line.split_once(" = ").unwrap();
     let value = match value.parse::<toml::Value>().unwrap() {
         toml::Value::String(text) => Value::Text(text),
@@ -24,7 +24,7 @@ fn setting(line: &str) -> Setting {
         toml::Value::Boolean(flag) => Value::Flag(flag),
         other => panic!("{other}"),
     };
-    Setting {
+    GivenSetting {
         name: name.to_owned(),
         value,
         span: 0..0,

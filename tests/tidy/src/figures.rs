@@ -202,6 +202,14 @@ impl Checkout {
         for file in self.product() {
             let path = file.path.to_string_lossy().into_owned();
             let owner = path.split("src/").next().unwrap_or_default().to_owned();
+            // `no_x.rs` replaces `x.rs` where a feature is off: only one of them is compiled.
+            if file
+                .path
+                .file_name()
+                .is_some_and(|name| name.to_string_lossy().starts_with("no_"))
+            {
+                continue;
+            }
             for (number, line) in file.product_lines() {
                 if let Some(name) = visible_type(line) {
                     found
@@ -525,6 +533,8 @@ mod tests {
                 "pub(crate) enum Report {}\npub(super) struct Line<T>(T);\n",
             ),
             ("crates/x/src/lib.rs", "pub type Report = u8;\n"),
+            ("src/index.rs", "pub struct Index;\n"),
+            ("src/no_index.rs", "pub struct Index;\n"),
         ])
         .twin_types();
         assert_eq!(found.keys().collect::<Vec<_>>(), ["Report"]);

@@ -1,6 +1,6 @@
 //! What a maker claims of a drive, and what its model does with the same requests.
 
-use crate::card::Origin;
+use crate::origin::Origin;
 use crate::{Drive, Nanos, Operation, Request, SECTOR};
 use serde::Deserialize;
 

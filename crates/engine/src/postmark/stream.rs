@@ -5,7 +5,10 @@
 //! more follows; whole blocks bypass it. A read fills the whole buffer; whole blocks bypass it too.
 //! Observed with glibc 2.36.
 
+use std::ffi::{CStr, OsStr};
 use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use rustix::io::Errno;
 
@@ -139,6 +142,11 @@ pub(super) fn write_all(fd: BorrowedFd<'_>, mut data: &[u8], short: &mut u64) ->
         }
         *short += 1;
     }
+}
+
+/// A name of a file, for an error.
+pub(super) fn shown(name: &CStr) -> &Path {
+    Path::new(OsStr::from_bytes(name.to_bytes()))
 }
 
 #[cfg(test)]

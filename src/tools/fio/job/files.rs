@@ -1,10 +1,10 @@
 //! Which files a job has, and which blocks of them it visits in which order.
 
 use super::super::language::shown;
-use super::super::place::Refusal;
+use super::super::place::JobError;
 use super::super::value;
 use super::read::Reader;
-use super::resolved::{Access, Files, MANY};
+use super::resolved::{Access, JobFiles, MANY};
 
 /// What the files of a job are called unless told otherwise.
 const PATTERN: &str = "$jobname.$jobnum.$filenum";
@@ -15,8 +15,8 @@ const ZIPF: f64 = 1.1;
 const PARETO: f64 = 0.2;
 
 /// Which files.
-pub(super) struct Layout {
-    pub(super) files: Files,
+pub(super) struct JobLayout {
+    pub(super) files: JobFiles,
     pub(super) count: u32,
     pub(super) directories: Vec<String>,
     pub(super) file_bytes: Option<u64>,
@@ -35,7 +35,7 @@ pub(super) fn blocks(
     reader: &Reader<'_>,
     random: bool,
     read_share: f64,
-) -> Result<Blocks, Refusal> {
+) -> Result<Blocks, JobError> {
     let split = reader.given("bssplit") && reader.last_of(&["bs", "bssplit"]) == Some("bssplit");
     let name = if split { "bssplit" } else { "bs" };
     let text = reader.text(name).unwrap_or("4k");
@@ -74,7 +74,7 @@ pub(super) fn blocks(
     Ok(Blocks { sizes, align })
 }
 
-fn block(reader: &Reader<'_>, name: &str, word: &str) -> Result<u32, Refusal> {
+fn block(reader: &Reader<'_>, name: &str, word: &str) -> Result<u32, JobError> {
     let bytes = reader.size(name, word)?;
     if bytes.is_multiple_of(512) && BLOCK_BYTES.contains(&bytes) {
         return Ok(bytes as u32);
@@ -84,7 +84,7 @@ fn block(reader: &Reader<'_>, name: &str, word: &str) -> Result<u32, Refusal> {
 }
 
 /// `4k/60:64k/40`; who has no share has an even part of what is left.
-fn weights(reader: &Reader<'_>, text: &str) -> Result<Vec<(u32, u32)>, Refusal> {
+fn weights(reader: &Reader<'_>, text: &str) -> Result<Vec<(u32, u32)>, JobError> {
     let mut sizes = Vec::new();
     for part in text.split(':') {
         let (size, share) = part.split_once('/').unwrap_or((part, ""));
@@ -127,7 +127,7 @@ fn weights(reader: &Reader<'_>, text: &str) -> Result<Vec<(u32, u32)>, Refusal> 
 }
 
 /// In which order.
-pub(super) fn access(reader: &Reader<'_>, random: bool) -> Result<Access, Refusal> {
+pub(super) fn access(reader: &Reader<'_>, random: bool) -> Result<Access, JobError> {
     let word = reader.text("random_distribution").unwrap_or("random");
     if !random {
         return Ok(Access::Sequential);
@@ -167,7 +167,7 @@ pub(super) fn check_blocks(
     access: Access,
     sizes: &[(u32, u32)],
     align: Option<u32>,
-) -> Result<(), Refusal> {
+) -> Result<(), JobError> {
     let name = if sizes.len() > 1 {
         "bssplit"
     } else {
@@ -181,12 +181,12 @@ pub(super) fn check_blocks(
 }
 
 /// Which files.
-pub(super) fn layout(reader: &Reader<'_>, access: Access) -> Result<Layout, Refusal> {
+pub(super) fn layout(reader: &Reader<'_>, access: Access) -> Result<JobLayout, JobError> {
     let asked = reader.count_in("nrfiles", 1..=MANY)?;
     let files = files(reader, asked)?;
     let count = match &files {
-        Files::Named(names) => names.len() as u32,
-        Files::Pattern(_) => asked.unwrap_or(1) as u32,
+        JobFiles::Named(names) => names.len() as u32,
+        JobFiles::Pattern(_) => asked.unwrap_or(1) as u32,
     };
     if count > 1 {
         service(reader, access)?;
@@ -200,7 +200,7 @@ pub(super) fn layout(reader: &Reader<'_>, access: Access) -> Result<Layout, Refu
         ));
     }
     let directories = reader.text("directory").map(parts).unwrap_or_default();
-    Ok(Layout {
+    Ok(JobLayout {
         files,
         count,
         directories,
@@ -208,7 +208,7 @@ pub(super) fn layout(reader: &Reader<'_>, access: Access) -> Result<Layout, Refu
     })
 }
 
-fn files(reader: &Reader<'_>, asked: Option<u64>) -> Result<Files, Refusal> {
+fn files(reader: &Reader<'_>, asked: Option<u64>) -> Result<JobFiles, JobError> {
     if let Some(text) = reader.text("filename") {
         if reader.times("filename") > 1 {
             let what = "filename is given more than once, and fio would use all of them";
@@ -226,7 +226,7 @@ fn files(reader: &Reader<'_>, asked: Option<u64>) -> Result<Files, Refusal> {
             );
             return Err(reader.refuse("nrfiles", what, "leave nrfiles out"));
         }
-        return Ok(Files::Named(names));
+        return Ok(JobFiles::Named(names));
     }
     let pattern = reader.text("filename_format").unwrap_or(PATTERN);
     let rest = ["$jobname", "$jobnum", "$filenum"]
@@ -245,11 +245,11 @@ fn files(reader: &Reader<'_>, asked: Option<u64>) -> Result<Files, Refusal> {
             "write $filenum in it, or nrfiles=1",
         ));
     }
-    Ok(Files::Pattern(pattern.to_owned()))
+    Ok(JobFiles::Pattern(pattern.to_owned()))
 }
 
 /// Refuses an order of files that no phase keeps.
-fn service(reader: &Reader<'_>, access: Access) -> Result<(), Refusal> {
+fn service(reader: &Reader<'_>, access: Access) -> Result<(), JobError> {
     let name = "file_service_type";
     let order = reader.text(name).unwrap_or("roundrobin");
     match (access, order) {

@@ -1,10 +1,10 @@
 //! What a job writes, how that is checked, and what its files are before.
 
 use super::super::language::shown;
-use super::super::place::Refusal;
-use super::files::Layout;
+use super::super::place::JobError;
+use super::files::JobLayout;
 use super::read::Reader;
-use super::resolved::{Content, Files, Reserve};
+use super::resolved::{Content, JobFiles, Reserve};
 
 /// Everything random follows from this unless a job says otherwise.
 const SEED: u64 = 1;
@@ -30,7 +30,7 @@ const CHECKSUMS: [&str; 18] = [
     "1",
 ];
 
-pub(super) fn content(reader: &Reader<'_>) -> Result<Content, Refusal> {
+pub(super) fn content(reader: &Reader<'_>) -> Result<Content, JobError> {
     let compress = reader.percent("buffer_compress_percentage")?.unwrap_or(0);
     let duplicates = reader.percent("dedupe_percentage")?.unwrap_or(0);
     if reader.flag("zero_buffers")?.unwrap_or(false) {
@@ -52,7 +52,7 @@ pub(super) fn content(reader: &Reader<'_>) -> Result<Content, Refusal> {
     })
 }
 
-pub(super) fn reserve(reader: &Reader<'_>) -> Result<Reserve, Refusal> {
+pub(super) fn reserve(reader: &Reader<'_>) -> Result<Reserve, JobError> {
     Ok(match reader.text("fallocate") {
         None | Some("native") => Reserve::IfPossible,
         Some("posix" | "1") => Reserve::Blocks,
@@ -67,7 +67,7 @@ pub(super) fn reserve(reader: &Reader<'_>) -> Result<Reserve, Refusal> {
 }
 
 /// What everything random follows from.
-pub(super) fn seed(reader: &Reader<'_>) -> Result<Option<u64>, Refusal> {
+pub(super) fn seed(reader: &Reader<'_>) -> Result<Option<u64>, JobError> {
     let repeats = [reader.flag("randrepeat")?, reader.flag("allrandrepeat")?];
     let seed = reader.count_in("randseed", 0..=u64::MAX)?;
     Ok(match (seed, repeats) {
@@ -82,10 +82,10 @@ pub(super) fn verify(
     reader: &Reader<'_>,
     read_share: f64,
     content: Content,
-    layout: &Layout,
+    layout: &JobLayout,
     clones: u32,
     notes: &mut Vec<String>,
-) -> Result<(bool, bool), Refusal> {
+) -> Result<(bool, bool), JobError> {
     let read_back = reader.flag("do_verify")?.unwrap_or(true);
     let fatal = reader.flag("verify_fatal")?;
     let Some(word) = reader.text("verify").filter(|word| *word != "0") else {
@@ -108,7 +108,7 @@ pub(super) fn verify(
             "leave it out: a job ends at the first wrong block",
         );
     }
-    if clones > 1 && matches!(layout.files, Files::Named(_)) {
+    if clones > 1 && matches!(layout.files, JobFiles::Named(_)) {
         let what = "several jobs write the same file, and none knows what the others wrote";
         return refuse("verify", what, "leave filename out, or write numjobs=1");
     }

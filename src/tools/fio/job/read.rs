@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 
 use super::super::language::{Given, Section, shown};
-use super::super::place::Refusal;
+use super::super::place::JobError;
 use super::super::value;
 use super::resolved::Extent;
 
@@ -15,7 +15,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(section: &'a Section) -> Result<Self, Refusal> {
+    pub(super) fn new(section: &'a Section) -> Result<Self, JobError> {
         let mut reader = Self {
             section,
             base: 1024,
@@ -75,14 +75,14 @@ impl<'a> Reader<'a> {
         name: &str,
         what: impl Into<String>,
         next: impl Into<String>,
-    ) -> Refusal {
+    ) -> JobError {
         let place = self.last(name).map_or(&self.section.place, |it| &it.place);
         let what = format!("{} (job {})", what.into(), shown(&self.section.name));
-        Refusal::at(place, what, next)
+        JobError::at(place, what, next)
     }
 
     /// Refuses an option's value.
-    fn wrong(&self, name: &str, word: &str, next: impl Into<String>) -> Refusal {
+    fn wrong(&self, name: &str, word: &str, next: impl Into<String>) -> JobError {
         self.refuse(
             name,
             format!("{name}={} is not understood", shown(word)),
@@ -97,7 +97,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Yes or no; what stands alone is yes.
-    pub(super) fn flag(&self, name: &str) -> Result<Option<bool>, Refusal> {
+    pub(super) fn flag(&self, name: &str) -> Result<Option<bool>, JobError> {
         let Some(given) = self.last(name) else {
             return Ok(None);
         };
@@ -112,7 +112,7 @@ impl<'a> Reader<'a> {
         &self,
         name: &str,
         range: RangeInclusive<u64>,
-    ) -> Result<Option<u64>, Refusal> {
+    ) -> Result<Option<u64>, JobError> {
         let Some(word) = self.text(name) else {
             return Ok(None);
         };
@@ -128,7 +128,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn percent(&self, name: &str) -> Result<Option<u64>, Refusal> {
+    pub(super) fn percent(&self, name: &str) -> Result<Option<u64>, JobError> {
         let word = self.text(name).map(|word| word.trim_end_matches('%'));
         match word.map(|word| (word, value::count(word))) {
             None => Ok(None),
@@ -138,18 +138,18 @@ impl<'a> Reader<'a> {
     }
 
     /// A size in bytes as it stands in a value, in the words of this job.
-    pub(super) fn size(&self, name: &str, word: &str) -> Result<u64, Refusal> {
+    pub(super) fn size(&self, name: &str, word: &str) -> Result<u64, JobError> {
         let size = value::bytes(word, self.base);
         size.ok_or_else(|| self.wrong(name, word, "write a size: 4096, 4k, 64m, 1g"))
     }
 
-    pub(super) fn bytes(&self, name: &str) -> Result<Option<u64>, Refusal> {
+    pub(super) fn bytes(&self, name: &str) -> Result<Option<u64>, JobError> {
         let word = self.text(name);
         word.map(|word| self.size(name, word)).transpose()
     }
 
     /// An amount above nothing: bytes, or percent of what there is.
-    pub(super) fn extent(&self, name: &str) -> Result<Option<Extent>, Refusal> {
+    pub(super) fn extent(&self, name: &str) -> Result<Option<Extent>, JobError> {
         let Some(word) = self.text(name) else {
             return Ok(None);
         };
@@ -173,7 +173,7 @@ impl<'a> Reader<'a> {
         Ok(Some(extent))
     }
 
-    pub(super) fn time_ns(&self, name: &str, unit_ns: u64) -> Result<Option<u64>, Refusal> {
+    pub(super) fn time_ns(&self, name: &str, unit_ns: u64) -> Result<Option<u64>, JobError> {
         let Some(word) = self.text(name) else {
             return Ok(None);
         };

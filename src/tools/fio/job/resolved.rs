@@ -1,6 +1,6 @@
 //! One job whose options are read.
 
-use super::super::place::Place;
+use super::super::place::OptionPlace;
 
 /// Order of the blocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -41,7 +41,7 @@ pub(crate) enum Extent {
 
 /// What the files are called.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Files {
+pub(crate) enum JobFiles {
     /// As `filename=` lists them; all clones of the job share them.
     Named(Vec<String>),
     /// By a pattern with `$jobname`, `$jobnum` and `$filenum`.
@@ -50,7 +50,7 @@ pub(crate) enum Files {
 
 /// When the next operation starts.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Pace {
+pub(crate) enum JobPace {
     /// So long after one completed, ns.
     Think(u64),
     /// By the clock, evenly, so many a second.
@@ -88,7 +88,7 @@ pub(crate) enum Reserve {
 
 /// When data is made durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Durable {
+pub(crate) struct SyncPolicy {
     /// After so many writes; 0: never.
     pub(crate) every: u64,
     /// By fdatasync instead of fsync.
@@ -103,13 +103,13 @@ pub(crate) struct Durable {
 
 /// One job.
 #[derive(Debug, Clone)]
-pub(crate) struct Job {
+pub(crate) struct FioJob {
     /// What its files are called, `$jobname`: the word in brackets.
     pub(crate) title: String,
     /// Its name.
     pub(crate) name: String,
     /// Where it begins.
-    pub(crate) place: Place,
+    pub(crate) place: OptionPlace,
     /// Its group: those of one group run at the same time.
     pub(crate) group: u64,
     /// Reported with the other jobs of its group.
@@ -139,7 +139,7 @@ pub(crate) struct Job {
     /// Operations at most.
     pub(crate) operations: Option<u64>,
     /// What the files are called.
-    pub(crate) files: Files,
+    pub(crate) files: JobFiles,
     /// How many there are.
     pub(crate) file_count: u32,
     /// Where they are; clones take them in turn. Empty: here.
@@ -159,9 +159,9 @@ pub(crate) struct Job {
     /// The whole of that time, however often the data is passed over.
     pub(crate) time_based: bool,
     /// When data is made durable.
-    pub(crate) durable: Durable,
+    pub(crate) durable: SyncPolicy,
     /// When the next operation starts.
-    pub(crate) pace: Pace,
+    pub(crate) pace: JobPace,
     /// What is written.
     pub(crate) content: Content,
     /// What becomes of files that are only written, before.

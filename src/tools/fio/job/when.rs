@@ -1,10 +1,10 @@
 //! When a job's operations start, when it ends, and when its data is made durable.
 
 use super::super::language::shown;
-use super::super::place::Refusal;
+use super::super::place::JobError;
 use super::super::value;
 use super::read::Reader;
-use super::resolved::{Durable, Pace};
+use super::resolved::{JobPace, SyncPolicy};
 
 const US: u64 = 1_000;
 const S: u64 = 1_000_000_000;
@@ -12,7 +12,7 @@ const S: u64 = 1_000_000_000;
 const RATES: std::ops::RangeInclusive<f64> = 0.001..=1e9;
 
 /// Longest time, ns, and whether all of it is used.
-pub(super) fn time(reader: &Reader<'_>) -> Result<(Option<u64>, bool), Refusal> {
+pub(super) fn time(reader: &Reader<'_>) -> Result<(Option<u64>, bool), JobError> {
     let time = reader.time_ns("runtime", S)?.filter(|time| *time > 0);
     let based = reader.flag("time_based")?.unwrap_or(false);
     if based && time.is_none() {
@@ -30,7 +30,7 @@ pub(super) fn pace(
     read_share: f64,
     sizes: &[(u32, u32)],
     queue_depth: u32,
-) -> Result<Pace, Refusal> {
+) -> Result<JobPace, JobError> {
     let think_ns = reader.time_ns("thinktime", US)?.unwrap_or(0);
     let blocks = reader.count_in("thinktime_blocks", 1..=u64::MAX)?;
     let poisson = match reader.text("rate_process") {
@@ -59,7 +59,7 @@ pub(super) fn pace(
                 "write iodepth=1, or leave thinktime out",
             ));
         }
-        None => return Ok(Pace::Think(think_ns)),
+        None => return Ok(JobPace::Think(think_ns)),
     };
     if think_ns > 0 {
         let what =
@@ -68,9 +68,9 @@ pub(super) fn pace(
     }
     let rate = rate(reader, name, read_share, sizes)?;
     Ok(match rate {
-        None => Pace::Think(0),
-        Some(rate) if poisson => Pace::Poisson(rate),
-        Some(rate) => Pace::Even(rate),
+        None => JobPace::Think(0),
+        Some(rate) if poisson => JobPace::Poisson(rate),
+        Some(rate) => JobPace::Even(rate),
     })
 }
 
@@ -80,7 +80,7 @@ fn rate(
     name: &str,
     read_share: f64,
     sizes: &[(u32, u32)],
-) -> Result<Option<f64>, Refusal> {
+) -> Result<Option<f64>, JobError> {
     if read_share > 0.0 && read_share < 1.0 {
         let what = format!("{name} is a rate of reads and one of writes in a mixed job");
         return Err(reader.refuse(
@@ -116,7 +116,7 @@ fn rate(
     Ok(Some(rate))
 }
 
-pub(super) fn durable(reader: &Reader<'_>, read_share: f64) -> Result<Durable, Refusal> {
+pub(super) fn durable(reader: &Reader<'_>, read_share: f64) -> Result<SyncPolicy, JobError> {
     let fsync = reader.count_in("fsync", 0..=u64::MAX)?.unwrap_or(0);
     let data = reader.count_in("fdatasync", 0..=u64::MAX)?.unwrap_or(0);
     let end = reader.flag("end_fsync")?.unwrap_or(false);
@@ -142,7 +142,7 @@ pub(super) fn durable(reader: &Reader<'_>, read_share: f64) -> Result<Durable, R
             "write fsync, or leave out the one at the end",
         ));
     }
-    Ok(Durable {
+    Ok(SyncPolicy {
         every: fsync.max(data),
         data_only: data > 0,
         at_end: end || close,

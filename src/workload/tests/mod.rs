@@ -7,6 +7,10 @@ use std::sync::atomic::Ordering;
 use stackrace_engine::tree::profile;
 use stackrace_engine::{Control, Op, PhaseEnd, PhaseOutcome};
 
+mod refusals;
+
+use refusals::refused;
+
 use super::*;
 use crate::study::{Kinds, parse};
 
@@ -50,7 +54,7 @@ fn count(outcome: &PhaseOutcome, op: Op) -> u64 {
     metric::of(outcome, op).map_or(0, |entry| entry.count)
 }
 
-/// On bare devices, with pools of their own: tests/lab.rs runs them.
+/// On bare devices, with pools of their own: tests/lab runs them.
 const BARE: [&str; 2] = ["mend-pool", "migrate-pool"];
 
 /// The original drops nothing between its phases, nor do those that are steps of one piece of work;
@@ -241,36 +245,6 @@ fn files_without_a_word_about_phases_measure_what_they_always_did() {
     assert_eq!(names, expected);
 }
 
-#[test]
-fn phases_that_make_no_sense_are_refused() {
-    for (phases, word) in [
-        ("[\"create\", \"remane\"]", "there is no phase \"remane\""),
-        ("[]", "phases without create"),
-        ("\"stat\"", "phases without create"),
-        ("[\"stat\", \"create\"]", "create cannot follow stat"),
-        ("[\"create\", \"mkdir\"]", "mkdir cannot follow create"),
-        (
-            "[\"create\", \"unlink\", \"stat\"]",
-            "stat cannot follow unlink",
-        ),
-        ("[\"create\", \"stat\", \"stat\"]", "stat stands twice"),
-        (
-            "[\"create\", \"rmdir\"]",
-            "rmdir finds directories that are not empty",
-        ),
-        (
-            "[\"create\"], rename-to = \"next-directory\"",
-            "no phase renames them",
-        ),
-        (
-            "[\"create\"], directories = 1000001",
-            "between 1 and 1000000",
-        ),
-    ] {
-        refused(&format!("files = {{ count = 1, phases = {phases} }}"), word);
-    }
-}
-
 /// 100 writes and a burst, 92 writes, and each file once more at the end: what sysbench 1.0.20 does
 /// of 320 events with 128 files.
 #[test]
@@ -338,39 +312,6 @@ fn an_interrupt_ends_a_phase() {
     assert_eq!(
         workload.measure(0, &place).unwrap().ended,
         PhaseEnd::Stopped
-    );
-}
-
-#[test]
-fn words_that_would_be_ignored_are_refused() {
-    for (line, word) in [
-        (
-            "copy-tree = { from = \"/var/tmp\", files = 10 }",
-            "means nothing beside `from`",
-        ),
-        (
-            "delete-tree = { from = \"/var/tmp\", content = \"zero\" }",
-            "means nothing beside `from`",
-        ),
-        (
-            "sequential = { mode = \"write\", size = \"1 MiB\", content = \"zero\", compress-ratio = 2 }",
-            "zeros have no compress-ratio",
-        ),
-    ] {
-        refused(line, word);
-    }
-}
-
-/// A workload that is refused with a message that holds `word`.
-fn refused(line: &str, word: &str) {
-    let text = format!("[[stack]]\ndir = {{ path = \"/var/tmp\" }}\n[[workload]]\n{line}\n");
-    let errors = parse("t.toml", text.as_bytes(), &Kinds::real())
-        .err()
-        .unwrap_or_else(|| panic!("{line} is not refused"));
-    assert!(
-        errors[0].to_string().contains(word),
-        "{line}: {}",
-        errors[0]
     );
 }
 
@@ -458,43 +399,6 @@ fn postmark_counts_what_postmark_counts() {
 }
 
 #[test]
-fn postmark_that_runs_out_of_files_is_no_result() {
-    let line = "postmark = { number = 5, transactions = 100, bias-create = 1, seed = 42 }";
-    let failed = std::panic::catch_unwind(|| run(line)).unwrap_err();
-    let said = failed.downcast_ref::<String>().unwrap();
-    assert!(said.contains("no file left"), "{said}");
-}
-
-#[test]
-fn postmark_refuses_what_means_nothing() {
-    for (settings, word) in [
-        ("number = 0", "number must be between"),
-        ("bias-read = 11", "bias-read must be between 0 and 10"),
-        (
-            "bias-read = 3, read-append = false",
-            "bias-read says nothing",
-        ),
-        (
-            "size-low = 900, size-high = 800",
-            "size-high is below size-low",
-        ),
-        ("seed = 0", "seed must be between"),
-    ] {
-        let text = format!(
-            "[[stack]]\ndir = {{ path = \"/var/tmp\" }}\n[[workload]]\npostmark = {{ {settings} }}\n"
-        );
-        let Err(errors) = parse("t.toml", text.as_bytes(), &Kinds::real()) else {
-            panic!("{settings} is accepted");
-        };
-        assert!(
-            errors[0].to_string().contains(word),
-            "{settings}: {}",
-            errors[0]
-        );
-    }
-}
-
-#[test]
 fn a_profile_is_copied_whole_and_files_are_counted_as_files() {
     let (outcomes, values) = run("copy-tree = { profile = \"source-code\", scale = 0.005 }");
     let copies = count(&outcomes[0], Op::Copy);
@@ -545,49 +449,6 @@ fn a_real_archive_and_a_real_tree_are_only_read() {
         std::fs::read(tree.join("below/file")).unwrap(),
         vec![1; 5000]
     );
-}
-
-#[test]
-fn words_that_mean_nothing_together_are_refused() {
-    for (line, word) in [
-        (
-            "copy-tree = { profile = \"mail\", files = 3 }",
-            "files means nothing beside `profile`",
-        ),
-        (
-            "copy-tree = { from = \"/usr\", profile = \"mail\" }",
-            "beside `from`",
-        ),
-        ("delete-tree = { scale = 2 }", "without a profile"),
-        (
-            "delete-tree = { profile = \"mail\", scale = 11 }",
-            "11 times",
-        ),
-        ("delete-tree = { profile = \"mail\", scale = 0 }", "0 times"),
-        ("extract-tar = { from = \"/usr\" }", "no regular file"),
-        ("extract-tar = { from = \"/nowhere\" }", "No such file"),
-        (
-            "extract-tar = { from = \"/proc/self/exe\", files = 3 }",
-            "beside `from`",
-        ),
-        (
-            "read-file = { from = \"/proc/self/exe\", size = \"1 MiB\" }",
-            "beside `from`",
-        ),
-        ("read-file = { block-size = \"1 MiB\" }", "size of 0"),
-        (
-            "read-file = { size = \"1 MiB\", block-size = 100, direct = true }",
-            "block size 100 B",
-        ),
-        (
-            "stream-video = { size = \"1 MiB\" }",
-            "smaller than a block",
-        ),
-        ("stream-video = { loops = 9 }", "9 loops"),
-        ("stream-video = { block-size = 1000 }", "block size 1000 B"),
-    ] {
-        refused(line, word);
-    }
 }
 
 /// Each writing makes a new file, each reading reads all of it, and a frame is one operation.

@@ -1,287 +1,7 @@
-//! The one vocabulary of what happened: written by `run`, kept by `record`, shown by the rest.
-//!
-//! A run is its events in order, one JSON object a line. Everything a verdict or a report needs is
-//! in them: nothing is looked up elsewhere later. Unknown fields are ignored when read, so that a
-//! newer log can be read by an older program; a field is never given a new meaning.
-//!
-//! Units: bytes, nanoseconds, operations; rates per second. Times of day are RFC 3339 in UTC.
+//! What one trial measured, and what the system counted meanwhile.
 
+use super::fact::Fact;
 use serde::{Deserialize, Serialize};
-
-/// Version of the log's format; written into [`RunStarted`]. See `docs/formats/log.md`.
-pub(crate) const FORMAT: u32 = 2;
-
-/// One line of a run's log.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct LogLine {
-    /// When, RFC 3339, UTC.
-    pub(crate) at: String,
-    /// What.
-    #[serde(flatten)]
-    pub(crate) event: Event,
-}
-
-/// What can happen in a run.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(tag = "event", rename_all = "kebab-case")]
-pub(crate) enum Event {
-    /// First line: the question and everything needed to read the rest.
-    RunStarted(Box<RunStarted>),
-    /// The text of another tool that the run's trials were read from, verbatim.
-    Imported(Box<ImportedText>),
-    /// The run went on after an interruption.
-    RunResumed {
-        /// Version of the program that went on.
-        stackrace: String,
-        /// Complete rounds found.
-        rounds: u32,
-    },
-    /// The order of one round, written before it begins.
-    RoundStarted {
-        /// From 1.
-        round: u32,
-        /// Configurations by index, in the order they are tried; of several orders, the first.
-        order: Vec<usize>,
-        /// Where a round goes workload by workload: the order of the configurations in each
-        /// workload. Empty: each configuration goes through all workloads in its turn.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        orders: Vec<Vec<usize>>,
-    },
-    /// A stack was set up.
-    StackSetUp {
-        /// Round, from 1.
-        round: u32,
-        /// Configuration by index.
-        configuration: usize,
-        /// What each layer really got, bottom up.
-        layers: Vec<LayerFacts>,
-        /// How long it took, ns.
-        elapsed_ns: u64,
-    },
-    /// A stack was torn down.
-    StackTornDown {
-        /// Round, from 1.
-        round: u32,
-        /// Configuration by index.
-        configuration: usize,
-    },
-    /// One command that set up, settled or tore down a stack.
-    Command(CommandRun),
-    /// One trial ended, well or not.
-    Trial(Box<Observation>),
-    /// Every live configuration has been tried once more.
-    RoundFinished {
-        /// From 1.
-        round: u32,
-    },
-    /// The results were judged, at a planned check.
-    Checked {
-        /// Complete rounds.
-        rounds: u32,
-        /// The verdict's sentence then.
-        sentence: String,
-        /// Configurations dropped by this check, by index.
-        dropped: Vec<usize>,
-    },
-    /// Something the reader of the results must know.
-    Warned {
-        /// One sentence.
-        text: String,
-    },
-    /// Last line of an execution.
-    RunEnded {
-        /// `decided`, `rounds`, `time`, `interrupted`, `failed` or `imported`.
-        reason: String,
-        /// What happened, for a person.
-        detail: String,
-    },
-}
-
-/// The head of a run.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct RunStarted {
-    /// [`FORMAT`].
-    pub(crate) format: u32,
-    /// Identity of the run: sortable, unique on this machine.
-    pub(crate) run: String,
-    /// Version of the program.
-    pub(crate) stackrace: String,
-    /// The command as it was typed.
-    pub(crate) command: Vec<String>,
-    /// The study, verbatim.
-    pub(crate) study: String,
-    /// Where it was read from (a path, or `compare`).
-    pub(crate) study_name: String,
-    /// Hash of the study's text (BLAKE3, hex).
-    pub(crate) study_hash: String,
-    /// The study's title.
-    pub(crate) title: String,
-    /// Names of the factors, in the order of the study.
-    pub(crate) factors: Vec<String>,
-    /// Every configuration; its position is its index everywhere else.
-    pub(crate) configurations: Vec<ConfigurationHead>,
-    /// Every workload; its position is its index everywhere else.
-    pub(crate) workloads: Vec<WorkloadHead>,
-    /// What is asked and when to stop.
-    pub(crate) decide: Decide,
-    /// Everything random follows from it.
-    pub(crate) seed: u64,
-    /// The machine.
-    pub(crate) environment: Vec<Fact>,
-}
-
-/// A text that figures were imported from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ImportedText {
-    /// The file as it was named.
-    pub(crate) file: String,
-    /// Which tool's output it is, the first where several are in it.
-    pub(crate) tool: String,
-    /// Version of the tool, if the text says it.
-    pub(crate) version: Option<String>,
-    /// Hash of the text (BLAKE3, hex).
-    pub(crate) hash: String,
-    /// The text.
-    pub(crate) text: String,
-}
-
-/// One configuration, as a report needs it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct ConfigurationHead {
-    /// `xfs, 4 KiB`.
-    pub(crate) name: String,
-    /// Level of each factor, in the order of the factors.
-    pub(crate) levels: Vec<String>,
-}
-
-/// One workload, as a report needs it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct WorkloadHead {
-    /// Unique in the study.
-    pub(crate) name: String,
-    /// Kind of workload (`random`, `files` …).
-    pub(crate) kind: String,
-    /// One sentence: what it does, with its numbers.
-    pub(crate) summary: String,
-    /// Weight in the overall figure (a weighted geometric mean); 0: not in it.
-    pub(crate) weight: f64,
-    /// What it reports; the first is primary.
-    pub(crate) metrics: Vec<MetricHead>,
-}
-
-/// One metric.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct MetricHead {
-    /// `throughput`, `operations`, `elapsed`, `read latency p95` …
-    pub(crate) name: String,
-    /// `B/s`, `op/s`, `s`, `ns`, `%`.
-    pub(crate) unit: String,
-    /// Which direction is better.
-    pub(crate) better: Better,
-}
-
-/// The direction of a metric.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Better {
-    /// Bigger is better.
-    Higher,
-    /// Smaller is better.
-    Lower,
-}
-
-impl Better {
-    /// As it is written in the log and in every table.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Higher => "higher",
-            Self::Lower => "lower",
-        }
-    }
-
-    /// Natural logarithm of a value, oriented so that larger is better.
-    pub(crate) fn oriented_ln(self, value: f64) -> f64 {
-        match self {
-            Self::Higher => value.ln(),
-            Self::Lower => -value.ln(),
-        }
-    }
-}
-
-/// What is asked of the run and when it may stop.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Decide {
-    /// Factor whose levels are compared, the first level being the baseline; none: which
-    /// configuration is best.
-    pub(crate) comparison: Option<String>,
-    /// Differences smaller than this ratio do not matter (0.05: 5 %).
-    pub(crate) margin: f64,
-    /// 0.95: all statements of the run hold together with at least this probability.
-    pub(crate) confidence: f64,
-    /// At most so many rounds.
-    pub(crate) rounds_max: u32,
-    /// No round is begun that would end later than this, ns since the run began.
-    pub(crate) time_max_ns: u64,
-    /// Stop when the overall figure is decided (`overall`), or every workload too (`each`).
-    pub(crate) until: Until,
-}
-
-/// How much must be decided before a run stops by itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Until {
-    /// The overall figure.
-    Overall,
-    /// The overall figure and every workload.
-    Each,
-    /// Nothing: every round that fits is done.
-    Never,
-}
-
-/// A named fact.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Fact {
-    /// `kernel`, `mount options in force` …
-    pub(crate) name: String,
-    /// As the system gave it.
-    pub(crate) value: String,
-}
-
-impl Fact {
-    /// A fact.
-    pub(crate) fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            value: value.into(),
-        }
-    }
-}
-
-/// What one layer really got.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct LayerFacts {
-    /// Kind of layer (`loop`, `ext4` …).
-    pub(crate) layer: String,
-    /// Read back from the system, never copied from the study.
-    pub(crate) facts: Vec<Fact>,
-}
-
-/// One command as it was run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct CommandRun {
-    /// Where (`local`).
-    pub(crate) host: String,
-    /// Program and arguments (lossy where they are not UTF-8).
-    pub(crate) argv: Vec<String>,
-    /// Exit status; none: ended by a signal or not started.
-    pub(crate) status: Option<i32>,
-    /// Standard output, cut at a stated limit.
-    pub(crate) stdout: String,
-    /// Standard error, cut at a stated limit.
-    pub(crate) stderr: String,
-    /// How long, ns.
-    pub(crate) elapsed_ns: u64,
-}
 
 /// How a trial ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -397,6 +117,22 @@ pub(crate) struct Settled {
     pub(crate) resident_bytes: Option<u64>,
     /// Bytes of prepared data that was looked at.
     pub(crate) prepared_bytes: Option<u64>,
+    /// How the file system stores the data; none: it does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) stored: Option<StoredBytes>,
+}
+
+/// How the bytes of a trial's data are stored when the clock starts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StoredBytes {
+    /// Of all files that were looked at.
+    pub(crate) bytes: u64,
+    /// In holes: read as zeros without a device.
+    pub(crate) hole_bytes: u64,
+    /// In extents that were reserved and never written: read as zeros too.
+    pub(crate) unwritten_bytes: u64,
+    /// In extents that are compressed or encrypted.
+    pub(crate) encoded_bytes: u64,
 }
 
 /// What the system counted during the measured part.
@@ -591,32 +327,4 @@ pub(crate) struct OperationObservation {
     /// the intended start. None: the latencies are the service times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) service: Option<TimingObservation>,
-}
-
-/// A command as it can be pasted into a shell.
-pub(crate) fn shell(argv: &[String]) -> String {
-    let bare = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+^".contains(c);
-    argv.iter()
-        .map(|word| {
-            if !word.is_empty() && word.chars().all(bare) {
-                word.clone()
-            } else {
-                format!("'{}'", word.replace('\'', "'\\''"))
-            }
-        })
-        .collect::<Vec<_>>()
-        .join(" ")
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn a_command_can_be_pasted() {
-        let words = ["mount", "-o", "rw,noatime", "it's", "", "a b", "$x"];
-        let argv = words.map(str::to_owned);
-        assert_eq!(
-            super::shell(&argv),
-            "mount -o rw,noatime 'it'\\''s' '' 'a b' '$x'"
-        );
-    }
 }

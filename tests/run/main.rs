@@ -1,6 +1,10 @@
 //! Whole runs of the real program: what it measures, keeps and leaves, whatever interrupts it.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
+mod compare;
+mod failures;
+mod kills;
+#[path = "../support/mod.rs"]
 mod support;
 
 use std::fs;
@@ -8,6 +12,9 @@ use std::path::PathBuf;
 use std::process::{Child, ExitCode, Stdio};
 use std::time::Duration;
 
+use compare::*;
+use failures::*;
+use kills::*;
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
 use stackrace::testing::{Kill, kill_changes, kill_standing, kills};
@@ -403,89 +410,6 @@ fn loop_devices_that_stand_are_preconditioned_once() {
     assert_eq!(ground.left(), [""; 0]);
 }
 
-fn killed_while_it_measures_it_can_be_cleaned_or_resumed() {
-    needs::root_and_loop_devices();
-    for clean in [true, false] {
-        let ground = Ground::new();
-        ground.write("slow.toml", SLOW);
-        kill(start_measuring(&ground));
-        let before = Log::whole(&ground);
-        assert!(!ground.left().is_empty(), "nothing stood");
-        if clean {
-            let list = ground.stackrace(&["clean", "--list"]);
-            list.ended(0);
-            assert!(list.out.contains("would undo: unmount"), "{}", list.out);
-            assert!(!ground.left().is_empty(), "--list removed something");
-            let said = ground.stackrace(&["clean"]);
-            said.ended(0);
-            assert!(said.out.contains("undone: detach /"), "{}", said.out);
-            assert_eq!(ground.left(), [""; 0]);
-            let again = ground.stackrace(&["clean"]);
-            assert_eq!(again.ended(0).out, "nothing to clean\n");
-        }
-        resumes(&ground, &before, 1);
-    }
-}
-
-fn killed_at_any_moment_it_resumes() {
-    needs::root_and_loop_devices();
-    // Lines of the log at which it is killed: before anything exists, raising, settling between
-    // phases, lowering, in the second round.
-    for (number, lines) in [1, 4, 5, 17, 20, 47].into_iter().enumerate() {
-        let ground = Ground::new();
-        ground.write("small.toml", SMALL);
-        let reached = |log: &Log| log.0.len() >= lines;
-        kill(start_until(&ground, &["run", "small.toml"], reached));
-        let before = Log::whole(&ground);
-        if number % 2 == 0 {
-            ground.stackrace(&["clean"]).ended(0);
-            assert_eq!(ground.left(), [""; 0], "killed after {lines} lines");
-        }
-        resumes(&ground, &before, 2);
-    }
-}
-
-/// What this machine has; the stacks that only the lab has are killed there (tests/lab.rs).
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the program under test is a process"
-)]
-fn nothing_is_left_of_a_killed(stack: &str) {
-    needs::root_and_loop_devices();
-    needs::tool(&format!("mkfs.{stack}"));
-    let ground = Ground::new();
-    let declared = kills(1, "debian-13").into_iter();
-    let mut declared = declared.filter(|kill| kill.name.eq_ignore_ascii_case(stack));
-    let Kill { name, toml } = declared.next().expect("the layer declares such a stack");
-    let mut command = std::process::Command::new("sh");
-    command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/kills.sh"));
-    command.arg(env!("CARGO_BIN_EXE_stackrace"));
-    command
-        .env("CHANGES", kill_changes())
-        .env("STANDING", kill_standing());
-    let said = Said::of(
-        &command
-            .arg(ground.path())
-            .args([name, &toml])
-            .output()
-            .unwrap(),
-    );
-    let words = format!("{name}: killed before and after each of ");
-    assert!(said.ended(0).out.starts_with(&words), "{}", said.out);
-}
-
-fn nothing_is_left_of_a_killed_ext4() {
-    nothing_is_left_of_a_killed("ext4");
-}
-
-fn nothing_is_left_of_a_killed_xfs() {
-    nothing_is_left_of_a_killed("xfs");
-}
-
-fn nothing_is_left_of_a_killed_btrfs() {
-    nothing_is_left_of_a_killed("btrfs");
-}
-
 /// If the time did not suffice for a verdict, the report says how much more it takes.
 fn a_run_that_had_too_little_time_says_how_it_goes_on() {
     let ground = Ground::new();
@@ -502,64 +426,6 @@ fn a_run_that_had_too_little_time_says_how_it_goes_on() {
         .find_map(|line| line.strip_prefix("run     "));
     let next = format!("next     stackrace resume {} --more-time \"", run.unwrap());
     assert!(said.out.contains(&next), "{}", said.out);
-}
-
-/// Interrupts a run as Ctrl-C in a terminal does: the signal goes to the whole process group.
-fn interrupt(child: Child) -> Said {
-    rustix::process::kill_process_group(pid(&child), Signal::INT).unwrap();
-    Said::of(&child.wait_with_output().unwrap())
-}
-
-fn interrupted_it_lowers_what_stands_and_says_the_verdict_so_far() {
-    needs::root_and_loop_devices();
-    let ground = Ground::new();
-    ground.write("slow.toml", SLOW);
-    let said = interrupt(start_measuring(&ground));
-    said.ended(130)
-        .err_has("stopping: what stands is torn down");
-    assert!(said.out.starts_with("VERDICT"), "{}", said.out);
-    assert_eq!(ground.left(), [""; 0]);
-    let log = Log::of(&ground);
-    assert_eq!(log.ended(), "interrupted");
-    assert_eq!(log.trials("complete").len(), 2);
-    assert_eq!(log.trials("interrupted").len(), 1);
-    let trial = log.all("trial")[2];
-    assert!(
-        trial["phases"][0]["operations"][0]["count"]
-            .as_u64()
-            .unwrap()
-            > 0,
-        "{trial}"
-    );
-    assert_eq!(log.failures(), []);
-    resumes(&ground, &Log::whole(&ground), 1);
-}
-
-fn interrupted_at_any_moment_it_lowers_what_stands() {
-    needs::root_and_loop_devices();
-    for lines in [2, 4, 18, 41] {
-        let ground = Ground::new();
-        ground.write("small.toml", SMALL);
-        let reached = |log: &Log| log.0.len() >= lines;
-        let said = interrupt(start_until(&ground, &["run", "small.toml"], reached));
-        said.ended(130);
-        assert_eq!(ground.left(), [""; 0], "interrupted after {lines} lines");
-        let log = Log::of(&ground);
-        assert_eq!(log.ended(), "interrupted", "after {lines} lines");
-        assert_eq!(log.failures(), [], "after {lines} lines");
-    }
-}
-
-fn what_a_killed_run_occupies_is_not_in_the_way_of_its_resumption() {
-    needs::root_and_loop_devices();
-    let ground = Ground::new();
-    // Room for one disk of 320 MiB, not for two.
-    let _store = Mounted::ext4(&ground, "store", 500);
-    ground.write("small.toml", SMALL.replace("\"no\"", "\"allocated\""));
-    let raised = |log: &Log| !log.all("stack-set-up").is_empty();
-    kill(start_until(&ground, &["run", "small.toml"], raised));
-    assert!(!ground.left().is_empty(), "nothing stood");
-    resumes(&ground, &Log::whole(&ground), 2);
 }
 
 fn an_ended_run_is_resumed_to_the_same_verdict() {
@@ -615,238 +481,6 @@ fn a_run_is_resumed_where_it_was_begun() {
     Said::of(&said.unwrap()).ended(0);
     assert_eq!(Log::of(&ground).trials("complete"), design(2, 2, 1));
     assert!(elsewhere.join("r.html").exists());
-}
-
-/// `compare` for a few seconds; nothing may be left in the directories.
-#[track_caller]
-fn compared(ground: &Ground, said: &Said, directories: [&Mounted; 2]) {
-    said.ended(0);
-    assert!(said.out.starts_with("VERDICT"), "{}", said.out);
-    let log = Log::of(ground);
-    assert_eq!(log.failures(), []);
-    let rounds = log.all("round-finished").len() as u64;
-    assert!(rounds > 0);
-    let workloads = log.0[0]["workloads"].as_array().unwrap().len() as u64;
-    assert_eq!(log.trials("complete"), design(rounds, 2, workloads));
-    assert_eq!(ground.left(), [""; 0]);
-    for directory in directories {
-        let names = fs::read_dir(&directory.path).unwrap();
-        let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!(names, ["lost+found"]);
-    }
-}
-
-fn two_directories_are_compared_by_root() {
-    needs::root_and_loop_devices();
-    let ground = Ground::new();
-    let sides = [
-        Mounted::ext4(&ground, "one", 256),
-        Mounted::ext4(&ground, "two", 256),
-    ];
-    let args = [
-        "compare",
-        sides[0].text(),
-        sides[1].text(),
-        "--for",
-        "files",
-    ];
-    let said = ground.stackrace(&[&args[..], &["--time", "8 s"]].concat());
-    compared(&ground, &said, [&sides[0], &sides[1]]);
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the program has to run as another user"
-)]
-fn two_directories_are_compared_without_root() {
-    use std::os::unix::fs::{PermissionsExt, chown};
-    const OTHER_USER: u32 = 65534;
-    needs::root_and_loop_devices();
-    let ground = Ground::new();
-    let sides = [
-        Mounted::ext4(&ground, "one", 256),
-        Mounted::ext4(&ground, "two", 256),
-    ];
-    let store = ground.make_dir("store");
-    for dir in [&sides[0].path, &sides[1].path, &store] {
-        chown(dir, Some(OTHER_USER), Some(OTHER_USER)).unwrap();
-    }
-    // Neither the ground nor where the program was built need be open to everybody.
-    fs::set_permissions(ground.path(), fs::Permissions::from_mode(0o755)).unwrap();
-    let program = ground.path().join("stackrace");
-    fs::copy(env!("CARGO_BIN_EXE_stackrace"), &program).unwrap();
-    let output = std::process::Command::new(needs::tool("setpriv"))
-        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
-        .arg(&program)
-        .args([
-            "compare",
-            sides[0].text(),
-            sides[1].text(),
-            "--for",
-            "files",
-        ])
-        .args(["--time", "8 s", "--store"])
-        .arg(&store)
-        .current_dir(ground.path())
-        .output()
-        .unwrap();
-    let said = Said::of(&output);
-    compared(&ground, &said, [&sides[0], &sides[1]]);
-    said.err_has("without root only the files' own pages can be dropped");
-}
-
-fn the_same_file_system_is_compared_only_where_one_insists() {
-    let ground = Ground::new();
-    let (one, two) = (ground.make_dir("one"), ground.make_dir("two"));
-    let args = [
-        "compare",
-        one.to_str().unwrap(),
-        two.to_str().unwrap(),
-        "--time",
-        "3 s",
-    ];
-    let refused = ground.stackrace(&args);
-    refused
-        .ended(3)
-        .err_has("are on the same file system")
-        .err_has("nothing was changed");
-    assert!(!ground.store().exists(), "the store was made");
-    let said = ground.stackrace(&[&args[..], &["--anyway", "--for", "files"]].concat());
-    said.ended(0).err_has("are on the same file system");
-    let warned = Log::of(&ground);
-    let warned = warned.all("warned");
-    assert!(
-        warned
-            .iter()
-            .any(|w| w["text"].as_str().unwrap().contains("same file system"))
-    );
-    assert_eq!(ground.left(), [""; 0]);
-}
-
-/// Two sizes of inode tables: one has not enough inodes for the files.
-const FULL: &str = r#"
-title = "Enough inodes or not"
-[factors]
-inodes = [ { label = "few", value = "64" }, { label = "many", value = "2048" } ]
-[[stack]]
-loop = { size = "32 MiB" }
-[[stack]]
-ext4 = { mkfs = ["-N", "{inodes}"] }
-[[workload]]
-name = "small files"
-files = { count = 200 }
-[decide]
-rounds-at-most = 3
-at-most = "10 min"
-until = "never"
-"#;
-
-fn a_full_disk_fails_its_trial_and_no_other() {
-    needs::root_and_loop_devices();
-    let ground = Ground::new();
-    ground.write("full.toml", FULL);
-    let said = ground.stackrace(&["run", "full.toml"]);
-    said.ended(5).err_has("No space left on device");
-    let log = Log::of(&ground);
-    let (few, many) = (log.configuration("few"), log.configuration("many"));
-    let failures = log.failures();
-    assert_eq!(failures.len(), 1, "{failures:?}");
-    let (configuration, error) = &failures[0];
-    assert_eq!(*configuration, few);
-    assert!(
-        error.contains("No space left on device") && error.contains("/.stackrace-"),
-        "{error}"
-    );
-    assert_eq!(log.trials("complete"), [(1, many, 0)]);
-    assert_eq!(log.ended(), "failed");
-    assert_eq!(ground.left(), [""; 0]);
-    let report = ground.stackrace(&["report"]);
-    assert!(
-        report.ended(0).out.contains("No space left on device"),
-        "{}",
-        report.out
-    );
-}
-
-/// Three directories, of which one will not stay.
-const VANISHING: &str = r#"
-title = "Three directories"
-[factors]
-directory = ["one", "two", "three"]
-[[stack]]
-dir = { path = "{directory}" }
-[[workload]]
-name = "random write"
-random = { mode = "write", size = "1 MiB", access = "uniform", time = "100 ms" }
-[decide]
-rounds-at-most = 3
-at-most = "10 min"
-until = "never"
-"#;
-
-fn a_directory_that_vanishes_leaves_the_race() {
-    let ground = Ground::new();
-    for name in ["one", "two", "three"] {
-        ground.make_dir(name);
-    }
-    ground.write("vanishing.toml", VANISHING);
-    let first_round = |log: &Log| !log.all("round-finished").is_empty();
-    let child = start_until(&ground, &["run", "vanishing.toml"], first_round);
-    fs::rename(ground.path().join("two"), ground.path().join("gone")).unwrap();
-    fs::remove_dir_all(ground.path().join("gone")).unwrap();
-    let said = Said::of(&child.wait_with_output().unwrap());
-    said.ended(5);
-    assert!(!said.err.contains("panicked"), "{}", said.err);
-    let log = Log::of(&ground);
-    let failures = log.failures();
-    assert_eq!(failures.len(), 1, "{failures:?}");
-    assert_eq!(failures[0].0, log.configuration("two"));
-    assert!(failures[0].1.contains("two"), "{failures:?}");
-    // The trial under way at that moment may still end well: its file is open.
-    let failed_in = (2..=3).find(|round| {
-        let trials = log.trials("failed");
-        trials.contains(&(*round, failures[0].0, 0))
-    });
-    let failed_in = failed_in.unwrap();
-    let mut others = design(3, 3, 1);
-    others
-        .retain(|(round, configuration, _)| *round < failed_in || *configuration != failures[0].0);
-    assert_eq!(log.trials("complete"), others);
-    assert_eq!(log.ended(), "rounds");
-    assert_eq!(ground.left(), [""; 0]);
-}
-
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a command of the dead run has to be acted"
-)]
-fn commands_that_outlive_their_run_are_waited_for() {
-    let ground = Ground::new();
-    ground.make_dir("data");
-    ground.write("dir.toml", DIRECTORY.replace("10 ms", "200 ms"));
-    for verb in ["clean", "resume"] {
-        let raised = |log: &Log| !log.all("stack-set-up").is_empty();
-        kill(start_until(&ground, &["run", "dir.toml"], raised));
-        let log = Log::of(&ground);
-        let run = log.0[0]["run"].as_str().unwrap();
-        // As an mdadm that was under way when the run was killed: the run is not among its words.
-        let late = ground.path().join("late");
-        let status = fs::read_to_string("/proc/self/stat").unwrap();
-        let session = status.split_whitespace().nth(5).unwrap();
-        let mut command = std::process::Command::new("sh")
-            .args(["-c", "sleep 1; touch \"$0\""])
-            .arg(&late)
-            .env("STACKRACE_RUN", format!("{run} in session {session}"))
-            .spawn()
-            .unwrap();
-        let store = ground.store();
-        ground.stackrace(&[verb]).ended(0);
-        assert!(late.exists(), "{verb} did not wait");
-        command.wait().unwrap();
-        fs::remove_file(late).unwrap();
-        assert_eq!(ground.left(), [""; 0]);
-        fs::remove_dir_all(store).unwrap();
-    }
 }
 
 fn main() -> ExitCode {

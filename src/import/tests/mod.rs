@@ -1,13 +1,20 @@
-//! Figures read from real outputs (`tests/golden/README.md` says where each is from), and what
-//! becomes of outputs that were damaged.
+//! Figures read from real outputs (`tests/golden/README.md` says where each is from).
 
 use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
 
+mod damage;
+mod elbencho;
+
+use damage::goldens;
+
+use super::importers::ALL;
 use super::*;
 use crate::event::Fact;
+use crate::printed::{ImportError, Imported};
+use crate::tools;
 
 /// A real output.
 pub(super) fn golden(name: &str) -> String {
@@ -20,7 +27,7 @@ pub(super) fn from(name: &str) -> Vec<Imported> {
     read(&golden(name), None).unwrap_or_else(|misread| panic!("{name}: {misread:?}"))
 }
 
-pub(super) fn refused(text: &str) -> Misread {
+pub(super) fn refused(text: &str) -> ImportError {
     match read(text, None) {
         Err(misread) => misread,
         Ok(results) => panic!("read: {results:?}"),
@@ -318,149 +325,6 @@ fn postmark_is_read_from_both_reports() {
 }
 
 #[test]
-fn elbencho_csv_is_read_by_names() {
-    let results = from("elbencho/elbencho-3.1-1.csv");
-    let [made, written] = results.as_slice() else {
-        panic!("{results:?}");
-    };
-    has(made, "entries", "op/s", 1466.0);
-    lacks(made, "throughput");
-    assert_eq!(
-        written.workload,
-        "elbencho write, files of 256M in blocks of 1M, 8 thread(s), depth 4"
-    );
-    has(written, "throughput", "B/s", 2941.0 * MIB);
-    has(written, "operations", "op/s", 2941.0);
-    has(written, "elapsed", "s", 2.784);
-    has(written, "latency mean", "ns", 9_383_000.0);
-}
-
-/// The CSV was shown without its last columns, among them the version.
-fn without_version(mut results: Vec<Imported>) -> Vec<Imported> {
-    for phase in &mut results {
-        assert_eq!(phase.version.take().as_deref(), Some("3.1-1"));
-    }
-    results
-}
-
-#[test]
-fn elbencho_json_is_the_same_run_as_its_csv() {
-    let json = from("elbencho/elbencho-3.1-1_from-csv.json");
-    assert_eq!(without_version(json), from("elbencho/elbencho-3.1-1.csv"));
-}
-
-#[test]
-fn elbencho_tells_the_reads_of_a_mixed_phase_apart() {
-    let csv: Vec<String> = golden("elbencho/elbencho-3.1-1.csv")
-        .lines()
-        .zip([
-            "IOPS [last],MiB/s [last],MiB [last],IO lat us [min],IO lat us [avg],IO lat us [max]"
-                .split(',')
-                .map(|name| format!(",rwmix read {name}"))
-                .collect(),
-            ",,,,,,".to_owned(),
-            ",1260,1260,3509,900,5000,70000".to_owned(),
-        ])
-        .map(|(line, more)| format!("{line}{more}\n"))
-        .collect();
-    let json = golden("elbencho/elbencho-3.1-1_from-csv.json")
-        .replace(
-            "\"cpu%\":\"9\"",
-            "\"rwmix_read\":{\"iops\":\"1260\",\"bytes\\/s\":\"1321205760\",\
-             \"bytes\":\"3679453184\"},\"cpu%\":\"9\"",
-        )
-        .replace(
-            "\"max_us\":\"120903\"",
-            "\"max_us\":\"120903\",\"rwmix_read\":{\"min_us\":\"900\",\"avg_us\":\"5000\",\
-             \"max_us\":\"70000\"},\"histogram\":{\"buckets\":[{\"range\":\"1024-2048us\",\
-             \"count\":\"3\"}],\"rwmix_read\":{\"buckets\":\"\"}}",
-        );
-    let from_json = without_version(read(&json, None).unwrap());
-    assert_eq!(from_json, read(&csv.concat(), None).unwrap());
-    let mixed = &from_json[1];
-    has(mixed, "throughput", "B/s", 2941.0 * MIB);
-    has(mixed, "read throughput", "B/s", 1260.0 * MIB);
-    has(mixed, "read latency mean", "ns", 5_000_000.0);
-    assert!(mixed.notes[0].contains("of the writes alone"), "{mixed:?}");
-}
-
-/// One phase of a real run, of a variant that counts errors: refused for the keys the original does
-/// not write, and without them read as it stands.
-#[test]
-fn elbencho_json_of_a_real_run_has_the_keys_of_the_source() {
-    let text = golden("elbencho/elbencho-3.1-12_variant.json");
-    let what = refused(&text).what;
-    assert!(what.contains("first_done.ios is not known"), "{what}");
-    let of_the_original = text
-        .replace(",\"ios\":\"8\"", "")
-        .replace(",\"errors\":{\"total\":\"8\"}", "")
-        .replace(
-            ",\"errors\":{\"total\":\"8\",\"by_kind\":{\"http_404\":\"8\"}}",
-            "",
-        );
-    let phase = &read(&of_the_original, None).unwrap()[0];
-    assert_eq!(
-        phase.workload,
-        "elbencho read, files of 4k in blocks of 4k, 2 thread(s)"
-    );
-    assert_eq!(phase.version.as_deref(), Some("3.1-12"));
-    has(phase, "throughput", "B/s", 749_288.0);
-    has(phase, "operations", "op/s", 2069.0);
-    lacks(phase, "latency mean");
-}
-
-#[test]
-fn elbencho_json_that_is_not_known_is_refused() {
-    let text = golden("elbencho/elbencho-3.1-1_from-csv.json");
-    let (first, second) = text.split_once('\n').unwrap();
-    let settings = second.find(",\"config\"").unwrap()..second.find(",\"first_done\"").unwrap();
-    let mut bare = second.to_owned();
-    bare.replace_range(settings, "");
-    let changed = |from: &str, to: &str| {
-        assert_eq!(second.matches(from).count(), 1, "{from}");
-        second.replacen(from, to, 1)
-    };
-    let iops = "\"iops\":\"2941\"";
-    for (wrong, what) in [
-        (bare, "it has no threads"),
-        (changed("\"3.1-1\"", "\"4.0-1\""), "it is of version 4.0-1"),
-        (
-            changed(iops, "\"IOPS\":\"2941\""),
-            "the key last_done.IOPS is not known",
-        ),
-        (
-            changed(iops, "\"iops\":\"2941\",\"iops\":\"1\""),
-            "last_done.iops is there twice",
-        ),
-        (
-            changed(iops, "\"iops\":2941"),
-            "expected a text or an object",
-        ),
-        (changed(iops, "\"iops\":\"2.9e3\""), "is not understood"),
-        (
-            changed(
-                "\"first_done\":{",
-                "\"last_done.iops\":\"1\",\"first_done\":{",
-            ),
-            "a key with a dot",
-        ),
-        (
-            changed("\"direct_io\":\"true\"", "\"direct_io\":\"yes\""),
-            "config.direct_io is neither true nor false",
-        ),
-        (
-            format!("{} {{}}\n", second.trim_end()),
-            "trailing characters",
-        ),
-        (golden("elbencho/elbencho-3.1-1.csv"), "expected value"),
-    ] {
-        let misread = refused(&format!("{first}\n{wrong}"));
-        assert!(misread.what.contains(what), "{what}: {misread:?}");
-        assert_eq!(misread.line, 2, "{what}");
-    }
-}
-
-#[test]
 fn phoronix_runs_are_rounds() {
     let results = from("phoronix/pts-10.8.4_stream.xml");
     let names: Vec<&str> = results.iter().map(|r| r.workload.as_str()).collect();
@@ -527,265 +391,6 @@ fn importers_are_listed_in_order_with_what_they_read() {
     }
 }
 
-/// Every folder with its files.
-fn goldens() -> Vec<(String, Vec<(String, String)>)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
-    let name = |entry: &fs::DirEntry| entry.file_name().into_string().unwrap();
-    let entries = |path: &Path| -> Vec<fs::DirEntry> {
-        let mut all: Vec<fs::DirEntry> = fs::read_dir(path).unwrap().map(Result::unwrap).collect();
-        all.sort_by_key(fs::DirEntry::file_name);
-        all
-    };
-    entries(&root)
-        .iter()
-        .filter(|folder| folder.path().is_dir())
-        .map(|folder| {
-            let files = entries(&folder.path());
-            let files = files
-                .iter()
-                .map(|file| (name(file), fs::read_to_string(file.path()).unwrap()));
-            let tool = match name(folder).as_str() {
-                "bonnie" => "bonnie++".to_owned(),
-                other => other.to_owned(),
-            };
-            (tool, files.collect())
-        })
-        .collect()
-}
-
-/// Files that are read, not refused, as text and what is read.
-fn readable() -> Vec<(String, String, Vec<Imported>)> {
-    goldens()
-        .into_iter()
-        .flat_map(|(_, files)| files)
-        .filter_map(|(name, text)| {
-            let results = read(&text, None).ok()?;
-            Some((name, text, results))
-        })
-        .collect()
-}
-
-/// What counts of a result: its figures.
-fn figures(results: &[Imported]) -> Vec<(String, Vec<Option<f64>>)> {
-    let of = |result: &Imported| (result.tool.to_owned(), result.values.clone());
-    results.iter().map(of).collect()
-}
-
-/// Cut off anywhere, an output is refused, or gives figures it had before the cut: never one of fewer
-/// digits.
-#[test]
-fn a_text_that_is_cut_off_gives_no_other_figure() {
-    for (name, text, results) in readable() {
-        let whole = figures(&results);
-        // JSON of a real size is long; its every hundredth place will do.
-        let step = if text.len() > 8000 { 97 } else { 1 };
-        for cut in (0..text.len())
-            .step_by(step)
-            .filter(|cut| text.is_char_boundary(*cut))
-        {
-            if let Ok(found) = read(&text[..cut], None) {
-                for figure in figures(&found) {
-                    let same = |whole: &(String, Vec<Option<f64>>)| {
-                        let values = whole.1.iter().zip(&figure.1);
-                        whole.0 == figure.0
-                            && values.clone().count() == figure.1.len()
-                            && values.into_iter().all(|(whole, cut)| match (whole, cut) {
-                                (_, None) => true,
-                                // bonnie++ 2.00 rounds in its table (1.1g), which comes before
-                                // its CSV.
-                                (Some(whole), Some(cut)) if figure.0 == "bonnie++" => {
-                                    (whole - cut).abs() <= 0.06 * whole
-                                }
-                                (whole, cut) => whole == cut,
-                            })
-                    };
-                    assert!(whole.iter().any(same), "{name}, cut at {cut}: {figure:?}");
-                }
-            }
-        }
-    }
-}
-
-/// One way to spoil a text.
-#[derive(Debug, Clone)]
-enum Damage {
-    Flip(usize, u8),
-    Remove(usize, usize),
-    RepeatLine(usize),
-    DropLine(usize),
-    Splice(usize, usize, usize),
-}
-
-fn damage() -> impl Strategy<Value = Damage> {
-    let any = any::<usize>;
-    prop_oneof![
-        (any(), 0..8u8).prop_map(|(at, bit)| Damage::Flip(at, bit)),
-        (any(), 1..40usize).prop_map(|(at, count)| Damage::Remove(at, count)),
-        any().prop_map(Damage::RepeatLine),
-        any().prop_map(Damage::DropLine),
-        (any(), any(), any()).prop_map(|(at, other, from)| Damage::Splice(at, other, from)),
-    ]
-}
-
-fn damaged(text: &str, damages: &[Damage], others: &[(String, String, Vec<Imported>)]) -> String {
-    let mut bytes = text.as_bytes().to_vec();
-    for damage in damages {
-        let length = bytes.len().max(1);
-        let lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
-        let line = |at: usize| at % lines.len().max(1);
-        match damage {
-            Damage::Flip(at, bit) => {
-                if let Some(byte) = bytes.get_mut(at % length) {
-                    *byte ^= 1 << bit;
-                }
-            }
-            Damage::Remove(at, count) => {
-                let at = at % length;
-                bytes.drain(at.min(bytes.len())..(at + count).min(bytes.len()));
-            }
-            Damage::RepeatLine(at) | Damage::DropLine(at) if !lines.is_empty() => {
-                let times = if matches!(damage, Damage::DropLine(_)) {
-                    0
-                } else {
-                    2
-                };
-                let at = line(*at);
-                let kept = lines.iter().enumerate();
-                bytes = kept
-                    .flat_map(|(index, line)| line.repeat(if index == at { times } else { 1 }))
-                    .collect();
-            }
-            Damage::RepeatLine(_) | Damage::DropLine(_) => {}
-            Damage::Splice(at, other, from) => {
-                let other = others[other % others.len()].1.as_bytes();
-                bytes.truncate(at % length);
-                bytes.extend_from_slice(&other[from % other.len()..]);
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-#[test]
-fn damaged_texts_are_refused_or_give_figures_that_make_sense() {
-    let all = readable();
-    let strategy = (any::<usize>(), prop::collection::vec(damage(), 1..4));
-    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig {
-        cases: 500,
-        failure_persistence: None,
-        ..ProptestConfig::default()
-    });
-    let tried = runner.run(&strategy, |(which, damages)| {
-        let text = damaged(&all[which % all.len()].1, &damages, &all);
-        for tool in importers()
-            .iter()
-            .map(|importer| Some(importer.name))
-            .chain([None])
-        {
-            match read(&text, tool) {
-                Ok(results) => {
-                    for result in results {
-                        prop_assert_eq!(result.metrics.len(), result.values.len());
-                        for value in result.values.into_iter().flatten() {
-                            prop_assert!(value.is_finite() && value >= 0.0, "{}", value);
-                        }
-                    }
-                }
-                Err(misread) => {
-                    prop_assert!(misread.line >= 1 && misread.line <= text.split('\n').count());
-                    prop_assert!(!misread.what.is_empty() && !misread.next.is_empty());
-                }
-            }
-        }
-        Ok(())
-    });
-    if let Err(error) = tried {
-        panic!("{error}");
-    }
-}
-
-/// A file, a figure in it that the text says twice, and another in its place.
-const SAID_TWICE: &[(&str, &str, &str)] = &[
-    ("dd/coreutils-two.txt", "0.097739", "0.197739"),
-    ("dd/coreutils-two.txt", "687 MB/s", "387 MB/s"),
-    (
-        "dd/coreutils-two.txt",
-        "(67 MB, 64 MiB) copied, 0.16",
-        "(57 MB, 64 MiB) copied, 0.16",
-    ),
-    (
-        "fio/fio-3.39_seqread_normal.txt",
-        "BW=1365MiB/s",
-        "BW=2365MiB/s",
-    ),
-    (
-        "fio/fio-3.39_seqread_normal.txt",
-        "1024MiB/750msec",
-        "1024MiB/150msec",
-    ),
-    (
-        "fio/fio-3.39_seqread_normal.txt",
-        "50.00th=[  570]",
-        "50.00th=[  970]",
-    ),
-    (
-        "fio/fio-3.39_seqread_normal.txt",
-        "avg=633.69",
-        "avg=9933.69",
-    ),
-    (
-        "fio/fio-3.39_seqread_normal.txt",
-        "total=1024,0",
-        "total=0,1024",
-    ),
-    (
-        "fio/fio-3.39_randrw_jsonplus.json",
-        "\"iops\" : 36791",
-        "\"iops\" : 86791",
-    ),
-    (
-        "fio/fio-3.39_randrw_jsonplus.json",
-        "\"bw_bytes\" : 150",
-        "\"bw_bytes\" : 450",
-    ),
-    (
-        "fio/fio-3.39_randrw_jsonplus.json",
-        "\"50.000000\" : 242688",
-        "\"50.000000\" : 942688",
-    ),
-    (
-        "ior/ior-3.3.0.txt",
-        "write     1842.29",
-        "write     3842.29",
-    ),
-    ("ior/ior-3.3.0.txt", "(1931.78 MB/sec)", "(2931.78 MB/sec)"),
-    ("mdtest/mdtest-3.3.0.txt", "9009.705", "1009.705"),
-    ("elbencho/elbencho-3.1-1.csv", ",2784,", ",4784,"),
-    (
-        "elbencho/elbencho-3.1-1_from-csv.json",
-        "\"2784\"",
-        "\"4784\"",
-    ),
-    (
-        "elbencho/elbencho-3.1-1_from-csv.json",
-        "\"8589934592\"",
-        "\"1589934592\"",
-    ),
-];
-
-/// Where a text says a figure twice, a digit changed in one of them is found out.
-#[test]
-fn a_changed_leading_digit_is_found_where_the_text_says_it_twice() {
-    for (name, right, wrong) in SAID_TWICE {
-        let text = golden(name);
-        assert_eq!(text.matches(*right).count(), 1, "{name}: {right}");
-        let misread = refused(&text.replacen(*right, wrong, 1));
-        assert!(
-            misread.what.contains("contradict") || misread.what.contains("is not what"),
-            "{name}, {wrong}: {misread:?}"
-        );
-    }
-}
 #[test]
 fn sysbench_is_read_in_both_layouts() {
     let text = golden("sysbench/sysbench-1.0.20_rndrd.txt");
@@ -861,7 +466,7 @@ fn the_how_to_on_importers_is_true() {
         let entries = fs::read_dir(root.join(folder)).unwrap();
         let paths = entries.map(|entry| entry.unwrap().path());
         // This file holds the words too.
-        let files = paths.filter(|path| !path.ends_with("tests.rs"));
+        let files = paths.filter(|path| !path.ends_with("tests"));
         let files = files.map(|path| path.join(file));
         let with = files.filter(|path| {
             let path = if path.exists() {

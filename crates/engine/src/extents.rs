@@ -1,0 +1,188 @@
+//! Which parts of a file are stored, and how: holes, extents that were reserved and never written,
+//! and compressed ones. The first two are read as zeros without touching a device.
+//!
+//! Units: bytes.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
+use rustix::io::Errno;
+
+use crate::outcome::{Op, OpError};
+use crate::tree::{EntryKind, scan};
+use crate::worker_pool::{errno_of, fault};
+
+/// `FS_IOC_FIEMAP` of `linux/fs.h`: `_IOWR('f', 11, struct fiemap)`.
+const FS_IOC_FIEMAP: libc::Ioctl = 0xC020_660B_u32 as libc::Ioctl;
+/// Write dirty data first, so that what is not allocated yet gets its place.
+const FLAG_SYNC: u32 = 1;
+const EXTENT_LAST: u32 = 0x1;
+const EXTENT_ENCODED: u32 = 0x8;
+const EXTENT_UNWRITTEN: u32 = 0x800;
+/// Extents asked for at once.
+const EXTENTS: usize = 128;
+
+/// How the bytes of some files are stored.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stored {
+    /// Of all files.
+    pub bytes: u64,
+    /// Without an extent.
+    pub hole_bytes: u64,
+    /// In extents that were reserved and never written.
+    pub unwritten_bytes: u64,
+    /// In extents that are compressed or encrypted.
+    pub encoded_bytes: u64,
+}
+
+impl Stored {
+    fn add(&mut self, more: Self) {
+        self.bytes += more.bytes;
+        self.hole_bytes += more.hole_bytes;
+        self.unwritten_bytes += more.unwritten_bytes;
+        self.encoded_bytes += more.encoded_bytes;
+    }
+}
+
+/// `struct fiemap_extent` of `linux/fiemap.h`.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Extent {
+    logical: u64,
+    physical: u64,
+    length: u64,
+    reserved64: [u64; 2],
+    flags: u32,
+    reserved: [u32; 3],
+}
+
+/// `struct fiemap` of `linux/fiemap.h`, with room for extents.
+#[repr(C)]
+struct Map {
+    start: u64,
+    length: u64,
+    flags: u32,
+    mapped_extents: u32,
+    extent_count: u32,
+    reserved: u32,
+    extents: [Extent; EXTENTS],
+}
+
+/// How a file is stored.
+///
+/// # Errors
+/// It cannot be opened, or its file system does not tell (`EOPNOTSUPP`: tmpfs, NFS, ZFS).
+pub fn of_file(path: &Path) -> Result<Stored, OpError> {
+    // NONBLOCK: opening a pipe must not hang.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let failed = |errno| fault(Op::Stat, path, errno);
+    let fd = openat(CWD, path, flags, Mode::empty()).map_err(failed)?;
+    let about = fstat(&fd).map_err(failed)?;
+    let bytes = u64::try_from(about.st_size).unwrap_or(0);
+    stored(&fd, bytes).map_err(failed)
+}
+
+/// How the files below a directory are stored, `files_max` of them at most. Symbolic links are not
+/// followed, mount points not entered.
+///
+/// # Errors
+/// As [`of_file`] and [`scan`].
+pub fn of_tree(root: &Path, files_max: usize) -> Result<Stored, OpError> {
+    let mut sum = Stored::default();
+    let entries = scan(root)?.entries;
+    let files = entries
+        .iter()
+        .filter(|entry| matches!(entry.kind, EntryKind::File { .. }));
+    for entry in files.take(files_max) {
+        sum.add(of_file(&root.join(&entry.path))?);
+    }
+    Ok(sum)
+}
+
+fn stored(fd: &OwnedFd, bytes: u64) -> Result<Stored, Errno> {
+    let mut found = Stored {
+        bytes,
+        ..Stored::default()
+    };
+    let (mut start, mut mapped) = (0, 0);
+    while start < bytes {
+        let (extents, count) = extents(fd, start, bytes - start)?;
+        let Some(last) = extents[..count].last() else {
+            break;
+        };
+        for extent in &extents[..count] {
+            // The last one may reach beyond the end of the file, in whole blocks.
+            let end = extent.logical.saturating_add(extent.length).min(bytes);
+            let length = end.saturating_sub(extent.logical.max(start));
+            mapped += length;
+            if extent.flags & EXTENT_UNWRITTEN != 0 {
+                found.unwritten_bytes += length;
+            } else if extent.flags & EXTENT_ENCODED != 0 {
+                found.encoded_bytes += length;
+            }
+        }
+        let next = last.logical.saturating_add(last.length);
+        if last.flags & EXTENT_LAST != 0 || next <= start {
+            break;
+        }
+        start = next;
+    }
+    found.hole_bytes = bytes.saturating_sub(mapped);
+    Ok(found)
+}
+
+/// The extents from a place on, and how many of them the kernel filled in.
+fn extents(fd: &OwnedFd, start: u64, length: u64) -> Result<([Extent; EXTENTS], usize), Errno> {
+    let mut map = Map {
+        start,
+        length,
+        flags: FLAG_SYNC,
+        mapped_extents: 0,
+        extent_count: EXTENTS as u32,
+        reserved: 0,
+        extents: [Extent::default(); EXTENTS],
+    };
+    // SAFETY: the request takes a pointer to `struct fiemap`, which `Map` is laid out as, followed by
+    // as many extents as `extent_count` says. The kernel writes nothing beyond them and keeps no
+    // pointer.
+    let told = unsafe { libc::ioctl(fd.as_raw_fd(), FS_IOC_FIEMAP, &raw mut map) };
+    if told != 0 {
+        return Err(errno_of(&std::io::Error::last_os_error()));
+    }
+    Ok((map.extents, (map.mapped_extents as usize).min(EXTENTS)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{FallocateFlags, fallocate};
+    use std::io::Write;
+
+    #[test]
+    fn holes_and_reserved_extents_are_told_from_data() {
+        let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let named = |name: &str| dir.path().join(name);
+        const BYTES: u64 = 1 << 20;
+        std::fs::File::create(named("hole"))
+            .unwrap()
+            .set_len(BYTES)
+            .unwrap();
+        let reserved = std::fs::File::create(named("reserved")).unwrap();
+        let kept = fallocate(&reserved, FallocateFlags::empty(), 0, BYTES).is_ok();
+        let mut data = std::fs::File::create(named("data")).unwrap();
+        data.write_all(&vec![7; BYTES as usize]).unwrap();
+        let files = ["hole", "reserved", "data"].map(|name| of_file(&named(name)));
+        let [Ok(hole), Ok(reserved), Ok(data)] = &files else {
+            // A file system that does not tell says so of every file.
+            assert!(files.iter().all(Result::is_err), "{files:?}");
+            return;
+        };
+        assert_eq!((hole.bytes, hole.hole_bytes), (BYTES, BYTES));
+        assert_eq!(reserved.unwritten_bytes, if kept { BYTES } else { 0 });
+        assert_eq!((data.hole_bytes, data.unwritten_bytes), (0, 0));
+        let all = of_tree(dir.path(), 9).unwrap();
+        let holes = hole.hole_bytes + reserved.hole_bytes;
+        assert_eq!((all.bytes, all.hole_bytes), (3 * BYTES, holes));
+    }
+}

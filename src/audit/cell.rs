@@ -1,0 +1,31 @@
+//! One configuration on one workload, over all its trials.
+
+use serde::Serialize;
+
+use super::judgement::{Judgement, LimitedBy};
+
+/// One configuration on one workload.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct AuditCell {
+    /// Configuration by index.
+    pub(crate) configuration: usize,
+    /// Workload by index.
+    pub(crate) workload: usize,
+    /// Complete trials.
+    pub(crate) trials: usize,
+    /// What set the pace in more than half of them; none: it cannot be told.
+    pub(crate) limited_by: Option<LimitedBy>,
+    /// The figures of that in the middle one of those trials: `loop0 97 % busy, 412 MB/s`.
+    pub(crate) limited_how: String,
+    /// What each check says that could say something.
+    pub(crate) judgements: Vec<Judgement>,
+}
+
+impl AuditCell {
+    /// What a check says of this cell; none: it could not tell.
+    pub(crate) fn judgement(&self, check: &str) -> Option<&Judgement> {
+        self.judgements
+            .iter()
+            .find(|judgement| judgement.check == check)
+    }
+}

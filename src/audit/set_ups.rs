@@ -1,0 +1,78 @@
+//! The stacks of a run as they were set up: what each layer got, and what stood beside them.
+
+use crate::event::{Event, LayerFacts};
+
+/// Name under which the facts of the place are on record, beside those of the layers.
+const PLACE: &str = "place";
+
+/// Every set-up of a run, first to last.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SetUps<'a>(Vec<SetUp<'a>>);
+
+/// One set-up.
+#[derive(Debug, Clone)]
+struct SetUp<'a> {
+    configuration: usize,
+    layers: &'a [LayerFacts],
+    /// Configurations that stood at that moment.
+    beside: Vec<usize>,
+}
+
+impl<'a> SetUps<'a> {
+    /// Those among the events of a run.
+    pub(crate) fn of(events: impl Iterator<Item = &'a Event>) -> Self {
+        let (mut all, mut standing) = (Vec::new(), Vec::new());
+        for event in events {
+            match event {
+                Event::StackSetUp {
+                    configuration,
+                    layers,
+                    ..
+                } => {
+                    standing.retain(|known| known != configuration);
+                    all.push(SetUp {
+                        configuration: *configuration,
+                        layers,
+                        beside: standing.clone(),
+                    });
+                    standing.push(*configuration);
+                }
+                Event::StackTornDown { configuration, .. } => {
+                    standing.retain(|known| known != configuration);
+                }
+                _ => {}
+            }
+        }
+        Self(all)
+    }
+
+    fn of_configuration(&self, configuration: usize) -> impl Iterator<Item = &SetUp<'a>> {
+        let mine = move |set_up: &&SetUp<'a>| set_up.configuration == configuration;
+        self.0.iter().filter(mine)
+    }
+
+    /// A fact of the place a configuration's data lie on, from its last set-up: what it says of the
+    /// space in use is then what the trials left.
+    pub(super) fn place(&self, configuration: usize, name: &str) -> Option<&'a str> {
+        let last = self.of_configuration(configuration).last()?;
+        let place = last.layers.iter().find(|layer| layer.layer == PLACE)?;
+        let fact = place.facts.iter().find(|fact| fact.name == name)?;
+        Some(&fact.value)
+    }
+
+    /// Whether two configurations were there at the same time: both stood, or one is a directory,
+    /// whose file system is always there.
+    pub(super) fn together(&self, a: usize, b: usize) -> bool {
+        let beside = |one: usize, other: usize| {
+            let mut mine = self.of_configuration(one);
+            mine.any(|set_up| set_up.beside.contains(&other))
+        };
+        self.is_directory(a) || self.is_directory(b) || beside(a, b) || beside(b, a)
+    }
+
+    fn is_directory(&self, configuration: usize) -> bool {
+        let first = self.of_configuration(configuration).next();
+        let bottom = first.and_then(|set_up| set_up.layers.first());
+        bottom.is_some_and(|layer| layer.layer == "dir")
+    }
+}

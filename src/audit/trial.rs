@@ -1,0 +1,132 @@
+//! One trial alone: what each check finds in it, and what set its pace.
+
+use super::check::AuditCheck;
+use super::judgement::{CheckFinding, Grade, LimitedBy};
+use super::limit::limits;
+use super::list::checks;
+use super::reading::TrialReading;
+use crate::event::{Ended, Fact, Observation};
+
+/// What is said of one trial alone.
+#[derive(Debug, Clone)]
+pub(crate) struct TrialAudit {
+    /// What set the pace; none: it cannot be told.
+    pub(crate) limited_by: Option<LimitedBy>,
+    /// The figures of that: `loop0 97 % busy, 412 MB/s`.
+    pub(crate) limited_how: String,
+    /// Names of the checks that say more than "ok", with their grades.
+    pub(crate) remarks: Vec<(&'static str, Grade)>,
+    /// What they say, in the same order.
+    pub(crate) sentences: Vec<String>,
+}
+
+/// What the checks found in one trial, by priority.
+pub(super) type Findings = Vec<(&'static AuditCheck, CheckFinding)>;
+
+/// What set the pace of one trial, how strongly, and in which words.
+pub(super) struct TrialPace {
+    pub(super) by: LimitedBy,
+    pub(super) strength: f64,
+    pub(super) how: String,
+}
+
+/// What is said of one trial of a kind of workload, on a machine with these facts; none: it is not
+/// complete, or another tool measured it.
+pub(crate) fn trial_audit(
+    kind: &str,
+    environment: &[Fact],
+    trial: &Observation,
+) -> Option<TrialAudit> {
+    if trial.ended != Ended::Complete || trial.settled.caches == "unknown" {
+        return None;
+    }
+    let reading = TrialReading {
+        trial,
+        kind,
+        limits: &limits(environment),
+        memory_bytes: memory_bytes(environment),
+    };
+    let findings = findings(&checks(), &reading);
+    let pace = pace(&findings);
+    let grave = findings
+        .iter()
+        .filter(|(_, finding)| finding.grade > Grade::Ok);
+    let grave: Vec<_> = grave.filter(|(check, _)| !check.limits).collect();
+    Some(TrialAudit {
+        limited_by: pace.as_ref().map(|pace| pace.by),
+        limited_how: pace.map_or(String::new(), |pace| pace.how),
+        remarks: grave
+            .iter()
+            .map(|(check, finding)| (check.name, finding.grade))
+            .collect(),
+        sentences: grave
+            .iter()
+            .map(|(_, finding)| finding.sentence.clone())
+            .collect(),
+    })
+}
+
+/// What each check says of a trial.
+pub(super) fn findings(checks: &[&'static AuditCheck], reading: &TrialReading<'_>) -> Findings {
+    let judged = checks.iter();
+    judged
+        .filter_map(|check| Some((*check, (check.judge)(reading)?)))
+        .collect()
+}
+
+/// The first check that names a limit; where none does, how full device and processor were.
+pub(super) fn pace(findings: &[(&AuditCheck, CheckFinding)]) -> Option<TrialPace> {
+    let limiting = findings.iter().find_map(|(_, finding)| {
+        finding.limit.map(|by| TrialPace {
+            by,
+            strength: finding.strength,
+            how: finding.sentence.clone(),
+        })
+    });
+    let parts = ["device", "processor"].map(|name| {
+        let mut all = findings.iter();
+        let mine = all.find(|(check, _)| check.name == name);
+        mine.map(|(_, finding)| finding.sentence.as_str())
+    });
+    limiting.or_else(|| {
+        let how: Vec<&str> = parts.into_iter().flatten().collect();
+        (!how.is_empty()).then(|| TrialPace {
+            by: LimitedBy::NoSinglePart,
+            strength: 0.0,
+            how: how.join("; "),
+        })
+    })
+}
+
+/// Bytes of the fact `memory`: `24684084 kB`, where the kernel means KiB; of several places, whose
+/// facts are `memory on PLACE`, the largest: it can hold most.
+pub(super) fn memory_bytes(environment: &[Fact]) -> Option<f64> {
+    let kib = environment.iter().filter_map(|fact| {
+        let place = fact.name.strip_prefix("memory")?;
+        (place.is_empty() || place.starts_with(" on ")).then_some(())?;
+        let kib: f64 = fact.value.strip_suffix("kB")?.trim().parse().ok()?;
+        Some(kib * 1024.0)
+    });
+    kib.max_by(f64::total_cmp)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_memory_of_several_places_is_that_of_the_largest() {
+        let facts = [
+            ("memory available at the start", "9 kB"),
+            ("memory on a", "2 kB"),
+            ("memory on b", "3 kB"),
+        ];
+        let facts = facts.map(|(name, value)| Fact::new(name, value));
+        assert_eq!(memory_bytes(&facts), Some(3.0 * 1024.0));
+        assert_eq!(memory_bytes(&facts[..1]), None);
+        assert_eq!(
+            memory_bytes(&[Fact::new("memory", "5 kB")]),
+            Some(5.0 * 1024.0)
+        );
+    }
+}

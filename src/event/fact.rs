@@ -1,0 +1,31 @@
+//! What was found out about something: a name and a value.
+
+use serde::{Deserialize, Serialize};
+
+/// A named fact.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Fact {
+    /// `kernel`, `mount options in force` …
+    pub(crate) name: String,
+    /// As the system gave it.
+    pub(crate) value: String,
+}
+
+impl Fact {
+    /// A fact.
+    pub(crate) fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            value: value.into(),
+        }
+    }
+}
+
+/// What one layer really got.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LayerFacts {
+    /// Kind of layer (`loop`, `ext4` …).
+    pub(crate) layer: String,
+    /// Read back from the system, never copied from the study.
+    pub(crate) facts: Vec<Fact>,
+}

@@ -1,0 +1,88 @@
+//! What a machine is made with: its image, this program, its directory.
+
+use super::command::{self, Accelerator, GuestFiles};
+use super::cpio::Archive;
+use super::description::Description;
+use super::error::LabError;
+use super::image::Image;
+use crate::agent::program::{libc_needed, version};
+use crate::host::process::{Process, Streams};
+use crate::host::{Host, HostError, argv};
+use crate::journal::Journal;
+use std::path::{Path, PathBuf};
+
+/// What a machine is made with.
+pub(crate) struct MachineSite<'a> {
+    /// This machine.
+    pub(crate) host: &'a dyn Host,
+    /// What is created is said here first.
+    pub(crate) journal: &'a Journal,
+    /// An existing directory for the machine's own.
+    pub(crate) dir: PathBuf,
+    /// What guests are made of.
+    pub(crate) image: &'a Image,
+    /// ZFS modules for it.
+    pub(crate) zfs: Option<&'a Image>,
+    /// This program's file.
+    pub(crate) program: &'a Path,
+}
+
+pub(super) fn start_node(
+    site: &MachineSite<'_>,
+    dir: &Path,
+    node: usize,
+    description: &Description,
+    accelerator: Accelerator,
+) -> Result<Process, LabError> {
+    let (kernel, root) = (site.image.file("vmlinux"), site.image.file("root.squashfs"));
+    let zfs = site.zfs.map(|zfs| zfs.file("zfs.squashfs"));
+    let files = GuestFiles {
+        dir,
+        kernel: &kernel,
+        root: &root,
+        zfs: zfs.as_deref(),
+    };
+    let words = argv(command::command(node, description, accelerator, &files));
+    let said = command::file(node, "qemu");
+    let streams = if description.shell_on == Some(node) {
+        Streams::Ours
+    } else {
+        Streams::File(&said)
+    };
+    Ok(Process::start(&words, dir, streams)?)
+}
+
+/// What the kernel unpacks first: a shell, the modules it needs, this program.
+pub(super) fn write_first(site: &MachineSite<'_>, path: &Path) -> std::io::Result<()> {
+    let file = std::io::BufWriter::new(std::fs::File::create(path)?);
+    let mut archive = Archive::new(file)?;
+    archive.directory("boot")?;
+    archive.directory("kit")?;
+    archive.program("init", include_bytes!("recipe/init"))?;
+    archive.program("kit/start", include_bytes!("recipe/start"))?;
+    for entry in std::fs::read_dir(site.image.file("boot"))? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let content = std::fs::read(entry.path())?;
+        match name.as_str() {
+            "busybox" => archive.program("busybox", &content)?,
+            name => archive.program(&format!("boot/{name}"), &content)?,
+        }
+    }
+    archive.program("kit/stackrace", &std::fs::read(site.program)?)?;
+    std::io::Write::flush(&mut archive.end()?)
+}
+
+/// Refuses a program that the guest's C library is too old for.
+pub(super) fn check_libc(site: &MachineSite<'_>) -> Result<(), LabError> {
+    let program = std::fs::read(site.program)
+        .map_err(|error| HostError::path("read", site.program, error))?;
+    let has = site.image.package("libc6").unwrap_or_default();
+    match (libc_needed(&program), version(&has)) {
+        (Some(needs), Some(found)) if needs > found => Err(LabError::Libc {
+            needs: format!("{}.{}", needs.0, needs.1),
+            has: format!("{}.{}", found.0, found.1),
+        }),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,116 @@
+//! One setting as a study has it: its value, and where it is written.
+
+use std::ops::Range;
+
+/// Bytes of the study's text that a message points at.
+pub(crate) type Span = Range<usize>;
+
+/// Why something written in a study is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    /// Where; none: the study as a whole.
+    pub(crate) span: Option<Span>,
+    /// What is wrong, in one clause that begins in lower case.
+    pub(crate) message: String,
+    /// What to write instead; empty: nothing helpful to say.
+    pub(crate) help: String,
+}
+
+impl Refusal {
+    /// A refusal at a place.
+    pub(crate) fn at(span: &Span, message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self {
+            span: Some(span.clone()),
+            message: message.into(),
+            help: help.into(),
+        }
+    }
+}
+
+/// A value as written, placeholders already replaced.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Value {
+    /// `"text"`.
+    Text(String),
+    /// `12`.
+    Integer(i64),
+    /// `0.5`.
+    Float(f64),
+    /// `true`.
+    Flag(bool),
+    /// `[…]`.
+    List(Vec<Value>),
+}
+
+/// What kind of value a setting takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// An amount of bytes with its unit, or a whole number of bytes.
+    Bytes,
+    /// A whole number ≥ 0.
+    Count,
+    /// A number ≥ 0.
+    Number,
+    /// A share: `"5 %"` or `0.05`.
+    Share,
+    /// A time with its unit.
+    Time,
+    /// `true` or `false`.
+    Flag,
+    /// Any text.
+    Text,
+    /// A list of texts; one text is a list of one.
+    Texts,
+    /// Amounts of bytes with weights: `"4 KiB:70, 64 KiB:30"`.
+    Weights,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+}
+
+/// One setting as written.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct GivenSetting {
+    /// The word.
+    pub(crate) name: String,
+    /// Its value.
+    pub(crate) value: Value,
+    /// Where the value stands.
+    pub(crate) span: Span,
+    /// Where the word stands.
+    pub(crate) name_span: Span,
+}
+
+impl Value {
+    /// What it is, for a message.
+    pub(crate) fn what(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "a text",
+            Self::Integer(_) | Self::Float(_) => "a number",
+            Self::Flag(_) => "a flag",
+            Self::List(_) => "a list",
+        }
+    }
+
+    /// Bytes of its texts and number of its elements: what it costs to hold.
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Integer(_) | Self::Float(_) | Self::Flag(_) => 8,
+            Self::List(values) => values.iter().map(|value| 1 + value.size()).sum(),
+        }
+    }
+
+    /// The value inside a longer text: texts as they are, lists joined by a space.
+    pub(crate) fn as_words(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Integer(number) => number.to_string(),
+            Self::Float(number) => number.to_string(),
+            Self::Flag(flag) => flag.to_string(),
+            Self::List(values) => {
+                let words: Vec<String> = values.iter().map(Self::as_words).collect();
+                words.join(" ")
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Advice on misspelt words: the nearest of those that are known.
+
+use super::value::{Refusal, Span};
+
+/// Longest word that is compared with others, bytes.
+const WORD_MAX: usize = 64;
+
+/// Longest list in a message, bytes.
+const LIST_MAX: usize = 2000;
+
+/// The word of a list nearest to a misspelt one; none: nothing is near.
+pub(crate) fn nearest<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let plain = |text: &str| text.to_lowercase().replace(['_', ' '], "-");
+    // Comparing costs the product of the lengths, and a word of this length is no misspelt name.
+    if word.len() > WORD_MAX {
+        return None;
+    }
+    let word = plain(word);
+    candidates
+        .into_iter()
+        .filter(|candidate| candidate.len() <= WORD_MAX)
+        .map(|candidate| (distance(&word, &plain(candidate)), candidate))
+        // One letter in three may be wrong, two always: beyond that advice is noise.
+        .filter(|(distance, candidate)| {
+            *distance <= (candidate.chars().count() / 3).max(2)
+                && *distance < candidate.chars().count()
+        })
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Letters that differ; the beginning of a word counts as one letter off the whole.
+pub(super) fn distance(word: &str, candidate: &str) -> usize {
+    match word.len() >= 3 && candidate.starts_with(word) {
+        true => usize::from(word != candidate),
+        false => strsim::damerau_levenshtein(word, candidate),
+    }
+}
+
+/// Words joined by commas; those that make the list longer than anybody reads are counted.
+pub(crate) fn listed<'a>(mut words: impl Iterator<Item = &'a str>) -> String {
+    let mut list = String::new();
+    for word in words.by_ref() {
+        if list.len() + word.len() > LIST_MAX {
+            list.push_str(&format!(" … and {} more", 1 + words.count()));
+            break;
+        }
+        if !list.is_empty() {
+            list.push_str(", ");
+        }
+        list.push_str(word);
+    }
+    list
+}
+
+/// Refuses a word that is not in a list: names the nearest one and lists them all.
+pub(crate) fn unknown_word<'a>(
+    span: &Span,
+    message: &str,
+    word: &str,
+    candidates: impl Iterator<Item = &'a str> + Clone,
+    list_name: &str,
+) -> Refusal {
+    let list = match listed(candidates.clone()) {
+        all if all.is_empty() => format!("{list_name}: none"),
+        all => format!("{list_name}: {all}"),
+    };
+    let help = match nearest(word, candidates) {
+        Some(near) => format!("did you mean \"{near}\"? {list}"),
+        None => list,
+    };
+    Refusal::at(span, message, help)
+}

@@ -1,0 +1,121 @@
+//! Where a workload's files will lie, as the system shows it right before a turn: how the file system
+//! is mounted, how full and how old it is, and every device below it. What differs between two
+//! configurations and was not asked for is found from these facts.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use crate::event::{Fact, LayerFacts};
+use crate::host::{Host, MountInfo};
+use crate::stack::common::block;
+use crate::unit;
+
+/// Name of the layer under which these facts are on record.
+const LAYER: &str = "place";
+/// Deepest pile of devices that is followed.
+const DEPTH_MAX: u32 = 16;
+
+/// The facts of a directory; none: it cannot be found out where it lies.
+pub(crate) fn facts(host: &dyn Host, directory: &Path) -> Option<LayerFacts> {
+    let mount = host.mount_of(directory).ok()?;
+    let mut facts = vec![
+        Fact::new("mounted at", mount.mount_point.to_string_lossy()),
+        Fact::new("mount options", mount.options.join(",")),
+    ];
+    facts.extend(used(directory));
+    facts.extend(made(&mount));
+    let mut devices = Vec::new();
+    for device in block::under_mount(host, &mount) {
+        descend(host, &device, DEPTH_MAX, &mut devices);
+    }
+    if !devices.is_empty() {
+        facts.push(Fact::new("devices", devices.join(", ")));
+    }
+    Some(LayerFacts {
+        layer: LAYER.to_owned(),
+        facts,
+    })
+}
+
+/// `83.1 % of 320 MiB`
+fn used(directory: &Path) -> Option<Fact> {
+    let space = rustix::fs::statvfs(directory).ok()?;
+    if space.f_blocks == 0 {
+        return None;
+    }
+    let used = space.f_blocks.saturating_sub(space.f_bfree) as f64 / space.f_blocks as f64;
+    let all = space.f_blocks.saturating_mul(space.f_frsize);
+    let value = format!("{:.1} % of {}", 100.0 * used, unit::bytes(all));
+    Some(Fact::new("space used", value))
+}
+
+/// When the file system was made, in seconds since 1970: its root directory is as old as itself.
+fn made(mount: &MountInfo) -> Option<Fact> {
+    // Below another root (a bind mount, a subvolume) the directory seen may be younger.
+    if mount.root != Path::new("/") {
+        return None;
+    }
+    let root = std::fs::metadata(&mount.mount_point).ok()?;
+    let here = rustix::fs::makedev(mount.st_dev.0, mount.st_dev.1);
+    // Something else may be mounted over it.
+    if root.dev() != here {
+        return None;
+    }
+    let made = root.created().ok()?;
+    let seconds = made.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs();
+    Some(Fact::new(
+        "file system made",
+        format!("{seconds} s since 1970"),
+    ))
+}
+
+/// A device and everything below it, upper ones first: what a loop device's file lies on, what a
+/// mapped device is made of, the disk of a partition.
+fn descend(host: &dyn Host, device: &str, depth_left: u32, found: &mut Vec<String>) {
+    let Some(depth_left) = depth_left.checked_sub(1) else {
+        return;
+    };
+    if found.iter().any(|known| known == device) {
+        return;
+    }
+    found.push(device.to_owned());
+    let Ok(directory) = host.canonical(&Path::new("/sys/class/block").join(device)) else {
+        return;
+    };
+    if host.exists(&directory.join("partition"))
+        && let Some(disk) = directory.parent()
+    {
+        return descend(host, &block::name(disk), depth_left, found);
+    }
+    for below in host.list(&directory.join("slaves")).unwrap_or_default() {
+        descend(host, &below.to_string_lossy(), depth_left, found);
+    }
+    if let Ok(file) = host.read_text(&directory.join("loop/backing_file")) {
+        let file = Path::new(file.trim_end_matches('\n'));
+        let mount = file.parent().and_then(|folder| host.mount_of(folder).ok());
+        for below in mount.map_or(Vec::new(), |mount| block::under_mount(host, &mount)) {
+            descend(host, &below, depth_left, found);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::local::LocalHost;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_directory_of_this_machine_has_a_mount_and_a_fill_level() {
+        let host = LocalHost::new(Arc::new(|_| ()));
+        let dir = tempfile::tempdir().unwrap();
+        let facts = facts(&host, dir.path()).unwrap();
+        assert_eq!(facts.layer, LAYER);
+        let value = |name: &str| {
+            let mut all = facts.facts.iter();
+            all.find(|fact| fact.name == name).unwrap().value.clone()
+        };
+        assert!(value("mount options").contains("rw"));
+        assert!(value("space used").contains(" % of "));
+    }
+}

@@ -1,0 +1,138 @@
+//! The stacks a logical volume is tested with.
+
+use crate::stack::layer::{Expected, KillStack, ON_TWO_DISKS, RealStack, Tried};
+
+const REAL: &[RealStack] = &[
+    RealStack {
+        name: "linear volume",
+        layers: &[
+            "loop = { size = \"128 MiB\", count = 3 }",
+            "lvm = {}",
+            "ext4 = {}",
+        ],
+        device: "dm-",
+        expected: &[(1, "volume data", Expected::Has("segtype linear"))],
+    },
+    RealStack {
+        name: "volume under a snapshot",
+        layers: &[
+            "loop = { size = \"128 MiB\", count = 3 }",
+            "lvm = { snapshot = \"present\" }",
+            "ext4 = {}",
+        ],
+        device: "dm-",
+        expected: &[(1, "volume data", Expected::Has("segtype linear"))],
+    },
+    RealStack {
+        name: "striped volume",
+        layers: &[
+            "loop = { size = \"128 MiB\", count = 3 }",
+            "lvm = { kind = \"striped\", stripes = 2 }",
+            "ext4 = {}",
+        ],
+        device: "dm-",
+        expected: &[(1, "volume data", Expected::Has("segtype striped"))],
+    },
+    RealStack {
+        name: "thin volume",
+        layers: &[
+            "loop = { size = \"128 MiB\", count = 3 }",
+            "lvm = { kind = \"thin\", snapshot = \"present\" }",
+            "ext4 = {}",
+        ],
+        device: "dm-",
+        expected: &[(1, "volume data", Expected::Has("segtype thin"))],
+    },
+    RealStack {
+        name: "cached volume",
+        layers: &[
+            "loop = { size = \"128 MiB\", count = 3 }",
+            "lvm = { kind = \"cache\", cache-mode = \"writeback\" }",
+            "ext4 = {}",
+        ],
+        device: "dm-",
+        expected: &[(1, "volume data", Expected::Has("segtype cache"))],
+    },
+    RealStack {
+        name: "volume on an array",
+        layers: &[
+            "loop = { size = \"128 MiB\", count = 2 }",
+            "md = { raid = 1 }",
+            "lvm = {}",
+            "ext3 = {}",
+        ],
+        device: "dm-",
+        expected: &[(3, "Filesystem features", Expected::Has("has_journal"))],
+    },
+];
+
+/// See [`Tried`].
+pub(super) const TRIED: Tried = Tried {
+    shapes: &[
+        &[
+            "loop = { size = \"1 GiB\", count = 3 }",
+            "md = { raid = 5, assume-clean = false, chunk = \"64 KiB\" }",
+            "lvm = { kind = \"thin\", snapshot = \"present\" }",
+            "xfs = {}",
+        ],
+        &[
+            "loop = { size = \"1 GiB\", count = 2 }",
+            "lvm = { kind = \"cache\", cache-mode = \"writeback\" }",
+            "ext3 = {}",
+        ],
+        &[
+            ON_TWO_DISKS,
+            "lvm = { kind = \"striped\", snapshot = \"present\" }",
+            "zpool = {}",
+            "dataset = {}",
+        ],
+    ],
+    on_devices: &[
+        (1, &["lvm = { snapshot = \"present\" }"]),
+        (1, &["lvm = { kind = \"thin\", snapshot = \"present\" }"]),
+        (2, &["lvm = { kind = \"striped\" }"]),
+        (2, &["lvm = { kind = \"cache\" }"]),
+    ],
+    real: REAL,
+    kills: &[
+        KillStack::on_one(
+            "lvm",
+            ("128 MiB", 2),
+            &[
+                "lvm = { kind = \"striped\", snapshot = \"present\" }",
+                "ext4 = {}",
+            ],
+        ),
+        KillStack::on_one(
+            "thin",
+            ("128 MiB", 2),
+            &[
+                "lvm = { kind = \"thin\", snapshot = \"present\" }",
+                "ext4 = {}",
+            ],
+        ),
+        KillStack::on_one(
+            "cache",
+            ("128 MiB", 2),
+            &["lvm = { kind = \"cache\" }", "ext4 = {}"],
+        ),
+        KillStack::on_one(
+            "volume-on-array",
+            ("64 MiB", 2),
+            &["md = { raid = 1 }", "lvm = {}", "ext4 = {}"],
+        ),
+    ],
+    changes: &[
+        "dmsetup",
+        "lvchange",
+        "lvconvert",
+        "lvcreate",
+        "lvremove",
+        "pvcreate",
+        "pvremove",
+        "vgchange",
+        "vgcreate",
+        "vgremove",
+    ],
+    standing: "dmsetup ls 2>/dev/null | grep -v 'No devices found'",
+};

@@ -1,0 +1,534 @@
+//! What may be on a disk, or use it, one case each: no disk that holds data or is in use is written
+//! over without permission.
+//!
+//! Where the tool that makes a format is not needed, its magic bytes are written where the kernel's
+//! or libblkid's sources look for them.
+
+use super::guarded::{Disk, SIZE, disk};
+use super::{Ended, NamedCase};
+use crate::host::{Host, argv};
+use crate::stack::common::guard;
+use std::any::Any;
+use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+
+/// What is brought to a disk.
+enum Case {
+    /// Bytes at an offset from the start.
+    Bytes(u64, &'static [u8]),
+    /// Bytes at a distance from the end.
+    AtEnd(u64, &'static [u8]),
+    /// What a command makes; then zeros over so many bytes from the start.
+    Made(&'static [&'static str], &'static str, u64),
+    /// What a function does.
+    Done(&'static [&'static str], fn(&Disk)),
+    /// Something that uses it as long as what is returned lives.
+    Used(&'static [&'static str], fn(&Disk) -> Box<dyn Any>),
+}
+
+use Case::{AtEnd, Bytes, Done, Made, Used};
+
+/// A name, and what is brought to the disk.
+const CASES: &[(&str, Case)] = &[
+    ("ext2", Made(&["mkfs.ext2"], "mkfs.ext2 -q DEVICE", 0)),
+    ("ext3", Made(&["mkfs.ext3"], "mkfs.ext3 -q DEVICE", 0)),
+    ("ext4", Made(&["mkfs.ext4"], "mkfs.ext4 -q DEVICE", 0)),
+    ("XFS", Made(&["mkfs.xfs"], "mkfs.xfs -q DEVICE", 0)),
+    ("Btrfs", Made(&["mkfs.btrfs"], "mkfs.btrfs -q DEVICE", 0)),
+    ("F2FS", Made(&["mkfs.f2fs"], "mkfs.f2fs -q DEVICE", 0)),
+    ("NILFS2", Made(&["mkfs.nilfs2"], "mkfs.nilfs2 -q DEVICE", 0)),
+    ("MINIX", Made(&["mkfs.minix"], "mkfs.minix DEVICE", 0)),
+    ("swap space", Made(&["mkswap"], "mkswap --quiet DEVICE", 0)),
+    (
+        "a physical volume of LVM",
+        Made(&["pvcreate"], "pvcreate --yes --quiet DEVICE", 0),
+    ),
+    (
+        "only the second superblocks of ext4",
+        Made(&["mkfs.ext4"], "mkfs.ext4 -q DEVICE", 8 << 20),
+    ),
+    (
+        "only the second superblocks of ext2 with small blocks",
+        Made(&["mkfs.ext2"], "mkfs.ext2 -q -b 1024 DEVICE", 4096),
+    ),
+    (
+        "only the second superblocks of XFS",
+        Made(&["mkfs.xfs"], "mkfs.xfs -q DEVICE", 8 << 20),
+    ),
+    (
+        "only the second superblock of Btrfs",
+        Made(&["mkfs.btrfs"], "mkfs.btrfs -q DEVICE", 1 << 20),
+    ),
+    (
+        "only the second superblock of F2FS",
+        Made(&["mkfs.f2fs"], "mkfs.f2fs -q DEVICE", 4096),
+    ),
+    (
+        "only the second superblock of NILFS2",
+        Made(&["mkfs.nilfs2"], "mkfs.nilfs2 -q DEVICE", 4096),
+    ),
+    ("a partition table of DOS", Bytes(510, b"\x55\xaa")),
+    ("a partition table (GPT)", Bytes(512, b"EFI PART\0\0\x01\0")),
+    (
+        "only the second partition table (GPT)",
+        AtEnd(512, b"EFI PART\0\0\x01\0"),
+    ),
+    ("a label of BSD", Bytes(512, b"\x57\x45\x56\x82")),
+    ("a label of Sun", Bytes(508, b"\xda\xbe\x12\x34")),
+    ("a label of SGI", Bytes(0, b"\x0b\xe5\xa9\x41")),
+    ("a partition map of Apple", Bytes(512, b"PM\0\0\0\0\0\x01")),
+    ("LUKS 1", Bytes(0, b"LUKS\xba\xbe\0\x01")),
+    ("LUKS 2", Bytes(0, b"LUKS\xba\xbe\0\x02")),
+    (
+        "only the second header of LUKS 2",
+        Bytes(0x4000, b"SKUL\xba\xbe\0\x02"),
+    ),
+    ("BitLocker", Bytes(0, b"\xeb\x58\x90-FVE-FS-")),
+    ("an array, metadata 1.1", Bytes(0, b"\xfc\x4e\x2b\xa9\x01")),
+    (
+        "an array, metadata 1.2",
+        Bytes(4096, b"\xfc\x4e\x2b\xa9\x01"),
+    ),
+    (
+        "an array, metadata 1.0",
+        AtEnd(8192, b"\xfc\x4e\x2b\xa9\x01"),
+    ),
+    (
+        "an array, metadata 0.90",
+        AtEnd(65536, b"\xfc\x4e\x2b\xa9\0\0\0\0\x5a"),
+    ),
+    (
+        "an array of Intel's firmware",
+        AtEnd(1024, b"Intel Raid ISM Cfg Sig. 1.3.00"),
+    ),
+    (
+        "an array of a controller (DDF)",
+        AtEnd(512, b"\xde\x11\xde\x11"),
+    ),
+    (
+        "a label of ZFS",
+        Bytes(128 << 10, b"\x0c\xb1\xba\0\0\0\0\0"),
+    ),
+    (
+        "only the last label of ZFS",
+        AtEnd(128 << 10, b"\x0c\xb1\xba\0\0\0\0\0"),
+    ),
+    (
+        "bcache",
+        Bytes(
+            4096 + 24,
+            b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81",
+        ),
+    ),
+    (
+        "bcachefs",
+        Bytes(
+            4096 + 24,
+            b"\xc6\x85\x73\xf6\x66\xce\x90\xa9\xd9\x6a\x60\xcf\x80\x3d\xf7\xef",
+        ),
+    ),
+    ("metadata of DRBD", AtEnd(4096, b"\x83\x74\x02\x6d")),
+    ("BlueStore", Bytes(0, b"bluestore block device\n")),
+    ("NTFS", Bytes(3, b"NTFS    ")),
+    ("FAT", Bytes(54, b"FAT16   ")),
+    ("exFAT", Bytes(3, b"EXFAT   ")),
+    ("ISO 9660", Bytes(32769, b"CD001\x01")),
+    ("UDF", Bytes(34817, b"NSR02")),
+    ("SquashFS", Bytes(0, b"hsqs")),
+    ("HFS+", Bytes(1024, b"H+\0\x04")),
+    ("APFS", Bytes(32, b"NXSB")),
+    ("ReiserFS", Bytes(65536 + 52, b"ReIsEr2Fs")),
+    ("JFS", Bytes(32768, b"JFS1\x01")),
+    ("GFS2", Bytes(65536, b"\x01\x16\x19\x70\0\0\0\x01")),
+    ("OCFS2", Bytes(8192, b"OCFSV2")),
+    ("VMFS", Bytes(1 << 20, b"\x0d\xd0\x01\xc0")),
+    ("a tar archive", Done(&["tar"], tar_at_start)),
+    (
+        "a tar archive in the middle",
+        Done(&["tar"], tar_in_the_middle),
+    ),
+    ("a database of SQLite", Bytes(0, b"SQLite format 3\0\x10\0")),
+    (
+        "a database of SQLite in the middle",
+        Bytes(100 << 20, b"SQLite format 3\0\x10\0"),
+    ),
+    (
+        "a page of PostgreSQL",
+        Bytes(
+            8192,
+            b"\0\0\0\0\x28\x7b\x4e\x01\0\0\0\0\x20\0\xf0\x1f\0\x20\x04\x20",
+        ),
+    ),
+    (
+        "a page of InnoDB",
+        Bytes(
+            16384,
+            b"\x9a\x3c\x11\x52\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\x1e\x45\xbf",
+        ),
+    ),
+    ("encrypted data without a header", Done(&[], noise)),
+    (
+        "ext4 behind a gap of 1 MiB",
+        Done(&["losetup", "mkfs.ext4"], |disk| shifted(disk, 1 << 20)),
+    ),
+    (
+        "ext4 behind a gap of 37 MiB and a sector",
+        Done(&["losetup", "mkfs.ext4"], |disk| {
+            shifted(disk, (37 << 20) + 512);
+        }),
+    ),
+    ("one byte at the start", Bytes(0, b"x")),
+    ("one byte in the last sector", AtEnd(1, b"x")),
+    ("one byte of the first MiB", Bytes(777_777, b"x")),
+    (
+        "what was left, and written to since",
+        Done(&[], |disk| {
+            left(disk);
+            disk.write(200 << 20, b"x");
+        }),
+    ),
+    (
+        "what was left on another disk",
+        Done(&[], |disk| {
+            left(disk);
+            disk.write(SIZE - 4096, b"x");
+        }),
+    ),
+    (
+        "a mounted file system",
+        Used(&["mkfs.ext4", "mount"], mounted),
+    ),
+    (
+        "a file system mounted where only others see it",
+        Used(&["mkfs.ext4", "unshare"], mounted_elsewhere),
+    ),
+    (
+        "a mounted partition",
+        Used(
+            &["addpart", "delpart", "mkfs.ext4", "mount"],
+            mounted_partition,
+        ),
+    ),
+    (
+        "a loop device on it",
+        Used(&["losetup"], |disk| looped(disk, 0)),
+    ),
+    (
+        "a loop device on it behind a gap",
+        Used(&["losetup"], |disk| looped(disk, 1 << 20)),
+    ),
+    (
+        "a mounted loop device on it behind a gap",
+        Used(&["losetup", "mkfs.ext4", "mount"], looped_and_mounted),
+    ),
+    (
+        "a loop device on the same file",
+        Used(&["losetup"], |disk| {
+            Box::new(Loop::on(disk, &disk.base.path().join("file"), 0))
+        }),
+    ),
+    (
+        "a process that may write to it",
+        Used(&[], |disk| Box::new(opened(&disk.device, "<>"))),
+    ),
+    (
+        "a process that reads it",
+        Used(&[], |disk| Box::new(opened(&disk.device, "<"))),
+    ),
+    (
+        "a process that has it open by another path",
+        Used(&["mknod"], opened_by_another_path),
+    ),
+    ("a holder of the exclusive right", Used(&[], held)),
+    ("swap space in use", Used(&["mkswap", "swapon"], swapping)),
+    ("a mapped device", Used(&["dmsetup"], mapped)),
+];
+
+/// The cases, for the list of tests.
+pub(crate) fn cases() -> impl Iterator<Item = NamedCase> {
+    CASES.iter().map(|(name, case)| {
+        let test: Box<dyn Fn() -> Ended + Send> = Box::new(move || is_guarded(case));
+        (format!("guard::{name}"), test)
+    })
+}
+
+/// It is refused without permission; with permission what it carries is wiped, what uses it never
+/// touched.
+fn is_guarded(case: &'static Case) -> Ended {
+    let tools = match case {
+        Bytes(..) | AtEnd(..) => &[],
+        Made(tools, ..) | Done(tools, _) | Used(tools, _) => *tools,
+    };
+    let disk = disk(tools)?;
+    guard::blank(&disk.host, &disk.identity()).unwrap();
+    if let Used(_, make) = case {
+        return is_untouched(&disk, *make);
+    }
+    match case {
+        Bytes(at, bytes) => disk.write(*at, bytes),
+        AtEnd(before, bytes) => disk.write(SIZE - before, bytes),
+        Made(_, command, zeros) => {
+            disk.run(command);
+            disk.write(0, &vec![0; usize::try_from(*zeros).unwrap()]);
+        }
+        Done(_, make) => make(&disk),
+        Used(..) => {}
+    }
+    let before = disk.digest();
+    let error = guard::clear(&disk.host, &disk.identity(), false).unwrap_err();
+    assert!(error.to_string().contains("carries"), "{error}");
+    assert!(error.next().ends_with("--wipe loop-of-test"));
+    assert_eq!(disk.digest(), before, "it was only looked at");
+    guard::clear(&disk.host, &disk.identity(), true).unwrap();
+    guard::blank(&disk.host, &disk.identity()).unwrap();
+    Ok(())
+}
+
+fn is_untouched(disk: &Disk, make: fn(&Disk) -> Box<dyn Any>) -> Ended {
+    let user = make(disk);
+    if let Some(missing) = user.downcast_ref::<String>() {
+        return Err(missing.clone());
+    }
+    let before = disk.digest();
+    for wipe in [false, true] {
+        let error = guard::clear(&disk.host, &disk.identity(), wipe).unwrap_err();
+        assert!(error.to_string().contains("is in use"), "{error}");
+    }
+    assert_eq!(disk.digest(), before);
+    Ok(())
+}
+
+fn tar_at_start(disk: &Disk) {
+    disk.run("tar --create --file DEVICE --directory /etc hostname");
+}
+
+fn tar_in_the_middle(disk: &Disk) {
+    let file = disk.base.path().join("archive");
+    disk.run(&format!(
+        "tar --create --file {} --directory /etc hostname passwd",
+        file.display()
+    ));
+    disk.write(64 << 20, &std::fs::read(file).unwrap());
+}
+
+fn noise(disk: &Disk) {
+    let mut bytes = vec![0; 8 << 20];
+    let source = std::fs::File::open("/dev/urandom").unwrap();
+    source.take(8 << 20).read_exact(&mut bytes).unwrap();
+    for at in (0..SIZE).step_by(8 << 20) {
+        disk.write(at, &bytes);
+    }
+}
+
+fn left(disk: &Disk) {
+    let fixed = disk.host.fix_device(&disk.device).unwrap();
+    disk.host.leave_device(&fixed).unwrap();
+    guard::blank(&disk.host, &disk.identity()).unwrap();
+}
+
+/// A file system that does not begin where the disk begins.
+fn shifted(disk: &Disk, offset: u64) {
+    let device = Loop::on(disk, &disk.device, offset);
+    let path = device.path.to_string_lossy().into_owned();
+    disk.run(&format!("mkfs.ext4 -q {path}"));
+}
+
+/// A loop device of a test.
+struct Loop {
+    path: PathBuf,
+}
+
+impl Loop {
+    fn on(disk: &Disk, file: &Path, offset: u64) -> Self {
+        let (offset, file) = (offset.to_string(), file.to_string_lossy());
+        let words = ["losetup", "--find", "--show", "--offset", &offset, &file];
+        let made = disk.host.must(&argv(words.map(String::from))).unwrap();
+        Self {
+            path: PathBuf::from(made.stdout.trim()),
+        }
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        run(&["losetup", "--detach", &self.path.to_string_lossy()]);
+    }
+}
+
+/// A mount of a test.
+struct Mount {
+    point: PathBuf,
+    _on: Option<Box<dyn Any>>,
+}
+
+impl Mount {
+    fn of(disk: &Disk, device: &Path, on: Option<Box<dyn Any>>) -> Self {
+        let point = disk.base.path().join("mnt");
+        std::fs::create_dir(&point).unwrap();
+        disk.run(&format!("mount {} {}", device.display(), point.display()));
+        Self { point, _on: on }
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        run(&["umount", &self.point.to_string_lossy()]);
+    }
+}
+
+/// What a test takes back when it ends, in whatever way.
+#[expect(clippy::disallowed_methods, reason = "a test takes back what it made")]
+fn run(words: &[&str]) {
+    let ended = std::process::Command::new(words[0])
+        .args(&words[1..])
+        .status();
+    assert!(
+        ended.unwrap().success() || std::thread::panicking(),
+        "{words:?}"
+    );
+}
+
+fn mounted(disk: &Disk) -> Box<dyn Any> {
+    disk.run("mkfs.ext4 -q DEVICE");
+    Box::new(Mount::of(disk, &disk.device, None))
+}
+
+/// A process that is ended with the test.
+struct Process(Child);
+
+impl Process {
+    /// Runs a line of a shell until the test ends, and waits until it says that it is ready.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a user of the disk is another process"
+    )]
+    fn of(program: &str, words: &[&str]) -> Self {
+        let mut child = std::process::Command::new(program)
+            .args(words)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut ready = [0; 6];
+        child
+            .stdout
+            .as_mut()
+            .unwrap()
+            .read_exact(&mut ready)
+            .unwrap();
+        assert_eq!(&ready, b"ready\n");
+        Self(child)
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        self.0.wait().unwrap();
+    }
+}
+
+fn mounted_elsewhere(disk: &Disk) -> Box<dyn Any> {
+    disk.run("mkfs.ext4 -q DEVICE");
+    let point = disk.base.path().join("mnt");
+    std::fs::create_dir(&point).unwrap();
+    let line = format!(
+        "mount {} {} && echo ready && read end",
+        disk.device.display(),
+        point.display()
+    );
+    let words = ["--mount", "--propagation", "private", "sh", "-c", &line];
+    Box::new(Process::of("unshare", &words))
+}
+
+fn mounted_partition(disk: &Disk) -> Box<dyn Any> {
+    disk.run("addpart DEVICE 1 2048 200000");
+    let part = PathBuf::from(format!("{}p1", disk.device.display()));
+    let partition = Partition(disk.device.clone());
+    disk.run(&format!("mkfs.ext4 -q {}", part.display()));
+    Box::new(Mount::of(disk, &part, Some(Box::new(partition))))
+}
+
+/// A partition that the kernel was told of.
+struct Partition(PathBuf);
+
+impl Drop for Partition {
+    fn drop(&mut self) {
+        run(&["delpart", &self.0.to_string_lossy(), "1"]);
+    }
+}
+
+fn looped(disk: &Disk, offset: u64) -> Box<dyn Any> {
+    Box::new(Loop::on(disk, &disk.device, offset))
+}
+
+fn looped_and_mounted(disk: &Disk) -> Box<dyn Any> {
+    let device = Loop::on(disk, &disk.device, 1 << 20);
+    disk.run(&format!("mkfs.ext4 -q {}", device.path.display()));
+    let path = device.path.clone();
+    Box::new(Mount::of(disk, &path, Some(Box::new(device))))
+}
+
+fn opened(device: &Path, how: &str) -> Process {
+    let line = format!("exec 3{how}{}; echo ready; read end", device.display());
+    Process::of("sh", &["-c", &line])
+}
+
+fn opened_by_another_path(disk: &Disk) -> Box<dyn Any> {
+    let number = disk.host.fix_device(&disk.device).unwrap().number.unwrap();
+    let path = disk.base.path().join("disk");
+    disk.run(&format!(
+        "mknod {} b {} {}",
+        path.display(),
+        number.major,
+        number.minor
+    ));
+    Box::new(opened(&path, "<>"))
+}
+
+fn held(disk: &Disk) -> Box<dyn Any> {
+    let mut options = std::fs::OpenOptions::new();
+    let excl = i32::try_from(rustix::fs::OFlags::EXCL.bits()).unwrap();
+    options.read(true).custom_flags(excl);
+    Box::new(options.open(&disk.device).unwrap())
+}
+
+fn swapping(disk: &Disk) -> Box<dyn Any> {
+    disk.run("mkswap --quiet DEVICE");
+    let device = disk.device.to_string_lossy().into_owned();
+    match disk.host.must(&argv(["swapon", &device])) {
+        Ok(_) => Box::new(Swap(device)),
+        Err(error) => Box::new(format!("this kernel does not swap to it: {error}")),
+    }
+}
+
+/// Swap space in use.
+struct Swap(String);
+
+impl Drop for Swap {
+    fn drop(&mut self) {
+        run(&["swapoff", &self.0]);
+    }
+}
+
+fn mapped(disk: &Disk) -> Box<dyn Any> {
+    if !Path::new("/sys/class/misc/device-mapper").exists() {
+        return Box::new("the kernel lacks mapped devices (dm)".to_string());
+    }
+    let name = format!("of-test-{}", disk.host.nonce().unwrap());
+    let table = format!("0 2048 linear {} 0", disk.device.display());
+    let words = ["dmsetup", "create", &name, "--table", &table].map(String::from);
+    disk.host.must(&argv(words)).unwrap();
+    Box::new(Mapped(name))
+}
+
+/// A mapped device.
+struct Mapped(String);
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        run(&["dmsetup", "remove", &self.0]);
+    }
+}

@@ -1,0 +1,279 @@
+//! What a study may not ask of a layer, and where that is said.
+
+use crate::stack::ALL;
+use crate::stack::common::options::ANY;
+use crate::stack::common::words::OptionValue;
+use crate::stack::testing::try_layer;
+
+/// Every line is refused at a place, in these words, with help.
+fn assert_refused(lines: &[(&str, &str)]) {
+    for (line, words) in lines {
+        let refusal = try_layer(line).err().unwrap();
+        assert!(
+            refusal.message.contains(words),
+            "{line}: {}",
+            refusal.message
+        );
+        assert!(!refusal.help.is_empty(), "{line}");
+        assert!(refusal.span.is_some(), "{line}");
+    }
+}
+
+#[test]
+fn settings_that_cannot_be_had_are_refused_where_they_stand() {
+    assert_refused(&[
+        (
+            "loop = { size = \"1 GiB\", logical-sector = 512, physical-sector = 4096 }",
+            "a loop device always reports its logical sector size (512 B) as its physical one",
+        ),
+        (
+            "loop = { size = \"1 GiB\", logical-sector = 8192 }",
+            "no sectors of 8192 bytes",
+        ),
+        ("loop = { size = 1000 }", "no disk of whole 512 B sectors"),
+        ("loop = { size = \"1 GiB\", count = 0 }", "0 disks"),
+        (
+            "ext4 = { mkfs = [\"/dev/sda\"] }",
+            "\"/dev/sda\" is no word that a study may give",
+        ),
+        (
+            "ext4 = { mkfs = [\"-J\", \"size=8,device=UUID=1\"] }",
+            "\"device=UUID=1\" is no word",
+        ),
+        ("btrfs = { mkfs = [\"dev/sda\"] }", "\"dev/sda\" is no word"),
+        (
+            "btrfs = { mount = [\"noatime,device=/dev/sda\"] }",
+            "\"device=/dev/sda\" is no word",
+        ),
+        ("xfs = { mount = [\"bind\"] }", "\"bind\" is no word"),
+        (
+            "btrfs = { compression = \"lz4\" }",
+            "no compression \"lz4\"",
+        ),
+        ("tmpfs = { size = 0 }", "may fill the memory"),
+    ]);
+}
+
+#[test]
+fn what_machines_cannot_do_together_is_refused_where_it_stands() {
+    assert_refused(&[
+        (
+            "drbd = { protocol = \"A\", role = \"dual\" }",
+            "two primaries need protocol C",
+        ),
+        (
+            "drbd = { role = \"dual\", state = \"resyncing\" }",
+            "must be connected",
+        ),
+        (
+            "drbd = { net = [\"max-buffers 1; } disk {\"] }",
+            "\"1; } disk {\" is no value",
+        ),
+        (
+            "drbd = { net = [\"allow-two-primaries yes\"] }",
+            "\"allow-two-primaries\" is no word",
+        ),
+        ("drbd = { rate = 0 }", "nothing would pass"),
+        (
+            "gfs2 = { mounted-on = 2 }",
+            "cannot be mounted on 2 machines",
+        ),
+        (
+            "nfs = { server = \"same\", delay = \"1 ms\" }",
+            "no line between a server and a client on the same machine",
+        ),
+        (
+            "smb = { options = [\"path = /etc\"] }",
+            "\"path\" is no word",
+        ),
+        (
+            "smb = { options = [\"strict sync = no\", \"HostsAllow = ALL\"] }",
+            "\"HostsAllow\" is no word that a study may give to a share of Samba",
+        ),
+        (
+            "afp = { options = [\"vol dbpath = x\"] }",
+            "\"vol dbpath\" is no word",
+        ),
+        (
+            "afp = { cnid-rate = \"4 MB\" }",
+            "says nothing of a database with cnid = \"volume\"",
+        ),
+        (
+            "afp = { cnid = \"disk\", cnid-size = 1000 }",
+            "no disk of whole 512 B sectors",
+        ),
+        (
+            "afp = { cnid = \"tmpfs\", cnid-size = 0 }",
+            "may fill the memory",
+        ),
+    ]);
+}
+
+#[test]
+fn devices_and_what_is_put_together_of_them_are_refused_where_they_stand() {
+    assert_refused(&[
+        (
+            "devices = { ids = \"/dev/sda\", size = \"1 TB\", model = \"X\" }",
+            "\"/dev/sda\" is no id",
+        ),
+        (
+            "devices = { ids = [\"a\", \"a\"], size = \"1 TB\", model = \"X\" }",
+            "a is named twice",
+        ),
+        (
+            "devices = { ids = [\"a\", \"b\", \"c\"], size = [\"1 TB\", \"2 TB\"], model = \"X\" }",
+            "size is given 2 times for 3 disks",
+        ),
+        (
+            "devices = { ids = \"a\", size = 512, model = \"X\" }",
+            "\"512\" is no size of a disk",
+        ),
+        ("zpool = { ashift = 8 }", "ashift cannot be 8"),
+        (
+            "zpool = { properties = [\"cachefile=/x\"] }",
+            "\"cachefile=/x\" is no word",
+        ),
+        (
+            "dataset = { compression = \"lzo\" }",
+            "ZFS has no compression \"lzo\"",
+        ),
+        (
+            "dataset = { recordsize = \"100 KiB\" }",
+            "recordsize cannot be 102400 B",
+        ),
+        ("dataset = { properties = [\"copies\"] }", "is no value"),
+        (
+            "zvol = { size = 1000 }",
+            "no volume of whole 128 KiB blocks",
+        ),
+        (
+            "md = { raid = 0, degraded = true }",
+            "cannot stand with a member missing",
+        ),
+        (
+            "md = { raid = 1, chunk = \"64 KiB\" }",
+            "RAID 1 has no chunks",
+        ),
+        (
+            "md = { raid = 5, layout = \"f2\" }",
+            "RAID 5 has no layout \"f2\"",
+        ),
+        (
+            "lvm = { stripes = 2 }",
+            "stripes says nothing of a linear volume",
+        ),
+        (
+            "lvm = { kind = \"striped\", stripes = 1 }",
+            "1 stripes cannot be had",
+        ),
+        ("bcachefs = { replicas = 5 }", "5 replicas cannot be had"),
+    ]);
+}
+
+/// What a study from anywhere might try: each of these would name a file or another device, mount
+/// or share elsewhere, or run a command, as root.
+#[test]
+fn words_that_reach_beyond_the_stack_are_refused() {
+    for line in [
+        "ext4 = { mkfs = [\"-l\", \"/etc/passwd\"] }",
+        "ext4 = { mkfs = [\"-lpasswd\"] }",
+        "ext4 = { mkfs = [\"-z\", \"undo\"] }",
+        "ext4 = { mkfs = [\"-d\", \"etc\"] }",
+        "ext4 = { mkfs = [\"-c\"] }",
+        "ext4 = { mkfs = [\"-F\", \"disk\"] }",
+        "ext4 = { mkfs = [\"-q\", \"disk\"] }",
+        "ext4 = { mkfs = [\"-E\", \"root_owner=0:0,offset=1\"] }",
+        "ext3 = { mkfs = [\"-J\", \"device=LABEL=photos\"] }",
+        "ext2 = { mkfs = [\"--\", \"disk\"] }",
+        "xfs = { mkfs = [\"-p\", \"protofile\"] }",
+        "xfs = { mkfs = [\"-c\", \"options=file\"] }",
+        "xfs = { mkfs = [\"-d\", \"file=1,name=x,size=1g\"] }",
+        "xfs = { mkfs = [\"-l\", \"logdev=sda\"] }",
+        "xfs = { mkfs = [\"-r\", \"rtdev=sda\"] }",
+        "xfs = { mkfs = [\"-f\"] }",
+        "btrfs = { mkfs = [\"--rootdir=etc\"] }",
+        "btrfs = { mkfs = [\"-r\", \"etc\"] }",
+        "btrfs = { mkfs = [\"-f\", \"sda\"] }",
+        "f2fs = { mkfs = [\"-c\", \"sda\"] }",
+        "nilfs2 = { mkfs = [\"-f\"] }",
+        "bcachefs = { mkfs = [\"--source=etc\"] }",
+        "gfs2 = { mkfs = [\"-t\", \"other:cluster\"] }",
+        "ext4 = { mount = [\"usrjquota=aquota.user\"] }",
+        "ext4 = { mount = [\"journal_path=sda\"] }",
+        "ext4 = { mount = [\"X-mount.subdir=x\"] }",
+        "ext4 = { mount = [\"helper=x\"] }",
+        "xfs = { mount = [\"remount\"] }",
+        "xfs = { mount = [\"logdev=sda\"] }",
+        "xfs = { mount = [\"loop\"] }",
+        "btrfs = { mount = [\"subvol=x\"] }",
+        "btrfs = { mount = [\"user\"] }",
+        "tmpfs = { size = \"1 MiB\", mount = [\"size=100g\"] }",
+        "nfs = { mount = [\"addr=10.0.0.1\"] }",
+        "nfs = { mount = [\"sec=none,port=1\"] }",
+        "smb = { mount = [\"credentials=passwd\"] }",
+        "smb = { mount = [\"ip=10.0.0.1\"] }",
+        "smb = { options = [\"root preexec = reboot\"] }",
+        "smb = { options = [\"rootpreexec=reboot\"] }",
+        "smb = { options = [\"magic script = x\"] }",
+        "smb = { options = [\"vfs objects = full_audit\"] }",
+        "smb = { options = [\"valid users = x\"] }",
+        "smb = { options = [\"strict sync = no\\nroot preexec = reboot\"] }",
+        "afp = { options = [\"root preexec = reboot\"] }",
+        "afp = { options = [\"postexec = reboot\"] }",
+        "afp = { options = [\"follow symlinks = yes\"] }",
+        "drbd = { disk = [\"on-io-error call-local-io-error\"] }",
+        "drbd = { disk = [\"fencing resource-and-stonith\"] }",
+        "drbd = { net = [\"max-buffers 8000; }\\nhandlers { pri-lost reboot\"] }",
+        "zpool = { properties = [\"altroot=x\"] }",
+        "zpool = { properties = [\"compatibility=/etc/passwd\"] }",
+        "dataset = { properties = [\"mountpoint=/etc\"] }",
+        "dataset = { properties = [\"sharenfs=on\"] }",
+        "dataset = { properties = [\"keylocation=file:///etc/passwd\"] }",
+        "zvol = { size = \"1 GiB\", properties = [\"readonly=on\"] }",
+    ] {
+        let refusal = try_layer(line).err();
+        let refusal = refusal.unwrap_or_else(|| panic!("{line} is taken"));
+        let message = refusal.message;
+        assert!(
+            message.contains("that a study may give"),
+            "{line}: {message}"
+        );
+        assert!(!refusal.help.is_empty() && refusal.span.is_some(), "{line}");
+    }
+}
+
+/// What a study may give is written down for its author, and nothing else is.
+#[test]
+fn the_page_on_studies_lists_every_word_of_a_tool() {
+    let page = include_str!("../../../docs/study.md");
+    let mut rows: Vec<String> = Vec::new();
+    let of_layers = ALL.iter().flat_map(|kind| kind.words);
+    for words in of_layers.chain([&&ANY]) {
+        let names = words.options.iter().map(|(name, kind)| match kind {
+            OptionValue::Pairs(inner) => {
+                let inner: Vec<&str> = inner.iter().map(|(name, _)| *name).collect();
+                format!("`{name}` ({})", inner.join(", "))
+            }
+            _ => format!("`{name}`"),
+        });
+        let names: Vec<String> = names.collect();
+        let row = format!(
+            "| {} | {} | {} |",
+            words.tool,
+            words.manual,
+            names.join(" ")
+        );
+        if !rows.contains(&row) {
+            rows.push(row);
+        }
+    }
+    let missing: Vec<&String> = rows.iter().filter(|row| !page.contains(*row)).collect();
+    assert!(missing.is_empty(), "docs/study.md lacks\n{missing:#?}");
+    let listed = page
+        .lines()
+        .filter(|line| line.contains("(8) |") || line.contains("(5) |") || line.contains("(7) |"));
+    let more: Vec<&str> = listed
+        .filter(|line| !rows.iter().any(|row| row == line))
+        .collect();
+    assert!(more.is_empty(), "docs/study.md also has\n{more:#?}");
+}

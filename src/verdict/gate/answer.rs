@@ -1,0 +1,116 @@
+//! What a gate is asked, and what it answers.
+
+use serde::Serialize;
+
+use crate::event::MetricHead;
+use crate::verdict::Interval;
+
+/// What is asked.
+#[derive(Debug, Clone)]
+pub(crate) struct Threshold {
+    /// Worse by more than this share is too much (0.05: 5 %).
+    pub(crate) worse_than: f64,
+    /// Everything said holds together with at least this probability; none: as the run was asked.
+    pub(crate) confidence: Option<f64>,
+    /// Workloads by name; empty: the overall figure, or all that have the metric.
+    pub(crate) workloads: Vec<String>,
+    /// A metric by name; none: the primary ones.
+    pub(crate) metric: Option<String>,
+    /// Other work or another machine is compared all the same, and the notes say so.
+    pub(crate) anyway: bool,
+}
+
+/// Why there can be no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum GateError {
+    /// Something named is not there.
+    Unknown {
+        /// `workload`, `metric`.
+        what: &'static str,
+        /// As it was named.
+        name: String,
+        /// What there is.
+        valid: Vec<String>,
+    },
+    /// The two runs have no overall figure in common.
+    NothingInCommon,
+    /// They did other work, or ran on another machine: what differs.
+    OtherWork(Vec<String>),
+    /// A run, or a text that was imported, is there more than once.
+    SameResults(String),
+}
+
+/// The answer to the question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum GateOutcome {
+    /// Shown not to be worse by more than what is allowed.
+    Passed,
+    /// Neither can be excluded.
+    Undecided,
+    /// Shown to be worse by more than that.
+    Worse,
+}
+
+/// One of the two that are compared.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct GateSide {
+    /// Its runs.
+    pub(crate) runs: Vec<String>,
+    /// Its name.
+    pub(crate) configuration: String,
+}
+
+/// The answer on one figure.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct FigureAnswer {
+    /// Name of the workload; empty: over all workloads.
+    pub(crate) workload: String,
+    /// The metric; none: the overall figure.
+    pub(crate) metric: Option<MetricHead>,
+    /// Over the baseline, oriented so that above 1 is better; none: too few values.
+    pub(crate) ratio: Option<Interval>,
+    /// Rounds used of the baseline and of what is compared with it; of separate runs, how many runs.
+    pub(crate) values: (usize, usize),
+    /// What follows.
+    pub(crate) outcome: GateOutcome,
+    /// Further rounds, or further runs of each, that would decide if all stayed as it is; none:
+    /// decided, or more than anyone would wait for.
+    pub(crate) more: Option<u32>,
+}
+
+/// The whole answer.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct GateAnswer {
+    /// The worst of the answers.
+    pub(crate) outcome: GateOutcome,
+    /// In plain words.
+    pub(crate) sentence: String,
+    /// What is compared.
+    pub(crate) compared: GateSide,
+    /// With what.
+    pub(crate) baseline: GateSide,
+    /// The share that is too much.
+    pub(crate) worse_than: f64,
+    /// All answers hold together with at least this probability.
+    pub(crate) confidence: f64,
+    /// Compared round by round.
+    pub(crate) paired: bool,
+    /// One per figure asked about.
+    pub(crate) answers: Vec<FigureAnswer>,
+    /// What of the question the study did not ask before the results were there.
+    pub(crate) undeclared: Vec<String>,
+    /// Error of the first failed trial of either: no other answer counts then.
+    pub(crate) failed: Option<GateFailure>,
+    /// What the reader must know.
+    pub(crate) notes: Vec<String>,
+}
+
+/// A trial that failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct GateFailure {
+    /// Name of its configuration.
+    pub(crate) configuration: String,
+    /// What failed.
+    pub(crate) error: String,
+}

@@ -1,0 +1,87 @@
+//! The answer of a gate in a sentence.
+
+use super::answer::{FigureAnswer, GateAnswer, GateOutcome, GateSide};
+use crate::unit;
+use crate::verdict::sentence::between;
+
+pub(super) fn sentence(gate: &GateAnswer) -> String {
+    let name = |side: &GateSide| match gate.compared.runs == gate.baseline.runs {
+        true => side.configuration.clone(),
+        false => format!("{} of {}", side.configuration, runs(side)),
+    };
+    let (b, a) = (name(&gate.compared), name(&gate.baseline));
+    let by = share(gate.worse_than);
+    // One of those that made the outcome what it is stands for all.
+    let of_outcome = || gate.answers.iter().filter(|a| a.outcome == gate.outcome);
+    let Some(answer) = of_outcome().min_by(|x, y| estimate(x).total_cmp(&estimate(y))) else {
+        return String::new();
+    };
+    let place = match of_outcome().count() {
+        1 => on(answer),
+        n => format!("{}, the worst of {n}", on(answer)),
+    };
+    let range = match answer.ratio {
+        Some(ratio) => format!("between {} {place}", between(ratio)),
+        None if gate.paired => format!("too few rounds for an interval {place}"),
+        None => format!("too few runs for an interval {place}"),
+    };
+    let told = match gate.outcome {
+        GateOutcome::Passed => format!("{b} is not more than {by} worse than {a}: {range}"),
+        GateOutcome::Worse => format!("{b} is more than {by} worse than {a}: {range}"),
+        GateOutcome::Undecided => {
+            let most = of_outcome().map(|answer| answer.more);
+            // One that no number of rounds would decide leaves the whole undecided.
+            let most = most
+                .reduce(|x, y| x.zip(y).map(|(x, y)| x.max(y)))
+                .flatten();
+            let outlook = outlook(gate.paired, most);
+            format!("{b} may be more than {by} worse than {a}: {range}; {outlook}")
+        }
+    };
+    let paired = if gate.paired { "" } else { ", unpaired" };
+    let declared = match gate.undeclared.is_empty() {
+        true => "",
+        false => ", not declared before",
+    };
+    format!(
+        "{told} ({} confidence{paired}{declared}).",
+        unit::percent(gate.confidence)
+    )
+}
+
+fn runs(side: &GateSide) -> String {
+    match side.runs.as_slice() {
+        [run] => run.clone(),
+        [first, others @ ..] => format!("{first} and {} more", others.len()),
+        [] => String::new(),
+    }
+}
+
+fn outlook(paired: bool, more: Option<u32>) -> String {
+    let (one, many) = match paired {
+        true => ("round", "rounds"),
+        false => ("run of each", "runs of each"),
+    };
+    match more {
+        Some(1) => format!("1 more {one} might decide"),
+        Some(more) => format!("about {more} more {many} would decide"),
+        None => format!("too close to the limit for any number of {many}"),
+    }
+}
+
+/// A share that is mostly a round number: `5 %`.
+pub(super) fn share(value: f64) -> String {
+    unit::percent(value).replace(".0 ", " ")
+}
+
+fn estimate(answer: &FigureAnswer) -> f64 {
+    answer.ratio.map_or(0.0, |ratio| ratio.estimate)
+}
+
+/// `over all workloads`, `on copy: throughput`.
+pub(crate) fn on(answer: &FigureAnswer) -> String {
+    match &answer.metric {
+        None => "over all workloads".to_owned(),
+        Some(metric) => format!("on {}: {}", answer.workload, metric.name),
+    }
+}

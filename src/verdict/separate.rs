@@ -1,0 +1,49 @@
+//! Results of separate runs: each run is one value, because what changes from one run to the next
+//! (the machine's state, the layout, the hour) is the same for all rounds of a run.
+
+use super::table::{ComparedFigure, Evidence, ObservationTable};
+use crate::event::RunStarted;
+use crate::record::Record;
+
+/// Runs on each side that a claim about separate runs needs.
+pub(super) const RUNS_MIN: usize = 3;
+
+/// One side of a comparison of stored results: a configuration, by index, of each of its runs.
+pub(crate) type Side<'a> = [(&'a Record, usize)];
+
+/// A workload and a metric by name; none: the overall figure.
+pub(super) type NamedFigure<'a> = Option<(&'a str, &'a str)>;
+
+/// A logarithm for each run of a side that has the figure, oriented so that larger is better: the mean
+/// over the rounds of a run of ours. Each imported result is a run of its tool.
+pub(super) fn run_logs(side: &Side<'_>, named: NamedFigure<'_>) -> Vec<f64> {
+    let mut logs = Vec::new();
+    for (record, configuration) in side {
+        let evidence = Evidence::of(record);
+        let table = ObservationTable::new(&evidence);
+        let Some(figure) = figure(&record.head, named) else {
+            continue;
+        };
+        let rounds = (0..table.rounds.len()).filter_map(|at| table.ln(*configuration, figure, at));
+        let rounds: Vec<f64> = rounds.collect();
+        match record.imported() {
+            true => logs.extend(rounds),
+            false if rounds.is_empty() => {}
+            false => logs.push(stackrace_stats::mean(&rounds)),
+        }
+    }
+    logs
+}
+
+fn figure(head: &RunStarted, named: NamedFigure<'_>) -> Option<ComparedFigure> {
+    let Some((workload, metric)) = named else {
+        return Some(ComparedFigure::Overall);
+    };
+    let at = head.workloads.iter().position(|w| w.name == workload)?;
+    let metrics = &head.workloads[at].metrics;
+    let metric = metrics.iter().position(|m| m.name == metric)?;
+    Some(ComparedFigure::Metric {
+        workload: at,
+        metric,
+    })
+}

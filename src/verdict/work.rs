@@ -1,0 +1,143 @@
+//! Whether two stored results are of the same work on the same machine: only then is their ratio one
+//! of the storage.
+
+use crate::event::{Fact, RunStarted, WorkloadHead};
+use crate::record::Record;
+
+/// Facts of the environment that say which machine it was. What an update changes (kernel,
+/// distribution) is not among them: asking what it changed is a use of a kept result.
+const MACHINE: [&str; 4] = ["machine", "processor", "processors", "hypervisor"];
+
+/// Installed memory that differs by less than this share is the same: kernels reserve different
+/// amounts of it.
+const MEMORY_SHARE: f64 = 0.05;
+
+/// Kinds whose amount of work follows from the seed: the sizes of their files.
+const SEEDED: [&str; 5] = [
+    "files",
+    "postmark",
+    "copy-tree",
+    "extract-tar",
+    "delete-tree",
+];
+
+/// What differs between two machines, as far as both are on record, one clause each.
+pub(super) fn other_machine(a: &RunStarted, b: &RunStarted) -> Vec<String> {
+    let mut differing: Vec<String> = MACHINE
+        .iter()
+        .filter_map(|name| {
+            let (in_a, in_b) = (fact(a, name)?, fact(b, name)?);
+            (in_a != in_b).then(|| format!("{name}: {in_a} and {in_b}"))
+        })
+        .collect();
+    if let (Some(in_a), Some(in_b)) = (fact(a, "memory"), fact(b, "memory"))
+        && !same_memory(in_a, in_b)
+    {
+        differing.push(format!("memory: {in_a} and {in_b}"));
+    }
+    differing
+}
+
+fn fact<'a>(head: &'a RunStarted, name: &str) -> Option<&'a str> {
+    let found = |fact: &&Fact| fact.name == name;
+    Some(&head.environment.iter().find(found)?.value)
+}
+
+fn same_memory(a: &str, b: &str) -> bool {
+    let kib = |text: &str| text.strip_suffix("kB")?.trim().parse::<f64>().ok();
+    match (kib(a), kib(b)) {
+        (Some(a), Some(b)) => (a - b).abs() <= MEMORY_SHARE * a.max(b),
+        _ => a == b,
+    }
+}
+
+/// What differs between two workloads by index, one clause each; empty: they are the same work.
+pub(super) fn other_work((a, in_a): (&Record, usize), (b, in_b): (&Record, usize)) -> Vec<String> {
+    let (head_a, head_b) = (&a.head.workloads[in_a], &b.head.workloads[in_b]);
+    let mut differing = Vec::new();
+    if head_a.kind != head_b.kind {
+        differing.push(format!("kind: {} and {}", head_a.kind, head_b.kind));
+    }
+    let (done_a, done_b) = (work(head_a), work(head_b));
+    if done_a != done_b {
+        differing.push(format!("\"{done_a}\" and \"{done_b}\""));
+    }
+    let own = !a.imported() && !b.imported();
+    if own && a.head.seed != b.head.seed && SEEDED.contains(&head_a.kind.as_str()) {
+        differing.push(format!(
+            "seed, from which the sizes of the files follow: {} and {}",
+            a.head.seed, b.head.seed
+        ));
+    }
+    differing
+}
+
+/// A workload's summary without the version of the tool that did it: another version of a tool is
+/// no other work.
+fn work(head: &WorkloadHead) -> &str {
+    match head.summary.strip_prefix("imported from ") {
+        Some(told) => told.split_once(": ").map_or("", |(_, settings)| settings),
+        None => &head.summary,
+    }
+}
+
+/// Whether two records hold the same results: one run, or two imports of one text.
+pub(super) fn same_results(a: &Record, b: &Record) -> bool {
+    let hashes = |record: &Record| -> Vec<String> {
+        record.origins().map(|text| text.hash.clone()).collect()
+    };
+    let (in_a, in_b) = (hashes(a), hashes(b));
+    a.head.run == b.head.run || in_a.iter().any(|hash| in_b.contains(hash))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::sample;
+
+    #[test]
+    fn a_machine_is_known_by_what_both_runs_have_on_record() {
+        let mut a = sample::record(&sample::small()).head;
+        let mut b = a.clone();
+        assert_eq!(other_machine(&a, &b), [""; 0]);
+        a.environment = vec![
+            Fact::new("memory", "1000000 kB"),
+            Fact::new("kernel", "6.1"),
+        ];
+        b.environment = vec![
+            Fact::new("memory", "1040000 kB"),
+            Fact::new("kernel", "6.12"),
+        ];
+        b.environment
+            .push(Fact::new("processor", "known of one alone"));
+        assert_eq!(other_machine(&a, &b), [""; 0]);
+        b.environment[0].value = "2000000 kB".to_owned();
+        a.environment.push(Fact::new("processor", "another"));
+        let differing = other_machine(&a, &b);
+        assert_eq!(differing.len(), 2, "{differing:?}");
+        assert_eq!(differing[0], "processor: another and known of one alone");
+    }
+
+    #[test]
+    fn sizes_and_seeds_that_matter_make_other_work() {
+        let a = sample::record(&sample::small());
+        let mut b = a.clone();
+        b.head.seed += 1;
+        assert_eq!(other_work((&a, 1), (&b, 1)), [""; 0], "offsets alone");
+        assert!(other_work((&a, 0), (&b, 0))[0].starts_with("seed"));
+        b.head.seed = a.head.seed;
+        b.head.workloads[0].summary = "twice as much".to_owned();
+        assert!(other_work((&a, 0), (&b, 0))[0].contains("twice as much"));
+    }
+
+    #[test]
+    fn another_version_of_a_tool_does_the_same_work() {
+        let mut a = sample::record(&sample::small());
+        let mut b = a.clone();
+        a.head.workloads[0].summary = "imported from fio-3.33: rw=read, bs=4k".to_owned();
+        b.head.workloads[0].summary = "imported from fio-3.39: rw=read, bs=4k".to_owned();
+        assert_eq!(other_work((&a, 0), (&b, 0)), [""; 0]);
+        b.head.workloads[0].summary = "imported from fio-3.39: rw=read, bs=8k".to_owned();
+        assert_eq!(other_work((&a, 0), (&b, 0)).len(), 1);
+    }
+}

@@ -1,0 +1,209 @@
+//! How much visitors may take of this machine at a time, all together and each.
+//!
+//! A page is ready in milliseconds, so that a connection which is slow is one that can be given up:
+//! when there are too many, the oldest ends. Event streams last, and are counted on their own: however
+//! many there are, pages still load.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::{IpAddr, Shutdown, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+
+/// Connections at a time that are read or answered; with one more, the oldest ends.
+const CONNECTIONS_MAX: usize = 96;
+/// Event streams at a time.
+const STREAMS_MAX: usize = 48;
+/// Event streams at a time of one address. A browser has at most six to a server.
+const STREAMS_OF_ONE_MAX: usize = 16;
+/// Threads at a time: each ends soon after its connection does, but not at once.
+const THREADS_MAX: usize = CONNECTIONS_MAX + STREAMS_MAX + 48;
+/// Bytes of forms at a time, all visitors together.
+const FORM_BYTES_MAX: usize = 32 << 20;
+
+/// What visitors take at the moment.
+#[derive(Debug, Default)]
+pub(super) struct Limits {
+    connections: Mutex<Connections>,
+    streams: Mutex<HashMap<IpAddr, usize>>,
+    threads: AtomicUsize,
+    form_bytes: AtomicUsize,
+}
+
+/// Connections that are read or answered, oldest first.
+#[derive(Debug, Default)]
+struct Connections {
+    next: u64,
+    open: VecDeque<(u64, TcpStream)>,
+}
+
+impl Limits {
+    /// Lets a connection in; the oldest ends where there are too many. None: even those that were
+    /// ended still take too much.
+    pub(super) fn arrive(self: &Arc<Self>, stream: &TcpStream) -> Option<Visit> {
+        let handle = stream.try_clone().ok()?;
+        if self.threads.fetch_add(1, Ordering::SeqCst) >= THREADS_MAX {
+            self.threads.fetch_sub(1, Ordering::SeqCst);
+            return None;
+        }
+        let mut connections = self.connections.lock();
+        let id = connections.next;
+        connections.next += 1;
+        connections.open.push_back((id, handle));
+        if connections.open.len() > CONNECTIONS_MAX
+            && let Some((_, oldest)) = connections.open.pop_front()
+        {
+            // Its thread finds the end, wherever it waits.
+            let _ = oldest.shutdown(Shutdown::Both);
+        }
+        Some(Visit {
+            limits: Arc::clone(self),
+            id,
+        })
+    }
+
+    /// Takes room for bytes of a form; none: others fill it at the moment.
+    pub(super) fn form(self: &Arc<Self>, bytes: usize) -> Option<FormRoom> {
+        let room = FormRoom {
+            limits: Arc::clone(self),
+            bytes,
+        };
+        let before = self.form_bytes.fetch_add(bytes, Ordering::SeqCst);
+        (before + bytes <= FORM_BYTES_MAX).then_some(room)
+    }
+
+    fn leave(&self, id: u64) {
+        let mut connections = self.connections.lock();
+        connections.open.retain(|(open, _)| *open != id);
+    }
+}
+
+/// A connection that was let in.
+#[derive(Debug)]
+pub(super) struct Visit {
+    limits: Arc<Limits>,
+    id: u64,
+}
+
+impl Visit {
+    /// Makes an event stream of the connection, which then counts as one and nothing else. None: this
+    /// address has too many, or all have.
+    pub(super) fn listen(&self, client: IpAddr) -> Option<Listener> {
+        let mut streams = self.limits.streams.lock();
+        let of_all: usize = streams.values().sum();
+        let of_one = streams.entry(client).or_default();
+        if of_all >= STREAMS_MAX || *of_one >= STREAMS_OF_ONE_MAX {
+            return None;
+        }
+        *of_one += 1;
+        self.limits.leave(self.id);
+        Some(Listener {
+            limits: Arc::clone(&self.limits),
+            client,
+        })
+    }
+}
+
+impl Drop for Visit {
+    fn drop(&mut self) {
+        self.limits.leave(self.id);
+        self.limits.threads.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// One event stream.
+#[derive(Debug)]
+pub(super) struct Listener {
+    limits: Arc<Limits>,
+    client: IpAddr,
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let mut streams = self.limits.streams.lock();
+        if let Some(count) = streams.get_mut(&self.client) {
+            *count -= 1;
+            if *count == 0 {
+                streams.remove(&self.client);
+            }
+        }
+    }
+}
+
+/// Room for the bytes of one form.
+#[derive(Debug)]
+pub(super) struct FormRoom {
+    limits: Arc<Limits>,
+    bytes: usize,
+}
+
+impl Drop for FormRoom {
+    fn drop(&mut self) {
+        self.limits
+            .form_bytes
+            .fetch_sub(self.bytes, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::net::{Ipv4Addr, TcpListener};
+
+    /// Both ends of a connection.
+    fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let theirs = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (listener.accept().unwrap().0, theirs)
+    }
+
+    #[test]
+    fn with_one_connection_too_many_the_oldest_ends() {
+        let limits = Arc::new(Limits::default());
+        let mut all: Vec<_> = (0..=CONNECTIONS_MAX)
+            .map(|_| {
+                let (ours, theirs) = pair();
+                let visit = limits.arrive(&ours).unwrap();
+                (ours, theirs, visit)
+            })
+            .collect();
+        assert_eq!(all[0].1.read(&mut [0]).unwrap(), 0, "it has ended");
+        all[1].1.set_nonblocking(true).unwrap();
+        let waits = all[1].1.read(&mut [0]).unwrap_err();
+        assert_eq!(waits.kind(), std::io::ErrorKind::WouldBlock);
+        all.clear();
+        assert!(limits.connections.lock().open.is_empty());
+        assert_eq!(limits.threads.load(Ordering::SeqCst), 0);
+    }
+
+    #[test]
+    fn event_streams_are_limited_for_one_address_and_for_all() {
+        let limits = Arc::new(Limits::default());
+        let (ours, _theirs) = pair();
+        let visit = limits.arrive(&ours).unwrap();
+        let mut open = Vec::new();
+        for last in 1..=u8::MAX {
+            let client = IpAddr::from([10, 0, 0, last]);
+            let before = open.len();
+            open.extend(std::iter::from_fn(|| visit.listen(client)));
+            let of_one = open.len() - before;
+            assert!(of_one <= STREAMS_OF_ONE_MAX);
+        }
+        assert_eq!(open.len(), STREAMS_MAX);
+        open.clear();
+        assert!(visit.listen(IpAddr::from([10, 0, 0, 1])).is_some());
+    }
+
+    #[test]
+    fn forms_share_their_room_and_give_it_back() {
+        let limits = Arc::new(Limits::default());
+        let half = limits.form(FORM_BYTES_MAX / 2).unwrap();
+        assert!(limits.form(FORM_BYTES_MAX).is_none());
+        let other = limits.form(FORM_BYTES_MAX / 2).unwrap();
+        assert!(limits.form(1).is_none());
+        drop((half, other));
+        assert!(limits.form(FORM_BYTES_MAX).is_some());
+    }
+}

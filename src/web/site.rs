@@ -1,0 +1,83 @@
+//! What is served, and what may be done from a page.
+
+use std::sync::Arc;
+
+use super::cache::RunCache;
+use super::guard::Guard;
+use super::limits::Limits;
+use crate::import::ImportSource;
+use crate::record::Store;
+use crate::time::Clock;
+
+/// What may be done from the page.
+pub(crate) trait RunControl: Send + Sync {
+    /// Studies that may be started, by the names of their files.
+    fn studies(&self) -> Vec<String>;
+    /// Starts one of them.
+    ///
+    /// # Errors
+    /// Why not, for the visitor.
+    fn start(&self, study: &str) -> Result<(), String>;
+    /// Goes on with a run.
+    ///
+    /// # Errors
+    /// Why not, for the visitor.
+    fn resume(&self, run: &str) -> Result<(), String>;
+    /// Asks a run to stop, as Ctrl-C does.
+    ///
+    /// # Errors
+    /// Why not, for the visitor.
+    fn stop(&self, run: &str) -> Result<(), String>;
+    /// Keeps imported results as a run, and gives back its id.
+    ///
+    /// # Errors
+    /// Why not, for the visitor.
+    fn keep(&self, sources: &[ImportSource], title: String) -> Result<String, String>;
+    /// What was started from the page, oldest first.
+    fn begun(&self) -> Vec<Begun>;
+}
+
+/// Something that was started from the page.
+#[derive(Debug, Clone)]
+pub(crate) struct Begun {
+    /// `run demo.toml`.
+    pub(crate) what: String,
+    /// Its process.
+    pub(crate) pid: u32,
+    /// How it ended, in words; none: it goes on.
+    pub(crate) ended: Option<String>,
+    /// The end of what it said.
+    pub(crate) said: String,
+}
+
+/// What is served.
+pub(crate) struct WebSite {
+    /// The runs.
+    pub(super) cache: RunCache,
+    /// Who is let in.
+    pub(super) guard: Guard,
+    /// What may be done; none: nothing.
+    pub(super) control: Option<Arc<dyn RunControl>>,
+    /// What tells the time.
+    pub(super) clock: Arc<dyn Clock>,
+    /// What visitors take.
+    pub(super) limits: Arc<Limits>,
+}
+
+impl WebSite {
+    /// The runs of a store, for those the guard lets in; without control they can only read.
+    pub(crate) fn new(
+        store: Store,
+        guard: Guard,
+        control: Option<Arc<dyn RunControl>>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self {
+            cache: RunCache::new(store),
+            guard,
+            control,
+            clock,
+            limits: Arc::default(),
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! `stackrace compare`.
+
+use super::*;
+
+/// `compare` for a few seconds; nothing may be left in the directories.
+#[track_caller]
+pub(crate) fn compared(ground: &Ground, said: &Said, directories: [&Mounted; 2]) {
+    said.ended(0);
+    assert!(said.out.starts_with("VERDICT"), "{}", said.out);
+    let log = Log::of(ground);
+    assert_eq!(log.failures(), []);
+    let rounds = log.all("round-finished").len() as u64;
+    assert!(rounds > 0);
+    let workloads = log.0[0]["workloads"].as_array().unwrap().len() as u64;
+    assert_eq!(log.trials("complete"), design(rounds, 2, workloads));
+    assert_eq!(ground.left(), [""; 0]);
+    for directory in directories {
+        let names = fs::read_dir(&directory.path).unwrap();
+        let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["lost+found"]);
+    }
+}
+
+pub(crate) fn two_directories_are_compared_by_root() {
+    needs::root_and_loop_devices();
+    let ground = Ground::new();
+    let sides = [
+        Mounted::ext4(&ground, "one", 256),
+        Mounted::ext4(&ground, "two", 256),
+    ];
+    let args = [
+        "compare",
+        sides[0].text(),
+        sides[1].text(),
+        "--for",
+        "files",
+    ];
+    let said = ground.stackrace(&[&args[..], &["--time", "8 s"]].concat());
+    compared(&ground, &said, [&sides[0], &sides[1]]);
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the program has to run as another user"
+)]
+pub(crate) fn two_directories_are_compared_without_root() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    const OTHER_USER: u32 = 65534;
+    needs::root_and_loop_devices();
+    let ground = Ground::new();
+    let sides = [
+        Mounted::ext4(&ground, "one", 256),
+        Mounted::ext4(&ground, "two", 256),
+    ];
+    let store = ground.make_dir("store");
+    for dir in [&sides[0].path, &sides[1].path, &store] {
+        chown(dir, Some(OTHER_USER), Some(OTHER_USER)).unwrap();
+    }
+    // Neither the ground nor where the program was built need be open to everybody.
+    fs::set_permissions(ground.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let program = ground.path().join("stackrace");
+    fs::copy(env!("CARGO_BIN_EXE_stackrace"), &program).unwrap();
+    let output = std::process::Command::new(needs::tool("setpriv"))
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(&program)
+        .args([
+            "compare",
+            sides[0].text(),
+            sides[1].text(),
+            "--for",
+            "files",
+        ])
+        .args(["--time", "8 s", "--store"])
+        .arg(&store)
+        .current_dir(ground.path())
+        .output()
+        .unwrap();
+    let said = Said::of(&output);
+    compared(&ground, &said, [&sides[0], &sides[1]]);
+    said.err_has("without root only the files' own pages can be dropped");
+}
+
+pub(crate) fn the_same_file_system_is_compared_only_where_one_insists() {
+    let ground = Ground::new();
+    let (one, two) = (ground.make_dir("one"), ground.make_dir("two"));
+    let args = [
+        "compare",
+        one.to_str().unwrap(),
+        two.to_str().unwrap(),
+        "--time",
+        "3 s",
+    ];
+    let refused = ground.stackrace(&args);
+    refused
+        .ended(3)
+        .err_has("are on the same file system")
+        .err_has("nothing was changed");
+    assert!(!ground.store().exists(), "the store was made");
+    let said = ground.stackrace(&[&args[..], &["--anyway", "--for", "files"]].concat());
+    said.ended(0).err_has("are on the same file system");
+    let warned = Log::of(&ground);
+    let warned = warned.all("warned");
+    assert!(
+        warned
+            .iter()
+            .any(|w| w["text"].as_str().unwrap().contains("same file system"))
+    );
+    assert_eq!(ground.left(), [""; 0]);
+}

@@ -1,0 +1,134 @@
+//! What may be done from a page, and what a page for others needs.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::server::{Ended, Server, runs, slow, until};
+use crate::support::Ground;
+
+#[test]
+fn studies_are_started_stopped_and_gone_on_with_where_that_is_allowed() {
+    let ground = Ground::new();
+    ground.make_dir("data");
+    ground.make_dir("studies");
+    ground.write("studies/slow.toml", slow(2));
+    ground.write("secret.toml", slow(2));
+    let server = Server::start(&ground, &["--control", "--studies", "studies"]);
+    assert_eq!(server.token().len(), 32, "{}", server.link);
+    server.get("/start").has(200, "slow.toml");
+    for study in ["..%2Fsecret.toml", "%2Fetc%2Fpasswd", "demo", ""] {
+        server
+            .post("/start", &format!("study={study}"))
+            .has(409, "no study");
+    }
+    let stranger = server.ask(
+        "POST",
+        "/start",
+        "Origin: http://evil.example\r\n",
+        "study=slow.toml",
+    );
+    assert_eq!(stranger.status, 403);
+    assert_eq!(runs(&ground).len(), 0);
+
+    assert_eq!(server.post("/start", "study=slow.toml").status, 303);
+    let run = until(|| runs(&ground).pop());
+    let now = ground.store().join("runs").join(&run).join("now.json");
+    let told: serde_json::Value = until(|| serde_json::from_slice(&fs::read(&now).ok()?).ok());
+    assert_ne!(told["pid"], server.pid());
+    server.get("/start").has(200, &format!("Watch it: {run}"));
+    server
+        .post(&format!("/run/{run}/resume"), "")
+        .has(409, "going on already");
+    assert_eq!(server.post(&format!("/run/{run}/stop"), "").status, 303);
+    let again = server.post(&format!("/run/{run}/stop"), "");
+    assert_eq!(again.status, 409, "a second Ctrl-C would end it at once");
+    until(|| {
+        server
+            .get("/start")
+            .body
+            .contains("exit code 130")
+            .then_some(())
+    });
+    server
+        .get(&format!("/run/{run}"))
+        .has(200, "Go on with this run");
+    server
+        .post(&format!("/run/{run}/stop"), "")
+        .has(409, "not going on");
+
+    assert_eq!(server.post(&format!("/run/{run}/resume"), "").status, 303);
+    until(|| {
+        server
+            .get("/start")
+            .body
+            .contains("It ended well")
+            .then_some(())
+    });
+    server
+        .get(&format!("/run/{run}"))
+        .has(200, "2 of at most 2 rounds");
+    server.post("/run/../stop", "").has(404, "no such run");
+}
+
+#[test]
+fn what_is_started_goes_on_when_the_server_ends() {
+    let ground = Ground::new();
+    ground.make_dir("data");
+    ground.make_dir("studies");
+    ground.write("studies/slow.toml", slow(2));
+    let server = Server::start(&ground, &["--control", "--studies", "studies"]);
+    assert_eq!(server.post("/start", "study=slow.toml").status, 303);
+    let run = until(|| runs(&ground).pop());
+    // Ctrl-C on the server's terminal.
+    let pid = Pid::from_raw(i32::try_from(server.pid()).unwrap()).unwrap();
+    kill_process(pid, Signal::INT).unwrap();
+    drop(server);
+    let log = ground.store().join("runs").join(run).join("log.jsonl");
+    until(|| {
+        fs::read_to_string(&log)
+            .ok()?
+            .contains("\"run-ended\"")
+            .then_some(())
+    });
+    assert!(fs::read_to_string(&log).unwrap().contains("\"rounds\""));
+}
+
+#[test]
+fn a_page_for_others_has_a_token_and_says_it_is_not_encrypted() {
+    let ground = Ground::new();
+    for (words, part) in [
+        (vec!["--listen", "storage:80"], "no address"),
+        (vec!["--token", "short"], "at least 12"),
+        (vec!["--token", "with blanks in it"], "letters, digits"),
+        (vec!["--studies", "."], "--control"),
+        (
+            vec!["--control", "--studies", "nowhere"],
+            "no such directory",
+        ),
+    ] {
+        let words: Vec<&str> = std::iter::once("serve").chain(words).collect();
+        ground.stackrace(&words).ended(2).err_has(part);
+    }
+    let mut child = Ended(
+        ground
+            .program(&["serve", "--listen", "0.0.0.0:0"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap(),
+    );
+    let line = |from: &mut dyn BufRead| {
+        let mut line = String::new();
+        from.read_line(&mut line).unwrap();
+        line
+    };
+    let link = line(&mut BufReader::new(child.0.stdout.take().unwrap()));
+    let token = link.trim().split_once("/?token=").unwrap().1;
+    assert_eq!(token.len(), 32, "{link}");
+    let mut said = BufReader::new(child.0.stderr.take().unwrap());
+    line(&mut said);
+    assert!(line(&mut said).contains("nothing is encrypted"));
+}

@@ -1,0 +1,170 @@
+//! What strangers and slow visitors can take of the machine: little, and pages still load.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+
+use crate::server::{Answer, Server, runs, until, with_a_run};
+use crate::support::Ground;
+
+/// The head of a form that will have so many bytes.
+fn post(server: &Server, path: &str, bytes: usize) -> String {
+    let port = server.port;
+    format!("POST {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: {bytes}\r\n\r\n")
+}
+
+/// The status of what was answered; none: the connection ended without an answer.
+fn status(mut from: BufReader<TcpStream>) -> Option<u16> {
+    let mut line = String::new();
+    from.read_line(&mut line).ok()?;
+    line.split(' ').nth(1)?.parse().ok()
+}
+
+/// The most memory that a server ever had, KiB.
+fn peak_kib(server: &Server) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"));
+    let number = line.unwrap().split_whitespace().nth(1).unwrap();
+    number.parse().unwrap()
+}
+
+#[test]
+fn a_stranger_is_refused_before_a_form_is_read() {
+    let (ground, _) = with_a_run();
+    let server = Server::start(&ground, &["--token", "correct-horse-battery"]);
+    // None of the bytes that it promises is ever sent.
+    let answer = Answer::read(server.connect(&post(&server, "/import", 1 << 24)));
+    answer.has(401, "needs its token");
+    let server = Server::start(&ground, &[]);
+    let evil = post(&server, "/import", 1 << 24).replace("Host: ", "Host: evil.example:");
+    Answer::read(server.connect(&evil)).has(421, "Unknown host");
+}
+
+#[test]
+fn a_form_has_few_bytes_and_few_values() {
+    let (ground, _) = with_a_run();
+    let server = Server::start(&ground, &[]);
+    let refused = |path: &str, bytes| Answer::read(server.connect(&post(&server, path, bytes)));
+    refused("/start", 4097).has(413, "other forms 4 KiB");
+    refused("/import", (16 << 20) + 1).has(413, "16 MiB");
+    server
+        .post("/import", &"name=a&".repeat(129))
+        .has(400, "too many values");
+    server
+        .get(&format!("/history?{}", "a&".repeat(129)))
+        .has(400, "too many values");
+}
+
+#[test]
+fn forms_that_never_end_take_little_memory() {
+    let (ground, _) = with_a_run();
+    let server = Server::start(&ground, &[]);
+    let part = vec![b'a'; 1 << 20];
+    let mut open = Vec::new();
+    for _ in 0..12 {
+        let mut form = server.connect(&post(&server, "/import", 15 << 20));
+        // All but the last bytes; a form that is refused is not taken.
+        let _ = (0..14).try_for_each(|_| form.get_mut().write_all(&part));
+        open.push(form);
+    }
+    server.get("/").has(200, "quick");
+    let peak = peak_kib(&server);
+    assert!(peak < 100 << 10, "{peak} KiB");
+    let refused = open.into_iter().skip(2).map(status);
+    assert!(refused.flatten().all(|status| status == 503));
+}
+
+#[test]
+fn pages_load_while_requests_never_end() {
+    let (ground, run) = with_a_run();
+    let server = Server::start(&ground, &[]);
+    let begun = |_| server.connect("GET / HTTP/1.1\r\nHost: local");
+    let open: Vec<_> = (0..150).map(begun).collect();
+    server.get(&format!("/run/{run}")).has(200, "quick");
+    drop(open);
+    server.get("/").has(200, "quick");
+}
+
+#[test]
+fn pages_load_while_event_streams_are_open() {
+    let (ground, _) = with_a_run();
+    let server = Server::start(&ground, &[]);
+    let port = server.port;
+    let events = format!("GET /events HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n");
+    let mut open = Vec::new();
+    let mut refused = 0;
+    for _ in 0..80 {
+        let mut stream = server.connect(&events);
+        let mut line = String::new();
+        stream.read_line(&mut line).unwrap();
+        match line.contains("200") {
+            true => open.push(stream),
+            false => refused += 1,
+        }
+    }
+    assert_eq!((open.len(), refused), (16, 64), "of one address");
+    server.get("/").has(200, "quick");
+    // One that ends makes room for another.
+    open.clear();
+    until(|| (status(server.connect(&events)) == Some(200)).then_some(()));
+}
+
+#[test]
+fn a_thread_that_cannot_start_is_an_answer_and_the_server_goes_on() {
+    let (ground, _) = with_a_run();
+    let server = Server::start(&ground, &[]);
+    // Nothing was asked before: the stack of a thread that has ended is used again.
+    let pid = Pid::from_raw(i32::try_from(server.pid()).unwrap());
+    let maps = fs::read_to_string(format!("/proc/{}/statm", server.pid())).unwrap();
+    let pages: u64 = maps.split(' ').next().unwrap().parse().unwrap();
+    let limit = |bytes| Rlimit {
+        current: bytes,
+        maximum: None,
+    };
+    // Room for an answer and for no stack.
+    let little = pages * 4096 + (1 << 20);
+    let before = prlimit(pid, Resource::As, limit(Some(little))).unwrap();
+    let host = format!("GET / HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", server.port);
+    let mut answer = String::new();
+    let mut from = server.connect(&host);
+    from.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 503"), "{answer}");
+    assert!(answer.contains("Try again"), "{answer}");
+    prlimit(pid, Resource::As, limit(before.current)).unwrap();
+    server.get("/").has(200, "quick");
+}
+
+#[test]
+fn what_is_written_into_a_name_is_text_on_every_page() {
+    let ground = Ground::new();
+    let name = "<script>alert(1)</script>\"'&\u{1b}]0;owned\u{7}";
+    let text = fs::read_to_string("tests/golden/dd/coreutils-two.txt").unwrap();
+    let file = ground.write("dd.txt", text);
+    let source = format!("{name}={}", file.display());
+    ground
+        .stackrace(&["import", &source, "--title", name])
+        .ended(0);
+    let run = runs(&ground).remove(0);
+    let server = Server::start(&ground, &[]);
+    let title: String = form_urlencoded(name);
+    for path in [
+        "/".to_owned(),
+        format!("/run/{run}"),
+        format!("/run/{run}/report.html"),
+        "/history".to_owned(),
+        format!("/history?study={title}"),
+        "/beside".to_owned(),
+        format!("/beside?a={run}/0&b={run}/0"),
+    ] {
+        let page = server.get(&path);
+        page.has(200, "&lt;script&gt;");
+        assert!(!page.body.contains("<script>alert"), "{path}");
+        assert!(!page.body.contains(name), "{path}");
+    }
+}
+
+fn form_urlencoded(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
