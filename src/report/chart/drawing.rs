@@ -23,7 +23,7 @@ pub(super) struct Tick {
 pub(super) fn ticks_below(ticks: Vec<(f64, String)>, width: f64) -> Vec<Tick> {
     let mut free_from = f64::NEG_INFINITY;
     let mut placed = Vec::new();
-    for (x, label) in ticks {
+    for (x, label) in ticks.into_iter().filter(|tick| !tick.1.is_empty()) {
         let room = ems(&label) * FONT;
         let (anchor, left) = if x + room / 2.0 > width {
             ("end", x - room)

@@ -35,6 +35,8 @@ pub(in crate::report) struct ChartLine {
     pub(in crate::report) band: Vec<(f64, f64, f64)>,
     /// Points are measured ones and are marked; else only some are, to tell the line.
     pub(in crate::report) marked: bool,
+    /// Points of it with a ring around them.
+    pub(in crate::report) rings: Vec<(f64, f64)>,
     /// Where it changes, on the horizontal axis, and in words: an upright with a label.
     pub(in crate::report) change: Option<(f64, String)>,
 }
@@ -63,8 +65,6 @@ pub(in crate::report) struct LineChart<'a> {
     pub(in crate::report) lines: Vec<ChartLine>,
     /// Values that cannot be exceeded, with their names: dashed lines across.
     pub(in crate::report) limits: Vec<(f64, String)>,
-    /// Points with a ring around them.
-    pub(in crate::report) rings: Vec<(f64, f64)>,
 }
 
 /// The chart.
@@ -104,9 +104,6 @@ pub(in crate::report) fn line(chart: &LineChart<'_>) -> Markup {
             (draw(at, line, chart, &x, &y))
         }
         (words(chart, (left, floor), &x, &y))
-        @for &(at, value) in &chart.rings {
-            circle class="ring" cx=(px(x(at))) cy=(px(y(value))) r="9" { title { "changed" } }
-        }
         path class="axis" d={ "M" (px(left)) " " (px(TOP)) "V" (px(floor)) "H" (px(WIDTH - RIGHT)) } {}
     };
     svg(
@@ -241,6 +238,9 @@ fn draw(
             @if !few { path class="line" d=(path(&mut points.iter().copied())) {} }
             @for &(at, value) in points.iter().skip(first).step_by(every) {
                 (marker(line.series, x(at) + aside, y(value)))
+            }
+            @for &(at, value) in &line.rings {
+                circle class="ring" cx=(px(x(at) + aside)) cy=(px(y(value))) r="9" { title { "changed" } }
             }
         }
     }

@@ -74,10 +74,13 @@ fn chart(
             .collect(),
         marked: true,
         change: None,
+        rings: course
+            .points
+            .iter()
+            .filter(|point| point.change.is_some_and(|change| change.differs))
+            .map(|point| (place(point), point.value.estimate))
+            .collect(),
     });
-    let rings = points()
-        .filter(|point| point.change.is_some_and(|change| change.differs))
-        .map(|point| (place(point), point.value.estimate));
     with_legend(&LineChart {
         id: id.to_owned(),
         title: facet_title(workload, part, all <= SERIES_MAX),
@@ -94,7 +97,6 @@ fn chart(
         y_label: &|value| figure::tick(unit, value),
         lines: lines.collect(),
         limits: Vec::new(),
-        rings: rings.collect(),
     })
 }
 
@@ -131,7 +133,6 @@ fn figures(workload: &str, runs: &[&Record], courses: &[&HistoryLine]) -> TextTa
             .into_iter()
             .chain(courses.iter().map(|course| course.configuration.clone()))
             .collect(),
-        text: vec![1],
         rows: rows.collect(),
         ..TextTable::default()
     }

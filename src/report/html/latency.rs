@@ -49,6 +49,7 @@ pub(super) fn latency(record: &Record, verdict: &Verdict) -> Markup {
                     band: Vec::new(),
                     marked: false,
                     change: None,
+                    rings: Vec::new(),
                 })
             })
             .filter(|line| line.points.len() > 1)
@@ -185,7 +186,6 @@ fn facets(id: &str, title: &str, mut lines: Vec<ChartLine>) -> Vec<Markup> {
             y_label: &share,
             lines,
             limits: Vec::new(),
-            rings: Vec::new(),
         }));
         lines = rest;
     }

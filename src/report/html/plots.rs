@@ -408,7 +408,6 @@ fn time_charts(
             y_label: &|value| figure::tick(unit, value),
             lines,
             limits: limits.clone(),
-            rings: Vec::new(),
         });
         charts.push(Chart {
             primary,
@@ -472,6 +471,7 @@ fn time_line(one: &Timed<'_>, amount: Amount) -> Option<ChartLine> {
         band: Vec::new(),
         marked: false,
         change: None,
+        rings: Vec::new(),
     })
 }
 

@@ -175,6 +175,7 @@ fn add(
                 band: Vec::new(),
                 marked: true,
                 change: None,
+                rings: Vec::new(),
             });
             let last = lines.len() - 1;
             &mut lines[last]
@@ -224,7 +225,6 @@ fn finish(
             y_label: &|value| figure::tick(&metric.unit, value),
             lines,
             limits: limits.clone(),
-            rings: Vec::new(),
         });
         charts.push(Chart {
             primary,
