@@ -32,6 +32,7 @@ impl FailureKind {
             Self::Refused => 3,
             Self::Unable => 4,
             Self::TrialFailed => 5,
+            // Scripts see the same exit code wherever the study runs.
             Self::Remote(code) => code,
         }
     }

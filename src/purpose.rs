@@ -1,16 +1,27 @@
 //! What people use storage for, each as a documented list of workloads.
 //!
 //! `compare --for` takes a purpose and turns it into the workloads of an ordinary study. A probe of
-//! the storage comes first, and the sizes follow from it, so that a trial takes about the time it is
+//! the storage comes first, and the sizes follow from it, so that measuring takes about the time it is
 //! given. All configurations get exactly the same work.
 
-/// Rough speed of the slowest directory. It only sizes the work and is never reported.
+/// Rough speed of the directories, all together. It only sizes the work and is never reported.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Pace {
     /// Durable sequential writes, B/s.
     pub(crate) write_rate: f64,
+    /// Sequential reads from the storage, B/s.
+    pub(crate) read_rate: f64,
     /// Small files created durably, files/s.
     pub(crate) create_rate: f64,
+}
+
+impl Pace {
+    /// Where the sizes are replaced afterwards, or only shown as an example.
+    pub(crate) const ANY: Self = Self {
+        write_rate: 1e9,
+        read_rate: 1e9,
+        create_rate: 1e4,
+    };
 }
 
 /// One workload of a purpose.
@@ -22,8 +33,10 @@ pub(crate) struct PurposeWorkload {
     pub(crate) weight: f64,
     /// Its table in TOML. `SIZE`, `COUNT` and `TIME` are placeholders for values that fit the time.
     template: &'static str,
-    /// How many times one trial writes or reads `SIZE` bytes, preparation included.
-    passes: f64,
+    /// How many times one trial writes `SIZE` bytes, those included that each trial lays out anew.
+    writes: f64,
+    /// How many times it reads them.
+    reads: f64,
     /// Upper limit of `SIZE`, bytes: a fast device would otherwise get files that fill it.
     size_max: u64,
     /// Cost of a trial per file, as a multiple of creating one file.
@@ -48,13 +61,14 @@ const fn stream(
     name: &'static str,
     weight: f64,
     template: &'static str,
-    passes: f64,
+    [writes, reads]: [f64; 2],
 ) -> PurposeWorkload {
     PurposeWorkload {
         name,
         weight,
         template,
-        passes,
+        writes,
+        reads,
         size_max: 4 * GIB,
         file_costs: 0.0,
     }
@@ -65,7 +79,9 @@ const fn random(name: &'static str, weight: f64, template: &'static str) -> Purp
         name,
         weight,
         template,
-        passes: 1.0,
+        // It ends by time; its data are laid out once, in as much time as one trial takes.
+        writes: 1.0,
+        reads: 0.0,
         size_max: GIB,
         file_costs: 0.0,
     }
@@ -81,7 +97,8 @@ const fn small_files(
         name,
         weight,
         template,
-        passes: 0.0,
+        writes: 0.0,
+        reads: 0.0,
         size_max: 0,
         file_costs,
     }
@@ -97,13 +114,13 @@ pub(crate) const ALL: &[Purpose] = &[
                 "streaming write",
                 1.0,
                 "sequential = { mode = \"write\", size = SIZE }",
-                1.0,
+                [1.0, 0.0],
             ),
             stream(
                 "streaming read",
                 1.0,
                 "sequential = { mode = \"read\", size = SIZE }",
-                2.0,
+                [0.0, 1.0],
             ),
             random(
                 "random read 4 KiB",
@@ -198,7 +215,7 @@ pub(crate) const ALL: &[Purpose] = &[
                 "import one large file",
                 1.0,
                 "copy-file = { size = SIZE }",
-                3.0,
+                [2.0, 1.0],
             ),
             small_files(
                 "thumbnails",
@@ -210,7 +227,7 @@ pub(crate) const ALL: &[Purpose] = &[
                 "read large files",
                 1.0,
                 "sequential = { mode = \"read\", size = SIZE }",
-                2.0,
+                [0.0, 1.0],
             ),
             random(
                 "catalogue 4 KiB",
@@ -227,19 +244,19 @@ pub(crate) const ALL: &[Purpose] = &[
                 "record",
                 1.0,
                 "sequential = { mode = \"write\", size = SIZE, block-size = \"4 MiB\" }",
-                1.0,
+                [1.0, 0.0],
             ),
             stream(
                 "play back",
                 1.0,
                 "sequential = { mode = \"read\", size = SIZE, block-size = \"4 MiB\" }",
-                2.0,
+                [0.0, 1.0],
             ),
             stream(
                 "overwrite",
                 0.5,
                 "sequential = { mode = \"rewrite\", size = SIZE, block-size = \"4 MiB\" }",
-                2.0,
+                [1.0, 0.0],
             ),
         ],
     },
@@ -251,16 +268,18 @@ pub(crate) fn find(name: &str) -> Option<&'static Purpose> {
 }
 
 impl PurposeWorkload {
-    /// The workload's table, sized to take about `seconds`, or with a given data size.
-    pub(crate) fn toml(&self, pace: Pace, seconds: f64, size: Option<u64>) -> String {
-        // Half of the time goes to preparing, flushing and tearing down.
-        let affordable = if self.passes > 0.0 {
-            pace.write_rate * seconds * 0.5 / self.passes.max(1.0)
+    /// The workload's table, sized so that measuring takes about `seconds`, with at most `room` bytes
+    /// of data, or with a given data size.
+    pub(crate) fn toml(&self, pace: Pace, seconds: f64, room: u64, size: Option<u64>) -> String {
+        let per_byte = self.writes / pace.write_rate + self.reads / pace.read_rate;
+        let affordable = if per_byte > 0.0 {
+            seconds / per_byte
         } else {
             0.0
         };
         // Less than 16 MiB would be gone before the first sample of the throughput is taken.
-        let fitting = (affordable as u64).clamp(16 * MIB, self.size_max.max(16 * MIB)) / MIB * MIB;
+        let most = self.size_max.min(room).max(16 * MIB);
+        let fitting = (affordable as u64).clamp(16 * MIB, most) / MIB * MIB;
         let bytes = size.unwrap_or(fitting);
         // Fewer than 100 files are measured too coarsely, more than 100,000 fill directories for minutes.
         let count =
@@ -268,7 +287,7 @@ impl PurposeWorkload {
         // Two digits are enough to size a workload, and easier to read in the printed study.
         let count = round_two(count);
         // Random access lasts a fixed time: it has no end that data could set.
-        let time = format!("\"{:.0} ms\"", (seconds * 500.0).clamp(300.0, 30_000.0));
+        let time = format!("\"{:.0} ms\"", (seconds * 1000.0).clamp(300.0, 30_000.0));
         self.template
             .replace("SIZE", &format!("{bytes}"))
             .replace("COUNT", &format!("{count}"))
@@ -292,12 +311,13 @@ mod tests {
     fn every_placeholder_of_every_purpose_is_replaced() {
         let pace = Pace {
             write_rate: 200e6,
+            read_rate: 500e6,
             create_rate: 5000.0,
         };
         for purpose in ALL {
             assert!(!purpose.parts.is_empty());
             for part in purpose.parts {
-                let toml = part.toml(pace, 2.0, None);
+                let toml = part.toml(pace, 2.0, GIB, None);
                 assert!(
                     !toml.contains("SIZE") && !toml.contains("COUNT") && !toml.contains("TIME"),
                     "{toml}"
@@ -312,12 +332,29 @@ mod tests {
         let slow = part.toml(
             Pace {
                 write_rate: 1e6,
+                read_rate: 1e6,
                 create_rate: 10.0,
             },
             1.0,
+            GIB,
             None,
         );
         assert!(slow.contains(&format!("size = {}", 16 * MIB)), "{slow}");
+    }
+
+    #[test]
+    fn a_read_is_as_large_as_can_be_read_in_the_time_and_as_there_is_room() {
+        let pace = Pace {
+            write_rate: 100e6,
+            read_rate: 2000e6,
+            create_rate: 1.0,
+        };
+        let read = &ALL[0].parts[1];
+        let sized = |room| read.toml(pace, 1.0, room, None);
+        assert!(sized(4 * GIB).contains(&format!("size = {}", 1907 * MIB)));
+        assert!(sized(GIB).contains(&format!("size = {GIB}")));
+        let write = ALL[0].parts[0].toml(pace, 1.0, GIB, None);
+        assert!(write.contains(&format!("size = {}", 95 * MIB)), "{write}");
     }
 
     #[test]

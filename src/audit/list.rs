@@ -3,7 +3,7 @@
 use super::check::AuditCheck;
 use super::{
     behind, cached, cold, compressed, device, durable, generator, heat, holes, impossible, line,
-    memory, neighbours, processor, short, squeezed, steady, stolen,
+    memory, neighbours, pause, processor, short, squeezed, steady, stolen,
 };
 
 /// In any order: what counts is the priority each one states.
@@ -21,6 +21,7 @@ pub(super) const REGISTERED: &[AuditCheck] = &[
     line::CHECK,
     memory::CHECK,
     neighbours::CHECK,
+    pause::CHECK,
     processor::CHECK,
     short::CHECK,
     squeezed::CHECK,

@@ -25,6 +25,7 @@ mod line;
 mod list;
 mod memory;
 mod neighbours;
+mod pause;
 mod processor;
 mod reading;
 #[cfg(test)]

@@ -5,6 +5,9 @@ use crate::event::{Event, LayerFacts};
 /// Name under which the facts of the place are on record, beside those of the layers.
 const PLACE: &str = "place";
 
+/// What the fact `mounted` says of a file system that this run neither mounts nor unmounts.
+const STAYS: &str = "before the run";
+
 /// Every set-up of a run, first to last.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SetUps<'a>(Vec<SetUp<'a>>);
@@ -60,19 +63,17 @@ impl<'a> SetUps<'a> {
         Some(&fact.value)
     }
 
-    /// Whether two configurations were there at the same time: both stood, or one is a directory,
-    /// whose file system is always there.
+    /// Whether two configurations were there at the same time: both stood, or one lies on a file system
+    /// that is always there.
     pub(super) fn together(&self, a: usize, b: usize) -> bool {
         let beside = |one: usize, other: usize| {
             let mut mine = self.of_configuration(one);
             mine.any(|set_up| set_up.beside.contains(&other))
         };
-        self.is_directory(a) || self.is_directory(b) || beside(a, b) || beside(b, a)
+        self.stays(a) || self.stays(b) || beside(a, b) || beside(b, a)
     }
 
-    fn is_directory(&self, configuration: usize) -> bool {
-        let first = self.of_configuration(configuration).next();
-        let bottom = first.and_then(|set_up| set_up.layers.first());
-        bottom.is_some_and(|layer| layer.layer == "dir")
+    fn stays(&self, configuration: usize) -> bool {
+        self.place(configuration, "mounted") == Some(STAYS)
     }
 }

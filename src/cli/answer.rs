@@ -54,11 +54,8 @@ pub(super) fn show(
     if setting.quiet {
         say(&format!("{}\n", verdict.sentence));
     } else {
-        let next = match (time_wanted(record, verdict), &output.html) {
-            (Some(time), _) => format!(
-                "stackrace resume {} --more-time \"{time}\"",
-                record.head.run
-            ),
+        let next = match (goes_on(record, verdict), &output.html) {
+            (Some(command), _) => command,
             (None, Some(_)) => String::new(),
             (None, None) => format!("stackrace report {} --html report.html", record.head.run),
         };
@@ -116,25 +113,13 @@ fn exit_code(reason: Reason, record: &Record, verdict: &Verdict, decide: bool) -
     }
 }
 
-/// How much longer a run would have to go on for a verdict, at the pace so far, when it ended for want
-/// of time; none: it ended otherwise, or no affordable time would do.
-fn time_wanted(record: &Record, verdict: &Verdict) -> Option<String> {
-    if record.ended()?.reason != Reason::Time.word() {
-        return None;
-    }
-    let rounds = match verdict.state {
-        State::TooFew => verdict
-            .planned_checks
-            .first()?
-            .checked_sub(verdict.rounds)?,
-        State::Undecided => verdict.more.as_ref()?.rounds?,
-        _ => return None,
-    };
-    if verdict.rounds + rounds > record.head.decide.rounds_max {
-        return None;
-    }
-    // A round more than needed: the last one may take longer than those before.
-    let round = record.elapsed_seconds() / f64::from(verdict.rounds.max(1));
-    let minutes = (round * f64::from(rounds + 1) / 60.0).ceil();
-    Some(format!("{minutes} min"))
+/// The command that goes on, where a run ended without an answer for want of time or rounds; none: it
+/// ended otherwise.
+fn goes_on(record: &Record, verdict: &Verdict) -> Option<String> {
+    let reason = record.ended()?.reason;
+    let stopped = [Reason::Time, Reason::Rounds, Reason::Interrupted]
+        .iter()
+        .any(|stopped| reason == stopped.word());
+    let open = matches!(verdict.state, State::TooFew | State::Undecided) && !verdict.settled;
+    (stopped && open).then(|| format!("stackrace resume {} --until-decided", record.head.run))
 }

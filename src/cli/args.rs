@@ -193,12 +193,20 @@ pub(super) struct Compare {
     /// What the storage is for: general, database, files, mail, photos, video
     #[arg(long = "for", value_name = "PURPOSE", default_value = "general")]
     pub(super) purpose: String,
-    /// How long it may take
-    #[arg(long, value_name = "TIME", default_value = "2 min")]
-    pub(super) time: String,
+    /// How long it may take [default: 2 min]
+    #[arg(long, value_name = "TIME")]
+    pub(super) time: Option<String>,
+    /// A first impression in 30 s; `resume` goes on from there
+    #[arg(long, conflicts_with = "time")]
+    pub(super) quick: bool,
+    #[command(flatten)]
+    pub(super) how_long: HowLong,
     /// Data per workload instead of what fits the time
     #[arg(long, value_name = "BYTES")]
     pub(super) size: Option<String>,
+    /// Repeat the sizes of a run of `compare`; by default those of the last run that asked the same
+    #[arg(long, value_name = "RUN", conflicts_with = "size")]
+    pub(super) like: Option<String>,
     /// Do not stop before every workload is decided too
     #[arg(long)]
     pub(super) each: bool,
@@ -260,6 +268,17 @@ pub(super) struct Deciding {
     pub(super) decide: bool,
 }
 
+/// How long a run goes on. A verdict is as sure however long that is: checks have no fixed number.
+#[derive(Debug, Args)]
+pub(super) struct HowLong {
+    /// At most this many rounds, however long they take (unless --time is given too)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(super) rounds: Option<u32>,
+    /// Go on until the question is decided, however long that takes
+    #[arg(long, conflicts_with = "rounds")]
+    pub(super) until_decided: bool,
+}
+
 /// Where reports go besides the terminal.
 #[derive(Debug, Args)]
 pub(super) struct OutputArgs {
@@ -287,8 +306,10 @@ pub(super) struct Run {
     #[arg(long, value_name = "BYTES", default_value = "1 GiB", requires = "lab")]
     pub(super) memory: String,
     /// How long it may take, instead of what the study says
-    #[arg(long, value_name = "TIME")]
-    pub(super) at_most: Option<String>,
+    #[arg(long, visible_alias = "at-most", value_name = "TIME")]
+    pub(super) time: Option<String>,
+    #[command(flatten)]
+    pub(super) how_long: HowLong,
     /// The disk of this id may be wiped although it carries something; repeat it for each disk
     #[arg(long, value_name = "DEVICE-ID")]
     pub(super) wipe: Vec<String>,
@@ -327,9 +348,15 @@ pub(super) struct Resume {
     /// The run: its id, the beginning of it, or `last`
     #[arg(default_value = "last")]
     pub(super) run: String,
-    /// How much longer it may take, instead of what is left of the time allowed
+    /// How much longer it may take, instead of what is left of the time and rounds allowed
     #[arg(long, value_name = "TIME")]
     pub(super) more_time: Option<String>,
+    /// This many more rounds, whether it is decided or not
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(super) rounds: Option<u32>,
+    /// Go on until the question is decided, however long that takes
+    #[arg(long, conflicts_with_all = ["rounds", "more_time"])]
+    pub(super) until_decided: bool,
     /// The disk of this id may be wiped although it carries something; repeat it for each disk
     #[arg(long, value_name = "DEVICE-ID")]
     pub(super) wipe: Vec<String>,

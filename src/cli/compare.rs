@@ -4,13 +4,19 @@ use super::answer;
 use super::args::Compare;
 use super::failure::Failure;
 use super::output;
-use super::run::overrides;
+use super::run::{overrides, time};
 use super::setting::Setting;
 use super::terminal::print;
 use super::words::unknown;
 use crate::purpose;
 use crate::session::compare::{self, CompareRequest};
+use crate::session::study_file::Overrides;
 use crate::unit;
+
+/// How long a comparison takes unless it is said, ns.
+const TIME_NS: u64 = 120_000_000_000;
+/// How long a first impression takes, ns.
+const QUICK_NS: u64 = 30_000_000_000;
 
 /// `stackrace compare`.
 pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
@@ -19,16 +25,24 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
         return Err(unknown("purpose", &verb.purpose, &names));
     };
     let size = verb.size.as_deref().map(unit::parse_bytes).transpose();
+    let time_asked = time("--time", verb.time.as_ref())?;
     let request = CompareRequest {
         directories: verb.directories,
         purpose,
-        time_ns: unit::parse_time_ns(&verb.time)
-            .map_err(|why| Failure::usage(format!("--time: {why}")))?,
+        time_ns: match (verb.quick, time_asked) {
+            (true, _) => QUICK_NS,
+            (false, asked) => asked.unwrap_or(TIME_NS),
+        },
+        quick: verb.quick,
         size: size.map_err(|why| Failure::usage(format!("--size: {why}")))?,
+        like: verb.like,
         each: verb.each,
         anyway: verb.anyway,
         warm: verb.warm,
-        overrides: overrides(&verb.deciding)?,
+        overrides: Overrides {
+            time_max_ns: time_asked,
+            ..overrides(&verb.deciding, &verb.how_long)?
+        },
     };
     output::check_before_run(verb.output.html.as_deref())?;
     let prepared = compare::prepare(&setting.session, &request)?;

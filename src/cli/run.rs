@@ -1,12 +1,13 @@
 //! `stackrace run` and `stackrace resume`: a study from its first command to its verdict.
 
 use super::answer;
-use super::args::{Deciding, OutputArgs, Resume, Run};
+use super::args::{Deciding, HowLong, OutputArgs, Resume, Run};
 use super::failure::Failure;
 use super::images;
 use super::output;
 use super::setting::Setting;
 use super::words::share;
+use crate::session::resume::Longer;
 use crate::session::study_file::{self, Overrides};
 use crate::session::{Stopped, execute, lab_run, machines};
 use crate::unit;
@@ -18,8 +19,8 @@ pub(super) fn exec(setting: &Setting, verb: Run) -> Result<u8, Failure> {
     let mut study = study_file::read(&verb.study, verb.full)?;
     study = study_file::at_places(study, &verb.systems, &verb.there.on)?;
     let overrides = Overrides {
-        time_max_ns: time("--at-most", verb.at_most.as_ref())?,
-        ..overrides(&verb.deciding)?
+        time_max_ns: time("--time", verb.time.as_ref())?,
+        ..overrides(&verb.deciding, &verb.how_long)?
     };
     overrides.apply(&mut study);
     study_file::check_wipe(&study, &verb.wipe)?;
@@ -37,16 +38,18 @@ pub(super) fn exec(setting: &Setting, verb: Run) -> Result<u8, Failure> {
 }
 
 /// What the command line says of the decision, which replaces what the study says.
-pub(super) fn overrides(asked: &Deciding) -> Result<Overrides, Failure> {
+pub(super) fn overrides(asked: &Deciding, how_long: &HowLong) -> Result<Overrides, Failure> {
     Ok(Overrides {
         margin: share("--margin", asked.margin.as_ref(), 0.0..1.0)?,
         confidence: share("--confidence", asked.confidence.as_ref(), 0.5..1.0)?,
         seed: asked.seed,
         time_max_ns: None,
+        rounds_max: how_long.rounds,
+        until_decided: how_long.until_decided,
     })
 }
 
-fn time(option: &str, text: Option<&String>) -> Result<Option<u64>, Failure> {
+pub(super) fn time(option: &str, text: Option<&String>) -> Result<Option<u64>, Failure> {
     text.map(|text| unit::parse_time_ns(text))
         .transpose()
         .map_err(|why| Failure::usage(format!("{option}: {why}")))
@@ -59,10 +62,12 @@ pub(super) fn resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
     let store = session.open_store()?;
     let (stopped, mut study) = Stopped::open(&store, &verb.run)?;
     study_file::check_wipe(&study, &verb.wipe)?;
-    if let Some(more) = time("--more-time", verb.more_time.as_ref())? {
-        // Time that was used already is on record, whatever was allowed at first.
-        study.decide.time_max_ns = (stopped.record.elapsed_seconds() * 1e9) as u64 + more;
-    }
+    let more = Longer {
+        time_ns: time("--more-time", verb.more_time.as_ref())?,
+        rounds: verb.rounds,
+        until_decided: verb.until_decided,
+    };
+    more.apply(&stopped.record, &mut study);
     let html = verb.output.html.clone().map(std::path::absolute);
     // Before the directory is changed to the one the run was begun in.
     let html = html

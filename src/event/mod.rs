@@ -23,6 +23,7 @@ pub(crate) struct LogLine {
     /// When, RFC 3339, UTC.
     pub(crate) at: String,
     /// What.
+    // One flat object a line: SQL and jq then reach every field without a path.
     #[serde(flatten)]
     pub(crate) event: Event,
 }
@@ -32,6 +33,7 @@ pub(crate) struct LogLine {
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub(crate) enum Event {
     /// First line: the question and everything needed to read the rest.
+    // Boxed like the other large events: a log is held as a vector of events.
     RunStarted(Box<RunStarted>),
     /// The text of another tool that the run's trials were read from, verbatim.
     Imported(Box<ImportedText>),
@@ -50,6 +52,7 @@ pub(crate) enum Event {
         order: Vec<usize>,
         /// Where a round goes workload by workload: the order of the configurations in each
         /// workload. Empty: each configuration goes through all workloads in its turn.
+        // Logs of rounds in whole turns have no such field, and stay as they were.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         orders: Vec<Vec<usize>>,
     },
@@ -115,6 +118,7 @@ pub(crate) struct RunStarted {
     /// The command as it was typed.
     pub(crate) command: Vec<String>,
     /// The study, verbatim.
+    // The text itself, because the file may have changed when the run is resumed.
     pub(crate) study: String,
     /// Where it was read from (a path, or `compare`).
     pub(crate) study_name: String,
@@ -125,12 +129,14 @@ pub(crate) struct RunStarted {
     /// Names of the factors, in the order of the study.
     pub(crate) factors: Vec<String>,
     /// Every configuration; its position is its index everywhere else.
+    // Trials name them by index: names may be long, and a log has many trials.
     pub(crate) configurations: Vec<ConfigurationHead>,
     /// Every workload; its position is its index everywhere else.
     pub(crate) workloads: Vec<WorkloadHead>,
     /// What is asked and when to stop.
     pub(crate) decide: Decide,
     /// Everything random follows from it.
+    // Kept, so that a resumed run draws the orders and data that it would have drawn.
     pub(crate) seed: u64,
     /// The machine.
     pub(crate) environment: Vec<Fact>,
@@ -146,6 +152,7 @@ pub(crate) struct ImportedText {
     /// Version of the tool, if the text says it.
     pub(crate) version: Option<String>,
     /// Hash of the text (BLAKE3, hex).
+    // Two imports of one file are the same data: the hash tells, whatever the file is called now.
     pub(crate) hash: String,
     /// The text.
     pub(crate) text: String,
@@ -208,6 +215,7 @@ impl Better {
     /// Natural logarithm of a value, oriented so that larger is better.
     pub(crate) fn oriented_ln(self, value: f64) -> f64 {
         match self {
+            // Logarithms, because configurations are compared by ratios.
             Self::Higher => value.ln(),
             Self::Lower => -value.ln(),
         }
@@ -263,12 +271,15 @@ pub(crate) struct CommandRun {
 
 /// A command as it can be pasted into a shell.
 pub(crate) fn shell(argv: &[String]) -> String {
+    // Letters of other alphabets are quoted: what they mean to a shell depends on its locale.
     let bare = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+^".contains(c);
     argv.iter()
         .map(|word| {
             if !word.is_empty() && word.chars().all(bare) {
                 word.clone()
             } else {
+                // Inside single quotes a shell changes nothing; a single quote itself must stand
+                // outside of them.
                 format!("'{}'", word.replace('\'', "'\\''"))
             }
         })

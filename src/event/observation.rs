@@ -158,8 +158,10 @@ pub(crate) struct Counted {
     pub(crate) sent_bytes: u64,
     /// Bytes read that came from the page cache: asked less fetched, never below 0; none where
     /// the process could not be asked.
+    // None is not 0: a process that could not be asked says nothing about its cache.
     pub(crate) cache_hit_bytes: Option<u64>,
     /// Pressure stall, ns, some task waiting: cpu, io, memory; none where the kernel has no PSI.
+    // Pressure is missing on kernels without PSI, and in most containers.
     pub(crate) pressure_cpu_ns: Option<u64>,
     /// See `pressure_cpu_ns`.
     pub(crate) pressure_io_ns: Option<u64>,
@@ -188,9 +190,33 @@ pub(crate) struct Counted {
     /// Times a processor was slowed down because it was hot, over all processors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) throttled: Option<u64>,
+    /// Pauses of a second or more in which the program was stopped, frozen or had no processor, ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) paused_ns: Option<u64>,
+    /// By how much a thread that only has to wake up was late, all together, ns; pauses included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) late_ns: Option<u64>,
+    /// How long the machine was suspended, ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) suspended_ns: Option<u64>,
+    /// By how much the wall clock was set, ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) clock_set_ns: Option<i64>,
     /// The thread of the kernel that used the most processor time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) kernel_thread: Option<ThreadCounted>,
+}
+
+/// A trial whose program did not run for more than this share of the measured part is not counted.
+pub(crate) const AWAY_SHARE: f64 = 0.05;
+
+impl Counted {
+    /// Share of a measured part of so many ns in which the program did not run; above 1 where the
+    /// machine was suspended for longer than it was measured.
+    pub(crate) fn away_share(&self, elapsed_ns: u64) -> f64 {
+        let away = self.paused_ns.unwrap_or(0) as f64 + self.suspended_ns.unwrap_or(0) as f64;
+        away / (elapsed_ns as f64).max(1.0)
+    }
 }
 
 /// Processor time of one thread.
@@ -295,6 +321,7 @@ pub(crate) struct TimingObservation {
     /// Largest, ns.
     pub(crate) ns_max: u64,
     /// The whole histogram: HdrHistogram V2, deflated, base64.
+    // Kept whole: percentiles of several trials cannot be computed from their percentiles.
     pub(crate) histogram: String,
 }
 

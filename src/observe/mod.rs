@@ -13,10 +13,12 @@ mod memory;
 mod physical;
 mod pressure;
 mod process;
+mod pulse;
 mod stored;
 
 pub(crate) use environment::{environment, environment_of, kernel, memory_bytes, memory_bytes_of};
 
+pub(crate) use pulse::Pulse;
 pub(crate) use stored::{stored_below, stored_file};
 
 use crate::event::{Counted, DeviceCounted, ThreadCounted};
@@ -195,6 +197,11 @@ pub(crate) fn add(into: &mut Counted, more: &Counted) {
     into.swapped_in_bytes = plus(into.swapped_in_bytes, more.swapped_in_bytes);
     into.swapped_out_bytes = plus(into.swapped_out_bytes, more.swapped_out_bytes);
     into.throttled = plus(into.throttled, more.throttled);
+    into.paused_ns = plus(into.paused_ns, more.paused_ns);
+    into.late_ns = plus(into.late_ns, more.late_ns);
+    into.suspended_ns = plus(into.suspended_ns, more.suspended_ns);
+    let set = into.clock_set_ns.unwrap_or(0);
+    into.clock_set_ns = more.clock_set_ns.map(|more| set.saturating_add(more));
     add_thread(&mut into.kernel_thread, more.kernel_thread.as_ref());
     for device in &more.devices {
         match into

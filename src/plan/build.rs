@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use stackrace_stats::{Looks, PASSES_MAX, WINDOW, detectable};
+use stackrace_stats::{PASSES_MAX, WINDOW, detectable, two_sided_level};
 
 use super::content::{
     DiskNeed, FILLS, Lint, LintWeight, MachineFacts, MovedBytes, NOISES, Plan,
@@ -15,6 +15,7 @@ use super::order::order;
 use super::{duration, lint};
 use crate::event::Decide;
 use crate::study::{Configuration, Provision, RoundOrder, Study};
+use crate::verdict;
 use crate::workload::Cost;
 
 impl Plan {
@@ -187,23 +188,27 @@ fn comparisons(study: &Study) -> usize {
     }
 }
 
+/// Rounds after which the plan says what can be shown; results are checked after every round.
+const SHOWN: [u32; 6] = [3, 5, 8, 12, 20, 30];
+
 fn looks(decide: &Decide, comparisons: usize, workloads: usize) -> Vec<PlannedLook> {
     if comparisons == 0 {
         return Vec::new();
     }
-    let looks = Looks::plan(decide.rounds_max);
-    // The verdict's own division: half of the error is kept for the statements on single
-    // workloads, where there are several.
-    let families = if workloads > 1 { 2 } else { 1 };
-    let alpha = looks.alpha_per_look(1.0 - decide.confidence) / (families * comparisons) as f64;
-    looks
-        .rounds()
-        .iter()
-        .map(|&rounds| PlannedLook {
+    let overall = verdict::overall_share(decide.until, workloads);
+    let error = (1.0 - decide.confidence) * overall / comparisons as f64;
+    let last = Some(decide.rounds_max).filter(|most| !SHOWN.contains(most) && *most > SHOWN[0]);
+    let shown = SHOWN.into_iter().chain(last);
+    let mut rounds: Vec<u32> = shown.filter(|n| *n <= decide.rounds_max).collect();
+    rounds.sort_unstable();
+    let look = |rounds| {
+        let alpha = two_sided_level(error, rounds);
+        PlannedLook {
             rounds,
             alpha,
             detectable: NOISES
                 .map(|noise| detectable(noise, rounds, alpha).map(|ratio| ratio - 1.0)),
-        })
-        .collect()
+        }
+    };
+    rounds.into_iter().map(look).collect()
 }

@@ -55,6 +55,7 @@ impl<'a> TextLine<'a> {
     /// A whole number in this line.
     pub(crate) fn whole(self, word: &str) -> Result<u64, ImportError> {
         let whole = plain_digits(word).then(|| word.parse().ok()).flatten();
+        // Digits only: Rust would also read "+5", which no tool prints.
         whole.ok_or_else(|| self.refuse(format!("a whole number where \"{}\" is", cut(word))))
     }
 
@@ -70,6 +71,7 @@ pub(crate) fn lines(text: &str) -> Vec<TextLine<'_>> {
     text.split('\n')
         .enumerate()
         .map(|(index, text)| {
+            // Line breaks of Windows end with a carriage return that overwrites nothing.
             let text = text.trim_end_matches('\r');
             let text = text.rsplit('\r').next().unwrap_or_default();
             TextLine { index, text }
@@ -88,6 +90,7 @@ pub(crate) fn end(text: &str, missing: &str) -> ImportError {
 
 /// A finite number that is not negative, in plain digits.
 pub(crate) fn number(word: &str) -> Option<f64> {
+    // Not by `parse` alone: it takes "inf", "nan" and "1e9", which are no figures.
     let (whole, part) = word.split_once('.').unwrap_or((word, "0"));
     (plain_digits(whole) && plain_digits(part)).then(|| word.parse().ok())?
 }
@@ -106,6 +109,7 @@ pub(crate) fn agree(one: f64, other: f64) -> bool {
 pub(crate) fn bytes_of(unit: &str) -> Option<f64> {
     let exponents = ["", "K", "M", "G", "T", "P"];
     let prefix = unit.strip_suffix('B')?;
+    // fio and dd print both kinds: "KiB" is 1024 bytes, "kB" is 1000.
     if let Some(binary) = prefix.strip_suffix('i') {
         let power = exponents
             .iter()
@@ -122,6 +126,7 @@ pub(crate) fn bytes_of(unit: &str) -> Option<f64> {
 /// A size in the words of the tools: `4k`, `64k`, `1M`, where it is a whole one.
 pub(crate) fn size(bytes: u64) -> String {
     for (letter, shift) in [("G", 30), ("M", 20), ("k", 10)] {
+        // Only without a remainder: a rounded size would name another workload.
         if bytes > 0 && bytes.is_multiple_of(1 << shift) {
             return format!("{}{letter}", bytes >> shift);
         }
@@ -140,6 +145,7 @@ pub(crate) fn cause(error: &dyn std::fmt::Display) -> String {
 }
 
 fn cut_at(text: &str, letters: usize) -> String {
+    // A foreign text may hold sequences that move the cursor or change colours.
     let plain = |c: char| if c.is_control() { ' ' } else { c };
     let shown: String = text.chars().take(letters).map(plain).collect();
     if text.chars().count() > letters {
@@ -205,6 +211,7 @@ pub(crate) fn facts<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> 
     pairs
         .into_iter()
         .map(|(name, value)| (name.trim(), value.trim()))
+        // What a tool left empty was not said, and is no difference between two results.
         .filter(|(_, value)| !value.is_empty())
         .map(|(name, value)| Fact::new(name, value))
         .collect()

@@ -30,11 +30,13 @@ impl Card {
     /// `stripe-4, ashift 9`: the levels that apply; one that is only a number or a letter is told
     /// by its factor.
     pub(crate) fn configuration(&self, levels: &[String]) -> String {
+        // "9" or "C" alone tells a reader nothing.
         let bare = |level: &str| level.len() < 2 || level.chars().all(|c| c.is_ascii_digit());
         let names: Vec<String> = self
             .factors
             .iter()
             .zip(levels)
+            // A factor that does not apply to a configuration has no level there.
             .filter(|(_, level)| !level.is_empty())
             .map(|(factor, level)| match bare(level) {
                 true => format!("{} {level}", factor.name.trim_start_matches("drbd_")),
@@ -61,6 +63,7 @@ pub(crate) struct Stated {
     /// Memory, bytes.
     pub(crate) memory_bytes: Option<u64>,
     /// What the network carries at most, B/s.
+    // A figure near this rate is a figure of the network.
     pub(crate) line: Option<f64>,
     /// Bytes each load moves.
     pub(crate) bytes: &'static [(&'static str, u64)],

@@ -11,6 +11,7 @@ use super::table::{PublishedTable, distinct};
 /// Figures that measured the processor, were over too soon, or contradict another are left out
 /// here (and named among the remarks): what they say of storage is nothing.
 pub(crate) fn conclusions(card: &Card, table: &PublishedTable) -> Vec<String> {
+    // Judged once for all factors: a figure that is unfit is unfit everywhere.
     let unfit = remark::unfit(table);
     let all = comparisons(card, table);
     let mut sentences = Vec::new();
@@ -27,6 +28,7 @@ pub(crate) fn conclusions(card: &Card, table: &PublishedTable) -> Vec<String> {
                 .collect();
             let mut sentence = format!("{} {b} against {a}: ", about.name);
             sentence.push_str(&voices(&fit.iter().map(|c| ***c).collect::<Vec<_>>()));
+            // Said in the sentence itself, so that it is not read as a statement about all figures.
             if of.len() > fit.len() {
                 let left = of.len() - fit.len();
                 sentence.push_str(&format!(" ({left} of {} left out, see remarks)", of.len()));
@@ -52,9 +54,11 @@ fn voices(comparisons: &[&PublishedRatio]) -> String {
         let low = ratios.iter().copied().fold(f64::INFINITY, f64::min);
         let high = ratios.iter().copied().fold(0.0, f64::max);
         let span = match ratios.len() {
+            // One configuration gives one ratio, and no range.
             1 => format!("{low:.2}"),
             _ => format!("{low:.2} to {high:.2}"),
         };
+        // 0: all above 1, better. 1: all at or below 1, worse. 2: some on each side.
         let group = usize::from(low <= 1.0) + usize::from(low <= 1.0 && high > 1.0);
         groups[group].1.push(format!("{on} ({span})"));
     }
@@ -69,6 +73,7 @@ fn voices(comparisons: &[&PublishedRatio]) -> String {
         .collect();
     match geometric_mean(&ratios) {
         Some(mean) => parts.push(format!("geometric mean {mean:.2}")),
+        // All of them may have been left out.
         None => parts.push("nothing fit to be compared".to_owned()),
     }
     parts.join("; ")

@@ -34,6 +34,7 @@ impl PublishedRatio {
 
 /// A metric with its load; bonnie++ is not named, its phases are known.
 pub(super) fn on(workload: &str, metric: &str) -> String {
+    // The names of its phases are unique among all loads.
     if workload.starts_with("bonnie++") {
         metric.to_owned()
     } else {
@@ -58,6 +59,7 @@ fn of_factor(card: &Card, table: &PublishedTable, factor: usize) -> Vec<Publishe
             .position(|level| *level == figure.levels[factor])
     };
     let equal = |a: &PublishedFigure, b: &PublishedFigure| {
+        // A nested factor is left out: its levels differ by definition when the outer level does.
         (a.workload == b.workload && a.metric == b.metric)
             && (0..card.factors.len())
                 .filter(|at| *at != factor && !card.factors[*at].nested)
@@ -70,11 +72,14 @@ fn of_factor(card: &Card, table: &PublishedTable, factor: usize) -> Vec<Publishe
             .iter()
             .enumerate()
             .filter(|(_, a)| equal(a, b) && a.value().is_some())
+            // A configuration may lack the first level; the nearest one after it is then the
+            // baseline.
             .min_by_key(|(_, a)| rank(a));
         let Some((base_at, a)) = base else { continue };
         let (Some(base), Some(value)) = (a.value(), b.value()) else {
             continue;
         };
+        // The baseline is no comparison with itself.
         if a.levels[factor] == b.levels[factor] || b.derived() {
             continue;
         }
@@ -87,6 +92,7 @@ fn of_factor(card: &Card, table: &PublishedTable, factor: usize) -> Vec<Publishe
             within: card.configuration(&others),
             workload: b.workload.clone(),
             metric: b.metric.clone(),
+            // Through logarithms, so that times and rates are oriented alike.
             ratio: (b.metric.better.oriented_ln(value) - b.metric.better.oriented_ln(base)).exp(),
             figures: [base_at, at],
         });
@@ -97,5 +103,6 @@ fn of_factor(card: &Card, table: &PublishedTable, factor: usize) -> Vec<Publishe
 /// The geometric mean; none of nothing.
 pub(crate) fn geometric_mean(ratios: &[f64]) -> Option<f64> {
     let sum: f64 = ratios.iter().map(|ratio| ratio.ln()).sum();
+    // The mean of ratios is geometric: 2 and 0.5 cancel out, whichever side is the baseline.
     (!ratios.is_empty()).then(|| (sum / ratios.len() as f64).exp())
 }

@@ -83,6 +83,7 @@ impl PublishedTable {
             PublishedSource::Long(text) => long(card, text)?,
             PublishedSource::None => Self::default(),
         };
+        // After all figures are read: a rate that was published counts more than one computed here.
         table.derive();
         Ok(table)
     }
@@ -127,6 +128,7 @@ impl PublishedTable {
                 let rate = figure.work? / figure.value()?;
                 Some(PublishedFigure {
                     metric: head("throughput", "B/s", Better::Higher),
+                    // Empty marks it as derived: no ratio is counted twice because of it.
                     original: String::new(),
                     reading: PublishedValue::Value(rate),
                     ..figure.clone()
@@ -141,6 +143,7 @@ impl PublishedTable {
 pub(crate) fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
     let mut once = Vec::new();
     for one in all {
+        // Not a set: the order of publication is kept, and the lists are short.
         if !once.contains(&one) {
             once.push(one);
         }
@@ -186,6 +189,7 @@ fn of_bonnie(
         .skip(1)
         .collect();
     let asked: Vec<&str> = card.factors.iter().map(|factor| factor.name).collect();
+    // The levels are in a file of their own: one that was edited alone must not shift them.
     if factors != asked {
         return Err(format!("line 1: levels of {factors:?}, expected {asked:?}"));
     }
@@ -196,11 +200,14 @@ fn of_bonnie(
         let levels: Vec<String> = levels.split(',').skip(1).map(str::to_owned).collect();
         let report = bonnie::csv_line(line, at + 1).map_err(|misread| misread.to_string())?;
         let data_bytes = report.data.map(|data| data.size_mib << 20);
+        // bonnie++ counts files in units of 1024, and does each of its phases over all of them.
         let files = report.files.map(|files| files.number * bonnie::FILES_UNIT);
         for ((column, name), cell) in BonnieColumn::ALL.into_iter().zip(PHASES).zip(report.cells) {
+            // A phase that was not run is no figure of 0.
             let Some(figure) = cell.figure else { continue };
             let (unit, original, factor, work) = match column {
                 BonnieColumn::Seeks => ("op/s", "/sec", 1.0, Some(bonnie::SEEKS.into())),
+                // bonnie++ prints KiB/s under the heading K/sec.
                 column if column.moves_data() => ("B/s", "K/sec", 1024.0, data_bytes),
                 _ => ("op/s", "/sec", 1.0, files),
             };
@@ -213,6 +220,7 @@ fn of_bonnie(
                 original: original.to_owned(),
                 levels: levels.clone(),
                 machine: report.name.clone(),
+                // `+++++` stays a figure: its remark says what it means.
                 reading: value.unwrap_or(PublishedValue::TooShort),
                 cpu_percent: figure.cpu_percent(),
                 work: work.map(|work| work as f64),
@@ -243,6 +251,7 @@ fn long(card: &Card, text: &str) -> Result<PublishedTable, String> {
     for (at, line) in lines.enumerate() {
         let wrong = |what: String| format!("line {}: {what}", at + 2);
         let cells: Vec<&str> = line.split(',').collect();
+        // No cell of these files holds a comma, so that none is quoted.
         if cells.len() != factors.len() + 4 {
             return Err(wrong(format!(
                 "{} columns, expected {}",
@@ -263,6 +272,7 @@ fn long(card: &Card, text: &str) -> Result<PublishedTable, String> {
         let bytes = card.stated.bytes_of(cells[0]);
         table.figures.push(PublishedFigure {
             workload: cells[0].to_owned(),
+            // The data spell names as columns do: random_read.
             metric: head(&metric.replace('_', " "), base, better),
             original: unit.to_owned(),
             levels: cells[1..=factors.len()]

@@ -37,12 +37,7 @@ fn page(answer: &RunAnswer, screen: Screen) -> String {
 }
 
 fn rounds(answer: &RunAnswer) -> String {
-    match answer.checked_at {
-        Some(look) if look < answer.rounds => {
-            format!("{look} of {}, the last planned check", answer.rounds)
-        }
-        _ => answer.rounds.to_string(),
-    }
+    answer.rounds.to_string()
 }
 
 /// How far the sentences can be relied on.

@@ -1,6 +1,6 @@
 //! The loop of a run: it draws the order of each round, checks the results, and says when to stop.
 
-use stackrace_stats::Looks;
+use stackrace_stats::FIRST_LOOK;
 
 use super::executor::{Broken, Executor, Turned, Watcher};
 use super::ledger::SharedLedger;
@@ -10,6 +10,10 @@ use crate::plan;
 use crate::study::{Provision, RoundOrder, Study};
 use crate::unit;
 use crate::verdict::{self, Evidence, State};
+
+/// A round may end so much later than the time allowed, as a share of it: how long it takes is an
+/// estimate, and the time left over would be of no use.
+const TIME_TOLERANCE: f64 = 0.03;
 
 /// Why an execution ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,10 +74,9 @@ impl Coordinator<'_> {
 
     fn rounds(&self, executor: &mut dyn Executor) -> Result<(Reason, String), Broken> {
         let decide = &self.study.decide;
-        let looks = Looks::plan(decide.rounds_max);
         loop {
             let done = self.ledger.lock().record().complete_rounds().len() as u32;
-            if let Some(end) = self.look(&looks, done)? {
+            if let Some(end) = self.look(done)? {
                 return Ok(end);
             }
             if done >= decide.rounds_max {
@@ -82,7 +85,7 @@ impl Coordinator<'_> {
                     format!("all {done} rounds the study allows are done"),
                 ));
             }
-            if let Some(detail) = self.too_late(&looks, done) {
+            if let Some(detail) = self.too_late(done) {
                 return Ok((Reason::Time, detail));
             }
             let live = self.live();
@@ -112,9 +115,9 @@ impl Coordinator<'_> {
         }
     }
 
-    /// Checks the results if a check is planned after this round and was not made yet.
-    fn look(&self, looks: &Looks, done: u32) -> Result<Option<(Reason, String)>, Broken> {
-        if !looks.is_look(done) {
+    /// Checks the results after a round, from the third on.
+    fn look(&self, done: u32) -> Result<Option<(Reason, String)>, Broken> {
+        if done < FIRST_LOOK {
             return Ok(None);
         }
         let (verdict, dropped, before) = {
@@ -124,7 +127,7 @@ impl Coordinator<'_> {
             let before = record.checked_at(done);
             (
                 verdict::judge(&evidence),
-                verdict::to_drop(&evidence),
+                verdict::to_drop(&evidence, &self.study.decide),
                 before,
             )
         };
@@ -141,20 +144,21 @@ impl Coordinator<'_> {
         let record = ledger.record();
         // One that is alone because the others failed has not won.
         let winner = one_left && !record.dropped().is_empty();
-        let decided = verdict::may_stop(&verdict, &record.head) || winner;
+        let decided = verdict::may_stop(&verdict, &self.study.decide) || winner;
         Ok(decided.then_some((Reason::Decided, verdict.sentence)))
     }
 
     /// Says why the next round must not begin, if the time allowed would not do.
-    fn too_late(&self, looks: &Looks, done: u32) -> Option<String> {
+    fn too_late(&self, done: u32) -> Option<String> {
         let ledger = self.ledger.lock();
         let record = ledger.record();
-        let left = self.study.decide.time_max_ns as f64 / 1e9 - record.elapsed_seconds();
+        let allowed = self.study.decide.time_max_ns as f64 / 1e9 * (1.0 + TIME_TOLERANCE);
+        let left = allowed - record.elapsed_seconds();
         let Some(mean) = Evidence::of(record).round_seconds else {
             // How long a round takes is not known before one is done.
             return (left <= 0.0).then(|| "the time allowed is over".to_owned());
         };
-        let next = looks.next_after(done)?;
+        let next = (done + 1).max(FIRST_LOOK);
         // A verdict comes only at a check: rounds that cannot reach one would be spent for nothing.
         let needed = f64::from(next - done) * mean;
         (needed > left).then(|| {
@@ -283,7 +287,8 @@ impl Coordinator<'_> {
         Ok(Turned::Done)
     }
 
-    /// Workloads of a configuration that have no complete trial in a round yet.
+    /// Workloads of a configuration that have no complete trial in a round yet, of those that are
+    /// still to be decided.
     fn missing(&self, round: u32, configuration: usize) -> Vec<usize> {
         let ledger = self.ledger.lock();
         let record = ledger.record();
@@ -295,7 +300,8 @@ impl Coordinator<'_> {
                     && trial.ended == Ended::Complete
             })
         };
-        (0..self.study.workload_heads.len())
+        verdict::undecided_workloads(&Evidence::of(record))
+            .into_iter()
             .filter(|workload| !have(*workload))
             .collect()
     }

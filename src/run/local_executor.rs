@@ -1,5 +1,7 @@
 //! What this machine needs to execute turns.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,6 +14,7 @@ use crate::journal::Journal;
 use crate::stack::StandingStack;
 use crate::study::Study;
 use crate::time::Clock;
+use crate::workload::KeptData;
 
 /// Executes turns on this machine.
 pub(crate) struct LocalExecutor<'a> {
@@ -38,15 +41,17 @@ pub(crate) struct LocalExecutor<'a> {
     /// Ids of devices that may be wiped, repeated on the command line.
     pub(crate) wipe: Vec<String>,
     /// Stacks that stand from one turn to the next.
-    pub(crate) standing: Vec<Standing>,
+    pub(crate) standing: Vec<KeptStack>,
 }
 
 /// A stack that stands from one turn to the next.
-pub(crate) struct Standing {
+pub(crate) struct KeptStack {
     /// Configuration by index.
     pub(super) configuration: usize,
     /// The round in which it was set up, from 1.
     pub(super) since: u32,
     /// It.
     pub(super) stack: StandingStack,
+    /// Data that lie on it for the next trial, by workload.
+    pub(super) data: RefCell<BTreeMap<usize, KeptData>>,
 }

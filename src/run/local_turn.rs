@@ -1,12 +1,18 @@
 //! Turns executed on this machine: stacks set up, tried and torn down.
 
+use std::cell::RefCell;
+
 use super::executor::{Broken, Executor, TrialStart, Turned};
-use super::local_executor::{LocalExecutor, Standing};
-use super::trial::{self, Before};
+use super::local_executor::{KeptStack, LocalExecutor};
+use super::trial::{self, Before, Trial};
 use crate::agent::message::Turn;
-use crate::event::{Ended, Event};
+use crate::event::{AWAY_SHARE, Ended, Event, Observation};
 use crate::journal::EntryId;
 use crate::stack::{self as stacks, Site, StandingStack};
+use crate::unit;
+
+/// How often a trial is measured in one round at most: pauses that go on would never let it end.
+const ATTEMPTS: u32 = 3;
 
 /// How the trials of a turn went.
 #[derive(Debug, PartialEq, Eq)]
@@ -38,10 +44,11 @@ impl Executor for LocalExecutor<'_> {
         let up = match stands {
             Some(up) => up,
             None => match self.set_up(&site, turn)? {
-                Some(stack) => Standing {
+                Some(stack) => KeptStack {
                     configuration,
                     since: round,
                     stack,
+                    data: RefCell::default(),
                 },
                 None => return Ok(self.turned(true)),
             },
@@ -95,7 +102,7 @@ impl LocalExecutor<'_> {
         &self,
         site: &Site<'_>,
         turn: &Turn,
-        up: &Standing,
+        up: &KeptStack,
         fresh: bool,
     ) -> Result<Going, Broken> {
         // Every workload of the round in which a stack was set up wears it in.
@@ -105,10 +112,12 @@ impl LocalExecutor<'_> {
             false => 0,
         };
         for workload in turn.missing.iter().copied() {
-            let trial = trial::Trial {
+            let trial = Trial {
                 executor: self,
                 site,
                 standing: &up.stack,
+                data: &up.data,
+                keeps: turn.keep,
                 round: turn.round,
                 position: turn.position,
                 configuration: turn.configuration,
@@ -119,7 +128,9 @@ impl LocalExecutor<'_> {
                 },
             };
             capacity = 0;
-            let observation = trial.run();
+            let Some(observation) = self.measured(trial)? else {
+                continue;
+            };
             let ended = observation.ended.clone();
             if let Ended::Failed { error } = &ended {
                 self.watcher.warned(&self.of(turn.configuration, error));
@@ -134,6 +145,34 @@ impl LocalExecutor<'_> {
             }
         }
         Ok(Going::On)
+    }
+
+    /// A trial, measured again where the program did not run all the time it measured: such a trial
+    /// is on record and does not count. None: it was so each time.
+    fn measured(&self, mut trial: Trial<'_>) -> Result<Option<Observation>, Broken> {
+        for attempt in 1..=ATTEMPTS {
+            let mut observation = trial.run();
+            let Some(why) = not_watched(&observation) else {
+                return Ok(Some(observation));
+            };
+            let then = match attempt < ATTEMPTS {
+                true => "it is measured again",
+                false => "it is left out of this round",
+            };
+            let (round, workload) = (trial.round, trial.workload);
+            let name = &self.study.workload_heads[workload].name;
+            let text = format!("{name} in round {round} does not count: {why}; {then}");
+            observation.ended = Ended::Interrupted;
+            observation.notes.push(text.clone());
+            let text = self.of(trial.configuration, &text);
+            self.watcher.warned(&text);
+            (self.tell)(Event::Trial(Box::new(observation)))?;
+            (self.tell)(Event::Warned { text })?;
+            if let Before::Preconditioning { capacity } = &mut trial.before {
+                *capacity = 0;
+            }
+        }
+        Ok(None)
     }
 
     /// Sets up a configuration's stack; a failure is recorded as a failed trial of its first workload.
@@ -223,4 +262,22 @@ impl LocalExecutor<'_> {
     fn of(&self, configuration: usize, what: &str) -> String {
         format!("{}: {what}", self.study.configurations[configuration].name)
     }
+}
+
+/// Why a complete trial does not count: the program did not run while it measured.
+fn not_watched(trial: &Observation) -> Option<String> {
+    let counted = &trial.counted;
+    if trial.ended != Ended::Complete || counted.away_share(trial.elapsed_ns) <= AWAY_SHARE {
+        return None;
+    }
+    let [paused, suspended] =
+        [counted.paused_ns, counted.suspended_ns].map(Option::unwrap_or_default);
+    let (what, ns) = match suspended > paused {
+        true => ("the machine was suspended", suspended),
+        false => ("the program was stopped", paused),
+    };
+    Some(format!(
+        "{what} for {} while it measured",
+        unit::time_ns(ns as f64)
+    ))
 }

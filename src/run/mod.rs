@@ -17,6 +17,7 @@ mod observation;
 pub(crate) mod phases;
 mod precondition;
 mod remote_executor;
+mod standing_data;
 #[cfg(test)]
 mod tests;
 mod trial;

@@ -1,9 +1,11 @@
 //! One trial: prepare, settle, measure, observe.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use stackrace_engine::{Control, Op, OpOutcome, PhaseOutcome, residency};
+use stackrace_engine::{ContentLedger, Control, Op, OpOutcome, PhaseOutcome, residency};
 
 use super::executor::TrialStart;
 use super::local_executor::LocalExecutor;
@@ -11,13 +13,16 @@ use super::observation::phase_observation;
 use super::phases::PeerPhases;
 use crate::agent::message::PhaseOrder;
 use crate::event::{Counted, Ended, Observation, Settled};
-use crate::observe::{self, Snapshot};
+use crate::observe::{self, Pulse, Snapshot};
 use crate::stack::{Site, StandingStack};
 use crate::unit;
-use crate::workload::{BareDevices, Place, Workload, together};
+use crate::workload::{BareDevices, KeptData, Place, Workload, together};
 
 /// So many files of a trial's data are looked at to tell a cold start from a warm one.
 const RESIDENCY_FILES_MAX: usize = 512;
+
+/// Data are warm if more than one byte of so many is in memory.
+const WARM_ONE_OF: u64 = 100;
 
 /// One workload on one standing stack.
 #[derive(Clone, Copy)]
@@ -25,12 +30,37 @@ pub(super) struct Trial<'a> {
     pub(super) executor: &'a LocalExecutor<'a>,
     pub(super) site: &'a Site<'a>,
     pub(super) standing: &'a StandingStack,
+    /// Data that lie on the stack from earlier trials, by workload.
+    pub(super) data: &'a RefCell<BTreeMap<usize, KeptData>>,
+    /// Whether the stack stays up, so that data left there can serve another trial.
+    pub(super) keeps: bool,
     pub(super) round: u32,
     pub(super) position: usize,
     pub(super) configuration: usize,
     pub(super) workload: usize,
     /// What is to be done before.
     pub(super) before: Before,
+}
+
+/// Where and with what a trial works.
+struct TrialSite<'a> {
+    directory: &'a Path,
+    bare: Option<BareDevices<'a>>,
+    ledger: OnceLock<ContentLedger>,
+    seed: u64,
+}
+
+impl TrialSite<'_> {
+    fn place<'b>(&'b self, control: &'b Control) -> Place<'b> {
+        Place {
+            directory: self.directory,
+            bare: self.bare,
+            existing: None,
+            ledger: &self.ledger,
+            seed: self.seed,
+            control,
+        }
+    }
 }
 
 /// What is done to a stack before a trial.
@@ -100,18 +130,24 @@ impl Trial<'_> {
                 }
             }
         }
-        let directory = self
-            .standing
-            .directory()
-            .join(format!(".stackrace-{}", self.workload));
-        if let Err(error) = self.executor.host.create_dir(&directory) {
+        let directory = self.directory(self.workload);
+        let found = self.take_data();
+        if found.is_none()
+            && let Err(error) = self.executor.host.create_dir(&directory)
+        {
             observation.ended = Ended::Failed {
                 error: error.to_string(),
             };
             return observation;
         }
-        if let Err(ended) = self.measure(&directory, &mut observation) {
-            observation.ended = ended;
+        let mut data = None;
+        match self.measure(&directory, found, &mut observation) {
+            Ok(laid_out) => data = laid_out,
+            Err(ended) => observation.ended = ended,
+        }
+        if let Some(data) = data {
+            self.data.borrow_mut().insert(self.workload, data);
+            return observation;
         }
         // The stack's own journal entry covers the directory: a failure here is undone with it.
         if let Err(error) = self.executor.host.remove_tree(&directory) {
@@ -122,13 +158,19 @@ impl Trial<'_> {
         observation
     }
 
-    /// Measures, on every machine the stack is loaded from.
-    fn measure(&self, directory: &Path, observation: &mut Observation) -> Result<(), Ended> {
+    /// Measures, on every machine the stack is loaded from. Returns the data that may stay for the
+    /// next trial.
+    fn measure(
+        &self,
+        directory: &Path,
+        found: Option<KeptData>,
+        observation: &mut Observation,
+    ) -> Result<Option<KeptData>, Ended> {
         let mut peers = Vec::new();
         let measured = self
             .prepare_peers(&mut peers)
             .map_err(|error| Ended::Failed { error })
-            .and_then(|()| self.measure_with(directory, observation, &mut peers));
+            .and_then(|()| self.measure_with(directory, found, observation, &mut peers));
         for peer in peers {
             if let Err(why) = peer.end() {
                 let note = format!("the trial's files on another machine: {why}");
@@ -138,7 +180,7 @@ impl Trial<'_> {
         measured
     }
 
-    fn workload(&self) -> &dyn Workload {
+    pub(super) fn workload(&self) -> &dyn Workload {
         self.executor.study.configurations[self.configuration].workloads[self.workload].as_ref()
     }
 
@@ -173,35 +215,23 @@ impl Trial<'_> {
     fn measure_with(
         &self,
         directory: &Path,
+        found: Option<KeptData>,
         observation: &mut Observation,
         others: &mut [PeerPhases<'_>],
-    ) -> Result<(), Ended> {
+    ) -> Result<Option<KeptData>, Ended> {
         let workload = self.workload();
-        let seed = self.seed();
-        let bare = self.standing.bare().map(|bare| BareDevices {
-            host: self.executor.host,
-            devices: &bare.devices,
-            pools: &bare.pools,
-        });
-        let clock = &self.executor.clock;
-        let began = clock.now_ns();
-        let ledger = OnceLock::new();
-        let control = self.begins("prepare");
-        workload
-            .prepare(&Place {
-                directory,
-                bare,
-                existing: None,
-                ledger: &ledger,
-                seed,
-                control: &control,
-            })
-            .map_err(|trouble| self.ended(&control, trouble.0))?;
-        self.stopped(&control)?;
+        let site = TrialSite {
+            directory,
+            bare: self.standing.bare().map(|bare| BareDevices {
+                host: self.executor.host,
+                devices: &bare.devices,
+                pools: &bare.pools,
+            }),
+            ledger: OnceLock::new(),
+            seed: self.seed(),
+        };
+        let data = self.prepare(&site, found, observation, others)?;
         let stopped = || self.executor.interrupt.raised();
-        let prepared = others.iter().try_for_each(|other| other.prepared(&stopped));
-        prepared.map_err(|error| self.elsewhere(&control, error))?;
-        observation.prepare_ns = clock.now_ns().saturating_sub(began);
         let mut outcomes = Vec::new();
         for (phase, name) in workload.phases().into_iter().enumerate() {
             if workload.settles(phase) {
@@ -209,24 +239,16 @@ impl Trial<'_> {
             }
             let control = self.begins(name);
             if phase == 0 {
-                observation.started_at = clock.today();
+                observation.started_at = self.executor.clock.today();
             }
             let before = Snapshot::take(self.standing.devices());
             let released = others.iter().try_for_each(PeerPhases::start);
             released.map_err(|error| self.elsewhere(&control, error))?;
-            let outcome = workload.measure(
-                phase,
-                &Place {
-                    directory,
-                    bare,
-                    existing: None,
-                    ledger: &ledger,
-                    seed,
-                    control: &control,
-                },
-            );
+            let pulse = Pulse::begin();
+            let outcome = workload.measure(phase, &site.place(&control));
             let after = Snapshot::take(self.standing.devices());
             let mut counted = before.until(&after);
+            pulse.end(&mut counted);
             let outcome = outcome.map_err(|trouble| self.ended(&control, trouble.0))?;
             observe::asked_by_workload(&mut counted, read_bytes(&outcome));
             observe::add(&mut observation.counted, &counted);
@@ -241,11 +263,39 @@ impl Trial<'_> {
             let measured = each.try_for_each(|other| other.measured(&stopped));
             measured.map_err(|error| self.elsewhere(&control, error))?;
         }
-        self.all_there(&control)?;
+        self.all_there()?;
         observation.counted.line = self.standing.line();
         observation.metrics = workload.evaluate(&outcomes);
         self.add_up(workload, observation, others);
-        Ok(())
+        Ok(data)
+    }
+
+    /// Lays out the data where they were not found, here and on the other machines. Returns what may
+    /// stay for the next trial.
+    fn prepare(
+        &self,
+        site: &TrialSite<'_>,
+        found: Option<KeptData>,
+        observation: &mut Observation,
+        others: &[PeerPhases<'_>],
+    ) -> Result<Option<KeptData>, Ended> {
+        let clock = &self.executor.clock;
+        let began = clock.now_ns();
+        let control = self.begins("prepare");
+        let data = match found {
+            Some(data) => Some(data),
+            None => {
+                let prepared = self.workload().prepare(&site.place(&control));
+                prepared.map_err(|trouble| self.ended(&control, trouble.0))?;
+                self.data_to_keep(site.directory)
+            }
+        };
+        self.stopped(&control)?;
+        let stopped = || self.executor.interrupt.raised();
+        let prepared = others.iter().try_for_each(|other| other.prepared(&stopped));
+        prepared.map_err(|error| self.elsewhere(&control, error))?;
+        observation.prepare_ns = clock.now_ns().saturating_sub(began);
+        Ok(data)
     }
 
     /// Adds what all machines did together, where the study asks for it, and says what each of the
@@ -290,9 +340,10 @@ impl Trial<'_> {
     }
 
     /// What was measured is of this stack only if all its machines were there until the end.
-    fn all_there(&self, control: &Control) -> Result<(), Ended> {
+    fn all_there(&self) -> Result<(), Ended> {
         let whole = self.standing.is_whole(self.executor.host);
-        whole.map_err(|error| self.elsewhere(control, error.to_string()))
+        let control = self.executor.interrupt.control();
+        whole.map_err(|error| self.elsewhere(&control, error.to_string()))
     }
 
     /// What a phase's end means for the trial.
@@ -309,19 +360,14 @@ impl Trial<'_> {
         let policy = &self.executor.study.policy;
         self.begins("settle");
         let began = self.executor.clock.now_ns();
-        let mut settled = self
-            .standing
-            .settle(self.site, policy.drop_caches, policy.remount)
-            .map_err(|error| Ended::Failed {
-                error: format!("cannot settle: {error}"),
-            })?;
-        if policy.drop_caches
-            && settled.caches == "none"
-            && residency::evict_tree(directory).is_ok()
-        {
-            settled.caches = "advice".to_owned();
+        let everything = policy.drop_caches && !self.own_files_suffice();
+        let (mut settled, mut resident) = self.make_cold(directory, everything, policy.remount)?;
+        let warm = |(resident, total): (u64, u64)| resident.saturating_mul(WARM_ONE_OF) > total;
+        if policy.drop_caches && !everything && resident.is_none_or(warm) {
+            let remounted = settled.remounted;
+            (settled, resident) = self.make_cold(directory, true, false)?;
+            settled.remounted = remounted;
         }
-        let resident = residency::resident_bytes_below(directory, RESIDENCY_FILES_MAX).ok();
         let first = observation.phases.is_empty();
         let plus = |sum: Option<u64>, more: Option<u64>| {
             if first {
@@ -342,6 +388,28 @@ impl Trial<'_> {
         observation.settled = settled;
         observation.settle_ns += self.executor.clock.now_ns().saturating_sub(began);
         Ok(())
+    }
+
+    /// Empties the system's caches, or else those of the trial's own files. Returns what was done, and
+    /// how many bytes of them all are in memory still.
+    fn make_cold(
+        &self,
+        directory: &Path,
+        everything: bool,
+        remount: bool,
+    ) -> Result<(Settled, Option<(u64, u64)>), Ended> {
+        let settled = self.standing.settle(self.site, everything, remount);
+        let mut settled = settled.map_err(|error| Ended::Failed {
+            error: format!("cannot settle: {error}"),
+        })?;
+        if self.executor.study.policy.drop_caches
+            && settled.caches == "none"
+            && residency::evict_tree(directory).is_ok()
+        {
+            settled.caches = "advice".to_owned();
+        }
+        let resident = residency::resident_bytes_below(directory, RESIDENCY_FILES_MAX).ok();
+        Ok((settled, resident))
     }
 
     /// The same for every configuration of a round, different for each round, workload and pass.

@@ -11,20 +11,26 @@ use super::context::Context;
 use super::execute::{self, FinishedRun};
 use super::observer::Observer;
 use super::probe::{self, PROBE_BYTES};
+use super::sizes;
 use super::study_file::{self, Overrides};
 use crate::failure::Failure;
 use crate::host::{Host, MountInfo, local::LocalHost};
 use crate::observe;
 use crate::purpose::{self, Pace, Purpose};
 use crate::study::Study;
+use crate::time::{Clock, SystemClock};
 use crate::unit;
 
 /// Rounds a comparison's trials are sized for.
-const ROUNDS: u32 = 8;
-/// Rounds it does at most, if they turn out shorter than that: the next look.
-const ROUNDS_MAX: u32 = 12;
-/// Share of the time given to measuring; the rest is raising, settling and lowering.
-const MEASURING_SHARE: f64 = 0.9;
+const ROUNDS: f64 = 20.0;
+/// Fewer rounds than this are not worth a further workload.
+const ROUNDS_LEAST: f64 = 4.0;
+/// Rounds it does at most, if they turn out shorter than that.
+const ROUNDS_MAX: u32 = 200;
+/// Seconds a trial measures at least: what is shorter says little of what lasts.
+const TRIAL_SECONDS: f64 = 1.2;
+/// Share of the time given to measuring; the rest is preparing, settling and recording.
+const MEASURING_SHARE: f64 = 0.8;
 /// More of the free space than this is never asked for.
 const FREE_SHARE: f64 = 0.8;
 
@@ -44,8 +50,12 @@ pub(crate) struct CompareRequest {
     pub(crate) purpose: &'static Purpose,
     /// How long it may take, ns.
     pub(crate) time_ns: u64,
+    /// It is a first impression, and said to be one.
+    pub(crate) quick: bool,
     /// Bytes per workload; none: what fits the time.
     pub(crate) size: Option<u64>,
+    /// A run whose sizes are to be repeated.
+    pub(crate) like: Option<String>,
     /// Do not stop before every workload is decided too.
     pub(crate) each: bool,
     /// Go on where the comparison would mislead.
@@ -60,6 +70,12 @@ pub(crate) struct CompareRequest {
 pub(crate) struct PreparedComparison {
     /// Its study, as text.
     pub(crate) text: String,
+    /// The run whose sizes it has; none: they are new.
+    like: Option<String>,
+    /// What there is no time for, in one sentence.
+    short: Option<String>,
+    /// Time spent on preparing, ns: part of the time that is allowed.
+    spent_ns: u64,
     /// What the reader of its result must know.
     warnings: Vec<String>,
     sides: Vec<Side>,
@@ -80,10 +96,32 @@ pub(crate) fn prepare(
         return Err(Failure::refused(warnings.join("\n       "))
             .next("--anyway compares them all the same and keeps this with the result"));
     }
-    let directories = sides.iter().map(|side| (&*side.text, &*side.path));
-    let pace = probe::pace(context, &host, directories)?;
+    let began = SystemClock.now_ns();
+    let shape = Shape::of(request, sides.len());
+    let written = |pace| {
+        let text = study(request, &sides, &shape, pace);
+        request.overrides.written(&text)
+    };
+    let sized = match &request.like {
+        Some(run) => Some(sizes::of_run(context, run)?),
+        None if request.size.is_some() => None,
+        None => sizes::same_question(context, &written(Pace::ANY)),
+    };
+    let (text, like) = match sized {
+        Some(sized) => {
+            let text = sizes::with_those_of(&written(Pace::ANY), &sized);
+            (text, Some(sized.run))
+        }
+        None => {
+            let directories = sides.iter().map(|side| (&*side.text, &*side.path));
+            (written(probe::pace(context, &host, directories)?), None)
+        }
+    };
     Ok(PreparedComparison {
-        text: request.overrides.written(&study(request, &sides, pace)),
+        text,
+        like,
+        short: shape.short(request, sides.len()),
+        spent_ns: SystemClock.now_ns().saturating_sub(began),
         warnings,
         sides,
     })
@@ -99,7 +137,19 @@ pub(crate) fn run(
     prepared: PreparedComparison,
     observer: &dyn Observer,
 ) -> Result<FinishedRun, Failure> {
-    let study = study_file::parse("compare", prepared.text.as_bytes())?;
+    let mut study = study_file::parse("compare", prepared.text.as_bytes())?;
+    // How long it may go on is not part of the text.
+    request.overrides.apply(&mut study);
+    let decide = &mut study.decide;
+    decide.time_max_ns = decide.time_max_ns.saturating_sub(prepared.spent_ns).max(1);
+    if let Some(run) = &prepared.like {
+        observer.remark(&format!(
+            "the same sizes as in run {run}; --size BYTES gives others"
+        ));
+    }
+    if let Some(short) = &prepared.short {
+        observer.remark(short);
+    }
     let needed = study.trial_disk_bytes();
     for side in &prepared.sides {
         if needed as f64 > side.free as f64 * FREE_SHARE {
@@ -114,6 +164,12 @@ pub(crate) fn run(
     }
     let mut warnings = prepared.warnings;
     warnings.extend(cache_warning(&study, request.warm));
+    if request.quick {
+        warnings.push(format!(
+            "this is a first impression from {}: few rounds of short trials",
+            unit::long_time(request.time_ns as f64 / 1e9)
+        ));
+    }
     for warning in &warnings {
         observer.remark(&format!("warning: {warning}"));
     }
@@ -217,11 +273,9 @@ fn cache_warning(study: &Study, warm: bool) -> Option<String> {
 
 /// The study `compare` writes for these directories where nothing else is asked for.
 pub(crate) fn written_for(paths: &[PathBuf]) -> String {
-    let pace = Pace {
-        write_rate: 1e9,
-        create_rate: 1e4,
-    };
-    study(&request_for(paths), &sides_of(paths), pace)
+    let (request, sides) = (request_for(paths), sides_of(paths));
+    let shape = Shape::of(&request, sides.len());
+    study(&request, &sides, &shape, Pace::ANY)
 }
 
 /// Directories of which nothing is known.
@@ -238,7 +292,7 @@ fn sides_of(paths: &[PathBuf]) -> Vec<Side> {
             file_system: String::new(),
             source: std::ffi::OsString::new(),
         },
-        free: 0,
+        free: u64::MAX,
     };
     paths.iter().map(side).collect()
 }
@@ -249,7 +303,9 @@ fn request_for(paths: &[PathBuf]) -> CompareRequest {
         directories: paths.to_vec(),
         purpose: &purpose::ALL[0],
         time_ns: 120_000_000_000,
+        quick: false,
         size: None,
+        like: None,
         each: false,
         anyway: false,
         warm: false,
@@ -257,17 +313,64 @@ fn request_for(paths: &[PathBuf]) -> CompareRequest {
     }
 }
 
+/// How the time of a comparison is divided.
+struct Shape {
+    /// The workloads there is time for, by their indices in the purpose.
+    parts: Vec<usize>,
+    /// Seconds that one trial is to measure.
+    seconds: f64,
+}
+
+impl Shape {
+    fn of(request: &CompareRequest, sides: usize) -> Self {
+        let parts = request.purpose.parts;
+        let measuring = request.time_ns as f64 / 1e9 * MEASURING_SHARE;
+        // Each workload of `least` rounds with the shortest trials.
+        let fits = (measuring / (ROUNDS_LEAST * TRIAL_SECONDS * sides as f64)) as usize;
+        let mut heaviest: Vec<usize> = (0..parts.len()).collect();
+        heaviest.sort_by(|a, b| parts[*b].weight.total_cmp(&parts[*a].weight));
+        heaviest.truncate(fits.max(1));
+        heaviest.sort_unstable();
+        let each = measuring / (ROUNDS * (sides * heaviest.len()) as f64);
+        Self {
+            seconds: each.max(TRIAL_SECONDS),
+            parts: heaviest,
+        }
+    }
+
+    /// What there is no time for.
+    fn short(&self, request: &CompareRequest, sides: usize) -> Option<String> {
+        let all = request.purpose.parts.len();
+        if self.parts.len() == all {
+            return None;
+        }
+        let needed = ROUNDS * TRIAL_SECONDS * (sides * all) as f64 / MEASURING_SHARE;
+        Some(format!(
+            "{} hold {} of the {all} workloads, in trials of at least 1 s; all of them need about {}: --time \"{} s\"",
+            unit::long_time(request.time_ns as f64 / 1e9),
+            self.parts.len(),
+            unit::long_time(needed),
+            (needed / 10.0).ceil() * 10.0
+        ))
+    }
+}
+
 /// The study, as text.
-fn study(request: &CompareRequest, sides: &[Side], pace: Pace) -> String {
+fn study(request: &CompareRequest, sides: &[Side], shape: &Shape, pace: Pace) -> String {
     let purpose = request.purpose;
     let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
     let paths: Vec<String> = sides.iter().map(|side| quoted(&side.text)).collect();
     let names: Vec<String> = short_names(sides);
-    let each = request.time_ns as f64 / 1e9 * MEASURING_SHARE
-        / f64::from(ROUNDS)
-        / sides.len() as f64
-        / purpose.parts.len() as f64;
+    // What the workloads read or write over stays; one more writes or copies.
+    let free = sides.iter().map(|side| side.free).min().unwrap_or(0);
+    let room = free as f64 * FREE_SHARE / (shape.parts.len() + 2) as f64;
     let mut text = String::new();
+    // Sizes that were asked for are not those of the same command without asking.
+    match (request.size, &request.like) {
+        (Some(_), _) => text.push_str("# Sizes: given with --size\n"),
+        (None, Some(_)) => text.push_str("# Sizes: given with --like\n"),
+        (None, None) => {}
+    }
     let _ = writeln!(
         text,
         "title = {}",
@@ -278,13 +381,13 @@ fn study(request: &CompareRequest, sides: &[Side], pace: Pace) -> String {
         let _ = writeln!(text, "  {{ label = {}, value = {path} }},", quoted(name));
     }
     let _ = writeln!(text, "]\n\n[[stack]]\ndir = {{ path = \"{{directory}}\" }}");
-    for part in purpose.parts {
+    for part in shape.parts.iter().map(|index| &purpose.parts[*index]) {
         let _ = writeln!(
             text,
             "\n[[workload]]\nname = {}\nweight = {}\n{}",
             quoted(part.name),
             part.weight,
-            part.toml(pace, each, request.size)
+            part.toml(pace, shape.seconds, room as u64, request.size)
         );
     }
     let until = if request.each { "each" } else { "overall" };
@@ -348,8 +451,8 @@ mod tests {
                 ..request_for(&["/srv/a".into(), "/srv/b \"quoted\"".into()])
             };
             let sides = sides_of(&request.directories);
-            let pace = Pace { write_rate: 1e9, create_rate: 1e4 };
-            let plain = study(&request, &sides, pace);
+            let shape = Shape::of(&request, sides.len());
+            let plain = study(&request, &sides, &shape, Pace::ANY);
             let printed = study_file::parse("compare", overrides.written(&plain).as_bytes());
             let printed = printed.map_err(|failure| failure.render()).unwrap();
             // Once more from the flags themselves.

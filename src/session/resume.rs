@@ -7,16 +7,56 @@ use super::clean::{outlive, patiently};
 use super::context::Context;
 use super::execute::{self, BEGUN_IN, FinishedRun, unrecorded, unwritten};
 use super::observer::Observer;
+use super::study_file::NO_LIMIT_NS;
 use super::{preflight, study_file};
-use crate::event::Event;
+use crate::event::{Event, Until};
 use crate::failure::Failure;
 use crate::host::local::LocalHost;
 use crate::journal::Journal;
 use crate::record::{Log, Record, RecordError, Store};
 use crate::run::{Ledger, SharedLedger};
 use crate::stack;
-use crate::study::Study;
+use crate::study::{ROUNDS_MAX, Study};
 use crate::time::{Clock, SystemClock};
+
+/// How much longer a run goes on than it was begun for. What it found keeps its certainty: the checks
+/// have no fixed number.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Longer {
+    /// Further time, ns.
+    pub(crate) time_ns: Option<u64>,
+    /// Further rounds, whether it is decided or not.
+    pub(crate) rounds: Option<u32>,
+    /// Until it is decided.
+    pub(crate) until_decided: bool,
+}
+
+impl Longer {
+    /// Puts it into the study, in place of the limits the run was begun with.
+    pub(crate) fn apply(self, record: &Record, study: &mut Study) {
+        let decide = &mut study.decide;
+        if self.until_decided {
+            study_file::until_decided(decide);
+        }
+        // Time and rounds that were used already are on record, whatever was allowed at first.
+        if let Some(rounds) = self.rounds {
+            let done = u32::try_from(record.complete_rounds().len()).unwrap_or(ROUNDS_MAX);
+            decide.rounds_max = done.saturating_add(rounds);
+            decide.until = Until::Never;
+        }
+        let used = (record.elapsed_seconds() * 1e9) as u64;
+        match (self.time_ns, self.rounds) {
+            (Some(more), rounds) => {
+                decide.time_max_ns = used.saturating_add(more);
+                if rounds.is_none() {
+                    decide.rounds_max = ROUNDS_MAX;
+                }
+            }
+            (None, Some(_)) => decide.time_max_ns = used.saturating_add(NO_LIMIT_NS),
+            (None, None) => {}
+        }
+    }
+}
 
 /// A run that stopped, and that no other process writes.
 pub(crate) struct Stopped {

@@ -5,9 +5,10 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::bounded::ByteLimit;
+use crate::event::{Decide, Until};
 use crate::failure::Failure;
 use crate::setting::{Refusal, nearest};
-use crate::study::{self, HOST, Kinds, SYSTEM, Study};
+use crate::study::{self, HOST, Kinds, ROUNDS_MAX, SYSTEM, Study};
 
 /// What the command line says instead of the study.
 #[derive(Debug, Default, Clone, Copy)]
@@ -20,7 +21,14 @@ pub(crate) struct Overrides {
     pub(crate) seed: Option<u64>,
     /// How long the run may take, ns.
     pub(crate) time_max_ns: Option<u64>,
+    /// How many rounds it may take; without a time, however long they take.
+    pub(crate) rounds_max: Option<u32>,
+    /// It goes on until the question is decided.
+    pub(crate) until_decided: bool,
 }
+
+/// A run that has no limit ends after this, ns: 30 days.
+pub(crate) const NO_LIMIT_NS: u64 = 30 * 24 * 3600 * 1_000_000_000;
 
 impl Overrides {
     /// Puts them into a study.
@@ -28,6 +36,13 @@ impl Overrides {
         let decide = &mut study.decide;
         decide.margin = self.margin.unwrap_or(decide.margin);
         decide.confidence = self.confidence.unwrap_or(decide.confidence);
+        if self.until_decided {
+            until_decided(decide);
+        }
+        if let Some(rounds) = self.rounds_max {
+            decide.rounds_max = rounds;
+            decide.time_max_ns = NO_LIMIT_NS;
+        }
         decide.time_max_ns = self.time_max_ns.unwrap_or(decide.time_max_ns);
         study.seed = self.seed.unwrap_or(study.seed);
     }
@@ -68,6 +83,15 @@ impl Overrides {
             }
         }
         written
+    }
+}
+
+/// Has a run go on until the question is decided, however many rounds and however long that takes.
+pub(crate) fn until_decided(decide: &mut Decide) {
+    decide.rounds_max = ROUNDS_MAX;
+    decide.time_max_ns = NO_LIMIT_NS;
+    if decide.until == Until::Never {
+        decide.until = Until::Overall;
     }
 }
 

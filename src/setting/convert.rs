@@ -15,6 +15,7 @@ pub(super) fn fits(setting: &GivenSetting, kind: Kind) -> Result<(), Refusal> {
         Kind::Texts => as_texts(setting).map(drop),
         Kind::Weights => as_weights(setting).map(drop),
         Kind::Choice(words) => {
+            // The only kind whose valid values are known one by one: the nearest of them is named.
             let word = as_text(setting)?;
             if words.contains(&word.as_str()) {
                 return Ok(());
@@ -63,6 +64,7 @@ pub(super) fn wrong_kind(setting: &GivenSetting, takes: &str, kind: Kind) -> Ref
 
 /// A sentence of `unit`: what follows ": write" is the advice.
 pub(super) fn wrong_unit(setting: &GivenSetting, sentence: &str) -> Refusal {
+    // Errors of `unit` are one sentence, and the study reader shows advice on a line of its own.
     let (message, help) = match sentence.split_once(": write ") {
         Some((message, advice)) => (message, format!("write {advice}")),
         None => (sentence, String::new()),
@@ -75,6 +77,7 @@ pub(super) fn as_bytes(setting: &GivenSetting) -> Result<u64, Refusal> {
         Value::Text(text) => {
             crate::unit::parse_bytes(text).map_err(|sentence| wrong_unit(setting, &sentence))
         }
+        // A number without a unit is bytes; TOML has no unsigned numbers.
         Value::Integer(number) => u64::try_from(*number).map_err(|_| negative(setting)),
         _ => Err(wrong_kind(setting, "an amount of bytes", Kind::Bytes)),
     }
@@ -108,6 +111,7 @@ pub(super) fn as_share(setting: &GivenSetting) -> Result<f64, Refusal> {
         }
     };
     let share = finite(setting, share)?;
+    // `margin = 5` most likely means 5 %, and would otherwise be taken as 500 %.
     if share > 1.0 {
         return Err(Refusal::at(
             &setting.span,
@@ -123,6 +127,7 @@ pub(super) fn as_time_ns(setting: &GivenSetting) -> Result<u64, Refusal> {
         Value::Text(text) => {
             crate::unit::parse_time_ns(text).map_err(|sentence| wrong_unit(setting, &sentence))
         }
+        // A bare number is refused: seconds and milliseconds are both usual.
         _ => Err(wrong_kind(setting, "a time with its unit", Kind::Time)),
     }
 }
@@ -145,6 +150,7 @@ pub(super) fn as_text(setting: &GivenSetting) -> Result<String, Refusal> {
 
 pub(super) fn as_texts(setting: &GivenSetting) -> Result<Vec<String>, Refusal> {
     let Value::List(values) = &setting.value else {
+        // A list of one may be written without brackets.
         return as_text(setting)
             .map(|text| vec![text])
             .map_err(|_| wrong_kind(setting, "a list of texts", Kind::Texts));
@@ -154,6 +160,7 @@ pub(super) fn as_texts(setting: &GivenSetting) -> Result<Vec<String>, Refusal> {
         .map(|value| match value {
             Value::Text(text) => Ok(text.clone()),
             Value::Integer(number) => Ok(number.to_string()),
+            // A float has more than one spelling, so the words that a tool would get are not known.
             Value::Float(_) | Value::Flag(_) | Value::List(_) => Err(Refusal::at(
                 &setting.span,
                 format!(
@@ -188,6 +195,7 @@ pub(super) fn finite(setting: &GivenSetting, number: f64) -> Result<f64, Refusal
     if number < 0.0 {
         return Err(negative(setting));
     }
+    // TOML has `inf` and `nan`.
     if !number.is_finite() {
         return Err(Refusal::at(
             &setting.span,

@@ -83,6 +83,8 @@ impl SettingDoc {
 
     const fn new(name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Self {
         let fallback = match default.is_empty() {
+            // An empty text stands for none, because the lists of settings are easier to read that
+            // way.
             true => Fallback::Absent,
             false => Fallback::Value(default),
         };
@@ -154,6 +156,7 @@ impl SettingDoc {
 
     /// The settings of several lists, which are `N` together.
     pub(crate) const fn joined<const N: usize>(lists: &[&[Self]]) -> [Self; N] {
+        // Written out with loops: iterators cannot run in a `const`.
         let mut all = [lists[0][0]; N];
         let (mut list, mut at, mut filled) = (0, 0, 0);
         while list < lists.len() {
@@ -255,6 +258,7 @@ impl Settings {
                 )),
             }
         }
+        // After the words that are given: a misspelt word may be the one that seems to be missing.
         for doc in docs {
             if doc.fallback == Fallback::Required && !self.given(doc.name) {
                 refusals.push(Refusal::at(
@@ -327,6 +331,7 @@ impl Settings {
 
     /// Whether a getter without `optional` finds something: a value given, or a documented one.
     pub(crate) fn has_value(&self, name: &str) -> bool {
+        // A computed default counts as none: only its owner knows the value.
         let documented = |doc: &SettingDoc| matches!(doc.fallback, Fallback::Value(_));
         let mut own = self.docs.iter().filter(|doc| doc.name == name);
         self.given(name) || own.any(documented)

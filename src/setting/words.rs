@@ -13,6 +13,7 @@ pub(crate) fn nearest<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
+    // Other tools write block_size or "block size": those are no spelling mistakes.
     let plain = |text: &str| text.to_lowercase().replace(['_', ' '], "-");
     // Comparing costs the product of the lengths, and a word of this length is no misspelt name.
     if word.len() > WORD_MAX {
@@ -34,6 +35,7 @@ pub(crate) fn nearest<'a>(
 
 /// Letters that differ; the beginning of a word counts as one letter off the whole.
 pub(super) fn distance(word: &str, candidate: &str) -> usize {
+    // A word of one or two letters begins too many others.
     match word.len() >= 3 && candidate.starts_with(word) {
         true => usize::from(word != candidate),
         false => strsim::damerau_levenshtein(word, candidate),
@@ -44,6 +46,7 @@ pub(super) fn distance(word: &str, candidate: &str) -> usize {
 pub(crate) fn listed<'a>(mut words: impl Iterator<Item = &'a str>) -> String {
     let mut list = String::new();
     for word in words.by_ref() {
+        // A study may define hundreds of names, and all would be listed.
         if list.len() + word.len() > LIST_MAX {
             list.push_str(&format!(" … and {} more", 1 + words.count()));
             break;

@@ -111,7 +111,7 @@ pub(crate) fn devices_under(host: &dyn Host, path: &Path) -> Vec<String> {
 /// What each layer of a standing stack got, and where its data will lie.
 pub(crate) fn facts(host: &dyn Host, stack: &StandingStack) -> Vec<LayerFacts> {
     let mut facts = stack.facts().to_vec();
-    facts.extend(place::facts(host, stack.directory()));
+    facts.extend(place::facts(host, stack.directory(), stack.has_mounts()));
     facts
 }
 

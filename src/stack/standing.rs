@@ -75,6 +75,11 @@ impl StandingStack {
         &self.facts
     }
 
+    /// Whether the stack mounted a file system of its own.
+    pub(crate) fn has_mounts(&self) -> bool {
+        !self.mounts.is_empty()
+    }
+
     /// Block devices by their names in `/proc/diskstats`: first those the top file system lies on,
     /// then the whole disks under everything. Empty for file systems in memory.
     pub(crate) fn devices(&self) -> &[String] {

@@ -8,7 +8,7 @@ use super::factor::find_factor;
 use super::place::is_place;
 
 /// Most rounds that can be asked for.
-const ROUNDS_MAX: u64 = 10_000;
+pub(crate) const ROUNDS_MAX: u32 = 10_000;
 
 /// Reads `[decide]`, its comparison left out.
 ///
@@ -32,7 +32,7 @@ pub(super) fn decide(words: &Settings) -> Result<Decide, Refusal> {
         ));
     }
     let rounds = words.count("rounds-at-most")?;
-    if !(1..=ROUNDS_MAX).contains(&rounds) {
+    if !(1..=u64::from(ROUNDS_MAX)).contains(&rounds) {
         return Err(Refusal::at(
             words.span_of("rounds-at-most"),
             format!("rounds-at-most lies between 1 and {ROUNDS_MAX}"),

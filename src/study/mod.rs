@@ -24,6 +24,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use decide::ROUNDS_MAX;
 pub(crate) use design::{Configuration, Kinds, Policy, Provision, RoundOrder, Study};
 pub(crate) use error::StudyError;
 pub(crate) use place::{HOST, SYSTEM, in_places};

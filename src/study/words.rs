@@ -37,7 +37,11 @@ pub(super) const DECIDE_DOCS: &[SettingDoc] = &[
         "All statements hold together with at least this probability.",
     ),
     SettingDoc::count("rounds-at-most", "30", "No more rounds than this."),
-    SettingDoc::time("at-most", "1 h", "No round is begun that would end later."),
+    SettingDoc::time(
+        "at-most",
+        "1 h",
+        "No round is begun that would end more than 3 % later.",
+    ),
     SettingDoc::choice(
         "until",
         &["overall", "each", "never"],

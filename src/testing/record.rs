@@ -68,8 +68,8 @@ pub(super) fn reported(record: &Record) {
     assert!(record.round_times().iter().all(|time| time.seconds >= 0.0));
     let evidence = Evidence::of(record);
     let verdict = verdict::judge(&evidence);
-    verdict::may_stop(&verdict, head);
-    for configuration in verdict::to_drop(&evidence) {
+    verdict::may_stop(&verdict, &head.decide);
+    for configuration in verdict::to_drop(&evidence, &head.decide) {
         assert!(configuration < head.configurations.len());
     }
     crate::audit::notes(head, &evidence.trials, &evidence.set_ups);

@@ -5,11 +5,14 @@
 //! paid for, so every such answer is marked as chosen after the run.
 
 use serde::Serialize;
-use stackrace_stats::Looks;
+use stackrace_stats::FIRST_LOOK;
 
-use super::judge::{Sides, comparison, factor_sides, sides};
+use super::compared::comparison;
+use super::judge::judge;
+use super::sentence;
+use super::sides::{Sides, factor_sides, sides};
+use super::statement::Comparison;
 use super::table::{ComparedFigure, Evidence, ObservationTable};
-use super::{Comparison, judge, sentence};
 use crate::event::RunStarted;
 use crate::record::Record;
 
@@ -185,20 +188,15 @@ impl Asked {
     fn answer(&self, record: &Record, head: &RunStarted, family: usize) -> RunAnswer {
         let mut evidence = Evidence::of(record);
         evidence.head = head;
-        let looks = Looks::plan(head.decide.rounds_max);
         let rounds = u32::try_from(evidence.rounds.len()).unwrap_or(u32::MAX);
-        let look = looks
-            .last_look_at_or_before(rounds)
-            .filter(|_| !evidence.imported);
         let notes = judge(&evidence).notes;
-        evidence.rounds.truncate(look.unwrap_or(rounds) as usize);
         let table = ObservationTable::new(&evidence);
-        let alpha = looks.alpha_per_look(1.0 - head.decide.confidence) / family.max(1) as f64;
+        let alpha = (1.0 - head.decide.confidence) / family.max(1) as f64;
         let comparisons: Vec<Comparison> = self
             .figures
             .iter()
             .flat_map(|figure| self.sides.iter().map(move |sides| (figure, sides)))
-            .map(|(figure, sides)| comparison(&table, sides, *figure, alpha, look))
+            .map(|(figure, sides)| comparison(&table, sides, *figure, alpha))
             .collect();
         RunAnswer {
             run: head.run.clone(),
@@ -209,7 +207,7 @@ impl Asked {
             confidence: head.decide.confidence,
             margin: head.decide.margin,
             rounds,
-            checked_at: look,
+            checked_at: (rounds >= FIRST_LOOK && !evidence.imported).then_some(rounds),
             sentences: comparisons
                 .iter()
                 .map(|comparison| sentence::answer(comparison, head))
@@ -359,7 +357,7 @@ fn figures(head: &RunStarted, question: &Question) -> Result<Vec<ComparedFigure>
 mod tests {
     use super::*;
     use crate::record::sample;
-    use crate::verdict::VerdictWord;
+    use crate::verdict::statement::VerdictWord;
 
     fn question() -> Question {
         Question::default()
@@ -421,7 +419,7 @@ mod tests {
         assert_eq!((found.a.as_str(), found.b.as_str()), ("xfs", "ext4"));
         assert!(matches!(found.word, VerdictWord::Worse { .. }), "{found:?}");
         assert!(
-            answer.sentences[0].starts_with("import, elapsed: xfs is "),
+            answer.sentences[0].starts_with("import, elapsed: xfs 1.16 x as fast as ext4 ("),
             "{:?}",
             answer.sentences
         );

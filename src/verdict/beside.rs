@@ -5,13 +5,11 @@
 //! is listed, not left out. Each interval holds by itself at the run's confidence (as comparisons
 //! within levels do): all of them together hold with less.
 
-use serde::Serialize;
-use stackrace_stats::Looks;
-
-use super::Interval;
+use super::statement::Interval;
 use super::table::{Evidence, ObservationTable};
 use crate::event::{ConfigurationHead, RunStarted};
 use crate::published::{self, Card, FactorPair, MetricPair, PublishedRatio, distinct};
+use serde::Serialize;
 
 /// One's own ratios beside the published ones.
 #[derive(Debug, Clone, Serialize)]
@@ -58,19 +56,14 @@ pub(crate) struct BesideRow {
 pub(crate) fn beside(evidence: &Evidence<'_>, card: &Card) -> Result<Beside, String> {
     let figures = published::PublishedTable::of(card)?;
     let comparisons = published::comparisons(card, &figures);
-    let looks = Looks::plan(evidence.head.decide.rounds_max);
-    let complete = u32::try_from(evidence.rounds.len()).unwrap_or(u32::MAX);
-    let mut at_look = evidence.clone();
-    let look = looks.last_look_at_or_before(complete).unwrap_or(0);
-    at_look.rounds.truncate(look as usize);
     let matching = Matching {
         card,
         head: evidence.head,
-        table: ObservationTable::new(&at_look),
+        table: ObservationTable::new(evidence),
         unfit: published::unfit(&figures),
         figures,
         comparisons,
-        alpha: looks.alpha_per_look(1.0 - evidence.head.decide.confidence),
+        alpha: 1.0 - evidence.head.decide.confidence,
     };
     let pairs = matching.factors();
     let rows: Vec<BesideRow> = pairs
@@ -232,10 +225,9 @@ impl Matching<'_> {
                 Some(sum / sides.len() as f64)
             })
             .collect();
-        let ratio = (logs.len() >= 3)
-            .then(|| stackrace_stats::paired_ratio(&logs, self.alpha))
-            .flatten()
-            .map(Interval::from);
+        // Without a margin the interval is the two-sided one, whatever it says.
+        let ratio =
+            stackrace_stats::state(&logs, self.alpha, 0.0).map(|said| Interval::from(said.ratio));
         Some(BesideRow {
             own: String::new(),
             published: String::new(),

@@ -1,15 +1,16 @@
 //! The table of effects: what each factor does, and whether it does so everywhere.
 //!
 //! One table for the overall figure and one for each workload. All rows of a table share its error
-//! equally at every look; the tables share it as the comparisons do, half the overall one and half
-//! the workloads. EffectTable within levels of another factor are given for the factor the study
-//! comparisons, for every factor where it comparisons none.
+//! equally; half of the whole is for the overall table, half for those of the workloads. Effects within
+//! levels of another factor are given for the factor the study compares, for every factor where it
+//! compares none.
 
 use serde::Serialize;
-use stackrace_stats::{Looks, Term};
+use stackrace_stats::Term;
 
+use super::fragment;
+use super::statement::{Interval, VerdictWord};
 use super::table::{ComparedFigure, ObservationTable};
-use super::{Interval, VerdictWord, sentence};
 use crate::event::{MetricHead, RunStarted};
 use crate::published::distinct;
 
@@ -64,17 +65,13 @@ pub(crate) enum EffectKind {
 }
 
 /// The tables of a study that varies two factors or more, at a look; none of any other.
-pub(super) fn effects(
-    table: &ObservationTable<'_>,
-    looks: &Looks,
-    look: Option<u32>,
-) -> Vec<EffectTable> {
+pub(super) fn effects(table: &ObservationTable<'_>, checked: bool) -> Vec<EffectTable> {
     let head = table.evidence.head;
     let factors: Vec<Factor> = (0..head.factors.len())
         .map(|at| Factor::of(head, at))
         .collect();
     let varied = factors.iter().filter(|factor| factor.levels.len() > 1);
-    if varied.count() < 2 || table.evidence.imported || look.is_none() {
+    if varied.count() < 2 || table.evidence.imported || !checked {
         return Vec::new();
     }
     let configurations: Vec<Vec<usize>> = (0..table.configurations())
@@ -92,7 +89,7 @@ pub(super) fn effects(
     };
     let found = stackrace_stats::effects(&configurations);
     let found: Vec<_> = found.iter().filter(|effect| asked(effect.term)).collect();
-    let spent = looks.alpha_per_look(1.0 - head.decide.confidence) / found.len().max(1) as f64;
+    let spent = (1.0 - head.decide.confidence) / found.len().max(1) as f64;
     let workloads = table.workloads();
     let mut figures = vec![(
         ComparedFigure::Overall,
@@ -172,12 +169,9 @@ fn row(
         ),
     };
     let rounds = effect.rounds(values).len();
-    // Three rounds are the least an interval is made from, as everywhere.
-    let ratio = (rounds >= 3).then(|| effect.ratio(values, alpha)).flatten();
-    let word = ratio.map_or(VerdictWord::TooFew, |ratio| {
-        stackrace_stats::classify(&ratio, head.decide.margin).into()
-    });
-    let ratio = ratio.map(Interval::from);
+    let said = effect.state(values, alpha, head.decide.margin);
+    let word = said.map_or(VerdictWord::TooFew, |said| said.word.into());
+    let ratio = said.map(|said| Interval::from(said.ratio));
     let (other, at) = other.map_or((String::new(), Vec::new()), |(other, at)| {
         let level = |at: &usize| factors[other].levels[*at].clone();
         (head.factors[other].clone(), at.iter().map(level).collect())
@@ -192,8 +186,8 @@ fn row(
         ratio,
         word,
         text: match kind {
-            EffectKind::Interaction => sentence::interaction(word, ratio),
-            EffectKind::Main | EffectKind::Within => sentence::fragment(word, ratio),
+            EffectKind::Interaction => fragment::interaction(word, ratio),
+            EffectKind::Main | EffectKind::Within => fragment::fragment(word, ratio),
         },
         rounds,
     }

@@ -12,13 +12,14 @@
 mod answer;
 mod words;
 
-use super::judge::factor_sides;
 use super::separate::{self, RUNS_MIN, Side};
+use super::sides::factor_sides;
+use super::statement::Interval;
 use super::table::{ComparedFigure, Evidence, ObservationTable};
-use super::{Interval, unpaired, work};
+use super::{unpaired, work};
 use crate::event::{Ended, RunStarted};
 use crate::record::Record;
-use stackrace_stats::{Looks, Ratio};
+use stackrace_stats::{FIRST_LOOK, Ratio, two_sided_level};
 
 pub(crate) use answer::{
     FigureAnswer, GateAnswer, GateError, GateFailure, GateOutcome, GateSide, Threshold,
@@ -316,15 +317,13 @@ impl GatePair<'_> {
         let figure = figure.map_or(ComparedFigure::Overall, |(workload, metric)| {
             ComparedFigure::Metric { workload, metric }
         });
-        let looks = Looks::plan(evidence.head.decide.rounds_max);
         let rounds = table.rounds_of(a).min(table.rounds_of(b));
-        let complete = u32::try_from(rounds).unwrap_or(u32::MAX);
-        let look = looks.last_look_at_or_before(complete);
-        let differences: Vec<f64> = (0..look.unwrap_or(complete) as usize)
+        let differences: Vec<f64> = (0..rounds)
             .filter_map(|at| Some(table.ln(b, figure, at)? - table.ln(a, figure, at)?))
             .collect();
-        let alpha = looks.alpha_per_look(alpha);
-        let enough = look.is_some() && differences.len() >= PAIRS_MIN;
+        let pairs = u32::try_from(differences.len()).unwrap_or(u32::MAX);
+        let alpha = two_sided_level(alpha, pairs.max(1));
+        let enough = differences.len() >= PAIRS_MIN;
         Found {
             ratio: enough
                 .then(|| stackrace_stats::paired_ratio(&differences, alpha))
@@ -333,7 +332,7 @@ impl GatePair<'_> {
             deviation: stackrace_stats::variance(&differences).sqrt(),
             alpha,
             values: (differences.len(), differences.len()),
-            first: looks.rounds().first().copied().unwrap_or(PAIRS_MIN as u32),
+            first: FIRST_LOOK,
         }
     }
 

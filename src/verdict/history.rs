@@ -4,8 +4,10 @@
 //! themselves. A change is what separate runs can say, no more: of three runs before it and three from
 //! it on, Welch's interval of the ratio, 95 % for each change on its own, excludes 1.
 
+use super::answer::Verdict;
 use super::separate::RUNS_MIN;
-use super::{Interval, Verdict, unpaired};
+use super::statement::Interval;
+use super::unpaired;
 use crate::event::MetricHead;
 use crate::record::Record;
 

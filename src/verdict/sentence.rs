@@ -1,131 +1,27 @@
-//! A verdict in plain words. The vocabulary is fixed: see `docs/methodology.md`.
+//! A verdict in plain words: the answer with its number, then how sure that is. The vocabulary is
+//! fixed: see `docs/methodology.md`.
 
-use super::{Comparison, ConfigurationRow, Interval, State, Verdict, VerdictWord};
+use super::answer::Verdict;
+use super::fragment::{range, tells, times};
+use super::statement::{Comparison, ConfigurationRow, Interval, State, VerdictWord};
+use super::table::Evidence;
 use crate::event::RunStarted;
 use crate::unit;
 
-/// What a comparison says, as a fragment that follows "B is" or stands alone.
-pub(super) fn fragment(word: VerdictWord, ratio: Option<Interval>) -> String {
-    match word {
-        VerdictWord::Better { at_least, at_most } => faster(at_least, at_most),
-        VerdictWord::Worse { at_least, at_most } => {
-            format!("{} slower", span(at_least, at_most))
-        }
-        VerdictWord::NoDifference { larger_than } => {
-            format!("no difference larger than {}", unit::percent(larger_than))
-        }
-        VerdictWord::Undecided => match ratio {
-            Some(ratio) => format!("undecided: between {}", between(ratio)),
-            None => "undecided".to_owned(),
-        },
-        VerdictWord::TooFew => "too few rounds for an interval".to_owned(),
-        VerdictWord::Unpaired { runs, differs } => unpaired(runs, differs, ratio),
-    }
-}
-
-/// What an interaction says: how the effect there compares with the effect at the baseline.
-pub(super) fn interaction(word: VerdictWord, ratio: Option<Interval>) -> String {
-    match (word, ratio) {
-        (VerdictWord::Better { at_least, at_most }, _) => {
-            format!("{} larger there", span(at_least, at_most))
-        }
-        (VerdictWord::Worse { at_least, at_most }, _) => {
-            format!("{} smaller there", span(at_least, at_most))
-        }
-        (VerdictWord::NoDifference { larger_than }, _) => {
-            format!("the same there, within {}", unit::percent(larger_than))
-        }
-        (VerdictWord::Undecided, Some(ratio)) => {
-            format!(
-                "undecided: between {} and {} times",
-                times(ratio.low),
-                times(ratio.high)
-            )
-        }
-        (word, ratio) => fragment(word, ratio),
-    }
-}
+/// Comparisons of a ranking that are written out; of more, only how far the leader is ahead.
+const WRITTEN_OUT: usize = 4;
 
 /// A comparison as a sentence of its own, with its workload and metric.
 pub(super) fn answer(c: &Comparison, head: &RunStarted) -> String {
     match &c.metric {
-        None => format!("{}.", pair(c, head)),
-        Some(metric) => format!(
-            "{}, {}: {}.",
-            c.workload,
-            metric.name,
-            pair(c, &alone(head))
-        ),
+        None => format!("{}.", capital(&pair(c, &over(head)))),
+        Some(metric) => format!("{}, {}: {}.", c.workload, metric.name, pair(c, "")),
     }
 }
 
-/// What is said of results that were not made in turn: never that one is faster.
-fn unpaired(runs: (usize, usize), differs: bool, ratio: Option<Interval>) -> String {
-    match (ratio.filter(|ratio| ratio.low.is_finite()), runs) {
-        (Some(ratio), _) if differs => format!("differs: between {}, unpaired", between(ratio)),
-        (Some(ratio), _) => format!("between {}, unpaired", between(ratio)),
-        (None, (1, 1)) => "one run each, so no interval".to_owned(),
-        (None, (a, b)) => format!("{b} and {a} runs, too few for an interval"),
-    }
-}
-
-/// `12-19 % faster`, or `3.1-4.2 times as fast` where per cents would be unreadable.
-fn faster(at_least: f64, at_most: f64) -> String {
-    if at_most >= 1.0 {
-        let (low, high) = (times(1.0 + at_least), times(1.0 + at_most));
-        return if low == high {
-            format!("{low} times as fast")
-        } else {
-            format!("{low}-{high} times as fast")
-        };
-    }
-    format!("{} faster", span(at_least, at_most))
-}
-
-fn span(low: f64, high: f64) -> String {
-    let (low, high) = (unit::percent(low), unit::percent(high));
-    if low == high {
-        low
-    } else {
-        format!("{}-{high}", low.trim_end_matches(" %"))
-    }
-}
-
-fn times(ratio: f64) -> String {
-    match ratio {
-        // An interval that knows nothing has ends of any size: their digits mean nothing.
-        r if r >= 9999.5 => format!("{r:.0e}"),
-        r if r >= 99.5 => format!("{r:.0}"),
-        r if r >= 9.95 => format!("{r:.1}"),
-        r if r >= 0.0995 => format!("{r:.2}"),
-        r if r >= 0.001 => format!("{r:.3}"),
-        r => format!("{r:.0e}"),
-    }
-}
-
-/// `3 % slower and 12 % faster`, or `0.02 and 4.1 times as fast` where per cents would be
-/// unreadable.
-pub(super) fn between(ratio: Interval) -> String {
-    if ratio.low < 0.5 || ratio.high > 2.0 {
-        return format!(
-            "{} and {} times as fast",
-            times(ratio.low),
-            times(ratio.high)
-        );
-    }
-    format!("{} and {}", change(ratio.low), change(ratio.high))
-}
-
-fn change(ratio: f64) -> String {
-    if ratio >= 1.0 {
-        format!("{} faster", unit::percent(ratio - 1.0))
-    } else {
-        format!("{} slower", unit::percent(1.0 - ratio))
-    }
-}
-
-/// The answer in one sentence.
-pub(super) fn whole(verdict: &Verdict, head: &RunStarted) -> String {
+/// The answer in one or two sentences.
+pub(super) fn whole(verdict: &Verdict, evidence: &Evidence<'_>) -> String {
+    let head = evidence.head;
     if verdict.state == State::Unpaired {
         return imported(verdict, head);
     }
@@ -136,23 +32,49 @@ pub(super) fn whole(verdict: &Verdict, head: &RunStarted) -> String {
             counted(verdict.rounds as usize, "complete round")
         );
     }
+    let failed = failures(evidence);
+    if verdict.state == State::TooFew && !failed.is_empty() {
+        return format!("No verdict: {failed}.");
+    }
     if verdict.state == State::TooFew {
-        let first = verdict.planned_checks.first().copied().unwrap_or(3);
+        let first = stackrace_stats::FIRST_LOOK;
+        let goes_on = if evidence.ended {
+            format!(" `{}` goes on.", resume(head))
+        } else {
+            String::new()
+        };
         return format!(
-            "No verdict yet: {}; the first verdict needs {first}.",
+            "No verdict yet: {}; the first verdict needs {first}.{goes_on}",
             counted(verdict.rounds as usize, "complete round")
         );
     }
-    if head.decide.comparison.is_none() && head.configurations.len() > 2 {
-        return ranking(verdict, head);
+    let found = if verdict.ranking.is_empty() {
+        let over = over(head);
+        let parts: Vec<String> = verdict.overall.iter().map(|c| pair(c, &over)).collect();
+        parts.join("; ")
+    } else {
+        ranking(verdict, head)
+    };
+    let found = format!("{found}; {}.", certainty(verdict));
+    if failed.is_empty() {
+        format!("{}{}", capital(&found), outlook(verdict, evidence))
+    } else {
+        format!(
+            "{}; so it is not compared. Without it: {found}",
+            capital(&failed)
+        )
     }
-    let parts: Vec<String> = verdict.overall.iter().map(|c| pair(c, head)).collect();
-    format!(
-        "{} ({}).{}",
-        parts.join("; "),
-        certainty(verdict),
-        outlook(verdict, head)
-    )
+}
+
+/// `c failed in round 2 (out of space)`, of each that did.
+fn failures(evidence: &Evidence<'_>) -> String {
+    let failed = evidence.failed();
+    let parts = failed.iter().map(|failed| {
+        let configuration = evidence.head.configurations.get(failed.configuration);
+        let name = configuration.map_or("a configuration", |c| c.name.as_str());
+        format!("{name} failed in round {}: {}", failed.round, failed.error)
+    });
+    parts.collect::<Vec<_>>().join("; ")
 }
 
 /// The ratios of imported results, with what they are worth.
@@ -161,7 +83,7 @@ fn imported(verdict: &Verdict, head: &RunStarted) -> String {
     let ratios = match (verdict.overall.as_slice(), compared.count()) {
         (_, 0) if head.configurations.len() > 1 => "no workload is in all of them".to_owned(),
         (_, 0) => "one configuration, and nothing to compare it with".to_owned(),
-        ([only], _) => ratio(only, head),
+        ([only], _) => ratio(only, &over(head)),
         (several, _) => {
             let leader = several.first().map_or("", |c| c.a.as_str());
             let part = |c: &Comparison| Some(format!("{} {}", c.b, times(c.ratio?.estimate)));
@@ -186,8 +108,7 @@ fn imported(verdict: &Verdict, head: &RunStarted) -> String {
 }
 
 /// `b against a: ratio 1.23; one run each, so no interval`
-fn ratio(c: &Comparison, head: &RunStarted) -> String {
-    let over = over(head);
+fn ratio(c: &Comparison, over: &str) -> String {
     match c.ratio {
         None => format!("{} and {} have no metric in common", c.a, c.b),
         Some(ratio) => format!(
@@ -200,12 +121,15 @@ fn ratio(c: &Comparison, head: &RunStarted) -> String {
     }
 }
 
+/// How sure that is: only claims have a confidence.
 fn certainty(verdict: &Verdict) -> String {
-    format!(
-        "{} confidence, {} rounds",
-        unit::percent(verdict.confidence).replace(".0 ", " "),
-        verdict.checked_at.unwrap_or(0)
-    )
+    let rounds = counted(verdict.checked_at.unwrap_or(0) as usize, "round");
+    let mut comparisons = verdict.overall.iter().chain(&verdict.ranking);
+    if comparisons.any(|c| c.word.decides()) {
+        let confidence = unit::percent(verdict.confidence).replace(".0 ", " ");
+        return format!("{confidence} confidence, {rounds}");
+    }
+    rounds
 }
 
 fn over(head: &RunStarted) -> String {
@@ -215,37 +139,86 @@ fn over(head: &RunStarted) -> String {
     }
 }
 
-fn pair(c: &Comparison, head: &RunStarted) -> String {
-    let over = over(head);
+/// `xfs 1.22 x as fast as ext4 (1.07 to 1.38)`: the faster one is the subject, so that the reader need
+/// not turn the sentence round.
+fn pair(c: &Comparison, over: &str) -> String {
     match (c.word, c.ratio) {
-        // The faster one is the subject, so that the reader need not turn the sentence round.
-        (VerdictWord::Worse { .. }, Some(r)) => {
-            let by = faster(1.0 / r.high - 1.0, 1.0 / r.low - 1.0);
-            format!("{} is {} {}{over}", c.a, than(&by), c.b)
+        (VerdictWord::Better { .. }, Some(ratio)) => {
+            format!(
+                "{} {} as fast as {}{over}{}",
+                c.b,
+                by(ratio),
+                c.a,
+                ends(ratio)
+            )
         }
-        (VerdictWord::Better { .. } | VerdictWord::Worse { .. }, _) => {
-            format!("{} is {} {}{over}", c.b, than(&c.text), c.a)
+        (VerdictWord::Worse { .. }, Some(ratio)) => {
+            let ratio = turned(ratio);
+            format!(
+                "{} {} as fast as {}{over}{}",
+                c.a,
+                by(ratio),
+                c.b,
+                ends(ratio)
+            )
         }
-        (VerdictWord::NoDifference { .. }, _) => {
-            format!("{} between {} and {}{over}", capital(&c.text), c.a, c.b)
+        (VerdictWord::Probably { better }, Some(ratio)) => {
+            let (faster, ratio) = if better {
+                (&c.b, ratio)
+            } else {
+                (&c.a, turned(ratio))
+            };
+            let other = if better { &c.a } else { &c.b };
+            let ends = if tells(&ratio) {
+                ends(ratio)
+            } else {
+                String::new()
+            };
+            format!(
+                "probably {faster}: {} as fast as {other}{over}{ends}; not certain",
+                by(ratio)
+            )
         }
-        (VerdictWord::Unpaired { .. }, _) => ratio(c, head),
-        (VerdictWord::Undecided, Some(ratio)) => {
-            let range = format!("between {}", between(ratio));
-            format!("Undecided: {} is {} {}{over}", c.b, than(&range), c.a)
+        (VerdictWord::NoDifference { .. }, Some(ratio)) => {
+            format!(
+                "{} between {} and {}{over}{}",
+                c.text,
+                c.a,
+                c.b,
+                ends(ratio)
+            )
         }
-        (VerdictWord::Undecided | VerdictWord::TooFew, _) => {
-            format!("{} against {}{over}: {}", c.b, c.a, c.text)
+        (VerdictWord::Unpaired { .. }, _) => ratio(c, over),
+        (VerdictWord::Undecided, Some(ratio)) if tells(&ratio) => format!(
+            "{} and {} cannot be told apart yet{over}: {} may be {}",
+            c.a,
+            c.b,
+            c.b,
+            range(ratio)
+        ),
+        (VerdictWord::Undecided, _) => {
+            format!("{} and {} cannot be told apart yet{over}", c.a, c.b)
         }
+        (_, _) => format!("{} against {}{over}: {}", c.b, c.a, c.text),
     }
 }
 
-/// `3 times as fast as`, `3 % faster than`.
-fn than(text: &str) -> String {
-    if text.ends_with("as fast") {
-        format!("{text} as")
-    } else {
-        format!("{text} than")
+/// `1.22 x`
+fn by(ratio: Interval) -> String {
+    format!("{} x", times(ratio.estimate))
+}
+
+/// ` (1.07 to 1.38)`
+fn ends(ratio: Interval) -> String {
+    format!(" ({} to {})", times(ratio.low), times(ratio.high))
+}
+
+/// A over B instead of B over A.
+fn turned(ratio: Interval) -> Interval {
+    Interval {
+        estimate: 1.0 / ratio.estimate,
+        low: 1.0 / ratio.high,
+        high: 1.0 / ratio.low,
     }
 }
 
@@ -255,95 +228,119 @@ fn counted(count: usize, thing: &str) -> String {
     format!("{count} {thing}{plural}")
 }
 
+/// A sentence begins with a capital, unless it begins with a name.
 fn capital(text: &str) -> String {
+    let word = ["no ", "probably "]
+        .iter()
+        .any(|word| text.starts_with(word));
     let mut chars = text.chars();
-    chars.next().map_or(String::new(), |first| {
-        first.to_uppercase().chain(chars).collect()
-    })
+    match chars.next().filter(|_| word) {
+        Some(first) => first.to_uppercase().chain(chars).collect(),
+        None => text.to_owned(),
+    }
 }
 
-fn outlook(verdict: &Verdict, head: &RunStarted) -> String {
-    if verdict.state != State::Undecided {
+/// The command that goes on until there is an answer.
+fn resume(head: &RunStarted) -> String {
+    format!("stackrace resume {} --until-decided", head.run)
+}
+
+/// What would decide, as long as it is open.
+fn outlook(verdict: &Verdict, evidence: &Evidence<'_>) -> String {
+    let Some(more) = verdict
+        .more
+        .as_ref()
+        .filter(|_| verdict.state == State::Undecided)
+    else {
         return String::new();
+    };
+    let time = more.seconds.map(unit::long_time);
+    match (evidence.ended, more.rounds, time) {
+        (true, Some(_), Some(time)) => {
+            format!(" `{}` would take about {time}.", resume(evidence.head))
+        }
+        (true, Some(rounds), None) => format!(
+            " `{}` would take about {}.",
+            resume(evidence.head),
+            counted(rounds as usize, "more round")
+        ),
+        (true, None, _) => format!(
+            " How long it would take cannot be told yet; `{}` goes on.",
+            resume(evidence.head)
+        ),
+        (false, Some(rounds), time) => {
+            let time = time.map_or(String::new(), |time| format!(" ({time})"));
+            let rounds = counted(rounds as usize, "more round");
+            format!(" About {rounds}{time} would decide.")
+        }
+        (false, None, _) => " How long it will take cannot be told yet.".to_owned(),
     }
-    match &verdict.more {
-        Some(more) => match more.rounds {
-            Some(rounds) if verdict.rounds + rounds > head.decide.rounds_max => {
-                format!(" At this noise, about {}{} would decide; the study allows {}. Allow more rounds and time, or widen the margin.", more_rounds(rounds), about(more.seconds), head.decide.rounds_max)
-            }
-            Some(rounds) => format!(" {}{} would decide.", more_rounds(rounds), about(more.seconds)),
-            None => " At this noise, no affordable number of rounds would decide. Make trials longer, or widen the margin.".to_owned(),
-        },
-        None => String::new(),
-    }
 }
 
-fn more_rounds(rounds: u32) -> String {
-    counted(rounds as usize, "more round")
-}
-
-fn about(seconds: Option<f64>) -> String {
-    seconds.map_or(String::new(), |seconds| {
-        format!(" (about {})", unit::long_time(seconds))
-    })
-}
-
+/// Which is best, what it is ahead of, and what it is not separated from.
 fn ranking(verdict: &Verdict, head: &RunStarted) -> String {
-    let leader = verdict.overall.first().map_or("", |c| c.a.as_str());
-    let ties: Vec<&Comparison> = verdict.overall.iter().filter(|c| c.word.is_tie()).collect();
-    // A configuration that was dropped is out by its own rule, whatever the wider interval says.
+    let leader = verdict.ranking.first().map_or("", |c| c.a.as_str());
     let dropped = |name: &str| {
         let gone = |row: &ConfigurationRow| row.name == name && row.dropped_after.is_some();
         verdict.configurations.iter().any(gone)
     };
-    let open: Vec<&Comparison> = verdict
-        .overall
+    // One that was dropped is out by what was said then, whatever its interval says now.
+    let (behind, others): (Vec<&Comparison>, Vec<&Comparison>) = verdict
+        .ranking
         .iter()
-        .filter(|c| !c.word.settles_rank())
-        .filter(|c| !dropped(&c.b))
-        .collect();
-    let beaten: Vec<f64> = verdict
-        .overall
-        .iter()
-        .filter_map(|c| {
-            if let VerdictWord::Worse { .. } = c.word {
-                c.ratio.map(|r| 1.0 / r.high - 1.0)
-            } else {
-                None
-            }
-        })
-        .collect();
-    let least = beaten.iter().copied().fold(f64::INFINITY, f64::min);
+        .partition(|c| matches!(c.word, VerdictWord::Worse { .. }) || dropped(&c.b));
+    let (ties, open): (Vec<&Comparison>, Vec<&Comparison>) =
+        others.into_iter().partition(|c| c.word.is_tie());
     let over = over(head);
-    let mut text = if !open.is_empty() && verdict.state == State::Undecided {
-        let names: Vec<&str> = open.iter().map(|c| c.b.as_str()).collect();
-        format!("Undecided between {leader} and {}{over}", list(&names))
-    } else if ties.is_empty() {
-        format!("{leader} is fastest{over}")
-    } else {
-        format!("{}{over}", tie(leader, &ties))
-    };
-    if least.is_finite() {
-        let others = if beaten.len() + 1 == head.configurations.len() {
-            "all others".to_owned()
-        } else {
-            format!("the other {}", beaten.len())
-        };
-        let joint = if ties.is_empty() && open.is_empty() {
-            ", "
-        } else {
-            "; the leader is "
-        };
-        let by = unit::percent(least);
-        text.push_str(&format!("{joint}at least {by} ahead of {others}"));
+    let mut parts = vec![match (ties.is_empty(), open.is_empty()) {
+        (true, true) => format!("{leader} is fastest{over}"),
+        (_, false) => format!("{leader} leads{over}, not certainly"),
+        (false, true) => format!("{}{over}", tie(leader, &ties)),
+    }];
+    if !open.is_empty() {
+        let names: Vec<String> = open.iter().map(|c| not_separated(c)).collect();
+        parts.push(format!("not separated from {}", list(&names)));
+        if !ties.is_empty() {
+            parts.push(tie(leader, &ties));
+        }
     }
-    format!("{text} ({}).{}", certainty(verdict), outlook(verdict, head))
+    parts.extend(ahead(leader, &behind));
+    parts.join("; ")
+}
+
+/// `xfs (probably slower)`
+fn not_separated(c: &Comparison) -> String {
+    match c.word {
+        VerdictWord::Probably { better: false } => format!("{} (probably slower)", c.b),
+        _ => c.b.clone(),
+    }
+}
+
+/// What the leader is ahead of, and by how much.
+fn ahead(leader: &str, behind: &[&Comparison]) -> Option<String> {
+    let ratio = |c: &&Comparison| c.ratio.map(turned);
+    if behind.is_empty() {
+        return None;
+    }
+    if behind.len() <= WRITTEN_OUT {
+        let part = |c: &&Comparison| {
+            let ratio = ratio(c)?;
+            Some(format!("{} as fast as {}{}", by(ratio), c.b, ends(ratio)))
+        };
+        let parts: Vec<String> = behind.iter().filter_map(part).collect();
+        return Some(format!("{leader} is {}", list(&parts)));
+    }
+    let least = behind.iter().filter_map(ratio).map(|ratio| ratio.low);
+    let least = unit::percent(least.fold(f64::INFINITY, f64::min) - 1.0);
+    Some(format!(
+        "{leader} is at least {least} ahead of {} others",
+        behind.len()
+    ))
 }
 
 /// The leader and those within the margin of it.
 fn tie(leader: &str, ties: &[&Comparison]) -> String {
-    let mut names = vec![leader];
-    names.extend(ties.iter().map(|c| c.b.as_str()));
+    let names = std::iter::once(leader.to_owned()).chain(ties.iter().map(|c| c.b.clone()));
     let largest = ties.iter().map(|c| match c.word {
         VerdictWord::NoDifference { larger_than } => larger_than,
         _ => 0.0,
@@ -351,14 +348,14 @@ fn tie(leader: &str, ties: &[&Comparison]) -> String {
     let largest = unit::percent(largest.fold(0.0, f64::max));
     format!(
         "{} are tied: no difference larger than {largest}",
-        list(&names)
+        list(&names.collect::<Vec<_>>())
     )
 }
 
-fn list(names: &[&str]) -> String {
+fn list(names: &[String]) -> String {
     match names {
         [] => String::new(),
-        [one] => (*one).to_owned(),
+        [one] => one.clone(),
         [most @ .., last] => format!("{} and {last}", most.join(", ")),
     }
 }
@@ -378,16 +375,6 @@ pub(super) fn details(verdict: &Verdict, head: &RunStarted) -> Vec<String> {
     comparisons
         .iter()
         .take(5)
-        .map(|c| format!("{}: {}.", c.workload, pair(c, &alone(head))))
+        .map(|c| format!("{}: {}.", c.workload, pair(c, "")))
         .collect()
-}
-
-/// The head without the words about several workloads.
-fn alone(head: &RunStarted) -> RunStarted {
-    let mut head = head.clone();
-    head.workloads.truncate(1);
-    for workload in &mut head.workloads {
-        workload.weight = 1.0;
-    }
-    head
 }

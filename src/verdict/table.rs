@@ -21,6 +21,19 @@ pub(crate) struct Evidence<'a> {
     pub(crate) set_ups: SetUps<'a>,
     /// Another tool measured this: rounds only count repetitions, and nothing is a pair.
     pub(crate) imported: bool,
+    /// Nothing is measured any more, unless the run is resumed.
+    pub(crate) ended: bool,
+}
+
+/// A configuration that cannot be measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FailedConfiguration {
+    /// Index in the record.
+    pub(super) configuration: usize,
+    /// The round it failed in.
+    pub(super) round: u32,
+    /// What went wrong.
+    pub(super) error: String,
 }
 
 impl<'a> Evidence<'a> {
@@ -54,7 +67,34 @@ impl<'a> Evidence<'a> {
             round_seconds,
             set_ups: SetUps::of(record.events()),
             imported: record.imported(),
+            ended: record.ended().is_some(),
         }
+    }
+
+    /// Whether the question is which of more than two configurations is best.
+    pub(super) fn ranks(&self) -> bool {
+        self.head.decide.comparison.is_none() && self.head.configurations.len() > 2
+    }
+
+    /// The configurations that failed, each with its first failure.
+    pub(super) fn failed(&self) -> Vec<FailedConfiguration> {
+        let mut failed: Vec<FailedConfiguration> = Vec::new();
+        for trial in &self.trials {
+            let Ended::Failed { error } = &trial.ended else {
+                continue;
+            };
+            if failed
+                .iter()
+                .all(|known| known.configuration != trial.configuration)
+            {
+                failed.push(FailedConfiguration {
+                    configuration: trial.configuration,
+                    round: trial.round,
+                    error: error.clone(),
+                });
+            }
+        }
+        failed
     }
 }
 

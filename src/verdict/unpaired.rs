@@ -8,8 +8,9 @@
 use serde::Serialize;
 
 use super::separate::{self, RUNS_MIN, Side};
+use super::statement::{Comparison, Interval, VerdictWord};
 use super::table::{ComparedFigure, Evidence, ObservationTable};
-use super::{Comparison, Interval, VerdictWord, sentence, work};
+use super::{fragment, work};
 use crate::event::{Better, Fact, MetricHead, WorkloadHead};
 use crate::record::Record;
 
@@ -67,7 +68,7 @@ pub(super) fn comparison(
         metric: figure.metric(head).cloned(),
         ratio,
         word,
-        text: sentence::fragment(word, ratio),
+        text: fragment::fragment(word, ratio),
         rounds: Vec::new(),
         robust: None,
     }

@@ -3,7 +3,8 @@
 //! Files for programs and the classes of a page have the name, people read the label. A test holds
 //! the names against what `serde` writes into the JSON report.
 
-use super::{GateOutcome, State, VerdictWord};
+use super::gate::GateOutcome;
+use super::statement::{State, VerdictWord};
 
 impl VerdictWord {
     /// As tables for programs and the classes of a page have it.
@@ -12,6 +13,7 @@ impl VerdictWord {
             Self::Better { .. } => "better",
             Self::Worse { .. } => "worse",
             Self::NoDifference { .. } => "no-difference",
+            Self::Probably { .. } => "probably",
             Self::Undecided => "undecided",
             Self::TooFew => "too-few",
             Self::Unpaired { .. } => "unpaired",
@@ -20,7 +22,10 @@ impl VerdictWord {
 
     /// Whether it answers the question, one way or the other.
     pub(crate) fn decides(self) -> bool {
-        !matches!(self, Self::Undecided | Self::TooFew | Self::Unpaired { .. })
+        matches!(
+            self,
+            Self::Better { .. } | Self::Worse { .. } | Self::NoDifference { .. }
+        )
     }
 
     /// Whether it rules out that B is the best: it is worse than A, or no better than A.

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 
 use stackrace_engine::{ContentLedger, Control, PhaseOutcome};
 
+use super::kept::DataUse;
 use crate::event::MetricHead;
 use crate::host::Host;
 use crate::setting::{Refusal, SettingDoc, Settings};
@@ -100,6 +101,10 @@ pub(crate) trait Workload: Send + Sync {
     /// Whether it works on bare devices; if not, in a directory.
     fn wants_bare(&self) -> bool {
         false
+    }
+    /// What it does with the data it lays out: whether they can serve the next trial too.
+    fn data_use(&self) -> DataUse {
+        DataUse::Spent
     }
     /// Operations per second the open loop of a phase offers; none: a closed loop.
     fn offered_per_s(&self, _phase: usize) -> Option<f64> {

@@ -11,6 +11,7 @@ mod copy_tree;
 mod delete_tree;
 mod extract_tar;
 mod files;
+mod kept;
 mod kind;
 mod mend_pool;
 pub(crate) mod metric;
@@ -26,6 +27,7 @@ mod tests;
 pub(crate) mod together;
 mod tree;
 
+pub(crate) use kept::{DataUse, KeptData};
 pub(crate) use kind::{
     BareDevices, Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble,
 };

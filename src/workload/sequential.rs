@@ -9,6 +9,7 @@ use stackrace_engine::{Op, PhaseOutcome};
 
 use super::block::words::{self as word, block_size, fsync_every, time};
 use super::block::{BlockIo, Frame};
+use super::kept::DataUse;
 use super::kind::{Cost, Place, Workload, WorkloadError, WorkloadKind};
 use super::metric::{self, Figure, Latency};
 use crate::event::MetricHead;
@@ -144,6 +145,10 @@ impl Workload for Sequential {
 
     fn on_existing(&self) -> Result<(), WorkloadError> {
         self.io.on_existing()
+    }
+
+    fn data_use(&self) -> DataUse {
+        self.io.data_use()
     }
 
     fn offered_per_s(&self, phase: usize) -> Option<f64> {

@@ -97,7 +97,8 @@ pub(crate) fn interrupted_it_lowers_what_stands_and_says_the_verdict_so_far() {
     ground.write("slow.toml", SLOW);
     let said = interrupt(start_measuring(&ground));
     said.ended(130)
-        .err_has("stopping: what stands is torn down");
+        .err_has("stopping: what stands is torn down")
+        .err_has("next: stackrace resume 20");
     assert!(said.out.starts_with("VERDICT"), "{}", said.out);
     assert_eq!(ground.left(), [""; 0]);
     let log = Log::of(&ground);

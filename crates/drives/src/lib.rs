@@ -10,6 +10,7 @@
 
 mod card;
 mod cards;
+mod completions;
 mod controller;
 mod disk;
 mod extents;

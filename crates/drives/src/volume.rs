@@ -1,5 +1,6 @@
 //! A cloud volume: a latency, and limits of rate and requests that are enforced by credit.
 
+use crate::completions::Completions;
 use crate::{Completion, Drive, Nanos, Operation, Request, SECTOR};
 
 /// Requests there is room for before anything is allocated again.
@@ -39,8 +40,8 @@ pub struct Volume {
     /// When the next request may pass, by the limit of requests and by that of bytes.
     next_request: f64,
     next_byte: f64,
-    /// Completed, not yet handed out; sorted by instant, latest first.
-    done: Vec<Completion>,
+    /// Completed, not yet handed out.
+    done: Completions,
 }
 
 impl Volume {
@@ -51,6 +52,7 @@ impl Volume {
     pub fn new(parameters: VolumeParameters) -> Result<Self, VolumeError> {
         let limits = [parameters.iops, parameters.rate];
         let positive = limits.iter().all(|limit| limit.is_finite() && *limit > 0.0);
+        // A burst slower than the granted rate would make credit a penalty.
         let sound = parameters.burst_iops >= parameters.iops && parameters.credit >= 0.0;
         if !positive || !sound || parameters.sectors == 0 || parameters.request_bytes == 0 {
             return Err(VolumeError);
@@ -61,7 +63,7 @@ impl Volume {
             counted: 0,
             next_request: 0.0,
             next_byte: 0.0,
-            done: Vec::with_capacity(ROOM),
+            done: Completions::with_capacity(ROOM),
         })
     }
 
@@ -74,6 +76,7 @@ impl Volume {
     /// When `requests` of `bytes` altogether may pass at `now` or later.
     fn admit(&mut self, requests: f64, bytes: u64, now: Nanos) -> Nanos {
         let limits = self.parameters;
+        // Credit is earned all the time, also while requests pass.
         let earned = (now - self.counted) as f64 / 1e9 * limits.iops;
         self.credit = (self.credit + earned).min(limits.credit);
         self.counted = now;
@@ -82,6 +85,7 @@ impl Volume {
         // What credit covers passes at the rate of a burst, the rest at the rate that is always
         // granted.
         let time = spent / limits.burst_iops + (requests - spent) / limits.iops;
+        // Two limits side by side: the later of them holds.
         let begin = self.next_request.max(self.next_byte).max(now as f64);
         self.next_request = begin + time * 1e9;
         self.next_byte = begin + bytes as f64 / limits.rate * 1e9;
@@ -96,6 +100,7 @@ impl Drive for Volume {
 
     fn submit(&mut self, request: Request, now: Nanos) {
         let bytes = u64::from(request.sectors) * SECTOR;
+        // Providers count large requests as several.
         let requests = bytes.div_ceil(self.parameters.request_bytes).max(1);
         let at = match request.operation {
             // Acknowledged data are durable and discards only bookkeeping: neither is limited.
@@ -105,16 +110,15 @@ impl Drive for Volume {
                 self.admit(requests as f64, bytes, now) + self.parameters.latency[1]
             }
         };
-        let place = self.done.partition_point(|other| other.at > at);
-        self.done.insert(place, Completion { id: request.id, at });
+        self.done.add(request.id, at);
     }
 
     fn next_event(&self) -> Option<Nanos> {
-        self.done.last().map(|done| done.at)
+        self.done.next()
     }
 
     fn complete(&mut self, now: Nanos) -> Option<Completion> {
-        self.done.pop_if(|done| done.at <= now)
+        self.done.take_due(now)
     }
 }
 

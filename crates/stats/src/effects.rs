@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::interval::{Ratio, paired_ratio};
+use crate::equivalence::{Statement, state};
 
 /// What an effect compares. Factors by index; levels by index, those compared with the baseline (or
 /// with each other where a level is the baseline) named last.
@@ -76,15 +76,11 @@ impl FactorEffect {
             .collect()
     }
 
-    /// The effect as a ratio with its interval of level `1 - alpha`, over complete rounds; see
-    /// [`paired_ratio`].
-    pub fn ratio(&self, log_values: &[Vec<f64>], alpha: f64) -> Option<Ratio> {
-        let logs: Vec<f64> = self
-            .rounds(log_values)
-            .into_iter()
-            .map(|(_, log)| log)
-            .collect();
-        paired_ratio(&logs, alpha)
+    /// What may be said of the effect over complete rounds; see [`state`].
+    pub fn state(&self, log_values: &[Vec<f64>], alpha: f64, margin: f64) -> Option<Statement> {
+        let rounds = self.rounds(log_values).into_iter();
+        let logs: Vec<f64> = rounds.map(|(_, log)| log).collect();
+        state(&logs, alpha, margin)
     }
 }
 
@@ -311,8 +307,9 @@ mod tests {
         let found = effects(&[vec![0], vec![1]]);
         let values = vec![vec![1.0, 2.0, f64::NAN, 4.0], vec![1.5, 2.5, 3.5]];
         assert_eq!(found[0].rounds(&values), vec![(0, 0.5), (1, 0.5)]);
-        let ratio = found[0].ratio(&values, 0.05).unwrap();
-        assert!((ratio.estimate.ln() - 0.5).abs() < 1e-12);
-        assert_eq!(found[0].ratio(&[vec![1.0], vec![2.0]], 0.05), None);
+        assert_eq!(found[0].state(&values, 0.05, 0.05), None);
+        let more = vec![vec![1.0, 2.0, f64::NAN, 4.0], vec![1.5, 2.5, 3.5, 4.5]];
+        let said = found[0].state(&more, 0.05, 0.05).unwrap();
+        assert!((said.ratio.estimate.ln() - 0.5).abs() < 1e-12);
     }
 }

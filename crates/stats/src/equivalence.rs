@@ -1,11 +1,18 @@
-//! Classifies an interval: better, worse, no difference that matters, or undecided.
+//! What may be said of a comparison: better, worse, no difference that matters, probably, undecided.
 //!
 //! "No difference" needs proof like any other claim. An interval that merely includes 1 proves
-//! nothing: it may be wide after two rounds. The claim holds when the whole interval lies inside
-//! the margin, which the user declared irrelevant. This file also estimates how many more rounds an
-//! undecided interval needs.
+//! nothing: it may be wide after three rounds. So there are two questions with an error of their own.
+//! Is there a difference? The two-sided interval excludes 1. Is there none larger than the margin?
+//! Each of two one-sided bounds lies inside it. No ratio makes both claims wrong: the first is
+//! wrong where the ratio is 1, the second where it is the margin or more. So each may use the
+//! whole error of the comparison.
+//!
+//! This file also estimates how many more rounds an undecided comparison needs.
 
-use crate::interval::{Ratio, all_finite, is_level, mean, t_quantile, variance};
+use statrs::distribution::{ChiSquared, ContinuousCDF, Normal};
+
+use crate::interval::{Ratio, all_finite, is_level, mean, paired_ratio, t_quantile, variance};
+use crate::looks::{FIRST_LOOK, one_sided_level, two_sided_level};
 
 /// The result of a comparison of a ratio "B over A", oriented so that above 1 means B is better.
 ///
@@ -31,8 +38,66 @@ pub enum Classification {
         /// There is no difference larger than this: `max(|low - 1|, |high - 1|)`.
         larger_than: f64,
     },
+    /// Not decided, but the plain 80 % interval of these rounds excludes 1. A hint, no claim.
+    Probably {
+        /// Whether B seems better, or worse.
+        better: bool,
+    },
     /// The interval allows both 1 and a difference that matters.
     Undecided,
+}
+
+/// Error of the plain interval that makes an undecided comparison a probable one.
+pub const PROBABLE: f64 = 0.2;
+
+/// What the rounds so far say of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Statement {
+    /// The ratio with the interval that the word rests on: of two one-sided bounds where there is no
+    /// difference that matters, two-sided otherwise.
+    pub ratio: Ratio,
+    /// The word.
+    pub word: Classification,
+}
+
+/// What the log differences of all rounds so far say, with an error of at most `alpha` over all looks
+/// of the study: that made before, this one, and any that may follow.
+///
+/// `None` with fewer rounds than the first look needs, with a value that is not finite, or with an
+/// `alpha` outside (0, 1).
+pub fn state(log_differences: &[f64], alpha: f64, margin: f64) -> Option<Statement> {
+    let n = u32::try_from(log_differences.len()).ok()?;
+    if n < FIRST_LOOK || !is_level(alpha) {
+        return None;
+    }
+    if !all_finite(log_differences) {
+        return None;
+    }
+    let centre = mean(log_differences).abs();
+    let error = (variance(log_differences) / f64::from(n)).sqrt();
+    // No bound is nearer than one standard error: most rounds need not be asked for more.
+    if centre + error <= margin.ln_1p() {
+        // Both bounds of a pair of one-sided ones, as a two-sided interval of twice that level.
+        let ratio = paired_ratio(log_differences, 2.0 * one_sided_level(alpha, n))?;
+        if let word @ Classification::NoDifference { .. } = classify(&ratio, margin) {
+            return Some(Statement { ratio, word });
+        }
+    }
+    let ratio = paired_ratio(log_differences, two_sided_level(alpha, n))?;
+    let word = match classify(&ratio, 0.0) {
+        Classification::Undecided if centre > error => probably(log_differences),
+        word => word,
+    };
+    Some(Statement { ratio, word })
+}
+
+fn probably(log_differences: &[f64]) -> Classification {
+    match paired_ratio(log_differences, PROBABLE) {
+        Some(plain) if plain.excludes_one() => Classification::Probably {
+            better: plain.estimate > 1.0,
+        },
+        _ => Classification::Undecided,
+    }
 }
 
 /// Classifies an interval, with the margin as a fraction (0.05 is 5 %).
@@ -64,25 +129,122 @@ pub fn classify(ratio: &Ratio, margin: f64) -> Classification {
 /// Largest projection; it means "this many rounds or more".
 pub const ROUNDS_MAX: u32 = 10_000;
 
-/// How many rounds in total would decide, if mean d̄ and deviation s of the log differences
-/// stayed as they are: the smallest n with
-/// `t(n−1, 1−alpha/2) · s / √n < max(|d̄|, ln(1+margin) − |d̄|)`.
+/// How sure a projection is: of all that are made, at least this share comes true.
+pub const SURE: f64 = 0.8;
+
+/// The deviation of what true log differences usually are: two of three ratios lie within 10 %.
+const USUAL: f64 = 0.1;
+
+/// A projection reaches no further than this many times the rounds it rests on.
+pub const AHEAD_MAX: u32 = 20;
+
+/// How many rounds in total are enough to decide with a probability of [`SURE`].
 ///
-/// The first distance is what excludes 1, the second what fits the interval into the margin;
-/// either decides. `alpha` is that of one look. This is a projection, not a promise: with few
-/// rounds, d̄ and s themselves are rough guesses. At most [`ROUNDS_MAX`], which stands for "or
-/// more"; `None` while s is unknown (fewer than two rounds, or values that are not finite).
+/// Mean and deviation of the log differences so far are estimates. Given them, the deviation to come
+/// is spread as `s √(ν / χ²)` with ν = n − 1 degrees of freedom. What is true is normal around the mean
+/// so far, drawn towards 0 where the noise is larger than usual differences are: of means that seem
+/// large, most are so by accident. That the study may decide earlier on the way is left out, so the
+/// number is rather too large.
 ///
-/// Example: d̄ = 0.01, s = 0.03, margin 5 %, alpha 0.01. The margin is 0.0488 − 0.01 = 0.0388
-/// away: 8 rounds (3.50 · 0.03 / √8 = 0.0371), not 7 (3.71 · 0.03 / √7 = 0.0420).
+/// `None` where it cannot be told yet: fewer rounds than the first look needs, values that are not
+/// finite, or more than [`AHEAD_MAX`] times the rounds so far.
 pub fn rounds_to_decide(log_differences: &[f64], alpha: f64, margin: f64) -> Option<u32> {
-    if log_differences.len() < 2 || !is_level(alpha) || !all_finite(log_differences) {
+    let n = u32::try_from(log_differences.len()).ok()?;
+    if n < FIRST_LOOK || !is_level(alpha) || !all_finite(log_differences) {
         return None;
     }
-    let effect = mean(log_differences).abs();
-    let deviation = variance(log_differences).sqrt();
-    let distance = effect.max(margin.ln_1p() - effect);
-    Some(rounds_until(deviation, alpha, distance))
+    let outlook = Outlook::new(log_differences, alpha, margin.ln_1p());
+    let enough = |rounds: u32| outlook.chance(rounds) >= SURE;
+    let (mut first, mut last) = (n + 1, n.saturating_mul(AHEAD_MAX));
+    if !enough(last) {
+        return None;
+    }
+    while first < last {
+        let middle = first.midpoint(last);
+        if enough(middle) {
+            last = middle;
+        } else {
+            first = middle + 1;
+        }
+    }
+    Some(first)
+}
+
+/// What the rounds so far say of those to come.
+struct Outlook {
+    n: f64,
+    centre: f64,
+    deviation: f64,
+    /// Deviations the noise may have, equally probable.
+    deviations: Vec<f64>,
+    alpha: f64,
+    margin: f64,
+}
+
+impl Outlook {
+    fn new(log_differences: &[f64], alpha: f64, margin: f64) -> Self {
+        /// Equally probable deviations the noise may have.
+        const PARTS: u32 = 16;
+        let n = log_differences.len() as f64;
+        let deviation = variance(log_differences).sqrt();
+        let spread = ChiSquared::new(n - 1.0).ok();
+        let at = |part: u32| {
+            let share = (f64::from(part) + 0.5) / f64::from(PARTS);
+            let chi = spread.map_or(n - 1.0, |spread| spread.inverse_cdf(share));
+            deviation * ((n - 1.0) / chi).sqrt()
+        };
+        Self {
+            n,
+            centre: mean(log_differences),
+            deviation,
+            deviations: (0..PARTS).map(at).collect(),
+            alpha,
+            margin,
+        }
+    }
+
+    /// The probability that so many rounds in total decide.
+    fn chance(&self, rounds: u32) -> f64 {
+        let total = f64::from(rounds);
+        let two = -t_quantile(two_sided_level(self.alpha, rounds) / 2.0, total - 1.0);
+        let one = -t_quantile(one_sided_level(self.alpha, rounds), total - 1.0);
+        let chances = self.deviations.iter().map(|deviation| {
+            let old = (self.n - 1.0) * self.deviation.powi(2);
+            let new = (total - self.n) * deviation.powi(2);
+            let error = ((old + new) / (total - 1.0) / total).sqrt();
+            let (equal, different) = ((self.margin - one * error).max(0.0), two * error);
+            let (centre, spread) = self.end(total, *deviation);
+            1.0 - between(equal, different, centre, spread)
+        });
+        chances.sum::<f64>() / self.deviations.len() as f64
+    }
+
+    /// Where the mean of so many rounds is expected, and how far off that may be, with this noise.
+    fn end(&self, total: f64, deviation: f64) -> (f64, f64) {
+        let noise = deviation.powi(2).max(f64::MIN_POSITIVE);
+        // What is true, given the rounds so far and what differences are usual.
+        let variance = 1.0 / (1.0 / USUAL.powi(2) + self.n / noise);
+        let truth = variance * self.n / noise * self.centre;
+        let further = total - self.n;
+        let centre = (self.n * self.centre + further * truth) / total;
+        (
+            centre,
+            further / total * (variance + noise / further).sqrt(),
+        )
+    }
+}
+
+/// The probability that a mean is, on either side, too large for "no difference" and too small for a
+/// difference.
+fn between(equal: f64, different: f64, centre: f64, spread: f64) -> f64 {
+    if equal >= different {
+        return 0.0;
+    }
+    let Ok(normal) = Normal::new(centre, spread.max(f64::MIN_POSITIVE)) else {
+        return 1.0;
+    };
+    let part = |from: f64, to: f64| normal.cdf(to) - normal.cdf(from);
+    part(equal, different) + part(-different, -equal)
 }
 
 /// How many rounds in total would show on which side of a ratio the truth lies, if the mean log
@@ -166,7 +328,7 @@ mod tests {
             Classification::Better { at_least, at_most } => (1, at_least, at_most),
             Classification::Worse { at_least, at_most } => (2, at_least, at_most),
             Classification::NoDifference { larger_than } => (3, larger_than, 0.0),
-            Classification::Undecided => (4, 0.0, 0.0),
+            Classification::Probably { .. } | Classification::Undecided => (4, 0.0, 0.0),
         };
         let (got, expected) = (numbers(got), numbers(expected));
         assert_eq!(got.0, expected.0);
@@ -248,28 +410,61 @@ mod tests {
         );
     }
 
-    /// ln(1.05) = 0.048790; the worked example of the documentation, then s scaled by 2.
     #[test]
-    fn rounds_that_decide() {
-        let around = |centre: f64, deviation: f64| {
-            let step = deviation * (3.0_f64 / 4.0).sqrt();
-            [centre - step, centre + step, centre - step, centre + step]
+    fn both_questions_have_the_whole_error() {
+        // Deviation 1 % over 6 rounds: two-sided 0.05 ± 0.021, one-sided ± 0.019.
+        let around = |centre: f64| [-1.0, 1.0, -1.0, 1.0, -1.0, 1.0].map(|z| centre + 0.009 * z);
+        let word = |centre: f64| state(&around(centre), 0.05, 0.05).unwrap().word;
+        assert!(matches!(word(0.05), Classification::Better { .. }));
+        assert!(matches!(word(-0.05), Classification::Worse { .. }));
+        assert!(matches!(word(0.0), Classification::NoDifference { .. }));
+        // The bounds of "no difference" are narrower than the interval of a difference.
+        let none = state(&around(0.0), 0.05, 0.05).unwrap().ratio;
+        let wide = state(&around(0.0), 0.05, 0.001).unwrap().ratio;
+        assert!(wide.low < none.low && none.high < wide.high);
+    }
+
+    #[test]
+    fn probably_is_less_than_a_claim_and_more_than_nothing() {
+        let rounds = [0.10, -0.02, 0.12, 0.06];
+        let word = |values: &[f64]| state(values, 0.05, 0.05).unwrap().word;
+        assert_eq!(word(&rounds), Classification::Probably { better: true });
+        let turned = rounds.map(|z| -z);
+        assert_eq!(word(&turned), Classification::Probably { better: false });
+        assert_eq!(word(&[0.1, -0.1, 0.02]), Classification::Undecided);
+        assert_eq!(state(&rounds[..2], 0.05, 0.05), None);
+    }
+
+    #[test]
+    fn a_projection_allows_for_what_is_not_known_yet() {
+        let alternate = |n: usize, centre: f64, size: f64| -> Vec<f64> {
+            (0..n)
+                .map(|i| {
+                    if i % 2 == 0 {
+                        centre + size
+                    } else {
+                        centre - size
+                    }
+                })
+                .collect()
         };
-        assert_eq!(rounds_to_decide(&around(0.01, 0.03), 0.01, 0.05), Some(8));
-        assert_eq!(rounds_to_decide(&around(-0.01, 0.03), 0.01, 0.05), Some(8));
-        // Far from 1: excluding it is the nearer goal, 4.604 · 0.03 / √5 = 0.0618 < 0.08.
-        assert_eq!(rounds_to_decide(&around(0.08, 0.03), 0.01, 0.05), Some(5));
-        // Halfway to the margin is the worst place: 0.0244 from either goal.
-        assert!(rounds_to_decide(&around(0.0244, 0.03), 0.01, 0.05) > Some(12));
+        let needed = |values: &[f64]| rounds_to_decide(values, 0.05, 0.05);
+        // The same noise known from more rounds needs fewer of them.
+        let (few, many) = (
+            needed(&alternate(4, 0.08, 0.08)),
+            needed(&alternate(12, 0.08, 0.08)),
+        );
+        assert!(few > many && many > Some(12), "{few:?} {many:?}");
+        // More noise needs more rounds; nothing to go by, no answer.
+        assert!(needed(&alternate(12, 0.08, 0.16)) > many);
+        assert_eq!(needed(&[-9.0, 9.0, -9.0]), None);
     }
 
     #[test]
     fn projections_have_limits() {
-        assert_eq!(rounds_to_decide(&[0.1], 0.05, 0.05), None);
-        assert_eq!(rounds_to_decide(&[0.1, f64::NAN], 0.05, 0.05), None);
-        assert_eq!(rounds_to_decide(&[-9.0, 9.0], 0.05, 0.05), Some(ROUNDS_MAX));
-        assert_eq!(rounds_to_decide(&[-1.0, 1.0], 0.05, 0.0), Some(ROUNDS_MAX));
-        assert_eq!(rounds_to_decide(&[0.1, 0.1], 0.05, 0.05), Some(2));
+        assert_eq!(rounds_to_decide(&[0.1, 0.1], 0.05, 0.05), None);
+        assert_eq!(rounds_to_decide(&[0.1, 0.1, f64::NAN], 0.05, 0.05), None);
+        assert_eq!(rounds_to_decide(&[0.1, 0.1, 0.1], 0.05, 0.05), Some(4));
         assert_eq!(detectable(0.03, 1, 0.05), None);
         assert_eq!(detectable(f64::NAN, 5, 0.05), None);
         assert_eq!(detectable(-0.1, 5, 0.05), None);

@@ -15,9 +15,8 @@
 //! |---|---|
 //! | [`interval`] | what is the ratio of two treatments, and how sure is that? |
 //! | [`rank`] | does that answer hang on a few extreme rounds? |
-//! | [`looks`] | after which rounds may we look and stop? |
-//! | [`equivalence`] | which word does an interval earn, and how far is an undecided one? |
-//! | [`elimination`] | which of many treatments are out of the race? |
+//! | [`looks`] | how can every round be a look, with one probability of error for all? |
+//! | [`equivalence`] | which word does a comparison earn, and how far is an undecided one? |
 //! | [`mod@holm`] | how does asking many questions weaken each answer? |
 //! | [`mod@effects`] | what does each factor do, and does it do so everywhere? |
 //! | [`autocorrelation`] | how much do the slices of one trial say? |
@@ -30,22 +29,23 @@ pub mod autocorrelation;
 pub mod changepoint;
 pub mod course;
 pub mod effects;
-pub mod elimination;
 pub mod equivalence;
 pub mod holm;
 pub mod interval;
+mod levels;
 pub mod looks;
 pub mod rank;
 pub mod steady;
 
 pub use course::Course;
 pub use effects::{FactorEffect, Term, effects};
-pub use elimination::{eliminate, leader, tie_set};
-pub use equivalence::{Classification, classify, detectable, rounds_to_decide, rounds_to_exclude};
+pub use equivalence::{
+    Classification, Statement, classify, detectable, rounds_to_decide, rounds_to_exclude, state,
+};
 pub use holm::{holm, paired_p};
 pub use interval::{
     Ratio, geometric_mean, mean, median, paired_ratio, t_quantile, variance, welch_ratio,
 };
-pub use looks::Looks;
+pub use looks::{FIRST_LOOK, one_sided_level, two_sided_level};
 pub use rank::{hodges_lehmann, median_interval};
 pub use steady::{PASSES_MAX, RANGE_MAX, SLOPE_MAX, SteadyWindow, WINDOW, steady_after};

@@ -1,63 +1,67 @@
-//! After which rounds a study may look at its results and stop.
+//! After which rounds a study may look at its results and stop: after each, from the third on.
 //!
-//! Looking after every round and stopping at the first "difference" finds one between two identical
-//! treatments in about a quarter of all studies of 20 rounds. So the looks are fixed before the
-//! first round, and the probability of error is shared equally among them (Bonferroni): an interval
-//! of level `1 - alpha / K` at each of K looks holds at all of them at once with probability `1 -
-//! alpha`. Any reason to stop is then harmless (a verdict, the budget, a bored user), as long as
-//! what is reported is the last look that was planned.
+//! Looking after every round with the plain 95 % interval finds a "difference" between two identical
+//! configurations in about a quarter of all studies of 20 rounds. So each look has a level of its
+//! own, much smaller than the error of the study, and the table in `levels.rs` says which: with it, a
+//! t statistic is beyond its level at *any* look, however many there are, with the probability that
+//! the study allows.
+//!
+//! The level is the same for the looks at 3 to 20 rounds. Beyond that it falls with the number of
+//! rounds to the power 1.5. So the sum over all looks stays finite, and nothing about their number
+//! has to be fixed in advance: a study may stop at any look, for any reason, and a study that
+//! stopped may go on.
+//!
+//! The table was integrated (`bench/boundary`): the t statistic of a normal sample is a Markov
+//! chain, so the probability of ever being beyond the levels takes one integral for each round.
 
-/// The schedule; the gaps grow because precision grows with the square root of rounds.
-const ROUNDS: [u32; 6] = [3, 5, 8, 12, 20, 30];
+use crate::levels::LEVELS;
 
-/// The planned looks of a study, in rounds completed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Looks {
-    rounds: Vec<u32>,
+/// Complete rounds at the first look: two differences say nothing of their spread.
+pub const FIRST_LOOK: u32 = 3;
+
+/// Up to this round all looks have the same level.
+const EQUAL_UNTIL: u32 = 20;
+
+/// How fast the levels fall beyond that: with this power of the number of rounds.
+const FALL: f64 = 1.5;
+
+/// What the interpolation between two rows of the table may be off, to the safe side.
+const CAUTION: f64 = 0.995;
+
+/// The sum of the weights of all looks is below this: 18 + 20^1.5 · 2 / √20.
+const WEIGHTS: f64 = 58.0;
+
+/// The level of the look after `n` rounds, relative to that of the first.
+pub fn weight(n: u32) -> f64 {
+    (f64::from(EQUAL_UNTIL) / f64::from(n)).min(1.0).powf(FALL)
 }
 
-impl Looks {
-    /// The looks of a study of at most `max_rounds` rounds: 3, 5, 8, 12, 20, 30 as far as they
-    /// fit, and a last look at `max_rounds` itself so that no round is paid for in vain.
-    ///
-    /// Fewer than three rounds allow no look: two differences say nothing of their spread.
-    pub fn plan(max_rounds: u32) -> Looks {
-        let mut rounds: Vec<u32> = ROUNDS.into_iter().filter(|&n| n <= max_rounds).collect();
-        if rounds.last().is_some_and(|&last| last < max_rounds) {
-            rounds.push(max_rounds);
+/// The level of a two-sided statement (there is a difference; an interval) at the look after `n`
+/// rounds, such that it is wrong at any look of a study with a probability of at most `alpha`.
+pub fn two_sided_level(alpha: f64, n: u32) -> f64 {
+    weight(n) * first_level(alpha, |row| row.1)
+}
+
+/// The same for a statement to one side: it is not larger, not smaller, than a limit.
+pub fn one_sided_level(alpha: f64, n: u32) -> f64 {
+    weight(n) * first_level(alpha, |row| row.2)
+}
+
+/// The level of the first look, from the table, between two rows on logarithmic scales.
+fn first_level(alpha: f64, error: impl Fn(&(f64, f64, f64)) -> f64) -> f64 {
+    let first = LEVELS.iter().position(|row| error(row) <= alpha);
+    match first {
+        // More error than any row stands for: the largest level there is.
+        Some(0) => LEVELS[0].0,
+        Some(at) => {
+            let (above, below) = (&LEVELS[at - 1], &LEVELS[at]);
+            let span = error(above).ln() - error(below).ln();
+            let share = (alpha.ln() - error(below).ln()) / span;
+            let level = below.0.ln() + share * (above.0.ln() - below.0.ln());
+            CAUTION * level.exp()
         }
-        Looks { rounds }
-    }
-
-    /// The looks in ascending order.
-    pub fn rounds(&self) -> &[u32] {
-        &self.rounds
-    }
-
-    /// How many looks there are.
-    pub fn count(&self) -> usize {
-        self.rounds.len()
-    }
-
-    /// Whether a look was planned after `n` rounds.
-    pub fn is_look(&self, n: u32) -> bool {
-        self.rounds.binary_search(&n).is_ok()
-    }
-
-    /// The look that a study stopped after `n` rounds must report.
-    pub fn last_look_at_or_before(&self, n: u32) -> Option<u32> {
-        self.rounds.iter().copied().rfind(|&look| look <= n)
-    }
-
-    /// The first look that needs more than `n` rounds.
-    pub fn next_after(&self, n: u32) -> Option<u32> {
-        self.rounds.iter().copied().find(|&look| look > n)
-    }
-
-    /// The probability of error that one look may spend of the `alpha` of the whole study
-    /// (all of it where there is no look to spend it on).
-    pub fn alpha_per_look(&self, alpha: f64) -> f64 {
-        alpha / self.count().max(1) as f64
+        // Less than the last row: shared by all looks, as if none had anything to do with another.
+        None => alpha / WEIGHTS,
     }
 }
 
@@ -66,45 +70,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_plan_is_cut_to_the_budget_and_ends_with_it() {
-        let cases: [(u32, &[u32]); 9] = [
-            (0, &[]),
-            (2, &[]),
-            (3, &[3]),
-            (4, &[3, 4]),
-            (8, &[3, 5, 8]),
-            (20, &[3, 5, 8, 12, 20]),
-            (25, &[3, 5, 8, 12, 20, 25]),
-            (30, &[3, 5, 8, 12, 20, 30]),
-            (50, &[3, 5, 8, 12, 20, 30, 50]),
-        ];
-        for (max_rounds, expected) in cases {
-            assert_eq!(Looks::plan(max_rounds).rounds(), expected);
-            assert_eq!(Looks::plan(max_rounds).count(), expected.len());
+    fn the_levels_are_equal_at_first_and_fall_later() {
+        assert_eq!(two_sided_level(0.05, 3), two_sided_level(0.05, 20));
+        let quarter = two_sided_level(0.05, 80) / two_sided_level(0.05, 20);
+        assert!((quarter - 1.0 / 8.0).abs() < 1e-12);
+        assert!(one_sided_level(0.05, 21) < one_sided_level(0.05, 20));
+    }
+
+    /// Two directions leave less for each; less error allowed means a smaller level.
+    #[test]
+    fn a_level_is_a_part_of_the_error_and_grows_with_it() {
+        let mut before = (0.0, 0.0);
+        for step in 1..1_000 {
+            let alpha = 0.9 * 0.97_f64.powi(1_000 - step);
+            let (two, one) = (two_sided_level(alpha, 3), one_sided_level(alpha, 3));
+            assert!(two >= before.0 && one >= before.1, "{alpha}");
+            assert!(
+                0.0 < two && two < alpha && two <= one && one < alpha,
+                "{alpha}"
+            );
+            assert!(2.0 * one >= two, "{alpha}");
+            before = (two, one);
         }
     }
 
+    /// Every row of the table is its own answer, but for the caution.
     #[test]
-    fn between_looks_the_last_one_counts() {
-        let looks = Looks::plan(12);
-        assert!(looks.is_look(8) && !looks.is_look(9) && !looks.is_look(0));
-        assert_eq!(looks.last_look_at_or_before(2), None);
-        assert_eq!(looks.last_look_at_or_before(7), Some(5));
-        assert_eq!(looks.last_look_at_or_before(8), Some(8));
-        assert_eq!(looks.last_look_at_or_before(100), Some(12));
-        assert_eq!(looks.next_after(0), Some(3));
-        assert_eq!(looks.next_after(8), Some(12));
-        assert_eq!(looks.next_after(12), None);
-    }
-
-    #[test]
-    fn the_looks_spend_alpha_and_no_more() {
-        for max_rounds in 0..60 {
-            let looks = Looks::plan(max_rounds);
-            let spent = looks.alpha_per_look(0.05) * looks.count() as f64;
-            assert!(spent <= 0.05 + 1e-15, "{max_rounds} rounds spend {spent}");
+    fn the_rows_of_the_table_are_kept() {
+        for (level, two, one) in &LEVELS[1..] {
+            assert!((two_sided_level(*two, 3) / level / CAUTION - 1.0).abs() < 1e-9);
+            assert!((one_sided_level(*one, 3) / level / CAUTION - 1.0).abs() < 1e-9);
         }
-        assert_eq!(Looks::plan(20).alpha_per_look(0.05), 0.01);
-        assert_eq!(Looks::plan(0).alpha_per_look(0.05), 0.05);
     }
 }

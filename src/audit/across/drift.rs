@@ -132,7 +132,7 @@ mod tests {
     fn a_configuration_that_becomes_slower_is_named_and_noise_is_not() {
         let slower = found(|at, round| {
             if at == 1 {
-                0.95_f64.powf(f64::from(round))
+                0.94_f64.powf(f64::from(round))
             } else {
                 1.0
             }

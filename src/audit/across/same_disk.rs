@@ -91,7 +91,7 @@ mod tests {
                     layers,
                     ..
                 } => {
-                    layers[0].layer = "loop".to_owned();
+                    layers[0].facts[0].value = "by this run".to_owned();
                     Some(Event::StackTornDown {
                         round: *round,
                         configuration: *configuration,

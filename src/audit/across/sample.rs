@@ -18,14 +18,15 @@ impl Run {
             facts,
         };
         for configuration in 0..2 {
-            let facts = facts(configuration).into_iter();
+            let stays = [("mounted", "before the run")];
+            let facts = stays.into_iter().chain(facts(configuration));
             let place = facts.map(|(name, value)| Fact::new(name, value)).collect();
             record.lines.push(LogLine {
                 at: String::new(),
                 event: Event::StackSetUp {
                     round: 9,
                     configuration,
-                    layers: vec![layer("dir", Vec::new()), layer("place", place)],
+                    layers: vec![layer("place", place)],
                     elapsed_ns: 0,
                 },
             });

@@ -5,12 +5,51 @@ use super::difference::{RunReading, Unlike};
 use crate::audit::cell::AuditCell;
 use crate::audit::judgement::Grade;
 
-/// Checks of disturbances, with what disturbed in plain words.
-const DISTURBANCES: [(&str, &str); 4] = [
-    ("neighbours", "other processes disturbed"),
-    ("stolen time", "the hypervisor took CPU time from"),
-    ("memory", "memory ran short in"),
-    ("heat", "a hot processor slowed down"),
+/// A kind of disturbance.
+struct Disturbance {
+    /// The check of single trials that finds it.
+    check: &'static str,
+    /// Which of the trials it flags are meant.
+    flagged: Flagged,
+    /// What disturbed, in plain words.
+    words: &'static str,
+}
+
+/// Trials that a check flags.
+enum Flagged {
+    All,
+    /// Those whose first figure is beyond its threshold.
+    ByFirstFigure,
+    /// The others.
+    ByOtherFigures,
+}
+
+const DISTURBANCES: &[Disturbance] = &[
+    Disturbance {
+        check: "neighbours",
+        flagged: Flagged::ByFirstFigure,
+        words: "I/O of other processes disturbed",
+    },
+    Disturbance {
+        check: "neighbours",
+        flagged: Flagged::ByOtherFigures,
+        words: "other processes took CPU time in",
+    },
+    Disturbance {
+        check: "stolen time",
+        flagged: Flagged::All,
+        words: "the hypervisor took CPU time in",
+    },
+    Disturbance {
+        check: "memory",
+        flagged: Flagged::All,
+        words: "memory ran short in",
+    },
+    Disturbance {
+        check: "heat",
+        flagged: Flagged::All,
+        words: "a hot processor slowed down",
+    },
 ];
 
 /// Shares of disturbed trials that differ by at least this much are named.
@@ -19,17 +58,17 @@ const SHARE: f64 = 0.5;
 const TRIALS_MIN: usize = 3;
 
 pub(super) fn judge(run: &RunReading<'_>) -> Vec<Unlike> {
-    let checks = DISTURBANCES.iter();
-    checks
-        .filter_map(|(check, words)| one(run, check, words))
+    let all = DISTURBANCES.iter();
+    all.filter_map(|disturbance| one(run, disturbance))
         .collect()
 }
 
-fn one(run: &RunReading<'_>, check: &'static str, words: &str) -> Option<Unlike> {
+fn one(run: &RunReading<'_>, disturbance: &Disturbance) -> Option<Unlike> {
+    let words = disturbance.words;
     let disturbed = run.each(|configuration| {
         let cells = run.cells.iter();
         let mine = cells.filter(|cell| cell.configuration == configuration);
-        let counts = mine.filter_map(|cell| count(cell, check));
+        let counts = mine.filter_map(|cell| count(cell, disturbance));
         let (some, all) = counts.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
         (all > 0).then_some((some, all))
     });
@@ -43,7 +82,7 @@ fn one(run: &RunReading<'_>, check: &'static str, words: &str) -> Option<Unlike>
     );
     let unequal = share(most.1) - share(least.1) >= SHARE && most.1.0 >= TRIALS_MIN;
     unequal.then(|| Unlike {
-        check,
+        check: disturbance.check,
         sentence: format!(
             "disturbed unequally: {words} {} of {} trials of {} and {} of {} of {}, so a part of the difference is not the storage's",
             most.1.0,
@@ -57,11 +96,26 @@ fn one(run: &RunReading<'_>, check: &'static str, words: &str) -> Option<Unlike>
 }
 
 /// Disturbed trials of a cell, and all that were judged.
-fn count(cell: &AuditCell, check: &str) -> Option<(usize, usize)> {
-    let judgement = cell.judgement(check)?;
-    let disturbed = match judgement.grade {
-        Grade::Ok => 0,
-        _ => judgement.trials,
+fn count(cell: &AuditCell, disturbance: &Disturbance) -> Option<(usize, usize)> {
+    let judgement = cell.judgement(disturbance.check)?;
+    if judgement.grade == Grade::Ok {
+        return Some((0, judgement.of));
+    }
+    // Values and threshold are of the same figure: the first one of the evidence.
+    let limit = judgement
+        .evidence
+        .first()?
+        .threshold
+        .unwrap_or(f64::INFINITY);
+    let beyond = judgement
+        .values
+        .iter()
+        .filter(|value| **value > limit)
+        .count();
+    let disturbed = match disturbance.flagged {
+        Flagged::All => judgement.trials,
+        Flagged::ByFirstFigure => beyond,
+        Flagged::ByOtherFigures => judgement.trials.saturating_sub(beyond),
     };
     Some((disturbed, judgement.of))
 }
@@ -89,9 +143,9 @@ mod tests {
         });
         assert_eq!(one.len(), 1, "{one:?}");
         assert!(
-            one[0]
-                .sentence
-                .contains("other processes disturbed 15 of 15 trials of xfs and 0 of 15 of ext4"),
+            one[0].sentence.contains(
+                "I/O of other processes disturbed 15 of 15 trials of xfs and 0 of 15 of ext4"
+            ),
             "{one:?}"
         );
         assert_eq!(found(busy), []);

@@ -27,6 +27,7 @@ pub(super) fn cpu(_: &Card, table: &PublishedTable) -> Vec<String> {
             .iter()
             .filter(|f| f.metric.name == metric)
             .collect();
+        // `all` is true of nothing.
         if of.iter().all(|figure| cpu_bound(figure)) && !of.is_empty() {
             let block = metric.replace("per-character", "block");
             texts.push(format!(
@@ -43,6 +44,7 @@ pub(super) fn cpu(_: &Card, table: &PublishedTable) -> Vec<String> {
             ));
         }
     }
+    // More than one processor for one thread is impossible: such a reading shows the clock's grain.
     let over = table
         .figures
         .iter()
@@ -67,6 +69,8 @@ pub(super) fn outlier(card: &Card, table: &PublishedTable) -> Vec<String> {
     for (workload, metric) in table.metrics() {
         let of: Vec<&PublishedFigure> = table.of_metric(workload, metric).collect();
         let values: Vec<f64> = of.iter().filter_map(|figure| figure.value()).collect();
+        // Where one configuration is not at the processor's limit, storage may explain a
+        // difference.
         let Some(middle) = median(values).filter(|_| of.iter().all(|figure| cpu_bound(figure)))
         else {
             continue;
@@ -75,6 +79,7 @@ pub(super) fn outlier(card: &Card, table: &PublishedTable) -> Vec<String> {
             let Some(value) = figure.value() else {
                 continue;
             };
+            // In both directions: a configuration may also be the only one that was not disturbed.
             if (value / middle).max(middle / value) > OUTLIER {
                 texts.push(format!(
                     "{metric} of {}: {} where the middle configuration has {}, with the processor as the limit in \
@@ -122,6 +127,7 @@ pub(super) fn brief(_: &Card, table: &PublishedTable) -> Vec<String> {
 
 /// Files created, looked up and deleted faster than the same disks seek: memory did it.
 pub(super) fn memory(_: &Card, table: &PublishedTable) -> Vec<String> {
+    // Of the same run: the disks, and their number, differ between configurations.
     let seeks = |figure: &PublishedFigure| {
         table
             .figures
@@ -135,6 +141,7 @@ pub(super) fn memory(_: &Card, table: &PublishedTable) -> Vec<String> {
             .any(|word| figure.metric.name.ends_with(word));
         Some(figure.value().filter(|_| of_files)? / seeks(figure)?)
     };
+    // A figure of files that far above the seeks of its disks cannot have waited for them.
     let cached: Vec<f64> = table
         .figures
         .iter()
@@ -150,6 +157,7 @@ pub(super) fn memory(_: &Card, table: &PublishedTable) -> Vec<String> {
             counts(table, |figure| times(figure).is_some_and(|times| times > NO_SEEK))
         ));
     }
+    // The opposite end: close to the seek rate, each operation cost about one access.
     let slow: Vec<&PublishedFigure> = table
         .figures
         .iter()
@@ -184,9 +192,11 @@ pub(super) fn size(card: &Card, table: &PublishedTable) -> Vec<String> {
         .iter()
         .filter_map(|figure| Some((figure.workload.clone(), figure.data_bytes?)));
     // What a load moved is said beside its figures, where there are any.
+    // Without figures, the amounts that the authors state are all there is to check.
     let stated = stated.filter(|_| table.figures.is_empty());
     distinct(measured.chain(stated))
         .into_iter()
+        // 1.9, not 2: a "2 GB" file on a machine of 1 GiB is meant to be twice the memory.
         .filter(|(_, bytes)| (*bytes as f64) < 1.9 * memory as f64)
         .map(|(workload, bytes)| {
             format!(

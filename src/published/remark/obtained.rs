@@ -30,6 +30,7 @@ pub(super) fn single_run(_: &Card, table: &PublishedTable) -> Vec<String> {
             .iter()
             .map(|figure| (&figure.workload, &figure.metric.name, &figure.levels)),
     );
+    // Fewer cells than figures: some cell was measured more than once.
     if cells.is_empty() || cells.len() < table.figures.len() {
         return Vec::new();
     }
@@ -57,11 +58,13 @@ pub(super) fn contradictions(table: &PublishedTable) -> Vec<Contradiction> {
     let mut found = Vec::new();
     for workload in table.workloads() {
         let pairs = elapsed_and_rate(table, workload);
+        // The median, because one wrong pair would move a mean.
         let Some(work) = median(pairs.iter().map(|(_, s, rate)| s * rate).collect()) else {
             continue;
         };
         for (figures, seconds, rate) in pairs {
             let factor = seconds * rate / work;
+            // Which of the two is wrong cannot be known, so both are named.
             if factor.max(1.0 / factor) > CONTRADICTION {
                 let implied_s = work / rate;
                 found.push(Contradiction {
@@ -88,6 +91,7 @@ fn elapsed_and_rate(table: &PublishedTable, workload: &str) -> Vec<([usize; 2], 
         .filter(|(_, figure)| figure.metric.name == "elapsed")
         .filter_map(|(at, elapsed)| {
             let (rate_at, rate) = figures().find(|(_, other)| {
+                // A rate that was computed from this very time agrees by construction.
                 other.levels == elapsed.levels && other.metric.unit == "B/s" && !other.derived()
             })?;
             Some(([at, rate_at], elapsed.value()?, rate.value()?))
@@ -129,6 +133,7 @@ pub(super) fn stated_size(card: &Card, table: &PublishedTable) -> Vec<String> {
         let Some(ratio) = work.map(|work| work / *stated as f64) else {
             continue;
         };
+        // 3 %: rounding of the stated size is less, the step from 10^9 to 2^30 is 7 %.
         if ratio.max(1.0 / ratio) > 1.03 {
             texts.push(format!(
                 "{workload}: {:.1} GB are stated; elapsed times and rates make {:.2} GB, {ratio:.2} \
@@ -151,6 +156,7 @@ pub(super) fn confounded(card: &Card, table: &PublishedTable) -> Vec<String> {
             "{} {} against {}",
             card.factors[comparison.factor].name, comparison.b, comparison.a
         );
+        // Both may be valid figures; only their ratio is not one of the factor alone.
         if a.machine != b.machine {
             texts.push(format!(
                 "{what}: measured on two machines ({} and {}), so that the ratio is theirs too",
@@ -167,6 +173,7 @@ pub(super) fn confounded(card: &Card, table: &PublishedTable) -> Vec<String> {
             ));
         }
     }
+    // Every metric of a pair of levels would say the same.
     distinct(texts.into_iter())
 }
 

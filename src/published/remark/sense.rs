@@ -26,6 +26,7 @@ pub(super) fn order(card: &Card, table: &PublishedTable) -> Vec<String> {
             .figures
             .iter()
             .filter(|f| f.levels[at] == protocol && f.metric.name == "block output")
+            // A cluster file system waits for locks of its own, whatever DRBD does.
             .filter(|f| f.levels.iter().all(|level| level != "gfs2"))
             .filter_map(PublishedFigure::value)
             .collect()
@@ -34,6 +35,7 @@ pub(super) fn order(card: &Card, table: &PublishedTable) -> Vec<String> {
     let (Some(a), Some(c)) = (geometric_mean(&least), geometric_mean(&most)) else {
         return Vec::new();
     };
+    // The expected order, and no evidence of anything.
     if a >= c {
         return Vec::new();
     }
@@ -48,6 +50,7 @@ pub(super) fn order(card: &Card, table: &PublishedTable) -> Vec<String> {
 /// Whole numbers so small that rounding moves their ratios.
 pub(super) fn rounding(_: &Card, table: &PublishedTable) -> Vec<String> {
     let coarse = |figure: &PublishedFigure| {
+        // From 20 on, rounding to a whole number moves a rate by at most 2.5 %.
         figure.original == "1/s" && figure.value().is_some_and(|v| v.fract() == 0.0 && v < 20.0)
     };
     let least = table
@@ -77,6 +80,7 @@ pub(super) fn control(card: &Card, table: &PublishedTable) -> Vec<String> {
             .filter(|c| c.factor == factor && !c.figures.iter().any(|at| unfit.contains(at)))
             .collect();
         let off = |ratio: f64| ratio.max(1.0 / ratio);
+        // Only where the factor does something is a metric that stays still a control.
         if !of.iter().any(|comparison| off(comparison.ratio) > 2.0) {
             continue;
         }
@@ -85,6 +89,7 @@ pub(super) fn control(card: &Card, table: &PublishedTable) -> Vec<String> {
             .into_iter()
             .filter(|on| {
                 let mut of = of.iter().filter(|comparison| comparison.on() == *on);
+                // A single ratio may be near 1 by chance.
                 of.clone().count() > 1 && of.all(|comparison| off(comparison.ratio) < CONTROL)
             })
             .collect();
@@ -116,6 +121,7 @@ pub(super) fn placement(card: &Card, table: &PublishedTable) -> Vec<String> {
     let high = of.iter().map(|c| c.ratio).fold(0.0, f64::max);
     let Some(first) = of
         .first()
+        // Three readers at least, all in one direction: two may agree by chance.
         .filter(|_| of.len() > 2 && (high < 1.0 || low > 1.0))
     else {
         return Vec::new();
@@ -135,6 +141,7 @@ pub(super) fn resilver(card: &Card, _: &PublishedTable) -> Vec<String> {
     let Some([written, seconds, scan, allocated]) = card.stated.resilver else {
         return Vec::new();
     };
+    // 10 %: stated times and sizes are rounded to two digits.
     let fits = (allocated / seconds / scan).max(scan * seconds / allocated) < 1.1;
     vec![format!(
         "the resilver wrote {} to the new disk; the stated {} is how fast the {:.2} TB allocated \
@@ -168,6 +175,7 @@ pub(super) fn rotation(card: &Card, _: &PublishedTable) -> Vec<String> {
     let (Some(read), Some(write)) = (rate("random read"), rate("random write")) else {
         return Vec::new();
     };
+    // A cache that answers writes makes them faster than reads, as expected.
     if write >= read {
         return Vec::new();
     }

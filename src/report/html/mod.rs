@@ -178,12 +178,6 @@ fn answer(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Markup
 fn method(record: &Record, verdict: &Verdict) -> Markup {
     let head = &record.head;
     let decide = &head.decide;
-    let looks = verdict
-        .planned_checks
-        .iter()
-        .map(u32::to_string)
-        .collect::<Vec<_>>()
-        .join(", ");
     let margin = content::share(verdict.margin);
     let rounds = record.complete_rounds().len();
     let anew = rounds > 0
@@ -203,16 +197,17 @@ fn method(record: &Record, verdict: &Verdict) -> Markup {
             "an interval. Above 1 always means better, also for metrics where lower is better. "
             "All comparisons on this page hold together with at least "
             (content::share(verdict.confidence)) " probability: the intervals are wide enough to cover "
-            "their number and every planned check of the results. "
+            "their number and every check of the results. "
             @if verdict.workloads.iter().any(|comparison| !comparison.within.is_empty()) {
                 "Comparisons within levels of other factors are the exception: each holds on its own, without "
                 "correction for their number. "
             }
-            @if !looks.is_empty() { "Planned checks: after " (looks) " rounds." }
+            @if verdict.checked_at.is_some() { "The results were checked after every round, from the third on." }
         }
         p {
             "The study says that a difference below the margin of " (margin) " does not matter. "
             "“No difference larger than x” is a result: the whole interval lies within ±x. "
+            "“Probably” is a hint and no claim: the plain 80 % interval of these rounds excludes a ratio of 1. "
             "“Undecided” is not a result: the true difference may or may not matter. More rounds can decide."
         }
         p {

@@ -3,6 +3,7 @@
 
 mod adjacent;
 mod places;
+mod standing_data;
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -213,6 +214,15 @@ impl Watcher for Storyteller<'_> {
     }
 }
 
+/// Watches nothing.
+struct Unwatched;
+
+impl Watcher for Unwatched {
+    fn begins(&self, _start: &TrialStart<'_>) {}
+    fn looked(&self, _verdict: &Verdict) {}
+    fn warned(&self, _text: &str) {}
+}
+
 const STUDY: &str = r#"title = "Told"
 seed = 7
 [factors]
@@ -303,7 +313,7 @@ fn run_study(text: &str, fault: Fault, fail: &str) -> Run {
 
 fn here<'a>(
     study: &'a Study,
-    host: &'a PlanHost,
+    host: &'a dyn crate::host::Host,
     tell: &'a dyn Fn(Event) -> Result<(), Broken>,
     watcher: &'a dyn Watcher,
     interrupt: Arc<Interrupt>,

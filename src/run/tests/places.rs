@@ -130,15 +130,6 @@ fn imagined(
     (worker, interrupt, stands)
 }
 
-/// Watches nothing.
-struct Unwatched;
-
-impl Watcher for Unwatched {
-    fn begins(&self, _start: &TrialStart<'_>) {}
-    fn looked(&self, _verdict: &Verdict) {}
-    fn warned(&self, _text: &str) {}
-}
-
 /// Continues a run at two places, of which `x` is lost after so many replies.
 fn race_at_places(study: &Study, ledger: &SharedLedger, fail: &str, left: usize) -> Reason {
     let (x, _, x_left) = imagined(&study.text, "x", fail, left);

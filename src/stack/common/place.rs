@@ -15,10 +15,17 @@ const LAYER: &str = "place";
 /// Deepest pile of devices that is followed.
 const DEPTH_MAX: u32 = 16;
 
-/// The facts of a directory; none: it cannot be found out where it lies.
-pub(crate) fn facts(host: &dyn Host, directory: &Path) -> Option<LayerFacts> {
+/// The facts of a directory, on a file system that this run mounted (`ours`) or found; none: it cannot
+/// be found out where it lies.
+pub(crate) fn facts(host: &dyn Host, directory: &Path, ours: bool) -> Option<LayerFacts> {
     let mount = host.mount_of(directory).ok()?;
+    let mounted = if ours {
+        "by this run"
+    } else {
+        "before the run"
+    };
     let mut facts = vec![
+        Fact::new("mounted", mounted),
         Fact::new("mounted at", mount.mount_point.to_string_lossy()),
         Fact::new("mount options", mount.options.join(",")),
     ];
@@ -109,7 +116,7 @@ mod tests {
     fn a_directory_of_this_machine_has_a_mount_and_a_fill_level() {
         let host = LocalHost::new(Arc::new(|_| ()));
         let dir = tempfile::tempdir().unwrap();
-        let facts = facts(&host, dir.path()).unwrap();
+        let facts = facts(&host, dir.path(), false).unwrap();
         assert_eq!(facts.layer, LAYER);
         let value = |name: &str| {
             let mut all = facts.facts.iter();

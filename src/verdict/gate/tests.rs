@@ -38,7 +38,7 @@ fn the_interval_decides_and_not_the_estimate() {
     assert!(
         import
             .sentence
-            .starts_with("xfs is not more than 5 % worse than ext4: between")
+            .starts_with("xfs is not more than 5 % worse than ext4: ")
     );
     let copy = asked(&record, &on_workload("copy", 0.05));
     assert_eq!(copy.outcome, GateOutcome::Worse);

@@ -2,7 +2,7 @@
 
 use super::answer::{FigureAnswer, GateAnswer, GateOutcome, GateSide};
 use crate::unit;
-use crate::verdict::sentence::between;
+use crate::verdict::fragment::range;
 
 pub(super) fn sentence(gate: &GateAnswer) -> String {
     let name = |side: &GateSide| match gate.compared.runs == gate.baseline.runs {
@@ -20,14 +20,14 @@ pub(super) fn sentence(gate: &GateAnswer) -> String {
         1 => on(answer),
         n => format!("{}, the worst of {n}", on(answer)),
     };
-    let range = match answer.ratio {
-        Some(ratio) => format!("between {} {place}", between(ratio)),
+    let found = match answer.ratio {
+        Some(ratio) => format!("{} {place}", range(ratio)),
         None if gate.paired => format!("too few rounds for an interval {place}"),
         None => format!("too few runs for an interval {place}"),
     };
     let told = match gate.outcome {
-        GateOutcome::Passed => format!("{b} is not more than {by} worse than {a}: {range}"),
-        GateOutcome::Worse => format!("{b} is more than {by} worse than {a}: {range}"),
+        GateOutcome::Passed => format!("{b} is not more than {by} worse than {a}: {found}"),
+        GateOutcome::Worse => format!("{b} is more than {by} worse than {a}: {found}"),
         GateOutcome::Undecided => {
             let most = of_outcome().map(|answer| answer.more);
             // One that no number of rounds would decide leaves the whole undecided.
@@ -35,7 +35,7 @@ pub(super) fn sentence(gate: &GateAnswer) -> String {
                 .reduce(|x, y| x.zip(y).map(|(x, y)| x.max(y)))
                 .flatten();
             let outlook = outlook(gate.paired, most);
-            format!("{b} may be more than {by} worse than {a}: {range}; {outlook}")
+            format!("{b} may be more than {by} worse than {a}: {found}; {outlook}")
         }
     };
     let paired = if gate.paired { "" } else { ", unpaired" };

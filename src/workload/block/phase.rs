@@ -9,6 +9,7 @@ use stackrace_engine::spec::{
 use stackrace_engine::verify::{self, ContentLedger};
 use stackrace_engine::{Op, PhaseOutcome, StartError};
 
+use super::super::kept::DataUse;
 use crate::event::Better;
 use crate::unit;
 use crate::workload::kind::{Cost, Place, SLICE_NS, WorkloadError, trouble};
@@ -192,6 +193,15 @@ impl BlockIo {
             stackrace_engine::run(&spec, place.control)
         };
         outcome.map_err(with_advice)
+    }
+
+    /// What becomes of data that were laid out before.
+    pub(crate) fn data_use(&self) -> DataUse {
+        match (self.verify || self.new_files, self.read_share == 1.0) {
+            (true, _) => DataUse::Spent,
+            (false, true) => DataUse::Read,
+            (false, false) => DataUse::Rewritten,
+        }
     }
 
     /// Whether a file or device that exists can take the place of the data.

@@ -10,6 +10,7 @@ mod tests;
 
 pub use layout::ArrayLayout;
 
+use crate::completions::Completions;
 use crate::extents::Extents;
 use crate::{Completion, Drive, Nanos, Operation, Request};
 use layout::{Array, Piece};
@@ -74,8 +75,8 @@ pub struct Controller<D> {
     /// Requests each drive has not completed.
     outstanding: Vec<u32>,
     bus_free: Nanos,
-    /// Completed, not yet handed out; sorted by instant, latest first.
-    done: Vec<Completion>,
+    /// Completed, not yet handed out.
+    done: Completions,
     clock: Nanos,
 }
 
@@ -110,6 +111,7 @@ impl<D: Drive> Controller<D> {
                 drives: count,
             });
         }
+        // Larger drives give no more than the smallest, as in real arrays.
         let smallest = drives.iter().map(Drive::sectors).min().unwrap_or(0);
         let Some(chunks) = smallest
             .checked_div(parameters.chunk)
@@ -135,14 +137,9 @@ impl<D: Drive> Controller<D> {
             waiting: VecDeque::with_capacity(ROOM),
             outstanding: vec![0; count],
             bus_free: 0,
-            done: Vec::with_capacity(ROOM),
+            done: Completions::with_capacity(ROOM),
             clock: 0,
         })
-    }
-
-    fn finish(&mut self, id: u64, at: Nanos) {
-        let place = self.done.partition_point(|other| other.at > at);
-        self.done.insert(place, Completion { id, at });
     }
 
     fn transfer(&mut self, sectors: u32, from: Nanos) -> Nanos {
@@ -157,9 +154,11 @@ impl<D: Drive> Controller<D> {
             let events = self.drives.iter().map(Drive::next_event).enumerate();
             let next = events
                 .filter_map(|(drive, at)| Some((at?, drive)))
+                // In order of time over all drives: what one completes may start work on another.
                 .filter(|(at, _)| *at <= now)
                 .min();
             let Some((at, drive)) = next else { break };
+            // Never back: a drive may have been due earlier than it was asked.
             self.clock = self.clock.max(at);
             while let Some(done) = self.drives[drive].complete(at) {
                 self.outstanding[drive] -= 1;
@@ -171,6 +170,7 @@ impl<D: Drive> Controller<D> {
     }
 
     fn part_done(&mut self, number: usize) {
+        // Jobs are named by their place, so that none has to be searched for.
         let Some(job) = self.jobs.get_mut(number).and_then(Option::as_mut) else {
             return;
         };
@@ -178,6 +178,8 @@ impl<D: Drive> Controller<D> {
         if job.open > 0 {
             return;
         }
+        // Reads for parity come first; the writes that need them follow as the second half of the
+        // job.
         if job.then.is_empty() {
             let (request, sectors) = (job.request, job.sectors);
             self.jobs[number] = None;
@@ -196,16 +198,18 @@ impl<D: Drive> Controller<D> {
                 self.destaging -= sectors;
             }
             Some(request) if request.operation == Operation::Read => {
+                // Only reads carry data to the host; data of writes came with the request.
                 let sent = self.transfer(request.sectors, self.clock);
-                self.finish(request.id, sent);
+                self.done.add(request.id, sent);
             }
-            Some(request) => self.finish(request.id, self.clock),
+            Some(request) => self.done.add(request.id, self.clock),
         }
     }
 
     /// Takes waiting writes into the cache and sends dirty runs to the drives.
     fn work(&mut self) {
         while let Some(request) = self.waiting.front().copied() {
+            // In the order of arrival: a small write does not pass a large one that waits.
             if !self.has_room(&request) {
                 break;
             }
@@ -219,6 +223,8 @@ impl<D: Drive> Controller<D> {
 
     fn has_room(&self, request: &Request) -> bool {
         let held = self.dirty.sectors() + self.destaging;
+        // A write larger than the whole cache passes when the cache is empty, or it would wait for
+        // ever.
         held == 0 || held + u64::from(request.sectors) <= self.parameters.write_sectors
     }
 
@@ -226,7 +232,7 @@ impl<D: Drive> Controller<D> {
         let end = request.first + u64::from(request.sectors);
         self.dirty.insert(request.first, end);
         let received = self.transfer(request.sectors, self.clock + self.parameters.overhead);
-        self.finish(request.id, received);
+        self.done.add(request.id, received);
     }
 
     /// Writes the next run upward from the last one: at most one stripe, so that a full stripe of
@@ -236,8 +242,10 @@ impl<D: Drive> Controller<D> {
             return;
         };
         let stripe = self.array.chunk * self.array.data_drives();
+        // Not across a stripe: the rest begins the next one, which may then be full.
         let end = end.min((first / stripe + 1) * stripe);
         self.elevator = end;
+        // From now on a new write to these sectors is dirty again, and destaged again.
         self.dirty.remove(first, end);
         self.destages += 1;
         self.destaging += end - first;
@@ -260,6 +268,7 @@ impl<D: Drive> Controller<D> {
         for piece in &pieces {
             writes.push((piece.drive, piece.first, piece.sectors));
             if self.array.layout == ArrayLayout::Mirror {
+                // Mirrors are pairs of neighbours.
                 writes.push((piece.drive + 1, piece.first, piece.sectors));
             }
         }
@@ -267,6 +276,7 @@ impl<D: Drive> Controller<D> {
             let Some(parity) = stripe[0].parity else {
                 continue;
             };
+            // One request for all parity of the stripe, also for the sectors between two pieces.
             let low = stripe.iter().map(|piece| piece.first).min().unwrap_or(0);
             let ends = stripe
                 .iter()
@@ -274,6 +284,7 @@ impl<D: Drive> Controller<D> {
             let span = (ends.max().unwrap_or(low) - low) as u32;
             writes.push((parity, low, span));
             let written: u64 = stripe.iter().map(|piece| u64::from(piece.sectors)).sum();
+            // A full stripe needs nothing old: its parity follows from the new data alone.
             if written < self.array.chunk * self.array.data_drives() {
                 // Old data and old parity: new parity is their difference to the new data.
                 reads.extend(
@@ -337,7 +348,7 @@ impl<D: Drive> Controller<D> {
         let end = request.first + u64::from(request.sectors);
         if self.dirty.covers(request.first, end) {
             let sent = self.transfer(request.sectors, self.clock + self.parameters.overhead);
-            self.finish(request.id, sent);
+            self.done.add(request.id, sent);
             return;
         }
         let pieces: Vec<Piece> = self.array.pieces(request.first, request.sectors).collect();
@@ -381,7 +392,8 @@ impl<D: Drive> Drive for Controller<D> {
                 self.write(Some(request), request.first, request.sectors);
             }
             Operation::Flush | Operation::Discard => {
-                self.finish(request.id, self.clock + self.parameters.overhead);
+                self.done
+                    .add(request.id, self.clock + self.parameters.overhead);
             }
         }
         self.work();
@@ -389,11 +401,11 @@ impl<D: Drive> Drive for Controller<D> {
 
     fn next_event(&self) -> Option<Nanos> {
         let drives = self.drives.iter().filter_map(Drive::next_event);
-        drives.chain(self.done.last().map(|done| done.at)).min()
+        drives.chain(self.done.next()).min()
     }
 
     fn complete(&mut self, now: Nanos) -> Option<Completion> {
         self.advance(now);
-        self.done.pop_if(|done| done.at <= now)
+        self.done.take_due(now)
     }
 }

@@ -14,6 +14,7 @@ mod tests;
 pub use geometry::{Geometry, GeometryError, Zone};
 pub use seek::{SeekCurve, SeekError};
 
+use crate::completions::Completions;
 use crate::extents::Extents;
 use crate::{Completion, Drive, Nanos, Operation, Request};
 use mechanism::Mechanism;
@@ -127,8 +128,8 @@ pub struct Disk {
     elevator: u64,
     bus_free: Nanos,
     last_was_write: bool,
-    /// Completed, not yet handed out; sorted by instant, latest first.
-    done: Vec<Completion>,
+    /// Completed, not yet handed out.
+    done: Completions,
     clock: Nanos,
 }
 
@@ -192,7 +193,7 @@ impl Disk {
             elevator: 0,
             bus_free: 0,
             last_was_write: false,
-            done: Vec::with_capacity(ROOM),
+            done: Completions::with_capacity(ROOM),
             clock: 0,
         }
     }
@@ -209,12 +210,8 @@ impl Disk {
     }
 
     fn overhead(&self, times: [Nanos; 2]) -> Nanos {
+        // The table has one time after a read and one after a write.
         times[usize::from(self.last_was_write)]
-    }
-
-    fn finish(&mut self, id: u64, at: Nanos) {
-        let place = self.done.partition_point(|other| other.at > at);
-        self.done.insert(place, Completion { id, at });
     }
 
     /// Sends or receives the data of a request over the bus, which is free for one request at a time; returns
@@ -222,6 +219,7 @@ impl Disk {
     fn transfer(&mut self, request: &Request, from: Nanos, not_before: Nanos) -> Nanos {
         let sector = self.bus_sector[usize::from(request.operation != Operation::Read)];
         let begin = from.max(self.bus_free);
+        // A bus faster than the platter waits for the last sector.
         let end = (begin + u64::from(request.sectors) * sector).max(not_before + sector);
         self.bus_free = end;
         end
@@ -230,6 +228,7 @@ impl Disk {
     /// Everything the disk does by itself up to `now`, in order of time.
     fn advance(&mut self, now: Nanos) {
         loop {
+            // Before the next event is looked for: the arm may be free with work in the queue.
             self.start(self.clock);
             let next = self.internal_event().filter(|next| *next <= now);
             let Some(next) = next else { break };
@@ -244,6 +243,7 @@ impl Disk {
 
     /// When the disk's own state changes next.
     fn internal_event(&self) -> Option<Nanos> {
+        // While the arm moves nothing else changes the state: new commands come through `submit`.
         if let Some(arm) = self.arm {
             return Some(arm.end());
         }
@@ -252,6 +252,7 @@ impl Disk {
         let idle = self.queue.is_empty() && !self.dirty.is_empty();
         let idle = idle.then_some(self.idle_since + self.cache.destage_after);
         let next = [ready, idle].into_iter().flatten().min();
+        // A command may have been ready while the arm was still busy.
         next.map(|at| at.max(self.clock))
     }
 
@@ -262,6 +263,7 @@ impl Disk {
             Some(Movement::Destage { .. }) => self.destaging = None,
             None => {}
         }
+        // Destaging counts as work, too: the next idle period begins after it.
         self.idle_since = self.clock;
         self.admit();
     }
@@ -270,16 +272,17 @@ impl Disk {
         if request.operation == Operation::Read {
             // Sectors cross the bus while later ones are still being read.
             let sent = self.transfer(&request, first, end);
-            self.finish(request.id, sent);
+            self.done.add(request.id, sent);
             self.reads.fill(request.first, Self::end_of(&request), end);
         } else {
-            self.finish(request.id, end);
+            self.done.add(request.id, end);
         }
     }
 
     /// Takes waiting requests as far as there is room for them.
     fn admit(&mut self) {
         while let Some((request, arrived)) = self.waiting.front().copied() {
+            // In order: firmware does not look behind a command that it cannot accept.
             if !self.fits(&request) {
                 break;
             }
@@ -298,6 +301,7 @@ impl Disk {
             Operation::Flush => self.queue.is_empty() && self.arm_serves().is_none(),
             Operation::Write { durable: false } if self.cache.write_sectors > 0 => {
                 let with = self.dirty_sectors() + u64::from(request.sectors);
+                // A write larger than the cache passes when the cache is empty.
                 with <= self.cache.write_sectors || self.dirty_sectors() == 0
             }
             _ => self.queue.len() + usize::from(self.arm_serves().is_some()) < self.queue_depth,
@@ -321,7 +325,7 @@ impl Disk {
             // A disk overwrites in place: there is nothing to free.
             Operation::Discard => {
                 let ready = now + self.overhead(self.overheads.write_hit);
-                self.finish(request.id, ready);
+                self.done.add(request.id, ready);
             }
             Operation::Write { durable } => self.take_write(request, durable, arrived, now),
         }
@@ -330,12 +334,14 @@ impl Disk {
 
     fn take_read(&mut self, request: Request, arrived: Nanos, now: Nanos) {
         let (first, end) = (request.first, Self::end_of(&request));
+        // From the write cache only if all of it is there: a part would still need the platter.
         let written = self.dirty.covers(first, end)
             || self
                 .destaging
                 .is_some_and(|range| range.0 <= first && end <= range.1);
         let cached = if written {
             Some(now)
+        // The platter is older than what was written, and so is what was read from it.
         } else if self.dirty.touches(first, end) {
             None
         } else {
@@ -344,7 +350,7 @@ impl Disk {
         if let Some(at) = cached {
             let ready = now + self.overhead(self.overheads.read_hit);
             let sent = self.transfer(&request, ready, at);
-            self.finish(request.id, sent);
+            self.done.add(request.id, sent);
         } else {
             let ready = now + self.overhead(self.overheads.read_miss);
             self.queue.push(Queued {
@@ -357,6 +363,7 @@ impl Disk {
 
     fn take_write(&mut self, request: Request, durable: bool, arrived: Nanos, now: Nanos) {
         let (first, end) = (request.first, Self::end_of(&request));
+        // What was read ahead is old from now on, also where the write itself is cached.
         self.reads.invalidate(first, end);
         if durable || self.cache.write_sectors == 0 {
             self.dirty.remove(first, end);
@@ -370,6 +377,7 @@ impl Disk {
             });
             return;
         }
+        // Firmware recognises a sequential stream, and acknowledges its writes sooner.
         let continued = self.dirty.insert(first, end);
         let times = if continued {
             self.overheads.write_hit
@@ -378,7 +386,7 @@ impl Disk {
         };
         let ready = now + self.overhead(times);
         let received = self.transfer(&request, ready, ready);
-        self.finish(request.id, received);
+        self.done.add(request.id, received);
     }
 
     /// A flush completes when nothing acknowledged is left in the volatile cache.
@@ -387,7 +395,7 @@ impl Disk {
             && self.dirty_sectors() == 0
         {
             self.flushing = None;
-            self.finish(
+            self.done.add(
                 id,
                 self.clock.max(since) + self.overhead(self.overheads.write_hit),
             );
@@ -401,10 +409,13 @@ impl Disk {
             return;
         }
         self.end_flush();
+        // From 90 % on: a cache that is quite full would stop the host.
         let full = self.dirty.sectors() * 10 >= self.cache.write_sectors * 9;
         let must = !self.dirty.is_empty() && (self.flushing.is_some() || full);
         let blocked = !self.dirty.is_empty() && !self.waiting.is_empty();
         let idle = !self.dirty.is_empty() && now >= self.idle_since + self.cache.destage_after;
+        // A flush, or a cache that is nearly full, comes before commands; other destaging after
+        // them.
         if must {
             self.destage(now);
         } else if let Some(at) = self.choose(now) {
@@ -424,6 +435,7 @@ impl Disk {
             .iter()
             .filter(ready)
             .min_by_key(|at| at.arrived)?;
+        // Shortest positioning first may pass over a far request for ever.
         let starved = now.saturating_sub(oldest.arrived) > STARVED;
         let key = |queued: &Queued| {
             let place = self.mechanism.geometry.place(queued.request.first);
@@ -444,6 +456,7 @@ impl Disk {
 
     fn serve(&mut self, queued: Queued, now: Nanos) {
         let (request, write) = (queued.request, queued.request.operation != Operation::Read);
+        // The head reads on behind the last request until it is needed elsewhere.
         self.leave_read_ahead(now);
         let (first, end) = (request.first, Self::end_of(&request));
         let pass = if write {
@@ -466,6 +479,7 @@ impl Disk {
             return;
         };
         self.leave_read_ahead(now);
+        // In pieces, so that a command that arrives meanwhile waits for one piece only.
         let end = end.min(first + DESTAGE_MAX);
         self.elevator = end;
         self.dirty.remove(first, end);
@@ -508,12 +522,12 @@ impl Drive for Disk {
     }
 
     fn next_event(&self) -> Option<Nanos> {
-        let done = self.done.last().map(|done| done.at);
+        let done = self.done.next();
         [done, self.internal_event()].into_iter().flatten().min()
     }
 
     fn complete(&mut self, now: Nanos) -> Option<Completion> {
         self.advance(now);
-        self.done.pop_if(|done| done.at <= now)
+        self.done.take_due(now)
     }
 }

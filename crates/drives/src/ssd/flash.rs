@@ -49,6 +49,7 @@ impl Flash {
         if dies == 0 || units_per_block == 0 || units == 0 {
             return Err(SsdError::Empty);
         }
+        // Rounded up on each die alike: a die never lends a block to another.
         let blocks = units.div_ceil(u64::from(units_per_block) * u64::from(dies)) as u32;
         let spare = (f64::from(blocks) * parameters.over_provisioning) as u32;
         // One more is open on each die at any time.
@@ -62,6 +63,8 @@ impl Flash {
         let die = Die {
             free_at: 0,
             valid: vec![0; blocks_per_die as usize],
+            // Block 0 is open from the start; the others are taken from the end, in ascending
+            // order.
             free: (1..blocks_per_die).rev().collect(),
             open: 0,
             taken: 0,
@@ -69,6 +72,8 @@ impl Flash {
         Ok(Self {
             times: *parameters,
             dies: vec![die; dies as usize],
+            // Both directions: garbage collection goes from a place to its unit, a read from a unit
+            // to its place.
             place: vec![NONE; units as usize],
             unit: vec![NONE; places],
             units_per_page,
@@ -102,6 +107,7 @@ impl Flash {
     /// When a unit has been read at `now` or later; at once where it is not mapped.
     pub(super) fn read(&mut self, unit: u32, now: Nanos) -> Nanos {
         let place = self.place.get(unit as usize).copied().unwrap_or(NONE);
+        // A controller answers what was never written, or was discarded, without its flash.
         if place == NONE {
             return now;
         }
@@ -110,6 +116,7 @@ impl Flash {
         // A program or an erase under way is suspended, and goes on later by as much.
         let begin = die.free_at.min(now + self.times.suspend).max(now);
         let sensed = begin + self.times.read;
+        // What was suspended ends later by the time of the read.
         die.free_at = die.free_at.max(begin) + self.times.read;
         self.move_units(at, 1, sensed)
     }
@@ -117,6 +124,7 @@ impl Flash {
     /// Moves units over the channel of a die; returns when they have passed.
     fn move_units(&mut self, die: usize, units: u32, from: Nanos) -> Nanos {
         let channels = self.channels.len();
+        // Neighbouring dies are on different channels, so that a stripe of pages uses all of them.
         let channel = &mut self.channels[die % channels];
         *channel = from.max(*channel) + u64::from(units) * self.times.channel_unit;
         *channel
@@ -126,6 +134,7 @@ impl Flash {
     pub(super) fn program(&mut self, units: impl Iterator<Item = u32>, now: Nanos) -> Nanos {
         let at = self.next_die;
         self.next_die = (at + 1) % self.dies.len();
+        // Before the page and not after it: the die must have a block to put it into.
         self.collect_garbage(at, now);
         let mut count = 0;
         for unit in units {
@@ -134,6 +143,7 @@ impl Flash {
         }
         self.host_units += u64::from(count);
         self.fill_page(at, count);
+        // A page lies in one kind of cell as a whole.
         let slc = self.slc_left >= u64::from(count);
         self.slc_left = self.slc_left.saturating_sub(u64::from(count));
         let time = if slc {
@@ -141,6 +151,7 @@ impl Flash {
         } else {
             self.times.program
         };
+        // Data pass the channel first, so that a die programs while the next page is on its way.
         let moved = self.move_units(at, count, now);
         let die = &mut self.dies[at];
         die.free_at = die.free_at.max(moved) + time;
@@ -160,6 +171,7 @@ impl Flash {
         if self.dies[at].taken >= self.units_per_block {
             self.open_block(at);
         }
+        // The old copy becomes garbage at this moment, and counts as such when a block is chosen.
         self.unmap(unit);
         let die = &mut self.dies[at];
         let block = at as u32 * self.blocks_per_die + die.open;
@@ -201,11 +213,13 @@ impl Flash {
             let candidates = die.valid.iter().enumerate();
             let used = candidates.filter(|(block, _)| {
                 let block = *block as u32;
+                // The open block would be cleared into itself.
                 block != die.open && !die.free.contains(&block)
             });
             let Some((block, valid)) = used.min_by_key(|(_, valid)| **valid) else {
                 return;
             };
+            // Clearing a full block frees nothing: each unit moved takes the place of one freed.
             if *valid >= self.units_per_block {
                 return;
             }
@@ -226,8 +240,10 @@ impl Flash {
         self.fill_page(at, moved);
         let pages = u64::from(moved.div_ceil(self.units_per_page));
         let die = &mut self.dies[at];
+        // Copied inside of the die: no channel is used.
         let copy = pages * (self.times.read + self.times.program);
         die.free_at = die.free_at.max(now) + copy + self.times.erase;
+        // At the far end, so that blocks are reused in turn and wear alike.
         die.free.insert(0, block);
     }
 }

@@ -8,6 +8,7 @@ mod parameters;
 #[cfg(test)]
 mod tests;
 
+use crate::completions::Completions;
 use crate::{Completion, Drive, Nanos, Operation, Request, SECTOR};
 use flash::Flash;
 pub use parameters::{MAPPING_UNIT, SsdError, SsdParameters};
@@ -31,8 +32,8 @@ pub struct Ssd {
     /// Units in `draining`.
     in_flight: u64,
     bus_free: Nanos,
-    /// Completed, not yet handed out; sorted by instant, latest first.
-    done: Vec<Completion>,
+    /// Completed, not yet handed out.
+    done: Completions,
 }
 
 impl Ssd {
@@ -48,7 +49,7 @@ impl Ssd {
             draining: VecDeque::with_capacity(ROOM),
             in_flight: 0,
             bus_free: 0,
-            done: Vec::with_capacity(ROOM),
+            done: Completions::with_capacity(ROOM),
         })
     }
 
@@ -62,18 +63,15 @@ impl Ssd {
     fn units(&self, request: &Request) -> std::ops::Range<u32> {
         let last = self.parameters.sectors.div_ceil(UNIT_SECTORS);
         let end = request.first + u64::from(request.sectors);
+        // A request beyond the end counts as one for the last sectors (see `Drive::submit`).
         let first = (request.first / UNIT_SECTORS).min(last);
         let end = end.div_ceil(UNIT_SECTORS).min(last);
         first as u32..end as u32
     }
 
-    fn finish(&mut self, id: u64, at: Nanos) {
-        let place = self.done.partition_point(|other| other.at > at);
-        self.done.insert(place, Completion { id, at });
-    }
-
     /// Sends or receives `sectors` over the host interface, one request at a time.
     fn transfer(&mut self, sectors: u32, from: Nanos) -> Nanos {
+        // One after the other: commands of several requests share one line.
         let begin = from.max(self.bus_free);
         let parameters = &self.parameters;
         let sectors = u64::from(sectors) * parameters.bus_sector;
@@ -89,6 +87,7 @@ impl Ssd {
             // What is still in the buffer needs no flash.
             let buffered = self.filling.contains(&unit);
             if !buffered {
+                // All dies begin at once; the request is ready when the slowest of them is.
                 last = last.max(self.flash.read(unit, ready));
             }
         }
@@ -103,15 +102,18 @@ impl Ssd {
             && u64::from(request.sectors).is_multiple_of(UNIT_SECTORS);
         let mut at = received;
         if !whole {
+            // Only the first and the last unit can be partly covered.
             for unit in [units.start, units.end.saturating_sub(1)] {
                 at = at.max(self.flash.read(unit, received));
             }
         }
         for unit in units {
+            // A full buffer holds up the host: writes then go at the speed of the flash.
             at = self.room(at);
             self.filling.push_back(unit);
             self.program_full_pages(at);
         }
+        // With capacitors the buffer itself counts as stable storage.
         if durable && !self.parameters.protected {
             at = at.max(self.program_all(at));
         }
@@ -120,6 +122,7 @@ impl Ssd {
 
     /// When the buffer has room for one more unit, at `now` or later.
     fn room(&mut self, now: Nanos) -> Nanos {
+        // At least one page, or a drive without a buffer could never program one.
         let capacity = (self.parameters.buffer / MAPPING_UNIT).max(self.flash.page_units());
         let mut at = now;
         self.drained(at);
@@ -197,14 +200,14 @@ impl Drive for Ssd {
             Operation::Flush => self.flush(now),
             Operation::Discard => self.discard(&request, now),
         };
-        self.finish(request.id, at);
+        self.done.add(request.id, at);
     }
 
     fn next_event(&self) -> Option<Nanos> {
-        self.done.last().map(|done| done.at)
+        self.done.next()
     }
 
     fn complete(&mut self, now: Nanos) -> Option<Completion> {
-        self.done.pop_if(|done| done.at <= now)
+        self.done.take_due(now)
     }
 }

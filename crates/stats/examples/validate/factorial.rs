@@ -1,6 +1,6 @@
 //! A study of two factors whose effects are known: does the whole table hold at once?
 
-use stackrace_stats::{Looks, Term, effects};
+use stackrace_stats::{FIRST_LOOK, Term, effects};
 
 use crate::pair::ALPHA;
 use crate::world::{Disturbance, World, share};
@@ -32,8 +32,7 @@ fn table(
 ) -> FactorialTable {
     let treatments: Vec<Vec<usize>> = (0..8).map(|at| vec![at / 4, at % 4]).collect();
     let found = effects(&treatments);
-    let looks = Looks::plan(ROUNDS);
-    let alpha = looks.alpha_per_look(ALPHA) / found.len() as f64;
+    let alpha = ALPHA / found.len() as f64;
     let session = Disturbance {
         drift: 0.10,
         wander: 0.03,
@@ -50,10 +49,14 @@ fn table(
         let mut study_missed = false;
         for effect in &found {
             let right = effect.rounds(&exact)[0].1;
-            for &look in looks.rounds() {
+            for look in FIRST_LOOK..=ROUNDS {
                 let seen: Vec<Vec<f64>> =
                     values.iter().map(|v| v[..look as usize].to_vec()).collect();
-                let ratio = effect.ratio(&seen, alpha).expect("three or more rounds");
+                // Without a margin every interval is two-sided.
+                let ratio = effect
+                    .state(&seen, alpha, 0.0)
+                    .expect("three or more")
+                    .ratio;
                 let outside = right < ratio.low.ln() || ratio.high.ln() < right;
                 study_missed |= outside;
                 if look == ROUNDS {

@@ -1,7 +1,10 @@
 //! Two treatments, one of them better by a known ratio: the rule that stops early, and a plan of
 //! a fixed number of rounds beside it.
 
-use stackrace_stats::{Classification, Looks, Ratio, classify, paired_ratio};
+use stackrace_stats::{
+    Classification, FIRST_LOOK, Ratio, Statement, classify, paired_ratio, rounds_to_decide, state,
+    two_sided_level,
+};
 
 use crate::world::{CALM, Disturbance, Noise, World, share};
 
@@ -17,24 +20,33 @@ pub(crate) struct StoppingRule {
     pub(crate) word: Classification,
 }
 
-/// The rule for a pair: at each planned look, stop as soon as the interval decides.
-pub(crate) fn sequential(differences: &[f64], margin: f64) -> StoppingRule {
-    let looks = Looks::plan(differences.len() as u32);
-    let at = |rounds: u32| {
+/// Whether a word ends a study.
+pub(crate) fn decides(word: Classification) -> bool {
+    !matches!(
+        word,
+        Classification::Undecided | Classification::Probably { .. }
+    )
+}
+
+/// The rule for a pair with a share of the error: stop after the first round that decides.
+pub(crate) fn sequential_at(differences: &[f64], alpha: f64, margin: f64) -> StoppingRule {
+    let mut looks = (FIRST_LOOK..=differences.len() as u32).map(|rounds| {
         let seen = &differences[..rounds as usize];
-        let ratio = paired_ratio(seen, looks.alpha_per_look(ALPHA)).expect("three or more rounds");
-        let word = classify(&ratio, margin);
+        let Statement { ratio, word } = state(seen, alpha, margin).expect("three or more rounds");
         StoppingRule {
             rounds,
             ratio,
             word,
         }
-    };
-    let decided = looks.rounds().iter().map(|&n| at(n));
-    let mut stops = decided.skip_while(|stop| {
-        stop.word == Classification::Undecided && stop.rounds < differences.len() as u32
     });
-    stops.next().expect("the last look always stops")
+    looks
+        .find(|stop| decides(stop.word) || stop.rounds == differences.len() as u32)
+        .expect("the last look always stops")
+}
+
+/// The rule for a pair alone.
+pub(crate) fn sequential(differences: &[f64], margin: f64) -> StoppingRule {
+    sequential_at(differences, ALPHA, margin)
 }
 
 /// Whether a word says that there is a difference.
@@ -53,6 +65,10 @@ pub(crate) struct SimulatedMachine {
     b: Noise,
     session: Disturbance,
     deviation: f64,
+    /// How much noisier B is than A.
+    louder: f64,
+    /// What the second trial of a round loses to what the first one left behind, on the log scale.
+    carried: f64,
 }
 
 /// The machines that verdicts are tried on.
@@ -110,8 +126,27 @@ pub(crate) fn machines() -> Vec<SimulatedMachine> {
         b,
         session,
         deviation: 0.03,
+        louder: 1.0,
+        carried: 0.0,
     };
-    kinds.into_iter().map(machine).collect()
+    let mut all: Vec<SimulatedMachine> = kinds.into_iter().map(machine).collect();
+    all.push(SimulatedMachine {
+        name: "B three times as noisy",
+        louder: 3.0,
+        ..calm(0.03)
+    });
+    all.push(SimulatedMachine {
+        name: "B three times as noisy, and skewed",
+        b: Noise::Skewed,
+        louder: 3.0,
+        ..calm(0.03)
+    });
+    all.push(SimulatedMachine {
+        name: "the second of a round is 5 % slower (carry-over)",
+        carried: 0.05,
+        ..calm(0.03)
+    });
+    all
 }
 
 /// A calm machine of normal noise.
@@ -122,24 +157,33 @@ pub(crate) fn calm(deviation: f64) -> SimulatedMachine {
         b: Noise::Normal,
         session: CALM,
         deviation,
+        louder: 1.0,
+        carried: 0.0,
     }
 }
 
 impl SimulatedMachine {
-    /// Log differences of complete rounds, each in random order, where B is better by `truth`.
+    /// Log differences of complete rounds, in balanced order, where B is better by `truth`.
     fn rounds(&self, world: &mut World, rounds: u32, truth: f64) -> Vec<f64> {
         let session = world.session(2 * rounds as usize, self.session);
         let own = self.deviation / std::f64::consts::SQRT_2;
+        let mut a_was_first: Option<bool> = None;
         session
             .chunks_exact(2)
             .map(|trials| {
-                let (at_a, at_b) = if world.uniform() < 0.5 {
-                    (trials[0], trials[1])
+                let (first, second) = (trials[0], trials[1] - self.carried);
+                // Of two rounds, each configuration is first in one; which one, is drawn.
+                let a_first = match a_was_first.take() {
+                    Some(before) => !before,
+                    None => *a_was_first.insert(world.uniform() < 0.5),
+                };
+                let (at_a, at_b) = if a_first {
+                    (first, second)
                 } else {
-                    (trials[1], trials[0])
+                    (second, first)
                 };
                 let a = at_a + own * world.draw(self.a);
-                let b = at_b + own * world.draw(self.b);
+                let b = at_b + self.louder * own * world.draw(self.b);
                 truth + b - a
             })
             .collect()
@@ -156,22 +200,23 @@ pub(crate) struct Promise {
     pub(crate) missed_ten: f64,
     /// The interval at the stop misses it, of a difference of 10 %.
     pub(crate) missed_at_stop: f64,
+    /// "No difference larger than 5 %" where there is one of 5 %.
+    pub(crate) false_none: f64,
 }
 
 /// The promises on every machine.
 pub(crate) fn promises(seed: u64, studies: u32) -> Vec<Promise> {
-    let looks = Looks::plan(ROUNDS_MAX);
     let missed = |differences: &[f64], truth: f64| {
-        looks.rounds().iter().any(|&n| {
+        (FIRST_LOOK..=ROUNDS_MAX).any(|n| {
             let seen = &differences[..n as usize];
-            let ratio = paired_ratio(seen, looks.alpha_per_look(ALPHA)).expect("three or more");
+            let ratio = paired_ratio(seen, two_sided_level(ALPHA, n)).expect("three or more");
             outside(&ratio, truth)
         })
     };
     let ten = f64::ln(1.10);
     let of = |(at, machine): (usize, SimulatedMachine)| {
         let mut world = World::new(seed + at as u64);
-        let (mut false_claims, mut missed_ten, mut at_stop) = (0, 0, 0);
+        let (mut false_claims, mut missed_ten, mut at_stop, mut none_at_margin) = (0, 0, 0, 0);
         for _ in 0..studies {
             let none = machine.rounds(&mut world, ROUNDS_MAX, 0.0);
             // The least margin: nothing but a false claim stops early, which is the worst case.
@@ -179,12 +224,17 @@ pub(crate) fn promises(seed: u64, studies: u32) -> Vec<Promise> {
             let some = machine.rounds(&mut world, ROUNDS_MAX, ten);
             missed_ten += u32::from(missed(&some, ten));
             at_stop += u32::from(outside(&sequential(&some, 0.05).ratio, ten));
+            // Just beyond the margin; what is called different before is not asked any more.
+            let margin = machine.rounds(&mut world, ROUNDS_MAX, f64::ln(1.0501));
+            let word = sequential(&margin, 0.05).word;
+            none_at_margin += u32::from(matches!(word, Classification::NoDifference { .. }));
         }
         Promise {
             machine: machine.name,
             false_claims: share(false_claims, studies),
             missed_ten: share(missed_ten, studies),
             missed_at_stop: share(at_stop, studies),
+            false_none: share(none_at_margin, studies),
         }
     };
     machines().into_iter().enumerate().map(of).collect()
@@ -267,4 +317,130 @@ fn fixed_rounds(
         }
     }
     (first < 1_024).then_some(first)
+}
+
+/// Rounds until a question is decided.
+pub(crate) struct Decided {
+    /// Deviation of the log difference of a round.
+    pub(crate) deviation: f64,
+    /// True ratio.
+    pub(crate) ratio: f64,
+    /// Mean rounds, 20 where 20 do not decide, and shares decided by 12 and by 20.
+    pub(crate) rounds: f64,
+    pub(crate) by_12: f64,
+    pub(crate) by_20: f64,
+    /// Mean rounds and share decided by 12 of five planned looks that share the error equally, with
+    /// one interval for both questions: the rule before this one.
+    pub(crate) five_looks: (f64, f64),
+}
+
+/// How soon the rule decides with a margin of 5 %.
+pub(crate) fn decisions(seed: u64, studies: u32) -> Vec<Decided> {
+    let mut rows = Vec::new();
+    for deviation in [0.03, 0.10, 0.20] {
+        for ratio in [1.0_f64, 1.03, 1.05, 1.10, 1.20] {
+            let mut world = World::new(seed + rows.len() as u64);
+            let machine = calm(deviation);
+            let (mut rounds, mut by_12, mut by_20, mut old_rounds, mut old_by_12) = (0, 0, 0, 0, 0);
+            for _ in 0..studies {
+                let differences = machine.rounds(&mut world, 20, ratio.ln());
+                let stop = sequential(&differences, 0.05);
+                let old = five_looks(&differences, 0.05);
+                rounds += stop.rounds;
+                by_12 += u32::from(decides(stop.word) && stop.rounds <= 12);
+                by_20 += u32::from(decides(stop.word));
+                old_rounds += old.unwrap_or(20);
+                old_by_12 += u32::from(old.is_some_and(|n| n <= 12));
+            }
+            let mean = |rounds: u32| f64::from(rounds) / f64::from(studies);
+            rows.push(Decided {
+                deviation,
+                ratio,
+                rounds: mean(rounds),
+                by_12: share(by_12, studies),
+                by_20: share(by_20, studies),
+                five_looks: (mean(old_rounds), share(old_by_12, studies)),
+            });
+        }
+    }
+    rows
+}
+
+/// The rounds after which five planned looks decide, if they do.
+fn five_looks(differences: &[f64], margin: f64) -> Option<u32> {
+    [3_u32, 5, 8, 12, 20].into_iter().find(|&n| {
+        let ratio = paired_ratio(&differences[..n as usize], ALPHA / 5.0).expect("three or more");
+        classify(&ratio, margin) != Classification::Undecided
+    })
+}
+
+/// What became of the projections of studies that were undecided.
+pub(crate) struct Projected {
+    /// Rounds after which they were made.
+    pub(crate) after: u32,
+    /// Deviation of the log difference of a round, and the true ratio.
+    pub(crate) deviation: f64,
+    pub(crate) ratio: f64,
+    /// Studies still undecided after these rounds, and those of them that could not tell yet.
+    pub(crate) undecided: u32,
+    pub(crate) not_told: u32,
+    /// Projections that came true: decided within the rounds that were said to be enough.
+    pub(crate) came_true: u32,
+    /// The median of the further rounds.
+    pub(crate) median: u32,
+}
+
+/// Projections after 5 and 10 rounds, with a margin of 5 %.
+pub(crate) fn projections(seed: u64, studies: u32) -> Vec<Projected> {
+    let mut rows = Vec::new();
+    for after in [5_u32, 10] {
+        for deviation in [0.03, 0.10, 0.20] {
+            for ratio in [1.0_f64, 1.03, 1.10, 1.20] {
+                let mut world = World::new(seed + rows.len() as u64);
+                rows.push(projected(&mut world, studies, after, (deviation, ratio)));
+            }
+        }
+    }
+    rows
+}
+
+fn projected(
+    world: &mut World,
+    studies: u32,
+    after: u32,
+    (deviation, ratio): (f64, f64),
+) -> Projected {
+    let machine = calm(deviation);
+    let (mut undecided, mut not_told, mut came_true) = (0, 0, 0);
+    let mut further: Vec<u32> = Vec::new();
+    for _ in 0..studies {
+        let mut differences = machine.rounds(world, after, ratio.ln());
+        if decides(sequential(&differences, 0.05).word) {
+            continue;
+        }
+        undecided += 1;
+        let Some(total) = rounds_to_decide(&differences, ALPHA, 0.05) else {
+            not_told += 1;
+            continue;
+        };
+        further.push(total - after);
+        while (differences.len() as u32) < total {
+            differences.extend(machine.rounds(world, 2, ratio.ln()));
+            let said = state(&differences, ALPHA, 0.05).expect("three or more rounds");
+            if decides(said.word) {
+                came_true += 1;
+                break;
+            }
+        }
+    }
+    further.sort_unstable();
+    Projected {
+        after,
+        deviation,
+        ratio,
+        undecided,
+        not_told,
+        came_true,
+        median: further.get(further.len() / 2).copied().unwrap_or(0),
+    }
 }

@@ -17,19 +17,63 @@ fn the_promises_hold_on_every_machine() {
     for row in pair::promises(501, STUDIES) {
         // Noise that is lopsided in one treatment alone is the known weak side of Student's t with
         // few rounds: a symmetric difference is what protects it, and only equals give that.
-        let promised = if row.machine.ends_with("B alone") {
-            0.07
-        } else {
-            pair::ALPHA
+        let promised = match row.machine {
+            "B three times as noisy, and skewed" => 0.13,
+            alone if alone.ends_with("B alone") => 0.07,
+            _ => pair::ALPHA,
         };
         let machine = row.machine;
-        for rate in [row.false_claims, row.missed_ten, row.missed_at_stop] {
+        let rates = [
+            row.false_claims,
+            row.missed_ten,
+            row.missed_at_stop,
+            row.false_none,
+        ];
+        for rate in rates {
             assert!(rate <= limit(promised), "{machine}: {rate}");
         }
+        // What the second of a round loses cancels in balanced order, and looks like noise.
         assert!(
-            row.missed_ten > 0.005,
+            row.missed_ten > 0.005 || machine.ends_with("(carry-over)"),
             "{machine}: the intervals are far too wide"
         );
+    }
+}
+
+/// What is said to be enough is enough in 80 % of cases, over differences as they usually are.
+#[test]
+fn projections_come_true() {
+    let (mut told, mut came_true) = (0, 0);
+    for row in pair::projections(506, STUDIES / 4) {
+        let made = row.undecided - row.not_told;
+        told += made;
+        came_true += row.came_true;
+        let what = format!("{} rounds, {}, {}", row.after, row.deviation, row.ratio);
+        // A promise lies ahead, and no further than is told.
+        assert!(
+            made == 0 || (1..20 * row.after).contains(&row.median),
+            "{what}"
+        );
+        if row.deviation <= 0.03 && made >= 50 {
+            let rate = f64::from(row.came_true) / f64::from(made);
+            assert!(rate >= 0.8, "{what}: {rate}");
+        }
+    }
+    let rate = f64::from(came_true) / f64::from(told);
+    assert!(rate >= 0.8 - 0.02, "{rate}");
+}
+
+/// The rule decides no later than five looks at one interval did.
+#[test]
+fn a_look_at_every_round_decides_sooner() {
+    for row in pair::decisions(507, STUDIES / 2) {
+        let what = format!("noise {}, ratio {}", row.deviation, row.ratio);
+        assert!(
+            row.rounds <= row.five_looks.0 + 0.2,
+            "{what}: {}",
+            row.rounds
+        );
+        assert!(row.by_12 <= row.by_20);
     }
 }
 
@@ -67,7 +111,7 @@ fn the_table_of_effects_holds_at_once() {
     }
     let found: Vec<f64> = tables.iter().map(|table| table.interaction_found).collect();
     assert!(
-        found[0] <= 0.01 && found[1] <= 0.01 && found[2] >= 0.8,
+        found[0] <= 0.01 && found[1] <= 0.01 && found[2] >= 0.7,
         "{found:?}"
     );
 }

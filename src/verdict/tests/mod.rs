@@ -3,12 +3,15 @@
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use super::statement::VerdictWord;
 use super::*;
 use crate::event::{
     Better, ConfigurationHead, Counted, Decide, Ended, MetricHead, Observation, RunStarted,
     Settled, Until, WorkloadHead,
 };
 use crate::verdict::table::Evidence;
+
+mod rule;
 
 /// A head with the given configurations (name, levels) and number of workloads.
 fn head(
@@ -95,6 +98,7 @@ fn evidence<'a>(head: &'a RunStarted, trials: &'a [Observation], rounds: u32) ->
         dropped: Vec::new(),
         round_seconds: Some(10.0),
         imported: false,
+        ended: false,
     }
 }
 
@@ -146,14 +150,14 @@ fn a_planted_difference_is_found_and_its_size_is_inside_the_interval() {
         VerdictWord::Better { .. }
     ));
     assert!(
-        verdict.sentence.starts_with("b is ") && verdict.sentence.contains(" % faster than a"),
+        verdict.sentence.starts_with("b 1.2"),
         "{}",
         verdict.sentence
     );
     assert!(
         verdict
             .sentence
-            .contains("than a over all 4 workloads (95 % confidence, 8 rounds)"),
+            .contains(" x as fast as a over all 4 workloads (1."),
         "{}",
         verdict.sentence
     );
@@ -165,8 +169,9 @@ fn the_faster_one_is_the_subject_whichever_was_named_first() {
     let data = trials(&head, 8, 0.01, 1, |t, _| if t == 1 { 0.5 } else { 1.0 });
     let verdict = judge(&evidence(&head, &data, 8));
     assert!(
-        verdict.sentence.starts_with("a is 1.9")
-            && verdict.sentence.contains(" times as fast as b"),
+        verdict
+            .sentence
+            .starts_with("a 1.99 x as fast as b (1.94 to 2.04); "),
         "{}",
         verdict.sentence
     );
@@ -190,21 +195,6 @@ fn equal_configurations_are_said_to_be_equal_within_the_margin() {
 }
 
 #[test]
-fn noise_is_called_undecided_and_says_what_would_decide() {
-    let head = head(&["fs"], &[&["a"], &["b"]], 1, Some("fs"));
-    let data = trials(&head, 5, 0.06, 3, |t, _| if t == 1 { 1.04 } else { 1.0 });
-    let verdict = judge(&evidence(&head, &data, 5));
-    assert_eq!(verdict.state, State::Undecided, "{}", verdict.sentence);
-    let more = verdict.more.unwrap();
-    assert!(more.rounds.is_some_and(|rounds| rounds >= 3), "{more:?}");
-    assert!(
-        verdict.sentence.contains("would decide"),
-        "{}",
-        verdict.sentence
-    );
-}
-
-#[test]
 fn two_rounds_give_figures_and_no_verdict() {
     let head = head(&["fs"], &[&["a"], &["b"]], 1, Some("fs"));
     let data = trials(&head, 2, 0.01, 3, |_, _| 1.0);
@@ -213,17 +203,6 @@ fn two_rounds_give_figures_and_no_verdict() {
     assert_eq!(verdict.overall[0].word, VerdictWord::TooFew);
     assert_eq!(verdict.overall[0].rounds.len(), 2);
     assert!(verdict.configurations[0].cells[0].value.is_some());
-}
-
-/// Four rounds are between the looks at 3 and 5: what is said must rest on the first three.
-#[test]
-fn between_planned_checks_the_last_one_stands() {
-    let head = head(&["fs"], &[&["a"], &["b"]], 1, Some("fs"));
-    let data = trials(&head, 4, 0.01, 3, |_, _| 1.0);
-    let three = judge(&evidence(&head, &data[..6], 3));
-    let four = judge(&evidence(&head, &data, 4));
-    assert_eq!(four.checked_at, Some(3));
-    assert_eq!(three.overall[0].ratio, four.overall[0].ratio);
 }
 
 #[test]
@@ -253,50 +232,6 @@ fn effects_within_the_levels_of_another_factor_are_told_apart() {
     assert!(
         within.contains(&("4k", true)) && within.contains(&("1m", false)),
         "{within:?}"
-    );
-}
-
-#[test]
-fn the_best_of_many_is_found_and_the_worst_is_dropped() {
-    let head = head(&["x"], &[&["a"], &["b"], &["c"], &["d"]], 2, None);
-    let data = trials(&head, 8, 0.01, 11, |t, _| [1.0, 1.3, 0.5, 0.9][t]);
-    let proof = evidence(&head, &data, 8);
-    let verdict = judge(&proof);
-    assert_eq!(verdict.state, State::Decided);
-    assert_eq!(verdict.configurations[0].name, "b");
-    assert!(
-        verdict
-            .sentence
-            .starts_with("b is fastest over all 2 workloads, at least "),
-        "{}",
-        verdict.sentence
-    );
-    assert!(to_drop(&proof).contains(&2));
-    assert!(!to_drop(&proof).contains(&1));
-}
-
-/// "Every round" is asked of every configuration.
-#[test]
-fn nothing_is_dropped_from_a_study_that_wants_every_round() {
-    let mut head = head(&["x"], &[&["a"], &["b"], &["c"]], 2, None);
-    let data = trials(&head, 8, 0.01, 11, |t, _| [1.0, 1.3, 0.5][t]);
-    assert_eq!(to_drop(&evidence(&head, &data, 8)), [0, 2]);
-    head.decide.until = Until::Never;
-    assert_eq!(to_drop(&evidence(&head, &data, 8)), [0; 0]);
-}
-
-#[test]
-fn a_tie_is_named_as_one() {
-    let head = head(&["x"], &[&["a"], &["b"], &["c"]], 1, None);
-    let data = trials(&head, 20, 0.005, 11, |t, _| [1.0, 1.0, 0.5][t]);
-    let verdict = judge(&evidence(&head, &data, 20));
-    assert_eq!(verdict.state, State::Decided, "{}", verdict.sentence);
-    assert!(
-        verdict
-            .sentence
-            .contains(" are tied: no difference larger than "),
-        "{}",
-        verdict.sentence
     );
 }
 
@@ -354,40 +289,6 @@ fn a_single_configuration_is_described_and_nothing_is_claimed() {
         verdict.sentence.contains("the study compares nothing"),
         "{}",
         verdict.sentence
-    );
-}
-
-/// The realised error of the whole rule: any false claim, overall or for a workload, at any look,
-/// with the stop rule applied, over four workloads and a drift of 2 % a round.
-#[test]
-fn the_error_rate_of_the_whole_rule_is_kept() {
-    let head = head(&["fs"], &[&["a"], &["b"]], 4, Some("fs"));
-    let studies: u64 = 2000;
-    let mut wrong = 0;
-    for study in 0..studies {
-        let data = trials(&head, 20, 0.03, 90_000 + study, |_, _| 1.0);
-        for look in [3, 5, 8, 12, 20] {
-            let verdict = judge(&evidence(&head, &data, look));
-            let claims = |c: &Comparison| {
-                matches!(
-                    c.word,
-                    VerdictWord::Better { .. } | VerdictWord::Worse { .. }
-                )
-            };
-            if verdict.overall.iter().chain(&verdict.workloads).any(claims) {
-                wrong += 1;
-                break;
-            }
-            if may_stop(&verdict, &head) {
-                break;
-            }
-        }
-    }
-    let rate = f64::from(wrong) / studies as f64;
-    // Three standard errors above the stated 5 %.
-    assert!(
-        rate <= 0.05 + 3.0 * (0.05_f64 * 0.95 / studies as f64).sqrt(),
-        "{rate}"
     );
 }
 
@@ -459,7 +360,7 @@ fn the_strongest_word_for_imported_results_is_that_they_differ() {
     let verdict = imported(&values, &[&["a"], &["b"]]);
     let text = &verdict.overall[0].text;
     assert!(
-        text.starts_with("differs: between ") && text.ends_with(", unpaired"),
+        text.starts_with("differs: ") && text.ends_with(", unpaired"),
         "{text}"
     );
     assert!(

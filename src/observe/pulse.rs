@@ -1,0 +1,170 @@
+//! Whether this program ran all the time it measured.
+//!
+//! A thread wakes up ten times a second and does nothing else. A device that answers late does not
+//! hold it up; a program that is stopped, frozen or left without a processor does. The clocks tell the
+//! rest: one of them goes on while the machine is suspended, another can be set.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::event::Counted;
+
+/// Between two beats.
+const BEAT: Duration = Duration::from_millis(100);
+/// A beat that comes later than this by so much is a pause, ns: no scheduler makes a thread wait for
+/// a second that is not stopped.
+const PAUSE_NS: u64 = 1_000_000_000;
+
+/// The thread, from the beginning of a measured part to its end.
+pub(crate) struct Pulse {
+    began: Clocks,
+    end: Sender<()>,
+    beating: Option<JoinHandle<Beats>>,
+}
+
+/// How late the beats were.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Beats {
+    /// All together, ns.
+    late_ns: u64,
+    /// Those late by a second or more, ns.
+    paused_ns: u64,
+}
+
+impl Beats {
+    fn late(&mut self, by_ns: u64) {
+        self.late_ns += by_ns;
+        if by_ns >= PAUSE_NS {
+            self.paused_ns += by_ns;
+        }
+    }
+}
+
+/// Three clocks at one moment, ns.
+#[derive(Debug, Clone, Copy)]
+struct Clocks {
+    monotonic: i128,
+    /// Goes on while the machine is suspended.
+    boot: i128,
+    /// Can be set.
+    wall: i128,
+}
+
+impl Clocks {
+    fn read() -> Self {
+        let ns = |clock| {
+            let now = clock_gettime(clock);
+            i128::from(now.tv_sec) * 1_000_000_000 + i128::from(now.tv_nsec)
+        };
+        Self {
+            monotonic: ns(ClockId::Monotonic),
+            boot: ns(ClockId::Boottime),
+            wall: ns(ClockId::Realtime),
+        }
+    }
+
+    /// How long the machine was suspended from here on, ns.
+    fn suspended_ns(&self, later: &Self) -> u64 {
+        let suspended = (later.boot - later.monotonic) - (self.boot - self.monotonic);
+        // The clocks are read one after the other: a moment is no suspension.
+        u64::try_from(suspended)
+            .ok()
+            .filter(|ns| *ns >= 1_000_000)
+            .unwrap_or(0)
+    }
+
+    /// By how much the wall clock was set from here on, ns.
+    fn set_ns(&self, later: &Self) -> i64 {
+        let set = (later.wall - later.boot) - (self.wall - self.boot);
+        i64::try_from(set).unwrap_or(i64::MAX)
+    }
+}
+
+impl Pulse {
+    /// Begins to beat.
+    pub(crate) fn begin() -> Self {
+        let (end, ended) = channel();
+        // Where no thread can be started the clocks still tell what they can.
+        let beating = std::thread::Builder::new()
+            .name("pulse".to_owned())
+            .spawn(move || beat(&ended))
+            .ok();
+        Self {
+            began: Clocks::read(),
+            end,
+            beating,
+        }
+    }
+
+    /// Ends, and adds what was found to what was counted meanwhile.
+    pub(crate) fn end(self, counted: &mut Counted) {
+        drop(self.end);
+        let beats = self.beating.and_then(|beating| beating.join().ok());
+        counted.paused_ns = beats.map(|beats| beats.paused_ns);
+        counted.late_ns = beats.map(|beats| beats.late_ns);
+        let now = Clocks::read();
+        counted.suspended_ns = Some(self.began.suspended_ns(&now));
+        counted.clock_set_ns = Some(self.began.set_ns(&now));
+    }
+}
+
+fn beat(ended: &Receiver<()>) -> Beats {
+    let mut beats = Beats::default();
+    let mut before = super::now_ns();
+    loop {
+        let waited = ended.recv_timeout(BEAT);
+        let now = super::now_ns();
+        // Also of the last beat: a pause may end with the measured part.
+        let late = u128::from(now.saturating_sub(before)).saturating_sub(BEAT.as_nanos());
+        beats.late(u64::try_from(late).unwrap_or(u64::MAX));
+        before = now;
+        if waited != Err(RecvTimeoutError::Timeout) {
+            return beats;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_second_without_a_beat_is_a_pause() {
+        let mut beats = Beats::default();
+        beats.late(PAUSE_NS - 1);
+        assert_eq!((beats.late_ns, beats.paused_ns), (PAUSE_NS - 1, 0));
+        beats.late(PAUSE_NS);
+        assert_eq!(beats.paused_ns, PAUSE_NS);
+        assert_eq!(beats.late_ns, 2 * PAUSE_NS - 1);
+    }
+
+    #[test]
+    fn the_clocks_tell_a_suspension_from_a_clock_that_was_set() {
+        let at = |monotonic, boot, wall| Clocks {
+            monotonic,
+            boot,
+            wall,
+        };
+        let before = at(10, 20, 1000);
+        let second = 1_000_000_000;
+        // Suspended for nine seconds of ten.
+        let after = at(10 + second, 20 + 10 * second, 1000 + 10 * second);
+        assert_eq!(before.suspended_ns(&after), 9 * second as u64);
+        assert_eq!(before.set_ns(&after), 0);
+        // Set back by an hour.
+        let after = at(10 + second, 20 + second, 1000 - 3599 * second);
+        assert_eq!(before.suspended_ns(&after), 0);
+        assert_eq!(before.set_ns(&after), -3_600_000_000_000);
+    }
+
+    #[test]
+    fn what_is_found_is_counted() {
+        let mut counted = Counted::default();
+        Pulse::begin().end(&mut counted);
+        assert!(counted.paused_ns.is_some() && counted.late_ns.is_some());
+        assert!(counted.suspended_ns.is_some() && counted.clock_set_ns.is_some());
+    }
+}

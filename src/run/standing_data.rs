@@ -1,0 +1,100 @@
+//! Data that a workload only reads, or writes over where they lie: laid out once per standing stack.
+//!
+//! They are looked at before each trial that uses them, and laid out anew where they are not what they
+//! were. They are a convenience: where room gets short, they go first.
+
+use std::path::{Path, PathBuf};
+
+use super::trial::{Before, Trial};
+use crate::workload::{DataUse, KeptData};
+
+/// File systems that write over a block where it lies. On others, data that are written over are no
+/// longer laid out as they were.
+const IN_PLACE: &[&str] = &[
+    "ext2", "ext3", "ext4", "xfs", "jfs", "vfat", "exfat", "tmpfs",
+];
+
+/// File systems that cache the data of a file in the kernel's page cache, and nowhere else.
+const PAGE_CACHE_ALONE: &[&str] = &["ext2", "ext3", "ext4", "xfs", "f2fs", "btrfs"];
+
+/// Beginnings of the names of disks that have no cache in this machine's memory.
+const PLAIN_DISKS: &[&str] = &["sd", "vd", "xvd", "nvme", "mmcblk"];
+
+impl Trial<'_> {
+    /// The directory of a workload on the stack.
+    pub(super) fn directory(&self, workload: usize) -> PathBuf {
+        let directory = self.standing.directory();
+        directory.join(format!(".stackrace-{workload}"))
+    }
+
+    /// The data an earlier trial left for this one, if they are still what they were; else nothing of
+    /// them is left.
+    pub(super) fn take_data(&self) -> Option<KeptData> {
+        let found = self.data.borrow_mut().remove(&self.workload);
+        if let Some(data) = found {
+            let directory = self.directory(self.workload);
+            if data.is_in(&directory) {
+                return Some(data);
+            }
+            // What cannot be removed is found when the directory is made.
+            let _ = self.executor.host.remove_tree(&directory);
+        }
+        self.make_room();
+        None
+    }
+
+    /// Data just laid out, if they may stay for the next trial.
+    pub(super) fn data_to_keep(&self, directory: &Path) -> Option<KeptData> {
+        let alone = self.standing.others().is_empty() && self.standing.bare().is_none();
+        let stays = self.keeps && alone && matches!(self.before, Before::Nothing);
+        let sampled = match self.workload().data_use() {
+            DataUse::Read => true,
+            DataUse::Rewritten if self.in_place() => false,
+            DataUse::Rewritten | DataUse::Spent => return None,
+        };
+        if !stays || self.room().is_none_or(|(free, largest)| free < largest) {
+            return None;
+        }
+        KeptData::of(directory, sampled).ok()
+    }
+
+    fn in_place(&self) -> bool {
+        self.file_system_is(IN_PLACE)
+    }
+
+    fn file_system_is(&self, of: &[&str]) -> bool {
+        let mount = self.executor.host.mount_of(self.standing.directory());
+        mount.is_ok_and(|mount| of.contains(&&*mount.file_system))
+    }
+
+    /// Whether nothing but the pages of the trial's own files could answer from memory: large files on
+    /// a plain disk of this machine. Dropping all caches would cost time, and others theirs.
+    pub(super) fn own_files_suffice(&self) -> bool {
+        let devices = self.standing.devices();
+        let plain = |name: &String| PLAIN_DISKS.iter().any(|begin| name.starts_with(begin));
+        self.workload().data_use() != DataUse::Spent
+            && self.standing.others().is_empty()
+            && !devices.is_empty()
+            && devices.iter().all(plain)
+            && self.file_system_is(PAGE_CACHE_ALONE)
+    }
+
+    /// Bytes free on the stack, and those its largest trial needs, with a quarter to spare.
+    fn room(&self) -> Option<(u64, u64)> {
+        let host = self.executor.host;
+        let free = host.free_bytes(self.standing.directory()).ok()?;
+        let needed = self.executor.study.configurations[self.configuration].data_bytes();
+        Some((free, needed.saturating_add(needed / 4)))
+    }
+
+    /// Removes what earlier trials left where this one may need the room.
+    fn make_room(&self) {
+        if self.room().is_some_and(|(free, largest)| free >= largest) {
+            return;
+        }
+        for workload in std::mem::take(&mut *self.data.borrow_mut()).into_keys() {
+            // What stays in the way makes the trial fail for want of room, which says so.
+            let _ = self.executor.host.remove_tree(&self.directory(workload));
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Data that serve several trials, on this machine's own files.
+
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+
+use super::*;
+use crate::agent::message::Turn;
+use crate::host::local::LocalHost;
+
+/// One directory in which a workload is tried again and again.
+struct Tried {
+    base: tempfile::TempDir,
+    study: Study,
+    host: LocalHost,
+}
+
+impl Tried {
+    fn new(workload: &str) -> Self {
+        let base = tempfile::tempdir().unwrap();
+        let text = format!(
+            "[[stack]]\ndir = {{ path = {:?} }}\n[[workload]]\n{workload}\n\
+             [trial]\ndrop-caches = false\nprovision = \"once\"\n",
+            base.path()
+        );
+        let study = crate::study::parse("s.toml", text.as_bytes(), &Kinds::real()).unwrap();
+        let host = LocalHost::new(Arc::new(|_| ()));
+        Self { base, study, host }
+    }
+
+    /// Tries once in each round; after each trial, `look` gets the path of the data and what the system
+    /// says of them.
+    fn rounds(&self, rounds: u32, mut look: impl FnMut(u32, &Path, Option<Metadata>)) {
+        let tell = |event: Event| match event {
+            Event::Trial(trial) if trial.ended != Ended::Complete => {
+                Err(Broken(format!("{:?}", trial.ended)))
+            }
+            _ => Ok(()),
+        };
+        let mut here = here(&self.study, &self.host, &tell, &Unwatched, Arc::default());
+        for round in 1..=rounds {
+            let turn = Turn {
+                round,
+                position: 0,
+                configuration: 0,
+                missing: vec![0],
+                keep: round < rounds,
+            };
+            here.execute(&turn).unwrap();
+            let mut inside = std::fs::read_dir(self.base.path()).unwrap();
+            let path = inside
+                .next()
+                .map(|stack| stack.unwrap().path().join(".stackrace-0/data.0"));
+            let path = path.unwrap_or_default();
+            look(round, &path, std::fs::metadata(&path).ok());
+        }
+        here.end().unwrap();
+    }
+}
+
+const READ: &str =
+    "random = { mode = \"read\", size = \"1 MiB\", time = \"10 ms\", fsync-at-end = false }";
+
+#[test]
+fn data_that_are_only_read_are_laid_out_once_and_removed_with_the_stack() {
+    let mut seen = Vec::new();
+    Tried::new(READ).rounds(3, |_, _, data| {
+        seen.push(data.map(|data| (data.ino(), data.mtime_nsec())))
+    });
+    assert!(seen[0].is_some());
+    assert_eq!(seen[0], seen[1]);
+    assert_eq!(seen[2], None, "the stack was not to stay");
+}
+
+#[test]
+fn data_that_changed_between_two_trials_are_laid_out_anew() {
+    let mut first = Vec::new();
+    Tried::new(READ).rounds(3, |round, path, _| {
+        if round > 2 {
+            return;
+        }
+        let now = std::fs::read(path).unwrap();
+        match round {
+            1 => std::fs::write(path, vec![0; now.len()]).unwrap(),
+            _ => assert!(
+                now.iter().any(|byte| *byte != 0),
+                "they are still the changed ones"
+            ),
+        }
+        first.push(now);
+    });
+    assert_eq!(first[0].len(), first[1].len());
+}
+
+#[test]
+fn a_workload_that_makes_its_files_finds_none_of_an_earlier_trial() {
+    let write = "sequential = { mode = \"write\", size = \"1 MiB\" }";
+    Tried::new(write).rounds(2, |round, path, data| {
+        assert!(data.is_none(), "round {round}: {} is left", path.display());
+    });
+}
+
+#[test]
+fn data_that_would_leave_too_little_room_are_not_kept() {
+    let tried = Tried::new("random = { mode = \"read\", size = \"1 MiB\", time = \"10 ms\" }");
+    // What is needed is compared with what is free: a study that asks for all there is keeps nothing.
+    let free = crate::host::Host::free_bytes(&tried.host, tried.base.path()).unwrap();
+    let greedy = format!(
+        "{READ}\n[[workload]]\nname = \"large\"\nrandom = {{ mode = \"read\", size = {free} }}"
+    );
+    Tried::new(&greedy).rounds(2, |round, path, data| {
+        assert!(data.is_none(), "round {round}: {} is left", path.display());
+    });
+}

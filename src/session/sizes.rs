@@ -1,0 +1,117 @@
+//! The same question gets the same sizes: those of the run that asked it last.
+//!
+//! A probe says something else each time. Two runs of the same comparison would then measure different
+//! work, and their answers could differ for that reason alone.
+
+use super::context::Context;
+use crate::failure::Failure;
+
+/// So many of the newest runs are looked through.
+const RUNS_MAX: usize = 50;
+/// Names of studies that `compare` wrote.
+const COMPARE: &str = "compare";
+
+/// The workloads of an earlier comparison.
+pub(super) struct EarlierSizes {
+    /// The run that had them.
+    pub(super) run: String,
+    /// Its study.
+    study: String,
+}
+
+/// The sizes of a run.
+///
+/// # Errors
+/// There is no such run, or it is no comparison of directories.
+pub(super) fn of_run(context: &Context, name: &str) -> Result<EarlierSizes, Failure> {
+    let store = context.open_store()?;
+    let record = store
+        .read(name)
+        .map_err(|error| Failure::usage(error.to_string()).next(error.next()))?;
+    let head = record.head;
+    if head.study_name != COMPARE {
+        let text = format!("--like {name}: {} is no run of `compare`", head.run);
+        return Err(Failure::usage(text).next("repeat it with: stackrace run STUDY"));
+    }
+    Ok(EarlierSizes {
+        run: head.run,
+        study: head.study,
+    })
+}
+
+/// The sizes of the newest run that asked the same as `study`, whatever its sizes; none: it was not
+/// asked before.
+pub(super) fn same_question(context: &Context, study: &str) -> Option<EarlierSizes> {
+    let asked = without_sizes(study);
+    let store = context.open_store().ok()?;
+    let mut ids = store.ids().ok()?;
+    ids.sort_unstable();
+    let records = ids
+        .iter()
+        .rev()
+        .take(RUNS_MAX)
+        .filter_map(|id| store.read(id).ok());
+    let mut heads = records.map(|record| record.head);
+    let head =
+        heads.find(|head| head.study_name == COMPARE && without_sizes(&head.study) == asked)?;
+    Some(EarlierSizes {
+        run: head.run,
+        study: head.study,
+    })
+}
+
+/// A study with the workloads of an earlier one.
+pub(super) fn with_those_of(study: &str, earlier: &EarlierSizes) -> String {
+    let (before, _, after) = parts(study);
+    let (_, workloads, _) = parts(&earlier.study);
+    format!("{before}{workloads}{after}")
+}
+
+/// What stands before the workloads, they themselves, and what follows.
+fn parts(study: &str) -> (&str, &str, &str) {
+    let first = study.find("[[workload]]").unwrap_or(study.len());
+    let (before, rest) = study.split_at(first);
+    let (workloads, after) = rest.split_at(rest.find("[decide]").unwrap_or(rest.len()));
+    (before, workloads, after)
+}
+
+/// The study with every number in the settings of its workloads left out; their names stay.
+fn without_sizes(study: &str) -> String {
+    let (before, workloads, after) = parts(study);
+    let lines = workloads.lines().map(|line| match line.contains('{') {
+        true => line.replace(|c: char| c.is_ascii_digit(), ""),
+        false => line.to_owned(),
+    });
+    let workloads: Vec<String> = lines.collect();
+    format!("{before}{}{after}", workloads.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn study(directory: &str, size: u32, name: &str) -> String {
+        format!(
+            "[factors]\ndirectory = [\"{directory}\"]\n[[workload]]\nname = \"{name}\"\nweight = 1\n\
+             random = {{ size = {size}, time = \"{size} ms\" }}\n\n[decide]\nat-most = \"1 s\"\n"
+        )
+    }
+
+    #[test]
+    fn a_question_is_the_same_whatever_its_sizes_are() {
+        let asked = without_sizes(&study("/mnt/1", 100, "read 4 KiB"));
+        assert_eq!(without_sizes(&study("/mnt/1", 2048, "read 4 KiB")), asked);
+        assert_ne!(without_sizes(&study("/mnt/2", 100, "read 4 KiB")), asked);
+        assert_ne!(without_sizes(&study("/mnt/1", 100, "read 16 KiB")), asked);
+    }
+
+    #[test]
+    fn sizes_are_taken_over_and_nothing_else() {
+        let earlier = EarlierSizes {
+            run: "one".to_owned(),
+            study: study("/mnt/1", 100, "read"),
+        };
+        let now = with_those_of(&study("/mnt/2", 7, "read"), &earlier);
+        assert_eq!(now, study("/mnt/2", 100, "read"));
+    }
+}

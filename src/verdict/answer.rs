@@ -1,0 +1,46 @@
+//! The whole answer of a run.
+
+use serde::Serialize;
+
+use super::course::PhaseCourse;
+use super::effects::EffectTable;
+use super::statement::{Comparison, ConfigurationRow, More, State};
+
+/// The answer of a run as far as it has come.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Verdict {
+    /// The answer in plain words.
+    pub(crate) sentence: String,
+    /// Further sentences: one per workload that differs from the overall answer, at most five.
+    pub(crate) details: Vec<String>,
+    /// Whether the question asked is answered.
+    pub(crate) state: State,
+    /// Whether more rounds of the configurations that did not fail would change nothing.
+    #[serde(skip)]
+    pub(crate) settled: bool,
+    /// Complete rounds in the record.
+    pub(crate) rounds: u32,
+    /// Complete rounds the statements rest on; none: too few for any.
+    pub(crate) checked_at: Option<u32>,
+    /// No claim of the verdict is wrong, at any check, with at least this probability.
+    pub(crate) confidence: f64,
+    /// Differences smaller than this ratio do not matter.
+    pub(crate) margin: f64,
+    /// The primary comparisons, with the baseline: over all workloads.
+    pub(crate) overall: Vec<Comparison>,
+    /// The best configuration with each other one that did not fail, best first; empty unless a
+    /// ranking is asked.
+    pub(crate) ranking: Vec<Comparison>,
+    /// Comparisons on the primary metric of each workload.
+    pub(crate) workloads: Vec<Comparison>,
+    /// Every configuration, best first where a ranking is asked, else in the study's order.
+    pub(crate) configurations: Vec<ConfigurationRow>,
+    /// What each factor does, where two or more are varied: the overall figure, then each workload.
+    pub(crate) effects: Vec<EffectTable>,
+    /// What the time series of the trials say, of each configuration, workload and phase.
+    pub(crate) courses: Vec<PhaseCourse>,
+    /// Projection: how many more rounds would decide.
+    pub(crate) more: Option<More>,
+    /// What the reader must know before believing the figures.
+    pub(crate) notes: Vec<String>,
+}

@@ -1,0 +1,74 @@
+//! What the rounds say of two sides on a figure.
+
+use super::sides::Sides;
+use super::statement::{Comparison, Interval, VerdictWord};
+use super::table::{ComparedFigure, ObservationTable};
+use super::{fragment, unpaired};
+
+/// Rounds from which the robust interval is given.
+const ROBUST_FROM: usize = 8;
+
+/// The comparison with its share of the error.
+pub(super) fn comparison(
+    table: &ObservationTable<'_>,
+    sides: &Sides,
+    figure: ComparedFigure,
+    alpha: f64,
+) -> Comparison {
+    if table.evidence.imported {
+        return unpaired::comparison(table, (sides.a[0], sides.b[0]), figure);
+    }
+    let head = table.evidence.head;
+    let pairs = sides.differences(table, figure);
+    let logs: Vec<f64> = pairs.iter().map(|(_, d)| *d).collect();
+    let said = stackrace_stats::state(&logs, alpha, head.decide.margin);
+    let word = said.map_or(VerdictWord::TooFew, |said| said.word.into());
+    let interval = said.map(|said| Interval::from(said.ratio));
+    let robust = || {
+        let n = u32::try_from(logs.len()).ok()?;
+        let level = stackrace_stats::two_sided_level(alpha, n);
+        stackrace_stats::hodges_lehmann(&logs, level)
+    };
+    Comparison {
+        a: sides.a_name.clone(),
+        b: sides.b_name.clone(),
+        within: sides.within.clone(),
+        workload: figure.workload_name(head),
+        metric: figure.metric(head).cloned(),
+        ratio: interval,
+        word,
+        text: fragment::fragment(word, interval),
+        rounds: pairs.iter().map(|(round, d)| (*round, d.exp())).collect(),
+        robust: (logs.len() >= ROBUST_FROM)
+            .then(robust)
+            .flatten()
+            .map(Interval::from),
+    }
+}
+
+/// The comparisons on the primary metric of each workload.
+pub(super) fn on_each_workload(
+    table: &ObservationTable<'_>,
+    pairs: &[Sides],
+    alpha: f64,
+) -> Vec<Comparison> {
+    let on = |w: usize| {
+        let figure = ComparedFigure::primary(w);
+        pairs
+            .iter()
+            .map(move |pair| comparison(table, pair, figure, alpha))
+    };
+    (0..table.workloads()).flat_map(on).collect()
+}
+
+/// The comparisons over all workloads.
+pub(super) fn overall(
+    table: &ObservationTable<'_>,
+    pairs: &[Sides],
+    alpha: f64,
+) -> Vec<Comparison> {
+    let pairs = pairs.iter();
+    pairs
+        .map(|pair| comparison(table, pair, ComparedFigure::Overall, alpha))
+        .collect()
+}

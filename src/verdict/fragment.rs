@@ -1,0 +1,175 @@
+//! What is said of one comparison, as a fragment. The vocabulary is fixed: see
+//! `docs/methodology.md`.
+
+use super::statement::{Interval, VerdictWord};
+use crate::unit;
+
+/// An interval whose ends differ by more than this factor says nothing that is worth a sentence.
+const TELLS_MAX: f64 = 4.0;
+
+/// What a comparison says, as a fragment that follows "B is" or stands alone.
+pub(super) fn fragment(word: VerdictWord, ratio: Option<Interval>) -> String {
+    match word {
+        VerdictWord::Better { at_least, at_most } => faster(at_least, at_most),
+        VerdictWord::Worse { at_least, at_most } => slower(at_least, at_most),
+        VerdictWord::NoDifference { larger_than } => {
+            format!("no difference larger than {}", unit::percent(larger_than))
+        }
+        VerdictWord::Probably { better } => {
+            let word = if better { "faster" } else { "slower" };
+            match ratio {
+                Some(ratio) => format!("probably {word}: {} x", times(ratio.estimate)),
+                None => format!("probably {word}"),
+            }
+        }
+        VerdictWord::Undecided => match ratio.filter(tells) {
+            Some(ratio) => format!("undecided: {}", range(ratio)),
+            None => "undecided".to_owned(),
+        },
+        VerdictWord::TooFew => "too few rounds for an interval".to_owned(),
+        VerdictWord::Unpaired { runs, differs } => unpaired(runs, differs, ratio),
+    }
+}
+
+/// What an interaction says: how the effect there compares with the effect at the baseline.
+pub(super) fn interaction(word: VerdictWord, ratio: Option<Interval>) -> String {
+    match word {
+        VerdictWord::Better { at_least, at_most } => {
+            format!("{} larger there", span(at_least, at_most))
+        }
+        VerdictWord::Worse { at_least, at_most } => {
+            format!("{} smaller there", span(at_least, at_most))
+        }
+        VerdictWord::NoDifference { larger_than } => {
+            format!("the same there, within {}", unit::percent(larger_than))
+        }
+        VerdictWord::Probably { better: true } => "probably larger there".to_owned(),
+        VerdictWord::Probably { better: false } => "probably smaller there".to_owned(),
+        VerdictWord::Undecided => match ratio.filter(tells) {
+            Some(ratio) => format!(
+                "undecided: {} to {} times",
+                times(ratio.low),
+                times(ratio.high)
+            ),
+            None => "undecided".to_owned(),
+        },
+        VerdictWord::TooFew | VerdictWord::Unpaired { .. } => fragment(word, ratio),
+    }
+}
+
+/// Whether an interval excludes enough to be written as words.
+pub(super) fn tells(ratio: &Interval) -> bool {
+    // With ends that are no numbers this is false.
+    ratio.high / ratio.low <= TELLS_MAX
+}
+
+/// What is said of results that were not made in turn: never that one is faster.
+fn unpaired(runs: (usize, usize), differs: bool, ratio: Option<Interval>) -> String {
+    match (ratio.filter(|ratio| ratio.low.is_finite()), runs) {
+        (Some(ratio), _) if differs => format!("differs: {}, unpaired", range(ratio)),
+        (Some(ratio), _) if tells(&ratio) => format!("{}, unpaired", range(ratio)),
+        (Some(_), _) => "too far apart for a statement, unpaired".to_owned(),
+        (None, (1, 1)) => "one run each, so no interval".to_owned(),
+        (None, (a, b)) => format!("{b} and {a} runs, too few for an interval"),
+    }
+}
+
+/// `12-19 % faster`, or `3.1-4.2 times as fast` where per cents would be unreadable.
+fn faster(at_least: f64, at_most: f64) -> String {
+    if at_most >= 1.0 {
+        let (low, high) = (times(1.0 + at_least), times(1.0 + at_most));
+        return if low == high {
+            format!("{low} times as fast")
+        } else {
+            format!("{low}-{high} times as fast")
+        };
+    }
+    format!("{} faster", span(at_least, at_most))
+}
+
+fn slower(at_least: f64, at_most: f64) -> String {
+    format!("{} slower", span(at_least, at_most))
+}
+
+fn span(low: f64, high: f64) -> String {
+    let (low, high) = (unit::percent(low), unit::percent(high));
+    if low == high {
+        low
+    } else {
+        format!("{}-{high}", low.trim_end_matches(" %"))
+    }
+}
+
+/// A ratio with three digits.
+pub(super) fn times(ratio: f64) -> String {
+    match ratio {
+        // An interval that knows nothing has ends of any size: their digits mean nothing.
+        r if r >= 9999.5 => format!("{r:.0e}"),
+        r if r >= 99.5 => format!("{r:.0}"),
+        r if r >= 9.95 => format!("{r:.1}"),
+        r if r >= 0.0995 => format!("{r:.2}"),
+        r if r >= 0.001 => format!("{r:.3}"),
+        r => format!("{r:.0e}"),
+    }
+}
+
+/// `between 3 % slower and 12 % faster`, `15-18 % slower`, or `between 0.02 and 4.1 times as fast`
+/// where per cents would be unreadable.
+pub(super) fn range(ratio: Interval) -> String {
+    if ratio.low >= 1.0 {
+        return faster(ratio.low - 1.0, ratio.high - 1.0);
+    }
+    if ratio.low < 0.5 || ratio.high > 2.0 {
+        return format!(
+            "between {} and {} times as fast",
+            times(ratio.low),
+            times(ratio.high)
+        );
+    }
+    if ratio.high <= 1.0 {
+        return slower(1.0 - ratio.high, 1.0 - ratio.low);
+    }
+    format!(
+        "between {} slower and {} faster",
+        unit::percent(1.0 - ratio.low),
+        unit::percent(ratio.high - 1.0)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interval(low: f64, high: f64) -> Interval {
+        Interval {
+            estimate: (low * high).sqrt(),
+            low,
+            high,
+        }
+    }
+
+    #[test]
+    fn a_range_on_one_side_is_one_span() {
+        assert_eq!(range(interval(0.82, 0.85)), "15-18 % slower");
+        assert_eq!(range(interval(1.03, 1.09)), "3.0-9.0 % faster");
+        assert_eq!(
+            range(interval(0.97, 1.12)),
+            "between 3.0 % slower and 12 % faster"
+        );
+    }
+
+    #[test]
+    fn an_interval_that_excludes_nothing_is_not_written() {
+        let undecided = |low, high| fragment(VerdictWord::Undecided, Some(interval(low, high)));
+        assert_eq!(undecided(0.05, 17.0), "undecided");
+        assert_eq!(
+            undecided(0.9, 1.2),
+            "undecided: between 10 % slower and 20 % faster"
+        );
+        let probably = VerdictWord::Probably { better: true };
+        assert_eq!(
+            fragment(probably, Some(interval(0.92, 2.01))),
+            "probably faster: 1.36 x"
+        );
+    }
+}

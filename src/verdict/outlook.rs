@@ -1,0 +1,141 @@
+//! How far the question is answered, and what would answer it.
+
+use super::answer::Verdict;
+use super::compared::{comparison, overall};
+use super::shares::Shares;
+use super::sides::{self, Sides};
+use super::statement::{Comparison, More, State, VerdictWord};
+use super::table::{ComparedFigure, Evidence, ObservationTable};
+use crate::event::{Decide, Until};
+
+/// Whether more rounds would change nothing for those that did not fail: what is asked, over all
+/// workloads, is answered.
+pub(super) fn settled(
+    table: &ObservationTable<'_>,
+    overall: &[Comparison],
+    ranking: &[Comparison],
+) -> bool {
+    if table.evidence.ranks() {
+        // Which is best: every other one is worse than the leader or within the margin of it.
+        let dropped = |c: &Comparison| {
+            let mut dropped = table.evidence.dropped.iter();
+            dropped.any(|(t, _)| table.evidence.head.configurations[*t].name == c.b)
+        };
+        return !ranking.is_empty() && ranking.iter().all(|c| c.word.settles_rank() || dropped(c));
+    }
+    !overall.is_empty() && overall.iter().all(|c| c.word.decides())
+}
+
+/// The state of the question. One that failed is neither beaten nor dropped: the question about it
+/// stays open.
+pub(super) fn state(table: &ObservationTable<'_>, checked: bool, settled: bool) -> State {
+    if table.evidence.imported {
+        State::Unpaired
+    } else if !checked {
+        State::TooFew
+    } else if settled && table.evidence.failed().is_empty() {
+        State::Decided
+    } else {
+        State::Undecided
+    }
+}
+
+/// Whether the run may stop here, by what is asked of it now.
+pub(crate) fn may_stop(verdict: &Verdict, decide: &Decide) -> bool {
+    match decide.until {
+        Until::Never => false,
+        Until::Overall => verdict.settled,
+        Until::Each => {
+            let gone = |name: &str| {
+                let mut rows = verdict.configurations.iter();
+                rows.any(|row| row.name == name && row.dropped_after.is_some())
+            };
+            let mut each = verdict.workloads.iter();
+            verdict.settled
+                && each
+                    .all(|c| !c.within.is_empty() || c.word.decides() || gone(&c.a) || gone(&c.b))
+        }
+    }
+}
+
+/// The workloads, by index, that further rounds should measure: all while the overall question is
+/// open or a run wants every round; then those on which a comparison is not decided yet. The overall
+/// figure needs every workload of a round.
+pub(crate) fn undecided_workloads(evidence: &Evidence<'_>) -> Vec<usize> {
+    let table = ObservationTable::new(evidence);
+    let all: Vec<usize> = (0..table.workloads()).collect();
+    let whole = sides::whole(&table);
+    let shares = Shares::of(&table, whole.len());
+    let ranking = overall(&table, &sides::ranked_sides(&table), shares.overall);
+    let open = !settled(&table, &overall(&table, &whole, shares.overall), &ranking);
+    if open || evidence.head.decide.until != Until::Each {
+        return all;
+    }
+    let live: Vec<&Sides> = whole.iter().filter(|sides| sides.live(&table)).collect();
+    let decided = |w: usize, sides: &Sides| {
+        let figure = ComparedFigure::primary(w);
+        comparison(&table, sides, figure, shares.workload)
+            .word
+            .decides()
+    };
+    let open = |w: &usize| !live.iter().all(|sides| decided(*w, sides));
+    let undecided: Vec<usize> = (0..table.workloads()).filter(open).collect();
+    // A run that goes on although all is decided measures all.
+    if undecided.is_empty() { all } else { undecided }
+}
+
+/// How many more rounds would decide, for each comparison with a probability of 80 %.
+pub(super) fn more(
+    table: &ObservationTable<'_>,
+    verdict: &Verdict,
+    shares: Shares,
+) -> Option<More> {
+    let head = table.evidence.head;
+    let primary = if table.evidence.ranks() {
+        &verdict.ranking
+    } else {
+        &verdict.overall
+    };
+    let open: Vec<(&Comparison, f64)> = match (verdict.state, head.decide.until) {
+        (State::TooFew | State::Unpaired, _) => return None,
+        (State::Undecided, _) if !verdict.settled => {
+            primary.iter().map(|c| (c, shares.overall)).collect()
+        }
+        (State::Decided, Until::Each) => verdict
+            .workloads
+            .iter()
+            .filter(|c| c.within.is_empty())
+            .map(|c| (c, shares.workload))
+            .collect(),
+        _ => return None,
+    };
+    let gone = |name: &str| {
+        let mut rows = verdict.configurations.iter();
+        rows.any(|row| row.name == name && row.dropped_after.is_some())
+    };
+    let open = open.into_iter().filter(|(c, _)| {
+        let undecided = matches!(
+            c.word,
+            VerdictWord::Undecided | VerdictWord::Probably { .. }
+        );
+        undecided && !gone(&c.a) && !gone(&c.b)
+    });
+    let mut needed: Option<u32> = Some(0);
+    for (comparison, alpha) in open {
+        let ratios = comparison.rounds.iter();
+        let logs: Vec<f64> = ratios.map(|(_, ratio)| ratio.ln()).collect();
+        let total = stackrace_stats::rounds_to_decide(&logs, alpha, head.decide.margin);
+        let rounds = total.map(|total| total - u32::try_from(logs.len()).unwrap_or(total));
+        needed = needed.zip(rounds).map(|(x, y)| x.max(y));
+    }
+    if needed == Some(0) {
+        return None;
+    }
+    let seconds = needed
+        .zip(table.evidence.round_seconds)
+        .map(|(n, s)| f64::from(n) * s);
+    Some(More {
+        rounds: needed,
+        seconds,
+    })
+}

@@ -1,0 +1,115 @@
+//! The table of configurations, and what the reader must know beside it.
+
+use super::statement::{Comparison, ConfigurationRow, Interval, MetricCell};
+use super::table::ObservationTable;
+use super::unpaired;
+
+/// Every configuration with its figures; best first where a ranking is asked.
+pub(super) fn rows(
+    table: &ObservationTable<'_>,
+    overall: &[Comparison],
+    ranked: bool,
+) -> Vec<ConfigurationRow> {
+    let head = table.evidence.head;
+    let mut rows: Vec<ConfigurationRow> = (0..table.configurations())
+        .map(|t| ConfigurationRow {
+            configuration: t,
+            name: head.configurations[t].name.clone(),
+            levels: head.configurations[t].levels.clone(),
+            dropped_after: table
+                .evidence
+                .dropped
+                .iter()
+                .find(|(dropped, _)| *dropped == t)
+                .map(|(_, n)| *n),
+            overall: overall
+                .iter()
+                .find(|c| c.b == head.configurations[t].name)
+                .and_then(|c| c.ratio),
+            cells: cells(table, t),
+        })
+        .collect();
+    let compared = !table.evidence.imported || overall.iter().any(|c| c.ratio.is_some());
+    let base = overall.first().filter(|_| compared).map(|c| c.a.clone());
+    for row in rows
+        .iter_mut()
+        .filter(|row| Some(&row.name) == base.as_ref())
+    {
+        row.overall = Some(Interval {
+            estimate: 1.0,
+            low: 1.0,
+            high: 1.0,
+        });
+    }
+    if ranked && rows.len() > 1 {
+        let figure = |row: &ConfigurationRow| row.overall.map_or(0.0, |overall| overall.estimate);
+        rows.sort_by(|x, y| figure(y).total_cmp(&figure(x)));
+    }
+    rows
+}
+
+fn cells(table: &ObservationTable<'_>, configuration: usize) -> Vec<MetricCell> {
+    let head = table.evidence.head;
+    let mut cells = Vec::new();
+    for (w, workload) in head.workloads.iter().enumerate() {
+        for (m, metric) in workload.metrics.iter().enumerate() {
+            let rounds: Vec<(u32, f64)> = (0..table.rounds.len())
+                .filter_map(|at| {
+                    table
+                        .value(configuration, w, m, at)
+                        .map(|value| (table.rounds[at], value))
+                })
+                .collect();
+            let values: Vec<f64> = rounds.iter().map(|(_, value)| *value).collect();
+            let value = stackrace_stats::geometric_mean(&values, 0.05)
+                .map(Interval::from)
+                .or_else(|| {
+                    // One round: the figure stands without an interval.
+                    values.first().map(|value| Interval {
+                        estimate: *value,
+                        low: f64::NAN,
+                        high: f64::NAN,
+                    })
+                });
+            cells.push(MetricCell {
+                workload: w,
+                workload_name: workload.name.clone(),
+                metric: metric.clone(),
+                primary: m == 0,
+                value,
+                rounds,
+            });
+        }
+    }
+    cells
+}
+
+/// What spoils or limits the figures.
+pub(super) fn notes(table: &ObservationTable<'_>) -> Vec<String> {
+    if table.evidence.imported {
+        return unpaired::notes(table.evidence);
+    }
+    let mut notes = crate::audit::notes(
+        table.evidence.head,
+        &table.evidence.trials,
+        &table.evidence.set_ups,
+    );
+    // A workload that no configuration was measured on in a round was left out on purpose.
+    let asked = |at: usize, w: usize| {
+        let round = table.rounds[at];
+        let mut trials = table.evidence.trials.iter();
+        trials.any(|trial| trial.round == round && trial.workload == w)
+    };
+    let lacks = |t: usize, at: usize| {
+        let mut workloads = 0..table.workloads();
+        workloads.any(|w| table.value(t, w, 0, at).is_none() && asked(at, w))
+    };
+    let missing = (0..table.configurations())
+        .flat_map(|t| (0..table.rounds_of(t)).map(move |at| (t, at)))
+        .filter(|(t, at)| lacks(*t, *at))
+        .count();
+    if missing > 0 && table.evidence.head.workloads.iter().any(|w| w.weight > 0.0) {
+        notes.push(format!("a finished round lacks a complete trial {missing} times: it is left out of that configuration's overall comparison"));
+    }
+    notes
+}

@@ -1,0 +1,209 @@
+//! Who is compared with whom.
+
+use super::table::{ComparedFigure, ObservationTable};
+use crate::event::RunStarted;
+
+/// A set of configurations compared with another, pair by pair (`a[i]` with `b[i]`), averaged.
+#[derive(Debug, Clone)]
+pub(super) struct Sides {
+    pub(super) a: Vec<usize>,
+    pub(super) b: Vec<usize>,
+    pub(super) a_name: String,
+    pub(super) b_name: String,
+    pub(super) within: String,
+}
+
+impl Sides {
+    /// One configuration, and the one it is compared with.
+    pub(super) fn of_two(head: &RunStarted, a: usize, b: usize) -> Self {
+        Self {
+            a: vec![a],
+            b: vec![b],
+            a_name: head.configurations[a].name.clone(),
+            b_name: head.configurations[b].name.clone(),
+            within: String::new(),
+        }
+    }
+
+    /// Whether all of them are still measured.
+    pub(super) fn live(&self, table: &ObservationTable<'_>) -> bool {
+        self.a.iter().chain(&self.b).all(|t| table.live(*t))
+    }
+
+    /// Log differences of the rounds that have both sides, with the number of each round.
+    pub(super) fn differences(
+        &self,
+        table: &ObservationTable<'_>,
+        figure: ComparedFigure,
+    ) -> Vec<(u32, f64)> {
+        let rounds = self
+            .a
+            .iter()
+            .chain(&self.b)
+            .map(|t| table.rounds_of(*t))
+            .min()
+            .unwrap_or(0);
+        (0..rounds)
+            .filter_map(|at| {
+                let mut sum = 0.0;
+                for (a, b) in self.a.iter().zip(&self.b) {
+                    sum += table.ln(*b, figure, at)? - table.ln(*a, figure, at)?;
+                }
+                Some((table.rounds[at], sum / self.a.len() as f64))
+            })
+            .collect()
+    }
+}
+
+/// The comparisons the study asks for, over everything.
+pub(super) fn whole(table: &ObservationTable<'_>) -> Vec<Sides> {
+    let mut all = sides(table);
+    all.retain(|sides| sides.within.is_empty());
+    all
+}
+
+/// The comparisons the study asks for, those over everything first.
+pub(super) fn sides(table: &ObservationTable<'_>) -> Vec<Sides> {
+    let head = table.evidence.head;
+    match &head.decide.comparison {
+        Some(factor) => factor_sides(head, factor),
+        None => configuration_sides(table),
+    }
+}
+
+/// Every level of a factor against its first, over all other factors and within their levels.
+pub(super) fn factor_sides(head: &RunStarted, factor: &str) -> Vec<Sides> {
+    let Some(index) = head.factors.iter().position(|name| name == factor) else {
+        return Vec::new();
+    };
+    let mut levels: Vec<&str> = Vec::new();
+    for configuration in &head.configurations {
+        if !levels.contains(&configuration.levels[index].as_str()) {
+            levels.push(&configuration.levels[index]);
+        }
+    }
+    let others = |t: usize| -> Vec<&str> {
+        head.configurations[t]
+            .levels
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| *i != index)
+            .map(|(_, level)| level.as_str())
+            .collect()
+    };
+    let of_level = |level: &str| -> Vec<usize> {
+        (0..head.configurations.len())
+            .filter(|t| head.configurations[*t].levels[index] == level)
+            .collect()
+    };
+    let (Some(base), rest) = (levels.first(), levels.iter().skip(1)) else {
+        return Vec::new();
+    };
+    let mut whole = Vec::new();
+    let mut within = Vec::new();
+    for level in rest {
+        let mut matched = (Vec::new(), Vec::new());
+        for a in of_level(base) {
+            // Only combinations that exist at both levels are compared.
+            let Some(b) = of_level(level)
+                .into_iter()
+                .find(|b| others(*b) == others(a))
+            else {
+                continue;
+            };
+            matched.0.push(a);
+            matched.1.push(b);
+            let place = within_name(head, a, index);
+            within.push(Sides {
+                a: vec![a],
+                b: vec![b],
+                a_name: (*base).to_owned(),
+                b_name: (*level).to_owned(),
+                within: place,
+            });
+        }
+        if !matched.0.is_empty() {
+            whole.push(Sides {
+                a: matched.0,
+                b: matched.1,
+                a_name: (*base).to_owned(),
+                b_name: (*level).to_owned(),
+                within: String::new(),
+            });
+        }
+    }
+    if whole.iter().any(|sides| sides.a.len() > 1) {
+        whole.extend(within);
+    }
+    whole
+}
+
+fn within_name(head: &RunStarted, configuration: usize, without: usize) -> String {
+    let names: Vec<&str> = head.configurations[configuration]
+        .levels
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| *i != without)
+        .map(|(_, level)| level.as_str())
+        .collect();
+    names.join(", ")
+}
+
+/// Every other configuration against the baseline: the first one. It stays the same from round to
+/// round; only of imported results, which have no rounds, it is the best one.
+fn configuration_sides(table: &ObservationTable<'_>) -> Vec<Sides> {
+    let n = table.configurations();
+    let base = if n > 2 && table.evidence.imported {
+        leader(table)
+    } else {
+        0
+    };
+    (0..n)
+        .filter(|t| *t != base)
+        .map(|t| Sides::of_two(table.evidence.head, base, t))
+        .collect()
+}
+
+/// The best configuration against each other one that did not fail, best first; empty unless a
+/// ranking is asked.
+pub(super) fn ranked_sides(table: &ObservationTable<'_>) -> Vec<Sides> {
+    let asked = table.evidence.ranks() && !table.evidence.imported;
+    if !asked {
+        return Vec::new();
+    }
+    let best = leader(table);
+    let failed = table.evidence.failed();
+    let mut others: Vec<usize> = (0..table.configurations())
+        .filter(|t| *t != best && failed.iter().all(|failure| failure.configuration != *t))
+        .collect();
+    // Against the best one, in rounds both have: those that were dropped have fewer of their own.
+    let behind = |t: &usize| {
+        let sides = Sides::of_two(table.evidence.head, best, *t);
+        let logs = sides.differences(table, ComparedFigure::Overall);
+        let values: Vec<f64> = logs.iter().map(|(_, log)| *log).collect();
+        stackrace_stats::mean(&values)
+    };
+    others.sort_by(|x, y| behind(y).total_cmp(&behind(x)));
+    let others = others.into_iter();
+    others
+        .map(|t| Sides::of_two(table.evidence.head, best, t))
+        .collect()
+}
+
+/// The live configuration with the best mean overall figure over the rounds it has.
+fn leader(table: &ObservationTable<'_>) -> usize {
+    let mean = |t: usize| -> f64 {
+        let values: Vec<f64> = (0..table.rounds_of(t))
+            .filter_map(|at| table.overall_ln(t, at))
+            .collect();
+        if values.is_empty() {
+            f64::NEG_INFINITY
+        } else {
+            stackrace_stats::mean(&values)
+        }
+    };
+    (0..table.configurations())
+        .filter(|t| table.live(*t))
+        .max_by(|x, y| mean(*x).total_cmp(&mean(*y)))
+        .unwrap_or(0)
+}

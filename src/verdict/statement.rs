@@ -1,0 +1,169 @@
+//! What is said of one comparison, and the rows a verdict is made of.
+
+use serde::Serialize;
+use stackrace_stats::Ratio;
+
+use crate::event::MetricHead;
+
+/// How far the question is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum State {
+    /// Answered.
+    Decided,
+    /// Not yet.
+    Undecided,
+    /// Fewer complete rounds than the first look needs.
+    TooFew,
+    /// Imported: there are ratios, and nothing that would carry a verdict.
+    Unpaired,
+}
+
+/// What would decide it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct More {
+    /// Further rounds that are enough with a probability of 80 %; none: it cannot be told yet.
+    pub(crate) rounds: Option<u32>,
+    /// How long they take at the pace so far, seconds.
+    pub(crate) seconds: Option<f64>,
+}
+
+/// A ratio with its interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct Interval {
+    /// Best estimate.
+    pub(crate) estimate: f64,
+    /// Lower end.
+    pub(crate) low: f64,
+    /// Upper end.
+    pub(crate) high: f64,
+}
+
+/// The word for a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "word")]
+pub(crate) enum VerdictWord {
+    /// B is better than A by at least … at most (ratios less 1: 0.1 is 10 %).
+    Better {
+        /// Low end.
+        at_least: f64,
+        /// High end.
+        at_most: f64,
+    },
+    /// B is worse than A by at least … at most (shares of A lost).
+    Worse {
+        /// Low end.
+        at_least: f64,
+        /// High end.
+        at_most: f64,
+    },
+    /// No difference larger than this.
+    NoDifference {
+        /// 0.03 is 3 %.
+        larger_than: f64,
+    },
+    /// Not decided, but the plain 80 % interval of these rounds excludes 1: a hint, no claim.
+    Probably {
+        /// Whether B seems better, or worse.
+        better: bool,
+    },
+    /// The interval allows too much.
+    Undecided,
+    /// Too few rounds for an interval.
+    TooFew,
+    /// Results that were not made in turn.
+    Unpaired {
+        /// How many A has, and B.
+        runs: (usize, usize),
+        /// Whether an interval could be given, and it excludes a ratio of 1.
+        differs: bool,
+    },
+}
+
+/// Two configurations, or two levels, on one workload or over all.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Comparison {
+    /// Baseline.
+    pub(crate) a: String,
+    /// Compared with it.
+    pub(crate) b: String,
+    /// Levels of the other factors this is within; empty: over all of them.
+    pub(crate) within: String,
+    /// Name of the workload; empty: over all workloads (weighted geometric mean).
+    pub(crate) workload: String,
+    /// Metric; none: the overall figure.
+    pub(crate) metric: Option<MetricHead>,
+    /// B over A, oriented so that above 1 B is better; its ends are not numbers where no interval
+    /// can be given (only of imported results).
+    pub(crate) ratio: Option<Interval>,
+    /// What follows.
+    pub(crate) word: VerdictWord,
+    /// The word as a sentence fragment (`12-19 % faster`).
+    pub(crate) text: String,
+    /// Ratio in each round used, oriented the same way, with the round's number.
+    pub(crate) rounds: Vec<(u32, f64)>,
+    /// Robust companion (Hodges–Lehmann), from 8 rounds on.
+    pub(crate) robust: Option<Interval>,
+}
+
+/// One configuration in the table.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct ConfigurationRow {
+    /// Index in the record.
+    pub(crate) configuration: usize,
+    /// Its name.
+    pub(crate) name: String,
+    /// Level of each factor.
+    pub(crate) levels: Vec<String>,
+    /// After how many rounds it was dropped; none: it is still in.
+    pub(crate) dropped_after: Option<u32>,
+    /// Overall figure relative to the baseline (1 for itself), oriented up.
+    pub(crate) overall: Option<Interval>,
+    /// Every metric of every workload, in the record's order.
+    pub(crate) cells: Vec<MetricCell>,
+}
+
+/// One configuration's figure on one metric.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct MetricCell {
+    /// Workload by index.
+    pub(crate) workload: usize,
+    /// Name of the workload.
+    pub(crate) workload_name: String,
+    /// The metric.
+    pub(crate) metric: MetricHead,
+    /// Whether it is the workload's primary metric.
+    pub(crate) primary: bool,
+    /// Geometric mean over the rounds with its own interval (not for comparing configurations).
+    pub(crate) value: Option<Interval>,
+    /// Value in each round, with the round's number.
+    pub(crate) rounds: Vec<(u32, f64)>,
+}
+
+impl From<Ratio> for Interval {
+    fn from(ratio: Ratio) -> Self {
+        Self {
+            estimate: ratio.estimate,
+            low: ratio.low,
+            high: ratio.high,
+        }
+    }
+}
+
+impl From<stackrace_stats::Classification> for VerdictWord {
+    fn from(word: stackrace_stats::Classification) -> Self {
+        match word {
+            stackrace_stats::Classification::Better { at_least, at_most } => {
+                Self::Better { at_least, at_most }
+            }
+            stackrace_stats::Classification::Worse { at_least, at_most } => {
+                Self::Worse { at_least, at_most }
+            }
+            stackrace_stats::Classification::NoDifference { larger_than } => {
+                Self::NoDifference { larger_than }
+            }
+            stackrace_stats::Classification::Probably { better } => Self::Probably { better },
+            stackrace_stats::Classification::Undecided => Self::Undecided,
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! When the question is answered, what is said while it is not, and how often that is wrong.
+
+use super::*;
+use crate::verdict::outlook::undecided_workloads;
+
+fn failed(trial: &mut Observation) {
+    trial.ended = Ended::Failed {
+        error: "write of /x failed: No space left on device".into(),
+    };
+}
+
+/// The realised error of the whole rule: any false claim, overall or for a workload, after any round
+/// from the third on, with the stop rule applied, over four workloads and a drift of 2 % a round.
+#[test]
+fn the_error_rate_of_the_whole_rule_is_kept() {
+    let head = head(&["fs"], &[&["a"], &["b"]], 4, Some("fs"));
+    let studies: u64 = 1000;
+    let mut wrong = 0;
+    for study in 0..studies {
+        let data = trials(&head, 20, 0.03, 90_000 + study, |_, _| 1.0);
+        for look in 3..=20 {
+            let verdict = judge(&evidence(&head, &data, look));
+            let claims = |c: &Comparison| {
+                matches!(
+                    c.word,
+                    VerdictWord::Better { .. } | VerdictWord::Worse { .. }
+                )
+            };
+            if verdict.overall.iter().chain(&verdict.workloads).any(claims) {
+                wrong += 1;
+                break;
+            }
+            if may_stop(&verdict, &head.decide) {
+                break;
+            }
+        }
+    }
+    let rate = f64::from(wrong) / studies as f64;
+    // Three standard errors above the stated 5 %.
+    assert!(
+        rate <= 0.05 + 3.0 * (0.05_f64 * 0.95 / studies as f64).sqrt(),
+        "{rate}"
+    );
+}
+
+#[test]
+fn every_round_from_the_third_on_is_a_check() {
+    let head = head(&["fs"], &[&["a"], &["b"]], 1, Some("fs"));
+    let data = trials(&head, 4, 0.01, 3, |_, _| 1.0);
+    let checked = |rounds: u32| judge(&evidence(&head, &data, rounds)).checked_at;
+    assert_eq!([2, 3, 4].map(checked), [None, Some(3), Some(4)]);
+}
+
+#[test]
+fn while_a_run_goes_on_it_says_how_many_rounds_would_decide() {
+    let head = head(&["fs"], &[&["a"], &["b"]], 1, Some("fs"));
+    let data = trials(&head, 6, 0.04, 3, |t, _| if t == 1 { 1.06 } else { 1.0 });
+    let verdict = judge(&evidence(&head, &data, 6));
+    assert_eq!(verdict.state, State::Undecided, "{}", verdict.sentence);
+    assert!(
+        verdict.sentence.contains(" would decide."),
+        "{}",
+        verdict.sentence
+    );
+    assert!(!verdict.sentence.contains("resume"), "{}", verdict.sentence);
+}
+
+#[test]
+fn a_run_that_ended_undecided_names_the_command_that_goes_on_and_its_time() {
+    let head = head(&["fs"], &[&["a"], &["b"]], 1, Some("fs"));
+    let data = trials(&head, 6, 0.04, 3, |t, _| if t == 1 { 1.06 } else { 1.0 });
+    let ended = Evidence {
+        ended: true,
+        ..evidence(&head, &data, 6)
+    };
+    let verdict = judge(&ended);
+    assert!(
+        verdict
+            .sentence
+            .contains("`stackrace resume r --until-decided` would take about "),
+        "{}",
+        verdict.sentence
+    );
+}
+
+/// A ratio of 1.36 whose interval holds 1: a hint is given, and said to be no more.
+#[test]
+fn what_is_probable_is_said_to_be_no_certainty() {
+    let head = head(&["fs"], &[&["a"], &["b"]], 1, Some("fs"));
+    let data = trials(&head, 4, 0.12, 2, |t, _| if t == 1 { 1.3 } else { 1.0 });
+    let verdict = judge(&evidence(&head, &data, 4));
+    assert_eq!(verdict.state, State::Undecided);
+    assert_eq!(
+        verdict.overall[0].word,
+        VerdictWord::Probably { better: true }
+    );
+    assert!(
+        verdict.sentence.starts_with("Probably b: 1.")
+            && verdict.sentence.contains("; not certain"),
+        "{}",
+        verdict.sentence
+    );
+}
+
+#[test]
+fn an_interval_that_excludes_nothing_is_in_no_sentence() {
+    let head = head(&["fs"], &[&["a"], &["b"]], 2, Some("fs"));
+    let data = trials(&head, 3, 0.8, 4, |_, _| 1.0);
+    let verdict = judge(&evidence(&head, &data, 3));
+    let all = format!("{} {}", verdict.sentence, verdict.details.join(" "));
+    assert_eq!(verdict.state, State::Undecided);
+    assert!(
+        !all.contains("times as fast") && !all.contains("er;") && !all.contains("slower"),
+        "{all}"
+    );
+}
+
+#[test]
+fn the_best_of_many_is_found_and_the_worst_is_dropped() {
+    let head = head(&["x"], &[&["a"], &["b"], &["c"], &["d"]], 2, None);
+    let data = trials(&head, 8, 0.01, 11, |t, _| [1.0, 1.3, 0.5, 0.9][t]);
+    let proof = evidence(&head, &data, 8);
+    let verdict = judge(&proof);
+    assert_eq!(verdict.state, State::Decided);
+    assert_eq!(verdict.configurations[0].name, "b");
+    assert!(
+        verdict
+            .sentence
+            .starts_with("b is fastest over all 2 workloads; b is 1.3"),
+        "{}",
+        verdict.sentence
+    );
+    assert!(to_drop(&proof, &head.decide).contains(&2));
+    assert!(!to_drop(&proof, &head.decide).contains(&1));
+}
+
+/// "Every round" is asked of every configuration.
+#[test]
+fn nothing_is_dropped_from_a_study_that_wants_every_round() {
+    let mut head = head(&["x"], &[&["a"], &["b"], &["c"]], 2, None);
+    let data = trials(&head, 8, 0.01, 11, |t, _| [1.0, 1.3, 0.5][t]);
+    assert_eq!(to_drop(&evidence(&head, &data, 8), &head.decide), [2]);
+    head.decide.until = Until::Never;
+    assert_eq!(to_drop(&evidence(&head, &data, 8), &head.decide), [0; 0]);
+}
+
+#[test]
+fn a_tie_is_named_as_one() {
+    let head = head(&["x"], &[&["a"], &["b"], &["c"]], 1, None);
+    let data = trials(&head, 20, 0.005, 11, |t, _| [1.0, 1.0, 0.5][t]);
+    let verdict = judge(&evidence(&head, &data, 20));
+    assert_eq!(verdict.state, State::Decided, "{}", verdict.sentence);
+    assert!(
+        verdict
+            .sentence
+            .contains(" are tied: no difference larger than "),
+        "{}",
+        verdict.sentence
+    );
+}
+
+/// What is compared with the first configuration at the start is compared with it in the end.
+#[test]
+fn the_baseline_never_moves_and_is_never_dropped() {
+    let head = head(&["x"], &[&["a"], &["b"], &["c"]], 1, None);
+    let data = trials(&head, 8, 0.01, 11, |t, _| [0.5, 1.0, 1.3][t]);
+    for rounds in 3..=8 {
+        let verdict = judge(&evidence(&head, &data, rounds));
+        assert!(verdict.overall.iter().all(|c| c.a == "a"), "{rounds}");
+        assert!(verdict.ranking.iter().all(|c| c.a == "c"), "{rounds}");
+        assert!(!to_drop(&evidence(&head, &data, rounds), &head.decide).contains(&0));
+    }
+}
+
+#[test]
+fn none_is_dropped_after_the_last_round() {
+    let mut head = head(&["x"], &[&["a"], &["b"], &["c"]], 1, None);
+    let data = trials(&head, 8, 0.01, 11, |t, _| [1.0, 1.3, 0.5][t]);
+    assert_eq!(to_drop(&evidence(&head, &data, 8), &head.decide), [2]);
+    head.decide.rounds_max = 8;
+    assert_eq!(to_drop(&evidence(&head, &data, 8), &head.decide), [0; 0]);
+}
+
+/// One that failed is neither beaten nor dropped: the answer says it failed, and stays open.
+#[test]
+fn one_that_failed_makes_no_other_the_winner() {
+    let head = head(&["x"], &[&["a"], &["b"], &["c"]], 1, None);
+    let mut data = trials(&head, 8, 0.01, 11, |t, _| [1.0, 1.3, 2.0][t]);
+    data.retain(|trial| trial.configuration != 2 || trial.round == 1);
+    failed(
+        data.iter_mut()
+            .find(|trial| trial.configuration == 2)
+            .unwrap(),
+    );
+    let mut proof = evidence(&head, &data, 8);
+    proof.dropped = vec![(2, 0)];
+    let verdict = judge(&proof);
+    assert_eq!(verdict.state, State::Undecided);
+    assert!(
+        verdict.sentence.starts_with("c failed in round 1: ")
+            && verdict.sentence.contains("Without it: b is fastest"),
+        "{}",
+        verdict.sentence
+    );
+    // Nothing more can be found out about the others.
+    assert!(may_stop(&verdict, &head.decide));
+}
+
+/// Rounds go where something is open: all workloads while the overall question is, then the open ones.
+#[test]
+fn rounds_go_to_the_workloads_that_are_not_decided() {
+    let mut head = head(&["fs"], &[&["a"], &["b"]], 3, Some("fs"));
+    head.decide.until = Until::Each;
+    let data = trials(&head, 6, 0.01, 5, |t, w| {
+        if t == 1 { [1.3, 1.3, 1.035][w] } else { 1.0 }
+    });
+    let open = |rounds| undecided_workloads(&evidence(&head, &data, rounds));
+    assert_eq!(open(2), [0, 1, 2]);
+    assert_eq!(open(6), [2]);
+    // The rounds without the others are no gap, and no claim on them is lost.
+    let mut rest = data.clone();
+    rest.retain(|trial| trial.round < 6 || trial.workload == 2);
+    let verdict = judge(&evidence(&head, &rest, 6));
+    assert!(
+        verdict.notes.iter().all(|note| !note.contains("lacks")),
+        "{:?}",
+        verdict.notes
+    );
+    assert_eq!(verdict.workloads[0].rounds.len(), 5);
+    assert!(verdict.workloads[0].word.decides());
+    head.decide.until = Until::Overall;
+    assert_eq!(undecided_workloads(&evidence(&head, &data, 6)), [0, 1, 2]);
+}

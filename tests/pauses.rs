@@ -1,0 +1,104 @@
+//! A run whose program is stopped in the middle of a trial: the trial is named, does not count, and is
+//! measured again.
+#![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
+
+#[expect(dead_code, reason = "other tests need file systems too")]
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use support::{Ground, Said};
+
+const STUDY: &str = r#"
+title = "Stopped"
+[factors]
+block-size = ["4 KiB", "8 KiB"]
+[[stack]]
+dir = { path = "data" }
+[[workload]]
+name = "random write"
+random = { mode = "write", size = "1 MiB", block-size = "{block-size}", access = "uniform", time = "2 s" }
+[decide]
+rounds-at-most = 1
+until = "never"
+"#;
+
+/// What the only run is doing.
+fn now(ground: &Ground) -> Option<Value> {
+    let run = run_dir(ground)?;
+    serde_json::from_slice(&fs::read(run.join("now.json")).ok()?).ok()
+}
+
+fn run_dir(ground: &Ground) -> Option<PathBuf> {
+    let mut runs = fs::read_dir(ground.store().join("runs")).ok()?;
+    Some(runs.next()?.unwrap().path())
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test watches the program from outside"
+)]
+fn wait(ms: u64) {
+    std::thread::sleep(Duration::from_millis(ms));
+}
+
+#[test]
+fn a_trial_that_was_stopped_does_not_count_and_is_measured_again() {
+    let ground = Ground::new();
+    ground.make_dir("data");
+    let study = ground.write("study.toml", STUDY);
+    let mut command = ground.program(&["run", study.to_str().unwrap()]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let running = command.spawn().unwrap();
+    let pid = Pid::from_raw(i32::try_from(running.id()).unwrap()).unwrap();
+    // In the middle of the measured part of the first trial.
+    while !now(&ground).is_some_and(|now| now["ops"].as_u64() > Some(0) && now["part"] != "prepare")
+    {
+        wait(20);
+    }
+    kill_process(pid, Signal::STOP).unwrap();
+    wait(2500);
+    kill_process(pid, Signal::CONT).unwrap();
+    let said = Said::of(&running.wait_with_output().unwrap());
+    said.ended(0)
+        .err_has("does not count: the program was stopped for")
+        .err_has("it is measured again");
+
+    let log = fs::read_to_string(run_dir(&ground).unwrap().join("log.jsonl")).unwrap();
+    let lines = log.lines().map(|line| serde_json::from_str(line).unwrap());
+    let trials: Vec<Value> = lines
+        .filter(|line: &Value| line["event"] == "trial")
+        .collect();
+    let ended: Vec<&str> = trials
+        .iter()
+        .map(|trial| {
+            trial["ended"]["state"]
+                .as_str()
+                .or(trial["ended"].as_str())
+                .unwrap()
+        })
+        .collect();
+    assert_eq!(ended, ["interrupted", "complete", "complete"]);
+    assert!(trials[0]["counted"]["paused_ns"].as_u64() > Some(1_000_000_000));
+    assert!(
+        trials[0]["notes"][0]
+            .as_str()
+            .unwrap()
+            .contains("does not count")
+    );
+    for trial in &trials[1..] {
+        assert_eq!(trial["counted"]["paused_ns"], 0);
+    }
+    // The report says it too.
+    let report = ground.stackrace(&["report", "--format", "markdown"]);
+    assert!(
+        report.ended(0).out.contains("the program was stopped for"),
+        "{}",
+        report.out
+    );
+}
