@@ -178,15 +178,14 @@ fn mark(word: &str, x: f64, y: f64) -> Markup {
     let d = match word {
         "better" => format!("M{} {}l-5 -6v12z", px(x + 6.0), px(y)),
         "worse" => format!("M{} {}l5 -6v12z", px(x - 6.0), px(y)),
-        "probably-better" => format!("M{} {}l-5 -6v12z", px(x + 6.0), px(y)),
-        "probably-worse" => format!("M{} {}l5 -6v12z", px(x - 6.0), px(y)),
+        "probably" => format!("M{} {}l6 6l-6 6l-6 -6z", px(x), px(y - 6.0)),
         "no-difference" => format!("M{} {}h10v10h-10z", px(x - 5.0), px(y - 5.0)),
         _ => {
             return html! { circle class="estimate open" cx=(px(x)) cy=(px(y)) r="5" {} };
         }
     };
-    // Probable is drawn as undecided is: an outline.
-    let open = word.starts_with("probably");
+    // Probable is no claim, so it is an outline as undecided is.
+    let open = word == "probably";
     html! { path class={ "estimate" @if open { " open" } } d=(d) {} }
 }
 

@@ -17,11 +17,10 @@ use crate::verdict::{Comparison, ConfigurationRow, RateChange, Verdict};
 /// Rows of the first chart; further comparisons are in one that can be opened.
 const HERO_ROWS: usize = 12;
 /// What each verdict's shape says, by the name of the verdict.
-const SHAPES: [(&str, &str); 6] = [
+const SHAPES: [(&str, &str); 5] = [
     ("better", "better"),
     ("worse", "worse"),
-    ("probably-better", "probably better"),
-    ("probably-worse", "probably worse"),
+    ("probably", "probably, not certain"),
     ("no-difference", "no difference that matters"),
     ("undecided", "undecided"),
 ];
