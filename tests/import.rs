@@ -38,10 +38,15 @@ fn an_import_is_a_run_like_any_other() {
     let ground = Ground::new();
     copy(&ground, "fio/fio-3.39_seqread_normal.txt", "one.txt");
     copy(&ground, "fio/fio-3.39_randrw_jsonplus.json", "mix.json");
+    let text = fs::read_to_string(ground.path().join("one.txt")).unwrap();
+    ground.write(
+        "two.txt",
+        text.replace("99.00th=[ 3032]", "99.00th=[ 3064]"),
+    );
     let args = [
         "import",
         "old=one.txt",
-        "new=one.txt",
+        "new=two.txt",
         "new=mix.json",
         "--title",
         "Old and new",
@@ -191,12 +196,12 @@ fn two_results_are_set_side_by_side() {
     let ground = Ground::new();
     copy(&ground, "fio/fio-3.33_two_jobs.json", "now.json");
     let load = fs::read_to_string(ground.path().join("now.json")).unwrap();
-    // Another version, and another largest latency of the first job; all else is the same.
-    let other = load.replace("fio-3.33", "fio-3.36");
-    ground.write(
-        "then.json",
-        other.replace("\"max\" : 47832", "\"max\" : 47833"),
-    );
+    // Another version, and another latency of each job: with the same figures it would be one run.
+    let other = load
+        .replace("fio-3.33", "fio-3.36")
+        .replace("\"99.000000\" : 14016", "\"99.000000\" : 14144")
+        .replace("\"99.000000\" : 1286144", "\"99.000000\" : 1302528");
+    ground.write("then.json", other);
     ended(ground.stackrace(&["import", "now=now.json", "then=then.json"]));
     let said = ended(ground.stackrace(&["diff", "last/now", "last/then"]));
     let around = said.find("Known differences").unwrap();
@@ -213,8 +218,7 @@ fn two_results_are_set_side_by_side() {
     let json = ended(ground.stackrace(&["diff", "last/now", "last/then", "--json"]));
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["a"]["imported"], true);
-    // The second job has the very same figures: it is one measurement, and counts once.
-    assert_eq!(json["workloads"].as_array().unwrap().len(), 1);
+    assert_eq!(json["workloads"].as_array().unwrap().len(), 2);
     assert_eq!(json["workloads"][0]["figures"][0]["ratio"]["estimate"], 1.0);
     assert_eq!(
         json["workloads"][0]["figures"][0]["ratio"]["low"],

@@ -240,6 +240,18 @@ pub(crate) struct Decide {
     pub(crate) until: Until,
 }
 
+impl Decide {
+    /// The share of the error that the comparisons over all workloads have; the rest is for those on
+    /// single workloads. A run that stops when the overall figure is decided has most of it there.
+    pub(crate) fn overall_share(&self, workloads: usize) -> f64 {
+        match self.until {
+            _ if workloads < 2 => 1.0,
+            Until::Overall => 0.8,
+            Until::Each | Until::Never => 0.5,
+        }
+    }
+}
+
 /// How much must be decided before a run stops by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -15,7 +15,6 @@ use super::order::order;
 use super::{duration, lint};
 use crate::event::Decide;
 use crate::study::{Configuration, Provision, RoundOrder, Study};
-use crate::verdict;
 use crate::workload::Cost;
 
 impl Plan {
@@ -195,7 +194,7 @@ fn looks(decide: &Decide, comparisons: usize, workloads: usize) -> Vec<PlannedLo
     if comparisons == 0 {
         return Vec::new();
     }
-    let overall = verdict::overall_share(decide.until, workloads);
+    let overall = decide.overall_share(workloads);
     let error = (1.0 - decide.confidence) * overall / comparisons as f64;
     let last = Some(decide.rounds_max).filter(|most| !SHOWN.contains(most) && *most > SHOWN[0]);
     let shown = SHOWN.into_iter().chain(last);

@@ -36,7 +36,6 @@ pub(crate) use gate::{FigureAnswer, GateAnswer, GateError, GateOutcome, Threshol
 pub(crate) use history::{HistoryLine, HistoryPoint, history};
 pub(crate) use judge::{judge, to_drop};
 pub(crate) use outlook::{may_stop, undecided_workloads};
-pub(crate) use shares::overall_share;
 pub(crate) use statement::{Comparison, ConfigurationRow, Interval, MetricCell, State};
 pub(crate) use table::Evidence;
 pub(crate) use unpaired::{Difference, Stored, WorkloadPair, difference};

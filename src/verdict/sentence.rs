@@ -48,21 +48,25 @@ pub(super) fn whole(verdict: &Verdict, evidence: &Evidence<'_>) -> String {
             counted(verdict.rounds as usize, "complete round")
         );
     }
-    let found = if verdict.ranking.is_empty() {
-        let over = over(head);
-        let parts: Vec<String> = verdict.overall.iter().map(|c| pair(c, &over)).collect();
-        parts.join("; ")
-    } else {
+    let ranked = !verdict.ranking.is_empty();
+    let found = if ranked {
         ranking(verdict, head)
-    };
-    let found = format!("{found}; {}.", certainty(verdict));
-    if failed.is_empty() {
-        format!("{}{}", capital(&found), outlook(verdict, evidence))
     } else {
-        format!(
-            "{}; so it is not compared. Without it: {found}",
-            capital(&failed)
-        )
+        let over = over(head);
+        let said = verdict.overall.iter();
+        // One that failed at once has nothing to be compared.
+        let said = said.filter(|c| failed.is_empty() || c.word != VerdictWord::TooFew);
+        let parts: Vec<String> = said.map(|c| pair(c, &over)).collect();
+        parts.join("; ")
+    };
+    if found.is_empty() {
+        return format!("No verdict: {failed}.");
+    }
+    let found = format!("{found}; {}.", certainty(verdict));
+    match (failed.is_empty(), ranked) {
+        (true, _) => format!("{}{}", capital(&found), outlook(verdict, evidence)),
+        (false, true) => format!("{failed}. Without it: {found}"),
+        (false, false) => format!("{failed}. In the rounds before: {found}"),
     }
 }
 

@@ -1,10 +1,6 @@
 //! How the error of a study is shared by its comparisons.
 
 use super::table::ObservationTable;
-use crate::event::Until;
-
-/// Error of the overall comparisons, of the whole error of a study that stops when they are decided.
-const OVERALL: f64 = 0.8;
 
 /// Error of one comparison of a family, over all looks.
 #[derive(Debug, Clone, Copy)]
@@ -36,20 +32,11 @@ impl Shares {
                 within: error,
             };
         }
-        let overall = overall_share(decide.until, table.workloads());
+        let overall = decide.overall_share(table.workloads());
         Self {
             overall: error * overall / pairs,
             workload: error * (1.0 - overall) / pairs / table.workloads() as f64,
             within: error,
         }
-    }
-}
-
-/// The share of the error that the overall comparisons have; the rest is for single workloads.
-pub(crate) fn overall_share(until: Until, workloads: usize) -> f64 {
-    match until {
-        _ if workloads < 2 => 1.0,
-        Until::Overall => OVERALL,
-        Until::Each | Until::Never => 0.5,
     }
 }

@@ -206,6 +206,30 @@ fn one_that_failed_makes_no_other_the_winner() {
     assert!(may_stop(&verdict, &head.decide));
 }
 
+#[test]
+fn one_of_two_that_failed_leaves_what_was_found_before() {
+    let head = head(&["fs"], &[&["a"], &["b"]], 1, Some("fs"));
+    let mut data = trials(&head, 8, 0.01, 11, |t, _| [1.0, 1.3][t]);
+    failed(data.last_mut().unwrap());
+    let sentence = |before: u32| {
+        let mut proof = evidence(&head, &data, 8);
+        proof.dropped = vec![(1, before)];
+        let verdict = judge(&proof);
+        assert_eq!(verdict.state, State::Undecided);
+        verdict.sentence
+    };
+    let late = sentence(7);
+    assert!(
+        late.starts_with("b failed in round 8: ") && late.contains("In the rounds before: b 1.3"),
+        "{late}"
+    );
+    let early = sentence(1);
+    assert!(
+        early.starts_with("No verdict: b failed in round 8: "),
+        "{early}"
+    );
+}
+
 /// Rounds go where something is open: all workloads while the overall question is, then the open ones.
 #[test]
 fn rounds_go_to_the_workloads_that_are_not_decided() {

@@ -180,8 +180,9 @@ fn projections(seed: u64, studies: u32) {
     };
     table(
         "**Do projections come true?** Studies that are undecided after so many rounds say how many more \
-         are enough with a probability of 80 %. *Came true*: decided within them. The probability holds on \
-         average over what the truth may be; for a ratio halfway into the margin it is lower.",
+         are enough with a probability of 80 %. *Came true*: decided within them. A quarter as \
+         many studies are behind each row. The probability holds on average over what the truth may \
+         be; for a ratio halfway into the margin it is lower.",
         &[
             "after",
             "noise",

@@ -129,24 +129,29 @@ pub(crate) fn machines() -> Vec<SimulatedMachine> {
         louder: 1.0,
         carried: 0.0,
     };
-    let mut all: Vec<SimulatedMachine> = kinds.into_iter().map(machine).collect();
-    all.push(SimulatedMachine {
-        name: "B three times as noisy",
-        louder: 3.0,
-        ..calm(0.03)
-    });
-    all.push(SimulatedMachine {
-        name: "B three times as noisy, and skewed",
-        b: Noise::Skewed,
-        louder: 3.0,
-        ..calm(0.03)
-    });
-    all.push(SimulatedMachine {
-        name: "the second of a round is 5 % slower (carry-over)",
-        carried: 0.05,
-        ..calm(0.03)
-    });
-    all
+    kinds.into_iter().map(machine).chain(unequal()).collect()
+}
+
+/// Machines that do not treat both alike.
+fn unequal() -> [SimulatedMachine; 3] {
+    [
+        SimulatedMachine {
+            name: "B three times as noisy",
+            louder: 3.0,
+            ..calm(0.03)
+        },
+        SimulatedMachine {
+            name: "B three times as noisy, and skewed",
+            b: Noise::Skewed,
+            louder: 3.0,
+            ..calm(0.03)
+        },
+        SimulatedMachine {
+            name: "the second of a round is 5 % slower (carry-over)",
+            carried: 0.05,
+            ..calm(0.03)
+        },
+    ]
 }
 
 /// A calm machine of normal noise.

@@ -1,0 +1,73 @@
+//! A run goes on for longer than it was begun for: by rounds, by time, until it is decided. No figure
+//! is asserted.
+#![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
+
+#[expect(dead_code, reason = "shared with tests that mount file systems")]
+mod support;
+
+use std::fs;
+
+use support::{Ground, Said};
+
+/// Two sizes of a write, one of them four times the other, in a directory.
+const STUDY: &str = r#"
+title = "Sizes"
+[factors]
+size = ["256 KiB", "1 MiB"]
+[[stack]]
+dir = { path = "data" }
+[[workload]]
+name = "write"
+sequential = { mode = "write", size = "{size}" }
+[decide]
+rounds-at-most = 3
+at-most = "10 min"
+until = "never"
+"#;
+
+fn begun() -> Ground {
+    let ground = Ground::new();
+    fs::create_dir(ground.path().join("data")).unwrap();
+    ground.write("study.toml", STUDY);
+    ground.stackrace(&["run", "study.toml", "--quiet"]).ended(0);
+    ground
+}
+
+fn rounds(ground: &Ground) -> u64 {
+    let said: Said = ground.stackrace(&["report", "last", "--format", "json"]);
+    said.ended(0);
+    let report: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    report["verdict"]["rounds"].as_u64().unwrap()
+}
+
+#[test]
+fn resume_measures_as_many_more_rounds_as_asked() {
+    let ground = begun();
+    assert_eq!(rounds(&ground), 3);
+    let resume = ["resume", "--quiet", "--rounds", "2"];
+    ground.stackrace(&resume).ended(0);
+    assert_eq!(rounds(&ground), 5);
+    // What the run was begun for is done: without more being asked, nothing is measured.
+    ground.stackrace(&["resume", "--quiet"]).ended(0);
+    assert_eq!(rounds(&ground), 5);
+}
+
+#[test]
+fn more_time_goes_on_beyond_the_rounds_of_the_study() {
+    let ground = begun();
+    let resume = ["resume", "--quiet", "--more-time", "3 s"];
+    ground.stackrace(&resume).ended(0);
+    assert!(rounds(&ground) > 3);
+}
+
+#[test]
+fn a_run_takes_the_rounds_of_the_command_line() {
+    let ground = begun();
+    let run = ["run", "study.toml", "--quiet", "--rounds", "4"];
+    ground.stackrace(&run).ended(0);
+    assert_eq!(rounds(&ground), 4);
+    let both = ["resume", "--rounds", "2", "--until-decided"];
+    let said = ground.stackrace(&both);
+    said.ended(2);
+    said.err_has("--until-decided");
+}
