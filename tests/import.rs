@@ -204,9 +204,9 @@ fn two_results_are_set_side_by_side() {
     ground.write("then.json", other);
     ended(ground.stackrace(&["import", "now=now.json", "then=then.json"]));
     let said = ended(ground.stackrace(&["diff", "last/now", "last/then"]));
-    let before = said.find("Known differences").unwrap();
+    let around = said.find("Known differences").unwrap();
     let figures = said.find("fio randread 4k").unwrap();
-    assert!(before < figures, "{said}");
+    assert!(figures < around, "{said}");
     assert!(
         said.contains("unpaired") && !said.contains("faster"),
         "{said}"

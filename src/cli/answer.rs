@@ -4,7 +4,7 @@ use super::args::OutputArgs;
 use super::failure::{self, Failure};
 use super::report::write;
 use super::setting::Setting;
-use super::terminal::{error, print};
+use super::terminal::{error, print, say};
 use crate::event::Ended;
 use crate::record::{Record, Store};
 use crate::report;
@@ -57,7 +57,7 @@ pub(super) fn show(
     let ledger = run.ledger.lock();
     let (record, verdict) = (ledger.record(), &run.verdict);
     if setting.quiet {
-        print(&format!("{}\n", verdict.sentence));
+        say(&format!("{}\n", verdict.sentence));
     } else {
         let next = match (goes_on(record, verdict), &output.html) {
             (Some(command), _) => command,
@@ -98,7 +98,7 @@ fn where_it_is(store: &Store, ledger: &Ledger) {
         ));
     }
     let run = &ledger.record().head.run;
-    print(&format!(
+    say(&format!(
         "\nrun     {run}\nrecord  {}\nindex   {}\n",
         store.run_dir(run).display(),
         store.dir().join("stackrace.db").display()

@@ -3,7 +3,7 @@
 use super::args::Clean;
 use super::failure::{self, Failure};
 use super::setting::Setting;
-use super::terminal::print;
+use super::terminal::say;
 use crate::session::clean::{self, Cleaned};
 use crate::session::leftovers;
 
@@ -21,8 +21,8 @@ pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
 
 fn show(lines: &[String], left: bool) -> u8 {
     match lines {
-        [] => print("nothing to clean\n"),
-        lines => print(&(lines.join("\n") + "\n")),
+        [] => say("nothing to clean\n"),
+        lines => say(&(lines.join("\n") + "\n")),
     }
     if left { failure::UNABLE } else { 0 }
 }

@@ -3,7 +3,7 @@
 use super::args::PlanArgs;
 use super::failure::Failure;
 use super::setting::Setting;
-use super::terminal::print;
+use super::terminal::{print, say};
 use crate::session::{machines, preflight, study_file};
 use crate::study::Study;
 
@@ -19,9 +19,9 @@ pub(super) fn exec(setting: &Setting, verb: PlanArgs) -> Result<u8, Failure> {
             return print(&format!("{:#}\n", answer.json));
         }
         if !setting.quiet {
-            print(&format!("on {name}\n\n"));
+            say(&format!("on {name}\n\n"));
         }
-        print(&answer.text);
+        say(&answer.text);
     })?;
     Ok(0)
 }
@@ -29,10 +29,15 @@ pub(super) fn exec(setting: &Setting, verb: PlanArgs) -> Result<u8, Failure> {
 fn show(setting: &Setting, study: &Study, verb: &PlanArgs) -> Result<u8, Failure> {
     let here = !verb.lab && study.places().is_none();
     let plan = preflight::plan(&setting.session, study, here)?;
-    print(&if verb.json {
-        format!("{:#}\n", serde_json::to_value(&plan).unwrap_or_default())
+    if verb.json {
+        let json = serde_json::to_value(&plan).unwrap_or_default();
+        print(&format!("{json:#}\n"));
     } else {
-        format!("{}{}", plan.render(), preflight::dangers_text(study))
-    });
+        say(&format!(
+            "{}{}",
+            plan.render(),
+            preflight::dangers_text(study)
+        ));
+    }
     Ok(0)
 }

@@ -3,25 +3,23 @@
 use super::args::Published;
 use super::failure::Failure;
 use super::setting::Setting;
-use super::terminal::print;
+use super::terminal::{print, say};
 use super::words::unknown;
 use crate::published::{self, Card};
 use crate::report;
 
 pub(super) fn exec(setting: &Setting, verb: &Published) -> Result<u8, Failure> {
-    let text = match &verb.name {
-        None => list(),
-        Some(name) => {
-            let card = find(name)?;
-            if !report::PUBLISHED_FORMS.contains(&verb.format.as_str()) {
-                return Err(unknown("form", &verb.format, &report::PUBLISHED_FORMS));
-            }
-            let bytes = report::published(card, &verb.format, setting.screen)
-                .map_err(|why| Failure::internal(format!("the data of {name}: {why}")))?;
-            String::from_utf8_lossy(&bytes).into_owned()
-        }
+    let Some(name) = &verb.name else {
+        say(&list());
+        return Ok(0);
     };
-    print(&text);
+    let card = find(name)?;
+    if !report::PUBLISHED_FORMS.contains(&verb.format.as_str()) {
+        return Err(unknown("form", &verb.format, &report::PUBLISHED_FORMS));
+    }
+    let bytes = report::published(card, &verb.format, setting.screen)
+        .map_err(|why| Failure::internal(format!("the data of {name}: {why}")))?;
+    print(&String::from_utf8_lossy(&bytes));
     Ok(0)
 }
 

@@ -6,7 +6,7 @@ use super::args::ReportArgs;
 use super::failure::Failure;
 use super::output;
 use super::setting::Setting;
-use super::terminal::{error, print};
+use super::terminal::{error, print, say};
 use crate::published;
 use crate::record::{Record, RecordError};
 use crate::report::{self, ReportOptions};
@@ -124,7 +124,7 @@ pub(super) fn list(setting: &Setting) -> Result<u8, Failure> {
     if runs.is_empty() {
         text.push_str("no runs on record\n");
     }
-    print(&text);
+    say(&text);
     Ok(0)
 }
 

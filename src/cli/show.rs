@@ -8,7 +8,7 @@ use stackrace_engine::tree::profile::{self, Profile, Scales};
 use super::args::Show;
 use super::drives;
 use super::failure::Failure;
-use super::terminal::print;
+use super::terminal::{print, say};
 use super::words::unknown;
 use crate::purpose;
 use crate::report::wrap;
@@ -64,7 +64,13 @@ pub(super) fn exec(verb: Show) -> Result<u8, Failure> {
         "engine" => super::engine::render(verb.json),
         other => return Err(unknown("thing to show", other, &WHAT)),
     };
-    print(&text);
+    // What other programs read is shown as it is.
+    let is_file = ["schema", "study", "studies"].contains(&verb.what.as_str());
+    if verb.json || is_file && (name.is_some() || verb.what == "schema") {
+        print(&text);
+    } else {
+        say(&text);
+    }
     Ok(0)
 }
 

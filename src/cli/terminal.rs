@@ -5,19 +5,78 @@ use std::io::{ErrorKind, Write};
 use std::os::fd::AsFd;
 
 use super::variable::variable;
+use crate::report::wrap;
 
 /// Columns of a terminal; 80 where it is none or does not say. `COLUMNS` overrides it.
 pub(super) fn columns(to: &impl AsFd) -> usize {
+    known_columns(to).unwrap_or(80)
+}
+
+/// None: it is no terminal, or does not say.
+fn known_columns(to: &impl AsFd) -> Option<usize> {
     let named = variable("COLUMNS").and_then(|value| value.to_str()?.parse().ok());
     let asked = || {
         let size = rustix::termios::tcgetwinsize(to).ok()?;
         Some(usize::from(size.ws_col))
     };
     let known = |columns: &usize| *columns > 0;
-    named
-        .filter(known)
-        .or_else(|| asked().filter(known))
-        .unwrap_or(80)
+    named.filter(known).or_else(|| asked().filter(known))
+}
+
+/// Writes text for a person to standard output: on a terminal no line is wider than it is.
+pub(super) fn say(text: &str) {
+    match known_columns(&std::io::stdout()) {
+        Some(columns) => print(&broken(text, columns)),
+        None => print(text),
+    }
+}
+
+/// The text with its longer lines broken at blanks; what follows begins below the text of the line:
+/// behind its indentation, its mark (`- `) or its first column.
+fn broken(text: &str, columns: usize) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        let bare = line.trim_end_matches('\n');
+        // A line of a file that is pointed at stays whole: what is below it points into it.
+        if bare.chars().count() <= columns || is_excerpt(bare) {
+            out.push_str(line);
+            continue;
+        }
+        let hang = hanging(bare, columns);
+        let (begin, rest) = bare.split_at(hang);
+        let parts = wrap(rest, columns.saturating_sub(hang).max(1));
+        for (at, part) in parts.iter().enumerate() {
+            let begin = match at {
+                0 => begin.to_owned(),
+                _ => " ".repeat(hang),
+            };
+            out.push_str(&format!("{begin}{part}\n"));
+        }
+    }
+    out
+}
+
+/// `3 | block-size = "4 KiB"`, and what is marked below it.
+fn is_excerpt(line: &str) -> bool {
+    let number = line
+        .trim_start()
+        .trim_start_matches(|c: char| c.is_ascii_digit());
+    number.trim_start().starts_with(['|', '│'])
+}
+
+/// Bytes before the text of a line: all of them ASCII, so they are its columns too.
+fn hanging(line: &str, columns: usize) -> usize {
+    let indented = line.len() - line.trim_start_matches(' ').len();
+    let gap = line[indented..].find("  ").map(|gap| {
+        let after = &line[indented + gap..];
+        indented + gap + after.len() - after.trim_start_matches(' ').len()
+    });
+    let marked = line[indented..].starts_with("- ").then_some(indented + 2);
+    let hang = marked.or(gap).unwrap_or(indented);
+    match line.as_bytes().get(..hang) {
+        Some(begin) if begin.is_ascii() && hang <= columns / 2 => hang,
+        _ => 0,
+    }
 }
 
 /// The colours that this program sets: bold, faint, the eight colours, and the end of each.
@@ -95,14 +154,17 @@ pub(super) fn print_bytes(bytes: &[u8]) {
 /// Writes to standard error.
 pub(super) fn error(text: &str) {
     // Where standard error is closed, there is no other place to report that.
-    let _ = std::io::stderr()
-        .lock()
-        .write_all(harmless(text).as_bytes());
+    let text = harmless(text);
+    let mut to = std::io::stderr().lock();
+    let _ = match known_columns(&to) {
+        Some(columns) => to.write_all(broken(&text, columns).as_bytes()),
+        None => to.write_all(text.as_bytes()),
+    };
 }
 
 #[cfg(test)]
 mod tests {
-    use super::harmless;
+    use super::*;
 
     #[test]
     fn a_text_commands_no_terminal() {
@@ -122,5 +184,43 @@ mod tests {
         ] {
             assert_eq!(harmless(text), shown, "{text:?}");
         }
+    }
+
+    const TEXT: &str = "error: the directory cannot be looked at by an ordinary user\n  \
+        next: name another one, or ask the administrator for the right to read it\n\
+        first column    what it means, in words that need more than a line of it\n  \
+        - an item of a list that is longer than the terminal is wide by far\n\nshort\n";
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal_and_no_word_is_lost() {
+        let words = |text: &str| {
+            text.split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        for columns in [20, 40, 60, 80, 120] {
+            let shown = broken(TEXT, columns);
+            for line in shown.lines() {
+                assert!(line.chars().count() <= columns, "{columns}: {line}");
+            }
+            assert_eq!(words(&shown), words(TEXT), "{columns}");
+        }
+        assert_eq!(broken(TEXT, 200), TEXT);
+    }
+
+    #[test]
+    fn a_broken_line_goes_on_below_its_own_text() {
+        let shown = broken(TEXT, 40);
+        assert!(shown.contains("\n                that need"), "{shown}");
+        assert!(
+            shown.contains("  - an item of a list that is longer\n    than"),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn a_line_of_a_file_that_is_pointed_at_stays_whole() {
+        let text = "3 | block-size = \"4 KiB\" # and a comment that is long\n  | ^^^^\n";
+        assert_eq!(broken(text, 20), text);
     }
 }

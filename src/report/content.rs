@@ -30,6 +30,8 @@ pub(super) struct TextRow {
     pub(super) cells: Vec<String>,
     /// The configuration is out of the race.
     pub(super) dropped: bool,
+    /// The configuration the row is about, by index: its colour. None: no single one.
+    pub(super) configuration: Option<usize>,
     /// On a page, the row's own address, and where its first cell leads; empty: none.
     pub(super) id: String,
     pub(super) href: String,
@@ -152,6 +154,13 @@ pub(super) fn configuration_name(row: &ConfigurationRow) -> String {
     }
 }
 
+/// The index of the configuration of that name; none: there is none (a level of a factor).
+pub(super) fn configuration_of(verdict: &Verdict, name: &str) -> Option<usize> {
+    let mut rows = verdict.configurations.iter();
+    rows.find(|row| row.name == name)
+        .map(|row| row.configuration)
+}
+
 /// A configuration's figure on the primary metric of a workload.
 pub(super) fn primary(row: &ConfigurationRow, workload: usize) -> Option<&MetricCell> {
     row.cells
@@ -188,6 +197,7 @@ pub(super) fn overall(verdict: &Verdict) -> Option<TextTable> {
                     row.overall
                         .map_or(figure::MISSING.to_owned(), figure::ratio_range),
                 ],
+                configuration: Some(row.configuration),
                 dropped: row.dropped_after.is_some(),
                 ..TextRow::default()
             })
@@ -214,6 +224,7 @@ pub(super) fn workload(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Tex
                     interval.map_or(figure::MISSING.to_owned(), |i| figure::range(unit, i)),
                     cell.map_or(0, |cell| cell.rounds.len()).to_string(),
                 ],
+                configuration: Some(row.configuration),
                 dropped: row.dropped_after.is_some(),
                 ..TextRow::default()
             }
@@ -260,6 +271,7 @@ pub(super) fn metrics(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Text
             }
             TextRow {
                 cells,
+                configuration: Some(row.configuration),
                 dropped: row.dropped_after.is_some(),
                 ..TextRow::default()
             }

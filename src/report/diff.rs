@@ -1,14 +1,14 @@
-//! Two stored results side by side: what is known to differ around them first, then the figures.
+//! Two stored results side by side: the figures first, then what is known to differ around them.
 
-use maud::Markup;
+use maud::{Markup, html};
 
+use super::chart::{BarGroup, BarRow, ForestGroup, ForestRow, SERIES_MAX, bars, forest};
 use super::content::{TextRow, TextTable, capital};
 use super::figure::{self, MISSING};
-use super::html;
 use super::render::render;
 use super::screen::Screen;
 use super::sheet::{Sheet, SheetPart};
-use crate::verdict::{Difference, Stored, WorkloadPair};
+use crate::verdict::{Difference, Interval, Stored, WorkloadPair};
 
 /// Metrics that only one side has are named up to so many.
 const ONLY_MAX: usize = 12;
@@ -18,9 +18,83 @@ pub(crate) fn diff(difference: &Difference, screen: Screen) -> String {
     render(&sheet(difference), "terminal", screen)
 }
 
-/// The page as HTML.
+/// The page as HTML: the results drawn, then all the terminal says.
 pub(crate) fn diff_html(difference: &Difference) -> Markup {
-    html::sheet(&sheet(difference))
+    super::html::sheet(&sheet(difference), &drawn(difference))
+}
+
+/// The first metric of each workload: both values as bars, and their ratio.
+fn drawn(difference: &Difference) -> Markup {
+    let pairs = || {
+        difference
+            .workloads
+            .iter()
+            .filter(|pair| !pair.figures.is_empty())
+    };
+    // What must not be taken for a comparison of storage gets no picture of one.
+    if pairs().count() == 0 || !refused(difference).is_empty() {
+        return html! {};
+    }
+    let (a, b) = (&difference.a, &difference.b);
+    // Two names, two colours: the indices are of two runs and may be the same.
+    let clash = a.configuration != b.configuration && a.index % SERIES_MAX == b.index % SERIES_MAX;
+    let sides = [("A", a, a.index), ("B", b, b.index + usize::from(clash))];
+    let values: Vec<BarGroup> = pairs().filter_map(|pair| values(pair, sides)).collect();
+    let ratios: Vec<ForestGroup> = pairs().map(|pair| ratios(pair, sides[1].2)).collect();
+    html! {
+        div class="hero" {
+            figure {
+                figcaption { "Means of the two." }
+                div class="chart" { (bars("values", "Means of the two", &values)) }
+            }
+            figure {
+                figcaption { "Ratios with their intervals (Welch, 95 % each). Above 1: B is better." }
+                div class="chart" { (forest("forest", "Ratios with their intervals", 0.0, &ratios)) }
+            }
+        }
+    }
+}
+
+fn values(pair: &WorkloadPair, sides: [(&str, &Stored, usize); 2]) -> Option<BarGroup> {
+    let first = pair.figures.first()?;
+    let rows = sides.into_iter().zip([first.a, first.b]);
+    let rows = rows.map(|((side, stored, configuration), estimate)| BarRow {
+        label: format!("{side}: {}", stored.configuration),
+        configuration,
+        value: Some(Interval {
+            estimate,
+            low: f64::NAN,
+            high: f64::NAN,
+        }),
+    });
+    Some(BarGroup {
+        heading: format!("{}: {}", pair.a.0, figure::metric(&first.metric)),
+        unit: first.metric.unit.clone(),
+        rows: rows.collect(),
+    })
+}
+
+fn ratios(pair: &WorkloadPair, configuration: usize) -> ForestGroup {
+    // The table below has every metric.
+    let rows = pair.figures.iter().take(1).map(|row| ForestRow {
+        label: figure::metric(&row.metric),
+        configuration: Some(configuration),
+        ratio: Some(row.ratio),
+        text: word(row.differs).to_owned(),
+        word: "unpaired",
+    });
+    ForestGroup {
+        heading: pair.a.0.clone(),
+        rows: rows.collect(),
+    }
+}
+
+/// What can be said of a ratio.
+fn word(differs: bool) -> &'static str {
+    match differs {
+        true => "differs, unpaired",
+        false => "unpaired",
+    }
 }
 
 fn sheet(difference: &Difference) -> Sheet {
@@ -47,7 +121,6 @@ fn sheet(difference: &Difference) -> Sheet {
         };
         parts.push(SheetPart::List(title.to_owned(), refused));
     }
-    parts.push(environment(difference));
     let compared = difference
         .workloads
         .iter()
@@ -60,6 +133,7 @@ fn sheet(difference: &Difference) -> Sheet {
             vec![why.to_owned()],
         ));
     }
+    parts.push(environment(difference));
     parts.extend(
         [("A", a), ("B", b)]
             .into_iter()
@@ -127,10 +201,6 @@ fn environment(difference: &Difference) -> SheetPart {
 fn figures(pair: &WorkloadPair) -> TextTable {
     let rows = pair.figures.iter().map(|row| {
         let shown = |value| figure::value(&row.metric.unit, value);
-        let word = match row.differs {
-            true => "differs, unpaired",
-            false => "unpaired",
-        };
         TextRow::of(vec![
             row.metric.name.clone(),
             shown(row.a),
@@ -138,7 +208,7 @@ fn figures(pair: &WorkloadPair) -> TextTable {
             figure::ratio(row.ratio.estimate),
             figure::ratio_range(row.ratio),
             format!("{}, {}", row.results.0, row.results.1),
-            word.to_owned(),
+            word(row.differs).to_owned(),
         ])
     });
     let (a, b) = (&pair.a, &pair.b);

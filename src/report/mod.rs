@@ -30,7 +30,7 @@ pub(crate) use form::{ReportForm, ReportOptions};
 pub(crate) use gate::gate;
 pub(crate) use html::{STYLE, body, doing, history, latency_tail, race};
 pub(crate) use published::{FORMS as PUBLISHED_FORMS, published};
-pub(crate) use screen::{Screen, wrap};
+pub(crate) use screen::{Screen, colour_of, wrap};
 pub(crate) use standing::{Standing, Standings, standings};
 
 /// Every form, alphabetical, in one line each: the only place a new one is registered.

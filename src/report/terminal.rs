@@ -1,14 +1,15 @@
 //! The answer on a terminal: the verdict first, at most 80 columns, readable without colour.
 
 use comfy_table::{
-    CellAlignment, ColumnConstraint, ContentArrangement, Table as Grid, presets::NOTHING,
+    Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table as Grid,
+    presets::NOTHING,
 };
 
 use super::audited;
 use super::content::{self, TextTable};
 use super::effects;
 use super::figure::{self, plain};
-use super::screen::{GLUE, Screen, glued, wrap};
+use super::screen::{GLUE, Screen, colour_of, glued, wrap};
 use super::sheet::{Sheet, SheetPart};
 use super::{ReportForm, ReportOptions};
 use crate::record::Record;
@@ -190,7 +191,7 @@ impl Page {
     fn answer(&mut self, verdict: &Verdict, lines_max: usize) {
         let state = match verdict.state {
             State::Decided => "1;32",
-            State::Undecided | State::TooFew | State::Unpaired => "1;33",
+            State::Undecided | State::TooFew | State::Unpaired => "1",
         };
         self.labelled_at_most("VERDICT", state, &verdict.sentence, lines_max);
     }
@@ -303,8 +304,18 @@ impl Page {
             .set_content_arrangement(ContentArrangement::Dynamic)
             .set_width(u16::try_from(self.width - 1).unwrap_or(u16::MAX))
             .set_header(&table.head);
+        if self.colour {
+            grid.enforce_styling();
+        }
         for row in &table.rows {
-            grid.add_row(row.cells.iter().map(|cell| glued(&plain(cell))));
+            let cells = row.cells.iter().enumerate().map(|(at, cell)| {
+                let cell = Cell::new(glued(&plain(cell)));
+                match row.configuration {
+                    Some(of) if at == 0 && self.colour => cell.fg(Color::AnsiValue(colour_of(of))),
+                    _ => cell,
+                }
+            });
+            grid.add_row(cells);
         }
         for (at, column) in grid.column_iter_mut().enumerate() {
             if at > 0 && !table.text.contains(&at) {

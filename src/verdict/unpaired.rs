@@ -104,6 +104,8 @@ pub(crate) struct Stored {
     pub(crate) title: String,
     /// Its configuration.
     pub(crate) configuration: String,
+    /// Which of the run's configurations that is, from 0.
+    pub(crate) index: usize,
     /// Another tool measured it.
     pub(crate) imported: bool,
     /// What only this one has, as `workload: metric`.
@@ -282,6 +284,7 @@ fn stored(side: &Side<'_>, used: &[(usize, usize)]) -> Stored {
         more_runs: others.collect(),
         title: head.title.clone(),
         configuration: head.configurations[configuration].name.clone(),
+        index: configuration,
         imported: record.imported(),
         only,
     }

@@ -49,6 +49,75 @@ test("no page scrolls sideways on a phone, light or dark", async () => {
   }
 });
 
+// Boxes of the texts of each chart, and of the charts within their frames.
+const collisions = () => {
+  const found = [];
+  for (const chart of document.querySelectorAll(".chart svg")) {
+    const texts = [...chart.querySelectorAll("text")].map((node) => [node.textContent.trim(), node.getBoundingClientRect()]);
+    const frame = chart.parentElement.getBoundingClientRect();
+    for (const [at, [words, box]] of texts.entries()) {
+      if (box.width === 0) continue;
+      if (box.left < frame.left - 1 || box.right > frame.right + 1) found.push(`${chart.id}: "${words}" leaves the chart`);
+      for (const [others, other] of texts.slice(at + 1)) {
+        const wide = Math.min(box.right, other.right) - Math.max(box.left, other.left);
+        const high = Math.min(box.bottom, other.bottom) - Math.max(box.top, other.top);
+        // A font's box is taller than its letters: a hair of it may overlap.
+        if (wide > 1 && high > box.height / 5) found.push(`${chart.id}: "${words}" lies on "${others}"`);
+      }
+    }
+  }
+  return found;
+};
+
+test("no label of a chart lies on another or is cut, on a phone and on a desktop", async () => {
+  for (const viewport of [{ width: 390, height: 800 }, { width: 1280, height: 900 }]) {
+    const page = await visit(chrome, server.link, { viewport });
+    let charts = 0;
+    for (const path of pages) {
+      await page.goto(at(path));
+      await page.evaluate(() => document.querySelectorAll("details").forEach((node) => { node.open = true; }));
+      const wide = await page.evaluate(() => document.scrollingElement.scrollWidth);
+      assert.ok(wide <= viewport.width, `${path} is ${wide} px wide`);
+      charts += await page.locator(".chart svg").count();
+      assert.deepEqual(await page.evaluate(collisions), [], `${path} at ${viewport.width} px`);
+    }
+    assert.ok(charts > 6, `${charts} charts`);
+    missing(page);
+    await content(page);
+  }
+});
+
+test("a configuration has one colour on every page, and no two configurations share one", async () => {
+  for (const colorScheme of ["light", "dark"]) {
+    const page = await visit(chrome, server.link, { colorScheme });
+    const colours = new Map();
+    let places = 0;
+    for (const path of pages) {
+      await page.goto(at(path));
+      const found = await page.evaluate(() => {
+        const colour = (node) => getComputedStyle(node).getPropertyValue("--c").trim();
+        const drawn = [...document.querySelectorAll("[data-configuration]")];
+        const named = [...document.querySelectorAll(".swatch.s0, .swatch.s1, .swatch.s2")];
+        return [
+          ...drawn.map((node) => [node.dataset.configuration, colour(node)]),
+          ...named.map((node) => [node.parentElement.textContent.trim(), colour(node)]),
+        ];
+      });
+      for (const [name, colour] of found) {
+        const size = name.match(/(4|64) KiB/)?.[0];
+        if (!size) continue;
+        places += 1;
+        assert.equal(colours.get(size) ?? colour, colour, `${name} on ${path}`);
+        colours.set(size, colour);
+      }
+    }
+    assert.ok(places > 20, `${places} places`);
+    assert.equal(new Set(colours.values()).size, 2);
+    missing(page);
+    await content(page);
+  }
+});
+
 test("every control and graphic has a name, and contrast is enough", async () => {
   for (const colorScheme of ["light", "dark"]) {
     const page = await visit(chrome, server.link, { colorScheme });

@@ -10,7 +10,7 @@ use super::args::Load;
 use super::failure::{self, Failure};
 use super::interrupt::catch_interrupt;
 use super::setting::Setting;
-use super::terminal::print;
+use super::terminal::{print, say};
 use super::words::unknown;
 use crate::audit;
 use crate::interrupt::Interrupt;
@@ -51,7 +51,7 @@ pub(super) fn exec(setting: &Setting, verb: Load) -> Result<u8, Failure> {
     if verb.json {
         print(&json::render(&request, &loaded, audit.as_ref()));
     } else if loaded.trouble.is_none() || !loaded.phases.is_empty() {
-        print(&table::render(&request, &loaded, audit.as_ref()));
+        say(&table::render(&request, &loaded, audit.as_ref()));
     }
     finish(&loaded)
 }

@@ -3,7 +3,7 @@
 //! Pure: it is given what is known and a width, and reads no clock. What a colour says a mark or a
 //! word says too.
 
-use crate::report::{Standing, Standings};
+use crate::report::{Standing, Standings, colour_of};
 use crate::unit;
 
 /// Columns that are used at most.
@@ -53,20 +53,25 @@ enum Tone {
 /// The lines, none wider than `columns` or [`WIDTH_MAX`].
 pub(super) fn lines(board: &Board, columns: usize, colour: bool) -> Vec<String> {
     let width = columns.min(WIDTH_MAX);
-    let mut lines = vec![(Tone::Strong, race(board))];
+    let mut lines = vec![(Tone::Strong, None, race(board))];
     lines.extend(standings(board, width));
-    lines.extend(now(board, width).map(|line| (Tone::Plain, line)));
-    lines
-        .into_iter()
-        .map(|(tone, line)| {
-            let line = cut(line.trim_end(), width);
-            match tone {
-                Tone::Strong if colour => format!("\u{1b}[1m{line}\u{1b}[0m"),
-                Tone::Faint if colour => format!("\u{1b}[2m{line}\u{1b}[0m"),
-                _ => line,
+    lines.extend(now(board, width).map(|line| (Tone::Plain, None, line)));
+    let painted = |(tone, of, line): (Tone, Option<usize>, String)| {
+        let line = cut(line.trim_end(), width);
+        let line = match (of, line.char_indices().nth(1)) {
+            (Some(of), Some((at, _))) if colour => {
+                let (mark, rest) = line.split_at(at);
+                format!("\u{1b}[38;5;{}m{mark}\u{1b}[39m{rest}", colour_of(of))
             }
-        })
-        .collect()
+            _ => line,
+        };
+        match tone {
+            Tone::Strong if colour => format!("\u{1b}[1m{line}\u{1b}[0m"),
+            Tone::Faint if colour => format!("\u{1b}[2m{line}\u{1b}[0m"),
+            _ => line,
+        }
+    };
+    lines.into_iter().map(painted).collect()
 }
 
 /// `round 3 of at most 12 ▕█████▏ · 41 s elapsed · at most 1 min 20 s left`
@@ -99,7 +104,8 @@ fn shown(board: &Board) -> Vec<&Standing> {
     shown
 }
 
-fn standings(board: &Board, width: usize) -> Vec<(Tone, String)> {
+/// Lines with the configuration whose colour their mark has.
+fn standings(board: &Board, width: usize) -> Vec<(Tone, Option<usize>, String)> {
     let rows = shown(board);
     let widest = |text: fn(&Standing) -> &str| {
         let widths = rows.iter().map(|row| text(row).chars().count());
@@ -113,7 +119,7 @@ fn standings(board: &Board, width: usize) -> Vec<(Tone, String)> {
     let mut lines = Vec::new();
     if !board.standings.of.is_empty() {
         let text = format!("  {} [{}]", board.standings.of, board.standings.interval);
-        lines.push((Tone::Faint, text));
+        lines.push((Tone::Faint, None, text));
     }
     for row in &rows {
         let (mark, out, tone) = match row.out_after {
@@ -127,11 +133,11 @@ fn standings(board: &Board, width: usize) -> Vec<(Tone, String)> {
             "{mark} {name}{blanks}  {:>figures$}  {:<intervals$}{out}",
             row.figure, row.interval
         );
-        lines.push((tone, text));
+        lines.push((tone, Some(row.configuration), text));
     }
     let hidden = board.standings.rows.len() - rows.len();
     if hidden > 0 {
-        lines.push((Tone::Faint, format!("  and {hidden} more")));
+        lines.push((Tone::Faint, None, format!("  and {hidden} more")));
     }
     lines
 }

@@ -67,6 +67,13 @@ impl Axis {
         }
     }
 
+    /// A linear axis from 0 to the largest value.
+    pub(in crate::report) fn up_to(values: impl Iterator<Item = f64>) -> Self {
+        let positive = values.filter(|value| *value > 0.0);
+        let all = Self::over(Scale::Linear, positive);
+        Self { low: 0.0, ..all }
+    }
+
     /// An axis over values that may lie anywhere: linear, logarithmic where they span more than a
     /// factor of 15.
     pub(in crate::report) fn over_positive(values: impl Iterator<Item = f64> + Clone) -> Self {

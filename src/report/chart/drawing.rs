@@ -8,17 +8,43 @@ pub(in crate::report) const SERIES_MAX: usize = 8;
 /// Size of a chart's text.
 pub(super) const FONT: f64 = 12.0;
 
-/// Where a label below an axis is held, so that it does not leave a drawing of that width.
-pub(super) fn anchor(x: f64, label: &str, width: f64) -> &'static str {
-    let half = ems(label) * FONT / 2.0;
-    if x + half > width {
-        "end"
-    } else if x < half {
-        "start"
-    } else {
-        "middle"
-    }
+/// The label of a value on a horizontal axis, held within the drawing.
+pub(super) struct Tick {
+    /// Where the value lies.
+    pub(super) x: f64,
+    /// Which part of the label lies there: `start`, `middle` or `end`.
+    pub(super) anchor: &'static str,
+    /// The label; empty: there is no room for one.
+    pub(super) label: String,
 }
+
+/// Labels of values, left to right, in a drawing of that width: one that would lie on the one before
+/// it is left out.
+pub(super) fn ticks_below(ticks: Vec<(f64, String)>, width: f64) -> Vec<Tick> {
+    let mut free_from = f64::NEG_INFINITY;
+    let mut placed = Vec::new();
+    for (x, label) in ticks.into_iter().filter(|tick| !tick.1.is_empty()) {
+        let room = ems(&label) * FONT;
+        let (anchor, left) = if x + room / 2.0 > width {
+            ("end", x - room)
+        } else if x < room / 2.0 {
+            ("start", x)
+        } else {
+            ("middle", x - room / 2.0)
+        };
+        let label = if left >= free_from {
+            free_from = left + room + 4.0;
+            label
+        } else {
+            String::new()
+        };
+        placed.push(Tick { x, anchor, label });
+    }
+    placed
+}
+
+/// Room of a configuration's marker before its name.
+pub(super) const MARK: f64 = 15.0;
 
 /// A coordinate: one decimal is finer than any screen.
 pub(super) fn px(value: f64) -> String {
@@ -99,6 +125,15 @@ pub(super) fn marker(series: usize, x: f64, y: f64) -> Markup {
     }
 }
 
+/// The sign of a configuration beside its name: its colour and its marker.
+pub(in crate::report) fn swatch(configuration: usize) -> Markup {
+    html! {
+        svg class={ "swatch s" (configuration % SERIES_MAX) } viewBox="0 0 12 12" aria-hidden="true" {
+            (marker(configuration, 6.0, 6.0))
+        }
+    }
+}
+
 /// A chart that leads nowhere.
 pub(super) fn svg(
     id: &str,
@@ -140,6 +175,32 @@ mod tests {
                 let cut = fit(text, width);
                 assert!(ems(&cut) * FONT <= width + 1e-9, "{cut}");
                 assert_eq!(cut.ends_with('…'), cut != text);
+            }
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn labels_below_an_axis_never_lie_on_each_other(
+            mut values in proptest::collection::vec((0.0..360.0_f64, "[0-9a-zM ]{1,12}"), 0..12)
+        ) {
+            values.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let ticks = ticks_below(values, 360.0);
+            let boxes: Vec<(f64, f64)> = ticks
+                .iter()
+                .filter(|tick| !tick.label.is_empty())
+                .map(|tick| {
+                    let room = ems(&tick.label) * FONT;
+                    let left = match tick.anchor {
+                        "end" => tick.x - room,
+                        "start" => tick.x,
+                        _ => tick.x - room / 2.0,
+                    };
+                    (left, left + room)
+                })
+                .collect();
+            for pair in boxes.windows(2) {
+                proptest::prop_assert!(pair[0].1 < pair[1].0, "{:?}", boxes);
             }
         }
     }

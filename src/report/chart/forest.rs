@@ -3,12 +3,12 @@
 use maud::{Markup, html};
 
 use super::axis::{Axis, Scale};
-use super::drawing::{FONT, anchor, ems, fit, px, svg};
+use super::drawing::{FONT, MARK, SERIES_MAX, ems, fit, marker, px, svg, ticks_below};
 use crate::report::figure;
 use crate::verdict::Interval;
 
 /// Natural width.
-const WIDTH: f64 = 440.0;
+const WIDTH: f64 = 360.0;
 /// Room left and right of the axis.
 const SIDE: f64 = 8.0;
 /// Height of a row: a line of text and the interval below it.
@@ -32,6 +32,9 @@ pub(in crate::report) struct ForestGroup {
 pub(in crate::report) struct ForestRow {
     /// What is compared.
     pub(in crate::report) label: String,
+    /// Configuration, by index, whose value is above the line of the ratio: its colour. None: no
+    /// single one.
+    pub(in crate::report) configuration: Option<usize>,
     /// The ratio; none: it could not be had.
     pub(in crate::report) ratio: Option<Interval>,
     /// The verdict on it.
@@ -137,11 +140,13 @@ fn draw(row: &ForestRow, axis: Axis, top: f64) -> Markup {
             figure::ratio_range(ratio)
         )
     });
-    let room = WIDTH - 2.0 * SIDE - ems(&text) * FONT - 14.0;
+    let indent = row.configuration.map_or(0.0, |_| MARK);
+    let room = WIDTH - 2.0 * SIDE - indent - ems(&text) * FONT - 14.0;
     html! {
-        g class={ "row " (row.word) } {
+        g class={ "row " (row.word) (series(row.configuration)) } {
             title { (row.label) ": " (text) " " (row.text) }
-            text x=(px(SIDE)) y=(px(top + 14.0)) { (fit(&row.label, room)) }
+            @if let Some(at) = row.configuration { (marker(at, SIDE + 5.0, top + 10.0)) }
+            text x=(px(SIDE + indent)) y=(px(top + 14.0)) { (fit(&row.label, room)) }
             text class="figure" x=(px(WIDTH - SIDE)) y=(px(top + 14.0)) text-anchor="end" { (text) }
             @if let Some(ratio) = row.ratio {
                 @if !ratio.low.is_nan() && !ratio.high.is_nan() {
@@ -163,17 +168,32 @@ fn draw(row: &ForestRow, axis: Axis, top: f64) -> Markup {
     }
 }
 
-/// The estimate; its shape repeats what its colour says.
+/// The class of a configuration's colour.
+fn series(configuration: Option<usize>) -> String {
+    configuration.map_or(String::new(), |at| format!(" s{}", at % SERIES_MAX))
+}
+
+/// The estimate: its shape says the verdict, its colour the configuration.
 fn mark(word: &str, x: f64, y: f64) -> Markup {
     let d = match word {
         "better" => format!("M{} {}l-5 -6v12z", px(x + 6.0), px(y)),
         "worse" => format!("M{} {}l5 -6v12z", px(x - 6.0), px(y)),
+        "probably" => format!("M{} {}l6 6l-6 6l-6 -6z", px(x), px(y - 6.0)),
         "no-difference" => format!("M{} {}h10v10h-10z", px(x - 5.0), px(y - 5.0)),
         _ => {
             return html! { circle class="estimate open" cx=(px(x)) cy=(px(y)) r="5" {} };
         }
     };
-    html! { path class="estimate" d=(d) {} }
+    // Probable is no claim, so it is an outline as undecided is.
+    let open = word == "probably";
+    html! { path class={ "estimate" @if open { " open" } } d=(d) {} }
+}
+
+/// The shape of a verdict, for a legend.
+pub(in crate::report) fn verdict_mark(word: &str) -> Markup {
+    html! {
+        svg class="swatch row" viewBox="0 0 14 14" aria-hidden="true" { (mark(word, 7.0, 7.0)) }
+    }
 }
 
 fn foot(axis: Axis, bottom: f64) -> Markup {
@@ -183,12 +203,15 @@ fn foot(axis: Axis, bottom: f64) -> Markup {
         &|value| format!("{}", (value * 1e4).round() / 1e4),
         &|label| ems(label) * FONT + 14.0,
     );
+    let ticks = ticks
+        .into_iter()
+        .map(|(value, label)| (place(value), label))
+        .collect();
     html! {
         line class="axis" x1=(px(SIDE)) x2=(px(WIDTH - SIDE)) y1=(px(bottom)) y2=(px(bottom)) {}
-        @for (value, label) in ticks {
-            line class="axis" x1=(px(place(value))) x2=(px(place(value)))
-                y1=(px(bottom)) y2=(px(bottom + 4.0)) {}
-            text class="tick" text-anchor=(anchor(place(value), &label, WIDTH)) x=(px(place(value))) y=(px(bottom + 17.0)) { (label) }
+        @for tick in ticks_below(ticks, WIDTH) {
+            line class="axis" x1=(px(tick.x)) x2=(px(tick.x)) y1=(px(bottom)) y2=(px(bottom + 4.0)) {}
+            text class="tick" text-anchor=(tick.anchor) x=(px(tick.x)) y=(px(bottom + 17.0)) { (tick.label) }
         }
         text class="faint" x=(px(SIDE)) y=(px(bottom + 36.0)) { "← worse" }
         text class="faint" text-anchor="end" x=(px(WIDTH - SIDE)) y=(px(bottom + 36.0)) { "better →" }

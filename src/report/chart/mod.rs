@@ -7,15 +7,18 @@
 //! Units: user units of the SVG (a "px" at natural size).
 
 mod axis;
+mod bars;
 mod drawing;
 mod forest;
+mod labels;
 mod line;
 mod rounds;
 mod spark;
 
 pub(super) use axis::{Axis, Scale};
-pub(super) use drawing::SERIES_MAX;
-pub(super) use forest::{ForestGroup, ForestRow, forest};
+pub(super) use bars::{BarGroup, BarRow, bars};
+pub(super) use drawing::{SERIES_MAX, swatch};
+pub(super) use forest::{ForestGroup, ForestRow, forest, verdict_mark};
 pub(super) use line::{ChartLine, LineChart, legend, line};
 pub(super) use rounds::{RoundsRow, rounds};
 pub(super) use spark::spark;

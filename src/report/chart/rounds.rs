@@ -4,12 +4,12 @@
 use maud::{Markup, html};
 
 use super::axis::Axis;
-use super::drawing::{FONT, anchor, ems, fit, frame, px};
+use super::drawing::{FONT, MARK, SERIES_MAX, ems, fit, frame, marker, px, ticks_below};
 use crate::report::figure;
 use crate::verdict::Interval;
 
 /// Natural width.
-const WIDTH: f64 = 440.0;
+const WIDTH: f64 = 360.0;
 /// Room left and right of the axis.
 const SIDE: f64 = 8.0;
 /// Height of a row: a line of text and the values below it.
@@ -21,6 +21,8 @@ const FOOT: f64 = 30.0;
 pub(in crate::report) struct RoundsRow {
     /// Its name.
     pub(in crate::report) label: String,
+    /// It, by index: its colour.
+    pub(in crate::report) configuration: usize,
     /// Mean with its own interval.
     pub(in crate::report) mean: Option<Interval>,
     /// Value in each round, with the round's number and where its trial is shown; empty: nowhere.
@@ -42,10 +44,14 @@ pub(in crate::report) fn rounds(id: &str, title: &str, unit: &str, rows: &[Round
         &|value| figure::tick(unit, value),
         &|label| ems(label) * FONT + 14.0,
     );
+    let ticks = ticks
+        .into_iter()
+        .map(|(value, label)| (place(value), label))
+        .collect();
     let content = html! {
-        @for (value, label) in &ticks {
-            line class="grid" x1=(px(place(*value))) x2=(px(place(*value))) y1="2" y2=(px(bottom)) {}
-            text class="tick" text-anchor=(anchor(place(*value), label, WIDTH)) x=(px(place(*value))) y=(px(bottom + 17.0)) { (label) }
+        @for tick in ticks_below(ticks, WIDTH) {
+            line class="grid" x1=(px(tick.x)) x2=(px(tick.x)) y1="2" y2=(px(bottom)) {}
+            text class="tick" text-anchor=(tick.anchor) x=(px(tick.x)) y=(px(bottom + 17.0)) { (tick.label) }
         }
         @for path in joined(rows, &place, &middle) { path class="join" d=(path) {} }
         @for (at, row) in rows.iter().enumerate() {
@@ -79,11 +85,12 @@ fn caption(row: &RoundsRow, unit: &str) -> String {
 fn draw(row: &RoundsRow, axis: Axis, unit: &str, y: f64) -> Markup {
     let place = |value: f64| axis.place(value, SIDE, WIDTH - SIDE);
     let text = caption(row, unit);
-    let room = WIDTH - 2.0 * SIDE - ems(&text) * FONT - 14.0;
+    let room = WIDTH - 2.0 * SIDE - MARK - ems(&text) * FONT - 14.0;
     html! {
-        g class="row" {
+        g class={ "row s" (row.configuration % SERIES_MAX) } data-configuration=(row.label) {
             title { (row.label) ": " (text) }
-            text x=(px(SIDE)) y=(px(y - 15.0)) { (fit(&row.label, room)) }
+            (marker(row.configuration, SIDE + 5.0, y - 19.0))
+            text x=(px(SIDE + MARK)) y=(px(y - 15.0)) { (fit(&row.label, room)) }
             text class="figure" x=(px(WIDTH - SIDE)) y=(px(y - 15.0)) text-anchor="end" { (text) }
             @if let Some(mean) = row.mean {
                 rect class="mean" x=(px(place(mean.low))) y=(px(y - 6.0)) height="12"

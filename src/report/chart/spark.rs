@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::drawing::px;
+use super::drawing::{SERIES_MAX, px};
 
 /// Natural width.
 const WIDTH: f64 = 240.0;
@@ -11,8 +11,13 @@ const HEIGHT: f64 = 36.0;
 /// Numbers it has room for: fewer leave the left of it empty, so that it moves at one pace.
 const ROOM: usize = 60;
 
-/// The chart; what it shows in words is its name.
-pub(in crate::report) fn spark(id: &str, name: &str, values: &[f64]) -> Markup {
+/// The chart, in the colour of a configuration (by index); what it shows in words is its name.
+pub(in crate::report) fn spark(
+    id: &str,
+    name: &str,
+    values: &[f64],
+    configuration: usize,
+) -> Markup {
     let values = &values[values.len().saturating_sub(ROOM)..];
     let most = values.iter().copied().fold(0.0, f64::max);
     let step = WIDTH / ROOM as f64;
@@ -38,7 +43,7 @@ pub(in crate::report) fn spark(id: &str, name: &str, values: &[f64]) -> Markup {
         ),
     };
     html! {
-        svg id=(id) class="spark" role="img" viewBox={ "0 0 " (px(WIDTH)) " " (px(HEIGHT)) }
+        svg id=(id) class={ "spark s" (configuration % SERIES_MAX) } role="img" viewBox={ "0 0 " (px(WIDTH)) " " (px(HEIGHT)) }
             aria-label=(name) {
             line class="axis" x1="0" x2=(px(WIDTH)) y1=(px(HEIGHT - 0.5)) y2=(px(HEIGHT - 0.5)) {}
             path class="area" d=(area) {}
@@ -59,7 +64,7 @@ mod tests {
             vec![5.0; 200],
             vec![f64::NAN, 1e300, 0.0],
         ] {
-            let drawn = spark("s", "name", &values).into_string();
+            let drawn = spark("s", "name", &values, 3).into_string();
             assert!(!drawn.contains("NaN") && !drawn.contains("inf"), "{drawn}");
             assert!(drawn.contains("aria-label=\"name\""));
         }

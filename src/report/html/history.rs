@@ -28,7 +28,7 @@ pub(crate) fn history(runs: &[&Record], courses: &[HistoryLine]) -> Markup {
             @let mine: Vec<&HistoryLine> = courses.iter().filter(|c| c.workload == *workload).collect();
             h2 { (workload) }
             @for (part, few) in mine.chunks(SERIES_MAX).enumerate() {
-                (chart(&format!("history-{at}-{part}"), workload, part, mine.len(), few, runs.len()))
+                (chart(&format!("history-{at}-{part}"), workload, part, mine.len(), few, runs))
             }
             (table(&figures(workload, runs, &mine)))
         }
@@ -44,7 +44,7 @@ fn chart(
     part: usize,
     all: usize,
     courses: &[&HistoryLine],
-    runs: usize,
+    runs: &[&Record],
 ) -> Markup {
     let place = |point: &HistoryPoint| (point.run + 1) as f64;
     let points = || courses.iter().flat_map(|course| &course.points);
@@ -60,6 +60,7 @@ fn chart(
     let metric = courses.first().map(|course| figure::metric(&course.metric));
     let lines = courses.iter().map(|course| ChartLine {
         label: course.configuration.clone(),
+        series: series(runs, course),
         points: course
             .points
             .iter()
@@ -73,15 +74,18 @@ fn chart(
             .collect(),
         marked: true,
         change: None,
+        rings: course
+            .points
+            .iter()
+            .filter(|point| point.change.is_some_and(|change| change.differs))
+            .map(|point| (place(point), point.value.estimate))
+            .collect(),
     });
-    let rings = points()
-        .filter(|point| point.change.is_some_and(|change| change.differs))
-        .map(|point| (place(point), point.value.estimate));
     with_legend(&LineChart {
         id: id.to_owned(),
         title: facet_title(workload, part, all <= SERIES_MAX),
         desc: format!("{workload}: one point per run, one line per configuration, changes ringed."),
-        x: Axis::over(Scale::Linear, [0.5, runs as f64 + 0.5].into_iter()),
+        x: Axis::over(Scale::Linear, [0.5, runs.len() as f64 + 0.5].into_iter()),
         x_name: "run".to_owned(),
         // Half a run is none.
         x_label: &|value| match (value - value.round()).abs() < 1e-9 {
@@ -93,8 +97,16 @@ fn chart(
         y_label: &|value| figure::tick(unit, value),
         lines: lines.collect(),
         limits: Vec::new(),
-        rings: rings.collect(),
     })
+}
+
+/// The index that the newest run with this configuration gives it: it has the colour of that page.
+fn series(runs: &[&Record], course: &HistoryLine) -> usize {
+    let named = |run: &&Record| {
+        let mut configurations = run.head.configurations.iter();
+        configurations.position(|one| one.name == course.configuration)
+    };
+    runs.iter().rev().find_map(named).unwrap_or(0)
 }
 
 /// A row per run, a column per configuration.
@@ -121,7 +133,6 @@ fn figures(workload: &str, runs: &[&Record], courses: &[&HistoryLine]) -> TextTa
             .into_iter()
             .chain(courses.iter().map(|course| course.configuration.clone()))
             .collect(),
-        text: vec![1],
         rows: rows.collect(),
         ..TextTable::default()
     }

@@ -44,10 +44,12 @@ pub(super) fn latency(record: &Record, verdict: &Verdict) -> Markup {
                 let histogram = histograms.get(&row.configuration)?;
                 Some(ChartLine {
                     label: row.name.clone(),
+                    series: row.configuration,
                     points: tail(histogram),
                     band: Vec::new(),
                     marked: false,
                     change: None,
+                    rings: Vec::new(),
                 })
             })
             .filter(|line| line.points.len() > 1)
@@ -184,7 +186,6 @@ fn facets(id: &str, title: &str, mut lines: Vec<ChartLine>) -> Vec<Markup> {
             y_label: &share,
             lines,
             limits: Vec::new(),
-            rings: Vec::new(),
         }));
         lines = rest;
     }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::record::{Now, Record};
-use crate::report::chart::spark;
+use crate::report::chart::{spark, swatch};
 use crate::report::{figure, standings};
 use crate::unit;
 use crate::verdict::Verdict;
@@ -44,7 +44,7 @@ pub(crate) fn race(record: &Record, verdict: &Verdict) -> Markup {
                 tbody {
                     @for row in &standings.rows {
                         tr class=[row.out_after.map(|_| "dropped")] {
-                            th scope="row" class="text" { (row.name) }
+                            th scope="row" class="text" { (swatch(row.configuration)) (row.name) }
                             td class="figure" { (row.figure) }
                             td class="figure" { (row.interval) }
                             td class="text" {
@@ -72,6 +72,7 @@ pub(crate) fn doing(record: &Record, now: Option<&Now>) -> Markup {
         .map(|rate| figure::value(&now.unit, *rate));
     html! {
         p class="doing" {
+            (swatch(now.configuration))
             strong { (configuration.map_or("", |configuration| configuration.name.as_str())) }
             @if let Some(workload) = workload.filter(|workload| workload.name != now.part) {
                 " · " (workload.name)
@@ -81,7 +82,7 @@ pub(crate) fn doing(record: &Record, now: Option<&Now>) -> Markup {
         p class="rate" {
             @if let Some(rate) = &rate {
                 span class="figure" { (rate) } " "
-                (spark("spark", &spoken(now, rate), &now.recent))
+                (spark("spark", &spoken(now, rate), &now.recent, now.configuration))
             } @else {
                 span class="faint" { "nothing is counted in this part" }
             }

@@ -78,7 +78,7 @@ fn page(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Markup {
                 main { (body(record, verdict, options)) }
                 footer {
                     p class="paper" {
-                        "The printed version leaves out the environment, commands, costs, time series and trials."
+                        "The printed version leaves out the environment, commands, costs, time series, trials and what is folded."
                     }
                     p {
                         "Run " code { (record.head.run) } ", stackrace " (record.head.stackrace)
@@ -171,7 +171,7 @@ fn answer(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Markup
                 ul { @for note in &notes { li { (note) } } }
             }
         }
-        (plots::hero(verdict))
+        (plots::hero(record, verdict))
     }
 }
 

@@ -7,8 +7,8 @@ use super::view::{self, Chart};
 use crate::event::{Ended, MetricHead, Observation, PhaseObservation};
 use crate::record::Record;
 use crate::report::chart::{
-    Axis, ChartLine, ForestGroup, ForestRow, LineChart, RoundsRow, SERIES_MAX, Scale, forest,
-    legend, line, rounds as rounds_chart,
+    self, Axis, BarGroup, BarRow, ChartLine, ForestGroup, ForestRow, LineChart, RoundsRow,
+    SERIES_MAX, Scale, bars, forest, legend, line, rounds as rounds_chart,
 };
 use crate::report::{audited, content, figure};
 use crate::unit;
@@ -16,16 +16,22 @@ use crate::verdict::{Comparison, ConfigurationRow, RateChange, Verdict};
 
 /// Rows of the first chart; further comparisons are in one that can be opened.
 const HERO_ROWS: usize = 12;
+/// What each verdict's shape says, by the name of the verdict.
+const SHAPES: [(&str, &str); 5] = [
+    ("better", "better"),
+    ("worse", "worse"),
+    ("probably", "probably, not certain"),
+    ("no-difference", "no difference that matters"),
+    ("undecided", "undecided"),
+];
 /// Points of a line over time; more are averaged.
 const TIME_POINTS: usize = 150;
 
-/// The ratios: the overall ones, and those of the workloads where there is room.
-pub(super) fn hero(verdict: &Verdict) -> Markup {
+/// The values of all configurations and their ratios: the overall ones, and those of the workloads
+/// where there is room.
+pub(super) fn hero(record: &Record, verdict: &Verdict) -> Markup {
     let groups = groups(verdict);
     let all: usize = groups.iter().map(|group| group.rows.len()).sum();
-    if all == 0 {
-        return html! {};
-    }
     let title = "Ratios with their intervals";
     let (first, rest) = if all <= HERO_ROWS {
         (groups, Vec::new())
@@ -35,11 +41,26 @@ pub(super) fn hero(verdict: &Verdict) -> Markup {
         let mut groups = groups.into_iter();
         (groups.by_ref().take(1).collect(), groups.collect())
     };
+    let (values, more_values) = values(record, verdict);
     html! {
-        @if !first.is_empty() {
-            figure class="hero" {
-                figcaption { (title) ". The band marks differences too small to matter (the margin)." }
-                div class="chart" { (forest("forest", title, verdict.margin, &first)) }
+        @if !first.is_empty() || !values.is_empty() {
+            div class="hero" {
+                @if !first.is_empty() {
+                    figure {
+                        figcaption {
+                            (title) ". Above 1 the one named first is better; the colour is its own. The band marks "
+                            "differences too small to matter (the margin)."
+                        }
+                        div class="chart" { (forest("forest", title, verdict.margin, &first)) }
+                        (shapes(&first))
+                    }
+                }
+                @if !values.is_empty() {
+                    figure {
+                        figcaption { "Mean of each configuration with its own interval." }
+                        div class="chart" { (bars("values", "Means with their intervals", &values)) }
+                    }
+                }
             }
         }
         @for (at, group) in rest.into_iter().enumerate() {
@@ -51,7 +72,58 @@ pub(super) fn hero(verdict: &Verdict) -> Markup {
                 }
             }
         }
+        @for (at, group) in more_values.into_iter().enumerate() {
+            details {
+                summary { (group.heading) ": " (figure::counted(group.rows.len(), "value")) }
+                @let title = format!("Means with their intervals: {}", group.heading);
+                div class="chart" { (bars(&format!("values-{at}"), &title, &[group])) }
+            }
+        }
     }
+}
+
+/// What the shapes in a chart of ratios say, as far as they are in it.
+fn shapes(groups: &[ForestGroup]) -> Markup {
+    let drawn = |word: &str| {
+        groups
+            .iter()
+            .flat_map(|group| &group.rows)
+            .any(|row| row.word == word)
+    };
+    let known: Vec<(&str, &str)> = SHAPES.into_iter().filter(|(word, _)| drawn(word)).collect();
+    html! {
+        ul class="legend" {
+            @for (word, text) in known { li { (chart::verdict_mark(word)) span { (text) } } }
+        }
+    }
+}
+
+/// The first metric of each workload, a group each: those there is room for, and the others.
+fn values(record: &Record, verdict: &Verdict) -> (Vec<BarGroup>, Vec<BarGroup>) {
+    let groups = record.head.workloads.iter().enumerate();
+    let mut groups: Vec<BarGroup> = groups
+        .filter_map(|(at, workload)| {
+            let metric = workload.metrics.first()?;
+            let rows = verdict.configurations.iter().map(|row| BarRow {
+                label: row.name.clone(),
+                configuration: row.configuration,
+                value: content::primary(row, at).and_then(|cell| cell.value),
+            });
+            Some(BarGroup {
+                heading: format!("{}: {}", workload.name, figure::metric(metric)),
+                unit: metric.unit.clone(),
+                rows: rows.collect(),
+            })
+        })
+        .filter(|group| group.rows.iter().any(|row| row.value.is_some()))
+        .collect();
+    let mut rows = 0;
+    let fits = groups.iter().take_while(|group| {
+        rows += group.rows.len();
+        rows <= HERO_ROWS
+    });
+    let more = groups.split_off(fits.count());
+    (groups, more)
 }
 
 /// Overall first, then one group per workload, in the record's order.
@@ -60,7 +132,11 @@ fn groups(verdict: &Verdict) -> Vec<ForestGroup> {
     if !verdict.overall.is_empty() {
         groups.push(ForestGroup {
             heading: "Over all workloads".to_owned(),
-            rows: verdict.overall.iter().map(row).collect(),
+            rows: verdict
+                .overall
+                .iter()
+                .map(|one| row(verdict, one))
+                .collect(),
         });
     }
     for comparison in &verdict.workloads {
@@ -69,19 +145,20 @@ fn groups(verdict: &Verdict) -> Vec<ForestGroup> {
             workload => workload,
         };
         match groups.iter_mut().find(|g| g.heading == heading) {
-            Some(group) => group.rows.push(row(comparison)),
+            Some(group) => group.rows.push(row(verdict, comparison)),
             None => groups.push(ForestGroup {
                 heading: heading.to_owned(),
-                rows: vec![row(comparison)],
+                rows: vec![row(verdict, comparison)],
             }),
         }
     }
     groups
 }
 
-fn row(comparison: &Comparison) -> ForestRow {
+fn row(verdict: &Verdict, comparison: &Comparison) -> ForestRow {
     ForestRow {
         label: content::comparison_name(comparison),
+        configuration: content::configuration_of(verdict, &comparison.b),
         ratio: comparison.ratio,
         text: comparison.text.clone(),
         word: comparison.word.name(),
@@ -140,6 +217,7 @@ fn rounds_row(
     });
     (!cell.rounds.is_empty()).then(|| RoundsRow {
         label: row.name.clone(),
+        configuration: row.configuration,
         mean: cell.value,
         rounds: rounds.collect(),
     })
@@ -147,12 +225,11 @@ fn rounds_row(
 
 /// One chart with its legend.
 pub(super) fn with_legend(chart: &LineChart<'_>) -> Markup {
-    let names: Vec<&str> = chart.lines.iter().map(|line| line.label.as_str()).collect();
     html! {
         figure {
             figcaption { (chart.title) }
             div class="chart" { (line(chart)) }
-            (legend(&names))
+            (legend(&chart.lines))
         }
     }
 }
@@ -226,6 +303,8 @@ pub(super) fn time(record: &Record, verdict: &Verdict) -> Markup {
 struct Timed<'a> {
     /// Of the configuration.
     name: &'a str,
+    /// It, by index.
+    configuration: usize,
     phase: &'a PhaseObservation,
     /// The change midway that most trials of the configuration show: of bytes where any were moved.
     change: Option<&'a RateChange>,
@@ -247,6 +326,7 @@ fn timed<'a>(
         });
         Some(Timed {
             name: &row.name,
+            configuration: row.configuration,
             phase,
             change: course.and_then(|course| course.change.as_ref()),
         })
@@ -327,7 +407,6 @@ fn time_charts(
             y_label: &|value| figure::tick(unit, value),
             lines,
             limits: limits.clone(),
-            rings: Vec::new(),
         });
         charts.push(Chart {
             primary,
@@ -386,10 +465,12 @@ fn time_line(one: &Timed<'_>, amount: Amount) -> Option<ChartLine> {
         .collect();
     (points.len() >= 2).then(|| ChartLine {
         label: one.name.to_owned(),
+        series: one.configuration,
         points: thinned(&points),
         band: Vec::new(),
         marked: false,
         change: None,
+        rings: Vec::new(),
     })
 }
 

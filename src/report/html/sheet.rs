@@ -5,11 +5,12 @@ use maud::{Markup, html};
 use super::tables::table;
 use crate::report::sheet::{Sheet, SheetPart};
 
-/// What the page holds, its heading first.
-pub(in crate::report) fn sheet(sheet: &Sheet) -> Markup {
+/// What the page holds, its heading first, with a drawing before the facts.
+pub(in crate::report) fn sheet(sheet: &Sheet, drawn: &Markup) -> Markup {
     html! {
         h1 class="title" { (sheet.title) }
         @for paragraph in &sheet.lead { p { (paragraph) } }
+        (drawn)
         @if !sheet.facts.is_empty() {
             dl {
                 @for (name, value) in &sheet.facts {

@@ -160,15 +160,22 @@ fn add(
         return;
     };
     let at = size as f64;
+    // A line of one configuration has its colour; one of several has that of its place.
+    let series = match label == row.name {
+        true => row.configuration,
+        false => lines.len(),
+    };
     let line = match lines.iter_mut().position(|line| line.label == label) {
         Some(known) => &mut lines[known],
         None => {
             lines.push(ChartLine {
                 label,
+                series,
                 points: Vec::new(),
                 band: Vec::new(),
                 marked: true,
                 change: None,
+                rings: Vec::new(),
             });
             let last = lines.len() - 1;
             &mut lines[last]
@@ -218,7 +225,6 @@ fn finish(
             y_label: &|value| figure::tick(&metric.unit, value),
             lines,
             limits: limits.clone(),
-            rings: Vec::new(),
         });
         charts.push(Chart {
             primary,

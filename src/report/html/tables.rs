@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use crate::event::{Ended, Observation, WorkloadHead};
 use crate::record::Record;
 use crate::report::ReportOptions;
+use crate::report::chart::swatch;
 use crate::report::content::{self, TextRow, TextTable};
 use crate::report::figure;
 use crate::unit;
@@ -38,6 +39,7 @@ pub(super) fn table(table: &TextTable) -> Markup {
                             @for (at, cell) in row.cells.iter().enumerate() {
                                 @if at == 0 {
                                     th scope="row" class="text" {
+                                        @if let Some(at) = row.configuration { (swatch(at)) }
                                         @if row.href.is_empty() { (cell) } @else { a href=(row.href) { (cell) } }
                                     }
                                 } @else {
@@ -75,25 +77,18 @@ pub(super) fn beside(verdict: &Verdict, options: &ReportOptions) -> Markup {
     }
 }
 
-/// Configurations, workloads, comparisons.
+/// Configurations, workloads, comparisons: what the charts show, as tables that can be opened.
 pub(super) fn figures(record: &Record, verdict: &Verdict) -> Markup {
     html! {
-        @if let Some(overall) = content::overall(verdict) {
-            h3 { (overall.title) }
-            p { (overall.note) }
-            (table(&overall))
-        }
+        @if let Some(overall) = content::overall(verdict) { (folded(&overall, &html! {})) }
         @for (at, head) in record.head.workloads.iter().enumerate() {
-            @let workload = content::workload(verdict, at, head);
-            h3 { (workload.title) }
-            p { (workload.note) }
-            (table(&workload))
-            @if head.metrics.len() > 1 {
-                details {
-                    summary { "All " (head.metrics.len()) " metrics" }
+            @let more = html! {
+                @if head.metrics.len() > 1 {
+                    h3 { "All " (head.metrics.len()) " metrics" }
                     (all_metrics(verdict, at, head))
                 }
-            }
+            };
+            (folded(&content::workload(verdict, at, head), &more))
         }
         @for formats in content::video_tables(verdict) {
             h3 { (formats.title) }
@@ -101,11 +96,19 @@ pub(super) fn figures(record: &Record, verdict: &Verdict) -> Markup {
             (table(&formats))
         }
         @if let Some(comparisons) = content::comparisons(verdict) {
-            div class="wide" {
-                h3 { (comparisons.title) }
-                p { (comparisons.note) }
-                (table(&comparisons))
-            }
+            (folded(&comparisons, &html! {}))
+        }
+    }
+}
+
+/// A table below its name, to be opened, with what belongs to it.
+fn folded(content: &TextTable, more: &Markup) -> Markup {
+    html! {
+        details {
+            summary { (content.title) }
+            p { (content.note) }
+            (table(content))
+            (more)
         }
     }
 }

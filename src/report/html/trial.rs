@@ -105,6 +105,7 @@ fn row(record: &Record, at: usize, trial: &Observation, cards: bool) -> TextRow 
     let value = trial.metrics.first().copied().flatten();
     let (ended, error) = ended(trial);
     TextRow {
+        configuration: Some(trial.configuration),
         cells: vec![
             format!("{}.{}", trial.round, trial.position + 1),
             named(&head.configurations, trial.configuration, |t| &t.name),
