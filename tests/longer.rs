@@ -13,7 +13,7 @@ use support::{Ground, Said};
 const STUDY: &str = r#"
 title = "Sizes"
 [factors]
-size = ["256 KiB", "1 MiB"]
+size = ["1 MiB", "4 MiB"]
 [[stack]]
 dir = { path = "data" }
 [[workload]]

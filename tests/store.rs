@@ -428,13 +428,14 @@ fn under_way(ground: &Ground) -> Child {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    loop {
+    let stands = || {
         let log = run_dir(ground).map(|run| fs::read_to_string(run.join("log.jsonl")));
-        if log.is_some_and(|log| log.is_ok_and(|log| log.contains("stack-set-up"))) {
-            return child;
-        }
+        log.is_some_and(|log| log.is_ok_and(|log| log.contains("stack-set-up")))
+    };
+    while !stands() {
         std::thread::sleep(Duration::from_millis(5));
     }
+    child
 }
 
 fn a_run_whose_directory_is_removed_gives_an_error_and_no_verdict() {

@@ -103,7 +103,7 @@ mod tests {
                     trial.counted.paused_ns = Some(8_000_000_000);
                 },
                 Grade::NotAsAsked,
-                "the program was stopped for 8 s",
+                "the program was stopped for 8.00 s",
             ),
             (
                 |trial| {
@@ -111,7 +111,7 @@ mod tests {
                     trial.counted.paused_ns = Some(1_000_000_000);
                 },
                 Grade::Note,
-                "the program was stopped for 1 s",
+                "the program was stopped for 1.00 s",
             ),
             (
                 |trial| trial.counted.suspended_ns = Some(60_000_000_000),

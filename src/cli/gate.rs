@@ -91,12 +91,15 @@ fn read(store: &Store, run: &str) -> Result<Record, Failure> {
         .map_err(|error| Failure::usage(error.to_string()).next(error.next()))
 }
 
+/// Runs of one side, each with its configuration.
+type Side<'a> = Vec<(&'a Record, usize)>;
+
 /// Both sides: the baseline's runs and those that are asked about, each with its configuration.
 fn sides<'a>(
     records: &'a [Record],
     others: &'a [(Record, Option<&str>)],
     verb: &Gate,
-) -> Result<(Vec<(&'a Record, usize)>, Vec<(&'a Record, usize)>), Failure> {
+) -> Result<(Side<'a>, Side<'a>), Failure> {
     let configuration = verb.configuration.as_deref();
     let record = &records[0];
     if others.is_empty() {

@@ -298,7 +298,7 @@ fn understand(whole: &[u8], torn: &[u8], path: &Path) -> Result<Replayed, Journa
         "{\"done\":",
     ];
     // Some file systems lengthen a file before its data arrive.
-    let is_rest = torn.iter().all(|&byte| byte == 0) || ours.iter().any(|line| begins(line));
+    let is_rest = torn.iter().all(|&byte| byte == 0) || ours.iter().any(begins);
     if torn.contains(&b'\n') || !is_rest {
         let line = whole.iter().filter(|&&byte| byte == b'\n').count() + 1;
         let path = path.to_path_buf();

@@ -186,7 +186,8 @@ pub(crate) fn difference(a: &Side<'_>, b: &Side<'_>, anyway: bool) -> Difference
             }
         }
         if !figures.is_empty() {
-            if !anyway && !(refused.is_empty() && other_work.is_empty()) {
+            let differs = !refused.is_empty() || !other_work.is_empty();
+            if differs && !anyway {
                 figures.clear();
             }
             workloads.push(WorkloadPair {

@@ -21,7 +21,7 @@ const SHARED: [&str; 12] = [
 ];
 
 /// Words of layers that other files say, and why they have to.
-const ELSEWHERE: [(&str, &[&str], &str); 13] = [
+const ELSEWHERE: [(&str, &[&str], &str); 14] = [
     (
         "src/audit/reading.rs",
         &["loop", "md", "drbd"],
@@ -55,6 +55,11 @@ const ELSEWHERE: [(&str, &[&str], &str); 13] = [
     ),
     ("src/record/index.rs", &["devices"], "the name of a column"),
     ("src/report/markdown.rs", &["md"], "the ending of a file"),
+    (
+        "src/run/standing_data.rs",
+        &["btrfs", "ext2", "ext3", "ext4", "f2fs", "tmpfs", "xfs"],
+        "the file system of a directory that no layer has set up",
+    ),
     (
         "src/session/compare.rs",
         &["tmpfs"],

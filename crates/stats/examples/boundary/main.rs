@@ -176,12 +176,12 @@ fn one_more(
 /// What makes `cos^(n-1)` a density on (-π/2, π/2): Γ((n+1)/2) / (√π Γ(n/2)).
 fn angle_scale(n: u32) -> f64 {
     // Γ(x + 1/2) / Γ(x) by steps of 1 from where it is known.
-    let mut ratio = if n % 2 == 0 {
+    let mut ratio = if n.is_multiple_of(2) {
         std::f64::consts::PI.sqrt() / 2.0
     } else {
         1.0 / std::f64::consts::PI.sqrt()
     };
-    let mut x = if n % 2 == 0 { 1.0 } else { 0.5 };
+    let mut x = if n.is_multiple_of(2) { 1.0 } else { 0.5 };
     while x < f64::from(n) / 2.0 - 0.25 {
         ratio *= (x + 0.5) / x;
         x += 1.0;
