@@ -29,10 +29,10 @@ impl ReportForm for Markdown {
         let mut text = format!(
             "# {}\n\n**{}**\n",
             escaped(&record.head.title),
-            escaped(&verdict.sentence)
+            with_commands(&verdict.sentence)
         );
         for sentence in &verdict.details {
-            text.push_str(&format!("\n{}\n", escaped(sentence)));
+            text.push_str(&format!("\n{}\n", with_commands(sentence)));
         }
         text.push_str(&format!(
             "\n{}\n",
@@ -133,6 +133,22 @@ fn table(text: &mut String, table: &TextTable) {
 }
 
 /// One line of text that Markdown, and the HTML it becomes, show as it is.
+/// A sentence of a verdict: the commands of this program that it names stay code.
+fn with_commands(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("`stackrace ")
+        && let Some((command, left)) = after.split_once('`')
+    {
+        out.push_str(&format!("{} ", escaped(before)));
+        // Within code nothing has a meaning but its end and, in a table, the bar.
+        out.push_str(&format!("`stackrace {}`", plain(command).replace('|', " ")));
+        out.push_str(if left.starts_with(' ') { " " } else { "" });
+        rest = left;
+    }
+    out + &escaped(rest)
+}
+
 fn escaped(text: &str) -> String {
     let mut out = String::new();
     for c in plain(text).chars() {

@@ -424,7 +424,7 @@ fn a_run_that_had_too_little_time_says_how_it_goes_on() {
         .out
         .lines()
         .find_map(|line| line.strip_prefix("run     "));
-    let next = format!("next     stackrace resume {} --more-time \"", run.unwrap());
+    let next = format!("next     stackrace resume {} --until-decided", run.unwrap());
     assert!(said.out.contains(&next), "{}", said.out);
 }
 

@@ -471,7 +471,7 @@ impl BlockPhase<'_> {
     /// Closes the phase: the final fsync, if requested, and one outcome merged from all reports.
     fn merge(
         &self,
-        mut clock: FastClock,
+        clock: FastClock,
         cpu: Cpu,
         reports: Vec<BlockReport>,
         choice: EngineChoice,
@@ -503,15 +503,10 @@ impl BlockPhase<'_> {
             .any(|recorder| recorder.count(Op::Write) > 0);
         // A phase that was stopped or failed is not made durable: that could take minutes.
         if ended == PhaseEnd::Complete && wrote && self.spec.durability.fsync_at_end {
-            if self.control.seat.is_some() {
-                // The time in which other phases had their parts is none of this one.
-                clock.set(elapsed_ns);
-            }
-            let (last, failed) = self.sync_all(clock);
+            let (last, failed, end_ns) = self.close(clock, elapsed_ns);
             if failed.is_some() {
                 (ended, failure) = (PhaseEnd::Failed, failed);
             }
-            let end_ns = clock.now_ns();
             // One fsync is outstanding at a time.
             outstanding += u128::from(end_ns.saturating_sub(elapsed_ns));
             elapsed_ns = elapsed_ns.max(end_ns);
@@ -542,6 +537,16 @@ impl BlockPhase<'_> {
             clock_error: clock.disagreement(),
             clock_back,
         }
+    }
+
+    /// The closing fsync, and when it ended in the phase's time, ns.
+    fn close(&self, mut clock: FastClock, elapsed_ns: u64) -> (Recorder, Option<FailedOp>, u64) {
+        if self.control.seat.is_some() {
+            // The time in which other phases had their parts is none of this one.
+            clock.set(elapsed_ns);
+        }
+        let (recorder, failed) = self.sync_all(clock);
+        (recorder, failed, clock.now_ns())
     }
 
     /// Syncs every file, one after the other.

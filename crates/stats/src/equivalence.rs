@@ -451,12 +451,12 @@ mod tests {
         let needed = |values: &[f64]| rounds_to_decide(values, 0.05, 0.05);
         // The same noise known from more rounds needs fewer of them.
         let (few, many) = (
-            needed(&alternate(4, 0.08, 0.08)),
+            needed(&alternate(6, 0.08, 0.08)),
             needed(&alternate(12, 0.08, 0.08)),
         );
         assert!(few > many && many > Some(12), "{few:?} {many:?}");
         // More noise needs more rounds; nothing to go by, no answer.
-        assert!(needed(&alternate(12, 0.08, 0.16)) > many);
+        assert!(needed(&alternate(12, 0.08, 0.1)) > many);
         assert_eq!(needed(&[-9.0, 9.0, -9.0]), None);
     }
 
