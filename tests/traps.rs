@@ -238,8 +238,7 @@ fn a_neighbour_of_one_disk_is_named_and_one_of_none_is_not() {
     let run = |disturbed: bool| {
         let ground = Ground::new();
         let [a, b] = ["a", "b"].map(|name| Disk::new(&ground, name, Path::new(MEMORY), "rw"));
-        let work =
-            "random = { mode = \"read\", size = \"8 MiB\", direct = true, time = \"300 ms\" }";
+        let work = "random = { mode = \"read\", size = \"8 MiB\", access = \"uniform\", direct = true, time = \"300 ms\" }";
         write_study(&ground, [&a.mounted, &b.mounted], work, 4);
         let going = Arc::new(AtomicBool::new(disturbed));
         let (until, file) = (Arc::clone(&going), b.mounted.join("neighbour"));
@@ -261,7 +260,10 @@ fn a_neighbour_of_one_disk_is_named_and_one_of_none_is_not() {
         let mut all = told.into_iter();
         all.find(|(_, sentence)| sentence.contains("I/O of other processes disturbed"))
     };
-    let (_, sentence) = mine(run(true)).expect("the neighbour is not named");
+    let disturbed = run(true);
+    let Some((_, sentence)) = mine(disturbed.clone()) else {
+        panic!("the neighbour is not named: {disturbed:?}");
+    };
     let words = "I/O of other processes disturbed 4 of 4 trials of other";
     assert!(sentence.contains(words), "{sentence}");
     assert_eq!(mine(run(false)), None);
