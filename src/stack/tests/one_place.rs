@@ -21,11 +21,16 @@ const SHARED: [&str; 12] = [
 ];
 
 /// Words of layers that other files say, and why they have to.
-const ELSEWHERE: [(&str, &[&str], &str); 14] = [
+const ELSEWHERE: [(&str, &[&str], &str); 15] = [
     (
         "src/audit/reading.rs",
         &["loop", "md", "drbd"],
         "names of the kernel's devices in a record",
+    ),
+    (
+        "src/audit/across/same_disk.rs",
+        &["devices"],
+        "the name of a fact about a place",
     ),
     ("src/export/trials.rs", &["devices"], "the name of a column"),
     (
