@@ -47,8 +47,16 @@ impl ReportForm for Html {
     }
 
     fn render(&self, record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<u8> {
-        page(record, verdict, options).into_string().into_bytes()
+        let page = page(record, verdict, options).into_string();
+        page.replace(is_no_text, "\u{fffd}").into_bytes()
     }
+}
+
+/// Characters that no page may hold, or that reorder what stands around them. Tools print some: the
+/// backspaces of a progress line, for example.
+fn is_no_text(letter: char) -> bool {
+    let reorders = matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    reorders || letter.is_control() && !matches!(letter, '\n' | '\t')
 }
 
 /// A part of the page; an empty one is left out.
