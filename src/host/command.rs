@@ -8,7 +8,7 @@ use std::ffi::OsString;
 pub(crate) struct Output {
     /// Exit status; none: ended by a signal.
     pub(crate) status: Option<i32>,
-    /// Standard output, cut at [`local::OUTPUT_MAX`], lossy where it is not UTF-8.
+    /// Standard output, cut at [`super::local::OUTPUT_MAX`], lossy where it is not UTF-8.
     pub(crate) stdout: String,
     /// Standard error, cut and lossy alike.
     pub(crate) stderr: String,

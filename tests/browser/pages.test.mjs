@@ -210,13 +210,16 @@ test("a file dropped onto the page is read, and kept only when asked", async () 
   await page.evaluate((text) => {
     const transfer = new DataTransfer();
     transfer.items.add(new File([text], "old.json"));
-    transfer.items.add(new File([text], "new.json"));
+    // The same text again would be one result, not two: one figure of the second differs.
+    const other = text.replaceAll("8106.234375", "8107.234375").replaceAll("130201.583496", "130202.583496");
+    transfer.items.add(new File([other], "new.json"));
     const drop = new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true });
     document.getElementById("drop").dispatchEvent(drop);
   }, readFileSync(FIO, "utf8"));
   await page.getByRole("heading", { name: "Imported from fio-3.33" }).waitFor();
   await page.getByText("Not kept").waitFor();
-  assert.match(await page.locator("#figures").innerText(), /old[\s\S]*new/);
+  // The tables are folded.
+  assert.match(await page.locator("#figures").textContent(), /old[\s\S]*new/);
   assert.equal(await kept(), before);
 
   await page.goto(at("/import"));
