@@ -49,8 +49,7 @@ pub(super) fn text(name: Option<&str>) -> Result<String, Failure> {
         }
     }
     for claim in card.claims() {
-        let mut drive = card.drive(0, SSD_BYTES).map_err(broken)?;
-        let modelled = claim.modelled(&mut *drive, matches!(card, Card::Ssd(_)));
+        let modelled = card.modelled(claim, SSD_BYTES).map_err(broken)?;
         shown.push_str(&beside(claim, modelled));
     }
     Ok(shown)

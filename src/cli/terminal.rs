@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::os::fd::AsFd;
 
 use super::variable::variable;
-use crate::report::wrap;
+use crate::report::{is_no_text, wrap};
 
 /// Columns of a terminal; 80 where it is none or does not say. `COLUMNS` overrides it.
 pub(super) fn columns(to: &impl AsFd) -> usize {
@@ -85,26 +85,20 @@ const COLOURS: std::ops::RangeInclusive<u8> = 30..=37;
 /// A text that commands no terminal, whatever names of files, machines or configurations stand in
 /// it: control characters are shown as signs. Line breaks, tabs and our own colours stay.
 pub(super) fn harmless(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(commands) {
+    if !text.chars().any(is_no_text) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(letter) = rest.chars().next() {
         let bytes = colour(rest).unwrap_or(letter.len_utf8());
-        match bytes > letter.len_utf8() || !commands(letter) {
+        match bytes > letter.len_utf8() || !is_no_text(letter) {
             true => shown.push_str(&rest[..bytes]),
             false => shown.push(sign(letter)),
         }
         rest = &rest[bytes..];
     }
     Cow::Owned(shown)
-}
-
-/// Whether a terminal takes a character for a command, or reorders what stands around it.
-fn commands(letter: char) -> bool {
-    let reorders = matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    reorders || letter.is_control() && !matches!(letter, '\n' | '\t')
 }
 
 /// How a control character is shown.

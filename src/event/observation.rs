@@ -77,6 +77,31 @@ pub(crate) struct Observation {
     pub(crate) others: Vec<OtherNode>,
 }
 
+impl Observation {
+    /// A trial that ended like this before anything of it was measured: of the first round, the first
+    /// configuration and workload. Callers say what differs.
+    pub(crate) fn unmeasured(ended: Ended) -> Self {
+        Self {
+            round: 1,
+            position: 0,
+            configuration: 0,
+            workload: 0,
+            ended,
+            started_at: String::new(),
+            prepare_ns: 0,
+            settle_ns: 0,
+            settled: Settled::default(),
+            preconditioned: None,
+            elapsed_ns: 0,
+            counted: Counted::default(),
+            phases: Vec::new(),
+            metrics: Vec::new(),
+            notes: Vec::new(),
+            others: Vec::new(),
+        }
+    }
+}
+
 /// What another machine measured in a trial, doing the same as the first at the same time.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct OtherNode {

@@ -101,12 +101,23 @@ pub(super) fn counted(count: usize, thing: &str) -> String {
     }
 }
 
+/// Whether a character reverses the direction of what follows.
+fn reorders(letter: char) -> bool {
+    matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Characters that no text of several lines may hold: those that command a terminal, which tools print
+/// too (the backspaces of a progress line), and those that reorder what stands around them.
+pub(crate) fn is_no_text(letter: char) -> bool {
+    reorders(letter) || letter.is_control() && !matches!(letter, '\n' | '\t')
+}
+
 /// Text from the outside world on one line: no control characters (they would steer a terminal)
 /// and none that reverse the direction of what follows.
 pub(super) fn plain(text: &str) -> String {
     let spaced: String = text
         .chars()
-        .filter(|c| !matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'))
+        .filter(|c| !reorders(*c))
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect();
     spaced.trim().to_owned()

@@ -12,7 +12,7 @@ use super::local_executor::LocalExecutor;
 use super::observation::phase_observation;
 use super::phases::PeerPhases;
 use crate::agent::message::PhaseOrder;
-use crate::event::{Counted, Ended, Observation, Settled};
+use crate::event::{Ended, Observation, Settled};
 use crate::observe::{self, Pulse, Snapshot};
 use crate::stack::{Site, StandingStack};
 use crate::unit;
@@ -93,18 +93,8 @@ pub(super) fn failed(
         position,
         configuration,
         workload,
-        ended: Ended::Failed { error },
         started_at: today.to_owned(),
-        prepare_ns: 0,
-        settle_ns: 0,
-        settled: Settled::default(),
-        preconditioned: None,
-        elapsed_ns: 0,
-        counted: Counted::default(),
-        phases: Vec::new(),
-        metrics: Vec::new(),
-        notes: Vec::new(),
-        others: Vec::new(),
+        ..Observation::unmeasured(Ended::Failed { error })
     }
 }
 

@@ -287,25 +287,11 @@ impl Load<'_> {
     /// A trial in which nothing has happened yet.
     fn trial(&self) -> Observation {
         Observation {
-            round: 1,
-            position: 0,
-            configuration: 0,
-            workload: 0,
-            ended: Ended::Complete,
-            started_at: String::new(),
-            prepare_ns: 0,
-            settle_ns: 0,
             settled: Settled {
                 caches: "none".to_owned(),
                 ..Settled::default()
             },
-            preconditioned: None,
-            elapsed_ns: 0,
-            counted: Counted::default(),
-            phases: Vec::new(),
-            metrics: Vec::new(),
-            notes: Vec::new(),
-            others: Vec::new(),
+            ..Observation::unmeasured(Ended::Complete)
         }
     }
 

@@ -24,6 +24,7 @@ pub(super) use sheet::sheet;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use super::figure::is_no_text;
 use super::{ReportForm, ReportOptions, content};
 use crate::event::Until;
 use crate::record::Record;
@@ -50,13 +51,6 @@ impl ReportForm for Html {
         let page = page(record, verdict, options).into_string();
         page.replace(is_no_text, "\u{fffd}").into_bytes()
     }
-}
-
-/// Characters that no page may hold, or that reorder what stands around them. Tools print some: the
-/// backspaces of a progress line, for example.
-fn is_no_text(letter: char) -> bool {
-    let reorders = matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    reorders || letter.is_control() && !matches!(letter, '\n' | '\t')
 }
 
 /// A part of the page; an empty one is left out.

@@ -69,7 +69,7 @@ impl Claim {
     /// The figure of the model, in the unit of [`Claim::value`]. A drive whose speed depends on
     /// what it holds is filled first, and before random writing all of it is written once more at
     /// random, as makers do; sequential writing begins on an empty drive.
-    pub fn modelled(&self, drive: &mut dyn Drive, depends_on_content: bool) -> f64 {
+    pub(super) fn modelled(&self, drive: &mut dyn Drive, depends_on_content: bool) -> f64 {
         let (mut now, size) = (0, drive.sectors());
         if depends_on_content && self.load != Load::SequentialWrite {
             let fill = of(Load::SequentialWrite, 1 << 20, size);

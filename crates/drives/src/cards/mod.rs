@@ -37,7 +37,7 @@ pub struct CardValue {
     pub source: String,
 }
 
-/// The texts of all cards, by file name.
+/// The texts of all cards.
 pub const CARDS: &[&str] = &[
     include_str!("../../cards/hitachi-hts725050a9a364.toml"),
     include_str!("../../cards/hgst-hts721010a9e630.toml"),
@@ -126,6 +126,17 @@ impl Card {
             Self::Ssd(card) => Box::new(card.ssd(capacity / SECTOR)?),
             Self::Volume(card) => Box::new(card.volume()?),
         })
+    }
+
+    /// What the model of this card does with the requests of a claim, in the unit of
+    /// [`Claim::value`]; an SSD has `capacity` bytes.
+    ///
+    /// # Errors
+    /// When values of the card contradict each other.
+    pub fn modelled(&self, claim: &Claim, capacity: u64) -> Result<f64, CardError> {
+        let mut drive = self.drive(0, capacity)?;
+        // Only flash is faster or slower for what it holds.
+        Ok(claim.modelled(&mut *drive, matches!(self, Self::Ssd(_))))
     }
 }
 
