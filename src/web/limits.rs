@@ -4,7 +4,7 @@
 //! when there are too many, the oldest ends. Event streams last, and are counted on their own: however
 //! many there are, pages still load.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::net::{IpAddr, Shutdown, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,7 +26,7 @@ const FORM_BYTES_MAX: usize = 32 << 20;
 #[derive(Debug, Default)]
 pub(super) struct Limits {
     connections: Mutex<Connections>,
-    streams: Mutex<HashMap<IpAddr, usize>>,
+    streams: Mutex<Vec<Stream>>,
     threads: AtomicUsize,
     form_bytes: AtomicUsize,
 }
@@ -36,6 +36,26 @@ pub(super) struct Limits {
 struct Connections {
     next: u64,
     open: VecDeque<(u64, TcpStream)>,
+}
+
+/// An event stream that counts.
+#[derive(Debug)]
+struct Stream {
+    id: u64,
+    client: IpAddr,
+    handle: TcpStream,
+}
+
+impl Stream {
+    /// Whether the visitor has closed its end.
+    fn is_closed(&self) -> bool {
+        use rustix::net::{RecvFlags, recv};
+        let look = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        match recv(&self.handle, &mut [0; 1], look) {
+            Ok((bytes, _)) => bytes == 0,
+            Err(error) => !matches!(error, rustix::io::Errno::AGAIN | rustix::io::Errno::INTR),
+        }
+    }
 }
 
 impl Limits {
@@ -73,9 +93,10 @@ impl Limits {
         (before + bytes <= FORM_BYTES_MAX).then_some(room)
     }
 
-    fn leave(&self, id: u64) {
+    fn leave(&self, id: u64) -> Option<TcpStream> {
         let mut connections = self.connections.lock();
-        connections.open.retain(|(open, _)| *open != id);
+        let at = connections.open.iter().position(|(open, _)| *open == id)?;
+        connections.open.remove(at).map(|(_, handle)| handle)
     }
 }
 
@@ -88,19 +109,27 @@ pub(super) struct Visit {
 
 impl Visit {
     /// Makes an event stream of the connection, which then counts as one and nothing else. None: this
-    /// address has too many, or all have.
+    /// address has too many, or all have, or the connection was ended meanwhile.
     pub(super) fn listen(&self, client: IpAddr) -> Option<Listener> {
         let mut streams = self.limits.streams.lock();
-        let of_all: usize = streams.values().sum();
-        let of_one = streams.entry(client).or_default();
-        if of_all >= STREAMS_MAX || *of_one >= STREAMS_OF_ONE_MAX {
+        let full = |streams: &[Stream]| {
+            let of_one = streams.iter().filter(|stream| stream.client == client);
+            streams.len() >= STREAMS_MAX || of_one.count() >= STREAMS_OF_ONE_MAX
+        };
+        // Who walks from page to page leaves a stream behind at each. Its thread finds out only when
+        // it next sends something.
+        if full(&streams) {
+            streams.retain(|stream| !stream.is_closed());
+        }
+        if full(&streams) {
             return None;
         }
-        *of_one += 1;
-        self.limits.leave(self.id);
+        let handle = self.limits.leave(self.id)?;
+        let id = self.id;
+        streams.push(Stream { id, client, handle });
         Some(Listener {
             limits: Arc::clone(&self.limits),
-            client,
+            id,
         })
     }
 }
@@ -116,18 +145,13 @@ impl Drop for Visit {
 #[derive(Debug)]
 pub(super) struct Listener {
     limits: Arc<Limits>,
-    client: IpAddr,
+    id: u64,
 }
 
 impl Drop for Listener {
     fn drop(&mut self) {
         let mut streams = self.limits.streams.lock();
-        if let Some(count) = streams.get_mut(&self.client) {
-            *count -= 1;
-            if *count == 0 {
-                streams.remove(&self.client);
-            }
-        }
+        streams.retain(|stream| stream.id != self.id);
     }
 }
 
@@ -178,22 +202,40 @@ mod tests {
         assert_eq!(limits.threads.load(Ordering::SeqCst), 0);
     }
 
+    /// Opens event streams of an address until one is refused.
+    fn listen_all(limits: &Arc<Limits>, client: IpAddr) -> Vec<(TcpStream, Visit, Listener)> {
+        std::iter::from_fn(|| {
+            let (ours, theirs) = pair();
+            let visit = limits.arrive(&ours)?;
+            let listener = visit.listen(client)?;
+            Some((theirs, visit, listener))
+        })
+        .collect()
+    }
+
     #[test]
     fn event_streams_are_limited_for_one_address_and_for_all() {
         let limits = Arc::new(Limits::default());
-        let (ours, _theirs) = pair();
-        let visit = limits.arrive(&ours).unwrap();
         let mut open = Vec::new();
-        for last in 1..=u8::MAX {
-            let client = IpAddr::from([10, 0, 0, last]);
-            let before = open.len();
-            open.extend(std::iter::from_fn(|| visit.listen(client)));
-            let of_one = open.len() - before;
-            assert!(of_one <= STREAMS_OF_ONE_MAX);
+        for last in 1..=9 {
+            let of_one = listen_all(&limits, IpAddr::from([10, 0, 0, last]));
+            assert!(of_one.len() <= STREAMS_OF_ONE_MAX);
+            open.extend(of_one);
         }
         assert_eq!(open.len(), STREAMS_MAX);
         open.clear();
-        assert!(visit.listen(IpAddr::from([10, 0, 0, 1])).is_some());
+        assert!(limits.streams.lock().is_empty());
+    }
+
+    #[test]
+    fn an_event_stream_whose_page_was_left_makes_room_before_its_thread_ends() {
+        let limits = Arc::new(Limits::default());
+        let client = IpAddr::from([10, 0, 0, 1]);
+        let mut open = listen_all(&limits, client);
+        assert_eq!(open.len(), STREAMS_OF_ONE_MAX);
+        let (page, _visit, _listener) = open.remove(3);
+        drop(page);
+        assert_eq!(listen_all(&limits, client).len(), 1);
     }
 
     #[test]
