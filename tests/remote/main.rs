@@ -243,13 +243,19 @@ fn until(mut so: impl FnMut() -> bool) {
     panic!("it does not come about");
 }
 
-fn a_study_goes_from_start_to_verdict_on_another_machine() {
+/// A ground with two directories and the study of them, and a server.
+fn with_directories() -> (Ground, Server) {
     let ground = Ground::new();
     let server = Server::start(&ground);
     ground.make_dir("here");
     ground.make_dir("there");
     let study = DIRECTORIES.replace("GROUND", ground.path().to_str().unwrap());
     ground.write("study.toml", study);
+    (ground, server)
+}
+
+fn a_study_goes_from_start_to_verdict_on_another_machine() {
+    let (ground, server) = with_directories();
     let to = server.to();
     let planned = stackrace(&ground, &["plan", "study.toml", "--on", &to]);
     planned.ended(0);
@@ -393,12 +399,7 @@ fn a_damaged_copy_is_copied_again() {
 }
 
 fn the_machine_can_be_a_factor() {
-    let ground = Ground::new();
-    let server = Server::start(&ground);
-    ground.make_dir("here");
-    ground.make_dir("there");
-    let study = DIRECTORIES.replace("GROUND", ground.path().to_str().unwrap());
-    ground.write("study.toml", study);
+    let (ground, server) = with_directories();
     // The same machine twice, by two names.
     let machines = [server.to(), server.to().replace("127.0.0.1", "localhost")];
     let on = ["--on", &machines[0], "--on", &machines[1]];
