@@ -26,7 +26,7 @@ impl Stack {
                 bare: built.bare,
                 facts: built.facts,
                 devices: built.devices,
-                made: setup.made,
+                parts: setup.parts,
                 nodes: self.nodes(),
                 boots,
             }),

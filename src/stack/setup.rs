@@ -22,7 +22,7 @@ pub(crate) struct Setup<'a> {
     drawn: u32,
     /// Whether what lies at the bottom is still there when the stack is gone.
     outlived: bool,
-    pub(super) made: Made,
+    pub(super) parts: StackParts,
     /// The machine that is built on now.
     host: &'a dyn Host,
     /// Its number; 1: the site's own.
@@ -35,7 +35,7 @@ pub(crate) struct Setup<'a> {
 
 /// What exists because of a stack: settling and tearing down need it when the set-up is over.
 #[derive(Debug, Default)]
-pub(super) struct Made {
+pub(super) struct StackParts {
     /// Entries of the journal, in the order in which things were made.
     pub(super) entries: Vec<EntryId>,
     pub(super) mounts: Vec<Mounted>,
@@ -91,7 +91,7 @@ impl<'a> Setup<'a> {
             nonce,
             drawn: 0,
             outlived: false,
-            made: Made::default(),
+            parts: StackParts::default(),
             host: site.host,
             node: 1,
             home: 1,
@@ -169,9 +169,9 @@ impl<'a> Setup<'a> {
 
     /// What stands until now stays when settling: it is served, or open.
     pub(crate) fn keep_standing(&mut self) {
-        self.made.movable.clear();
-        self.made.awaited.clear();
-        for mount in &mut self.made.mounts {
+        self.parts.movable.clear();
+        self.parts.awaited.clear();
+        for mount in &mut self.parts.mounts {
             mount.survives = false;
         }
     }
@@ -224,7 +224,7 @@ impl<'a> Setup<'a> {
     /// has to be wiped again. It is held until then.
     pub(crate) fn outlived_by(&mut self, disk: &FixedDevice) {
         self.outlived = true;
-        self.made.held.push(disk.clone());
+        self.parts.held.push(disk.clone());
     }
 
     /// Whether devices at the bottom outlive the stack.
@@ -295,13 +295,13 @@ impl<'a> Setup<'a> {
     /// was away.
     pub(crate) fn await_device(&mut self, device: &Path) -> Result<(), LayerError> {
         appears(self.host(), device)?;
-        self.made.awaited.push(device.to_path_buf());
+        self.parts.awaited.push(device.to_path_buf());
         Ok(())
     }
 
     /// Says that something is taken away and brought back to make it cold.
     pub(crate) fn moves(&mut self, away: Vec<OsString>, back: Vec<OsString>) {
-        self.made.movable.push(Movable { away, back });
+        self.parts.movable.push(Movable { away, back });
     }
 
     /// The run's own directory, absolute and without links; created where it is missing.
@@ -334,7 +334,7 @@ impl<'a> Setup<'a> {
             node => Undo::on(node, self.host, undo),
         };
         let id = self.site.journal.will(&self.site.tag, undo)?;
-        self.made.entries.push(id);
+        self.parts.entries.push(id);
         Ok(id)
     }
 
@@ -402,7 +402,9 @@ impl<'a> Setup<'a> {
 
     /// Says that a directory's file system holds our data and is to be synced when settling.
     pub(crate) fn lies_in(&mut self, directory: &Path) {
-        self.made.backing.push((self.node, directory.to_path_buf()));
+        self.parts
+            .backing
+            .push((self.node, directory.to_path_buf()));
     }
 
     /// Says that the workload runs on this machine too, in a directory of its own below `root`. Like
@@ -410,7 +412,7 @@ impl<'a> Setup<'a> {
     pub(crate) fn also_loaded(&mut self, root: &Path) -> Result<(), LayerError> {
         let directory = root.join(format!("work-{}", self.node));
         self.host().create_dir(&directory)?;
-        self.made.others.push((self.node, directory));
+        self.parts.others.push((self.node, directory));
         Ok(())
     }
 
@@ -436,7 +438,7 @@ impl<'a> Setup<'a> {
     pub(crate) fn mount_point(&mut self) -> Result<PathBuf, LayerError> {
         // A share is mounted beside what it serves.
         let before = self
-            .made
+            .parts
             .mounts
             .iter()
             .filter(|mount| mount.node == self.node);
@@ -457,7 +459,7 @@ impl<'a> Setup<'a> {
         memory: Memory,
     ) -> Result<(), LayerError> {
         self.make(Undo::Unmount(path.to_path_buf()), &command)?;
-        self.made.mounts.push(Mounted {
+        self.parts.mounts.push(Mounted {
             node: self.node,
             command,
             path: path.to_path_buf(),
@@ -482,7 +484,7 @@ impl<'a> Setup<'a> {
         match undo_entries(
             self.site.host,
             self.site.journal,
-            &self.made.entries,
+            &self.parts.entries,
             self.site.undo,
         ) {
             Ok(report) => report

@@ -7,7 +7,7 @@ use crate::journal::{self, undo_entries, unmount, until_free};
 use crate::stack::common::line;
 use crate::stack::error::{LayerError, StackError};
 use crate::stack::gives::Bare;
-use crate::stack::setup::{Made, Mounted, Movable, appears};
+use crate::stack::setup::{Mounted, Movable, StackParts, appears};
 use crate::stack::site::Site;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ pub(crate) struct StandingStack {
     pub(super) bare: Option<Bare>,
     pub(super) facts: Vec<LayerFacts>,
     pub(super) devices: Vec<String>,
-    pub(super) made: Made,
+    pub(super) parts: StackParts,
     pub(super) nodes: usize,
     /// What tells this start of each machine from any other, from node 2 on.
     pub(super) boots: Vec<String>,
@@ -54,7 +54,7 @@ impl StandingStack {
     /// Other machines on which the workload runs at the same time, by number, each with its private
     /// directory there.
     pub(crate) fn others(&self) -> &[(usize, PathBuf)] {
-        &self.made.others
+        &self.parts.others
     }
 
     /// Devices for the workload itself, where the stack leaves any to it.
@@ -69,7 +69,7 @@ impl StandingStack {
 
     /// Whether the stack mounted a file system of its own.
     pub(crate) fn has_mounts(&self) -> bool {
-        !self.made.mounts.is_empty()
+        !self.parts.mounts.is_empty()
     }
 
     /// Block devices by their names in `/proc/diskstats`: first those the top file system lies on,
@@ -112,11 +112,11 @@ impl StandingStack {
         remount: bool,
     ) -> Result<Settled, LayerError> {
         host.sync_file_system(&self.directory)?;
-        for (node, directory) in &self.made.others {
+        for (node, directory) in &self.parts.others {
             on(host, *node)?.sync_file_system(directory)?;
         }
         let again: Vec<&Mounted> = self
-            .made
+            .parts
             .mounts
             .iter()
             .filter(|mount| remount && mount.survives)
@@ -124,13 +124,13 @@ impl StandingStack {
         for mount in again.iter().rev() {
             unmount(on(host, mount.node)?, &mount.path)?;
         }
-        let away: &[Movable] = if remount { &self.made.movable } else { &[] };
+        let away: &[Movable] = if remount { &self.parts.movable } else { &[] };
         for movable in away.iter().rev() {
             until_free(host, &movable.away)?;
         }
         // Unmounting made the upper file system write to files of the lower one, whose pages are
         // dirty now and would survive the dropping.
-        for (node, directory) in &self.made.backing {
+        for (node, directory) in &self.parts.backing {
             on(host, *node)?.sync_file_system(directory)?;
         }
         let mut dropped = drop_caches;
@@ -158,7 +158,7 @@ impl StandingStack {
             host.must(back)?;
         }
         if !away.is_empty() {
-            for device in &self.made.awaited {
+            for device in &self.parts.awaited {
                 appears(host, device)?;
             }
         }
@@ -190,7 +190,7 @@ impl StandingStack {
     /// # Errors
     /// What could not be undone, and who holds it; it stays in the journal.
     pub(crate) fn tear_down(self, site: &Site<'_>) -> Result<(), StackError> {
-        let report = undo_entries(site.host, site.journal, &self.made.entries, site.undo)
+        let report = undo_entries(site.host, site.journal, &self.parts.entries, site.undo)
             .map_err(StackError::whole)?;
         let mut failed = report.failed.into_iter();
         let Some((undo, why)) = failed.next() else {

@@ -408,7 +408,7 @@ fn a_run_that_had_too_little_time_says_how_it_goes_on() {
     ground.make_dir("data");
     let study = DIRECTORY.replace("\"10 ms\"", "\"1 s\"");
     let study = study.replace("at-most = 2", "at-most = 5");
-    ground.write("dir.toml", study.replace("10 min", "4 s"));
+    ground.write("dir.toml", study.replace("30 min", "4 s"));
     let said = ground.stackrace(&["run", "dir.toml"]);
     assert_eq!(Log::of(&ground).all("run-ended")[0]["reason"], "time");
     let run = said
