@@ -285,6 +285,10 @@ mod tests {
     use crate::{Control, Op, PhaseEnd, PhaseOutcome, StartError, run};
 
     const PART_NS: u64 = 2_000_000;
+    const TEN_PARTS: Stop = Stop {
+        ops: None,
+        time_ns: Some(10 * PART_NS),
+    };
 
     /// The phases at the same time, each in a thread of its own.
     fn alternate(specs: &[Spec], part_ns: u64) -> Vec<Result<PhaseOutcome, StartError>> {
@@ -335,10 +339,7 @@ mod tests {
         for engine in [IoEngine::Null, IoEngine::Sync] {
             let specs = ["a", "b", "c"].map(|name| Spec {
                 engine,
-                stop: Stop {
-                    ops: None,
-                    time_ns: Some(10 * PART_NS),
-                },
+                stop: TEN_PARTS,
                 ..on(directory.path(), name)
             });
             for outcome in alternate(&specs, PART_NS) {
@@ -433,10 +434,7 @@ mod tests {
         let specs = ["a", "b"].map(|name| Spec {
             engine: IoEngine::Null,
             pacing: Pacing::Fixed(5_000.0),
-            stop: Stop {
-                ops: None,
-                time_ns: Some(10 * PART_NS),
-            },
+            stop: TEN_PARTS,
             ..on(directory.path(), name)
         });
         for outcome in alternate(&specs, PART_NS) {
