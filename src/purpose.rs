@@ -200,11 +200,7 @@ pub(crate) const ALL: &[Purpose] = &[
         name: "photos",
         summary: "a library of small and large files: import, browse, copy",
         parts: &[
-            stream(
-                "import one large file",
-                1.0,
-                "copy-file = { size = SIZE }",
-            ),
+            stream("import one large file", 1.0, "copy-file = { size = SIZE }"),
             small_files(
                 "thumbnails",
                 1.0,

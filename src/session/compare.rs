@@ -93,8 +93,7 @@ pub(crate) fn prepare(
     }
     let began = SystemClock.now_ns();
     let shape = Shape::of(request.purpose, request.time_ns, sides.len());
-    let written =
-        |sized: &[SizedPart]| request.overrides.written(&study(request, &sides, sized));
+    let written = |sized: &[SizedPart]| request.overrides.written(&study(request, &sides, sized));
     let known = match &request.like {
         Some(run) => Some(sizes::of_run(context, run)?),
         None if request.size.is_some() => None,

@@ -13,6 +13,9 @@ use crate::unit;
 const ROUNDS: f64 = 20.0;
 /// Fewer rounds than this are not worth a further workload.
 const ROUNDS_LEAST: f64 = 12.0;
+/// So much fewer are no reason yet to leave out a workload that was tried: how long its trials take is
+/// an estimate.
+const ROUNDS_KEPT: f64 = 0.8;
 /// Seconds a trial measures at least, with a fifth to spare: what is shorter than 1 s says little of
 /// what lasts.
 const TRIAL_SECONDS: f64 = 1.2;
@@ -77,7 +80,7 @@ impl Shape {
     ) -> Result<Vec<SizedPart>, Failure> {
         let measuring = self.time * MEASURING_SHARE;
         let rounds = |sized: &[SizedPart]| measuring / round_seconds(sized);
-        while sized.len() > 1 && rounds(&sized) < ROUNDS_LEAST {
+        while sized.len() > 1 && rounds(&sized) < ROUNDS_LEAST * ROUNDS_KEPT {
             let weight = |part: &SizedPart| self.purpose.parts[part.index].weight;
             let least = sized.iter().map(weight).fold(f64::INFINITY, f64::min);
             // The last of them, as the first ones say most.
@@ -180,7 +183,14 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     fn command() -> Vec<String> {
-        let words = ["/usr/bin/stackrace", "compare", "/a b", "/c", "--time", "60 s"];
+        let words = [
+            "/usr/bin/stackrace",
+            "compare",
+            "/a b",
+            "/c",
+            "--time",
+            "60 s",
+        ];
         words.map(str::to_owned).to_vec()
     }
 
@@ -202,7 +212,7 @@ mod tests {
         let database = purpose::find("database").unwrap();
         let shape = Shape::of(database, 60 * SECOND, 2);
         assert_eq!(shape.parts, [0]);
-        let shape = Shape::of(purpose::find("video").unwrap(), 90 * SECOND, 2);
+        let shape = Shape::of(purpose::find("video").unwrap(), 100 * SECOND, 2);
         assert_eq!(shape.parts, [0, 1]);
     }
 

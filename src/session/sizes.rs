@@ -52,8 +52,7 @@ pub(super) fn same_question(context: &Context, study: &str) -> Option<EarlierSiz
         .take(RUNS_MAX)
         .filter_map(|id| store.read(id).ok());
     let mut heads = records.map(|record| record.head);
-    let head =
-        heads.find(|head| head.study_name == COMPARE && question(&head.study) == asked)?;
+    let head = heads.find(|head| head.study_name == COMPARE && question(&head.study) == asked)?;
     Some(EarlierSizes {
         run: head.run,
         study: head.study,

@@ -21,15 +21,15 @@ use crate::time::{Clock, SystemClock};
 use crate::workload::{Place, Workload};
 
 /// A trial this long, as a share of what a whole one is to last, says how much that needs.
-const LONG_ENOUGH: f64 = 0.5;
+const LONG_ENOUGH: f64 = 0.35;
 /// What the next trial aims at, as a share of a whole one: a little more than is long enough.
-const AIMED_AT: f64 = 0.7;
+const AIMED_AT: f64 = 0.5;
 /// A trial grows by no more than this: a short one says little.
 const GROWTH_MAX: f64 = 10.0;
 /// Trials of one workload in one directory at most.
 const TRIALS_MAX: usize = 5;
 /// The fastest trial is to last so much longer than the least: they differ from one to the next.
-const RESERVE: f64 = 1.1;
+const RESERVE: f64 = 1.15;
 /// The kernel's file that drops its caches.
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
@@ -143,48 +143,62 @@ impl<'a> Probe<'a> {
         })
     }
 
-    /// Tries a workload everywhere with more and more in it, until the fastest takes long enough.
+    /// Tries a workload everywhere with more and more in it, until the fastest takes long enough, and
+    /// once more there with a whole trial.
     fn try_out(&self, index: usize, first: WorkloadSize) -> Result<(WorkloadSize, f64), Failure> {
         let part = &self.asked.parts[index];
         let target = self.asked.seconds * RESERVE;
         let scaled = |size, times| part.scaled(size, times, self.asked.room);
+        let everywhere: Vec<usize> = (0..self.roots.len()).collect();
         let mut size = first;
         let mut trials = 0;
-        loop {
-            let seconds = self.trial_everywhere(index, size)?;
+        let seconds = loop {
+            let seconds = self.trials(index, size, &everywhere)?;
             let fastest = seconds.iter().copied().fold(f64::INFINITY, f64::min);
             trials += 1;
             let aimed_at = (target * AIMED_AT / fastest).min(GROWTH_MAX);
             let larger = scaled(size, aimed_at);
             if fastest >= target * LONG_ENOUGH || trials == TRIALS_MAX || larger == size {
-                let whole = scaled(size, target / fastest);
-                let amount = |size: &WorkloadSize| match part.sized_by {
-                    SizedBy::Files => size.files as f64,
-                    SizedBy::Bytes | SizedBy::Clock => size.bytes as f64,
-                };
-                let times = amount(&whole) / amount(&size);
-                return Ok((whole, seconds.iter().sum::<f64>() * times));
+                break seconds;
             }
             size = larger;
+        };
+        let order = |a: &usize, b: &usize| seconds[*a].total_cmp(&seconds[*b]);
+        let fastest = everywhere.into_iter().min_by(order).unwrap_or(0);
+        let mut whole = scaled(size, target / seconds[fastest]);
+        // Where a block is written for the first time it may take longer than ever again: thin disks,
+        // images of disks.
+        let again = self.trials(index, whole, &[fastest])?[0];
+        if again < self.asked.seconds {
+            whole = scaled(whole, target / again);
         }
+        let amount = |size: &WorkloadSize| match part.sized_by {
+            SizedBy::Files => size.files as f64,
+            SizedBy::Bytes | SizedBy::Clock => size.bytes as f64,
+        };
+        let times = amount(&whole) / amount(&size);
+        Ok((whole, seconds.iter().sum::<f64>() * times))
     }
 
-    /// Seconds that one trial measures in each of the directories, one after the other.
-    fn trial_everywhere(&self, index: usize, size: WorkloadSize) -> Result<Vec<f64>, Failure> {
+    /// Seconds that one trial measures in each of these directories, one after the other.
+    fn trials(
+        &self,
+        index: usize,
+        size: WorkloadSize,
+        sides: &[usize],
+    ) -> Result<Vec<f64>, Failure> {
         let sized = SizedPart {
             index,
             size,
             seconds: 0.0,
         };
         let study = (self.asked.study)(&[sized])?;
-        let sides = study.configurations.iter().zip(&self.roots);
-        let seconds = sides.zip(&self.asked.directories);
-        seconds
-            .map(|((configuration, root), (name, _))| {
-                let workload = &*configuration.workloads[0];
-                self.trial(workload, &root.join(".stackrace-trial"), name)
-            })
-            .collect()
+        let trial = |side: &usize| {
+            let workload = &*study.configurations[*side].workloads[0];
+            let directory = self.roots[*side].join(".stackrace-trial");
+            self.trial(workload, &directory, self.asked.directories[*side].0)
+        };
+        sides.iter().map(trial).collect()
     }
 
     /// Seconds that the phases of a workload take together, in a directory that is gone afterwards.
