@@ -40,7 +40,7 @@ pub mod verify;
 mod watch;
 mod worker_pool;
 
-pub use alternation::{AlternatedPart, Alternation, AlternationSeat};
+pub use alternation::{AlternatedPart, Alternation, AlternationSeat, PartMoment, PartObserver};
 pub use control::Control;
 pub use error::StartError;
 pub use layout::lay_out;

@@ -102,6 +102,36 @@ impl Series {
     }
 }
 
+/// Operations that were completed, fsyncs left out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Progress {
+    pub(crate) ops: u64,
+    /// Bytes they moved.
+    pub(crate) bytes: u64,
+    /// Sum of their latencies, ns.
+    pub(crate) latency_ns: u128,
+}
+
+impl Progress {
+    /// Both together.
+    pub(crate) fn plus(self, more: Self) -> Self {
+        Self {
+            ops: self.ops + more.ops,
+            bytes: self.bytes + more.bytes,
+            latency_ns: self.latency_ns + more.latency_ns,
+        }
+    }
+
+    /// What came after an earlier reading of the same recorder.
+    pub(crate) fn since(self, earlier: Self) -> Self {
+        Self {
+            ops: self.ops - earlier.ops,
+            bytes: self.bytes - earlier.bytes,
+            latency_ns: self.latency_ns - earlier.latency_ns,
+        }
+    }
+}
+
 /// The recorder of one thread.
 #[derive(Debug, Clone)]
 pub struct Recorder {
@@ -216,11 +246,17 @@ impl Recorder {
         lanes.filter(|kind| kind.count > 0).collect()
     }
 
-    /// Operations recorded so far, fsyncs left out, and the bytes they moved.
-    pub fn progress(&self) -> (u64, u64) {
+    /// What was recorded so far, fsyncs left out.
+    pub(crate) fn progress(&self) -> Progress {
         let lanes = self.lanes.iter().flatten().map(|lane| &lane.0);
         let work = lanes.filter(|lane| lane.op != Op::Fsync);
-        work.fold((0, 0), |sum, lane| (sum.0 + lane.count, sum.1 + lane.bytes))
+        work.fold(Progress::default(), |sum, lane| {
+            sum.plus(Progress {
+                ops: lane.count,
+                bytes: lane.bytes,
+                latency_ns: lane.latency_sum_ns,
+            })
+        })
     }
 
     /// Merges the recorders of a phase, and keeps each thread's results if there were several
