@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use crate::clock::monotonic_ns;
 use crate::cpu::Cpu;
-use crate::recorder::Progress;
+use crate::progress::Progress;
 
 /// How long a waiting worker sleeps before it looks whether the phase was stopped.
 const LOOK: Duration = Duration::from_millis(10);

@@ -28,6 +28,7 @@ mod pace;
 pub mod pacing;
 mod phase;
 pub mod postmark;
+mod progress;
 pub mod recorder;
 pub mod residency;
 mod ring;

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::clock::{FastClock, Readings};
 use crate::control::Control;
 use crate::pacing::sleep_ns;
-use crate::recorder::{Progress, Recorder};
+use crate::progress::Progress;
+use crate::recorder::Recorder;
 
 /// Time between two checks whether to stop, ns.
 const LOOK_NS: u64 = 10_000_000;
