@@ -87,6 +87,8 @@ impl Plan {
     fn render_stacks(&self, page: &mut Page) {
         page.blank();
         page.line("STACKS");
+        // Configurations often differ in their workloads only: a stack is then shown once, with all
+        // its names.
         let mut groups: Vec<Vec<&PlannedConfiguration>> = Vec::new();
         for configuration in &self.configurations {
             match groups

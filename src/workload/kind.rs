@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use stackrace_engine::{ContentLedger, Control, PhaseOutcome};
 
 use super::kept::DataUse;
+use super::metric::{self, Figure};
 use crate::event::MetricHead;
 use crate::host::Host;
 use crate::setting::{Refusal, SettingDoc, Settings};
@@ -95,8 +96,15 @@ pub(crate) struct WorkloadError(pub(crate) String);
 pub(crate) trait Workload: Send + Sync {
     /// One sentence with its numbers.
     fn summary(&self) -> String;
+    /// The metrics of a workload of one phase, the primary one first, each with how it follows from
+    /// the outcome. A workload of several phases implements `metrics` and `evaluate` instead.
+    fn figures(&self) -> Vec<Figure<'_>> {
+        Vec::new()
+    }
     /// What it reports, the primary metric first.
-    fn metrics(&self) -> Vec<MetricHead>;
+    fn metrics(&self) -> Vec<MetricHead> {
+        metric::heads(self.figures())
+    }
     /// What it costs.
     fn cost(&self) -> Cost;
     /// Names of its phases, in order.
@@ -140,7 +148,9 @@ pub(crate) trait Workload: Send + Sync {
     /// The phase could not begin.
     fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError>;
     /// Value of each metric, in the order of [`Workload::metrics`], from one outcome per phase.
-    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>>;
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
+        metric::values(&self.figures(), outcomes)
+    }
 }
 
 /// One kind of workload.

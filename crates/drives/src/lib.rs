@@ -13,14 +13,16 @@ mod cards;
 mod completions;
 mod controller;
 mod disk;
+pub mod disksim;
 mod extents;
 mod line;
 mod origin;
 mod request;
 mod ssd;
+pub mod trace;
 mod volume;
 
-pub use card::{CardError, CardOverheads, DiskCard, Layout, Origin, Seek, Stated};
+pub use card::{CardError, CardOverheads, DiskCard, Layout, Origin, ReadAheadAfter, Seek, Stated};
 pub use cards::{CARDS, Card, CardValue, Claim, Load, SsdCard, VolumeCard, values};
 pub use controller::{ArrayLayout, Controller, ControllerError, ControllerParameters};
 pub use disk::{

@@ -41,6 +41,13 @@ pub mod verify;
 mod watch;
 mod worker_pool;
 
+// The fixtures name the crate as the integration tests do, which compile them, too.
+#[cfg(test)]
+extern crate self as stackrace_engine;
+#[cfg(test)]
+#[path = "../tests/fixtures/trees.rs"]
+mod fixtures;
+
 pub use alternation::{AlternatedPart, Alternation, AlternationSeat, PartMoment, PartObserver};
 pub use control::Control;
 pub use error::StartError;

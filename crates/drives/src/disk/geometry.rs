@@ -1,6 +1,6 @@
 //! Where a sector lies on a disk: zones, tracks, skew, and the angle at which it passes the head.
 
-use crate::Nanos;
+use crate::{Nanos, SECTOR};
 
 /// A band of cylinders whose tracks hold equally many sectors.
 #[derive(Debug, Clone, PartialEq)]
@@ -121,6 +121,19 @@ impl Geometry {
     #[must_use]
     pub fn revolution(&self) -> Nanos {
         self.revolution
+    }
+
+    /// Rates of long sequential requests in the outermost and the innermost zone, MB/s: switches to
+    /// the next track cost what they are skewed by.
+    #[must_use]
+    pub fn edge_rates(&self) -> [f64; 2] {
+        [0, self.zones.len() - 1].map(|at| {
+            let (zone, heads) = (&self.zones[at].zone, f64::from(self.heads));
+            let skew = f64::from(zone.track_skew) * (heads - 1.0) + f64::from(zone.cylinder_skew);
+            let track = f64::from(zone.sectors_per_track);
+            let time = self.revolution as f64 * (1.0 + skew / heads / track);
+            self.zones[at].per_track * SECTOR as f64 * 1e3 / time
+        })
     }
 
     /// Where a sector lies; one beyond the last lies where the last does.

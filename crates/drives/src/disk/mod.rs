@@ -67,6 +67,8 @@ pub struct Cache {
     pub segment_sectors: u64,
     /// Sectors read ahead of a request.
     pub read_ahead: u64,
+    /// Whether only a read that continues the one before it begins to read ahead.
+    pub only_sequences: bool,
     /// Sectors of written data the volatile cache may hold; 0: every write goes to the platter
     /// before it completes.
     pub write_sectors: u64,
@@ -87,6 +89,8 @@ pub struct DiskParameters {
     pub write_settle: i64,
     /// Controller times.
     pub overheads: Overheads,
+    /// Added when the data of a read and of a write have passed the head.
+    pub completion: [Nanos; 2],
     /// Time the bus takes for one sector, reading and writing.
     pub bus_sector: [Nanos; 2],
     /// Buffer memory.
@@ -106,6 +110,7 @@ pub struct DiskParameters {
 pub struct Disk {
     mechanism: Mechanism,
     overheads: Overheads,
+    completion: [Nanos; 2],
     bus_sector: [Nanos; 2],
     cache: Cache,
     queue_depth: usize,
@@ -178,11 +183,12 @@ impl Disk {
                 head: 0,
             },
             overheads: parameters.overheads,
+            completion: parameters.completion,
             bus_sector: parameters.bus_sector,
             cache,
             queue_depth: parameters.queue_depth.max(1),
             physical_sectors: parameters.physical_sectors.max(1),
-            reads: ReadCache::new(cache.segments, cache.segment_sectors, cache.read_ahead),
+            reads: ReadCache::new(cache),
             dirty: Extents::with_capacity(ROOM),
             destaging: None,
             queue: Vec::with_capacity(ROOM),
@@ -272,10 +278,10 @@ impl Disk {
         if request.operation == Operation::Read {
             // Sectors cross the bus while later ones are still being read.
             let sent = self.transfer(&request, first, end);
-            self.done.add(request.id, sent);
+            self.done.add(request.id, sent + self.completion[0]);
             self.reads.fill(request.first, Self::end_of(&request), end);
         } else {
-            self.done.add(request.id, end);
+            self.done.add(request.id, end + self.completion[1]);
         }
     }
 
