@@ -15,8 +15,10 @@ mod controller;
 mod disk;
 pub mod disksim;
 mod extents;
+mod fault;
 mod line;
 mod origin;
+pub mod power;
 mod request;
 mod ssd;
 pub mod trace;
@@ -28,7 +30,8 @@ pub use controller::{ArrayLayout, Controller, ControllerError, ControllerParamet
 pub use disk::{
     Cache, Disk, DiskParameters, Geometry, GeometryError, Overheads, SeekCurve, SeekError, Zone,
 };
+pub use fault::{Fault, Faulty};
 pub use line::{Line, LineError};
-pub use request::{Completion, Drive, Nanos, Operation, Request, SECTOR};
+pub use request::{Completion, Drive, DriveError, Nanos, Operation, Request, SECTOR};
 pub use ssd::{MAPPING_UNIT, Ssd, SsdError, SsdParameters};
 pub use volume::{Volume, VolumeError, VolumeParameters};
