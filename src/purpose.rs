@@ -138,6 +138,8 @@ pub(crate) const ALL: &[Purpose] = &[
         summary: "a transactional database: random 16 KiB pages with fsync",
         parts: &[
             random(
+                // A transaction reads pages and waits for its commit. The mixed work repeats both, so
+                // that it weighs half as much.
                 "commit 16 KiB",
                 2.0,
                 "random = { mode = \"write\", size = SIZE, block-size = \"16 KiB\", fsync-every = 1, time = TIME }",

@@ -3,7 +3,7 @@
 //!
 //! `cli` reads arguments and prints; here is what they ask for. A study is read and put at its places
 //! (`study_file`), checked against the machine before anything is touched (`preflight`), and run to its
-//! end (`execute`) or continued (`resume`). What leaves this room is data, events and failures; while
+//! end (`execute`) or continued (`resume`): in the lab, over SSH or here (`run_place`). What leaves this room is data, events and failures; while
 //! it works it tells an [`Observer`].
 
 pub(crate) mod clean;
@@ -23,6 +23,7 @@ mod peers;
 mod places;
 pub(crate) mod preflight;
 pub(crate) mod resume;
+pub(crate) mod run_place;
 mod shape;
 mod sizes;
 mod sizing;
