@@ -145,6 +145,8 @@ pub(crate) const ALL: &[Purpose] = &[
         summary: "a transactional database: random 16 KiB pages with fsync",
         parts: &[
             random(
+                // A transaction reads pages and waits for its commit. The mixed work repeats both, so
+                // that it weighs half as much.
                 "commit 16 KiB",
                 2.0,
                 "random = { mode = \"write\", size = SIZE, block-size = \"16 KiB\", fsync-every = 1, time = TIME }",
@@ -272,6 +274,8 @@ impl PurposeWorkload {
     /// of data, or with a given data size.
     pub(crate) fn toml(&self, pace: Pace, seconds: f64, room: u64, size: Option<u64>) -> String {
         let per_byte = self.writes / pace.write_rate + self.reads / pace.read_rate;
+        // Random access costs no bytes per trial beyond its data, and small files cost none at all:
+        // their size comes from the limits below alone.
         let affordable = if per_byte > 0.0 {
             seconds / per_byte
         } else {

@@ -1,9 +1,9 @@
 //! Where a value of a card comes from.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// Where a value comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
     /// The maker's data sheet or manual; the source quotes it.

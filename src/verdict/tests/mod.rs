@@ -86,6 +86,7 @@ fn observation(round: u32, configuration: usize, workload: usize, value: f64) ->
         metrics: vec![Some(value)],
         notes: Vec::new(),
         others: Vec::new(),
+        sliced: None,
     }
 }
 

@@ -12,6 +12,7 @@ pub use volume::VolumeCard;
 
 use crate::card::{CardError, DiskCard, Origin};
 use crate::{Drive, Nanos, SECTOR};
+use serde::Serialize;
 
 /// A card of any kind of drive.
 #[derive(Debug, Clone, PartialEq)]
@@ -138,6 +139,36 @@ impl Card {
         // Only flash is faster or slower for what it holds.
         Ok(claim.modelled(&mut *drive, matches!(self, Self::Ssd(_))))
     }
+}
+
+/// A card as the text of a file: a value a line.
+pub(crate) fn text(kind: &str, card: &impl Serialize) -> String {
+    // A card holds nothing that TOML cannot: numbers, words, lists and tables.
+    let mut table = toml::Table::try_from(card).unwrap_or_default();
+    let claims = table.remove("claims");
+    table.insert("kind".to_owned(), kind.into());
+    let (stated, plain): (Vec<_>, Vec<_>) = table
+        .into_iter()
+        .partition(|(_, value)| value.get("source").is_some());
+    let lines = plain.into_iter().chain(stated);
+    let mut text: String = lines
+        .map(|(name, value)| format!("{name} = {value}\n"))
+        .collect();
+    for claim in claims
+        .as_ref()
+        .and_then(toml::Value::as_array)
+        .into_iter()
+        .flatten()
+    {
+        text.push_str("\n[[claims]]\n");
+        text.push_str(
+            &claim
+                .as_table()
+                .map(toml::Table::to_string)
+                .unwrap_or_default(),
+        );
+    }
+    text
 }
 
 /// Every value of a card with its source, by name.

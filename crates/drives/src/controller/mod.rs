@@ -129,7 +129,7 @@ impl<D: Drive> Controller<D> {
             drives,
             array,
             parameters,
-            dirty: Extents::with_capacity(ROOM),
+            dirty: Extents::default(),
             jobs: Vec::with_capacity(ROOM),
             destages: 0,
             destaging: 0,
