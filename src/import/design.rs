@@ -333,6 +333,7 @@ fn trial(placed: &Placed<'_>, heads: &[WorkloadHead], position: usize, at: &str)
         metrics: heads[placed.workload].metrics.iter().map(value).collect(),
         notes: result.notes.clone(),
         others: Vec::new(),
+        sliced: None,
     }
 }
 
