@@ -8,8 +8,10 @@ use clap_complete::Shell;
 
 use crate::tools;
 
+mod drive;
 mod lab;
 
+pub(super) use drive::DriveVerb;
 pub(super) use lab::{
     DiskWord, FaultVerb, Lab, LabFault, LabShell, LabVerb, LinkWord, MountAfp, PowerWord,
 };
@@ -107,6 +109,9 @@ pub(super) enum CliVerb {
     /// Explain the words of a study (layers, workloads, profiles, purposes, studies, reports,
     /// schema, video-formats, drives), or measure the engine on this machine
     Show(Show),
+    /// Make the card of a real drive by reading it, or hold a card's model against one
+    #[command(subcommand)]
+    Drive(DriveVerb),
     /// Rebuild the SQLite index from the logs
     Reindex,
     /// This program on another machine, as it is asked over SSH

@@ -17,6 +17,7 @@ mod missing;
 pub(crate) mod mountinfo;
 mod needs;
 pub(crate) mod plan;
+mod probe;
 pub(crate) mod process;
 mod reading;
 mod tools;
@@ -31,6 +32,7 @@ pub(crate) use error::HostError;
 pub(crate) use missing::lacking;
 pub(crate) use mountinfo::MountInfo;
 pub(crate) use needs::{Daemon, Driver, Needs, Package};
+pub(crate) use probe::ReadProbe;
 
 use crate::unit;
 use serde::{Deserialize, Serialize};
