@@ -3,7 +3,7 @@
 use crate::session::machine_options::{MachineOptions, SshOptions};
 use std::path::PathBuf;
 
-use clap::{Args, Command, CommandFactory, Parser, Subcommand};
+use clap::{Args, Command, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::tools;
@@ -287,6 +287,15 @@ pub(super) struct OutputArgs {
     pub(super) html: Option<PathBuf>,
 }
 
+/// What the lab's time follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum LabClock {
+    /// The guest's instructions: the same figures on every machine.
+    Virtual,
+    /// This machine's clock.
+    Real,
+}
+
 /// `stackrace run`.
 #[derive(Debug, Args)]
 pub(super) struct Run {
@@ -305,6 +314,12 @@ pub(super) struct Run {
     /// Memory of each machine
     #[arg(long, value_name = "BYTES", default_value = "1 GiB", requires = "lab")]
     pub(super) memory: String,
+    /// Clock of the lab: virtual (the default where all drives are modelled) or real
+    #[arg(long, value_name = "CLOCK", requires = "lab")]
+    pub(super) clock: Option<LabClock>,
+    /// Guests in virtual time that run side by side; one for each processor unless given
+    #[arg(long, value_name = "N", requires = "lab")]
+    pub(super) jobs: Option<usize>,
     /// How long it may take, instead of what the study says
     #[arg(long, visible_alias = "at-most", value_name = "TIME")]
     pub(super) time: Option<String>,

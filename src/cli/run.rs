@@ -1,7 +1,7 @@
 //! `stackrace run` and `stackrace resume`: a study from its first command to its verdict.
 
 use super::answer;
-use super::args::{Deciding, HowLong, OutputArgs, Resume, Run};
+use super::args::{Deciding, HowLong, LabClock, OutputArgs, Resume, Run};
 use super::failure::Failure;
 use super::images;
 use super::output;
@@ -9,7 +9,9 @@ use super::setting::Setting;
 use super::words::share;
 use crate::session::resume::Longer;
 use crate::session::study_file::{self, Overrides};
-use crate::session::{Stopped, execute, lab_run, machines};
+use crate::session::virtual_run::{self, Disks, VirtualOptions};
+use crate::session::{Stopped, execute, lab_run, machines, virtual_clock};
+use crate::study::Study;
 use crate::unit;
 
 /// `stackrace run`.
@@ -24,7 +26,15 @@ pub(super) fn exec(setting: &Setting, verb: Run) -> Result<u8, Failure> {
     };
     overrides.apply(&mut study);
     study_file::check_wipe(&study, &verb.wipe)?;
-    let finished = if verb.lab {
+    let finished = if in_virtual_time(&verb, &study)? {
+        let options = VirtualOptions {
+            system: verb.systems.first(),
+            memory: &verb.memory,
+            jobs: verb.jobs,
+        };
+        virtual_run::in_turns(&mut study);
+        virtual_run::run(session, &study, setting, &images::of, &options)?
+    } else if verb.lab {
         let system = verb.systems.first();
         lab_run::run(session, &study, setting, &images::of, system, &verb.memory)?
     } else if let Some(there) = machines::asked_for(&study, &verb.there.options())? {
@@ -35,6 +45,30 @@ pub(super) fn exec(setting: &Setting, verb: Run) -> Result<u8, Failure> {
         execute::start(session, &study, &[], &verb.wipe, setting)?
     };
     answer::finish(setting, finished, &verb.output, verb.deciding.decide)
+}
+
+/// Whether a run is made in virtual time: where every drive is modelled, unless the command line says
+/// which clock.
+fn in_virtual_time(verb: &Run, study: &Study) -> Result<bool, Failure> {
+    let modelled = virtual_run::disks(study) != Disks::Emulated;
+    let clock = match verb.clock {
+        None if modelled => LabClock::Virtual,
+        None => LabClock::Real,
+        Some(LabClock::Real) if modelled => {
+            return Err(
+                Failure::refused("modelled drives are served in virtual time only")
+                    .next("leave --clock real out, or declare the disks by size, rate and latency"),
+            );
+        }
+        Some(clock) => clock,
+    };
+    if verb.jobs.is_some() && clock == LabClock::Real {
+        return Err(Failure::usage(
+            "--jobs goes with virtual time: in real time, machines side by side disturb each other",
+        )
+        .next("leave --jobs out"));
+    }
+    Ok(verb.lab && clock == LabClock::Virtual)
 }
 
 /// What the command line says of the decision, which replaces what the study says.
@@ -74,7 +108,10 @@ pub(super) fn resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
         .transpose()
         .map_err(|error| Failure::usage(format!("--html: {error}")))?;
     let ssh = verb.reach.options();
-    let finished = if lab_run::made(&stopped.record) {
+    let finished = if virtual_clock::made(&stopped.record) {
+        virtual_run::in_turns(&mut study);
+        virtual_run::resume(session, &study, &store, stopped, setting, &images::of)?
+    } else if lab_run::made(&stopped.record) {
         lab_run::resume(session, &study, &store, stopped, setting, &images::of)?
     } else if let Some(there) = machines::on_record(&study, &stopped.record, &ssh)? {
         stopped.enter_directory()?;

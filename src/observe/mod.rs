@@ -16,7 +16,9 @@ mod process;
 mod pulse;
 mod stored;
 
-pub(crate) use environment::{environment, environment_of, kernel, memory_bytes, memory_bytes_of};
+pub(crate) use environment::{
+    environment, environment_of, kernel, memory_available, memory_bytes, memory_bytes_of,
+};
 
 pub(crate) use pulse::Pulse;
 pub(crate) use stored::{stored_below, stored_file};

@@ -21,7 +21,7 @@ mod ssd;
 mod volume;
 
 pub use card::{CardError, CardOverheads, DiskCard, Layout, Origin, Seek, Stated};
-pub use cards::{CARDS, Card, CardValue, Claim, Load, SsdCard, VolumeCard, values};
+pub use cards::{CARDS, Card, CardValue, Claim, DriveIdentity, Load, SsdCard, VolumeCard, values};
 pub use controller::{ArrayLayout, Controller, ControllerError, ControllerParameters};
 pub use disk::{
     Cache, Disk, DiskParameters, Geometry, GeometryError, Overheads, SeekCurve, SeekError, Zone,
