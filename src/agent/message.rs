@@ -71,7 +71,7 @@ pub(crate) enum ExecRequest {
 }
 
 /// A study as a worker gets it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Assignment {
     /// Where the worker may keep a journal.
     pub(crate) store: PathBuf,

@@ -66,6 +66,7 @@ pub(super) fn trial() -> Observation {
         metrics: Vec::new(),
         notes: Vec::new(),
         others: Vec::new(),
+        sliced: None,
     }
 }
 

@@ -442,6 +442,7 @@ fn trial(
         ],
         notes: Vec::new(),
         others: Vec::new(),
+        sliced: None,
     }
 }
 

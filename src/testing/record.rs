@@ -326,6 +326,7 @@ fn trial(
             .collect(),
         notes: vec![input.text()],
         others: Vec::new(),
+        sliced: None,
     }
 }
 

@@ -16,7 +16,6 @@ use super::block::words::{COMPRESS_RATIO, CONTENT};
 use super::block::{content, size};
 use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
 use super::metric::{self, Figure};
-use crate::event::MetricHead;
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
 
@@ -105,20 +104,6 @@ fn source(place: &Place<'_>) -> PathBuf {
     place.directory.join("source")
 }
 
-impl CopyFile {
-    /// What it reports, and how that follows from its one phase.
-    fn figures(&self) -> Vec<Figure<'_>> {
-        // The file once, not bytes read plus bytes written: that is what "copied at" means.
-        let copied = |outcome: &PhaseOutcome| metric::per_second(self.size, outcome.elapsed_ns);
-        let mut figures = vec![
-            Figure::elapsed(),
-            Figure::of(metric::throughput_head(), copied),
-        ];
-        figures.extend(Figure::cpu());
-        figures
-    }
-}
-
 impl Workload for CopyFile {
     fn summary(&self) -> String {
         format!(
@@ -129,8 +114,15 @@ impl Workload for CopyFile {
         )
     }
 
-    fn metrics(&self) -> Vec<MetricHead> {
-        metric::heads(self.figures())
+    fn figures(&self) -> Vec<Figure<'_>> {
+        // The file once, not bytes read plus bytes written: that is what "copied at" means.
+        let copied = |outcome: &PhaseOutcome| metric::per_second(self.size, outcome.elapsed_ns);
+        let mut figures = vec![
+            Figure::elapsed(),
+            Figure::of(metric::throughput_head(), copied),
+        ];
+        figures.extend(Figure::cpu());
+        figures
     }
 
     fn cost(&self) -> Cost {
@@ -167,9 +159,5 @@ impl Workload for CopyFile {
             place.control,
         )
         .map_err(trouble)
-    }
-
-    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
-        metric::values(&self.figures(), outcomes)
     }
 }

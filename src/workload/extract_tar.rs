@@ -10,10 +10,9 @@ use stackrace_engine::{Op, PhaseOutcome, tree};
 
 use super::copy_file::{SYNC_AT_END, at_end, durable};
 use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
-use super::metric::{self, Figure};
+use super::metric::Figure;
 use super::read_file::{bring, real_file};
 use super::tree::{ENTRY_BYTES, HELD, INVENTED, Source, alone};
-use crate::event::MetricHead;
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
 
@@ -61,19 +60,6 @@ struct ExtractTar {
     at_end: AtEnd,
 }
 
-impl ExtractTar {
-    /// What it reports, and how that follows from its one phase.
-    fn figures(&self) -> Vec<Figure<'_>> {
-        let mut figures = vec![
-            Figure::elapsed(),
-            Figure::throughput(),
-            Figure::rate("files", &[Op::Create, Op::Link]),
-        ];
-        figures.extend(Figure::cpu());
-        figures
-    }
-}
-
 impl Workload for ExtractTar {
     fn summary(&self) -> String {
         let what = match &self.archive {
@@ -85,8 +71,14 @@ impl Workload for ExtractTar {
         format!("unpack {what}{}", durable(self.at_end))
     }
 
-    fn metrics(&self) -> Vec<MetricHead> {
-        metric::heads(self.figures())
+    fn figures(&self) -> Vec<Figure<'_>> {
+        let mut figures = vec![
+            Figure::elapsed(),
+            Figure::throughput(),
+            Figure::rate("files", &[Op::Create, Op::Link]),
+        ];
+        figures.extend(Figure::cpu());
+        figures
     }
 
     fn cost(&self) -> Cost {
@@ -126,9 +118,5 @@ impl Workload for ExtractTar {
             place.control,
         )
         .map_err(trouble)
-    }
-
-    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
-        metric::values(&self.figures(), outcomes)
     }
 }

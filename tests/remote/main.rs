@@ -2,6 +2,9 @@
 //! home of its own. Tests without sshd or ssh are ignored.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
+#[macro_use]
+#[path = "../support/study.rs"]
+mod study;
 mod kills;
 #[expect(dead_code, reason = "the tests of whole runs use the rest")]
 #[path = "../support/mod.rs"]
@@ -20,38 +23,28 @@ use stackrace_test_needs as needs;
 use support::{Ground, Said, tool};
 
 /// Two directories; only what the command line says makes it end.
-const DIRECTORIES: &str = r#"
-title = "two directories elsewhere"
-[factors]
-place = ["here", "there"]
-[[stack]]
-dir = { path = "GROUND/{place}" }
-[[workload]]
-files = { count = 5 }
-[decide]
-rounds-at-most = 1
-at-most = "10 min"
-until = "never"
-"#;
+const DIRECTORIES: &str = study!(
+    "two directories elsewhere",
+    r#"place = ["here", "there"]"#,
+    [r#"dir = { path = "GROUND/{place}" }"#],
+    ["files = { count = 5 }"],
+    1
+);
 
 /// A loop device in the store there, for as long as it is left alone.
-const LOOP: &str = r#"
-title = "a loop device elsewhere"
-[factors]
-block-size = ["4 KiB", "64 KiB"]
-[[stack]]
-loop = { size = "100 MiB", laid-out = "no" }
-[[stack]]
-ext4 = {}
-[[workload]]
-files = { count = 5 }
-[[workload]]
-random = { mode = "write", size = "4 MiB", block-size = "{block-size}", time = "100 ms" }
-[decide]
-rounds-at-most = 1000
-at-most = "20 min"
-until = "never"
-"#;
+const LOOP: &str = study!(
+    "a loop device elsewhere",
+    r#"block-size = ["4 KiB", "64 KiB"]"#,
+    [
+        r#"loop = { size = "100 MiB", laid-out = "no" }"#,
+        "ext4 = {}"
+    ],
+    [
+        "files = { count = 5 }",
+        r#"random = { mode = "write", size = "4 MiB", block-size = "{block-size}", time = "100 ms" }"#
+    ],
+    1000
+);
 
 /// A stack of two machines.
 const REPLICATED: &str = r#"
@@ -250,13 +243,19 @@ fn until(mut so: impl FnMut() -> bool) {
     panic!("it does not come about");
 }
 
-fn a_study_goes_from_start_to_verdict_on_another_machine() {
+/// A ground with two directories and the study of them, and a server.
+fn with_directories() -> (Ground, Server) {
     let ground = Ground::new();
     let server = Server::start(&ground);
     ground.make_dir("here");
     ground.make_dir("there");
     let study = DIRECTORIES.replace("GROUND", ground.path().to_str().unwrap());
     ground.write("study.toml", study);
+    (ground, server)
+}
+
+fn a_study_goes_from_start_to_verdict_on_another_machine() {
+    let (ground, server) = with_directories();
     let to = server.to();
     let planned = stackrace(&ground, &["plan", "study.toml", "--on", &to]);
     planned.ended(0);
@@ -400,12 +399,7 @@ fn a_damaged_copy_is_copied_again() {
 }
 
 fn the_machine_can_be_a_factor() {
-    let ground = Ground::new();
-    let server = Server::start(&ground);
-    ground.make_dir("here");
-    ground.make_dir("there");
-    let study = DIRECTORIES.replace("GROUND", ground.path().to_str().unwrap());
-    ground.write("study.toml", study);
+    let (ground, server) = with_directories();
     // The same machine twice, by two names.
     let machines = [server.to(), server.to().replace("127.0.0.1", "localhost")];
     let on = ["--on", &machines[0], "--on", &machines[1]];

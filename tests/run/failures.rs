@@ -3,22 +3,17 @@
 use super::*;
 
 /// Two sizes of inode tables: one has not enough inodes for the files.
-const FULL: &str = r#"
-title = "Enough inodes or not"
-[factors]
-inodes = [ { label = "few", value = "64" }, { label = "many", value = "2048" } ]
-[[stack]]
-loop = { size = "32 MiB" }
-[[stack]]
-ext4 = { mkfs = ["-N", "{inodes}"] }
-[[workload]]
-name = "small files"
-files = { count = 200 }
-[decide]
-rounds-at-most = 3
-at-most = "10 min"
-until = "never"
-"#;
+const FULL: &str = study!(
+    "Enough inodes or not",
+    r#"inodes = [ { label = "few", value = "64" }, { label = "many", value = "2048" } ]"#,
+    [
+        r#"loop = { size = "32 MiB" }"#,
+        r#"ext4 = { mkfs = ["-N", "{inodes}"] }"#
+    ],
+    [r#"name = "small files"
+files = { count = 200 }"#],
+    3
+);
 
 pub(crate) fn a_full_disk_fails_its_trial_and_no_other() {
     needs::root_and_loop_devices();
@@ -98,20 +93,14 @@ pub(crate) fn a_directory_that_was_full_is_measured_again_by_resume_once_it_has_
 }
 
 /// Three directories, of which one will not stay.
-const VANISHING: &str = r#"
-title = "Three directories"
-[factors]
-directory = ["one", "two", "three"]
-[[stack]]
-dir = { path = "{directory}" }
-[[workload]]
-name = "random write"
-random = { mode = "write", size = "1 MiB", access = "uniform", time = "100 ms" }
-[decide]
-rounds-at-most = 3
-at-most = "10 min"
-until = "never"
-"#;
+const VANISHING: &str = study!(
+    "Three directories",
+    r#"directory = ["one", "two", "three"]"#,
+    [r#"dir = { path = "{directory}" }"#],
+    [r#"name = "random write"
+random = { mode = "write", size = "1 MiB", access = "uniform", time = "100 ms" }"#],
+    3
+);
 
 pub(crate) fn a_directory_that_vanishes_leaves_the_race() {
     let ground = Ground::new();

@@ -28,6 +28,7 @@ mod pace;
 pub mod pacing;
 mod phase;
 pub mod postmark;
+mod progress;
 pub mod recorder;
 pub mod residency;
 mod ring;
@@ -40,7 +41,14 @@ pub mod verify;
 mod watch;
 mod worker_pool;
 
-pub use alternation::{AlternatedPart, Alternation, AlternationSeat};
+// The fixtures name the crate as the integration tests do, which compile them, too.
+#[cfg(test)]
+extern crate self as stackrace_engine;
+#[cfg(test)]
+#[path = "../tests/fixtures/trees.rs"]
+mod fixtures;
+
+pub use alternation::{AlternatedPart, Alternation, AlternationSeat, PartMoment, PartObserver};
 pub use control::Control;
 pub use error::StartError;
 pub use layout::lay_out;

@@ -37,7 +37,7 @@ pub(super) fn render(
         "on",
         &format!("{} ({what})", request.target.path().display()),
     );
-    // LoadedPhase after the phases: nothing may stand between the command and its first operation.
+    // Measured after the phases: nothing may stand between the command and its first operation.
     let own_ns = engine::own_ns();
     let phases = loaded.phases.iter().zip(&loaded.outcomes);
     for (number, (measured, outcome)) in phases.enumerate() {

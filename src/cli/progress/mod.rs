@@ -40,7 +40,7 @@ pub(super) struct Progress {
     ticker: Option<JoinHandle<()>>,
 }
 
-/// SharedLedger with the thread that looks.
+/// Shared with the thread that looks.
 struct Watched {
     bar: ProgressBar,
     workloads: Vec<String>,

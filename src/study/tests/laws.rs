@@ -54,6 +54,8 @@ fn a_metric_some_configurations_lack_has_no_value_there() {
             study.workload_heads[0].metrics
         );
         assert_eq!(configuration.workloads[0].evaluate(&[]), values);
+        // Reordering metrics must not make a workload that only reads lay its data out again.
+        assert_eq!(configuration.workloads[0].data_use(), DataUse::Read);
     }
 }
 
