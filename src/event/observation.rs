@@ -75,6 +75,9 @@ pub(crate) struct Observation {
     /// The other machines that did the same at the same time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) others: Vec<OtherNode>,
+    /// How it took turns with the trials of other configurations; none: it was measured in one go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sliced: Option<Sliced>,
 }
 
 impl Observation {
@@ -98,8 +101,36 @@ impl Observation {
             metrics: Vec::new(),
             notes: Vec::new(),
             others: Vec::new(),
+            sliced: None,
         }
     }
+}
+
+/// A trial that took turns with those of other configurations, slice by slice. Every second lap goes
+/// backwards (A B, B A, ...). Nothing is left out of any slice.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Sliced {
+    /// How long a slice was to be, ns.
+    pub(crate) slice_ns: u64,
+    /// How many it had.
+    pub(crate) slices: u64,
+    /// Those of laps in the order of the round.
+    pub(crate) forwards: SliceSum,
+    /// Those of laps in the opposite order.
+    pub(crate) backwards: SliceSum,
+}
+
+/// What was done in several slices together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SliceSum {
+    /// How long they took, ns.
+    pub(crate) ns: u64,
+    /// Operations that completed, fsyncs left out.
+    pub(crate) operations: u64,
+    /// Bytes they moved.
+    pub(crate) bytes: u64,
+    /// Sum of their latencies, ns.
+    pub(crate) latency_ns: u64,
 }
 
 /// What another machine measured in a trial, doing the same as the first at the same time.

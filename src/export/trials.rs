@@ -180,6 +180,14 @@ fn trials(records: &[Record]) -> DataTable {
             ),
             ("started_at", ColumnOf::Time(|t| &t.seen.started_at)),
             ("elapsed_ns", ColumnOf::Whole(|t| t.own(t.seen.elapsed_ns))),
+            (
+                "slice_ns",
+                ColumnOf::Whole(|t| Some(t.seen.sliced.as_ref()?.slice_ns)),
+            ),
+            (
+                "slices",
+                ColumnOf::Whole(|t| Some(t.seen.sliced.as_ref()?.slices)),
+            ),
             ("prepare_ns", ColumnOf::Whole(|t| t.own(t.seen.prepare_ns))),
             ("settle_ns", ColumnOf::Whole(|t| t.own(t.seen.settle_ns))),
             (

@@ -14,11 +14,13 @@ mod physical;
 mod pressure;
 mod process;
 mod pulse;
+mod slices;
 mod stored;
 
 pub(crate) use environment::{environment, environment_of, kernel, memory_bytes, memory_bytes_of};
 
 pub(crate) use pulse::Pulse;
+pub(crate) use slices::SliceCounter;
 pub(crate) use stored::{stored_below, stored_file};
 
 use crate::event::{Counted, DeviceCounted, ThreadCounted};

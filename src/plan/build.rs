@@ -7,15 +7,15 @@ use stackrace_stats::{PASSES_MAX, WINDOW, detectable, two_sided_level};
 
 use super::content::{
     DiskNeed, FILLS, Lint, LintWeight, MachineFacts, MovedBytes, NOISES, Plan,
-    PlannedConfiguration, PlannedLook, PlannedPlaces, PlannedPrecondition, PlannedWorkload,
-    seconds,
+    PlannedConfiguration, PlannedLook, PlannedPlaces, PlannedPrecondition, PlannedSlices,
+    PlannedWorkload, seconds,
 };
 use super::costs::Costs;
 use super::order::order;
 use super::{duration, lint};
 use crate::event::Decide;
 use crate::study::{Configuration, Provision, RoundOrder, Study};
-use crate::workload::Cost;
+use crate::workload::{Cost, Slicing};
 
 impl Plan {
     /// The plan of a study on a machine.
@@ -105,9 +105,19 @@ fn workloads(study: &Study, costs: &Costs) -> Vec<PlannedWorkload> {
                 // The longest of all configurations: one of them may have more data, or more
                 // threads.
                 measured_seconds: times.and_then(|times| times.into_iter().max()).map(seconds),
+                slices: slices(study, index),
             }
         })
         .collect()
+}
+
+fn slices(study: &Study, workload: usize) -> Option<PlannedSlices> {
+    let slices = study.policy.slices?;
+    let slicing = study.slicing(workload);
+    (slicing != Slicing::Never).then_some(PlannedSlices {
+        slice_ns: slices.ns,
+        on_trial: slicing == Slicing::Writes,
+    })
 }
 
 fn moved(study: &Study, costs: &Costs) -> MovedBytes {

@@ -141,6 +141,17 @@ impl Plan {
                 &format!("{} (by {metric}{weight})", head.name),
             );
             page.fold("    ", "    ", &head.summary);
+            if let Some(slices) = workload.slices {
+                let each = unit::time_ns(slices.slice_ns as f64);
+                let also = match slices.on_trial {
+                    true => {
+                        "; the first three rounds also measure each in one go, and slices stay only where both agree"
+                    }
+                    false => "",
+                };
+                let text = format!("the configurations take turns of {each}{also}");
+                page.fold("    ", "    ", &text);
+            }
         }
     }
 

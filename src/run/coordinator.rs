@@ -4,6 +4,7 @@ use stackrace_stats::FIRST_LOOK;
 
 use super::executor::{Broken, Executor, Turned, Watcher};
 use super::ledger::SharedLedger;
+use super::trial_kind::{TrialKind, trial_kind};
 use crate::agent::message::Turn;
 use crate::event::{Ended, Event};
 use crate::plan;
@@ -244,7 +245,7 @@ impl Coordinator<'_> {
                 round,
                 position,
                 configuration,
-                missing: self.missing(round, configuration),
+                missing: self.missing(round, configuration, |_| TrialKind::Whole),
                 keep: self.study.policy.provision == Provision::Once,
             };
             if turn.missing.is_empty() {
@@ -258,44 +259,129 @@ impl Coordinator<'_> {
         Ok(Turned::Done)
     }
 
-    /// Within a workload the configurations follow each other at once, so that what drifts has little
-    /// time to come between them.
+    /// Within a workload the configurations follow each other at once, or take turns in slices, so that
+    /// what drifts has little time to come between them.
     fn workload_by_workload(
         &self,
         round: u32,
         orders: &[Vec<usize>],
         executor: &mut dyn Executor,
     ) -> Result<Turned, Broken> {
+        let in_slices = executor.slices();
+        let kind = |workload: usize| match in_slices {
+            true => trial_kind(self.study, workload),
+            false => TrialKind::Whole,
+        };
         for (workload, order) in orders.iter().enumerate() {
-            for (position, configuration) in order.iter().copied().enumerate() {
-                // One may have failed a moment ago.
-                if !self.live().contains(&configuration) {
-                    continue;
+            let turned = match kind(workload) {
+                TrialKind::Whole => self.one_by_one(round, workload, order, &kind, executor)?,
+                TrialKind::Sliced(ns) => {
+                    let turns = self.turns_in_slices(round, workload, order, &kind);
+                    match turns.is_empty() {
+                        true => Turned::Done,
+                        false => executor.execute_in_slices(&turns, ns)?,
+                    }
                 }
-                let missing = self.missing(round, configuration);
-                if !missing.contains(&workload) {
-                    continue;
-                }
-                let more = missing.iter().any(|other| *other > workload);
-                let turn = Turn {
-                    round,
-                    position,
-                    configuration,
-                    missing: vec![workload],
-                    keep: more || self.study.policy.provision == Provision::Once,
-                };
-                match executor.execute(&turn)? {
-                    Turned::Done => {}
-                    ended => return Ok(ended),
-                }
+            };
+            if turned != Turned::Done {
+                return Ok(turned);
             }
         }
         Ok(Turned::Done)
     }
 
-    /// Workloads of a configuration that have no complete trial in a round yet, of those that are
-    /// still to be decided.
-    fn missing(&self, round: u32, configuration: usize) -> Vec<usize> {
+    fn one_by_one(
+        &self,
+        round: u32,
+        workload: usize,
+        order: &[usize],
+        kind: &dyn Fn(usize) -> TrialKind,
+        executor: &mut dyn Executor,
+    ) -> Result<Turned, Broken> {
+        for (position, configuration) in order.iter().copied().enumerate() {
+            // One may have failed a moment ago.
+            if !self.live().contains(&configuration) {
+                continue;
+            }
+            let turn = self.turn(round, position, configuration, workload, kind);
+            let Some(turn) = turn else { continue };
+            match executor.execute(&turn)? {
+                Turned::Done => {}
+                ended => return Ok(ended),
+            }
+        }
+        Ok(Turned::Done)
+    }
+
+    /// The turns of all configurations that are left, if any of them lacks its trial: trials in slices
+    /// are measured together.
+    fn turns_in_slices(
+        &self,
+        round: u32,
+        workload: usize,
+        order: &[usize],
+        kind: &dyn Fn(usize) -> TrialKind,
+    ) -> Vec<Turn> {
+        let live = self.live();
+        let placed = order.iter().copied().enumerate();
+        let live = placed.filter(|(_, configuration)| live.contains(configuration));
+        let live: Vec<(usize, usize)> = live.collect();
+        let turn = |&(position, configuration): &(usize, usize)| {
+            self.turn(round, position, configuration, workload, kind)
+        };
+        if !live.iter().any(|placed| turn(placed).is_some()) {
+            return Vec::new();
+        }
+        let turns = live.iter().map(|&(position, configuration)| Turn {
+            round,
+            position,
+            configuration,
+            missing: vec![workload],
+            keep: self.keeps(round, configuration, workload, kind),
+        });
+        turns.collect()
+    }
+
+    /// The turn of a configuration in one workload; none: it has its trial.
+    fn turn(
+        &self,
+        round: u32,
+        position: usize,
+        configuration: usize,
+        workload: usize,
+        kind: &dyn Fn(usize) -> TrialKind,
+    ) -> Option<Turn> {
+        let missing = self.missing(round, configuration, kind);
+        missing.contains(&workload).then(|| Turn {
+            round,
+            position,
+            configuration,
+            missing: vec![workload],
+            keep: self.keeps(round, configuration, workload, kind),
+        })
+    }
+
+    /// Whether the stack of a configuration stands on after its trial of a workload.
+    fn keeps(
+        &self,
+        round: u32,
+        configuration: usize,
+        workload: usize,
+        kind: &dyn Fn(usize) -> TrialKind,
+    ) -> bool {
+        let missing = self.missing(round, configuration, kind);
+        let more = missing.iter().any(|other| *other > workload);
+        more || self.study.policy.provision == Provision::Once
+    }
+
+    /// Workloads of a configuration that have no complete trial of their kind in a round yet, of those
+    /// that are still to be decided.
+    fn missing(
+        &self,
+        round: u32,
+        configuration: usize,
+        kind: impl Fn(usize) -> TrialKind,
+    ) -> Vec<usize> {
         let ledger = self.ledger.lock();
         let record = ledger.record();
         let have = |workload: usize| {
@@ -303,6 +389,7 @@ impl Coordinator<'_> {
                 trial.round == round
                     && trial.configuration == configuration
                     && trial.workload == workload
+                    && kind(workload).is_of(trial.sliced.is_some())
                     && trial.ended == Ended::Complete
             })
         };

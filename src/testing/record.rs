@@ -323,6 +323,7 @@ fn trial(
             .collect(),
         notes: vec![input.text()],
         others: Vec::new(),
+        sliced: None,
     }
 }
 

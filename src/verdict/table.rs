@@ -147,7 +147,8 @@ pub(super) struct ObservationTable<'a> {
 
 impl<'a> ObservationTable<'a> {
     /// Takes complete trials of finished rounds. A trial measured twice (after a resume) counts
-    /// once, the first time: which one is kept must not depend on its value.
+    /// once, the first time: which one is kept must not depend on its value. In slices it is the last
+    /// time, which all configurations have in common.
     pub(super) fn new(evidence: &'a Evidence<'a>) -> Self {
         let head = evidence.head;
         let rounds = evidence.rounds.clone();
@@ -174,7 +175,7 @@ impl<'a> ObservationTable<'a> {
                 continue;
             };
             for (metric, value) in cell.iter_mut().zip(&trial.metrics) {
-                if metric[at].is_none() {
+                if metric[at].is_none() || trial.sliced.is_some() {
                     metric[at] = value.filter(|value| value.is_finite() && *value > 0.0);
                 }
             }

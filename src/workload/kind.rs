@@ -14,6 +14,19 @@ use crate::setting::{Refusal, SettingDoc, Settings};
 /// Width of one slice of every time series, ns: 100 ms.
 pub(crate) const SLICE_NS: u64 = 100_000_000;
 
+/// Whether a workload may be measured in slices, in turn with the same one on other stacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Slicing {
+    /// It may not: it leaves work behind that goes on in the slices of others, or has a cache of its
+    /// own to fill.
+    Never,
+    /// It writes, and each slice ends with its data handed over: only where the run itself shows
+    /// that slices change nothing.
+    Writes,
+    /// It reads data that nothing changes.
+    Reads,
+}
+
 /// Where and with what a trial works.
 pub(crate) struct Place<'a> {
     /// An empty directory of the trial's own.
@@ -109,6 +122,10 @@ pub(crate) trait Workload: Send + Sync {
     /// What it does with the data it lays out: whether they can serve the next trial too.
     fn data_use(&self) -> DataUse {
         DataUse::Spent
+    }
+    /// Whether it may be measured in slices.
+    fn slicing(&self) -> Slicing {
+        Slicing::Never
     }
     /// Operations per second the open loop of a phase offers; none: a closed loop.
     fn offered_per_s(&self, _phase: usize) -> Option<f64> {

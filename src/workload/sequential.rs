@@ -10,7 +10,7 @@ use stackrace_engine::{Op, PhaseOutcome};
 use super::block::words::{self as word, block_size, fsync_every, time};
 use super::block::{BlockIo, Frame};
 use super::kept::DataUse;
-use super::kind::{Cost, Place, Workload, WorkloadError, WorkloadKind};
+use super::kind::{Cost, Place, Slicing, Workload, WorkloadError, WorkloadKind};
 use super::metric::{Figure, Latency};
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
@@ -142,6 +142,10 @@ impl Workload for Sequential {
 
     fn data_use(&self) -> DataUse {
         self.io.data_use()
+    }
+
+    fn slicing(&self) -> Slicing {
+        self.io.slicing()
     }
 
     fn offered_per_s(&self, phase: usize) -> Option<f64> {

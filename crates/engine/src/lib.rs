@@ -28,6 +28,7 @@ mod pace;
 pub mod pacing;
 mod phase;
 pub mod postmark;
+mod progress;
 pub mod recorder;
 pub mod residency;
 mod ring;
@@ -47,7 +48,7 @@ extern crate self as stackrace_engine;
 #[path = "../tests/fixtures/trees.rs"]
 mod fixtures;
 
-pub use alternation::{AlternatedPart, Alternation, AlternationSeat};
+pub use alternation::{AlternatedPart, Alternation, AlternationSeat, PartMoment, PartObserver};
 pub use control::Control;
 pub use error::StartError;
 pub use layout::lay_out;

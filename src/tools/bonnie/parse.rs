@@ -1,7 +1,8 @@
 //! Reads what bonnie++ printed: tables and CSV lines, alone or among other lines.
 //!
 //! The layout of a CSV line follows from its first field, and where that is no format, from the
-//! number of fields. Headers of CSV are passed over: 2.00 prints 48 names for 50 columns. A table
+//! number of fields. What was cut off or cannot be read is left out and said, where the rest is whole.
+//! Headers of CSV are passed over: 2.00 prints 48 names for 50 columns. A table
 //! with a CSV line of the same run below it is one report, that of the line, which has more digits;
 //! where the two disagree, one of them is damaged.
 
@@ -13,7 +14,7 @@ use super::report::{
     BonnieColumn, BonnieFigure, BonnieFiles, BonnieLayout, BonnieReport, Cell, Data, Made,
 };
 use super::table;
-use crate::printed::ImportError;
+use crate::printed::{ImportError, text};
 
 /// How both CSV headers begin.
 const HEADERS: [&str; 2] = ["name,file_size,", "format_version,bonnie_version,"];
@@ -24,24 +25,51 @@ const COMMAS: usize = 20;
 /// # Errors
 /// A table or CSV line that cannot be understood, with its place, or no report at all.
 pub(crate) fn parse(text: &str) -> Result<Vec<BonnieReport>, ImportError> {
-    let lines: Vec<&str> = text.lines().collect();
+    let (lines, doubtful) = whole_lines(text);
     let mut reports: Vec<BonnieReport> = Vec::new();
     // Whether the last report is a table that a CSV line may follow.
     let mut above = false;
+    // Why a table could not be read, until what follows it tells the same.
+    let mut unreadable: Option<ImportError> = None;
     let mut at = 0;
-    while let Some(line) = lines.get(at) {
-        if table::begins(line) {
-            let (report, next) = table::read(&lines, at)?;
-            reports.push(report);
-            (at, above) = (next, true);
-            continue;
+    while let Some(line) = lines.get(at).copied() {
+        let table = if table::begins(line) {
+            Some(table::read(&lines, at))
+        } else {
+            let middle = table::begins_in_the_middle(line);
+            middle.then(|| table::read_files(&lines, at))
+        };
+        match table {
+            Some(Ok((report, next))) => {
+                reports.push(report);
+                (at, above) = (next, true);
+                continue;
+            }
+            Some(Err(error)) => unreadable = unreadable.or(Some(error)),
+            None => {}
         }
         at += 1;
         if HEADERS.iter().any(|header| line.starts_with(header)) {
             continue;
         }
         if line.matches(',').count() >= COMMAS {
-            let report = csv_line(line, at)?;
+            let mut report = match (csv_line(line.trim(), at), reports.last_mut()) {
+                (Ok(report), _) => report,
+                // The end of a text that was cut off, behind a table that says the same.
+                (Err(error), Some(table)) if above && at == lines.len() => {
+                    let what = format!("the CSV line below the table: {}", error.what);
+                    table.left_out.get_or_insert(what);
+                    continue;
+                }
+                (Err(error), _) => return Err(error),
+            };
+            if doubtful && at == lines.len() {
+                leave_out_the_end(&mut report);
+            }
+            if let Some(error) = unreadable.take() {
+                let what = format!("the table above the CSV line: {}", error.what);
+                report.left_out.get_or_insert(what);
+            }
             match reports.last_mut().filter(|_| above) {
                 Some(last) if same_run(last, &report) => {
                     agree(last, &report, at)?;
@@ -53,6 +81,14 @@ pub(crate) fn parse(text: &str) -> Result<Vec<BonnieReport>, ImportError> {
             above = false;
         }
     }
+    match (unreadable, reports.last_mut()) {
+        (Some(error), Some(last)) if above => {
+            let what = format!("line {} of the text: {}", error.line, error.what);
+            last.left_out.get_or_insert(what);
+        }
+        (Some(error), _) => return Err(error),
+        (None, _) => {}
+    }
     if reports.is_empty() {
         return Err(misread(
             lines.len().max(1),
@@ -61,6 +97,35 @@ pub(crate) fn parse(text: &str) -> Result<Vec<BonnieReport>, ImportError> {
         ));
     }
     Ok(reports)
+}
+
+/// The lines of a text, and whether digits may be missing at the end of the last one: bonnie++ ends
+/// every line, and a text that was copied may end anywhere.
+fn whole_lines(text: &str) -> (Vec<&str>, bool) {
+    let mut lines: Vec<&str> = text::lines(text).iter().map(|line| line.text).collect();
+    let last = lines.last().copied().unwrap_or_default().trim();
+    // A unit, a row of plus signs and the head of a table end where they should.
+    let ended = last.is_empty()
+        || last.ends_with("us")
+        || last.ends_with("ms")
+        || last.ends_with("--")
+        || last.ends_with("+++");
+    let csv = last.matches(',').count() >= COMMAS;
+    if !ended && !csv {
+        lines.pop();
+    }
+    (lines, !ended && csv)
+}
+
+/// Takes out the figure at the end of a CSV line that may lack digits.
+fn leave_out_the_end(report: &mut BonnieReport) {
+    let last = &mut report.cells[BonnieColumn::RandomDelete as usize];
+    match report.layout {
+        BonnieLayout::V1_03 => last.figure = None,
+        _ => last.latency_ns = None,
+    }
+    let what = "the text ends in the middle of a line: random delete".to_owned();
+    report.left_out = Some(what);
 }
 
 /// Whether a table and a CSV line are about the same run, as far as names tell: a table may show
@@ -72,10 +137,14 @@ fn same_run(table: &BonnieReport, csv: &BonnieReport) -> bool {
 /// Refuses a CSV line that says something else than the table above it.
 fn agree(table: &BonnieReport, csv: &BonnieReport, line: usize) -> Result<(), ImportError> {
     let sizes = |report: &BonnieReport| report.data.as_ref().map(|data| data.size_mib);
-    let wrong = if sizes(table) != sizes(csv) || table.files != csv.files {
+    // A half of the table may be missing.
+    let (data, files) = (table.data.is_some(), table.files.is_some());
+    let wrong = if data && sizes(table) != sizes(csv) || files && table.files != csv.files {
         Some("sizes".to_owned())
     } else {
-        let mut columns = BonnieColumn::ALL.into_iter();
+        let of_data = |column: &BonnieColumn| *column as usize <= BonnieColumn::Seeks as usize;
+        let there = |column: &BonnieColumn| if of_data(column) { data } else { files };
+        let mut columns = BonnieColumn::ALL.into_iter().filter(there);
         let differs = columns.find(|column| {
             let at = *column as usize;
             !same(table.layout, table.cells[at], csv.cells[at], *column)
@@ -120,7 +189,8 @@ fn same(layout: BonnieLayout, table: Cell, csv: Cell, column: BonnieColumn) -> b
         }
         _ => false,
     };
-    figures && table.latency_ns == csv.latency_ns
+    // A row of latencies may have been cut off.
+    figures && (table.latency_ns.is_none() || table.latency_ns == csv.latency_ns)
 }
 
 /// The fields of a CSV line, taken one after the other.
@@ -226,6 +296,7 @@ fn csv_1_03(mut fields: Fields<'_>) -> Result<BonnieReport, ImportError> {
         data,
         files,
         cells,
+        left_out: None,
     })
 }
 
@@ -265,6 +336,7 @@ fn csv_later(layout: BonnieLayout, fields: &mut Fields<'_>) -> Result<BonnieRepo
         }),
         files,
         cells,
+        left_out: None,
     })
 }
 

@@ -12,7 +12,7 @@ use stackrace_engine::{Op, PhaseOutcome, StartError};
 use super::super::kept::DataUse;
 use crate::event::Better;
 use crate::unit;
-use crate::workload::kind::{Cost, Place, SLICE_NS, WorkloadError, trouble};
+use crate::workload::kind::{Cost, Place, SLICE_NS, Slicing, WorkloadError, trouble};
 use crate::workload::metric::{self, Figure, Latency};
 
 /// What a workload of this kind is, beside its settings.
@@ -207,6 +207,22 @@ impl BlockIo {
             (true, _) => DataUse::Spent,
             (false, true) => DataUse::Read,
             (false, false) => DataUse::Rewritten,
+        }
+    }
+
+    /// Whether it may be measured in slices.
+    pub(crate) fn slicing(&self) -> Slicing {
+        let durability = self.durability;
+        let handed_over = self.direct
+            || durability.open_dsync
+            || durability.open_sync
+            || durability.fsync_every.is_some();
+        // Blocks that come once each find no cache, and no read-ahead guesses them.
+        let uncached = self.direct || self.access == AccessPattern::OncePerPass;
+        match (self.verify || self.new_files, self.read_share == 1.0) {
+            (false, true) if uncached => Slicing::Reads,
+            (false, false) if handed_over => Slicing::Writes,
+            _ => Slicing::Never,
         }
     }
 

@@ -143,16 +143,9 @@ impl Geometry {
         let band = &self.zones[at];
         let inside = sector - band.first;
         // Spares are spread evenly: track k begins with data sector ⌈k × per_track⌉.
-        let mut track = (inside as f64 / band.per_track) as u64;
-        while band.begin(track + 1) <= inside {
-            track += 1;
-        }
-        while track > 0 && band.begin(track) > inside {
-            track -= 1;
-        }
-        let on_track = (inside - band.begin(track)) as u32;
-        let left = (band.begin(track + 1).min(band.sectors) - inside) as u32;
         let (heads, per_track) = (u64::from(self.heads), band.zone.sectors_per_track);
+        let (track, begin, end) = band.track(inside);
+        let (on_track, left) = ((inside - begin) as u32, (end - inside) as u32);
         let (cylinder, head) = (track / heads, track % heads);
         let skewed = cylinder * (heads - 1) * u64::from(band.zone.track_skew)
             + cylinder * u64::from(band.zone.cylinder_skew)
@@ -169,6 +162,27 @@ impl Geometry {
 }
 
 impl Band {
+    /// The track that a data sector of the zone lies on, its first data sector and that behind its
+    /// last.
+    fn track(&self, inside: u64) -> (u64, u64, u64) {
+        let full = u64::from(self.zone.sectors_per_track);
+        if self.zone.data_sectors.is_none() {
+            // Without spares whole numbers do, and this is asked for every request.
+            let track = inside / full;
+            return (track, track * full, (track + 1) * full);
+        }
+        let mut track = (inside as f64 / self.per_track) as u64;
+        // Rounding may be off by one track.
+        while self.begin(track + 1) <= inside {
+            track += 1;
+        }
+        while track > 0 && self.begin(track) > inside {
+            track -= 1;
+        }
+        let end = self.begin(track + 1).min(self.sectors);
+        (track, self.begin(track), end)
+    }
+
     /// The first data sector of a track, counted within the zone.
     fn begin(&self, track: u64) -> u64 {
         (track as f64 * self.per_track).ceil() as u64

@@ -84,10 +84,15 @@ impl ReadCache {
         if at_once {
             return Some(now);
         }
-        let mut arm = mechanism.clone();
-        arm.move_to(reading.from.saturating_sub(1));
-        let sectors = (end - reading.from) as u32;
-        let pass = arm.pass(reading.from, sectors, false, reading.since);
+        let arm = mechanism.geometry.place(reading.from.saturating_sub(1));
+        let (from, sectors) = (reading.from, (end - reading.from) as u32);
+        let pass = mechanism.pass_from(
+            (arm.cylinder, arm.head),
+            from,
+            sectors,
+            false,
+            reading.since,
+        );
         Some(pass.end)
     }
 

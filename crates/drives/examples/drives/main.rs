@@ -1,5 +1,7 @@
 //! How well the models do, and how fast they are: `bench/drives` runs this.
 
+mod speed;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -7,7 +9,7 @@ use stackrace_drives::disksim::{Import, import};
 use stackrace_drives::trace::{Fit, Measured, replay, trace};
 use stackrace_drives::{DiskCard, Nanos};
 
-const USAGE: &str = "usage: drives --from DIR [--cards OUT]";
+const USAGE: &str = "usage: bench/drives --from DIR [--cards OUT] | --speed";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -15,6 +17,7 @@ fn main() -> ExitCode {
     let done = match words[..] {
         ["--from", folder] => from(Path::new(folder), None),
         ["--from", folder, "--cards", out] => from(Path::new(folder), Some(Path::new(out))),
+        ["--speed"] => speed::speed(),
         _ => Err(USAGE.to_owned()),
     };
     match done {
