@@ -3,7 +3,7 @@
 use crate::cards::Claim;
 use crate::disk::{Cache, Disk, DiskParameters, Geometry, Overheads, SeekCurve, Zone};
 pub use crate::origin::Origin;
-use crate::{Nanos, SECTOR};
+use crate::{Nanos, SECTOR, Smr, SmrParameters};
 use serde::{Deserialize, Serialize};
 
 /// A value with where it comes from.
@@ -60,9 +60,26 @@ pub struct DiskCard {
     pub queue_depth: Stated<usize>,
     /// Bytes of a physical sector: 512 or 4096.
     pub physical_sector: Stated<u64>,
+    /// What makes it a drive-managed SMR disk; none: it is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shingled: Option<Stated<Shingled>>,
     /// Figures of the whole drive, to test the card with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<Claim>,
+}
+
+/// Overlapping tracks in bands behind a media cache.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Shingled {
+    /// MiB of a band.
+    pub band: u64,
+    /// MiB of the media cache.
+    pub media_cache: u64,
+    /// Pieces the map of the media cache holds.
+    pub pieces: usize,
+    /// Idle time before a band is cleaned, ms.
+    pub clean_after: f64,
 }
 
 /// Which reads make the drive read on behind them.
@@ -227,6 +244,26 @@ impl DiskCard {
             physical_sectors: (physical / SECTOR) as u32,
             phase,
         }))
+    }
+
+    /// The SMR disk of this card; none: it is none.
+    ///
+    /// # Errors
+    /// When values contradict each other.
+    pub fn smr(&self, phase: Nanos) -> Result<Option<Smr>, CardError> {
+        let Some(Stated { value, .. }) = &self.shingled else {
+            return Ok(None);
+        };
+        let sectors = |mib: u64| (mib << 20) / SECTOR;
+        let parameters = SmrParameters {
+            band: sectors(value.band),
+            media_cache: sectors(value.media_cache),
+            pieces: value.pieces,
+            clean_after: ns(value.clean_after),
+        };
+        let smr = Smr::new(self.disk(phase)?, parameters);
+        smr.map(Some)
+            .map_err(|error| CardError::at("shingled", error.to_string()))
     }
 
     fn geometry(&self) -> Result<Geometry, CardError> {

@@ -20,12 +20,15 @@ mod line;
 mod origin;
 pub mod power;
 mod request;
+mod smr;
 mod ssd;
 pub mod trace;
 mod volume;
 
-pub use card::{CardError, CardOverheads, DiskCard, Layout, Origin, ReadAheadAfter, Seek, Stated};
-pub use cards::{CARDS, Card, CardValue, Claim, Load, SsdCard, VolumeCard, values};
+pub use card::{
+    CardError, CardOverheads, DiskCard, Layout, Origin, ReadAheadAfter, Seek, Shingled, Stated,
+};
+pub use cards::{ArrayCard, CARDS, Card, CardValue, Claim, Load, SsdCard, VolumeCard, values};
 pub use controller::{ArrayLayout, Controller, ControllerError, ControllerParameters};
 pub use disk::{
     Cache, Disk, DiskParameters, Geometry, GeometryError, Overheads, SeekCurve, SeekError, Zone,
@@ -33,5 +36,6 @@ pub use disk::{
 pub use fault::{Fault, Faulty};
 pub use line::{Line, LineError};
 pub use request::{Completion, Drive, DriveError, Nanos, Operation, Request, SECTOR};
+pub use smr::{Smr, SmrError, SmrParameters};
 pub use ssd::{MAPPING_UNIT, Ssd, SsdError, SsdParameters};
 pub use volume::{Volume, VolumeError, VolumeParameters};

@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 pub enum Origin {
     /// The maker's data sheet or manual; the source quotes it.
     DataSheet,
+    /// What a data sheet is remembered to say; it was not looked up again.
+    Recalled,
     /// Measured on such a drive.
     Measured,
     /// Chosen so that the model agrees with something measured on such a drive.
@@ -21,6 +23,7 @@ impl Origin {
     pub fn words(self) -> &'static str {
         match self {
             Self::DataSheet => "data sheet",
+            Self::Recalled => "recalled",
             Self::Measured => "measured",
             Self::Fitted => "fitted",
             Self::Assumed => "assumed",

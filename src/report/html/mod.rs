@@ -151,12 +151,13 @@ fn sections(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<
 fn answer(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Markup {
     let class = match verdict.state {
         State::Decided => "decided",
+        State::Undecided if verdict.hints() => "hint",
         State::Undecided | State::TooFew | State::Unpaired => "open",
     };
     let notes = content::notes(record, verdict);
     html! {
         header class={ "answer " (class) } {
-            p class="badge" { (verdict.state.label()) }
+            p class="badge" { (verdict.grade()) }
             h1 { (record.head.title) }
             p class="verdict" { (verdict.sentence) }
             @for detail in &verdict.details { p { (detail) } }

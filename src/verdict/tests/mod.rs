@@ -153,7 +153,7 @@ fn a_planted_difference_is_found_and_its_size_is_inside_the_interval() {
         VerdictWord::Better { .. }
     ));
     assert!(
-        verdict.sentence.starts_with("b 1.2"),
+        verdict.sentence.starts_with("b is 1.2"),
         "{}",
         verdict.sentence
     );
@@ -174,7 +174,7 @@ fn the_faster_one_is_the_subject_whichever_was_named_first() {
     assert!(
         verdict
             .sentence
-            .starts_with("a 1.99 x as fast as b (1.94 to 2.04); "),
+            .starts_with("a is 1.99 x as fast as b (1.94 to 2.04); "),
         "{}",
         verdict.sentence
     );

@@ -1,11 +1,13 @@
 //! The cards that come with the program: the drives of the published studies, and today's classes.
 
+mod array;
 mod claim;
 mod ssd;
 #[cfg(test)]
 mod tests;
 mod volume;
 
+pub use array::ArrayCard;
 pub use claim::{Claim, Load};
 pub use ssd::SsdCard;
 pub use volume::VolumeCard;
@@ -23,6 +25,8 @@ pub enum Card {
     Ssd(Box<SsdCard>),
     /// A volume of a cloud provider.
     Volume(Box<VolumeCard>),
+    /// A RAID controller with its disks.
+    Array(Box<ArrayCard>),
 }
 
 /// One value of a card, as text.
@@ -48,6 +52,8 @@ pub const CARDS: &[&str] = &[
     include_str!("../../cards/seagate-st973451ss.toml"),
     include_str!("../../cards/seagate-st3000dm001.toml"),
     include_str!("../../cards/seagate-st16000nm001g.toml"),
+    include_str!("../../cards/seagate-st8000as0002.toml"),
+    include_str!("../../cards/hp-p400.toml"),
     include_str!("../../cards/sata-ssd.toml"),
     include_str!("../../cards/sata-ssd-protected.toml"),
     include_str!("../../cards/nvme-ssd.toml"),
@@ -56,7 +62,7 @@ pub const CARDS: &[&str] = &[
 ];
 
 impl Card {
-    /// Reads a card; its key `kind` says which: `disk`, `ssd` or `volume`.
+    /// Reads a card; its key `kind` says which: `disk`, `ssd`, `volume` or `array`.
     ///
     /// # Errors
     /// When the kind, or a value, is missing, unknown or of the wrong type.
@@ -67,7 +73,13 @@ impl Card {
             Some("disk") => Self::Disk(Box::new(table.try_into()?)),
             Some("ssd") => Self::Ssd(Box::new(table.try_into()?)),
             Some("volume") => Self::Volume(Box::new(table.try_into()?)),
-            _ => return Err(CardError::at("kind", "disk, ssd or volume is expected")),
+            Some("array") => Self::Array(Box::new(table.try_into()?)),
+            _ => {
+                return Err(CardError::at(
+                    "kind",
+                    "disk, ssd, volume or array is expected",
+                ));
+            }
         })
     }
 
@@ -77,6 +89,7 @@ impl Card {
             Self::Disk(card) => &card.model,
             Self::Ssd(card) => &card.model,
             Self::Volume(card) => &card.model,
+            Self::Array(card) => &card.model,
         }
     }
 
@@ -86,15 +99,18 @@ impl Card {
             Self::Disk(card) => &card.name,
             Self::Ssd(card) => &card.name,
             Self::Volume(card) => &card.name,
+            Self::Array(card) => &card.name,
         }
     }
 
     /// What kind of drive, in words.
     pub fn kind(&self) -> &'static str {
         match self {
+            Self::Disk(card) if card.shingled.is_some() => "SMR disk",
             Self::Disk(_) => "hard disk",
             Self::Ssd(_) => "SSD",
             Self::Volume(_) => "cloud volume",
+            Self::Array(_) => "RAID controller",
         }
     }
 
@@ -103,6 +119,7 @@ impl Card {
         match self {
             Self::Disk(_) => "times in ms, rates in MB/s (10^6 bytes), memory in KiB",
             Self::Ssd(_) => "times in us, rates in MB/s (10^6 bytes), page and buffer in KiB",
+            Self::Array(_) => "time in ms, rate in MB/s (10^6 bytes), memory and chunk in KiB",
             Self::Volume(_) => "times in ms, rate in MiB/s, capacity in GiB, request in KiB",
         }
     }
@@ -113,6 +130,7 @@ impl Card {
             Self::Disk(card) => &card.claims,
             Self::Ssd(card) => &card.claims,
             Self::Volume(card) => &card.claims,
+            Self::Array(card) => &card.claims,
         }
     }
 
@@ -123,7 +141,11 @@ impl Card {
     /// When values contradict each other.
     pub fn drive(&self, phase: Nanos, capacity: u64) -> Result<Box<dyn Drive>, CardError> {
         Ok(match self {
-            Self::Disk(card) => Box::new(card.disk(phase)?),
+            Self::Disk(card) => match card.smr(phase)? {
+                Some(smr) => Box::new(smr),
+                None => Box::new(card.disk(phase)?),
+            },
+            Self::Array(card) => Box::new(card.controller(phase)?),
             Self::Ssd(card) => Box::new(card.ssd(capacity / SECTOR)?),
             Self::Volume(card) => Box::new(card.volume()?),
         })

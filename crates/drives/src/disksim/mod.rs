@@ -124,6 +124,7 @@ impl Parameters {
             destage_after: stated(0.0),
             queue_depth: stated(1),
             physical_sector: stated(SECTOR),
+            shingled: None,
             claims: Vec::new(),
         };
         Ok(Import {
