@@ -316,6 +316,7 @@ pub(crate) fn record(shape: &SampleShape) -> Record {
                 rounds: round,
                 sentence: format!("Checked after {round} rounds."),
                 dropped: Vec::new(),
+                whole: Vec::new(),
             });
         }
         let step = 4.0 * order.len() as f64 / events.len() as f64;

@@ -8,8 +8,8 @@ use base64::Engine as _;
 use super::input::Input;
 use crate::event::{
     Better, ConfigurationHead, Counted, Decide, Ended, Event, FORMAT, Fact, LogLine, MetricHead,
-    Observation, OperationObservation, PhaseObservation, RunStarted, Settled, TimingObservation,
-    Until, WorkloadHead,
+    Observation, OperationObservation, PhaseObservation, RunStarted, Settled, SlicesEnded,
+    TimingObservation, Until, WorkloadHead,
 };
 use crate::record::Record;
 use crate::report::{self, ReportOptions};
@@ -198,6 +198,10 @@ pub fn report(data: &[u8]) {
                 rounds: round,
                 sentence: input.text(),
                 dropped: vec![input.below(5)],
+                whole: vec![SlicesEnded {
+                    workload: input.below(5),
+                    why: input.text(),
+                }],
             });
         }
     }

@@ -12,6 +12,7 @@ use crate::event::{
 use crate::verdict::table::Evidence;
 
 mod rule;
+mod slices;
 
 /// A head with the given configurations (name, levels) and number of workloads.
 fn head(
@@ -87,6 +88,7 @@ fn evidence<'a>(head: &'a RunStarted, trials: &'a [Observation], rounds: u32) ->
         trials: trials.iter().collect(),
         rounds: (1..=rounds).collect(),
         dropped: Vec::new(),
+        slices_ended: Vec::new(),
         round_seconds: Some(10.0),
         imported: false,
         ended: false,
