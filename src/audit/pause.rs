@@ -58,6 +58,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
                 time(paused)
             ),
         )
+    // Not stopped, and still not running: threads waited for a processor.
     } else if late > LATE_SHARE {
         let sentence = format!(
             "disturbed: other programs kept the processors {} of the time",
@@ -73,6 +74,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
         (Grade::Ok, "the program ran all the time".to_owned())
     };
     let grade = match away > AWAY_SHARE {
+        // So much time away distorts the figure itself.
         true => Grade::NotAsAsked,
         false => grade,
     };

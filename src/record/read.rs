@@ -7,7 +7,9 @@ use std::path::Path;
 
 use super::error::RecordError;
 use crate::appendlog::split_torn;
-use crate::event::{Event, FORMAT, ImportedText, LayerFacts, LogLine, Observation, RunStarted};
+use crate::event::{
+    Event, FORMAT, ImportedText, LayerFacts, LogLine, Observation, RunStarted, SlicesEnded,
+};
 
 /// How the system says that a disk is full or broken, not there, or not to be written: what can be
 /// mended by hand, so that another try makes sense. A configuration that gives back wrong data or
@@ -199,6 +201,18 @@ impl Record {
             }
         }
         dropped
+    }
+
+    /// Workloads that are no longer measured in slices, each with the number of complete rounds after
+    /// which that began.
+    pub(crate) fn slices_ended(&self) -> impl Iterator<Item = (u32, &SlicesEnded)> {
+        self.events().flat_map(|event| match event {
+            Event::Checked { rounds, whole, .. } => {
+                let ended: Vec<_> = whole.iter().map(|ended| (*rounds, ended)).collect();
+                ended
+            }
+            _ => Vec::new(),
+        })
     }
 
     /// Whether the figures were imported: another tool measured them, in no order that is known.

@@ -9,8 +9,8 @@ use super::input::Input;
 use super::kept::kept;
 use crate::event::{
     Better, ConfigurationHead, Counted, Decide, Ended, Event, FORMAT, Fact, LogLine, MetricHead,
-    Observation, OperationObservation, PhaseObservation, RunStarted, Settled, TimingObservation,
-    Until, WorkloadHead,
+    Observation, OperationObservation, PhaseObservation, RunStarted, Settled, SlicesEnded,
+    TimingObservation, Until, WorkloadHead,
 };
 use crate::record::Record;
 use crate::report::{self, ReportOptions};
@@ -201,6 +201,10 @@ pub fn report(data: &[u8]) {
                 rounds: round,
                 sentence: input.text(),
                 dropped: vec![input.below(5)],
+                whole: vec![SlicesEnded {
+                    workload: input.below(5),
+                    why: input.text(),
+                }],
             });
         }
     }

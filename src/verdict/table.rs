@@ -1,7 +1,7 @@
 //! The observations as a table: one value for each configuration, workload, metric and complete round.
 
 use crate::audit::SetUps;
-use crate::event::{Ended, MetricHead, Observation, RunStarted};
+use crate::event::{Ended, MetricHead, Observation, RunStarted, SlicesEnded};
 use crate::record::Record;
 
 /// What a verdict is made from; nothing else is looked at.
@@ -17,6 +17,9 @@ pub(crate) struct Evidence<'a> {
     pub(crate) rounds: Vec<u32>,
     /// Configurations dropped so far, each with the number of complete rounds it took part in.
     pub(crate) dropped: Vec<(usize, u32)>,
+    /// Workloads measured in one go after they had been measured in slices, each with the number of
+    /// complete rounds before: only what came then counts.
+    pub(crate) slices_ended: Vec<(u32, SlicesEnded)>,
     /// Mean wall time of a round so far, seconds.
     pub(crate) round_seconds: Option<f64>,
     /// The stacks as they were set up, for the audit.
@@ -71,11 +74,29 @@ impl<'a> Evidence<'a> {
             failures,
             rounds,
             dropped,
+            slices_ended: record
+                .slices_ended()
+                .map(|(rounds, ended)| (rounds, ended.clone()))
+                .collect(),
             round_seconds,
             set_ups: SetUps::of(record.events()),
             imported: record.imported(),
             ended: record.ended().is_some(),
         }
+    }
+
+    /// How many complete rounds do not count for a workload, because its slices ended after them.
+    pub(super) fn rounds_before(&self, workload: usize) -> usize {
+        let mut ended = self.slices_ended.iter();
+        let found = ended.find(|(_, ended)| ended.workload == workload);
+        found.map_or(0, |(rounds, _)| *rounds as usize)
+    }
+
+    /// Whether a workload was measured in slices, and is so still.
+    pub(super) fn in_slices(&self, workload: usize) -> bool {
+        let mut trials = self.trials.iter();
+        self.rounds_before(workload) == 0
+            && trials.any(|trial| trial.workload == workload && trial.sliced.is_some())
     }
 
     /// Whether the question is which of more than two configurations is best.
@@ -182,6 +203,9 @@ impl<'a> ObservationTable<'a> {
                     .collect()
             })
             .collect();
+        let in_slices: Vec<bool> = (0..head.workloads.len())
+            .map(|workload| evidence.in_slices(workload))
+            .collect();
         for trial in evidence
             .trials
             .iter()
@@ -190,6 +214,12 @@ impl<'a> ObservationTable<'a> {
             let Ok(at) = rounds.binary_search(&trial.round) else {
                 continue;
             };
+            // Trials of both kinds are never mixed.
+            if in_slices.get(trial.workload) != Some(&trial.sliced.is_some())
+                || at < evidence.rounds_before(trial.workload)
+            {
+                continue;
+            }
             let Some(cell) = values
                 .get_mut(trial.configuration)
                 .and_then(|row| row.get_mut(trial.workload))

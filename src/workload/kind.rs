@@ -82,6 +82,7 @@ impl Cost {
             measured_bytes: self.measured_bytes.map(times),
             disk_bytes: times(self.disk_bytes),
             files: times(self.files),
+            // Machines work at the same time, so that the time stays that of one.
             ..self
         }
     }
