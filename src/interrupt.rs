@@ -1,27 +1,23 @@
-//! Stopping a run from outside: a flag, and the phase that runs at the moment.
+//! Stopping a run from outside: a flag, and the phases that run at the moment.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use stackrace_engine::Control;
+use stackrace_engine::{AlternationSeat, Control};
 
 /// Raised once, by Ctrl-C or from the live page, and never taken back.
 #[derive(Debug, Default)]
 pub(crate) struct Interrupt {
     flag: AtomicBool,
-    current: Mutex<Option<Arc<Control>>>,
+    current: Mutex<Vec<Arc<Control>>>,
 }
 
 impl Interrupt {
     /// Asks the run to end; the phase under way ends as soon as its outstanding operations do.
     pub(crate) fn raise(&self) {
         self.flag.store(true, Ordering::SeqCst);
-        if let Some(control) = self
-            .current
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .as_ref()
-        {
+        let current = self.current.lock();
+        for control in &*current.unwrap_or_else(PoisonError::into_inner) {
             control.stop.store(true, Ordering::SeqCst);
         }
     }
@@ -33,11 +29,27 @@ impl Interrupt {
 
     /// Makes a control that this interrupt stops.
     pub(crate) fn control(&self) -> Arc<Control> {
-        let control = Arc::new(Control::default());
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&control));
-        // Raised between two phases: the new one must not run on.
-        control.stop.store(self.raised(), Ordering::SeqCst);
-        control
+        self.controls([None]).swap_remove(0)
+    }
+
+    /// Makes controls for phases that run at the same time, each with its seat if they alternate.
+    pub(crate) fn controls(
+        &self,
+        seats: impl IntoIterator<Item = Option<AlternationSeat>>,
+    ) -> Vec<Arc<Control>> {
+        let control = |seat| {
+            Arc::new(Control {
+                seat,
+                ..Control::default()
+            })
+        };
+        let controls: Vec<Arc<Control>> = seats.into_iter().map(control).collect();
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = controls.clone();
+        // Raised between two phases: the new ones must not run on.
+        for control in &controls {
+            control.stop.store(self.raised(), Ordering::SeqCst);
+        }
+        controls
     }
 }
 
@@ -53,5 +65,13 @@ mod tests {
         interrupt.raise();
         assert!(before.stopped());
         assert!(interrupt.control().stopped());
+    }
+
+    #[test]
+    fn phases_that_run_at_the_same_time_are_all_stopped() {
+        let interrupt = Interrupt::default();
+        let controls = interrupt.controls([None, None]);
+        interrupt.raise();
+        assert!(controls.iter().all(|control| control.stopped()));
     }
 }

@@ -3,6 +3,10 @@
 //! The Python is that of `STACKRACE_PYTHON`, else `python3`; `.ci/run` makes one that has both.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
+#[macro_use]
+#[path = "support/study.rs"]
+mod study;
+
 #[expect(dead_code, reason = "other tests use what this one does not")]
 mod support;
 
@@ -14,35 +18,26 @@ use support::Ground;
 
 /// Two studies whose factors differ, small enough for any machine.
 const STUDIES: [&str; 2] = [
-    r#"
-title = "Synchronous, or not"
-[factors]
-fsync = [true, false]
-[[stack]]
-dir = { path = "data" }
-[[workload]]
-name = "small, \"files\""
-files = { count = 20, directories = 1, fsync = "{fsync}" }
-[[workload]]
-random = { mode = "read", size = "1 MiB", block-size = "4 KiB", time = "0.2 s" }
-[decide]
-rounds-at-most = 3
-at-most = "10 min"
-until = "never"
-"#,
-    r#"
-title = "How large, and how often"
-[factors]
-block-size = ["4 KiB", "16 KiB"]
-[[stack]]
-dir = { path = "data" }
-[[workload]]
-random = { mode = "write", size = "1 MiB", block-size = "{block-size}", time = "0.2 s" }
-[decide]
-rounds-at-most = 3
-at-most = "10 min"
-until = "never"
-"#,
+    study!(
+        "Synchronous, or not",
+        "fsync = [true, false]",
+        [r#"dir = { path = "data" }"#],
+        [
+            r#"name = "small, \"files\""
+files = { count = 20, directories = 1, fsync = "{fsync}" }"#,
+            r#"random = { mode = "read", size = "1 MiB", block-size = "4 KiB", time = "0.2 s" }"#
+        ],
+        3
+    ),
+    study!(
+        "How large, and how often",
+        r#"block-size = ["4 KiB", "16 KiB"]"#,
+        [r#"dir = { path = "data" }"#],
+        [
+            r#"random = { mode = "write", size = "1 MiB", block-size = "{block-size}", time = "0.2 s" }"#
+        ],
+        3
+    ),
 ];
 
 /// Skips the test where the program was built without Parquet.

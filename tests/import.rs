@@ -137,6 +137,20 @@ fn a_refused_text_leaves_no_run() {
 }
 
 #[test]
+fn standard_input_is_read_once() {
+    let ground = Ground::new();
+    copy(&ground, "sysbench/sysbench-1.0.20_rndrw.txt", "pasted.txt");
+    let pasted = fs::File::open(ground.path().join("pasted.txt")).unwrap();
+    let mut import = ground.program(&["import", "nas=-"]);
+    let said = Said::of(&import.stdin(pasted).output().unwrap());
+    said.ended(0);
+    assert!(said.out.contains("nas"), "{}", said.out);
+    let said = ground.stackrace(&["import", "a=-", "b=-"]);
+    said.ended(3);
+    said.err_has("standard input can be read once");
+}
+
+#[test]
 fn labels_tell_results_apart_where_they_can() {
     let ground = Ground::new();
     copy(&ground, "phoronix/pts-10.8.4_stream.xml", "a.xml");

@@ -2,6 +2,10 @@
 //! is asserted.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
+#[macro_use]
+#[path = "support/study.rs"]
+mod study;
+
 #[expect(dead_code, reason = "shared with tests that mount file systems")]
 mod support;
 
@@ -10,20 +14,14 @@ use std::fs;
 use support::{Ground, Said};
 
 /// Two sizes of a write, one of them four times the other, in a directory.
-const STUDY: &str = r#"
-title = "Sizes"
-[factors]
-size = ["1 MiB", "4 MiB"]
-[[stack]]
-dir = { path = "data" }
-[[workload]]
-name = "write"
-sequential = { mode = "write", size = "{size}" }
-[decide]
-rounds-at-most = 3
-at-most = "10 min"
-until = "never"
-"#;
+const STUDY: &str = study!(
+    "Sizes",
+    r#"size = ["1 MiB", "4 MiB"]"#,
+    [r#"dir = { path = "data" }"#],
+    [r#"name = "write"
+sequential = { mode = "write", size = "{size}" }"#],
+    3
+);
 
 fn begun() -> Ground {
     let ground = Ground::new();

@@ -2,6 +2,10 @@
 //! measured again.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
+#[macro_use]
+#[path = "support/study.rs"]
+mod study;
+
 #[expect(dead_code, reason = "other tests need file systems too")]
 mod support;
 
@@ -14,19 +18,14 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use support::{Ground, Said};
 
-const STUDY: &str = r#"
-title = "Stopped"
-[factors]
-block-size = ["4 KiB", "8 KiB"]
-[[stack]]
-dir = { path = "data" }
-[[workload]]
-name = "random write"
-random = { mode = "write", size = "1 MiB", block-size = "{block-size}", access = "uniform", time = "2 s" }
-[decide]
-rounds-at-most = 1
-until = "never"
-"#;
+const STUDY: &str = study!(
+    "Stopped",
+    r#"block-size = ["4 KiB", "8 KiB"]"#,
+    [r#"dir = { path = "data" }"#],
+    [r#"name = "random write"
+random = { mode = "write", size = "1 MiB", block-size = "{block-size}", access = "uniform", time = "2 s" }"#],
+    1
+);
 
 /// What the only run is doing.
 fn now(ground: &Ground) -> Option<Value> {

@@ -5,6 +5,10 @@
     reason = "what must not be touched is made by tools and processes"
 )]
 
+#[macro_use]
+#[path = "support/study.rs"]
+mod study;
+
 #[expect(dead_code, reason = "this target mounts nothing with its help")]
 mod support;
 
@@ -25,19 +29,13 @@ const MALLORY: u32 = 54_321;
 const MARK: &str = "0123456789abcdef";
 
 /// Work in a directory that takes no root and a moment.
-const SMALL: &str = r#"
-title = "Small"
-[factors]
-block-size = ["4 KiB", "8 KiB"]
-[[stack]]
-dir = { path = "data" }
-[[workload]]
-random = { mode = "write", size = "1 MiB", block-size = "{block-size}", time = "TIME" }
-[decide]
-rounds-at-most = 2
-at-most = "10 min"
-until = "never"
-"#;
+const SMALL: &str = study!(
+    "Small",
+    r#"block-size = ["4 KiB", "8 KiB"]"#,
+    [r#"dir = { path = "data" }"#],
+    [r#"random = { mode = "write", size = "1 MiB", block-size = "{block-size}", time = "TIME" }"#],
+    2
+);
 
 /// Makes a journal with these entries, as a run of the store that died.
 fn journal(ground: &Ground, run: &str, lines: &[String]) -> PathBuf {

@@ -153,6 +153,7 @@ impl Connection {
         machine: u32,
         request: &WorkerRequest,
     ) -> Result<Conversation, ConnectionError> {
+        // Ids only have to differ; nothing is ordered by them.
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (sender, replies) = channel();
         let waiting = Arc::new(AtomicUsize::new(0));
@@ -235,6 +236,8 @@ impl Connection {
                 let last = reply.is_last();
                 if let Some(inbox) = conversations.opened.get(&key) {
                     let bytes = frame.message.len();
+                    // A worker that sends faster than its replies are read would fill the
+                    // coordinator's memory.
                     if inbox.waiting.fetch_add(bytes, Ordering::SeqCst) > WAITING_MAX {
                         return Err(ErrorKind::FileTooLarge.into());
                     }
@@ -277,6 +280,7 @@ impl Connection {
             return;
         }
         let (sender, requests) = channel();
+        // Before the thread starts: a second request of this conversation may already be on its way.
         conversations.served.insert(key, sender);
         drop(conversations);
         std::thread::spawn(move || {
@@ -422,6 +426,7 @@ impl Conversation {
 
     fn over(&self) -> ConnectionError {
         let lost = self.connection.conversations.lock().lost.clone();
+        // What ended the connection says more than that it has ended.
         lost.unwrap_or_else(|| ConnectionError::new("The other machine ended the conversation."))
     }
 }

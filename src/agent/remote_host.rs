@@ -153,6 +153,7 @@ impl RemoteHost {
                 },
                 HostError::NeedsRoot,
             ) => {
+                // The user may have named another account; the advice names only the machine.
                 let login = self.name.rsplit('@').next().unwrap_or_default();
                 let next = format!(
                     "log in as root: --peer root@{login}; or --sudo, where sudo asks no password"
@@ -177,6 +178,7 @@ fn towards(address: IpAddr) -> std::io::Result<IpAddr> {
     };
     let socket = UdpSocket::bind((any, 0))?;
     // The port of "discard" (RFC 863); any would do.
+    // Sends nothing: a connected datagram socket only asks the kernel which way it would take.
     socket.connect((address, 9))?;
     Ok(socket.local_addr()?.ip())
 }
@@ -201,6 +203,7 @@ impl Host for RemoteHost {
             WorkerReply::Output(output) => output,
             other => return Err(self.unexpected(&other)),
         };
+        // The time includes the way there and back: it is what the run waited.
         (self.sink)(CommandRun {
             host: self.name.clone(),
             argv: words,
@@ -213,6 +216,7 @@ impl Host for RemoteHost {
     }
 
     fn missing(&self, needs: &Needs) -> Vec<HostError> {
+        // Looked for over there: the search path and the tools are those of the other machine.
         let finds = |tool: &str| {
             let tool = tool.to_string();
             self.ask(Verb::Finds { tool })

@@ -62,6 +62,8 @@ impl Router {
     }
 
     fn undelivered(&self, machine: u32) -> WorkerReply {
+        // A guest whose power was cut comes back by itself within this time; a machine that stays
+        // away does not.
         let (why, may_return) = match self.machines.lock().get(&machine) {
             Some(MachineLink::Lost { why, since_ns }) => {
                 let gone_ns = u128::from(SystemClock.now_ns().saturating_sub(*since_ns));
@@ -81,6 +83,7 @@ impl Router {
             request.conversation,
             reply,
         );
+        // A machine that is gone by now no longer waits for its answer.
         if let (Ok(reply), Some(connection)) = (reply, self.connection(from)) {
             let _ = connection.write(&reply);
         }

@@ -110,20 +110,8 @@ fn silent() -> Sink {
     Arc::new(|_| ())
 }
 
-fn assignment() -> Assignment {
-    Assignment {
-        store: PathBuf::new(),
-        peers: Vec::new(),
-        name: String::new(),
-        text: String::new(),
-        seed: 0,
-        place: None,
-        wipe: Vec::new(),
-    }
-}
-
 fn opened(connection: &Arc<Connection>, machine: u32) -> Conversation {
-    let request = WorkerRequest::Turn(TurnRequest::Open(Box::new(assignment())));
+    let request = WorkerRequest::Turn(TurnRequest::Open(Box::new(Assignment::default())));
     let turns = connection.open(machine, &request).unwrap();
     // Frames keep their order: once this is answered, the machine has begun with the turns.
     let hello = connection.open(machine, &WorkerRequest::Hello).unwrap();
@@ -216,7 +204,7 @@ fn what_is_asked_at_the_same_time_is_answered_as_it_is_done() {
 fn a_refusal_keeps_its_code_and_a_worker_that_fails_answers() {
     let stack = stack(Duration::ZERO);
     let host = RemoteHost::direct("node2", &stack.connections[1]);
-    let assignment = assignment();
+    let assignment = Assignment::default();
     let refused = host.value::<PlanAnswer>(ExecRequest::Plan { assignment });
     let refused = refused.unwrap_err();
     assert_eq!(refused.to_string(), "node2: no study");
@@ -282,7 +270,7 @@ fn a_peer_cannot_ask_the_first_machine_nor_another_peer() {
 fn a_machine_that_sends_replies_without_end_is_given_up() {
     let router = Router::new(Duration::ZERO);
     let (connection, mut other) = hostile(&router, FIRST);
-    let request = WorkerRequest::Turn(TurnRequest::Open(Box::new(assignment())));
+    let request = WorkerRequest::Turn(TurnRequest::Open(Box::new(Assignment::default())));
     let talk = connection.open(COORDINATOR, &request).unwrap();
     let asked = WireFrame::read(&mut other).unwrap().unwrap();
     let warned = WorkerReply::Turn(TurnReply::Warned {

@@ -83,6 +83,7 @@ pub(super) fn shown(value: f64, unit: &str) -> String {
         "op/s" => unit::operations_per_second(value),
         "ns" => unit::time_ns(value),
         "share" => unit::percent(value),
+        // Counts have no decimals.
         _ if value.fract() == 0.0 => format!("{value:.0}"),
         _ => format!("{value:.1}"),
     }
@@ -148,6 +149,7 @@ pub(super) struct CheckFinding {
 impl CheckFinding {
     /// A judgement whose strength is the value of its first figure.
     pub(super) fn new(grade: Grade, sentence: String, evidence: Vec<EvidenceFigure>) -> Self {
+        // The first figure is the one held against the threshold; it tells which trial is the worst.
         let strength = evidence.first().map_or(0.0, |figure| figure.value);
         Self {
             grade,
@@ -212,7 +214,8 @@ impl Judgement {
     }
 
     /// `other processes caused up to 99 % (median 90 %) of vda's I/O`; where the figure itself is not
-    /// in the sentence: `… (the worst of 5 trials; median of share achieved: 85 %)`.
+    /// in the sentence: `… (the worst of 5 trials; median of share achieved: 85 %)`; where it is no
+    /// share: `measured for only 4 ms (the worst of 5 trials; median 5 ms); less than 1 s says little`.
     fn with_median(&self) -> String {
         let median = stackrace_stats::median(&self.values);
         let (Some(worst), Some(median)) = (self.evidence.first(), median) else {
@@ -227,6 +230,11 @@ impl Judgement {
         let highest = self.values.iter().all(|other| *other <= worst.value);
         if worst.unit == "share" && highest && self.sentence.contains(&value) {
             let both = format!("up to {value} (median {median})");
+            return self.sentence.replacen(&value, &both, 1);
+        }
+        if worst.unit != "share" && self.sentence.contains(&value) {
+            let trials = self.values.len();
+            let both = format!("{value} (the worst of {trials} trials; median {median})");
             return self.sentence.replacen(&value, &both, 1);
         }
         format!(

@@ -31,11 +31,14 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     // One long operation is a measurement: a file copied whole, an archive unpacked.
     let few = count < OPERATIONS_MIN && elapsed < OPERATIONS_MIN * ELAPSED_NS_MIN;
     let (grade, sentence) = if elapsed < ELAPSED_NS_MIN {
-        (Grade::Note, format!("too short to measure: {lasted}"))
+        (
+            Grade::Note,
+            format!("measured for only {lasted}; less than 1 s says little"),
+        )
     } else if few && count > 0.0 {
         (
             Grade::Note,
-            format!("too short to measure: {count:.0} operations in {lasted}"),
+            format!("only {count:.0} operations in {lasted}; fewer than 30 say little"),
         )
     } else {
         (Grade::Ok, format!("measured for {lasted}"))
@@ -49,7 +52,8 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::{grade, operation, trial};
+    use super::super::judgement::Judgement;
+    use super::super::sample::{found, grade, operation, trial};
     use super::*;
 
     #[test]
@@ -64,5 +68,28 @@ mod tests {
         assert_eq!(grade(&CHECK, &trial), Some(Grade::Note));
         trial.elapsed_ns += 1;
         assert_eq!(grade(&CHECK, &trial), Some(Grade::Ok), "few, but long");
+    }
+
+    #[test]
+    fn a_note_on_short_trials_has_the_shortest_and_the_median() {
+        let mut trial = trial();
+        trial.elapsed_ns = 4_000_000;
+        let finding = found(&CHECK, &trial).unwrap();
+        let judgement = Judgement {
+            check: CHECK.name,
+            grade: finding.grade,
+            sentence: finding.sentence,
+            trials: 3,
+            of: 6,
+            round: 1,
+            evidence: finding.evidence,
+            values: vec![4e6, 5e6, 6e6],
+            strength: finding.strength,
+        };
+        assert_eq!(
+            judgement.words(),
+            "3 of 6 trials: measured for only 4.00 ms (the worst of 3 trials; median 5.00 ms); less than \
+             1 s says little"
+        );
     }
 }

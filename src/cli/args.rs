@@ -441,7 +441,7 @@ pub(super) struct Published {
 /// `stackrace import`.
 #[derive(Debug, Args)]
 pub(super) struct Import {
-    /// Outputs to read; those of one NAME are further runs of the same thing
+    /// Outputs to read, - for standard input; those of one NAME are further runs of the same thing
     #[arg(required = true, num_args = 1.., value_name = "[NAME=]FILE")]
     pub(super) files: Vec<String>,
     /// What the figures are about

@@ -8,9 +8,10 @@ use super::output;
 use super::setting::Setting;
 use super::words::share;
 use crate::session::resume::Longer;
+use crate::session::run_place::{LabOptions, PlaceOptions};
 use crate::session::study_file::{self, Overrides};
-use crate::session::virtual_run::{self, Disks, VirtualOptions};
-use crate::session::{Stopped, execute, lab_run, machines, virtual_clock};
+use crate::session::virtual_run::{self, Disks};
+use crate::session::{Stopped, run_place, virtual_clock};
 use crate::study::Study;
 use crate::unit;
 
@@ -25,25 +26,22 @@ pub(super) fn exec(setting: &Setting, verb: Run) -> Result<u8, Failure> {
         ..overrides(&verb.deciding, &verb.how_long)?
     };
     overrides.apply(&mut study);
-    study_file::check_wipe(&study, &verb.wipe)?;
-    let finished = if in_virtual_time(&verb, &study)? {
-        let options = VirtualOptions {
-            system: verb.systems.first(),
-            memory: &verb.memory,
-            jobs: verb.jobs,
-        };
+    let virtual_time = in_virtual_time(&verb, &study)?;
+    if virtual_time {
         virtual_run::in_turns(&mut study);
-        virtual_run::run(session, &study, setting, &images::of, &options)?
-    } else if verb.lab {
-        let system = verb.systems.first();
-        lab_run::run(session, &study, setting, &images::of, system, &verb.memory)?
-    } else if let Some(there) = machines::asked_for(&study, &verb.there.options())? {
-        let store = session.open_store()?;
-        machines::run(session, &study, &store, None, &there, &verb.wipe, setting)?
-    } else {
-        study_file::check_not_in_the_lab(&study)?;
-        execute::start(session, &study, &[], &verb.wipe, setting)?
+    }
+    let lab = verb.lab.then_some(LabOptions {
+        system: verb.systems.first(),
+        memory: &verb.memory,
+        virtual_time,
+        jobs: verb.jobs,
+    });
+    let place = PlaceOptions {
+        lab,
+        machines: verb.there.options(),
+        wipe: &verb.wipe,
     };
+    let finished = run_place::run(session, &study, place, setting, &images::of)?;
     answer::finish(setting, finished, &verb.output, verb.deciding.decide)
 }
 
@@ -107,19 +105,11 @@ pub(super) fn resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
     let html = html
         .transpose()
         .map_err(|error| Failure::usage(format!("--html: {error}")))?;
-    let ssh = verb.reach.options();
-    let finished = if virtual_clock::made(&stopped.record) {
+    if virtual_clock::made(&stopped.record) {
         virtual_run::in_turns(&mut study);
-        virtual_run::resume(session, &study, &store, stopped, setting, &images::of)?
-    } else if lab_run::made(&stopped.record) {
-        lab_run::resume(session, &study, &store, stopped, setting, &images::of)?
-    } else if let Some(there) = machines::on_record(&study, &stopped.record, &ssh)? {
-        stopped.enter_directory()?;
-        let (stopped, wipe) = (Some(stopped), &verb.wipe);
-        machines::run(session, &study, &store, stopped, &there, wipe, setting)?
-    } else {
-        stopped.enter_directory()?;
-        stopped.resume(session, &study, &store, &verb.wipe, setting)?
-    };
+    }
+    let of = (&study, &store);
+    let reach = (&verb.reach.options(), &verb.wipe[..]);
+    let finished = run_place::resume(session, of, stopped, reach, setting, &images::of)?;
     answer::finish(setting, finished, &OutputArgs { html }, false)
 }

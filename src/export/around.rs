@@ -81,6 +81,8 @@ struct Told<'a> {
 fn environment(records: &[Record]) -> DataTable {
     let mut rows = Vec::new();
     for record in records {
+        // A fact of the machine belongs to no round and no layer; each layer's fact fills in the
+        // rest.
         let machine = Told {
             run: &record.head.run,
             round: None,
@@ -149,6 +151,8 @@ struct Ran<'a> {
 fn commands(records: &[Record]) -> DataTable {
     let mut rows = Vec::new();
     for record in records {
+        // A command carries no round in the log: it belongs to the one that began last before it,
+        // and a command before the first round to none.
         let mut round = None;
         for line in &record.lines {
             match &line.event {
@@ -163,6 +167,8 @@ fn commands(records: &[Record]) -> DataTable {
             }
         }
     }
+    // Output is kept as text although it may be long: a failed command cannot be understood without
+    // it.
     let of: &[(&str, ColumnOf<Ran<'_>>)] = &[
         ("run", ColumnOf::Text(|r| r.run)),
         ("round", ColumnOf::Whole(|r| r.round.map(Into::into))),

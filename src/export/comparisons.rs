@@ -19,6 +19,8 @@ struct Row<'a> {
 }
 
 fn comparisons(records: &[Record]) -> DataTable {
+    // Judged first, because the rows borrow from the verdicts. A verdict is never read from the log:
+    // the rules of this program hold for old runs, too.
     let judged: Vec<(&Record, Verdict)> = records
         .iter()
         .map(|record| (record, verdict::judge(&Evidence::of(record))))
@@ -26,6 +28,8 @@ fn comparisons(records: &[Record]) -> DataTable {
     let rows: Vec<Row<'_>> = judged
         .iter()
         .flat_map(|(record, verdict)| {
+            // The overall figure first: its workload is empty, and a filter on that column tells the
+            // two apart.
             let comparisons = verdict.overall.iter().chain(&verdict.workloads);
             comparisons.map(move |comparison| Row {
                 record,

@@ -52,6 +52,7 @@ fn table<'a, R>(
     own: &[(&str, ColumnOf<R>)],
 ) -> DataTable {
     let phases: Vec<Phase<'_>> = rows.iter().map(phase).collect();
+    // The key columns are repeated in each row, so that no table has to be joined with another.
     let trials: Vec<ExportTrial<'_>> = phases.iter().map(|phase| phase.trial).collect();
     let mut table = keys(&trials);
     table.extend(columns(
@@ -67,6 +68,7 @@ fn table<'a, R>(
 
 fn phases(records: &[Record]) -> DataTable {
     fn sum(phase: &Phase<'_>, of: fn(&OperationObservation) -> u64) -> Option<u64> {
+        // Each kind of operation has counts of its own; a phase of many kinds is their sum.
         Some(phase.seen.operations.iter().map(of).sum())
     }
     let rows = phases_of(&of(records));
@@ -103,6 +105,7 @@ fn phases(records: &[Record]) -> DataTable {
 
 fn latency(records: &[Record]) -> DataTable {
     type Row<'a> = (Phase<'a>, &'a OperationObservation);
+    // In a closed loop the latency is the service time, and the column stays empty.
     fn service(row: &Row<'_>, of: fn(&TimingObservation) -> u64) -> Option<u64> {
         row.1.service.as_ref().map(of)
     }
@@ -166,6 +169,7 @@ fn series(records: &[Record]) -> DataTable {
         .into_iter()
         .flat_map(|phase| {
             let slices = phase.seen.series.iter().enumerate();
+            // The position gives the time of the slice: all slices of a phase are equally wide.
             slices.map(move |(at, slice)| (phase, at, *slice))
         })
         .collect();

@@ -54,6 +54,7 @@ pub(super) fn of(records: &[Record]) -> Vec<ExportTrial<'_>> {
         for (at, seen) in record.trials().enumerate() {
             let configuration = record.head.configurations.get(seen.configuration);
             let workload = record.head.workloads.get(seen.workload);
+            // A damaged log may name what its head lacks. A row without names would be of no use.
             if let (Some(configuration), Some(workload)) = (configuration, workload) {
                 trials.push(ExportTrial {
                     record,
@@ -95,6 +96,7 @@ pub(super) fn keys(trials: &[ExportTrial<'_>]) -> Vec<Column> {
             ("ended", ColumnOf::Text(|t| t.seen.ended.word())),
         ],
     );
+    // Levels stand with the other keys, before what was measured.
     before.extend(levels(trials));
     before.extend(after);
     before
@@ -105,6 +107,7 @@ fn levels(trials: &[ExportTrial<'_>]) -> Vec<Column> {
     let mut names: Vec<&str> = Vec::new();
     for trial in trials {
         for name in &trial.record.head.factors {
+            // Runs of several studies share a table: a factor that both have shares a column.
             if !names.contains(&name.as_str()) {
                 names.push(name);
             }
@@ -114,6 +117,7 @@ fn levels(trials: &[ExportTrial<'_>]) -> Vec<Column> {
         let mut factors = trial.record.head.factors.iter();
         let at = factors.position(|factor| factor == name)?;
         let level = trial.configuration.levels.get(at)?;
+        // A configuration that a factor does not touch has an empty level, which is a missing one.
         (!level.is_empty()).then(|| level.clone())
     };
     names
@@ -148,6 +152,7 @@ fn observations(records: &[Record]) -> DataTable {
                 "better",
                 ColumnOf::Text(|(t, m)| t.workload.metrics[*m].better.word()),
             ),
+            // The first metric is the one a verdict rests on.
             ("primary", ColumnOf::Flag(|(_, m)| Some(*m == 0))),
             (
                 "value",
@@ -175,6 +180,14 @@ fn trials(records: &[Record]) -> DataTable {
             ),
             ("started_at", ColumnOf::Time(|t| &t.seen.started_at)),
             ("elapsed_ns", ColumnOf::Whole(|t| t.own(t.seen.elapsed_ns))),
+            (
+                "slice_ns",
+                ColumnOf::Whole(|t| Some(t.seen.sliced.as_ref()?.slice_ns)),
+            ),
+            (
+                "slices",
+                ColumnOf::Whole(|t| Some(t.seen.sliced.as_ref()?.slices)),
+            ),
             ("prepare_ns", ColumnOf::Whole(|t| t.own(t.seen.prepare_ns))),
             ("settle_ns", ColumnOf::Whole(|t| t.own(t.seen.settle_ns))),
             (
@@ -283,6 +296,7 @@ fn devices(records: &[Record]) -> DataTable {
     table.extend(columns(
         &rows,
         &[
+            // Devices are listed from the bottom of the stack up.
             ("height", ColumnOf::Whole(|(_, at, _)| Some(*at as u64))),
             ("device", ColumnOf::Text(|(_, _, device)| &device.device)),
             (

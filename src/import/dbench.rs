@@ -70,6 +70,7 @@ impl<'a> Output<'a> {
     fn new(line: TextLine<'a>, rest: &'a str) -> Result<Self, ImportError> {
         let version = rest.split_whitespace().next().unwrap_or_default();
         if !version.starts_with("4.") {
+            // Version 3 prints other columns and counts a MB in another way.
             return Err(line.refuse("dbench version 4"));
         }
         Ok(Self {
@@ -106,6 +107,7 @@ impl<'a> Output<'a> {
         } else if let [_, _, rate, "MB/sec", stage, _, "sec", "latency", _, "ms"] = words[..] {
             match stage {
                 "execute" => self.last = Some(line.number(rate)?),
+                // Rates of the warm-up are no part of the result.
                 "warmup" => {}
                 _ => return Err(line.refuse("warmup or execute")),
             }
@@ -134,6 +136,7 @@ impl<'a> Output<'a> {
             return Err(line.contradicts("itself: the mean is above the largest"));
         }
         if let Some(table) = self.tables.last_mut() {
+            // A name twice would count twice in the sum that is checked below.
             if table.iter().any(|(known, ..)| known == operation) {
                 return Err(line.refuse("each operation once"));
             }
@@ -148,6 +151,8 @@ impl<'a> Output<'a> {
         else {
             return Err(line.refuse("the table of operations before it"));
         };
+        // The first table is that of all clients; those of single clients follow where they were
+        // asked for.
         let counts = |name: &str| {
             let rows = clients
                 .iter()
@@ -167,6 +172,7 @@ impl<'a> Output<'a> {
         let refuse = || line.refuse("Throughput … MB/sec … clients … procs max_latency=… ms");
         let rows = self.check(line)?;
         let (rate, rest) = rest.split_once(" MB/sec").ok_or_else(refuse)?;
+        // Two spaces end the flags, which are words in brackets themselves.
         let (how, rest) = rest.split_once("  ").ok_or_else(refuse)?;
         let how = how.trim();
         if !matches!(

@@ -25,6 +25,8 @@ fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
         last = Some(line);
         if let Some(records) = line.text.trim().strip_suffix(" records in") {
             taken = Some(counts(line, records)?);
+            // A command that was killed leaves records in without records out; the next one begins
+            // anew.
             given = None;
         } else if let Some(records) = line.text.trim().strip_suffix(" records out") {
             let before = taken.ok_or_else(|| line.refuse("a line \"… records in\" before it"))?;
@@ -80,6 +82,7 @@ fn copied(line: TextLine<'_>, taken: Records, given: Records) -> Result<Imported
         .strip_suffix("/s")
         .and_then(bytes_of)
         .ok_or_else(refuse)?;
+    // The printed rate has three digits only; this one has those of the time.
     let throughput = bytes as f64 / seconds;
     if !agree(line.number(rate)? * unit, throughput) {
         return Err(line.contradicts("itself: bytes over seconds is another rate"));
@@ -88,6 +91,7 @@ fn copied(line: TextLine<'_>, taken: Records, given: Records) -> Result<Imported
     figures.rate("throughput", "B/s", Some(throughput));
     figures.time("elapsed", "s", Some(seconds));
     let block = match given {
+        // A partial record at the end says nothing of the block size that was asked for.
         (count, 0) if count > 0 && bytes.is_multiple_of(count) => Some(bytes / count),
         _ => None,
     };
@@ -117,6 +121,7 @@ fn copied(line: TextLine<'_>, taken: Records, given: Records) -> Result<Imported
 
 /// `s (67 MB, 64 MiB)`: both are the bytes, rounded.
 fn check_shown(line: TextLine<'_>, bytes: u64, shown: &str) -> Result<(), ImportError> {
+    // "bytes", or "byte" where it was one.
     let shown = shown.trim_start_matches('s').trim();
     if shown.is_empty() {
         return Ok(());
@@ -141,6 +146,7 @@ fn check_shown(line: TextLine<'_>, bytes: u64, shown: &str) -> Result<(), Import
 /// Seconds as dd prints them: `0.097739`, `8.5628e-05`.
 fn scientific(word: &str) -> Option<f64> {
     match word.split_once("e-") {
+        // dd prints times below 0.0001 s as 5.2e-05.
         Some((figure, power)) => {
             let power: i32 = power
                 .parse()

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use super::repeated;
 use super::source::ImportSource;
 use crate::event::{
-    ConfigurationHead, Counted, Decide, Ended, Event, FORMAT, Fact, ImportedText as Origin,
-    MetricHead, Observation, RunStarted, Settled, Until, WorkloadHead,
+    ConfigurationHead, Decide, Ended, Event, FORMAT, Fact, ImportedText as Origin, MetricHead,
+    Observation, RunStarted, Settled, Until, WorkloadHead,
 };
 use crate::printed::Imported;
 
@@ -69,6 +69,8 @@ impl Design {
             let configuration = position_or_add(&mut configurations, name.clone());
             let workload = (result.workload.as_str(), result.kind.as_str());
             let workload = position_or_add(&mut workloads, workload);
+            // Repetitions of one configuration and workload are its rounds, in the order of the
+            // files.
             let before = placed
                 .iter()
                 .filter(|known| (known.configuration, known.workload) == (configuration, workload))
@@ -91,6 +93,8 @@ impl Design {
                 margin: 0.05,
                 confidence: 0.95,
                 rounds_max,
+                // Nothing was limited or stopped: the fields of a decision are filled with what
+                // keeps every round.
                 time_max_ns: 0,
                 until: Until::Never,
             },
@@ -146,6 +150,8 @@ impl Design {
                 of_round.push(trial);
             }
             let mut order: Vec<usize> = of_round.iter().map(|trial| trial.configuration).collect();
+            // A configuration has several workloads in a round, one after the other, and stands in
+            // the order once.
             order.dedup();
             events.push(Event::RoundStarted {
                 round,
@@ -218,6 +224,7 @@ fn names(sources: &[ImportSource]) -> Vec<Vec<String>> {
             };
             let base = source.name.clone().unwrap_or_else(|| source.stem.clone());
             let name = |result: &Imported| match &result.label {
+                // A name that the user gave goes before what the file says of itself.
                 Some(label) if source.name.is_none() && !elsewhere(&result.label) => label.clone(),
                 Some(label) if own.len() > 1 => format!("{base} {label}"),
                 _ => base.clone(),
@@ -238,6 +245,8 @@ fn settings(mine: &[&Placed<'_>], configurations: &[String]) -> (Vec<Fact>, Vec<
         let mut values: Vec<(&str, Vec<&str>)> = Vec::new();
         for placed in mine {
             let fact = placed.result.settings.iter().find(|fact| fact.name == name);
+            // A setting that only some files mention differs, too: its absence may mean another
+            // default.
             let value = fact.map_or("not told", |fact| fact.value.as_str());
             let at = match values.iter().position(|(known, _)| *known == value) {
                 Some(at) => at,
@@ -309,21 +318,14 @@ fn trial(placed: &Placed<'_>, heads: &[WorkloadHead], position: usize, at: &str)
         position,
         configuration: placed.configuration,
         workload: placed.workload,
-        ended: Ended::Complete,
         started_at: at.to_owned(),
-        prepare_ns: 0,
-        settle_ns: 0,
         settled: Settled {
             caches: "unknown".to_owned(),
             ..Settled::default()
         },
-        preconditioned: None,
-        elapsed_ns: 0,
-        counted: Counted::default(),
-        phases: Vec::new(),
         metrics: heads[placed.workload].metrics.iter().map(value).collect(),
         notes: result.notes.clone(),
-        others: Vec::new(),
+        ..Observation::unmeasured(Ended::Complete)
     }
 }
 
@@ -342,6 +344,7 @@ fn environment(placed: &[Placed<'_>], configurations: &[String]) -> Vec<Fact> {
     }
     told.into_iter()
         .map(|(fact, of)| {
+            // What holds for all is said once, without names.
             if of.len() == configurations.len() {
                 return fact;
             }
@@ -369,6 +372,7 @@ fn study(sources: &[ImportSource]) -> String {
             .to_owned();
     for source in sources {
         let file = source.file.escape_debug();
+        // Enough digits to recognise the file; the whole hash is in the record.
         let hash = source.hash.get(..16).unwrap_or_default();
         study.push_str(&format!("# {file} (BLAKE3 {hash}…)\n"));
     }

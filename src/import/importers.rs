@@ -36,6 +36,8 @@ pub(crate) fn importers() -> &'static [Importer] {
 /// Nothing recognises the text, the named importer is unknown, or one cannot read it.
 pub(crate) fn read(text: &str, tool: Option<&str>) -> Result<Vec<Imported>, ImportError> {
     let readers: Vec<&Importer> = match tool {
+        // A tool that was named reads the text even where it would not recognise it: its refusal
+        // names the line.
         Some(tool) => importers()
             .iter()
             .filter(|importer| importer.name == tool)
@@ -53,6 +55,8 @@ pub(crate) fn read(text: &str, tool: Option<&str>) -> Result<Vec<Imported>, Impo
             line: misread.line.clamp(1, lines),
             ..misread
         })?;
+        // The text was taken for one of this tool: to go on without a result would hide that it was
+        // cut off.
         if found.is_empty() {
             let what = format!("there is no result of {} in this text", importer.name);
             return Err(ImportError::at(

@@ -56,6 +56,7 @@ fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
     for output in &outputs {
         output.check(text)?;
         for (line, row) in &output.rows {
+            // Removing moves no data, so that its row has no rate.
             if row[0] != "remove" {
                 results.push(output.imported(*line, row)?);
             }
@@ -72,6 +73,8 @@ impl<'a> Output<'a> {
             self.summed = true;
         } else if self.columns.is_empty() {
             if first == "access" && words.contains(&"bw(MiB/s)") {
+                // Columns differ between versions and options; a cell is found by the name of its
+                // column.
                 self.columns = words.to_vec();
             } else if let Some((name, value)) = line.text.split_once(':') {
                 self.told.push((name.trim(), value.trim()));
@@ -92,6 +95,7 @@ impl<'a> Output<'a> {
 
     /// Every operation has its summary, and the summary's largest rate is the largest of its rows.
     fn check(&self, text: &str) -> Result<(), ImportError> {
+        // The summary prints the largest rate of all iterations.
         let rates = |operation: &str| {
             let rows = self.rows.iter().filter(|(_, row)| row[0] == operation);
             rows.filter_map(|(_, row)| number(self.cell(row, "bw(MiB/s)")?))
@@ -131,6 +135,7 @@ impl<'a> Output<'a> {
 
     fn imported(&self, line: TextLine<'_>, row: &[&'a str]) -> Result<Imported, ImportError> {
         let figure = |name: &str| match self.cell(row, name) {
+            // IOR prints these where a figure does not exist for the operation.
             None | Some("-" | "NA") => Ok(None),
             Some(word) => line.number(word).map(Some),
         };
@@ -192,6 +197,7 @@ fn largest(line: TextLine<'_>, rest: &str) -> Result<(), ImportError> {
         Some((number(binary)?, number(decimal)?))
     });
     match pair {
+        // The same rate in MiB and in MB.
         Some((binary, decimal)) if agree(binary * 1.048_576, decimal) => Ok(()),
         Some(_) => Err(line.contradicts(format!("itself: \"{}\" is two rates", cut(rest)))),
         None => Err(line.refuse("… MiB/sec (… MB/sec)")),

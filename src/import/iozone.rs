@@ -99,11 +99,14 @@ impl<'a> Output<'a> {
         } else if line.text.trim() == "OPS Mode. Output is in operations per second." {
             self.unit = Some(Unit::Operations);
         } else if line.text.contains("Microseconds/op") || line.text.contains("throughput for") {
+            // Times per operation, and the sums of throughput mode, are other figures under the same
+            // names.
             return Err(line.refuse("a table in kBytes/sec or in operations per second"));
         } else if words.first() == Some(&"kB") {
             if words != COLUMNS {
                 return Err(line.refuse(format!("the columns {}", COLUMNS.join(" "))));
             }
+            // Figures are aligned to the right, so that a column is where its head ends.
             self.table = line.text.find("kB").map(|at| at + 2);
         } else if let Some(table) = self.table {
             if !words.is_empty() {
@@ -120,6 +123,8 @@ impl<'a> Output<'a> {
         let unit = self
             .unit
             .ok_or_else(|| line.refuse("\"Output is in kBytes/sec\" before it"))?;
+        // The widths of iozone's own format strings. A blank cell cannot be seen by splitting at
+        // spaces.
         let mut columns = vec![table, table + RECLEN];
         for width in WIDTHS {
             let last = columns[columns.len() - 1];
@@ -148,6 +153,7 @@ impl<'a> Output<'a> {
                 Unit::Operations => figures.rate(test, "op/s", value),
             }
         }
+        // A row of blanks was cut off, or is none of the table.
         if figures.values.iter().all(Option::is_none) {
             return Err(line.refuse("at least one figure behind kB and reclen"));
         }

@@ -76,6 +76,7 @@ fn head<'a>(line: TextLine<'a>, rest: &'a str) -> Result<&'a str, ImportError> {
     let refuse = || line.refuse("SUMMARY rate: (of … iterations)");
     let (what, rest) = rest.split_once(": (of ").ok_or_else(refuse)?;
     if what != "rate" && what != "rate (in ops/sec)" {
+        // mdtest 4 can print a summary of times as well, in a table of the same form.
         return Err(line.refuse("a summary of rates, operations per second"));
     }
     let iterations = rest.strip_suffix(" iterations)").ok_or_else(refuse)?;
@@ -131,6 +132,7 @@ impl<'a> Output<'a> {
     fn imported(&self) -> Imported {
         let mut figures = Figures::default();
         for (phase, mean) in &self.rows {
+            // A phase that was switched off stands there with 0.000.
             let value = Some(*mean).filter(|mean| *mean > 0.0);
             figures.rate(phase.to_lowercase(), "op/s", value);
         }

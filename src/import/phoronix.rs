@@ -101,6 +101,7 @@ fn broken_at(text: &str) -> usize {
             Err(_) => break,
         }
     }
+    // The reader that fills structures tells no place; read again, the text tells where it breaks.
     let place = usize::try_from(reader.error_position().max(reader.buffer_position()));
     let place = place.unwrap_or(usize::MAX).min(text.len());
     let before = &text.as_bytes()[..place];
@@ -141,6 +142,7 @@ fn entry_results(
     };
     let value = match entry.value.trim() {
         "" => return Ok(vec![one(None, vec!["the test gave no figure".to_owned()])]),
+        // One figure of a curve would be our choice, not the test's result.
         curve if curve.contains(',') => {
             let note = "a curve over time, not one figure".to_owned();
             return Ok(vec![one(None, vec![note])]);
@@ -150,6 +152,7 @@ fn entry_results(
             ImportError::at(line_of(text, test), what, "a number is expected")
         })?,
     };
+    // Single runs are worth more than their mean: with them the spread between runs is known.
     let runs: Option<Vec<f64>> = entry.raw_string.trim().split(':').map(number).collect();
     let runs = runs.filter(|runs| runs.len() > 1);
     let Some(runs) = runs else {
@@ -226,6 +229,7 @@ fn unit(scale: &str) -> (&str, f64) {
         "IOPS" => ("op/s", 1.0),
         "Seconds" => ("s", 1.0),
         "ms" | "Milliseconds" => ("s", 1e-3),
+        // A unit of the test's own stays as it is: nothing is converted that is not known.
         other => (other, 1.0),
     }
 }

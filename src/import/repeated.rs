@@ -68,6 +68,7 @@ fn counts<'a>(
         match same {
             Some((file, _)) if !of.contains(file) => of.push(*file),
             Some(_) => {}
+            // A result may also be twice in one file.
             None => known.push((source.file.as_str(), result)),
         }
     }
@@ -78,6 +79,7 @@ fn counts<'a>(
 fn same_run(a: &Imported, b: &Imported) -> bool {
     let work = |result: &'_ Imported| (result.kind.clone(), result.workload.clone());
     let figures = a.values.iter().flatten().count();
+    // One or two figures may agree by chance, above all where a tool prints few digits.
     figures >= FIGURES_MIN
         && work(a) == work(b)
         && a.label == b.label
@@ -88,6 +90,7 @@ fn same_run(a: &Imported, b: &Imported) -> bool {
 
 /// A text without what an editor or a mail program changes: white space.
 fn words(text: &str) -> impl PartialEq {
+    // Line ends and spaces change when a text is copied from a terminal.
     text.split_whitespace().collect::<Vec<_>>()
 }
 

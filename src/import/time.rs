@@ -41,6 +41,7 @@ fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
     while let Some(line) = lines.get(at).copied() {
         at += 1;
         if let Some(word) = shell(line, "real") {
+            // The three lines belong together and stand in this order in every shell.
             let part = |offset: usize, name: &str| {
                 let line = lines.get(at + offset).copied().unwrap_or(line);
                 let word = shell(line, name);
@@ -86,6 +87,7 @@ impl Took {
         }
         let mut notes = Vec::new();
         if let Some(exit) = self.exit.filter(|exit| exit != "0") {
+            // A command that failed may have done less work than one that did not.
             notes.push(format!("the command ended with exit status {exit}"));
         }
         let command = self.command.unwrap_or_default();
@@ -125,6 +127,7 @@ fn seconds(line: TextLine<'_>, word: &str) -> Result<f64, ImportError> {
             .filter(|rest| decimals(rest) == Some(3));
         rest.and_then(|rest| clock(&[minutes], rest))
     } else {
+        // The number of digits tells the forms apart, and a line of the command itself from both.
         (decimals(word) == Some(2)).then(|| number(word)).flatten()
     };
     time.ok_or_else(|| line.refuse("a time as 0m0.116s (bash) or 0.05 (time -p)"))

@@ -20,6 +20,7 @@ const STACKED_MAX: usize = 8;
 /// # Errors
 /// When it stays busy, naming who holds it where that can be found out.
 pub(crate) fn unmount(host: &dyn Host, path: &Path) -> Result<(), HostError> {
+    // A mount hides the one below it: each call of umount takes away only the topmost.
     for _ in 0..STACKED_MAX {
         let mounted = host.mounts()?.iter().any(|mount| mount.mount_point == path);
         if !mounted {
@@ -66,6 +67,8 @@ pub(crate) fn until_free(host: &dyn Host, command: &[OsString]) -> Result<(), Ho
 
 /// Whether a tool failed because something is in use, in the words of umount, zpool, mdadm and LVM.
 fn is_busy(output: &Output) -> bool {
+    // Tools have no exit status of their own for this; the words are those of umount, LVM, mdadm and
+    // ZFS, whose locale this program sets to C.
     let words = ["busy", "in use", "exclusive access"];
     output.status != Some(0) && words.iter().any(|word| output.stderr.contains(word))
 }
@@ -74,6 +77,8 @@ fn is_busy(output: &Output) -> bool {
 pub(crate) fn busy(host: &dyn Host, path: &Path, what: &'static str) -> HostError {
     let holders = host.holders(path);
     let by = if holders.is_empty() {
+        // The holder may be the kernel itself (swap, an export), or a process that this user may not
+        // inspect.
         "who holds it could not be found out".to_string()
     } else {
         format!("held by {}", holders.join(", "))

@@ -45,6 +45,7 @@ pub(super) mod list {
 fn encode(path: &Path) -> String {
     let mut text = String::new();
     for &byte in path.as_os_str().as_bytes() {
+        // A journal is read by people, too: what they can read stays as it is.
         if byte.is_ascii_graphic() && byte != b'%' {
             text.push(char::from(byte));
         } else {
@@ -63,6 +64,7 @@ fn decode(text: &str) -> Option<PathBuf> {
             bytes.push(first);
             continue;
         }
+        // Digit by digit: a number's parser would also take a sign.
         let digit = |at: usize| tail.get(at).and_then(|&byte| char::from(byte).to_digit(16));
         bytes.push(u8::try_from(digit(0)? * 16 + digit(1)?).ok()?);
         rest = &tail[2..];

@@ -53,6 +53,8 @@ pub(super) fn accepts(proof: &Proof, undo: &Undo, kinds: Option<&[&UndoKind]>) -
                     .is_some_and(|end| proof.has_mark(end))
         }
         Undo::Layer(entry) => kinds.is_none_or(|kinds| entry.kind(kinds, proof).is_some()),
+        // One machine away at most: a chain of machines is nothing this program writes, and would
+        // undo on machines that the user did not name.
         Undo::OnPeer { undo, .. } => {
             !matches!(**undo, Undo::OnPeer { .. }) && accepts(&proof.there(), undo, kinds)
         }

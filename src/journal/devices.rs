@@ -56,6 +56,8 @@ fn wipe_ours(host: &dyn Host, device: &Path, mark: &str) -> Result<bool, HostErr
         path: device.to_path_buf(),
         why: why.to_string(),
     };
+    // A table of partitions bears no mark of ours even where we caused it; what is in the partitions
+    // decides.
     if shown.kind.is_some() || !shown.table {
         return Err(not_ours("what it carries now does not bear our mark"));
     }
@@ -83,6 +85,7 @@ impl Shown {
     fn bears(&self, mark: &str) -> bool {
         let mark = digits(mark);
         let bears = |name: &String| digits(name).starts_with(&mark);
+        // Each text begins with an empty one.
         !mark.is_empty() && self.names.iter().any(bears)
     }
 }
@@ -149,6 +152,7 @@ fn wipe_signatures(host: &dyn Host, device: &Path) -> Result<(), HostError> {
 pub(crate) fn erase(host: &dyn Host, device: &Path) -> Result<(), HostError> {
     wipe_signatures(host, device)?;
     let bytes = size(host, device)?;
+    // Aligned to the largest sector there is; a device refuses to zero half of one.
     let end = bytes.saturating_sub(ENDS_BYTES) / 4096 * 4096;
     for (offset, length) in [(0, ENDS_BYTES.min(bytes)), (end, bytes - end)] {
         let (offset, length) = (offset.to_string(), length.to_string());

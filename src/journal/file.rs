@@ -132,6 +132,8 @@ impl Journal {
         let mut state = self.state.lock();
         if state.proof.add_mark(mark) {
             let mark = mark.to_string();
+            // Not flushed: the entry that first uses the mark is, and takes everything before it to
+            // the disk.
             state.append(&JournalLine::Mark { mark }, Durable::No)?;
         }
         Ok(())
@@ -144,6 +146,7 @@ impl Journal {
     /// the run: then nothing may be created.
     pub(crate) fn will(&self, group: &str, undo: Undo) -> Result<EntryId, JournalError> {
         let mut state = self.state.lock();
+        // Before the entry: a reader must know the place when it checks the entry.
         if let Some(place) = new_place(&state.proof, &undo) {
             let line = JournalLine::Place {
                 place: place.clone(),
@@ -174,6 +177,7 @@ impl Journal {
     /// When it cannot be written.
     pub(crate) fn done(&self, id: EntryId) -> Result<(), JournalError> {
         let mut state = self.state.lock();
+        // Not flushed: if a power cut loses it, the undo runs once more and finds nothing to undo.
         state.append(&JournalLine::Done { done: id }, Durable::No)?;
         state.pending.retain(|entry| entry.id != id);
         Ok(())
@@ -181,6 +185,7 @@ impl Journal {
 
     /// What is still to be undone, newest first.
     pub(crate) fn pending(&self) -> Vec<Entry> {
+        // Newest first: what was made last stands on what was made before.
         self.state.lock().pending.iter().rev().cloned().collect()
     }
 

@@ -91,6 +91,8 @@ fn undo(
                 report.undone.push(entry.undo);
             }
             Err(error) => {
+                // What is older carries what could not be undone: to remove it would only fail in a
+                // less clear way.
                 stuck.insert(entry.group);
                 report.failed.push((entry.undo, error.to_string()));
             }

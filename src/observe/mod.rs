@@ -14,6 +14,7 @@ mod physical;
 mod pressure;
 mod process;
 mod pulse;
+mod slices;
 mod stored;
 
 pub(crate) use environment::{
@@ -21,6 +22,7 @@ pub(crate) use environment::{
 };
 
 pub(crate) use pulse::Pulse;
+pub(crate) use slices::SliceCounter;
 pub(crate) use stored::{stored_below, stored_file};
 
 use crate::event::{Counted, DeviceCounted, ThreadCounted};

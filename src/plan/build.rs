@@ -7,15 +7,15 @@ use stackrace_stats::{PASSES_MAX, WINDOW, detectable, two_sided_level};
 
 use super::content::{
     DiskNeed, FILLS, Lint, LintWeight, MachineFacts, MovedBytes, NOISES, Plan,
-    PlannedConfiguration, PlannedLook, PlannedPlaces, PlannedPrecondition, PlannedWorkload,
-    seconds,
+    PlannedConfiguration, PlannedLook, PlannedPlaces, PlannedPrecondition, PlannedSlices,
+    PlannedWorkload, seconds,
 };
 use super::costs::Costs;
 use super::order::order;
 use super::{duration, lint};
 use crate::event::Decide;
 use crate::study::{Configuration, Provision, RoundOrder, Study};
-use crate::workload::Cost;
+use crate::workload::{Cost, Slicing};
 
 impl Plan {
     /// The plan of a study on a machine.
@@ -61,11 +61,14 @@ fn configurations(
     lints: &mut Vec<Lint>,
 ) -> Vec<PlannedConfiguration> {
     let mut planned = Vec::new();
+    // What is missing is a finding of the plan, not its end: a plan may be made on a laptop for a
+    // server.
     lints.extend((machine.missing)().into_iter().map(|text| Lint {
         weight: LintWeight::Problem,
         text,
     }));
     for (index, configuration) in study.configurations.iter().enumerate() {
+        // One configuration that cannot be set up must not hide the plan of the others.
         let commands = (machine.commands)(index, configuration).unwrap_or_else(|error| {
             lints.push(Lint {
                 weight: LintWeight::Problem,
@@ -99,10 +102,22 @@ fn workloads(study: &Study, costs: &Costs) -> Vec<PlannedWorkload> {
                 .collect();
             PlannedWorkload {
                 head: head.clone(),
+                // The longest of all configurations: one of them may have more data, or more
+                // threads.
                 measured_seconds: times.and_then(|times| times.into_iter().max()).map(seconds),
+                slices: slices(study, index),
             }
         })
         .collect()
+}
+
+fn slices(study: &Study, workload: usize) -> Option<PlannedSlices> {
+    let slices = study.policy.slices?;
+    let slicing = study.slicing(workload);
+    (slicing != Slicing::Never).then_some(PlannedSlices {
+        slice_ns: slices.ns,
+        on_trial: slicing == Slicing::Writes,
+    })
 }
 
 fn moved(study: &Study, costs: &Costs) -> MovedBytes {
@@ -116,10 +131,14 @@ fn moved(study: &Study, costs: &Costs) -> MovedBytes {
     MovedBytes {
         trial_bytes: costs.all().map(trial).max().unwrap_or(0),
         round_bytes,
+        // The most there can be: a run that is decided sooner moves less. What wears a disk must not
+        // be understated.
         total_bytes: round_bytes.saturating_mul(study.decide.rounds_max.into()),
         open_ended: costs.all().any(|cost| cost.measured_bytes.is_none()),
         data_bytes: costs.all().map(|cost| cost.disk_bytes).max().unwrap_or(0),
         precondition: study.policy.precondition.then(|| {
+            // Preconditioning fills the data's place FILLS times, then repeats the workloads until
+            // the rates are steady: at the least one window of passes, at the most PASSES_MAX.
             let data = study.configurations.iter().map(Configuration::data_bytes);
             let sequential = data
                 .fold(0, u64::saturating_add)
@@ -156,6 +175,8 @@ pub(crate) fn room(study: &Study, machine: &MachineFacts<'_>, node: usize) -> Ve
         for (path, bytes) in needs {
             let place = places.entry(path).or_default();
             *place = match study.policy.stand_together() {
+                // Side by side, configurations share the place; one after the other, the largest of
+                // them sets the need.
                 true => place.saturating_add(bytes),
                 false => (*place).max(bytes),
             };
@@ -182,6 +203,7 @@ fn comparisons(study: &Study) -> usize {
             .map_or(0, |factor| factor.levels.len().saturating_sub(1)),
         None => {
             let configurations = study.configurations.len();
+            // Which one is best: every pair is compared.
             configurations * configurations.saturating_sub(1) / 2
         }
     }
@@ -195,6 +217,7 @@ fn looks(decide: &Decide, comparisons: usize, workloads: usize) -> Vec<PlannedLo
         return Vec::new();
     }
     let overall = decide.overall_share(workloads);
+    // All statements hold together, so each comparison gets an equal share of the error.
     let error = (1.0 - decide.confidence) * overall / comparisons as f64;
     let last = Some(decide.rounds_max).filter(|most| !SHOWN.contains(most) && *most > SHOWN[0]);
     let shown = SHOWN.into_iter().chain(last);

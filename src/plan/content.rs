@@ -107,6 +107,18 @@ pub(crate) struct PlannedWorkload {
     pub(crate) head: WorkloadHead,
     /// How long its measured part takes, seconds; none: that depends on the storage.
     pub(crate) measured_seconds: Option<f64>,
+    /// How the configurations take turns within it; none: each is measured in one go.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) slices: Option<PlannedSlices>,
+}
+
+/// How the configurations take turns within a workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct PlannedSlices {
+    /// How long one of them works before the next one has its turn, ns.
+    pub(crate) slice_ns: u64,
+    /// Whether the first three rounds also measure in one go, and slices stay only where both agree.
+    pub(crate) on_trial: bool,
 }
 
 /// Bytes moved; what is moved by the clock is not in it. Most of it is written: what is read has

@@ -56,6 +56,8 @@ pub(super) fn time(
                 most: trials.most * PASSES_MAX as f64,
             });
         }
+        // A stack that stands for the whole run is set up once, so its time does not grow with the
+        // rounds.
         let raised = match study.policy.provision {
             Provision::EachRound => &mut round,
             Provision::Once => &mut once,
@@ -65,10 +67,12 @@ pub(super) fn time(
     }
     let time_max = seconds(study.decide.time_max_ns);
     let fit = |once: f64, round: f64| {
+        // A round without any known time would divide by zero.
         let rounds = ((time_max - once) / round.max(1e-3)).max(0.0);
         rounds.min(f64::from(study.decide.rounds_max)) as u32
     };
     let rounds = (fit(once.most, round.most), fit(once.least, round.least));
+    // A clear difference can end the run at its first check.
     let shortest = match (study.decide.until, looks.first()) {
         (Until::Never, _) | (_, None) => study.decide.rounds_max,
         (_, Some(look)) => look.rounds,
@@ -100,6 +104,7 @@ fn rates(write_rate: Option<f64>) -> (Bounds, String) {
                 crate::unit::bytes_per_second(rate)
             ),
         ),
+        // From a slow hard disk to a SATA SSD; without a measurement nothing narrower is honest.
         _ => (
             RATES_ASSUMED,
             "data move at 100 MB/s to 1 GB/s (not measured)".to_owned(),
@@ -128,6 +133,7 @@ fn trial_seconds(cost: &Cost, rates: Bounds) -> Bounds {
             least: clock,
             most: clock,
         },
+        // It ends with its data or its time, whichever comes first.
         (Some(moved), Some(clock)) => Bounds {
             least: moved.least.min(clock),
             most: moved.most.min(clock),

@@ -44,6 +44,7 @@ fn note(text: String) -> Lint {
 }
 
 fn too_few_rounds(study: &Study, plan: &Plan) -> Option<Lint> {
+    // Nothing is compared, so no number of rounds is too small.
     if plan.comparisons == 0 {
         return None;
     }
@@ -61,6 +62,7 @@ fn too_few_rounds(study: &Study, plan: &Plan) -> Option<Lint> {
             fit(fast)
         )));
     }
+    // Only a note: storage of ordinary speed gets there.
     (slow < FIRST_LOOK).then(|| {
         note(format!(
             "on slow storage only {} into {allowed}: the first check needs {FIRST_LOOK}",
@@ -131,6 +133,8 @@ fn same_twice(study: &Study) -> Vec<Lint> {
     let mut lints = Vec::new();
     for (index, configuration) in study.configurations.iter().enumerate() {
         let layers = configuration.stack.layers.iter();
+        // Two configurations are the same if all that a user can see of them is: layers, workloads
+        // and machine. Their names always differ.
         let asked = layers
             .map(|layer| layer.describe_asked())
             .chain(
@@ -161,6 +165,8 @@ fn unbalanced(study: &Study) -> Option<Lint> {
         .factors
         .iter()
         .position(|factor| factor.name == *comparison)?;
+    // A level is compared within each combination of the other factors; only a combination that has
+    // all levels can be.
     let mut groups: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
     for configuration in &study.configurations {
         let others = configuration.levels.iter().enumerate();

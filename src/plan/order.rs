@@ -4,7 +4,7 @@
 //! one configuration; and for few configurations it is balanced chance. A storage remembers: what was
 //! tried before may slow down what comes next. In a Williams square each configuration follows each
 //! other one equally often, so that such an after-effect hits all alike (E. J. Williams,
-//! "Experimental designs balanced for the estimation of residual effects of configurations", 1949).
+//! "Experimental designs balanced for the estimation of residual effects of treatments", 1949).
 //!
 //! The order of a round depends on seed, study, round and the configurations still live, on nothing
 //! else: it can be computed again, in any order of rounds.
@@ -21,6 +21,8 @@ const SQUARE_MAX: usize = 6;
 /// `study_hash`: any text that identifies the study; two studies with one seed differ in order.
 pub(crate) fn order(seed: u64, study_hash: &str, round: u32, live: &[usize]) -> Vec<usize> {
     let index = round.saturating_sub(1);
+    // A square of n configurations takes n rounds (2 n if n is odd) to balance; with many of them a
+    // run ends before that, and plain chance does as well.
     if live.len() > SQUARE_MAX {
         let mut order = live.to_vec();
         shuffle(&mut order, &mut generator(seed, study_hash, index, live));
@@ -50,6 +52,8 @@ pub(crate) fn order_within(
 ) -> Vec<usize> {
     match workload {
         0 => order(seed, study_hash, round, live),
+        // Each workload gets an order of its own, so that no configuration is first in all of a
+        // round.
         _ => order(seed, &format!("{study_hash} {workload}"), round, live),
     }
 }
@@ -67,6 +71,7 @@ fn williams(count: usize) -> Vec<Vec<usize>> {
     let mut square: Vec<Vec<usize>> = (0..count.max(1))
         .map(|row| first.iter().map(|cell| (cell + row) % count).collect())
         .collect();
+    // With an odd number one square is not balanced; with its mirror image it is.
     if count % 2 == 1 && count > 1 {
         let mirrored: Vec<Vec<usize>> = square
             .iter()
@@ -87,6 +92,7 @@ fn generator(seed: u64, study_hash: &str, number: u32, live: &[usize]) -> Xoshir
     let mut hasher = blake3::Hasher::new();
     hasher.update(&mixed);
     hasher.update(&number.to_le_bytes());
+    // Without those that left: the order of the rest must not depend on when they left.
     for configuration in live {
         hasher.update(&(*configuration as u64).to_le_bytes());
     }

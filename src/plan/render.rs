@@ -87,6 +87,8 @@ impl Plan {
     fn render_stacks(&self, page: &mut Page) {
         page.blank();
         page.line("STACKS");
+        // Configurations often differ in their workloads only: a stack is then shown once, with all
+        // its names.
         let mut groups: Vec<Vec<&PlannedConfiguration>> = Vec::new();
         for configuration in &self.configurations {
             match groups
@@ -139,6 +141,17 @@ impl Plan {
                 &format!("{} (by {metric}{weight})", head.name),
             );
             page.fold("    ", "    ", &head.summary);
+            if let Some(slices) = workload.slices {
+                let each = unit::time_ns(slices.slice_ns as f64);
+                let also = match slices.on_trial {
+                    true => {
+                        "; the first three rounds also measure each in one go, and slices stay only where both agree"
+                    }
+                    false => "",
+                };
+                let text = format!("the configurations take turns of {each}{also}");
+                page.fold("    ", "    ", &text);
+            }
         }
     }
 

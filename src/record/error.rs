@@ -126,6 +126,7 @@ impl RecordError {
     pub(crate) fn system(tried: &'static str, path: &Path, source: io::Error) -> Self {
         let path = path.to_path_buf();
         match source.kind() {
+            // A full disk is the one failure here that a user can end, so it has its own advice.
             io::ErrorKind::StorageFull => Self::Full { path },
             _ => Self::System {
                 tried,
@@ -157,6 +158,7 @@ impl RecordError {
                 return format!(
                     "if you renamed it, name it as before: mv {} {}",
                     dir.display(),
+                    // The name comes from a file of others, and the advice is copied into a shell.
                     dir.with_file_name(run.replace('/', "-")).display()
                 );
             }

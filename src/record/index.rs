@@ -46,15 +46,19 @@ impl Index {
     /// be rebuilt.
     pub(super) fn open(store: &Path) -> Result<Option<Self>, RecordError> {
         let store = OwnDir::open(store)?;
+        // None: the caller makes one of all logs, where an empty one would lack the older runs.
         if !store.has(INDEX) {
             return Ok(None);
         }
         let path = own(&store)?;
+        // A damaged index never keeps a run from being recorded: the log is what counts.
         let Ok(connection) = connect(&path) else {
             return Ok(None);
         };
         match version(&connection) {
             Ok(SCHEMA) => Ok(Some(Self { connection })),
+            // To write into tables of an unknown layout could destroy what the newer version keeps
+            // there.
             Ok(newer) if newer > SCHEMA => Err(RecordError::Index {
                 tried: "use",
                 why: format!(
@@ -109,6 +113,8 @@ impl Index {
         let mut enter = || {
             let transaction = self
                 .connection
+                // Locked from its beginning: a transaction that first reads and then writes fails if
+                // another process wrote in between.
                 .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
             note(&transaction, run, line)?;
             transaction.commit()
@@ -158,10 +164,12 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
         path,
         OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
+            // Root may work in a store of its own below a directory that others can write to.
             | OpenFlags::SQLITE_OPEN_NOFOLLOW
             | OpenFlags::SQLITE_OPEN_NO_MUTEX,
     )?;
     connection.busy_timeout(PATIENCE)?;
+    // Readers go on reading while a run writes.
     connection.pragma_update(None, "journal_mode", "wal")?;
     // Derived data: consistent after a power cut is enough, the last rows may be missing.
     connection.pragma_update(None, "synchronous", "normal")?;
@@ -182,6 +190,7 @@ fn own(store: &OwnDir) -> Result<PathBuf, RecordError> {
         let name = format!("{INDEX}{suffix}");
         match store.read_to_obey(&name) {
             Err(error) if !error.is_missing() => return Err(error.into()),
+            // Made here with our rights and mode, before SQLite would make it with its own.
             Err(_) if suffix.is_empty() => drop(store.create(&name)?),
             _ => {}
         }
@@ -202,6 +211,7 @@ fn fill(
 ) -> rusqlite::Result<()> {
     let transaction =
         connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    // In one transaction: a client that reads meanwhile sees all of the old rows or all of the new.
     transaction.execute_batch("DROP VIEW IF EXISTS results")?;
     for table in TABLES {
         transaction.execute_batch(&format!("DROP TABLE IF EXISTS {table}"))?;
@@ -221,6 +231,7 @@ fn note(to: &Transaction<'_>, run: &str, line: &LogLine) -> rusqlite::Result<()>
         Event::RunStarted(head) => note_head(to, line, head),
         Event::RunResumed { .. } => to
             .execute(
+                // The run goes on, so what was its end is one no more.
                 "UPDATE runs SET ended_at = NULL, ended_reason = NULL, ended_detail = NULL WHERE run = ?1",
                 params![run],
             )
@@ -237,6 +248,7 @@ fn note(to: &Transaction<'_>, run: &str, line: &LogLine) -> rusqlite::Result<()>
             rounds,
             sentence,
             dropped,
+            ..
         } => {
             to.execute(
                 "INSERT OR REPLACE INTO checks VALUES (?1, ?2, ?3)",
@@ -279,6 +291,7 @@ fn note_head(to: &Transaction<'_>, line: &LogLine, head: &RunStarted) -> rusqlit
             head.study_name,
             head.study_hash,
             head.command.join(" "),
+            // As text: a seed may exceed what an INTEGER of SQLite holds.
             head.seed.to_string(),
             head.decide.comparison,
             head.decide.margin,
@@ -288,6 +301,7 @@ fn note_head(to: &Transaction<'_>, line: &LogLine, head: &RunStarted) -> rusqlit
             line.at
         ],
     )?;
+    // The run is there already, with its configurations; a rebuild meets it again.
     if entered == 0 {
         return Ok(());
     }
@@ -304,6 +318,8 @@ fn note_head(to: &Transaction<'_>, line: &LogLine, head: &RunStarted) -> rusqlit
         )?;
         for (factor, level) in head.factors.iter().zip(&configuration.levels) {
             to.execute(
+                // A study may give two factors one name only by hand-made logs: the last one counts
+                // then.
                 "INSERT OR REPLACE INTO levels VALUES (?1, ?2, ?3, ?4)",
                 params![run, position(at), factor, level],
             )?;
@@ -345,10 +361,12 @@ fn note_workloads(to: &Transaction<'_>, head: &RunStarted) -> rusqlite::Result<(
 
 fn note_trial(to: &Transaction<'_>, run: &str, trial: &Observation) -> rusqlite::Result<()> {
     let number: i64 = to.query_row(
+        // Trials have no number in the log. Their position follows from the order of the lines.
         "SELECT coalesce(max(trial), 0) + 1 FROM trials WHERE run = ?1",
         params![run],
         |row| row.get(0),
     )?;
+    // The same line twice: its round, position and workload are taken, and so are its rows.
     if insert_trial(to, run, number, trial)? == 0 {
         return Ok(());
     }

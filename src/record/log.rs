@@ -58,6 +58,7 @@ impl Log {
             }
             let _ = runs.remove_dir(&run);
         })?;
+        // The directory's own entry: without it a power cut could lose a log that was flushed.
         runs.sync()?;
         Ok(made)
     }
@@ -89,6 +90,7 @@ impl Log {
             torn,
         } = AppendLog::open(dir, LOG).map_err(|error| refused(error, &path))?;
         if whole.is_empty() {
+            // Without a head nothing says what the trials were; there is nothing to go on with.
             return Err(RecordError::NoHead {
                 path,
                 why: "its first line is not complete".to_owned(),
@@ -112,6 +114,7 @@ impl Log {
     /// The event is then not in the log, and the log is as it was before; only after
     /// [`RecordError::Broken`] its end is unknown and it takes no more.
     pub(crate) fn append(&mut self, event: Event) -> Result<LogLine, RecordError> {
+        // The time of day is for people; nothing is computed from it, because clocks are set.
         let line = LogLine {
             at: self.clock.today(),
             event,
@@ -152,6 +155,7 @@ fn durable(event: &Event) -> Durable {
         | Event::RoundFinished { .. }
         | Event::Checked { .. }
         | Event::RunEnded { .. } => Durable::Yes,
+        // What is lost here by a power cut is measured or done again; nothing rests on it.
         Event::Imported(_)
         | Event::RunResumed { .. }
         | Event::RoundStarted { .. }

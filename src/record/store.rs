@@ -141,6 +141,7 @@ impl Store {
         head: RunStarted,
         clock: Arc<dyn Clock>,
     ) -> Result<(Log, LogLine), RecordError> {
+        // The id becomes a name of a directory and a word of commands that are shown to be copied.
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '-';
         if head.run.is_empty() || head.run.len() > 64 || !head.run.chars().all(fits) {
             return Err(RecordError::BadId { run: head.run });
@@ -204,6 +205,7 @@ impl Store {
             .read(LOG)?
             .metadata()
             .map_err(|source| RecordError::system("look at", &dir.path().join(LOG), source))?;
+        // The length alone misses a log that was replaced by one of equal length.
         let changed = i128::from(meta.mtime()) * 1_000_000_000 + i128::from(meta.mtime_nsec());
         Ok((meta.len(), changed))
     }
@@ -311,6 +313,7 @@ impl Store {
     /// The index cannot be written.
     pub(crate) fn reindex(&self) -> Result<Index, RecordError> {
         let ids = self.ids()?;
+        // One damaged log must not keep the others out of the index.
         let readable = || ids.iter().filter_map(|run| self.read_run(run).ok());
         Index::rebuild(&self.dir, readable)
     }
@@ -337,6 +340,7 @@ impl Store {
                     .read_run(id)
                     .map(|record| record.started_at().to_owned())
                     .unwrap_or_default();
+                // Ids hold the minute only: two runs of one minute are told apart by their logs.
                 (began, (*id).clone())
             })
             .unwrap_or(last)

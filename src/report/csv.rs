@@ -161,6 +161,14 @@ fn counted(rows: &[CsvRow<'_>]) -> Vec<Column> {
                 ColumnOf::Real(|r| r.seconds(r.trial.elapsed_ns)),
             ),
             (
+                "slice_s",
+                ColumnOf::Real(|r| r.seconds(r.trial.sliced.as_ref()?.slice_ns)),
+            ),
+            (
+                "slices",
+                ColumnOf::Whole(|r| r.own(r.trial.sliced.as_ref()?.slices)),
+            ),
+            (
                 "prepare_s",
                 ColumnOf::Real(|r| r.seconds(r.trial.prepare_ns)),
             ),

@@ -58,7 +58,7 @@ fn table(verdict: &Verdict, effects: &EffectTable, rows_max: usize) -> TextTable
     }
 }
 
-/// EffectTable within levels say more than their mean only where they may not be the same.
+/// Effects within levels say more than their mean only where they may not be the same.
 fn needed(row: &EffectRow, all: &[EffectRow]) -> bool {
     let interacts = |other: &&EffectRow| {
         let (one, two) = (&other.factor, &other.other);

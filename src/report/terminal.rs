@@ -187,10 +187,11 @@ impl Page {
         self.text.lines().count()
     }
 
-    /// The sentence, its label coloured by whether the question is decided.
+    /// The sentence, its label coloured by how far the question is decided.
     fn answer(&mut self, verdict: &Verdict, lines_max: usize) {
         let state = match verdict.state {
             State::Decided => "1;32",
+            State::Undecided if verdict.hints() => "1;36",
             State::Undecided | State::TooFew | State::Unpaired => "1",
         };
         self.labelled_at_most("VERDICT", state, &verdict.sentence, lines_max);

@@ -32,6 +32,26 @@ pub(crate) trait Executor {
     /// The record cannot be written.
     fn execute(&mut self, turn: &Turn) -> Result<Turned, Broken>;
 
+    /// Whether it can measure in slices.
+    fn slices(&self) -> bool {
+        false
+    }
+
+    /// Executes turns of one workload each, every one of another configuration: their trials take
+    /// turns in slices of so many ns. Where it cannot measure in slices, one after the other.
+    ///
+    /// # Errors
+    /// As for [`Executor::execute`].
+    fn execute_in_slices(&mut self, turns: &[Turn], _slice_ns: u64) -> Result<Turned, Broken> {
+        for turn in turns {
+            match self.execute(turn)? {
+                Turned::Done => {}
+                ended => return Ok(ended),
+            }
+        }
+        Ok(Turned::Done)
+    }
+
     /// Tears down what still stands.
     ///
     /// # Errors

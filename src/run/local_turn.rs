@@ -12,11 +12,11 @@ use crate::stack::{self as stacks, Site, StandingStack};
 use crate::unit;
 
 /// How often a trial is measured in one round at most: pauses that go on would never let it end.
-const ATTEMPTS: u32 = 3;
+pub(super) const ATTEMPTS: u32 = 3;
 
 /// How the trials of a turn went.
 #[derive(Debug, PartialEq, Eq)]
-enum Going {
+pub(super) enum Going {
     /// All are complete.
     On,
     /// One failed: its configuration is not tried again.
@@ -28,40 +28,20 @@ enum Going {
 impl Executor for LocalExecutor<'_> {
     fn execute(&mut self, turn: &Turn) -> Result<Turned, Broken> {
         self.tear_down_leftovers()?;
-        let (round, configuration) = (turn.round, turn.configuration);
-        let stands = self
-            .standing
-            .iter()
-            .position(|up| up.configuration == configuration);
-        let stands = stands.map(|at| self.standing.swap_remove(at));
-        let site = Site {
-            tag: format!("{}-r{round}-t{configuration}", self.execution),
-            seed: self.study.seed ^ u64::from(round),
-            wipe: &self.wipe,
-            ..self.site()
+        let Some((up, fresh)) = self.stack_for(turn)? else {
+            return Ok(self.turned(true));
         };
-        let fresh = stands.is_none();
-        let up = match stands {
-            Some(up) => up,
-            None => match self.set_up(&site, turn)? {
-                Some(stack) => KeptStack {
-                    configuration,
-                    since: round,
-                    stack,
-                    data: RefCell::default(),
-                },
-                None => return Ok(self.turned(true)),
-            },
-        };
-        let going = self.trials(&site, turn, &up, fresh);
-        if turn.keep && matches!(going, Ok(Going::On)) {
-            self.standing.push(up);
-        } else {
-            // Also where nothing more can be told: what stands must not outlive this.
-            let torn_down = self.tear_down(round, configuration, up.stack);
-            going.as_ref().map_or(Ok(()), |_| torn_down)?;
-        }
-        Ok(self.turned(going? != Going::Interrupted))
+        let going = self.trials(&self.site_of(turn), turn, &up, fresh);
+        let going = self.put_back(turn, up, going)?;
+        Ok(self.turned(going != Going::Interrupted))
+    }
+
+    fn slices(&self) -> bool {
+        true
+    }
+
+    fn execute_in_slices(&mut self, turns: &[Turn], slice_ns: u64) -> Result<Turned, Broken> {
+        self.execute_sliced(turns, slice_ns)
     }
 
     fn end(&mut self) -> Result<(), Broken> {
@@ -90,7 +70,53 @@ impl LocalExecutor<'_> {
         }
     }
 
-    fn turned(&self, going: bool) -> Turned {
+    /// Where the stack of a turn lives.
+    pub(super) fn site_of(&self, turn: &Turn) -> Site<'_> {
+        let (round, configuration) = (turn.round, turn.configuration);
+        Site {
+            tag: format!("{}-r{round}-t{configuration}", self.execution),
+            seed: self.study.seed ^ u64::from(round),
+            wipe: &self.wipe,
+            ..self.site()
+        }
+    }
+
+    /// The stack of a turn, and whether it is fresh; none: it could not be set up, which is on record.
+    pub(super) fn stack_for(&mut self, turn: &Turn) -> Result<Option<(KeptStack, bool)>, Broken> {
+        let configuration = turn.configuration;
+        let mut standing = self.standing.iter();
+        let stands = standing.position(|up| up.configuration == configuration);
+        if let Some(at) = stands {
+            return Ok(Some((self.standing.swap_remove(at), false)));
+        }
+        let stack = self.set_up(&self.site_of(turn), turn)?;
+        let kept = stack.map(|stack| KeptStack {
+            configuration,
+            since: turn.round,
+            stack,
+            data: RefCell::default(),
+        });
+        Ok(kept.map(|kept| (kept, true)))
+    }
+
+    /// Keeps the stack of a turn for the next one, or tears it down.
+    pub(super) fn put_back(
+        &mut self,
+        turn: &Turn,
+        up: KeptStack,
+        going: Result<Going, Broken>,
+    ) -> Result<Going, Broken> {
+        if turn.keep && matches!(going, Ok(Going::On)) {
+            self.standing.push(up);
+        } else {
+            // Also where nothing more can be told: what stands must not outlive this.
+            let torn_down = self.tear_down(turn.round, turn.configuration, up.stack);
+            going.as_ref().map_or(Ok(()), |_| torn_down)?;
+        }
+        going
+    }
+
+    pub(super) fn turned(&self, going: bool) -> Turned {
         match going && !self.interrupt.raised() {
             true => Turned::Done,
             false => Turned::Interrupted,
@@ -131,20 +157,27 @@ impl LocalExecutor<'_> {
             let Some(observation) = self.measured(trial)? else {
                 continue;
             };
-            let ended = observation.ended.clone();
-            if let Ended::Failed { error } = &ended {
-                self.watcher.warned(&self.of(turn.configuration, error));
-            }
-            (self.tell)(Event::Trial(Box::new(observation)))?;
-            if ended != Ended::Complete {
-                let failed = matches!(ended, Ended::Failed { .. }) && !self.interrupt.raised();
-                return Ok(match failed {
-                    true => Going::Failed,
-                    false => Going::Interrupted,
-                });
+            match self.told(observation)? {
+                Going::On => {}
+                ended => return Ok(ended),
             }
         }
         Ok(Going::On)
+    }
+
+    /// Puts a trial on record; how it went.
+    pub(super) fn told(&self, observation: Observation) -> Result<Going, Broken> {
+        let ended = observation.ended.clone();
+        if let Ended::Failed { error } = &ended {
+            let text = self.of(observation.configuration, error);
+            self.watcher.warned(&text);
+        }
+        (self.tell)(Event::Trial(Box::new(observation)))?;
+        Ok(match ended {
+            Ended::Complete => Going::On,
+            Ended::Failed { .. } if !self.interrupt.raised() => Going::Failed,
+            Ended::Failed { .. } | Ended::Interrupted => Going::Interrupted,
+        })
     }
 
     /// A trial, measured again where the program did not run all the time it measured: such a trial
@@ -155,16 +188,7 @@ impl LocalExecutor<'_> {
             let Some(why) = not_watched(&observation) else {
                 return Ok(Some(observation));
             };
-            let then = match attempt < ATTEMPTS {
-                true => "it is measured again",
-                false => "it is left out of this round",
-            };
-            let (round, workload) = (trial.round, trial.workload);
-            let name = &self.study.workload_heads[workload].name;
-            let text = format!("{name} in round {round} does not count: {why}; {then}");
-            observation.ended = Ended::Interrupted;
-            observation.notes.push(text.clone());
-            let text = self.of(trial.configuration, &text);
+            let text = self.not_counted(&mut observation, &why, attempt);
             self.watcher.warned(&text);
             (self.tell)(Event::Trial(Box::new(observation)))?;
             (self.tell)(Event::Warned { text })?;
@@ -173,6 +197,25 @@ impl LocalExecutor<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// Marks a trial as one that does not count; what is to be said of it.
+    pub(super) fn not_counted(
+        &self,
+        observation: &mut Observation,
+        why: &str,
+        attempt: u32,
+    ) -> String {
+        let then = match attempt < ATTEMPTS {
+            true => "it is measured again",
+            false => "it is left out of this round",
+        };
+        let name = &self.study.workload_heads[observation.workload].name;
+        let round = observation.round;
+        let text = format!("{name} in round {round} does not count: {why}; {then}");
+        observation.ended = Ended::Interrupted;
+        observation.notes.push(text.clone());
+        self.of(observation.configuration, &text)
     }
 
     /// Sets up a configuration's stack; a failure is recorded as a failed trial of its first workload.
@@ -220,7 +263,7 @@ impl LocalExecutor<'_> {
 
     /// Tries again what earlier turns could not take down: it would be in the way of the next stack.
     /// A machine that had lost its power may be back.
-    fn tear_down_leftovers(&self) -> Result<(), Broken> {
+    pub(super) fn tear_down_leftovers(&self) -> Result<(), Broken> {
         let begin = format!("{}-r", self.execution);
         let stands = |group: &str| {
             let mut standing = self.standing.iter();
@@ -264,20 +307,53 @@ impl LocalExecutor<'_> {
     }
 }
 
-/// Why a complete trial does not count: the program did not run while it measured.
-fn not_watched(trial: &Observation) -> Option<String> {
-    let counted = &trial.counted;
-    if trial.ended != Ended::Complete || counted.away_share(trial.elapsed_ns) <= AWAY_SHARE {
+/// Why a complete trial does not count: on one of its machines the program did not run while it
+/// measured.
+pub(super) fn not_watched(trial: &Observation) -> Option<String> {
+    let away = trial.away();
+    if trial.ended != Ended::Complete || away.share() <= AWAY_SHARE {
         return None;
     }
-    let [paused, suspended] =
-        [counted.paused_ns, counted.suspended_ns].map(Option::unwrap_or_default);
-    let (what, ns) = match suspended > paused {
-        true => ("the machine was suspended", suspended),
-        false => ("the program was stopped", paused),
+    let (what, ns) = match away.suspended_ns > away.paused_ns {
+        true => ("the machine was suspended", away.suspended_ns),
+        false => ("the program was stopped", away.paused_ns),
+    };
+    let on = match away.host {
+        "" => String::new(),
+        host => format!(" on {host}"),
     };
     Some(format!(
-        "{what} for {} while it measured",
+        "{what}{on} for {} while it measured",
         unit::time_ns(ns as f64)
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::OtherNode;
+
+    #[test]
+    fn a_pause_on_any_machine_of_a_trial_keeps_it_from_counting() {
+        let mut trial = Observation::unmeasured(Ended::Complete);
+        trial.elapsed_ns = 4_000_000_000;
+        trial.counted.paused_ns = Some(0);
+        let peer = |paused_ns, suspended_ns| OtherNode {
+            host: "node2".to_owned(),
+            elapsed_ns: 16_000_000_000,
+            paused_ns,
+            suspended_ns,
+            ..OtherNode::default()
+        };
+        trial.others = vec![peer(0, 0)];
+        assert_eq!(not_watched(&trial), None);
+        trial.others = vec![peer(12_000_000_000, 0)];
+        let why = "the program was stopped on node2 for 12.0 s while it measured";
+        assert_eq!(not_watched(&trial).as_deref(), Some(why));
+        trial.others = vec![peer(0, 12_000_000_000)];
+        let why = "the machine was suspended on node2 for 12.0 s while it measured";
+        assert_eq!(not_watched(&trial).as_deref(), Some(why));
+        trial.ended = Ended::Interrupted;
+        assert_eq!(not_watched(&trial), None);
+    }
 }

@@ -17,10 +17,13 @@ mod observation;
 pub(crate) mod phases;
 mod precondition;
 mod remote_executor;
+mod sliced;
+mod sliced_turn;
 mod standing_data;
 #[cfg(test)]
 mod tests;
 mod trial;
+mod trial_kind;
 pub(crate) mod turns;
 
 pub(crate) use crate::interrupt::Interrupt;

@@ -20,6 +20,18 @@ const PAGE_CACHE_ALONE: &[&str] = &["ext2", "ext3", "ext4", "xfs", "f2fs", "btrf
 /// Beginnings of the names of disks that have no cache in this machine's memory.
 const PLAIN_DISKS: &[&str] = &["sd", "vd", "xvd", "nvme", "mmcblk"];
 
+/// The data of a workload that makes one large file: no names and sizes of many need be forgotten.
+const ONE_FILE: u64 = 1;
+
+/// Whether no memory of this machine caches a disk's blocks; the kernel's files are read with `read`.
+fn is_plain(name: &str, read: impl Fn(&Path) -> Option<String>) -> bool {
+    let dio = format!("/sys/block/{name}/loop/dio");
+    let direct = |text: String| text.trim() == "1";
+    PLAIN_DISKS.iter().any(|begin| name.starts_with(begin))
+        // A loop device with direct I/O goes past the cache of the file it is on.
+        || name.starts_with("loop") && read(Path::new(&dio)).is_some_and(direct)
+}
+
 impl Trial<'_> {
     /// The directory of a workload on the stack.
     pub(super) fn directory(&self, workload: usize) -> PathBuf {
@@ -71,8 +83,11 @@ impl Trial<'_> {
     /// a plain disk of this machine. Dropping all caches would cost time, and others theirs.
     pub(super) fn own_files_suffice(&self) -> bool {
         let devices = self.standing.devices();
-        let plain = |name: &String| PLAIN_DISKS.iter().any(|begin| name.starts_with(begin));
-        self.workload().data_use() != DataUse::Spent
+        let host = self.executor.host;
+        let plain = |name: &String| is_plain(name, |path| host.read_text(path).ok());
+        let large = self.workload().data_use() != DataUse::Spent
+            || self.workload().cost().files == ONE_FILE;
+        large
             && self.standing.others().is_empty()
             && !devices.is_empty()
             && devices.iter().all(plain)
@@ -96,5 +111,20 @@ impl Trial<'_> {
             // What stays in the way makes the trial fail for want of room, which says so.
             let _ = self.executor.host.remove_tree(&self.directory(workload));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loop_device_is_plain_only_where_it_goes_past_the_cache() {
+        let with = |text: &'static str| move |_: &Path| Some(text.to_owned());
+        assert!(is_plain("loop3", with("1\n")));
+        assert!(!is_plain("loop3", with("0\n")));
+        assert!(!is_plain("loop3", |_| None));
+        assert!(is_plain("vda1", |_| None));
+        assert!(!is_plain("dm-0", with("1\n")));
     }
 }

@@ -12,7 +12,7 @@ use super::local_executor::LocalExecutor;
 use super::observation::phase_observation;
 use super::phases::PeerPhases;
 use crate::agent::message::PhaseOrder;
-use crate::event::{Ended, Observation, Settled};
+use crate::event::{Counted, Ended, Observation, Settled};
 use crate::observe::{self, Pulse, Snapshot};
 use crate::stack::{Site, StandingStack};
 use crate::unit;
@@ -43,7 +43,7 @@ pub(super) struct Trial<'a> {
 }
 
 /// Where and with what a trial works.
-struct TrialSite<'a> {
+pub(super) struct TrialSite<'a> {
     directory: &'a Path,
     bare: Option<BareDevices<'a>>,
     ledger: OnceLock<ContentLedger>,
@@ -51,7 +51,7 @@ struct TrialSite<'a> {
 }
 
 impl TrialSite<'_> {
-    fn place<'b>(&'b self, control: &'b Control) -> Place<'b> {
+    pub(super) fn place<'b>(&'b self, control: &'b Control) -> Place<'b> {
         Place {
             directory: self.directory,
             bare: self.bare,
@@ -101,16 +101,7 @@ pub(super) fn failed(
 impl Trial<'_> {
     /// Runs it to whatever end.
     pub(super) fn run(&self) -> Observation {
-        let today = self.executor.clock.today();
-        let mut observation = failed(
-            self.round,
-            self.position,
-            self.configuration,
-            self.workload,
-            &today,
-            String::new(),
-        );
-        observation.ended = Ended::Complete;
+        let mut observation = self.begun();
         if let Before::Preconditioning { capacity } = self.before {
             match self.precondition(capacity) {
                 Ok(done) => observation.preconditioned = Some(done),
@@ -121,31 +112,70 @@ impl Trial<'_> {
             }
         }
         let directory = self.directory(self.workload);
-        let found = self.take_data();
-        if found.is_none()
-            && let Err(error) = self.executor.host.create_dir(&directory)
-        {
-            observation.ended = Ended::Failed {
-                error: error.to_string(),
-            };
-            return observation;
-        }
+        let found = match self.find_data(&directory) {
+            Ok(found) => found,
+            Err(ended) => {
+                observation.ended = ended;
+                return observation;
+            }
+        };
         let mut data = None;
         match self.measure(&directory, found, &mut observation) {
             Ok(laid_out) => data = laid_out,
             Err(ended) => observation.ended = ended,
         }
+        self.leave(&directory, data, &mut observation);
+        observation
+    }
+
+    /// A trial of which nothing is known yet.
+    pub(super) fn begun(&self) -> Observation {
+        let today = self.executor.clock.today();
+        let (configuration, workload) = (self.configuration, self.workload);
+        let error = String::new();
+        let begun = failed(
+            self.round,
+            self.position,
+            configuration,
+            workload,
+            &today,
+            error,
+        );
+        Observation {
+            ended: Ended::Complete,
+            ..begun
+        }
+    }
+
+    /// The data an earlier trial left; without them, an empty directory is made.
+    pub(super) fn find_data(&self, directory: &Path) -> Result<Option<KeptData>, Ended> {
+        let found = self.take_data();
+        if found.is_none() {
+            let made = self.executor.host.create_dir(directory);
+            made.map_err(|error| Ended::Failed {
+                error: error.to_string(),
+            })?;
+        }
+        Ok(found)
+    }
+
+    /// Keeps the data for the next trial, or removes the directory.
+    pub(super) fn leave(
+        &self,
+        directory: &Path,
+        data: Option<KeptData>,
+        observation: &mut Observation,
+    ) {
         if let Some(data) = data {
             self.data.borrow_mut().insert(self.workload, data);
-            return observation;
+            return;
         }
         // The stack's own journal entry covers the directory: a failure here is undone with it.
-        if let Err(error) = self.executor.host.remove_tree(&directory) {
+        if let Err(error) = self.executor.host.remove_tree(directory) {
             observation.notes.push(format!(
                 "the trial's files could not be removed right after it: {error}"
             ));
         }
-        observation
     }
 
     /// Measures, on every machine the stack is loaded from. Returns the data that may stay for the
@@ -172,6 +202,19 @@ impl Trial<'_> {
 
     pub(super) fn workload(&self) -> &dyn Workload {
         self.executor.study.configurations[self.configuration].workloads[self.workload].as_ref()
+    }
+
+    pub(super) fn trial_site<'a>(&'a self, directory: &'a Path) -> TrialSite<'a> {
+        TrialSite {
+            directory,
+            bare: self.standing.bare().map(|bare| BareDevices {
+                host: self.executor.host,
+                devices: &bare.devices,
+                pools: &bare.pools,
+            }),
+            ledger: OnceLock::new(),
+            seed: self.seed(),
+        }
     }
 
     /// Has every other machine that loads the stack prepare the same workload.
@@ -210,16 +253,7 @@ impl Trial<'_> {
         others: &mut [PeerPhases<'_>],
     ) -> Result<Option<KeptData>, Ended> {
         let workload = self.workload();
-        let site = TrialSite {
-            directory,
-            bare: self.standing.bare().map(|bare| BareDevices {
-                host: self.executor.host,
-                devices: &bare.devices,
-                pools: &bare.pools,
-            }),
-            ledger: OnceLock::new(),
-            seed: self.seed(),
-        };
+        let site = self.trial_site(directory);
         let data = self.prepare(&site, found, observation, others)?;
         let stopped = || self.executor.interrupt.raised();
         let mut outcomes = Vec::new();
@@ -240,29 +274,51 @@ impl Trial<'_> {
             let mut counted = before.until(&after);
             pulse.end(&mut counted);
             let outcome = outcome.map_err(|trouble| self.ended(&control, trouble.0))?;
-            observe::asked_by_workload(&mut counted, read_bytes(&outcome));
-            observe::add(&mut observation.counted, &counted);
-            observation.elapsed_ns += outcome.elapsed_ns;
-            let offered = workload.offered_per_s(phase);
-            observation
-                .phases
-                .push(phase_observation(name, &outcome, offered));
+            self.note(phase, &outcome, counted, observation);
             self.accept(&control, &outcome)?;
             outcomes.push(outcome);
             let mut each = others.iter_mut();
             let measured = each.try_for_each(|other| other.measured(&stopped));
             measured.map_err(|error| self.elsewhere(&control, error))?;
         }
-        self.all_there()?;
-        observation.counted.line = self.standing.line();
-        observation.metrics = workload.evaluate(&outcomes);
+        self.conclude(&outcomes, observation)?;
         self.add_up(workload, observation, others);
         Ok(data)
     }
 
+    /// Writes down what a phase measured and what was counted meanwhile.
+    pub(super) fn note(
+        &self,
+        phase: usize,
+        outcome: &PhaseOutcome,
+        mut counted: Counted,
+        observation: &mut Observation,
+    ) {
+        let workload = self.workload();
+        observe::asked_by_workload(&mut counted, read_bytes(outcome));
+        observe::add(&mut observation.counted, &counted);
+        observation.elapsed_ns += outcome.elapsed_ns;
+        let offered = workload.offered_per_s(phase);
+        let name = workload.phases()[phase];
+        let observed = phase_observation(name, outcome, offered);
+        observation.phases.push(observed);
+    }
+
+    /// The figures of a trial whose phases are done.
+    pub(super) fn conclude(
+        &self,
+        outcomes: &[PhaseOutcome],
+        observation: &mut Observation,
+    ) -> Result<(), Ended> {
+        self.all_there()?;
+        observation.counted.line = self.standing.line();
+        observation.metrics = self.workload().evaluate(outcomes);
+        Ok(())
+    }
+
     /// Lays out the data where they were not found, here and on the other machines. Returns what may
     /// stay for the next trial.
-    fn prepare(
+    pub(super) fn prepare(
         &self,
         site: &TrialSite<'_>,
         found: Option<KeptData>,
@@ -337,7 +393,7 @@ impl Trial<'_> {
     }
 
     /// What a phase's end means for the trial.
-    fn accept(&self, control: &Control, outcome: &PhaseOutcome) -> Result<(), Ended> {
+    pub(super) fn accept(&self, control: &Control, outcome: &PhaseOutcome) -> Result<(), Ended> {
         match (&outcome.error, outcome.ended) {
             (Some(error), _) => Err(self.ended(control, error.to_string())),
             (None, stackrace_engine::PhaseEnd::Complete) => Ok(()),
@@ -346,7 +402,11 @@ impl Trial<'_> {
     }
 
     /// Empties caches as the study's policy says and finds out whether it worked.
-    fn settle(&self, directory: &Path, observation: &mut Observation) -> Result<(), Ended> {
+    pub(super) fn settle(
+        &self,
+        directory: &Path,
+        observation: &mut Observation,
+    ) -> Result<(), Ended> {
         let policy = &self.executor.study.policy;
         self.begins("settle");
         let began = self.executor.clock.now_ns();
@@ -416,6 +476,12 @@ impl Trial<'_> {
 
     pub(super) fn begins(&self, part: &str) -> Arc<Control> {
         let control = self.executor.interrupt.control();
+        self.begins_with(part, &control);
+        control
+    }
+
+    /// Says that a part begins that this control watches.
+    pub(super) fn begins_with(&self, part: &str, control: &Arc<Control>) {
         let part = &match self.before {
             Before::Pass(number) => format!("pass {number}: {part}"),
             _ => part.to_owned(),
@@ -425,9 +491,8 @@ impl Trial<'_> {
             configuration: self.configuration,
             workload: Some(self.workload),
             part,
-            control: Some(Arc::clone(&control)),
+            control: Some(Arc::clone(control)),
         });
-        control
     }
 
     /// An error after an interrupt is the interrupt's doing. Where several machines work, it is said

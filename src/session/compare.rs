@@ -10,29 +10,24 @@ use std::sync::Arc;
 use super::context::Context;
 use super::execute::{self, FinishedRun};
 use super::observer::Observer;
-use super::probe::{self, PROBE_BYTES};
+use super::shape::{Shape, round_seconds};
 use super::sizes;
+use super::sizing::{SizedPart, Sizing};
 use super::study_file::{self, Overrides};
 use crate::failure::Failure;
 use crate::host::{Host, MountInfo, local::LocalHost};
 use crate::observe;
-use crate::purpose::{self, Pace, Purpose};
+use crate::purpose::{self, Purpose};
 use crate::study::Study;
 use crate::time::{Clock, SystemClock};
 use crate::unit;
 
-/// Rounds a comparison's trials are sized for.
-const ROUNDS: f64 = 20.0;
-/// Fewer rounds than this are not worth a further workload.
-const ROUNDS_LEAST: f64 = 4.0;
-/// Rounds it does at most, if they turn out shorter than that.
+/// Rounds it does at most, if they turn out shorter than expected.
 const ROUNDS_MAX: u32 = 200;
-/// Seconds a trial measures at least: what is shorter says little of what lasts.
-const TRIAL_SECONDS: f64 = 1.2;
-/// Share of the time given to measuring; the rest is preparing, settling and recording.
-const MEASURING_SHARE: f64 = 0.8;
 /// More of the free space than this is never asked for.
 const FREE_SHARE: f64 = 0.8;
+/// Free bytes a directory must have to be tried at all.
+const FREE_LEAST: u64 = 64 << 20;
 
 /// One directory of the comparison.
 struct Side {
@@ -97,34 +92,62 @@ pub(crate) fn prepare(
             .next("--anyway compares them all the same and keeps this with the result"));
     }
     let began = SystemClock.now_ns();
-    let shape = Shape::of(request, sides.len());
-    let written = |pace| {
-        let text = study(request, &sides, &shape, pace);
-        request.overrides.written(&text)
-    };
-    let sized = match &request.like {
+    let shape = Shape::of(request.purpose, request.time_ns, sides.len());
+    let written = |sized: &[SizedPart]| request.overrides.written(&study(request, &sides, sized));
+    let known = match &request.like {
         Some(run) => Some(sizes::of_run(context, run)?),
         None if request.size.is_some() => None,
-        None => sizes::same_question(context, &written(Pace::ANY)),
+        None => sizes::same_question(context, &written(&[])),
     };
-    let (text, like) = match sized {
-        Some(sized) => {
-            let text = sizes::with_those_of(&written(Pace::ANY), &sized);
-            (text, Some(sized.run))
+    let (text, like, round) = match known {
+        Some(earlier) => {
+            let text = sizes::with_those_of(&written(&shape.unsized_parts()), &earlier);
+            (text, Some(earlier.run), 0.0)
         }
         None => {
-            let directories = sides.iter().map(|side| (&*side.text, &*side.path));
-            (written(probe::pace(context, &host, directories)?), None)
+            let sized = sized(context, request, &sides, &shape, &host)?;
+            (written(&sized), None, round_seconds(&sized))
         }
     };
+    let parsed = study_file::parse("compare", text.as_bytes())?;
+    let heads = parsed.workload_heads.iter();
+    let names: Vec<&str> = heads.map(|head| head.name.as_str()).collect();
+    let short = shape.left_out(&names, round, &context.command);
     Ok(PreparedComparison {
         text,
         like,
-        short: shape.short(request, sides.len()),
+        short,
         spent_ns: SystemClock.now_ns().saturating_sub(began),
         warnings,
         sides,
     })
+}
+
+/// The workloads there is time for, with their sizes, found by trying them.
+fn sized(
+    context: &Context,
+    request: &CompareRequest,
+    sides: &[Side],
+    shape: &Shape,
+    host: &LocalHost,
+) -> Result<Vec<SizedPart>, Failure> {
+    let free = sides.iter().map(|side| side.free).min().unwrap_or(0);
+    let directories = sides.iter().map(|side| (&*side.text, &*side.path));
+    let sizing = Sizing {
+        directories: directories.collect(),
+        parts: request.purpose.parts,
+        seconds: shape.seconds,
+        // What the workloads read or write over stays; one more writes or copies.
+        room: (free as f64 * FREE_SHARE / (shape.parts.len() + 2) as f64) as u64,
+        bytes: request.size,
+        cold: !request.warm,
+        study: &|parts| study_file::parse("compare", study(request, sides, parts).as_bytes()),
+    };
+    let sized = sizing.find(context, host, &shape.parts)?;
+    match request.overrides.ends_by_time() {
+        true => shape.fitting(sized, &context.command),
+        false => Ok(sized),
+    }
 }
 
 /// Runs a comparison to its end.
@@ -210,7 +233,7 @@ fn sides(host: &dyn Host, directories: &[PathBuf]) -> Result<Vec<Side>, Failure>
         let free = host
             .free_bytes(&path)
             .map_err(|error| Failure::refused(error.to_string()).next(error.next()))?;
-        if free < PROBE_BYTES * 2 {
+        if free < FREE_LEAST {
             return Err(
                 Failure::refused(format!("{text} has only {} free", unit::bytes(free)))
                     .next("free space there, or choose another directory"),
@@ -274,8 +297,8 @@ fn cache_warning(study: &Study, warm: bool) -> Option<String> {
 /// The study `compare` writes for these directories where nothing else is asked for.
 pub(crate) fn written_for(paths: &[PathBuf]) -> String {
     let (request, sides) = (request_for(paths), sides_of(paths));
-    let shape = Shape::of(&request, sides.len());
-    study(&request, &sides, &shape, Pace::ANY)
+    let shape = Shape::of(request.purpose, request.time_ns, sides.len());
+    study(&request, &sides, &shape.unsized_parts())
 }
 
 /// Directories of which nothing is known.
@@ -313,57 +336,12 @@ fn request_for(paths: &[PathBuf]) -> CompareRequest {
     }
 }
 
-/// How the time of a comparison is divided.
-struct Shape {
-    /// The workloads there is time for, by their indices in the purpose.
-    parts: Vec<usize>,
-    /// Seconds that one trial is to measure.
-    seconds: f64,
-}
-
-impl Shape {
-    fn of(request: &CompareRequest, sides: usize) -> Self {
-        let parts = request.purpose.parts;
-        let measuring = request.time_ns as f64 / 1e9 * MEASURING_SHARE;
-        // Each workload of `least` rounds with the shortest trials.
-        let fits = (measuring / (ROUNDS_LEAST * TRIAL_SECONDS * sides as f64)) as usize;
-        let mut heaviest: Vec<usize> = (0..parts.len()).collect();
-        heaviest.sort_by(|a, b| parts[*b].weight.total_cmp(&parts[*a].weight));
-        heaviest.truncate(fits.max(1));
-        heaviest.sort_unstable();
-        let each = measuring / (ROUNDS * (sides * heaviest.len()) as f64);
-        Self {
-            seconds: each.max(TRIAL_SECONDS),
-            parts: heaviest,
-        }
-    }
-
-    /// What there is no time for.
-    fn short(&self, request: &CompareRequest, sides: usize) -> Option<String> {
-        let all = request.purpose.parts.len();
-        if self.parts.len() == all {
-            return None;
-        }
-        let needed = ROUNDS * TRIAL_SECONDS * (sides * all) as f64 / MEASURING_SHARE;
-        Some(format!(
-            "{} hold {} of the {all} workloads, in trials of at least 1 s; all of them need about {}: --time \"{} s\"",
-            unit::long_time(request.time_ns as f64 / 1e9),
-            self.parts.len(),
-            unit::long_time(needed),
-            (needed / 10.0).ceil() * 10.0
-        ))
-    }
-}
-
 /// The study, as text.
-fn study(request: &CompareRequest, sides: &[Side], shape: &Shape, pace: Pace) -> String {
+fn study(request: &CompareRequest, sides: &[Side], sized: &[SizedPart]) -> String {
     let purpose = request.purpose;
     let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
     let paths: Vec<String> = sides.iter().map(|side| quoted(&side.text)).collect();
     let names: Vec<String> = short_names(sides);
-    // What the workloads read or write over stays; one more writes or copies.
-    let free = sides.iter().map(|side| side.free).min().unwrap_or(0);
-    let room = free as f64 * FREE_SHARE / (shape.parts.len() + 2) as f64;
     let mut text = String::new();
     // Sizes that were asked for are not those of the same command without asking.
     match (request.size, &request.like) {
@@ -381,13 +359,14 @@ fn study(request: &CompareRequest, sides: &[Side], shape: &Shape, pace: Pace) ->
         let _ = writeln!(text, "  {{ label = {}, value = {path} }},", quoted(name));
     }
     let _ = writeln!(text, "]\n\n[[stack]]\ndir = {{ path = \"{{directory}}\" }}");
-    for part in shape.parts.iter().map(|index| &purpose.parts[*index]) {
+    for SizedPart { index, size, .. } in sized {
+        let part = &purpose.parts[*index];
         let _ = writeln!(
             text,
             "\n[[workload]]\nname = {}\nweight = {}\n{}",
             quoted(part.name),
             part.weight,
-            part.toml(pace, shape.seconds, room as u64, request.size)
+            part.toml(size)
         );
     }
     let until = if request.each { "each" } else { "overall" };
@@ -455,8 +434,11 @@ mod tests {
                 ..request_for(&["/srv/a".into(), "/srv/b \"quoted\"".into()])
             };
             let sides = sides_of(&request.directories);
-            let shape = Shape::of(&request, sides.len());
-            let plain = study(&request, &sides, &shape, Pace::ANY);
+            let mut parts = Shape::of(request.purpose, time_ns, sides.len()).unsized_parts();
+            if let Some(size) = size {
+                parts.iter_mut().for_each(|part| part.size.bytes = size);
+            }
+            let plain = study(&request, &sides, &parts);
             let printed = study_file::parse("compare", overrides.written(&plain).as_bytes());
             let printed = printed.map_err(|failure| failure.render()).unwrap();
             // Once more from the flags themselves.

@@ -20,7 +20,7 @@ use crate::verdict::{self, Evidence};
 /// Largest text that is read; it goes into the log as it is.
 const TEXT_MAX: ByteLimit = ByteLimit::new(16 << 20);
 
-/// Reads files, `[NAME=]FILE` each, and keeps them as a run.
+/// Reads files, `[NAME=]FILE` each, or `-` for standard input, and keeps them as a run.
 ///
 /// # Errors
 /// Every file that cannot be read; the store does not take the run.
@@ -31,6 +31,14 @@ pub(crate) fn run(
     title: Option<String>,
 ) -> Result<FinishedRun, Failure> {
     let (mut sources, mut refusals) = (Vec::new(), Vec::new());
+    let of_stdin = |word: &&String| matches!(word.rsplit('=').next(), Some("-"));
+    if files.iter().filter(of_stdin).count() > 1 {
+        let what = "error: - stands twice: standard input can be read once";
+        refusals.push(format!(
+            "{what}\n  next: write the texts to files and name them"
+        ));
+        return Err(Failure::refused(refusals.join("\n")));
+    }
     for word in files {
         match source(word, tool) {
             Ok(source) => sources.push(source),
@@ -63,20 +71,28 @@ fn source(word: &str, tool: Option<&str>) -> Result<ImportSource, String> {
     if name.is_some_and(|name| name.trim().is_empty()) {
         return Err(refused("its name is empty", "write NAME=FILE"));
     }
-    let bytes = TEXT_MAX.read(Path::new(file)).map_err(|error| {
+    let bytes = match file {
+        "-" => TEXT_MAX.read_from(std::io::stdin().lock()),
+        file => TEXT_MAX.read(Path::new(file)),
+    };
+    let file = match file {
+        "-" => "standard input",
+        file => file,
+    };
+    let refused = |what: &str, next: &str| format!("error: {file}: {what}\n  next: {next}");
+    let bytes = bytes.map_err(|error| {
         let next = match error.kind() {
             ErrorKind::FileTooLarge => "give it the results alone",
             _ => "name an existing file",
         };
         refused(&format!("cannot be read: {error}"), next)
     })?;
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let whole = error.utf8_error().valid_up_to();
-        let before = &error.as_bytes()[..whole];
-        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-        format!(
-            "error: {file}:{line}: this is not UTF-8 text\n  next: give it what the tool printed"
-        )
+    let text = plain_text(bytes).map_err(|line| {
+        let (place, what) = match line {
+            Some(line) => (format!(":{line}"), "this is not UTF-8 text"),
+            None => (String::new(), "this is no whole text in UTF-16"),
+        };
+        format!("error: {file}{place}: {what}\n  next: give it what the tool printed")
     })?;
     let name = name.map(|name| name.trim().to_owned());
     ImportSource::read(name, file, text, tool).map_err(|error| {
@@ -85,6 +101,29 @@ fn source(word: &str, tool: Option<&str>) -> Result<ImportSource, String> {
             error.line, error.what, error.next
         )
     })
+}
+
+/// A text in UTF-8 or, with its mark at the beginning, in UTF-16, as shells of Windows write files.
+///
+/// # Errors
+/// It is neither, with the line (from 1) where that shows, if it has lines.
+fn plain_text(bytes: Vec<u8>) -> Result<String, Option<usize>> {
+    let unit = match bytes.get(..2) {
+        Some([0xff, 0xfe]) => Some(u16::from_le_bytes as fn([u8; 2]) -> u16),
+        Some([0xfe, 0xff]) => Some(u16::from_be_bytes as fn([u8; 2]) -> u16),
+        _ => None,
+    };
+    if let Some(unit) = unit {
+        let (pairs, odd) = bytes[2..].as_chunks::<2>();
+        let text = String::from_utf16(&pairs.iter().map(|pair| unit(*pair)).collect::<Vec<_>>());
+        return text.ok().filter(|_| odd.is_empty()).ok_or(None);
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        Some(before.iter().filter(|byte| **byte == b'\n').count() + 1)
+    })?;
+    let mark = '\u{feff}';
+    Ok(text.strip_prefix(mark).map(str::to_owned).unwrap_or(text))
 }
 
 /// Writes what was imported as a run of its own.
@@ -115,10 +154,35 @@ pub(crate) fn keep(
         rounds: verdict.rounds,
         sentence: verdict.sentence,
         dropped: Vec::new(),
+        whole: Vec::new(),
     })?;
     ledger.append(Event::RunEnded {
         reason: "imported".to_owned(),
         detail: "nothing was measured".to_owned(),
     })?;
     Ok(ledger)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain_text;
+
+    #[test]
+    fn a_file_of_a_windows_shell_is_the_text_that_was_printed() {
+        let text = "Throughput: 5 µs\r\n";
+        let le = |unit: u16| unit.to_le_bytes();
+        let utf16: Vec<u8> = [0xff, 0xfe]
+            .into_iter()
+            .chain(text.encode_utf16().flat_map(le))
+            .collect();
+        assert_eq!(plain_text(utf16.clone()).unwrap(), text);
+        let marked = [b"\xef\xbb\xbf".as_slice(), text.as_bytes()].concat();
+        assert_eq!(plain_text(marked).unwrap(), text);
+        assert_eq!(
+            plain_text(utf16[..5].to_vec()),
+            Err(None),
+            "half a character"
+        );
+        assert_eq!(plain_text(b"one\ntwo \xff".to_vec()), Err(Some(2)));
+    }
 }

@@ -3,7 +3,7 @@
 //!
 //! `cli` reads arguments and prints; here is what they ask for. A study is read and put at its places
 //! (`study_file`), checked against the machine before anything is touched (`preflight`), and run to its
-//! end (`execute`) or continued (`resume`). What leaves this room is data, events and failures; while
+//! end (`execute`) or continued (`resume`): in the lab, over SSH or here (`run_place`). What leaves this room is data, events and failures; while
 //! it works it tells an [`Observer`].
 
 pub(crate) mod clean;
@@ -22,9 +22,11 @@ mod observer;
 mod peers;
 mod places;
 pub(crate) mod preflight;
-mod probe;
 pub(crate) mod resume;
+pub(crate) mod run_place;
+mod shape;
 mod sizes;
+mod sizing;
 pub(crate) mod study_file;
 pub(crate) mod temporary;
 pub(crate) mod virtual_clock;

@@ -31,6 +31,12 @@ pub(crate) struct Overrides {
 pub(crate) const NO_LIMIT_NS: u64 = 30 * 24 * 3600 * 1_000_000_000;
 
 impl Overrides {
+    /// Whether the time a run is given may end it.
+    pub(crate) fn ends_by_time(&self) -> bool {
+        let unlimited = self.until_decided || self.rounds_max.is_some();
+        self.time_max_ns.is_some() || !unlimited
+    }
+
     /// Puts them into a study.
     pub(crate) fn apply(&self, study: &mut Study) {
         let decide = &mut study.decide;

@@ -131,6 +131,7 @@ pub(crate) fn check(study: &Study) -> Result<(), Failure> {
 pub(crate) fn in_turns(study: &mut Study) {
     study.policy.order = RoundOrder::Turns;
     study.policy.provision = Provision::EachRound;
+    study.policy.slices = None;
 }
 
 /// Makes a run in virtual time.

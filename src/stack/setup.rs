@@ -22,14 +22,7 @@ pub(crate) struct Setup<'a> {
     drawn: u32,
     /// Whether what lies at the bottom is still there when the stack is gone.
     outlived: bool,
-    pub(super) entries: Vec<EntryId>,
-    pub(super) mounts: Vec<Mounted>,
-    pub(super) movable: Vec<Movable>,
-    pub(super) awaited: Vec<PathBuf>,
-    pub(super) backing: Vec<(usize, PathBuf)>,
-    pub(super) others: Vec<(usize, PathBuf)>,
-    /// Real disks, held open until the stack is torn down.
-    pub(super) held: Vec<FixedDevice>,
+    pub(super) parts: StackParts,
     /// The machine that is built on now.
     host: &'a dyn Host,
     /// Its number; 1: the site's own.
@@ -38,6 +31,23 @@ pub(crate) struct Setup<'a> {
     home: usize,
     /// What the layers below gave on the peer.
     pub(super) there: Gives,
+}
+
+/// What exists because of a stack: settling and tearing down need it when the set-up is over.
+#[derive(Debug, Default)]
+pub(super) struct StackParts {
+    /// Entries of the journal, in the order in which things were made.
+    pub(super) entries: Vec<EntryId>,
+    pub(super) mounts: Vec<Mounted>,
+    pub(super) movable: Vec<Movable>,
+    /// Devices that have to be there again after what is movable came back.
+    pub(super) awaited: Vec<PathBuf>,
+    /// Directories whose file system holds the data of loop devices, by machine.
+    pub(super) backing: Vec<(usize, PathBuf)>,
+    /// Directories in which the workload runs on other machines, by machine.
+    pub(super) others: Vec<(usize, PathBuf)>,
+    /// Real disks: an open file keeps others from taking them until the stack is torn down.
+    pub(super) held: Vec<FixedDevice>,
 }
 
 /// A mount of ours.
@@ -81,13 +91,7 @@ impl<'a> Setup<'a> {
             nonce,
             drawn: 0,
             outlived: false,
-            entries: Vec::new(),
-            mounts: Vec::new(),
-            movable: Vec::new(),
-            awaited: Vec::new(),
-            backing: Vec::new(),
-            others: Vec::new(),
-            held: Vec::new(),
+            parts: StackParts::default(),
             host: site.host,
             node: 1,
             home: 1,
@@ -165,9 +169,9 @@ impl<'a> Setup<'a> {
 
     /// What stands until now stays when settling: it is served, or open.
     pub(crate) fn keep_standing(&mut self) {
-        self.movable.clear();
-        self.awaited.clear();
-        for mount in &mut self.mounts {
+        self.parts.movable.clear();
+        self.parts.awaited.clear();
+        for mount in &mut self.parts.mounts {
             mount.survives = false;
         }
     }
@@ -220,7 +224,7 @@ impl<'a> Setup<'a> {
     /// has to be wiped again. It is held until then.
     pub(crate) fn outlived_by(&mut self, disk: &FixedDevice) {
         self.outlived = true;
-        self.held.push(disk.clone());
+        self.parts.held.push(disk.clone());
     }
 
     /// Whether devices at the bottom outlive the stack.
@@ -291,13 +295,13 @@ impl<'a> Setup<'a> {
     /// was away.
     pub(crate) fn await_device(&mut self, device: &Path) -> Result<(), LayerError> {
         appears(self.host(), device)?;
-        self.awaited.push(device.to_path_buf());
+        self.parts.awaited.push(device.to_path_buf());
         Ok(())
     }
 
     /// Says that something is taken away and brought back to make it cold.
     pub(crate) fn moves(&mut self, away: Vec<OsString>, back: Vec<OsString>) {
-        self.movable.push(Movable { away, back });
+        self.parts.movable.push(Movable { away, back });
     }
 
     /// The run's own directory, absolute and without links; created where it is missing.
@@ -330,7 +334,7 @@ impl<'a> Setup<'a> {
             node => Undo::on(node, self.host, undo),
         };
         let id = self.site.journal.will(&self.site.tag, undo)?;
-        self.entries.push(id);
+        self.parts.entries.push(id);
         Ok(id)
     }
 
@@ -398,7 +402,9 @@ impl<'a> Setup<'a> {
 
     /// Says that a directory's file system holds our data and is to be synced when settling.
     pub(crate) fn lies_in(&mut self, directory: &Path) {
-        self.backing.push((self.node, directory.to_path_buf()));
+        self.parts
+            .backing
+            .push((self.node, directory.to_path_buf()));
     }
 
     /// Says that the workload runs on this machine too, in a directory of its own below `root`. Like
@@ -406,7 +412,7 @@ impl<'a> Setup<'a> {
     pub(crate) fn also_loaded(&mut self, root: &Path) -> Result<(), LayerError> {
         let directory = root.join(format!("work-{}", self.node));
         self.host().create_dir(&directory)?;
-        self.others.push((self.node, directory));
+        self.parts.others.push((self.node, directory));
         Ok(())
     }
 
@@ -431,7 +437,11 @@ impl<'a> Setup<'a> {
     /// A new, empty directory to mount at.
     pub(crate) fn mount_point(&mut self) -> Result<PathBuf, LayerError> {
         // A share is mounted beside what it serves.
-        let before = self.mounts.iter().filter(|mount| mount.node == self.node);
+        let before = self
+            .parts
+            .mounts
+            .iter()
+            .filter(|mount| mount.node == self.node);
         let name = match before.count() {
             0 => "mnt".to_string(),
             before => format!("mnt-{}", before + 1),
@@ -449,7 +459,7 @@ impl<'a> Setup<'a> {
         memory: Memory,
     ) -> Result<(), LayerError> {
         self.make(Undo::Unmount(path.to_path_buf()), &command)?;
-        self.mounts.push(Mounted {
+        self.parts.mounts.push(Mounted {
             node: self.node,
             command,
             path: path.to_path_buf(),
@@ -474,7 +484,7 @@ impl<'a> Setup<'a> {
         match undo_entries(
             self.site.host,
             self.site.journal,
-            &self.entries,
+            &self.parts.entries,
             self.site.undo,
         ) {
             Ok(report) => report

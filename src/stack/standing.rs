@@ -2,12 +2,12 @@
 //! goes.
 
 use crate::event::{Fact, LayerFacts, Settled};
-use crate::host::{FixedDevice, Host, HostError};
-use crate::journal::{self, EntryId, undo_entries, unmount, until_free};
+use crate::host::{Host, HostError};
+use crate::journal::{self, undo_entries, unmount, until_free};
 use crate::stack::common::line;
 use crate::stack::error::{LayerError, StackError};
 use crate::stack::gives::Bare;
-use crate::stack::setup::{Mounted, Movable, appears};
+use crate::stack::setup::{Mounted, Movable, StackParts, appears};
 use crate::stack::site::Site;
 use std::path::{Path, PathBuf};
 
@@ -23,16 +23,8 @@ pub(crate) struct StandingStack {
     pub(super) bare: Option<Bare>,
     pub(super) facts: Vec<LayerFacts>,
     pub(super) devices: Vec<String>,
-    pub(super) entries: Vec<EntryId>,
-    pub(super) mounts: Vec<Mounted>,
-    pub(super) movable: Vec<Movable>,
-    pub(super) awaited: Vec<PathBuf>,
-    pub(super) backing: Vec<(usize, PathBuf)>,
-    pub(super) others: Vec<(usize, PathBuf)>,
+    pub(super) parts: StackParts,
     pub(super) nodes: usize,
-    /// Real disks, held open until the stack is torn down.
-    #[expect(dead_code, reason = "an open file is held by being there")]
-    pub(super) held: Vec<FixedDevice>,
     /// What tells this start of each machine from any other, from node 2 on.
     pub(super) boots: Vec<String>,
 }
@@ -62,7 +54,7 @@ impl StandingStack {
     /// Other machines on which the workload runs at the same time, by number, each with its private
     /// directory there.
     pub(crate) fn others(&self) -> &[(usize, PathBuf)] {
-        &self.others
+        &self.parts.others
     }
 
     /// Devices for the workload itself, where the stack leaves any to it.
@@ -77,7 +69,7 @@ impl StandingStack {
 
     /// Whether the stack mounted a file system of its own.
     pub(crate) fn has_mounts(&self) -> bool {
-        !self.mounts.is_empty()
+        !self.parts.mounts.is_empty()
     }
 
     /// Block devices by their names in `/proc/diskstats`: first those the top file system lies on,
@@ -120,10 +112,11 @@ impl StandingStack {
         remount: bool,
     ) -> Result<Settled, LayerError> {
         host.sync_file_system(&self.directory)?;
-        for (node, directory) in &self.others {
+        for (node, directory) in &self.parts.others {
             on(host, *node)?.sync_file_system(directory)?;
         }
         let again: Vec<&Mounted> = self
+            .parts
             .mounts
             .iter()
             .filter(|mount| remount && mount.survives)
@@ -131,13 +124,13 @@ impl StandingStack {
         for mount in again.iter().rev() {
             unmount(on(host, mount.node)?, &mount.path)?;
         }
-        let away: &[Movable] = if remount { &self.movable } else { &[] };
+        let away: &[Movable] = if remount { &self.parts.movable } else { &[] };
         for movable in away.iter().rev() {
             until_free(host, &movable.away)?;
         }
         // Unmounting made the upper file system write to files of the lower one, whose pages are
         // dirty now and would survive the dropping.
-        for (node, directory) in &self.backing {
+        for (node, directory) in &self.parts.backing {
             on(host, *node)?.sync_file_system(directory)?;
         }
         let mut dropped = drop_caches;
@@ -165,7 +158,7 @@ impl StandingStack {
             host.must(back)?;
         }
         if !away.is_empty() {
-            for device in &self.awaited {
+            for device in &self.parts.awaited {
                 appears(host, device)?;
             }
         }
@@ -197,7 +190,7 @@ impl StandingStack {
     /// # Errors
     /// What could not be undone, and who holds it; it stays in the journal.
     pub(crate) fn tear_down(self, site: &Site<'_>) -> Result<(), StackError> {
-        let report = undo_entries(site.host, site.journal, &self.entries, site.undo)
+        let report = undo_entries(site.host, site.journal, &self.parts.entries, site.undo)
             .map_err(StackError::whole)?;
         let mut failed = report.failed.into_iter();
         let Some((undo, why)) = failed.next() else {

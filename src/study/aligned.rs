@@ -7,7 +7,7 @@
 use stackrace_engine::PhaseOutcome;
 
 use crate::event::MetricHead;
-use crate::workload::{Cost, Place, Workload, WorkloadError};
+use crate::workload::{Cost, DataUse, Place, Slicing, Workload, WorkloadError};
 
 /// Every metric of any configuration, in the order they first appear.
 pub(super) fn union<'a>(lists: impl Iterator<Item = &'a [MetricHead]>) -> Vec<MetricHead> {
@@ -26,6 +26,8 @@ pub(super) fn bytes_first(heads: &mut [MetricHead]) {
     let by_operations = heads.first().is_some_and(|head| head.unit == "op/s");
     let bytes = heads.iter().position(|head| head.unit == "B/s");
     if let Some(bytes) = bytes.filter(|_| by_operations) {
+        // Where block sizes differ, operations per second are no fair measure: half the size makes
+        // twice as many of them.
         heads[..=bytes].rotate_right(1);
     }
 }
@@ -33,6 +35,7 @@ pub(super) fn bytes_first(heads: &mut [MetricHead]) {
 /// The workload, reporting `heads`.
 pub(super) fn aligned(workload: Box<dyn Workload>, heads: &[MetricHead]) -> Box<dyn Workload> {
     let own = workload.metrics();
+    // Most workloads report the same everywhere: they are not wrapped.
     if own == heads {
         return workload;
     }
@@ -73,6 +76,18 @@ impl Workload for Aligned {
 
     fn settles(&self, phase: usize) -> bool {
         self.workload.settles(phase)
+    }
+
+    fn wants_bare(&self) -> bool {
+        self.workload.wants_bare()
+    }
+
+    fn data_use(&self) -> DataUse {
+        self.workload.data_use()
+    }
+
+    fn slicing(&self) -> Slicing {
+        self.workload.slicing()
     }
 
     fn offered_per_s(&self, phase: usize) -> Option<f64> {

@@ -81,6 +81,7 @@ impl<'a> ConfigurationBuilder<'a> {
                 self.fits(&stack, &workloads, levels);
                 configurations.push(Configuration {
                     name: match name.is_empty() {
+                        // A study without factors has one configuration, which no level names.
                         true => kinds_of(&stack),
                         false => name,
                     },
@@ -113,6 +114,7 @@ impl<'a> ConfigurationBuilder<'a> {
             .iter()
             .map(|entry| self.layer(entry, levels))
             .collect();
+        // Collected first, so that every layer that is wrong is reported and not only the first one.
         let layers: Option<Vec<Box<dyn Layer>>> = layers.into_iter().collect();
         let layers = layers.filter(|_| self.stack_whole)?;
         if layers.is_empty() {
@@ -150,6 +152,8 @@ impl<'a> ConfigurationBuilder<'a> {
     fn fits(&mut self, stack: &Stack, workloads: &[Box<dyn Workload>], levels: &[usize]) {
         for (entry, workload) in self.workloads.iter().zip(workloads) {
             let (message, help) = match (workload.wants_bare(), stack.is_bare()) {
+                // Checked here because it takes both: neither the stack nor the workload is wrong
+                // alone.
                 (true, false) => (
                     format!("{} works on bare devices", entry.kind),
                     "end the stack with bare = {}, and leave file systems out",
@@ -205,6 +209,7 @@ impl<'a> ConfigurationBuilder<'a> {
         parse: impl Fn(&Settings) -> Result<T, Refusal>,
     ) -> Option<T> {
         let settings = entry.settings_in(self.factors, levels, docs);
+        // All settings at once: a user who corrects a file wants the whole list.
         let mut refusals = settings.check_all();
         if refusals.is_empty() {
             match parse(&settings) {
@@ -232,6 +237,8 @@ impl<'a> ConfigurationBuilder<'a> {
                 .collect();
             let other = lists
                 .iter()
+                // The first metric is the one a verdict rests on, so it must be the same in all
+                // configurations.
                 .position(|list| list.first() != lists[0].first());
             if let Some(other) = other {
                 let refusal = Refusal::at(
@@ -250,6 +257,7 @@ impl<'a> ConfigurationBuilder<'a> {
                 aligned::bytes_first(&mut metrics);
             }
             for configuration in configurations.iter_mut() {
+                // Taken out and put back, because the wrapper takes it by value.
                 let workload = configuration.workloads.remove(index);
                 configuration
                     .workloads
@@ -271,6 +279,7 @@ impl<'a> ConfigurationBuilder<'a> {
 
     /// Notes a refusal and the levels it came about with.
     fn find(&mut self, refusal: Refusal, causes: &[usize], levels: &[usize]) {
+        // The same refusal comes from every configuration that shares the entry: it is said once.
         if !self
             .seen
             .insert((refusal.span.clone(), refusal.message.clone()))
@@ -278,6 +287,7 @@ impl<'a> ConfigurationBuilder<'a> {
             return;
         }
         let mut causes = causes.to_vec();
+        // Levels are named in the order of the factors, each once.
         causes.sort_unstable();
         causes.dedup();
         let context = causes

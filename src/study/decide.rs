@@ -2,10 +2,16 @@
 
 use crate::event::{Decide, Until};
 use crate::setting::{Refusal, Settings, Span};
+use crate::unit;
 
-use super::design::{Factor, Policy, Provision, RoundOrder};
+use super::design::{Factor, Policy, Provision, RoundOrder, Slices};
 use super::factor::find_factor;
 use super::place::is_place;
+
+/// A slice where none is written, ns: long beside a change of turns, short beside what drifts.
+const SLICE_NS: u64 = 50_000_000;
+/// Shortest and longest slice, ns.
+const SLICE_NS_RANGE: std::ops::RangeInclusive<u64> = 10_000_000..=1_000_000_000;
 
 /// Most rounds that can be asked for.
 pub(crate) const ROUNDS_MAX: u32 = 10_000;
@@ -90,6 +96,7 @@ pub(super) fn comparison(name: &str, span: &Span, factors: &[Factor]) -> Result<
 /// # Errors
 /// A value is of another kind.
 pub(super) fn policy(words: &Settings) -> Result<Policy, Refusal> {
+    // Other words were refused when the settings were checked.
     let provision = match words.text("provision")?.as_str() {
         "once" => Provision::Once,
         _ => Provision::EachRound,
@@ -98,11 +105,56 @@ pub(super) fn policy(words: &Settings) -> Result<Policy, Refusal> {
         (Some("adjacent"), _) | (None, Provision::Once) => RoundOrder::Adjacent,
         _ => RoundOrder::Turns,
     };
+    let precondition = words.text("precondition")? == "snia";
     Ok(Policy {
         drop_caches: words.flag("drop-caches")?,
         remount: words.flag("remount")?,
         provision,
         order,
-        precondition: words.text("precondition")? == "snia",
+        slices: slices(words, order, precondition)?,
+        precondition,
     })
+}
+
+/// Slices as they are asked for; where nothing is said, for what only reads and wherever they can be.
+fn slices(
+    words: &Settings,
+    order: RoundOrder,
+    precondition: bool,
+) -> Result<Option<Slices>, Refusal> {
+    let adjacent = order == RoundOrder::Adjacent;
+    let refuse = |message: String, help: &str| Refusal::at(words.span_of("slice"), message, help);
+    let text = match words.optional_text("slice")? {
+        None => {
+            return Ok((adjacent && !precondition).then_some(Slices {
+                ns: SLICE_NS,
+                writes: false,
+            }));
+        }
+        Some(off) if off == "off" => return Ok(None),
+        Some(text) => text,
+    };
+    let ns = unit::parse_time_ns(&text)
+        .map_err(|why| refuse(why, "write it like \"50 ms\", or \"off\""))?;
+    let (least, most) = (*SLICE_NS_RANGE.start(), *SLICE_NS_RANGE.end());
+    if !SLICE_NS_RANGE.contains(&ns) {
+        let nearest = unit::time_ns(ns.clamp(least, most) as f64);
+        return Err(refuse(
+            "a slice lasts from 10 ms to 1 s".to_owned(),
+            &format!("write \"{nearest}\", or \"off\""),
+        ));
+    }
+    if !adjacent {
+        return Err(refuse(
+            "slices need configurations that follow each other within a workload".to_owned(),
+            "write order = \"adjacent\", or slice = \"off\"",
+        ));
+    }
+    if precondition {
+        return Err(refuse(
+            "a stack that waits for its next slice does not stay in its steady state".to_owned(),
+            "write slice = \"off\", or precondition = \"none\"",
+        ));
+    }
+    Ok(Some(Slices { ns, writes: true }))
 }

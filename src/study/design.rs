@@ -3,7 +3,7 @@
 use crate::event::{Decide, WorkloadHead};
 use crate::setting::{Span, Value};
 use crate::stack::{LayerKind, Stack};
-use crate::workload::{Cost, Workload, WorkloadKind};
+use crate::workload::{Cost, Slicing, Workload, WorkloadKind};
 
 /// The layers and workloads a study may name.
 #[derive(Clone, Copy)]
@@ -65,6 +65,25 @@ impl Study {
             .map(|cost| cost.working_set_bytes)
             .max()
             .unwrap_or(0)
+    }
+
+    /// Whether the configurations may take turns in slices within a workload, by its index: what the
+    /// study says, and what every configuration of it can do.
+    pub(crate) fn slicing(&self, workload: usize) -> Slicing {
+        let can = self.configurations.iter().map(|configuration| {
+            // Machines that work in step would have to change turns in step, too.
+            match configuration.stack.loaded_from() {
+                1 => configuration.workloads[workload].slicing(),
+                _ => Slicing::Never,
+            }
+        });
+        let least = can.min().unwrap_or(Slicing::Never);
+        match (self.policy.slices, least) {
+            (Some(Slices { writes: false, .. }), Slicing::Writes) | (None, _) => Slicing::Never,
+            // Several places work one after the other.
+            _ if self.configurations.len() < 2 || self.places().is_some() => Slicing::Never,
+            (Some(_), least) => least,
+        }
     }
 
     fn costs(&self) -> impl Iterator<Item = Cost> {
@@ -135,6 +154,8 @@ pub(crate) struct Policy {
     pub(crate) provision: Provision,
     /// What follows what in a round.
     pub(crate) order: RoundOrder,
+    /// Slices in which the configurations take turns within a workload; none: they do not.
+    pub(crate) slices: Option<Slices>,
     /// Bring each stack to its steady state after it was built, by the method and the criterion of
     /// the SNIA Solid State Storage Performance Test Specification.
     pub(crate) precondition: bool,
@@ -155,6 +176,15 @@ pub(crate) enum RoundOrder {
     Adjacent,
     /// Configuration by configuration: each goes through all workloads in its turn.
     Turns,
+}
+
+/// Slices in which the configurations take turns within a workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Slices {
+    /// How long one lasts, ns.
+    pub(crate) ns: u64,
+    /// Whether workloads that write are tried in slices too.
+    pub(crate) writes: bool,
 }
 
 /// How often stacks are built.

@@ -62,6 +62,7 @@ fn fields(table: &DeTable<'_>) -> Vec<Field> {
             item: item(value),
         })
         .collect();
+    // Back into the order of the text, which the crate does not keep.
     fields.sort_by_key(|field| field.name_span.start);
     fields
 }
@@ -70,6 +71,8 @@ fn item(value: &Spanned<DeValue<'_>>) -> Item {
     let node = match value.get_ref() {
         DeValue::String(text) => ItemKind::Value(Value::Text(text.to_string())),
         DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
+            // Kept as unusable instead of refused here: only the reader of the setting knows what is
+            // meant at this place.
             .map_or(ItemKind::Unusable("a number beyond 64 bits"), |number| {
                 ItemKind::Value(Value::Integer(number))
             }),

@@ -114,6 +114,7 @@ pub(super) fn read(
         ));
         return None;
     }
+    // A setting that was refused leaves a hole; half an entry would be checked against defaults.
     (templates.len() == table.len()).then(|| StudyEntry {
         when,
         kind,
@@ -149,6 +150,7 @@ impl StudyEntry {
             .zip(&self.templates)
             .map(|(setting, template)| GivenSetting {
                 value: template.fill(factors, levels),
+                // The place stays that of the template, which is where the user has to look.
                 ..setting.clone()
             })
             .collect();

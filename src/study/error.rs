@@ -36,6 +36,8 @@ impl StudyError {
         context: Vec<(Span, String)>,
     ) -> Self {
         let refusal = Refusal {
+            // The crate that draws the snippet panics at a place outside the text or inside of a
+            // letter.
             span: refusal.span.map(|span| within(&span, text)),
             ..refusal
         };

@@ -30,6 +30,8 @@ pub(super) fn factors(text: &str, item: &Item, refusals: &mut Vec<Refusal>) -> V
             return Vec::new();
         }
     };
+    // The first one too many is named; those before it are still read, so that their mistakes show
+    // as well.
     if let Some(field) = fields.get(FACTORS_MAX) {
         refusals.push(Refusal::at(
             &field.name_span,
@@ -54,6 +56,7 @@ fn factor(text: &str, field: &Field, refusals: &mut Vec<Refusal>) -> Factor {
     if field.name.len() > NAME_MAX {
         let message = format!("the name of a factor has at most {NAME_MAX} letters");
         refusals.push(Refusal::at(&field.name_span, message, "shorten it"));
+        // The name would be repeated in every refusal about this factor.
         factor.name.clear();
         return factor;
     }
@@ -100,6 +103,8 @@ fn factor(text: &str, field: &Field, refusals: &mut Vec<Refusal>) -> Factor {
 }
 
 fn add_level(factor: &mut Factor, level: Level, refusals: &mut Vec<Refusal>) {
+    // Two equal levels would be compared with each other, which takes rounds and tells nothing. With
+    // labels it is meant: to see how large the noise is.
     let twice = factor.levels.iter().find(|other| {
         other.label == level.label
             || (!other.labelled && !level.labelled && other.value == level.value)
@@ -168,6 +173,8 @@ fn plain_level(text: &str, item: &Item, label: Option<String>) -> Result<Level, 
             "write it like [\"-O\", \"has_journal\"]",
         ));
     }
+    // Remembered, because names of configurations show a chosen label alone and other values with
+    // their factor.
     let labelled = label.is_some();
     let label = label.unwrap_or_else(|| match &value {
         Value::List(values) if values.is_empty() => "none".to_owned(),
@@ -278,9 +285,11 @@ fn chosen(factor: &Factor, item: &Item) -> Result<Vec<usize>, Refusal> {
 fn chosen_level(factor: &Factor, item: &Item) -> Result<usize, Refusal> {
     let value = item.value()?;
     let found = factor.levels.iter().position(|level| match &value {
+        // A user writes what stands in the file (the value) or what stands in reports (the label).
         Value::Text(text) => *text == level.label || value == level.value,
         _ => value == level.value,
     });
+    // As it was written: the refusal shows what stands in the file.
     let words = value.as_words();
     found.ok_or_else(|| {
         unknown_word(
@@ -308,6 +317,8 @@ pub(super) fn combinations(
     excluded: &[Selection],
     parts: usize,
 ) -> Result<Vec<Vec<usize>>, Refusal> {
+    // Counted before any combination is built: the product of ten short lists may not fit into
+    // memory.
     let count = factors.iter().fold(1_usize, |count, factor| {
         count.saturating_mul(factor.levels.len())
     });
@@ -336,6 +347,8 @@ pub(super) fn combinations(
             help: "remove an [[exclude]]".to_owned(),
         });
     }
+    // Each layer and workload is parsed in every combination, so that this product is what checking
+    // a study costs.
     let all_parts = combinations.len().saturating_mul(parts);
     if all_parts > PARTS_MAX {
         return Err(Refusal {
@@ -354,6 +367,7 @@ fn combination(factors: &[Factor], index: usize) -> Vec<usize> {
     let mut rest = index;
     let mut levels = vec![0; factors.len()];
     for (level, factor) in levels.iter_mut().zip(factors).rev() {
+        // The last factor varies fastest, as nested loops in the order of the file would do.
         *level = rest % factor.levels.len();
         rest /= factor.levels.len();
     }

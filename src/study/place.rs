@@ -25,6 +25,7 @@ pub(super) fn is_place(name: &str) -> bool {
 /// Refuses levels that are no places.
 pub(super) fn check(factors: &[Factor], refusals: &mut Vec<Refusal>) {
     let mut places = factors.iter().filter(|factor| is_place(&factor.name));
+    // Most studies run on one machine.
     let Some(first) = places.next() else { return };
     for level in &first.levels {
         if !matches!(level.value, Value::Text(_)) {
@@ -79,8 +80,11 @@ pub(crate) fn in_places(text: &[u8], factor: &str, places: &[String]) -> Vec<u8>
 fn between(text: &str, factors: Option<&Field>) -> &'static str {
     let after = factors.map_or("", |field| text[field.name_span.end..].trim_start());
     match after.chars().next() {
+        // factors = { a = [...] } goes on in the same braces.
         Some('=') => ", ",
+        // factors.a = [...] needs the whole name again.
         Some('.') => "\nfactors.",
+        // [factors] is a table: a further line.
         _ => "\n",
     }
 }

@@ -40,6 +40,7 @@ impl Template {
             Value::Text(text) if text.contains(['{', '}']) => {
                 let parts = parts(text, span, factors)?;
                 Ok(match parts.as_slice() {
+                    // Alone, a placeholder keeps the kind of its level: a number stays a number.
                     [TemplatePart::Level(factor)] => Self::Level(*factor),
                     [TemplatePart::Literal(text)] => Self::Plain(Value::Text(text.clone())),
                     _ => Self::Text(parts),
@@ -77,6 +78,8 @@ impl Template {
                 let mut values = Vec::new();
                 for template in list {
                     match (template, template.fill(factors, levels)) {
+                        // A level of several options is spliced in: nested lists mean nothing to a
+                        // tool.
                         (Self::Level(_), Value::List(several)) => values.extend(several),
                         (_, value) => values.push(value),
                     }
@@ -134,6 +137,7 @@ fn parts(text: &str, span: &Span, factors: &[Factor]) -> Result<Vec<TemplatePart
         literal.push_str(&rest[..at]);
         let brace = &rest[at..=at];
         let after = &rest[at + 1..];
+        // A doubled brace stands for itself.
         if let Some(after) = after.strip_prefix(brace) {
             literal.push_str(brace);
             rest = after;

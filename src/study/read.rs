@@ -53,6 +53,7 @@ pub(crate) fn parse(name: &str, bytes: &[u8], kinds: &Kinds<'_>) -> Result<Study
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => {
+            // Without a text there is no snippet to show, so the place is told in words.
             let at = error.valid_up_to();
             let line = 1 + bytes[..at].iter().filter(|byte| **byte == b'\n').count();
             let refusal = Refusal {
@@ -72,6 +73,7 @@ pub(crate) fn parse(name: &str, bytes: &[u8], kinds: &Kinds<'_>) -> Result<Study
     };
     let whole: Arc<str> = text.into();
     Reader::read(name, text, kinds).map_err(|mut findings| {
+        // Checks run in the order of their needs; a user reads a file from top to bottom.
         findings.sort_by_key(|(refusal, _)| refusal.span.as_ref().map(|span| span.start));
         let more = findings.len().saturating_sub(ERRORS_MAX);
         findings.truncate(ERRORS_MAX);
@@ -102,6 +104,7 @@ impl<'a> Reader<'a> {
     fn read(name: &str, text: &str, kinds: &Kinds<'_>) -> Result<Study, Vec<LevelRefusal>> {
         let mut fields = document::read(text).map_err(plain)?;
         let mut refusals = Vec::new();
+        // Before anything else is read: a size may stand in place of any value.
         size::replace(&mut fields, &mut refusals);
         let mut reader = Reader {
             kinds,
@@ -113,6 +116,8 @@ impl<'a> Reader<'a> {
         let excluded = reader.excluded(&factors);
         let before = reader.refusals.len();
         let stack = reader.stack(&factors);
+        // With a layer missing, every rule about neighbours would complain of what is only a
+        // consequence.
         let stack_whole = reader.refusals.len() == before;
         let workloads = reader.workloads(&factors);
         let decide = reader.decide(&factors);
@@ -151,6 +156,7 @@ impl<'a> Reader<'a> {
             workload_heads: heads,
             decide,
             policy,
+            // From the text: the same study gives the same order, data and offsets everywhere.
             seed: top.seed.unwrap_or_else(|| seed_of(text)),
         })
     }
@@ -199,6 +205,7 @@ impl<'a> Reader<'a> {
         let Some(field) = self.field("exclude") else {
             return Vec::new();
         };
+        // Shown in every refusal about the table, so that a user sees one correct line.
         let example = "filesystem = \"xfs\"";
         let tables = entry::tables("exclude", example, &field.item, &mut self.refusals);
         let mut excluded = Vec::new();
@@ -290,6 +297,8 @@ impl<'a> Reader<'a> {
         for (span, fields) in tables {
             given.extend(self.workload(span, fields, factors));
         }
+        // A weight of 0 keeps a workload out of the overall figure; with all of them there would be
+        // none.
         if !given.is_empty() && given.iter().all(|(entry, _)| entry.weight == 0.0) {
             self.refusals.push(Refusal::at(
                 &field.item.span,
@@ -400,6 +409,7 @@ impl<'a> Reader<'a> {
         for (mut workload, span) in given {
             if span.is_none() {
                 workload.name.clone_from(&workload.kind);
+                // Numbers only where a kind is used twice: a single one keeps its short name.
                 if repeated.contains(&workload.kind) {
                     let number = numbers.entry(workload.kind.clone()).or_insert(0);
                     *number += 1;
@@ -467,6 +477,8 @@ impl<'a> Reader<'a> {
         let entries = stack
             .iter()
             .chain(workloads.iter().map(|workload| &workload.entry));
+        // A factor that nothing uses would multiply the trials, and its levels would differ by noise
+        // alone.
         let used: HashSet<usize> = entries.flat_map(StudyEntry::factors).collect();
         if !self.refusals.is_empty() {
             // An entry that could not be read may be the one that uses it.
@@ -543,6 +555,7 @@ fn stem(name: &str) -> String {
 /// A seed from the text; 32 bits, so that a person can type it.
 fn seed_of(text: &str) -> u64 {
     let hash = blake3::hash(text.as_bytes());
+    // 32 bits, so that the seed is short enough to be typed.
     hash.as_bytes()[..4]
         .iter()
         .fold(0, |seed, byte| seed << 8 | u64::from(*byte))

@@ -134,6 +134,7 @@ fn words(docs: &[SettingDoc], placeholders: Placeholders) -> Map<String, Value> 
 fn word(doc: &SettingDoc, placeholders: Placeholders) -> Value {
     let mut kind = of_kind(doc.kind);
     if placeholders == Placeholders::Yes {
+        // What a placeholder becomes is known only when the study is read.
         kind = json!({ "anyOf": [kind, { "type": "string", "pattern": "\\{" }] });
     }
     let described = match doc.default_words() {

@@ -31,6 +31,7 @@ pub(super) fn replace(fields: &mut [Field], refusals: &mut Vec<Refusal>) {
         field.name == "scale"
             && matches!(&field.item.node, ItemKind::Value(Value::Text(word)) if word == FULL)
     });
+    // Without sizes there is nothing to replace.
     let Some(at) = fields.iter().position(|field| field.name == "sizes") else {
         if let Some(field) = fields.iter().find(|field| field.name == "scale" && full) {
             refusals.push(Refusal::at(
@@ -51,6 +52,7 @@ pub(super) fn replace(fields: &mut [Field], refusals: &mut Vec<Refusal>) {
         Err(refusal) => refusals.push(refusal),
         Ok(table) => {
             for field in table {
+                // Both are written "{name}", and only one of them could be meant.
                 if factors.iter().any(|factor| factor.name == field.name) {
                     refusals.push(Refusal::at(
                         &field.name_span,

@@ -69,6 +69,11 @@ pub(super) const TRIAL_DOCS: &[SettingDoc] = &[
         "",
         "Go workload by workload, the configurations one right after the other, or let each configuration do all workloads in its turn. Adjacent needs all stacks to stand at the same time, and is the default where they are built once.",
     ),
+    SettingDoc::text(
+        "slice",
+        "",
+        "How long a configuration works within a workload before the next one has its turn, from 10 ms to 1 s, or \"off\". With order = \"adjacent\", workloads that only read without a cache take turns of 50 ms by default; a time written here also tries it for steady writes, and keeps to it where the run shows that it changes nothing.",
+    ),
     SettingDoc::choice(
         "precondition",
         &["none", "snia"],

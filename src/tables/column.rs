@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-/// ColumnValues of one column, one per row; none: missing.
+/// The values of one column, one per row; none: missing.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ColumnValues {
     /// Text, never empty.
@@ -90,6 +90,8 @@ pub(crate) fn columns<R>(rows: &[R], of: &[(&str, ColumnOf<R>)]) -> Vec<Column> 
                     ColumnValues::Whole(rows.map(|r| get(r).map(whole)).collect())
                 }
                 ColumnOf::Real(get) => {
+                    // JSON has no infinity and spreadsheets read "NaN" as text: such a number is
+                    // missing.
                     ColumnValues::Real(rows.map(|r| get(r).filter(|v| v.is_finite())).collect())
                 }
                 ColumnOf::Time(get) => {
@@ -104,5 +106,6 @@ pub(crate) fn columns<R>(rows: &[R], of: &[(&str, ColumnOf<R>)]) -> Vec<Column> 
 }
 
 fn whole(value: u64) -> i64 {
+    // Parquet and most readers know only signed numbers; a count beyond that is no count any more.
     i64::try_from(value).unwrap_or(i64::MAX)
 }

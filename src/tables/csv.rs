@@ -30,6 +30,7 @@ pub(super) fn render(table: &DataTable) -> csv::Result<Vec<u8>> {
 
 /// A text as a cell that no spreadsheet takes for a formula. Numbers stay numbers.
 fn no_formula(text: &str) -> String {
+    // Names come from studies of others, and a spreadsheet runs a cell that begins like a formula.
     let begins = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     match begins && text.parse::<f64>().is_err() {
         true => format!("'{text}"),

@@ -22,6 +22,7 @@ pub(super) fn render(table: &DataTable) -> Vec<u8> {
             .iter()
             .map(|column| (column.name.clone(), cell(&column.values)))
             .collect();
+        // A row is a line, so that the file can be cut, compared and searched line by line.
         text.push_str(if row == 0 { "\n" } else { ",\n" });
         text.push_str(&Value::Object(object).to_string());
     }

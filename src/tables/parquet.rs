@@ -70,6 +70,7 @@ fn put<T: DataType, V>(
     values: &[Option<V>],
     physical: impl Fn(&V) -> T::T,
 ) -> Result<()> {
+    // Parquet stores a flag for each row, and after them the values that exist, without gaps.
     let there: Vec<i16> = values.iter().map(|v| i16::from(v.is_some())).collect();
     let values: Vec<T::T> = values.iter().flatten().map(physical).collect();
     to.typed::<T>().write_batch(&values, Some(&there), None)?;

@@ -13,9 +13,7 @@ use stackrace_engine::files::{CurrentNames, FileSet, RenameTo};
 use stackrace_engine::pacing::Schedule;
 use stackrace_engine::recorder::{Recorder, SLICES_MAX};
 use stackrace_engine::shape::{OpSequence, WorkerShare};
-use stackrace_engine::spec::{
-    AccessPattern, Content, Durability, IoEngine, IoTarget, Pacing, Spec, Stop,
-};
+use stackrace_engine::spec::{AccessPattern, Content, IoEngine, IoTarget, Spec, Stop};
 use stackrace_engine::tree::{self, EntryKind};
 use stackrace_engine::{Control, Op};
 
@@ -82,7 +80,6 @@ fn spec(input: &mut Input<'_>) -> Spec {
         },
     };
     Spec {
-        targets,
         block_sizes,
         access,
         align: NonZeroU32::new(input.up_to_bits(20) as u32).filter(|_| input.below(2) == 0),
@@ -92,13 +89,6 @@ fn spec(input: &mut Input<'_>) -> Spec {
             2 => f64::from(input.u8()) / 255.0,
             _ => input.f64(),
         },
-        threads: 1,
-        queue_depth: 1,
-        direct: false,
-        preallocate: false,
-        advise: false,
-        durability: Durability::default(),
-        pacing: Pacing::Closed { think_time_ns: 0 },
         content: Content::Zero,
         stop: Stop {
             ops: Some(input.up_to_bits(64)).filter(|_| input.below(2) == 0),
@@ -107,6 +97,7 @@ fn spec(input: &mut Input<'_>) -> Spec {
         engine: IoEngine::Null,
         seed: input.u64(),
         slice_ns: 1,
+        ..Spec::reads(targets, 0)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::sync::Arc;
 
-use clap::{ArgMatches, Command};
+use clap::{Arg, ArgMatches, Command};
 
 use crate::failure::Failure;
 use crate::host::local::LocalHost;
@@ -30,6 +30,26 @@ pub(crate) struct ToolCommand {
     pub(crate) arguments: fn(Command) -> Command,
     /// Does it. The result is the exit code.
     pub(crate) run: fn(&ArgMatches, &Console<'_>) -> Result<u8, Failure>,
+}
+
+/// The id of the argument that takes all words.
+const WORDS: &str = "words";
+
+/// A command that leaves every word to the tool, `--help` too.
+pub(crate) fn raw_command(command: Command, about: &'static str, words: &'static str) -> Command {
+    let words = Arg::new(WORDS)
+        .help(words)
+        .value_name("WORDS")
+        .num_args(0..)
+        .trailing_var_arg(true)
+        .allow_hyphen_values(true);
+    command.disable_help_flag(true).about(about).arg(words)
+}
+
+/// The words of a [`raw_command`] as they were typed.
+pub(crate) fn raw_words(matches: &ArgMatches) -> Vec<String> {
+    let words = matches.get_many(WORDS).unwrap_or_default();
+    words.cloned().collect()
 }
 
 /// Work with a journal: everything it makes is undone before [`Console::temporary`] returns.

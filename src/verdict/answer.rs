@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::course::PhaseCourse;
 use super::effects::EffectTable;
-use super::statement::{Comparison, ConfigurationRow, More, State};
+use super::statement::{Comparison, ConfigurationRow, More, State, VerdictWord};
 
 /// The answer of a run as far as it has come.
 #[derive(Debug, Clone, Serialize)]
@@ -43,4 +43,21 @@ pub(crate) struct Verdict {
     pub(crate) more: Option<More>,
     /// What the reader must know before believing the figures.
     pub(crate) notes: Vec<String>,
+}
+
+impl Verdict {
+    /// Whether the question is open, and there is a hint which way it goes: a grade of its own.
+    pub(crate) fn hints(&self) -> bool {
+        let mut comparisons = self.overall.iter().chain(&self.ranking);
+        self.state == State::Undecided
+            && comparisons.any(|c| matches!(c.word, VerdictWord::Probably { .. }))
+    }
+
+    /// How far the question is answered, as people read it.
+    pub(crate) fn grade(&self) -> &'static str {
+        match self.hints() {
+            true => "probably",
+            false => self.state.label(),
+        }
+    }
 }

@@ -419,7 +419,7 @@ mod tests {
         assert_eq!((found.a.as_str(), found.b.as_str()), ("xfs", "ext4"));
         assert!(matches!(found.word, VerdictWord::Worse { .. }), "{found:?}");
         assert!(
-            answer.sentences[0].starts_with("import, elapsed: xfs 1.16 x as fast as ext4 ("),
+            answer.sentences[0].starts_with("import, elapsed: xfs is 1.16 x as fast as ext4 ("),
             "{:?}",
             answer.sentences
         );

@@ -143,13 +143,13 @@ fn over(head: &RunStarted) -> String {
     }
 }
 
-/// `xfs 1.22 x as fast as ext4 (1.07 to 1.38)`: the faster one is the subject, so that the reader need
+/// `xfs is 1.22 x as fast as ext4 (1.07 to 1.38)`: the faster one is the subject, so that the reader need
 /// not turn the sentence round.
 fn pair(c: &Comparison, over: &str) -> String {
     match (c.word, c.ratio) {
         (VerdictWord::Better { .. }, Some(ratio)) => {
             format!(
-                "{} {} as fast as {}{over}{}",
+                "{} is {} as fast as {}{over}{}",
                 c.b,
                 by(ratio),
                 c.a,
@@ -159,7 +159,7 @@ fn pair(c: &Comparison, over: &str) -> String {
         (VerdictWord::Worse { .. }, Some(ratio)) => {
             let ratio = turned(ratio);
             format!(
-                "{} {} as fast as {}{over}{}",
+                "{} is {} as fast as {}{over}{}",
                 c.a,
                 by(ratio),
                 c.b,
@@ -179,7 +179,7 @@ fn pair(c: &Comparison, over: &str) -> String {
                 String::new()
             };
             format!(
-                "probably {faster}: {} as fast as {other}{over}{ends}; not certain",
+                "{faster} is probably {} as fast as {other}{over}{ends}; not certain",
                 by(ratio)
             )
         }
@@ -234,11 +234,8 @@ fn counted(count: usize, thing: &str) -> String {
 
 /// A sentence begins with a capital, unless it begins with a name.
 fn capital(text: &str) -> String {
-    let word = ["no ", "probably "]
-        .iter()
-        .any(|word| text.starts_with(word));
     let mut chars = text.chars();
-    match chars.next().filter(|_| word) {
+    match chars.next().filter(|_| text.starts_with("no ")) {
         Some(first) => first.to_uppercase().chain(chars).collect(),
         None => text.to_owned(),
     }
@@ -269,7 +266,7 @@ fn outlook(verdict: &Verdict, evidence: &Evidence<'_>) -> String {
             counted(rounds as usize, "more round")
         ),
         (true, None, _) => format!(
-            " How long it would take cannot be told yet; `{}` goes on.",
+            " The rounds vary too much to say how long a certain answer takes; `{}` goes on until there is one.",
             resume(evidence.head)
         ),
         (false, Some(rounds), time) => {
@@ -277,7 +274,10 @@ fn outlook(verdict: &Verdict, evidence: &Evidence<'_>) -> String {
             let rounds = counted(rounds as usize, "more round");
             format!(" About {rounds}{time} would decide.")
         }
-        (false, None, _) => " How long it will take cannot be told yet.".to_owned(),
+        (false, None, _) => {
+            " The rounds so far vary too much to say how long a certain answer will take."
+                .to_owned()
+        }
     }
 }
 

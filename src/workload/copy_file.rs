@@ -16,7 +16,6 @@ use super::block::words::{COMPRESS_RATIO, CONTENT};
 use super::block::{content, size};
 use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
 use super::metric::{self, Figure};
-use crate::event::MetricHead;
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
 
@@ -61,6 +60,7 @@ pub(super) fn method(settings: &Settings) -> Result<CopyMethod, Refusal> {
     Ok(match settings.text("method")?.as_str() {
         "in-kernel" => CopyMethod::InKernel,
         "reflink" => CopyMethod::Reflink,
+        // The default moves data for sure; the others may share blocks.
         _ => CopyMethod::Classic {
             buffer_bytes: COPY_BUFFER_BYTES,
         },
@@ -105,20 +105,6 @@ fn source(place: &Place<'_>) -> PathBuf {
     place.directory.join("source")
 }
 
-impl CopyFile {
-    /// What it reports, and how that follows from its one phase.
-    fn figures(&self) -> Vec<Figure<'_>> {
-        // The file once, not bytes read plus bytes written: that is what "copied at" means.
-        let copied = |outcome: &PhaseOutcome| metric::per_second(self.size, outcome.elapsed_ns);
-        let mut figures = vec![
-            Figure::elapsed(),
-            Figure::of(metric::throughput_head(), copied),
-        ];
-        figures.extend(Figure::cpu());
-        figures
-    }
-}
-
 impl Workload for CopyFile {
     fn summary(&self) -> String {
         format!(
@@ -129,13 +115,21 @@ impl Workload for CopyFile {
         )
     }
 
-    fn metrics(&self) -> Vec<MetricHead> {
-        metric::heads(self.figures())
+    fn figures(&self) -> Vec<Figure<'_>> {
+        // The file once, not bytes read plus bytes written: that is what "copied at" means.
+        let copied = |outcome: &PhaseOutcome| metric::per_second(self.size, outcome.elapsed_ns);
+        let mut figures = vec![
+            Figure::elapsed(),
+            Figure::of(metric::throughput_head(), copied),
+        ];
+        figures.extend(Figure::cpu());
+        figures
     }
 
     fn cost(&self) -> Cost {
         Cost {
             prepare_bytes: self.size,
+            // Read once, written once.
             measured_bytes: Some(self.size * 2),
             disk_bytes: self.size * 2,
             measured_ns: None,
@@ -153,6 +147,7 @@ impl Workload for CopyFile {
             path: source(place),
             bytes: self.size,
         };
+        // The same content in every configuration of a round, because compression may depend on it.
         stackrace_engine::lay_out(&[target], self.content, place.seed, place.control)
             .map_err(trouble)
     }
@@ -167,9 +162,5 @@ impl Workload for CopyFile {
             place.control,
         )
         .map_err(trouble)
-    }
-
-    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
-        metric::values(&self.figures(), outcomes)
     }
 }

@@ -9,9 +9,8 @@ use stackrace_engine::{Op, PhaseOutcome};
 
 use super::copy_file::{METHOD, SYNC_AT_END, at_end, durable, method, method_words};
 use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
-use super::metric::{self, Figure};
+use super::metric::Figure;
 use super::tree::{FROM, HELD, INVENTED, Source};
-use crate::event::MetricHead;
 use crate::setting::SettingDoc;
 
 /// As rsync does it.
@@ -36,6 +35,8 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         let mut manner = CopyStyle::Direct;
         if settings.flag("as-rsync")? {
             manner = CopyStyle::Renamed;
+            // rsync has a buffer of its own size; without it the number of system calls would be
+            // that of cp.
             if let CopyMethod::Classic { buffer_bytes } = &mut method {
                 *buffer_bytes = RSYNC_BUFFER_BYTES;
             }
@@ -57,19 +58,6 @@ struct CopyTree {
     at_end: AtEnd,
 }
 
-impl CopyTree {
-    /// What it reports, and how that follows from its one phase.
-    fn figures(&self) -> Vec<Figure<'_>> {
-        let mut figures = vec![
-            Figure::elapsed(),
-            Figure::throughput(),
-            Figure::rate("files", &[Op::Copy]),
-        ];
-        figures.extend(Figure::cpu());
-        figures
-    }
-}
-
 impl Workload for CopyTree {
     fn summary(&self) -> String {
         format!(
@@ -85,13 +73,20 @@ impl Workload for CopyTree {
         )
     }
 
-    fn metrics(&self) -> Vec<MetricHead> {
-        metric::heads(self.figures())
+    fn figures(&self) -> Vec<Figure<'_>> {
+        let mut figures = vec![
+            Figure::elapsed(),
+            Figure::throughput(),
+            Figure::rate("files", &[Op::Copy]),
+        ];
+        figures.extend(Figure::cpu());
+        figures
     }
 
     fn cost(&self) -> Cost {
         let one = self.source.cost();
         Cost {
+            // Read once, written once.
             measured_bytes: Some(one.prepare_bytes * 2),
             disk_bytes: one.disk_bytes * 2,
             files: one.files * 2,
@@ -118,9 +113,5 @@ impl Workload for CopyTree {
             place.control,
         )
         .map_err(trouble)
-    }
-
-    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
-        metric::values(&self.figures(), outcomes)
     }
 }

@@ -9,9 +9,8 @@ use stackrace_engine::{Op, PhaseOutcome};
 
 use super::copy_file::{SYNC_AT_END, at_end, durable};
 use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
-use super::metric::{self, Figure, Latency};
+use super::metric::{Figure, Latency};
 use super::tree::{FROM, HELD, INVENTED, Source};
-use crate::event::MetricHead;
 use crate::setting::SettingDoc;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
@@ -34,26 +33,20 @@ struct DeleteTree {
     at_end: AtEnd,
 }
 
-impl DeleteTree {
-    /// What it reports, and how that follows from its one phase.
-    fn figures(&self) -> Vec<Figure<'_>> {
-        let mut figures = vec![
-            Figure::elapsed(),
-            Figure::rate("entries", &[Op::Unlink, Op::Rmdir]),
-            Figure::latency(Op::Unlink, Latency::P99),
-        ];
-        figures.extend(Figure::cpu());
-        figures
-    }
-}
-
 impl Workload for DeleteTree {
     fn summary(&self) -> String {
         format!("delete {}{}", self.source.words(), durable(self.at_end))
     }
 
-    fn metrics(&self) -> Vec<MetricHead> {
-        metric::heads(self.figures())
+    fn figures(&self) -> Vec<Figure<'_>> {
+        let mut figures = vec![
+            Figure::elapsed(),
+            // Both kinds of entry: a tree of many directories would look slow by its files alone.
+            Figure::rate("entries", &[Op::Unlink, Op::Rmdir]),
+            Figure::latency(Op::Unlink, Latency::P99),
+        ];
+        figures.extend(Figure::cpu());
+        figures
     }
 
     fn cost(&self) -> Cost {
@@ -76,9 +69,5 @@ impl Workload for DeleteTree {
             place.control,
         )
         .map_err(trouble)
-    }
-
-    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
-        metric::values(&self.figures(), outcomes)
     }
 }

@@ -10,10 +10,9 @@ use stackrace_engine::{Op, PhaseOutcome, tree};
 
 use super::copy_file::{SYNC_AT_END, at_end, durable};
 use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
-use super::metric::{self, Figure};
+use super::metric::Figure;
 use super::read_file::{bring, real_file};
 use super::tree::{ENTRY_BYTES, HELD, INVENTED, Source, alone};
-use crate::event::MetricHead;
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
 
@@ -50,6 +49,7 @@ impl Archive {
         let Some((path, bytes)) = real_file(settings)? else {
             return Ok(Self::Made(Source::parse(settings)?));
         };
+        // What describes a made archive says nothing of a real one.
         alone(settings, "from", &MADE)?;
         Ok(Self::Real { path, bytes })
     }
@@ -59,19 +59,6 @@ impl Archive {
 struct ExtractTar {
     archive: Archive,
     at_end: AtEnd,
-}
-
-impl ExtractTar {
-    /// What it reports, and how that follows from its one phase.
-    fn figures(&self) -> Vec<Figure<'_>> {
-        let mut figures = vec![
-            Figure::elapsed(),
-            Figure::throughput(),
-            Figure::rate("files", &[Op::Create, Op::Link]),
-        ];
-        figures.extend(Figure::cpu());
-        figures
-    }
 }
 
 impl Workload for ExtractTar {
@@ -85,8 +72,14 @@ impl Workload for ExtractTar {
         format!("unpack {what}{}", durable(self.at_end))
     }
 
-    fn metrics(&self) -> Vec<MetricHead> {
-        metric::heads(self.figures())
+    fn figures(&self) -> Vec<Figure<'_>> {
+        let mut figures = vec![
+            Figure::elapsed(),
+            Figure::throughput(),
+            Figure::rate("files", &[Op::Create, Op::Link]),
+        ];
+        figures.extend(Figure::cpu());
+        figures
     }
 
     fn cost(&self) -> Cost {
@@ -98,6 +91,7 @@ impl Workload for ExtractTar {
         };
         Cost {
             prepare_bytes: bytes,
+            // The archive read, its content written.
             measured_bytes: Some(bytes * 2),
             disk_bytes: bytes * 2 + entries * ENTRY_BYTES,
             measured_ns: None,
@@ -126,9 +120,5 @@ impl Workload for ExtractTar {
             place.control,
         )
         .map_err(trouble)
-    }
-
-    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
-        metric::values(&self.figures(), outcomes)
     }
 }

@@ -6,12 +6,26 @@ use std::sync::OnceLock;
 use stackrace_engine::{ContentLedger, Control, PhaseOutcome};
 
 use super::kept::DataUse;
+use super::metric::{self, Figure};
 use crate::event::MetricHead;
 use crate::host::Host;
 use crate::setting::{Refusal, SettingDoc, Settings};
 
 /// Width of one slice of every time series, ns: 100 ms.
 pub(crate) const SLICE_NS: u64 = 100_000_000;
+
+/// Whether a workload may be measured in slices, in turn with the same one on other stacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Slicing {
+    /// It may not: it leaves work behind that goes on in the slices of others, or has a cache of its
+    /// own to fill.
+    Never,
+    /// It writes, and each slice ends with its data handed over: only where the run itself shows
+    /// that slices change nothing.
+    Writes,
+    /// It reads data that nothing changes.
+    Reads,
+}
 
 /// Where and with what a trial works.
 pub(crate) struct Place<'a> {
@@ -68,6 +82,7 @@ impl Cost {
             measured_bytes: self.measured_bytes.map(times),
             disk_bytes: times(self.disk_bytes),
             files: times(self.files),
+            // Machines work at the same time, so that the time stays that of one.
             ..self
         }
     }
@@ -82,8 +97,15 @@ pub(crate) struct WorkloadError(pub(crate) String);
 pub(crate) trait Workload: Send + Sync {
     /// One sentence with its numbers.
     fn summary(&self) -> String;
+    /// The metrics of a workload of one phase, the primary one first, each with how it follows from
+    /// the outcome. A workload of several phases implements `metrics` and `evaluate` instead.
+    fn figures(&self) -> Vec<Figure<'_>> {
+        Vec::new()
+    }
     /// What it reports, the primary metric first.
-    fn metrics(&self) -> Vec<MetricHead>;
+    fn metrics(&self) -> Vec<MetricHead> {
+        metric::heads(self.figures())
+    }
     /// What it costs.
     fn cost(&self) -> Cost;
     /// Names of its phases, in order.
@@ -100,6 +122,10 @@ pub(crate) trait Workload: Send + Sync {
     /// What it does with the data it lays out: whether they can serve the next trial too.
     fn data_use(&self) -> DataUse {
         DataUse::Spent
+    }
+    /// Whether it may be measured in slices.
+    fn slicing(&self) -> Slicing {
+        Slicing::Never
     }
     /// Operations per second the open loop of a phase offers; none: a closed loop.
     fn offered_per_s(&self, _phase: usize) -> Option<f64> {
@@ -123,7 +149,9 @@ pub(crate) trait Workload: Send + Sync {
     /// The phase could not begin.
     fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError>;
     /// Value of each metric, in the order of [`Workload::metrics`], from one outcome per phase.
-    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>>;
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
+        metric::values(&self.figures(), outcomes)
+    }
 }
 
 /// One kind of workload.

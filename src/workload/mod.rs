@@ -29,7 +29,7 @@ mod tree;
 
 pub(crate) use kept::{DataUse, KeptData};
 pub(crate) use kind::{
-    BareDevices, Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble,
+    BareDevices, Cost, Place, SLICE_NS, Slicing, Workload, WorkloadError, WorkloadKind, trouble,
 };
 
 /// Every kind but those of the classic tools, alphabetical; `tools::workloads` has them all.

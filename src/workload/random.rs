@@ -9,9 +9,8 @@ use stackrace_engine::{Op, PhaseOutcome};
 use super::block::words::{self as word, block_size, fsync_every, time};
 use super::block::{BlockIo, Frame, access};
 use super::kept::DataUse;
-use super::kind::{Cost, Place, Workload, WorkloadError, WorkloadKind};
-use super::metric::{self, Figure, Latency};
-use crate::event::MetricHead;
+use super::kind::{Cost, Place, Slicing, Workload, WorkloadError, WorkloadKind};
+use super::metric::{Figure, Latency};
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
 
@@ -71,6 +70,8 @@ impl Random {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
         let read_share = match settings.text("mode")?.as_str() {
             "read" => 1.0,
+            // The share decides everything else: which operations exist, what is made durable, what
+            // is reported.
             "write" => 0.0,
             _ => settings.share("read-share")?,
         };
@@ -98,19 +99,6 @@ impl Random {
     }
 }
 
-impl Random {
-    /// What it reports, and how that follows from its one phase.
-    fn figures(&self) -> Vec<Figure<'_>> {
-        let mut figures = vec![Figure::operations(), Figure::throughput()];
-        for op in self.ops() {
-            figures.extend(
-                [Latency::P50, Latency::P95, Latency::P99].map(|which| Figure::latency(op, which)),
-            );
-        }
-        self.io.figures(figures, PRIMARY_OPEN, &self.ops())
-    }
-}
-
 impl Workload for Random {
     fn summary(&self) -> String {
         let what = match self.io.read_share {
@@ -134,8 +122,15 @@ impl Workload for Random {
         )
     }
 
-    fn metrics(&self) -> Vec<MetricHead> {
-        metric::heads(self.figures())
+    fn figures(&self) -> Vec<Figure<'_>> {
+        let mut figures = vec![Figure::operations(), Figure::throughput()];
+        for op in self.ops() {
+            figures.extend(
+                // Reads and writes apart: their latencies are seldom alike.
+                [Latency::P50, Latency::P95, Latency::P99].map(|which| Figure::latency(op, which)),
+            );
+        }
+        self.io.figures(figures, PRIMARY_OPEN, &self.ops())
     }
 
     fn cost(&self) -> Cost {
@@ -158,6 +153,10 @@ impl Workload for Random {
         self.io.data_use()
     }
 
+    fn slicing(&self) -> Slicing {
+        self.io.slicing()
+    }
+
     fn offered_per_s(&self, phase: usize) -> Option<f64> {
         self.io.offered_per_s().filter(|_| phase == 0)
     }
@@ -168,9 +167,5 @@ impl Workload for Random {
 
     fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
         self.io.measure(phase, place)
-    }
-
-    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
-        metric::values(&self.figures(), outcomes)
     }
 }

@@ -13,9 +13,8 @@ use stackrace_engine::{Op, PhaseOutcome};
 use super::block::words::{COMPRESS_RATIO, CONTENT, DIRECT, block_size};
 use super::block::{content, size};
 use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
-use super::metric::{self, Figure, Latency};
+use super::metric::{Figure, Latency};
 use super::tree::alone;
-use crate::event::MetricHead;
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
 
@@ -97,6 +96,7 @@ impl ReadFile {
         };
         let direct = settings.flag("direct")?;
         let block = settings.bytes("block-size")?;
+        // dd takes any size; direct I/O does not.
         let fits = (1..=64 << 20).contains(&block) && (!direct || block.is_multiple_of(512));
         let block_bytes = u32::try_from(block).ok().filter(|_| fits);
         Ok(Self {
@@ -115,19 +115,6 @@ impl ReadFile {
     }
 }
 
-impl ReadFile {
-    /// What it reports, and how that follows from its one phase.
-    fn figures(&self) -> Vec<Figure<'_>> {
-        let mut figures = vec![
-            Figure::throughput(),
-            Figure::elapsed(),
-            Figure::latency(Op::Read, Latency::P99),
-        ];
-        figures.extend(Figure::cpu());
-        figures
-    }
-}
-
 impl Workload for ReadFile {
     fn summary(&self) -> String {
         let what = self.from.as_ref().map_or("a file".to_owned(), |from| {
@@ -141,8 +128,14 @@ impl Workload for ReadFile {
         )
     }
 
-    fn metrics(&self) -> Vec<MetricHead> {
-        metric::heads(self.figures())
+    fn figures(&self) -> Vec<Figure<'_>> {
+        let mut figures = vec![
+            Figure::throughput(),
+            Figure::elapsed(),
+            Figure::latency(Op::Read, Latency::P99),
+        ];
+        figures.extend(Figure::cpu());
+        figures
     }
 
     fn cost(&self) -> Cost {
@@ -183,13 +176,10 @@ impl Workload for ReadFile {
         // Of what exists, a part may have been asked for.
         let (path, bytes) = match place.existing {
             Some(path) => (path.to_owned(), Some(self.size)),
+            // A file of our own is read to its end.
             None => (place.directory.join("source"), None),
         };
         let (block, direct) = (self.block_bytes, self.direct);
         tree::read_file(&path, block, direct, bytes, SLICE_NS, place.control).map_err(trouble)
-    }
-
-    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
-        metric::values(&self.figures(), outcomes)
     }
 }

@@ -10,9 +10,8 @@ use stackrace_engine::{Op, PhaseOutcome};
 use super::block::words::{self as word, block_size, fsync_every, time};
 use super::block::{BlockIo, Frame};
 use super::kept::DataUse;
-use super::kind::{Cost, Place, Workload, WorkloadError, WorkloadKind};
-use super::metric::{self, Figure, Latency};
-use crate::event::MetricHead;
+use super::kind::{Cost, Place, Slicing, Workload, WorkloadError, WorkloadKind};
+use super::metric::{Figure, Latency};
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
 
@@ -94,19 +93,6 @@ impl Sequential {
     }
 }
 
-impl Sequential {
-    /// What it reports, and how that follows from its one phase.
-    fn figures(&self) -> Vec<Figure<'_>> {
-        let figures = vec![
-            Figure::throughput(),
-            Figure::operations(),
-            Figure::latency(self.op(), Latency::P50),
-            Figure::latency(self.op(), Latency::P99),
-        ];
-        self.io.figures(figures, PRIMARY_OPEN, &[self.op()])
-    }
-}
-
 impl Workload for Sequential {
     fn summary(&self) -> String {
         let what = match self.mode {
@@ -124,12 +110,19 @@ impl Workload for Sequential {
         )
     }
 
-    fn metrics(&self) -> Vec<MetricHead> {
-        metric::heads(self.figures())
+    fn figures(&self) -> Vec<Figure<'_>> {
+        let figures = vec![
+            Figure::throughput(),
+            Figure::operations(),
+            Figure::latency(self.op(), Latency::P50),
+            Figure::latency(self.op(), Latency::P99),
+        ];
+        self.io.figures(figures, PRIMARY_OPEN, &[self.op()])
     }
 
     fn cost(&self) -> Cost {
         Cost {
+            // One pass, so that it is known how much moves.
             measured_bytes: Some(self.io.size),
             ..self.io.cost(self.mode != Mode::Write)
         }
@@ -151,12 +144,17 @@ impl Workload for Sequential {
         self.io.data_use()
     }
 
+    fn slicing(&self) -> Slicing {
+        self.io.slicing()
+    }
+
     fn offered_per_s(&self, phase: usize) -> Option<f64> {
         self.io.offered_per_s().filter(|_| phase == 0)
     }
 
     fn prepare(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
         match self.mode {
+            // A new file is the point of it.
             Mode::Write => Ok(()),
             Mode::Rewrite | Mode::Read => self.io.lay_out(place),
         }
@@ -164,9 +162,5 @@ impl Workload for Sequential {
 
     fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
         self.io.measure(phase, place)
-    }
-
-    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
-        metric::values(&self.figures(), outcomes)
     }
 }

@@ -3,6 +3,9 @@
 //! the default system, or the one that STACKRACE_LAB_SYSTEM names.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
+#[macro_use]
+#[path = "../support/study.rs"]
+mod study;
 mod faults;
 mod kills;
 mod layers;
@@ -31,256 +34,190 @@ use support::{Ground, Said};
 use virtual_time::*;
 
 /// ext4 and XFS on slow 512e disks of the lab; each round must find them empty.
-const DISKS: &str = r#"
-title = "ext4 or XFS in the lab"
-[factors]
-filesystem = ["ext4", "xfs"]
-[[stack]]
-lab-disks = { size = "400 MiB", physical-sector = 4096, rate = "60 MB", requests = 400 }
-[[stack]]
-"{filesystem}" = {}
-[[workload]]
-name = "small files"
-files = { count = 50 }
-[[workload]]
-name = "streaming write"
-sequential = { mode = "write", size = "8 MiB" }
-[decide]
-rounds-at-most = 3
-at-most = "20 min"
-until = "never"
-"#;
+const DISKS: &str = study!(
+    "ext4 or XFS in the lab",
+    r#"filesystem = ["ext4", "xfs"]"#,
+    [
+        r#"lab-disks = { size = "400 MiB", physical-sector = 4096, rate = "60 MB", requests = 400 }"#,
+        r#""{filesystem}" = {}"#
+    ],
+    [
+        r#"name = "small files"
+files = { count = 50 }"#,
+        r#"name = "streaming write"
+sequential = { mode = "write", size = "8 MiB" }"#
+    ],
+    3
+);
 
 /// A loop file inside the guest.
-const LOOP: &str = r#"
-title = "a loop device in the lab"
-[factors]
-block-size = ["4 KiB", "64 KiB"]
-[[stack]]
-loop = { size = "200 MiB", laid-out = "no" }
-[[stack]]
-ext4 = {}
-[[workload]]
-random = { mode = "write", size = "4 MiB", block-size = "{block-size}", time = "2 s" }
-[decide]
-rounds-at-most = 50
-at-most = "20 min"
-until = "never"
-"#;
+const LOOP: &str = study!(
+    "a loop device in the lab",
+    r#"block-size = ["4 KiB", "64 KiB"]"#,
+    [
+        r#"loop = { size = "200 MiB", laid-out = "no" }"#,
+        "ext4 = {}"
+    ],
+    [r#"random = { mode = "write", size = "4 MiB", block-size = "{block-size}", time = "2 s" }"#],
+    50
+);
 
 /// A mirror becomes a raidz1, and a disk is replaced; every file is verified by the workloads.
-const MIGRATION: &str = r#"
-title = "pools made by the workload"
-[factors]
-content = ["random", "zero"]
-[[stack]]
-lab-disks = { size = "256 MiB", count = 4, physical-sector = 4096 }
-[[stack]]
-bare = {}
-[[workload]]
-migrate-pool = { files = 50, directories = 5, content = "{content}" }
-[[workload]]
-mend-pool = { topology = "raidz1", files = 50, directories = 5, content = "{content}" }
-[decide]
-rounds-at-most = 1
-at-most = "30 min"
-until = "never"
-"#;
+const MIGRATION: &str = study!(
+    "pools made by the workload",
+    r#"content = ["random", "zero"]"#,
+    [
+        r#"lab-disks = { size = "256 MiB", count = 4, physical-sector = 4096 }"#,
+        "bare = {}"
+    ],
+    [
+        r#"migrate-pool = { files = 50, directories = 5, content = "{content}" }"#,
+        r#"mend-pool = { topology = "raidz1", files = 50, directories = 5, content = "{content}" }"#
+    ],
+    1
+);
 
 /// One device and two; the options are read back from the superblock.
-const BCACHEFS: &str = r#"
-title = "bcachefs in the lab"
-[factors]
-devices = [1, 2]
-[[stack]]
-lab-disks = { size = "256 MiB", count = "{devices}" }
-[[stack]]
-bcachefs = { replicas = "{devices}", compression = "lz4", mkfs = ["--data_checksum=xxhash"], mount = ["noatime"] }
-[[workload]]
-files = { count = 20 }
-[decide]
-rounds-at-most = 1
-at-most = "20 min"
-until = "never"
-"#;
+const BCACHEFS: &str = study!(
+    "bcachefs in the lab",
+    "devices = [1, 2]",
+    [
+        r#"lab-disks = { size = "256 MiB", count = "{devices}" }"#,
+        r#"bcachefs = { replicas = "{devices}", compression = "lz4", mkfs = ["--data_checksum=xxhash"], mount = ["noatime"] }"#
+    ],
+    ["files = { count = 20 }"],
+    1
+);
 
 /// DRBD and GFS2 on two guests, DLM between them.
-const REPLICATED: &str = r#"
-title = "two machines in the lab"
-[factors]
-stack = ["far", "torn", "copied", "shared"]
-[[stack]]
-lab-disks = { size = "300 MiB" }
-[[stack]]
-when = { stack = "far" }
-drbd = { protocol = "A", delay = "5 ms", rate = "12.5 MB", net = ["max-buffers 8000"] }
-[[stack]]
-when = { stack = "torn" }
-drbd = { protocol = "C", state = "disconnected" }
-[[stack]]
-when = { stack = "copied" }
-drbd = { protocol = "C", state = "resyncing", disk = ["resync-rate 1M", "c-plan-ahead 0"] }
-[[stack]]
-when = { stack = "shared" }
-drbd = { role = "dual" }
-[[stack]]
-when = { stack = "far" }
-ext3 = {}
-[[stack]]
-when = { stack = "torn" }
-ext3 = {}
-[[stack]]
-when = { stack = "copied" }
-gfs2 = {}
-[[stack]]
-when = { stack = "shared" }
-gfs2 = { lock = "dlm", mounted-on = 2 }
-[[workload]]
-files = { count = 20, fsync = true }
-[decide]
-rounds-at-most = 1
-at-most = "20 min"
-until = "never"
-"#;
+const REPLICATED: &str = study!(
+    "two machines in the lab",
+    r#"stack = ["far", "torn", "copied", "shared"]"#,
+    [
+        r#"lab-disks = { size = "300 MiB" }"#,
+        r#"when = { stack = "far" }
+drbd = { protocol = "A", delay = "5 ms", rate = "12.5 MB", net = ["max-buffers 8000"] }"#,
+        r#"when = { stack = "torn" }
+drbd = { protocol = "C", state = "disconnected" }"#,
+        r#"when = { stack = "copied" }
+drbd = { protocol = "C", state = "resyncing", disk = ["resync-rate 1M", "c-plan-ahead 0"] }"#,
+        r#"when = { stack = "shared" }
+drbd = { role = "dual" }"#,
+        r#"when = { stack = "far" }
+ext3 = {}"#,
+        r#"when = { stack = "torn" }
+ext3 = {}"#,
+        r#"when = { stack = "copied" }
+gfs2 = {}"#,
+        r#"when = { stack = "shared" }
+gfs2 = { lock = "dlm", mounted-on = 2 }"#
+    ],
+    ["files = { count = 20, fsync = true }"],
+    1
+);
 
 /// The same workloads from one machine and from both at once.
-const BOTH: &str = r#"
-title = "one file system, one machine or two"
-[factors]
-load = [1, 2]
-[[stack]]
-lab-disks = { size = "300 MiB", rate = "4 MB" }
-[[stack]]
-drbd = { role = "dual" }
-[[stack]]
-gfs2 = { lock = "dlm", mounted-on = 2, load-from = "{load}" }
-[[workload]]
-name = "small files"
-files = { count = 10, fsync = true }
-[[workload]]
-name = "streaming write"
-sequential = { mode = "write", size = "2 MiB" }
-[decide]
-rounds-at-most = 1
-at-most = "20 min"
-until = "never"
-"#;
+const BOTH: &str = study!(
+    "one file system, one machine or two",
+    "load = [1, 2]",
+    [
+        r#"lab-disks = { size = "300 MiB", rate = "4 MB" }"#,
+        r#"drbd = { role = "dual" }"#,
+        r#"gfs2 = { lock = "dlm", mounted-on = 2, load-from = "{load}" }"#
+    ],
+    [
+        r#"name = "small files"
+files = { count = 10, fsync = true }"#,
+        r#"name = "streaming write"
+sequential = { mode = "write", size = "2 MiB" }"#
+    ],
+    1
+);
 
 /// A share of what is replicated: a client and two machines for the storage.
-const SERVED: &str = r#"
-title = "a share on replicated storage"
-[factors]
-share = ["nfs", "smb"]
-[[stack]]
-lab-disks = { size = "128 MiB", rate = "8 MB" }
-[[stack]]
-drbd = { protocol = "C", delay = "5 ms" }
-[[stack]]
-ext3 = {}
-[[stack]]
-"{share}" = { delay = "15 ms" }
-[[workload]]
-files = { count = 10, fsync = true }
-[decide]
-rounds-at-most = 1
-at-most = "20 min"
-until = "never"
-"#;
+const SERVED: &str = study!(
+    "a share on replicated storage",
+    r#"share = ["nfs", "smb"]"#,
+    [
+        r#"lab-disks = { size = "128 MiB", rate = "8 MB" }"#,
+        r#"drbd = { protocol = "C", delay = "5 ms" }"#,
+        "ext3 = {}",
+        r#""{share}" = { delay = "15 ms" }"#
+    ],
+    ["files = { count = 10, fsync = true }"],
+    1
+);
 
 /// Shares, served by the peer and by the same machine.
-const SHARED: &str = r#"
-title = "shares in the lab"
-[factors]
-server = ["peer", "same"]
-share = ["nfs 3", "nfs 4", "smb"]
-[[stack]]
-lab-disks = { size = "128 MiB" }
-[[stack]]
-ext4 = {}
-[[stack]]
-when = { share = "nfs 3" }
-nfs = { version = "3", export = "async", server = "{server}" }
-[[stack]]
-when = { share = "nfs 4" }
-nfs = { version = "4", server = "{server}" }
-[[stack]]
-when = { share = "smb" }
-smb = { server = "{server}", options = ["strict sync = yes"] }
-[[workload]]
-files = { count = 20, fsync = true }
-[decide]
-rounds-at-most = 1
-at-most = "20 min"
-until = "never"
-"#;
+const SHARED: &str = study!(
+    "shares in the lab",
+    r#"server = ["peer", "same"]
+share = ["nfs 3", "nfs 4", "smb"]"#,
+    [
+        r#"lab-disks = { size = "128 MiB" }"#,
+        "ext4 = {}",
+        r#"when = { share = "nfs 3" }
+nfs = { version = "3", export = "async", server = "{server}" }"#,
+        r#"when = { share = "nfs 4" }
+nfs = { version = "4", server = "{server}" }"#,
+        r#"when = { share = "smb" }
+smb = { server = "{server}", options = ["strict sync = yes"] }"#
+    ],
+    ["files = { count = 20, fsync = true }"],
+    1
+);
 /// Disks with a latency, in each kind of sectors; long enough for a fault.
-const SLOW: &str = r#"
-title = "disks that take their time"
-[factors]
-sectors = ["512e", "4Kn"]
-[[stack]]
-when = { sectors = "512e" }
-lab-disks = { size = "128 MiB", physical-sector = 4096, latency = "20 ms" }
-[[stack]]
-when = { sectors = "4Kn" }
-lab-disks = { size = "128 MiB", logical-sector = 4096, latency = "20 ms" }
-[[stack]]
-ext4 = {}
-[[workload]]
-random = { mode = "read", size = "1 MiB", block-size = "4 KiB", direct = true, time = "3 s" }
-[decide]
-rounds-at-most = 1
-at-most = "20 min"
-until = "never"
-"#;
+const SLOW: &str = study!(
+    "disks that take their time",
+    r#"sectors = ["512e", "4Kn"]"#,
+    [
+        r#"when = { sectors = "512e" }
+lab-disks = { size = "128 MiB", physical-sector = 4096, latency = "20 ms" }"#,
+        r#"when = { sectors = "4Kn" }
+lab-disks = { size = "128 MiB", logical-sector = 4096, latency = "20 ms" }"#,
+        "ext4 = {}"
+    ],
+    [
+        r#"random = { mode = "read", size = "1 MiB", block-size = "4 KiB", direct = true, time = "3 s" }"#
+    ],
+    1
+);
 /// Replicated to a machine that loses its power; long enough for that.
-const FOR_TWO: &str = r#"
-title = "a machine that comes back"
-[factors]
-protocol = ["A", "B", "C"]
-[[stack]]
-lab-disks = { size = "64 MiB", latency = "20 ms" }
-[[stack]]
-drbd = { protocol = "{protocol}" }
-[[stack]]
-ext4 = {}
-[[workload]]
-random = { mode = "read", size = "4 MiB", block-size = "4 KiB", direct = true, time = "60 s" }
-[decide]
-rounds-at-most = 1
-at-most = "20 min"
-until = "never"
-"#;
+const FOR_TWO: &str = study!(
+    "a machine that comes back",
+    r#"protocol = ["A", "B", "C"]"#,
+    [
+        r#"lab-disks = { size = "64 MiB", latency = "20 ms" }"#,
+        r#"drbd = { protocol = "{protocol}" }"#,
+        "ext4 = {}"
+    ],
+    [
+        r#"random = { mode = "read", size = "4 MiB", block-size = "4 KiB", direct = true, time = "60 s" }"#
+    ],
+    1
+);
 /// netatalk with its database in its three places, on a peer and on the same machine.
-const AFP: &str = r#"
-title = "AFP in the lab"
-[factors]
-server = ["peer", "same"]
-cnid = ["volume", "disk", "tmpfs"]
-[[stack]]
-lab-disks = { size = "128 MiB" }
-[[stack]]
-ext4 = {}
-[[stack]]
-when = { cnid = "volume" }
-afp = { server = "{server}", options = ["ea = none"] }
-[[stack]]
-when = { cnid = "disk" }
-afp = { server = "{server}", cnid = "disk", cnid-size = "64 MiB", cnid-requests = 200 }
-[[stack]]
-when = { cnid = "tmpfs" }
-afp = { server = "{server}", cnid = "tmpfs", cnid-size = "16 MiB" }
-[[workload]]
-files = { count = 20, fsync = true }
-[[workload]]
-copy-tree = { files = 20, directories = 3, as-rsync = true }
-[[workload]]
-random = { mode = "mixed", size = "1 MiB", time = "1 s", verify = true }
-[decide]
-rounds-at-most = 1
-at-most = "30 min"
-until = "never"
-"#;
+const AFP: &str = study!(
+    "AFP in the lab",
+    r#"server = ["peer", "same"]
+cnid = ["volume", "disk", "tmpfs"]"#,
+    [
+        r#"lab-disks = { size = "128 MiB" }"#,
+        "ext4 = {}",
+        r#"when = { cnid = "volume" }
+afp = { server = "{server}", options = ["ea = none"] }"#,
+        r#"when = { cnid = "disk" }
+afp = { server = "{server}", cnid = "disk", cnid-size = "64 MiB", cnid-requests = 200 }"#,
+        r#"when = { cnid = "tmpfs" }
+afp = { server = "{server}", cnid = "tmpfs", cnid-size = "16 MiB" }"#
+    ],
+    [
+        "files = { count = 20, fsync = true }",
+        "copy-tree = { files = 20, directories = 3, as-rsync = true }",
+        r#"random = { mode = "mixed", size = "1 MiB", time = "1 s", verify = true }"#
+    ],
+    1
+);
 
 /// Every shape of md, LVM and F2FS; then of ZFS.
 const ARRAYS: &str = include_str!("arrays.toml");

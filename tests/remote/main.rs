@@ -2,6 +2,9 @@
 //! home of its own. Tests without sshd or ssh are ignored.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
+#[macro_use]
+#[path = "../support/study.rs"]
+mod study;
 mod kills;
 #[expect(dead_code, reason = "the tests of whole runs use the rest")]
 #[path = "../support/mod.rs"]
@@ -20,38 +23,28 @@ use stackrace_test_needs as needs;
 use support::{Ground, Said, tool};
 
 /// Two directories; only what the command line says makes it end.
-const DIRECTORIES: &str = r#"
-title = "two directories elsewhere"
-[factors]
-place = ["here", "there"]
-[[stack]]
-dir = { path = "GROUND/{place}" }
-[[workload]]
-files = { count = 5 }
-[decide]
-rounds-at-most = 1
-at-most = "10 min"
-until = "never"
-"#;
+const DIRECTORIES: &str = study!(
+    "two directories elsewhere",
+    r#"place = ["here", "there"]"#,
+    [r#"dir = { path = "GROUND/{place}" }"#],
+    ["files = { count = 5 }"],
+    1
+);
 
 /// A loop device in the store there, for as long as it is left alone.
-const LOOP: &str = r#"
-title = "a loop device elsewhere"
-[factors]
-block-size = ["4 KiB", "64 KiB"]
-[[stack]]
-loop = { size = "100 MiB", laid-out = "no" }
-[[stack]]
-ext4 = {}
-[[workload]]
-files = { count = 5 }
-[[workload]]
-random = { mode = "write", size = "4 MiB", block-size = "{block-size}", time = "100 ms" }
-[decide]
-rounds-at-most = 1000
-at-most = "20 min"
-until = "never"
-"#;
+const LOOP: &str = study!(
+    "a loop device elsewhere",
+    r#"block-size = ["4 KiB", "64 KiB"]"#,
+    [
+        r#"loop = { size = "100 MiB", laid-out = "no" }"#,
+        "ext4 = {}"
+    ],
+    [
+        "files = { count = 5 }",
+        r#"random = { mode = "write", size = "4 MiB", block-size = "{block-size}", time = "100 ms" }"#
+    ],
+    1000
+);
 
 /// A stack of two machines.
 const REPLICATED: &str = r#"
@@ -250,13 +243,19 @@ fn until(mut so: impl FnMut() -> bool) {
     panic!("it does not come about");
 }
 
-fn a_study_goes_from_start_to_verdict_on_another_machine() {
+/// A ground with two directories and the study of them, and a server.
+fn with_directories() -> (Ground, Server) {
     let ground = Ground::new();
     let server = Server::start(&ground);
     ground.make_dir("here");
     ground.make_dir("there");
     let study = DIRECTORIES.replace("GROUND", ground.path().to_str().unwrap());
     ground.write("study.toml", study);
+    (ground, server)
+}
+
+fn a_study_goes_from_start_to_verdict_on_another_machine() {
+    let (ground, server) = with_directories();
     let to = server.to();
     let planned = stackrace(&ground, &["plan", "study.toml", "--on", &to]);
     planned.ended(0);
@@ -400,12 +399,7 @@ fn a_damaged_copy_is_copied_again() {
 }
 
 fn the_machine_can_be_a_factor() {
-    let ground = Ground::new();
-    let server = Server::start(&ground);
-    ground.make_dir("here");
-    ground.make_dir("there");
-    let study = DIRECTORIES.replace("GROUND", ground.path().to_str().unwrap());
-    ground.write("study.toml", study);
+    let (ground, server) = with_directories();
     // The same machine twice, by two names.
     let machines = [server.to(), server.to().replace("127.0.0.1", "localhost")];
     let on = ["--on", &machines[0], "--on", &machines[1]];
@@ -473,6 +467,69 @@ fn a_study_is_tried_on_two_hosts_and_goes_on_after_a_kill() {
     stackrace(&ground, &["clean", "--on", &to]).ended(0);
     stackrace(&ground, &["clean"]).ended(0);
     assert_eq!(ground.left(), Vec::<String>::new());
+}
+
+/// One configuration, measured for long enough to be stopped in the middle.
+const LONG: &str = r#"
+title = "stopped elsewhere"
+[factors]
+block-size = ["4 KiB", "8 KiB"]
+[[stack]]
+dir = { path = "GROUND/there" }
+[[workload]]
+name = "random write"
+random = { mode = "write", size = "1 MiB", block-size = "{block-size}", access = "uniform", time = "3 s" }
+[decide]
+rounds-at-most = 1
+at-most = "10 min"
+until = "never"
+"#;
+
+/// What the run says that it does now.
+fn part(ground: &Ground) -> Option<String> {
+    let mut runs = fs::read_dir(ground.store().join("runs")).ok()?;
+    let now = fs::read(runs.next()?.ok()?.path().join("now.json")).ok()?;
+    let now: Value = serde_json::from_slice(&now).ok()?;
+    Some(now["part"].as_str()?.to_owned())
+}
+
+fn a_trial_whose_worker_was_stopped_does_not_count_and_is_measured_again() {
+    let ground = Ground::new();
+    let server = Server::start(&ground);
+    ground.make_dir("there");
+    ground.write(
+        "study.toml",
+        LONG.replace("GROUND", ground.path().to_str().unwrap()),
+    );
+    let to = server.to();
+    let mut command = program(&ground, &["run", "study.toml", "--on", &to]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut run = command.spawn().unwrap();
+    until(|| {
+        assert_eq!(run.try_wait().unwrap(), None, "it has ended");
+        part(&ground).is_some_and(|part| !["set up", "prepare", "settle"].contains(&&*part))
+    });
+    let mut workers = processes(&ground, WORKER);
+    let ssh = processes(&ground, &["BatchMode"]);
+    workers.retain(|id| !ssh.contains(id));
+    assert_eq!(workers.len(), 1);
+    signal(workers[0], Signal::STOP);
+    for _ in 0..25 {
+        pause();
+    }
+    signal(workers[0], Signal::CONT);
+    let said = Said::of(&run.wait_with_output().unwrap());
+    said.ended(0)
+        .err_has("does not count: the program was stopped for")
+        .err_has("it is measured again");
+    let log = log(&ground);
+    let trials = of_kind(&log, "trial");
+    let states: Vec<&str> = trials
+        .iter()
+        .map(|trial| trial["ended"]["state"].as_str().unwrap())
+        .collect();
+    assert_eq!(states, ["interrupted", "complete", "complete"]);
+    stackrace(&ground, &["clean", "--on", &to]).ended(0);
 }
 
 fn peers_that_make_no_sense_are_refused_with_what_to_say() {
@@ -551,6 +608,7 @@ fn main() -> ExitCode {
         after_any_kill_results_are_kept_and_nothing_is_left,
         the_machine_can_be_a_factor,
         a_study_is_tried_on_two_hosts_and_goes_on_after_a_kill,
+        a_trial_whose_worker_was_stopped_does_not_count_and_is_measured_again,
         peers_that_make_no_sense_are_refused_with_what_to_say,
         what_a_peer_lacks_is_said_with_its_name_before_anything_is_touched,
         what_a_dead_run_left_on_a_peer_is_removed_with_the_peer_named,

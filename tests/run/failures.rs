@@ -3,22 +3,17 @@
 use super::*;
 
 /// Two sizes of inode tables: one has not enough inodes for the files.
-const FULL: &str = r#"
-title = "Enough inodes or not"
-[factors]
-inodes = [ { label = "few", value = "64" }, { label = "many", value = "2048" } ]
-[[stack]]
-loop = { size = "32 MiB" }
-[[stack]]
-ext4 = { mkfs = ["-N", "{inodes}"] }
-[[workload]]
-name = "small files"
-files = { count = 200 }
-[decide]
-rounds-at-most = 3
-at-most = "10 min"
-until = "never"
-"#;
+const FULL: &str = study!(
+    "Enough inodes or not",
+    r#"inodes = [ { label = "few", value = "64" }, { label = "many", value = "2048" } ]"#,
+    [
+        r#"loop = { size = "32 MiB" }"#,
+        r#"ext4 = { mkfs = ["-N", "{inodes}"] }"#
+    ],
+    [r#"name = "small files"
+files = { count = 200 }"#],
+    3
+);
 
 pub(crate) fn a_full_disk_fails_its_trial_and_no_other() {
     needs::root_and_loop_devices();
@@ -47,21 +42,65 @@ pub(crate) fn a_full_disk_fails_its_trial_and_no_other() {
     );
 }
 
-/// Three directories, of which one will not stay.
-const VANISHING: &str = r#"
-title = "Three directories"
+/// A directory that has room, and one in a file system without inodes for the files.
+const TIGHT: &str = r#"
+title = "Room or not"
 [factors]
-directory = ["one", "two", "three"]
+place = ["roomy", "tight"]
 [[stack]]
-dir = { path = "{directory}" }
+dir = { path = "{place}" }
 [[workload]]
-name = "random write"
-random = { mode = "write", size = "1 MiB", access = "uniform", time = "100 ms" }
+name = "small files"
+files = { count = 200 }
 [decide]
-rounds-at-most = 3
+rounds-at-most = 4
 at-most = "10 min"
 until = "never"
 "#;
+
+/// Mounts a new ext4 with so many inodes.
+fn mount_with_inodes(ground: &Ground, inodes: &str) {
+    let [image, point] = ["tight.img", "tight"].map(|name| ground.path().join(name));
+    let [image, point] = [&image, &point].map(|path| path.to_str().unwrap());
+    tool("mkfs.ext4", &["-q", "-F", "-N", inodes, image]);
+    tool("mount", &["-o", "loop", image, point]);
+}
+
+pub(crate) fn a_directory_that_was_full_is_measured_again_by_resume_once_it_has_room() {
+    needs::root_and_loop_devices();
+    let ground = Ground::new();
+    ground.make_dir("roomy");
+    let point = ground.make_dir("tight");
+    let image = fs::File::create(ground.path().join("tight.img")).unwrap();
+    image.set_len(32 << 20).unwrap();
+    mount_with_inodes(&ground, "64");
+    ground.write("tight.toml", TIGHT);
+    let said = ground.stackrace(&["run", "tight.toml"]);
+    tool("umount", &[point.to_str().unwrap()]);
+    said.ended(5).err_has("No space left on device");
+    mount_with_inodes(&ground, "2048");
+    let said = ground.stackrace(&["resume"]);
+    let left = ground.left();
+    tool("umount", &[point.to_str().unwrap()]);
+    said.ended(0);
+    assert!(!said.out.contains("No verdict"), "{}", said.out);
+    let log = Log::of(&ground);
+    let tight = log.configuration("tight");
+    let mut all = design(4, 2, 1);
+    all.retain(|trial| *trial != (1, tight, 0));
+    assert_eq!(log.trials("complete"), all);
+    assert_eq!(left, [""; 0]);
+}
+
+/// Three directories, of which one will not stay.
+const VANISHING: &str = study!(
+    "Three directories",
+    r#"directory = ["one", "two", "three"]"#,
+    [r#"dir = { path = "{directory}" }"#],
+    [r#"name = "random write"
+random = { mode = "write", size = "1 MiB", access = "uniform", time = "100 ms" }"#],
+    3
+);
 
 pub(crate) fn a_directory_that_vanishes_leaves_the_race() {
     let ground = Ground::new();

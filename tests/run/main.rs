@@ -1,7 +1,11 @@
 //! Whole runs of the real program: what it measures, keeps and leaves, whatever interrupts it.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
+#[macro_use]
+#[path = "../support/study.rs"]
+mod study;
 mod compare;
+mod failing;
 mod failures;
 mod kills;
 #[path = "../support/mod.rs"]
@@ -13,68 +17,54 @@ use std::process::{Child, ExitCode, Stdio};
 use std::time::Duration;
 
 use compare::*;
+use failing::*;
 use failures::*;
 use kills::*;
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
 use stackrace::testing::{Kill, kill_changes, kill_standing, kills};
 use stackrace_test_needs as needs;
-use support::{Ground, Mounted, Said};
+use support::{Ground, Mounted, Said, tool};
 
 /// ext4 and XFS on loop devices: three rounds of two small workloads.
-const SMALL: &str = r#"
-title = "ext4 or XFS, small"
-[factors]
-filesystem = ["ext4", "xfs"]
-[[stack]]
-loop = { size = "320 MiB", laid-out = "no" }
-[[stack]]
-"{filesystem}" = {}
-[[workload]]
-name = "small files"
-files = { count = 50 }
-[[workload]]
-name = "streaming write"
-sequential = { mode = "write", size = "8 MiB" }
-[decide]
-rounds-at-most = 3
-at-most = "10 min"
-until = "never"
-"#;
+const SMALL: &str = study!(
+    "ext4 or XFS, small",
+    r#"filesystem = ["ext4", "xfs"]"#,
+    [
+        r#"loop = { size = "320 MiB", laid-out = "no" }"#,
+        r#""{filesystem}" = {}"#
+    ],
+    [
+        r#"name = "small files"
+files = { count = 50 }"#,
+        r#"name = "streaming write"
+sequential = { mode = "write", size = "8 MiB" }"#
+    ],
+    3
+);
 
 /// The same with a phase that takes half a second, so that it can be met in the middle.
-const SLOW: &str = r#"
-title = "ext4 or XFS, slow"
-[factors]
-filesystem = ["ext4", "xfs"]
-[[stack]]
-loop = { size = "320 MiB", laid-out = "no" }
-[[stack]]
-"{filesystem}" = {}
-[[workload]]
-name = "random write"
-random = { mode = "write", size = "4 MiB", access = "uniform", time = "2 s" }
-[decide]
-rounds-at-most = 3
-at-most = "10 min"
-until = "never"
-"#;
+const SLOW: &str = study!(
+    "ext4 or XFS, slow",
+    r#"filesystem = ["ext4", "xfs"]"#,
+    [
+        r#"loop = { size = "320 MiB", laid-out = "no" }"#,
+        r#""{filesystem}" = {}"#
+    ],
+    [r#"name = "random write"
+random = { mode = "write", size = "4 MiB", access = "uniform", time = "2 s" }"#],
+    3
+);
 
 /// A directory twice, with different block sizes; needs no root.
-const DIRECTORY: &str = r#"
-title = "Block sizes in a directory"
-[factors]
-block-size = ["4 KiB", "8 KiB"]
-[[stack]]
-dir = { path = "data" }
-[[workload]]
-name = "random write"
-random = { mode = "write", size = "1 MiB", block-size = "{block-size}", access = "uniform", time = "10 ms" }
-[decide]
-rounds-at-most = 2
-at-most = "10 min"
-until = "never"
-"#;
+const DIRECTORY: &str = study!(
+    "Block sizes in a directory",
+    r#"block-size = ["4 KiB", "8 KiB"]"#,
+    [r#"dir = { path = "data" }"#],
+    [r#"name = "random write"
+random = { mode = "write", size = "1 MiB", block-size = "{block-size}", access = "uniform", time = "10 ms" }"#],
+    2
+);
 
 /// What a run has on record, read without the program's help.
 struct Log(Vec<Value>);
@@ -420,7 +410,7 @@ fn a_run_that_had_too_little_time_says_how_it_goes_on() {
     ground.make_dir("data");
     let study = DIRECTORY.replace("\"10 ms\"", "\"1 s\"");
     let study = study.replace("at-most = 2", "at-most = 5");
-    ground.write("dir.toml", study.replace("10 min", "4 s"));
+    ground.write("dir.toml", study.replace("30 min", "4 s"));
     let said = ground.stackrace(&["run", "dir.toml"]);
     assert_eq!(Log::of(&ground).all("run-ended")[0]["reason"], "time");
     let run = said
@@ -509,6 +499,8 @@ fn main() -> ExitCode {
         two_directories_are_compared_without_root,
         the_same_file_system_is_compared_only_where_one_insists,
         a_full_disk_fails_its_trial_and_no_other,
+        a_directory_that_was_full_is_measured_again_by_resume_once_it_has_room,
+        a_disk_that_fails_in_a_trial_fails_that_trial_alone_and_is_measured_once_mended,
         a_directory_that_vanishes_leaves_the_race,
         commands_that_outlive_their_run_are_waited_for,
     ])

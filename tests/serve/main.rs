@@ -2,6 +2,10 @@
 //! of the machine, and that nothing is done that was not allowed.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
+#[macro_use]
+#[path = "../support/study.rs"]
+mod study;
+
 #[expect(dead_code, reason = "other tests need file systems too")]
 #[path = "../support/mod.rs"]
 mod support;

@@ -1,6 +1,7 @@
 //! What is shown, to whom, and what changes while a page is open.
 
 use std::fs;
+use std::path::Path;
 use std::process::Stdio;
 
 use crate::server::{Answer, Ended, Events, Server, form, runs, slow, store, until, with_a_run};
@@ -174,20 +175,20 @@ fn what_other_tools_printed_is_shown_and_kept_only_when_asked() {
     assert!(same || said.err.contains("configurations"), "{}", said.err);
 }
 
+/// A run in a process of its own.
+fn begun(ground: &Ground, study: &Path) -> Ended {
+    let mut command = ground.program(&["run", study.to_str().unwrap()]);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    Ended(command.spawn().unwrap())
+}
+
 #[test]
 fn a_run_is_watched_from_its_first_trial_to_its_end() {
     let ground = Ground::new();
     ground.make_dir("data");
     let study = ground.write("slow.toml", slow(3));
     let server = Server::start(&ground, &[]);
-    let mut racing = Ended(
-        ground
-            .program(&["run", study.to_str().unwrap()])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap(),
-    );
+    let mut racing = begun(&ground, &study);
     let run = until(|| runs(&ground).pop());
     let now = ground.store().join("runs").join(&run).join("now.json");
     until(|| now.exists().then_some(()));
@@ -231,14 +232,7 @@ fn the_list_tells_of_a_new_run_and_a_killed_one_is_not_running() {
     let server = Server::start(&ground, &[]);
     let mut events = Events::of(&server, "/events");
     assert!(events.next().unwrap().1.contains("No runs on record"));
-    let racing = Ended(
-        ground
-            .program(&["run", study.to_str().unwrap()])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap(),
-    );
+    let racing = begun(&ground, &study);
     until(|| {
         events
             .next()

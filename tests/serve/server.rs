@@ -10,20 +10,14 @@ use std::time::Duration;
 use crate::support::Ground;
 
 /// A directory twice, with different block sizes; needs no root and no time.
-pub(crate) const QUICK: &str = r#"
-title = "Block sizes, quick"
-[factors]
-block-size = ["4 KiB", "8 KiB"]
-[[stack]]
-dir = { path = "data" }
-[[workload]]
-name = "random write"
-random = { mode = "write", size = "1 MiB", block-size = "{block-size}", access = "uniform", time = "10 ms" }
-[decide]
-rounds-at-most = 3
-at-most = "10 min"
-until = "never"
-"#;
+pub(crate) const QUICK: &str = study!(
+    "Block sizes, quick",
+    r#"block-size = ["4 KiB", "8 KiB"]"#,
+    [r#"dir = { path = "data" }"#],
+    [r#"name = "random write"
+random = { mode = "write", size = "1 MiB", block-size = "{block-size}", access = "uniform", time = "10 ms" }"#],
+    3
+);
 
 /// The same with phases long enough to be met in the middle.
 pub(crate) fn slow(rounds: u32) -> String {

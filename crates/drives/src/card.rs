@@ -3,11 +3,11 @@
 use crate::cards::Claim;
 use crate::disk::{Cache, Disk, DiskParameters, Geometry, Overheads, SeekCurve, Zone};
 pub use crate::origin::Origin;
-use crate::{Nanos, SECTOR};
-use serde::Deserialize;
+use crate::{Nanos, SECTOR, Smr, SmrParameters};
+use serde::{Deserialize, Serialize};
 
 /// A value with where it comes from.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stated<T> {
     /// The value, in the unit its name says.
@@ -19,7 +19,7 @@ pub struct Stated<T> {
 }
 
 /// A card of a hard disk. Times are milliseconds, rates MB/s (10⁶ bytes), sizes of memory KiB.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct DiskCard {
     /// The word a study names it by.
@@ -40,12 +40,18 @@ pub struct DiskCard {
     pub write_settle: Stated<f64>,
     /// Time of the controller for a command, ms.
     pub overheads: Stated<CardOverheads>,
+    /// Added when the data of a read and of a write have passed the head, ms; none: nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion: Option<Stated<[f64; 2]>>,
     /// Rates of the interface for reading and for writing, MB/s.
     pub bus: Stated<[f64; 2]>,
     /// Read segments: how many, and KiB in each.
     pub segments: Stated<(usize, f64)>,
     /// Read ahead of a request, KiB.
     pub read_ahead: Stated<f64>,
+    /// Which reads begin to read ahead; none: any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_ahead_after: Option<Stated<ReadAheadAfter>>,
     /// Volatile write cache, KiB; 0: none.
     pub write_cache: Stated<f64>,
     /// Idle time before dirty data are destaged, ms.
@@ -54,13 +60,40 @@ pub struct DiskCard {
     pub queue_depth: Stated<usize>,
     /// Bytes of a physical sector: 512 or 4096.
     pub physical_sector: Stated<u64>,
+    /// What makes it a drive-managed SMR disk; none: it is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shingled: Option<Stated<Shingled>>,
     /// Figures of the whole drive, to test the card with.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<Claim>,
 }
 
+/// Overlapping tracks in bands behind a media cache.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Shingled {
+    /// MiB of a band.
+    pub band: u64,
+    /// MiB of the media cache.
+    pub media_cache: u64,
+    /// Pieces the map of the media cache holds.
+    pub pieces: usize,
+    /// Idle time before a band is cleaned, ms.
+    pub clean_after: f64,
+}
+
+/// Which reads make the drive read on behind them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReadAheadAfter {
+    /// Every one.
+    Any,
+    /// One that continues the read before it.
+    Sequence,
+}
+
 /// How sectors lie on the platters.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(untagged, rename_all = "kebab-case")]
 pub enum Layout {
     /// As extracted from a drive: cylinders, sectors of a track, data sectors (0: all), track skew,
@@ -79,7 +112,7 @@ pub enum Layout {
 }
 
 /// How the arm moves.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(untagged, rename_all = "kebab-case")]
 pub enum Seek {
     /// Distance in cylinders and ms.
@@ -97,7 +130,7 @@ pub enum Seek {
 }
 
 /// Controller times, ms: one for all, or each after a read and after a write.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(untagged, rename_all = "kebab-case")]
 pub enum CardOverheads {
     /// The same for every command.
@@ -141,6 +174,16 @@ impl CardError {
     }
 }
 
+/// A value as a data sheet would state it.
+fn sheet<T>(value: T) -> Stated<T> {
+    let source = "as a data sheet would state it".to_owned();
+    Stated {
+        value,
+        from: Origin::DataSheet,
+        source,
+    }
+}
+
 /// Zones that a data sheet's two rates are spread over.
 const ZONES: u32 = 16;
 
@@ -180,6 +223,10 @@ impl DiskCard {
             head_switch: ns(self.head_switch.value),
             write_settle: (self.write_settle.value * 1e6).round() as i64,
             overheads: self.overheads.value.times(),
+            completion: self
+                .completion
+                .as_ref()
+                .map_or([0; 2], |times| times.value.map(ns)),
             bus_sector: self
                 .bus
                 .value
@@ -188,6 +235,8 @@ impl DiskCard {
                 segments,
                 segment_sectors: sectors(segment),
                 read_ahead: sectors(self.read_ahead.value),
+                only_sequences: self.read_ahead_after.as_ref().map(|after| after.value)
+                    == Some(ReadAheadAfter::Sequence),
                 write_sectors: sectors(self.write_cache.value),
                 destage_after: ns(self.destage_after.value),
             },
@@ -195,6 +244,26 @@ impl DiskCard {
             physical_sectors: (physical / SECTOR) as u32,
             phase,
         }))
+    }
+
+    /// The SMR disk of this card; none: it is none.
+    ///
+    /// # Errors
+    /// When values contradict each other.
+    pub fn smr(&self, phase: Nanos) -> Result<Option<Smr>, CardError> {
+        let Some(Stated { value, .. }) = &self.shingled else {
+            return Ok(None);
+        };
+        let sectors = |mib: u64| (mib << 20) / SECTOR;
+        let parameters = SmrParameters {
+            band: sectors(value.band),
+            media_cache: sectors(value.media_cache),
+            pieces: value.pieces,
+            clean_after: ns(value.clean_after),
+        };
+        let smr = Smr::new(self.disk(phase)?, parameters);
+        smr.map(Some)
+            .map_err(|error| CardError::at("shingled", error.to_string()))
     }
 
     fn geometry(&self) -> Result<Geometry, CardError> {
@@ -283,6 +352,18 @@ impl DiskCard {
 }
 
 impl CardOverheads {
+    /// The time of a command that needs the platter, the same for all: what manuals state.
+    fn mean(&self) -> f64 {
+        match self {
+            Self::All(time) => *time,
+            Self::Each {
+                read_miss,
+                write_miss,
+                ..
+            } => read_miss.iter().chain(write_miss).sum::<f64>() / 4.0,
+        }
+    }
+
     fn times(&self) -> Overheads {
         match self {
             Self::All(time) => Overheads::all(ns(*time)),
@@ -303,4 +384,48 @@ impl CardOverheads {
 
 fn ns(milliseconds: f64) -> Nanos {
     (milliseconds * 1e6).round() as Nanos
+}
+
+impl DiskCard {
+    /// The same drive known from no more than a data sheet and its manual: capacity, rates at both
+    /// edges, three seek times, one time for a command, rotation, and how the buffer is used.
+    /// Zones, skews, the seek curve between its points, and times by kind of command are left out.
+    /// The rate of the bus stays: it belongs to the machine a drive was measured in.
+    ///
+    /// # Errors
+    /// When values contradict each other.
+    pub fn as_data_sheet(&self) -> Result<Self, CardError> {
+        let geometry = self.geometry()?;
+        let curve = self.seek_curve(&geometry)?;
+        let ms = |time: Nanos| time as f64 / 1e6;
+        let [outer, inner] = geometry.edge_rates();
+        let next_track = ms(curve.time(1));
+        Ok(Self {
+            layout: sheet(Layout::Rates {
+                capacity: geometry.sectors() * SECTOR,
+                outer,
+                inner,
+            }),
+            seek: sheet(Seek::DataSheet {
+                next_track,
+                average: ms(curve.average(geometry.cylinders())),
+                full_stroke: ms(curve.time(geometry.cylinders() - 1)),
+            }),
+            // Sheets do not state it; about what the arm needs to find a track again.
+            head_switch: Stated {
+                from: Origin::Assumed,
+                ..sheet(next_track)
+            },
+            overheads: sheet(CardOverheads::All(self.overheads.value.mean())),
+            completion: None,
+            read_ahead: sheet(self.segments.value.1),
+            ..self.clone()
+        })
+    }
+
+    /// The card as the text of a file.
+    #[must_use]
+    pub fn text(&self) -> String {
+        crate::cards::text("disk", self)
+    }
 }

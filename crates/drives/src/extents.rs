@@ -1,21 +1,17 @@
 //! A set of sectors as ranges that neither overlap nor touch.
 
-/// Ranges of sectors, sorted; each is `first..end`.
+use std::collections::BTreeMap;
+use std::ops::Bound::{Excluded, Unbounded};
+
+/// Ranges of sectors: the end of each by its first. A tree, because a write cache holds thousands of
+/// them and each write changes one or two.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Extents {
-    ranges: Vec<(u64, u64)>,
+    ranges: BTreeMap<u64, u64>,
     sectors: u64,
 }
 
 impl Extents {
-    /// Room for this many ranges before anything is allocated again.
-    pub(crate) fn with_capacity(ranges: usize) -> Self {
-        Self {
-            ranges: Vec::with_capacity(ranges),
-            sectors: 0,
-        }
-    }
-
     /// Number of sectors in all ranges.
     pub(crate) fn sectors(&self) -> u64 {
         self.sectors
@@ -26,57 +22,74 @@ impl Extents {
         self.ranges.is_empty()
     }
 
+    /// The range that begins at `sector` or before, the last of them.
+    fn at(&self, sector: u64) -> Option<(u64, u64)> {
+        let (first, end) = self.ranges.range(..=sector).next_back()?;
+        Some((*first, *end))
+    }
+
     /// Adds a range and merges it with all it overlaps or touches. Returns whether it continues or
     /// overlaps one that was there.
     pub(crate) fn insert(&mut self, mut first: u64, mut end: u64) -> bool {
-        let from = self.ranges.partition_point(|range| range.1 < first);
-        let to = self.ranges.partition_point(|range| range.0 <= end);
-        for range in &self.ranges[from..to] {
+        let mut merged = false;
+        // From the end backwards: each one found is taken out, so the next is the one before it.
+        while let Some(range) = self.at(end).filter(|range| range.1 >= first) {
+            self.take(range);
             (first, end) = (first.min(range.0), end.max(range.1));
-            self.sectors -= range.1 - range.0;
+            merged = true;
         }
-        self.sectors += end - first;
-        self.ranges.splice(from..to, [(first, end)]);
-        to > from
+        self.put(first, end);
+        merged
+    }
+
+    fn take(&mut self, range: (u64, u64)) {
+        self.ranges.remove(&range.0);
+        self.sectors -= range.1 - range.0;
+    }
+
+    fn put(&mut self, first: u64, end: u64) {
+        if first < end {
+            self.ranges.insert(first, end);
+            self.sectors += end - first;
+        }
     }
 
     /// Takes out a range.
     pub(crate) fn remove(&mut self, first: u64, end: u64) {
-        let from = self.ranges.partition_point(|range| range.1 <= first);
-        let to = self.ranges.partition_point(|range| range.0 < end);
-        if from == to {
-            return;
+        while let Some(range) = end
+            .checked_sub(1)
+            .and_then(|last| self.at(last))
+            .filter(|range| range.1 > first)
+        {
+            self.take(range);
+            self.put(range.0, range.1.min(first));
+            self.put(end, range.1.max(end));
         }
-        let (low, high) = (self.ranges[from], self.ranges[to - 1]);
-        for range in &self.ranges[from..to] {
-            self.sectors -= range.1 - range.0;
-        }
-        let left = (low.0 < first).then_some((low.0, first));
-        let right = (high.1 > end).then_some((end, high.1));
-        for range in left.iter().chain(&right) {
-            self.sectors += range.1 - range.0;
-        }
-        self.ranges.splice(from..to, left.into_iter().chain(right));
     }
 
     /// Whether all of `first..end` is in the set.
     pub(crate) fn covers(&self, first: u64, end: u64) -> bool {
-        let at = self.ranges.partition_point(|range| range.1 < end);
-        self.ranges
-            .get(at)
-            .is_some_and(|range| range.0 <= first && end <= range.1)
+        self.at(first).is_some_and(|range| end <= range.1)
     }
 
     /// Whether any of `first..end` is in the set.
     pub(crate) fn touches(&self, first: u64, end: u64) -> bool {
-        let at = self.ranges.partition_point(|range| range.1 <= first);
-        self.ranges.get(at).is_some_and(|range| range.0 < end)
+        let last = end.saturating_sub(1);
+        self.at(last).is_some_and(|range| range.1 > first)
     }
 
-    /// The first range that ends after `sector`, going round at the end; none: the set is empty.
+    /// The range that holds `sector` or begins behind it; behind the last one, the first.
     pub(crate) fn next_from(&self, sector: u64) -> Option<(u64, u64)> {
-        let at = self.ranges.partition_point(|range| range.1 <= sector);
-        self.ranges.get(at).or(self.ranges.first()).copied()
+        let here = self.at(sector).filter(|range| range.1 > sector);
+        let behind = self.ranges.range((Excluded(sector), Unbounded)).next();
+        let next = behind.or_else(|| self.ranges.first_key_value());
+        here.or(next.map(|(first, end)| (*first, *end)))
+    }
+
+    /// All ranges, in order.
+    #[cfg(test)]
+    fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.ranges.iter().map(|(first, end)| (*first, *end))
     }
 }
 
@@ -92,7 +105,7 @@ mod tests {
         assert!(!set.insert(10, 20));
         assert!(!set.insert(30, 40));
         assert!(set.insert(20, 30));
-        assert_eq!(set.ranges, [(10, 40)]);
+        assert_eq!(set.iter().collect::<Vec<_>>(), [(10, 40)]);
         assert_eq!(set.sectors(), 30);
     }
 
@@ -125,7 +138,8 @@ mod tests {
                 }
                 prop_assert_eq!(set.sectors(), plain.len() as u64);
                 prop_assert_eq!(set.is_empty(), plain.is_empty());
-                prop_assert!(set.ranges.windows(2).all(|pair| pair[0].1 < pair[1].0));
+                let ranges: Vec<_> = set.iter().collect();
+                prop_assert!(ranges.windows(2).all(|pair| pair[0].1 < pair[1].0));
             }
             let (first, end) = (probe.0, probe.0 + probe.1);
             prop_assert_eq!(set.covers(first, end), (first..end).all(|at| plain.contains(&at)));

@@ -13,20 +13,31 @@ mod cards;
 mod completions;
 mod controller;
 mod disk;
+pub mod disksim;
 mod extents;
+mod fault;
 mod line;
 mod origin;
+pub mod power;
 mod request;
+mod smr;
 mod ssd;
+pub mod trace;
 mod volume;
 
-pub use card::{CardError, CardOverheads, DiskCard, Layout, Origin, Seek, Stated};
-pub use cards::{CARDS, Card, CardValue, Claim, DriveIdentity, Load, SsdCard, VolumeCard, values};
+pub use card::{
+    CardError, CardOverheads, DiskCard, Layout, Origin, ReadAheadAfter, Seek, Shingled, Stated,
+};
+pub use cards::{
+    ArrayCard, CARDS, Card, CardValue, Claim, DriveIdentity, Load, SsdCard, VolumeCard, values,
+};
 pub use controller::{ArrayLayout, Controller, ControllerError, ControllerParameters};
 pub use disk::{
     Cache, Disk, DiskParameters, Geometry, GeometryError, Overheads, SeekCurve, SeekError, Zone,
 };
+pub use fault::{Fault, Faulty};
 pub use line::{Line, LineError};
-pub use request::{Completion, Drive, Nanos, Operation, Request, SECTOR};
+pub use request::{Completion, Drive, DriveError, Nanos, Operation, Request, SECTOR};
+pub use smr::{Smr, SmrError, SmrParameters};
 pub use ssd::{MAPPING_UNIT, Ssd, SsdError, SsdParameters};
 pub use volume::{Volume, VolumeError, VolumeParameters};

@@ -62,4 +62,41 @@ pub trait Drive {
     /// Moves the model forward to `now` and returns one completion due by then. Call it until it
     /// returns none.
     fn complete(&mut self, now: Nanos) -> Option<Completion>;
+
+    /// How the completed request of this number failed, once; none: it succeeded. Drives without
+    /// faults never fail.
+    fn take_error(&mut self, _id: u64) -> Option<DriveError> {
+        None
+    }
+}
+
+/// How a request fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DriveError {
+    /// Its sectors cannot be read.
+    Unreadable,
+    /// The drive does not answer.
+    Gone,
+}
+
+impl<D: Drive + ?Sized> Drive for Box<D> {
+    fn sectors(&self) -> u64 {
+        (**self).sectors()
+    }
+
+    fn submit(&mut self, request: Request, now: Nanos) {
+        (**self).submit(request, now);
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        (**self).next_event()
+    }
+
+    fn complete(&mut self, now: Nanos) -> Option<Completion> {
+        (**self).complete(now)
+    }
+
+    fn take_error(&mut self, id: u64) -> Option<DriveError> {
+        (**self).take_error(id)
+    }
 }

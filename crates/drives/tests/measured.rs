@@ -1,4 +1,4 @@
-//! The disk model beside measured service times of seven drives.
+//! The disk model beside measured service times of seven drives, by the same rules for all.
 
 #![expect(
     clippy::expect_used,
@@ -6,119 +6,101 @@
 )]
 
 use flate2::read::GzDecoder;
-use stackrace_drives::{DiskCard, Drive, Operation, Request};
+use stackrace_drives::disksim::import;
+use stackrace_drives::trace::{Fit, Measured, replay, trace};
+use stackrace_drives::{Card, DiskCard};
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// One measured request.
-struct Measured {
-    request: Request,
-    service_us: f64,
-    then_us: f64,
-}
+const DRIVES: [&str; 7] = [
+    "atlas_III",
+    "barracuda",
+    "cheetah4LP",
+    "dec_rz26",
+    "hp_c2247a",
+    "hp_c2490a",
+    "ibm18es",
+];
 
-fn folder() -> std::path::PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/measured")
+fn file(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/measured");
+    folder.join(name)
 }
 
 fn card(name: &str) -> DiskCard {
-    let path = folder().join(format!("{name}.toml"));
-    let text = std::fs::read_to_string(&path).expect("a card");
-    DiskCard::parse(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    let read = |file_name: &str| {
+        std::fs::read_to_string(file(file_name)).map_err(|error| error.to_string())
+    };
+    let parameters = read(&format!("{name}.diskspecs")).expect("parameters");
+    // Only the older drives state the bus in the file of the whole system.
+    let topology = read(&format!("{name}.parv")).unwrap_or_default();
+    let import = import(name, &parameters, &topology, &read).expect("sound parameters");
+    assert_eq!(import.missing, Vec::<String>::new(), "{name}");
+    import.card
 }
 
-fn trace(name: &str) -> Vec<Measured> {
-    let file = std::fs::File::open(folder().join(format!("{name}.trace.gz"))).expect("a trace");
+fn requests(name: &str) -> Vec<Measured> {
+    let packed = std::fs::File::open(file(&format!("{name}.trace.gz"))).expect("a trace");
     let mut text = String::new();
-    GzDecoder::new(file)
+    GzDecoder::new(packed)
         .read_to_string(&mut text)
         .expect("gzip");
-    let number = |word: Option<&str>| word.and_then(|word| word.parse().ok()).expect("a number");
-    text.lines()
-        .zip(0..)
-        .map(|(line, id)| {
-            let mut words = line.split(' ');
-            let operation = match words.next() {
-                Some("R") => Operation::Read,
-                _ => Operation::Write { durable: false },
-            };
-            Measured {
-                request: Request {
-                    id,
-                    operation,
-                    first: number(words.next()) as u64,
-                    sectors: number(words.next()) as u32,
-                },
-                service_us: number(words.next()),
-                then_us: number(words.next()),
-            }
-        })
-        .collect()
+    trace(&text).expect("a sound trace")
 }
 
-/// Service times of the model for the trace's requests, one at a time, µs.
-fn modelled(card: &DiskCard, trace: &[Measured]) -> Vec<f64> {
+fn fit(card: &DiskCard, requests: &[Measured]) -> Fit {
+    let measured: Vec<_> = requests.iter().map(|one| one.service).collect();
     let mut disk = card.disk(0).expect("a sound card");
-    let mut now = 0;
-    trace
-        .iter()
-        .map(|measured| {
-            disk.submit(measured.request, now);
-            let done = loop {
-                let next = disk.next_event().expect("the request completes");
-                if let Some(done) = disk.complete(next) {
-                    break done;
-                }
-            };
-            let service = done.at - now;
-            now = done.at + (measured.then_us * 1e3) as u64;
-            service as f64 / 1e3
-        })
-        .collect()
+    Fit::of(&measured, &replay(&mut disk, requests)).expect("requests")
 }
 
-/// Root mean square of the horizontal distance between two distributions, over the mean of the
-/// first (Ruemmler and Wilkes 1994).
-fn demerit(measured: &[f64], modelled: &[f64]) -> f64 {
-    let sorted = |values: &[f64]| {
-        let mut values = values.to_vec();
-        values.sort_by(f64::total_cmp);
-        values
-    };
-    let (measured, modelled) = (sorted(measured), sorted(modelled));
-    let pairs = measured.iter().zip(&modelled);
-    let squares: f64 = pairs.map(|(one, other)| (one - other).powi(2)).sum();
-    let mean = measured.iter().sum::<f64>() / measured.len() as f64;
-    (squares / measured.len() as f64).sqrt() / mean
-}
-
+/// The goals: 8 % with the drive's parameters, 15 % with what a data sheet says.
 #[test]
-fn the_model_meets_each_measured_drive_within_eight_percent() {
-    let names = [
-        "atlas_III",
-        "barracuda",
-        "cheetah4LP",
-        "dec_rz26",
-        "hp_c2247a",
-        "hp_c2490a",
-        "ibm18es",
-    ];
+fn the_model_meets_each_measured_drive() {
     let mut failed = Vec::new();
-    for name in names {
-        let trace = trace(name);
-        let measured: Vec<f64> = trace.iter().map(|one| one.service_us).collect();
-        let modelled = modelled(&card(name), &trace);
-        let demerit = demerit(&measured, &modelled);
-        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    for name in DRIVES {
+        let (card, requests) = (card(name), requests(name));
+        let whole = fit(&card, &requests).demerit;
+        let sheet = card.as_data_sheet().expect("a sound card");
+        let sheet = fit(&sheet, &requests).demerit;
         println!(
-            "{name}: demerit {:.1} %, mean measured {:.0} us, modelled {:.0} us",
-            demerit * 100.0,
-            mean(&measured),
-            mean(&modelled)
+            "{name}: {:.1} %, data sheet {:.1} %",
+            whole * 100.0,
+            sheet * 100.0
         );
-        if demerit > 0.08 {
+        if whole > 0.08 || sheet > 0.15 {
             failed.push(name);
         }
     }
-    assert!(failed.is_empty(), "beyond 8 %: {failed:?}");
+    assert!(failed.is_empty(), "too far off: {failed:?}");
+}
+
+#[test]
+fn a_card_made_of_parameters_can_be_kept_in_a_file() {
+    let card = card("cheetah4LP");
+    let read = Card::parse(&card.text()).expect("a card");
+    assert_eq!(read, Card::Disk(Box::new(card)));
+}
+
+#[test]
+fn what_parameters_leave_out_is_assumed_and_named() {
+    let parameters = std::fs::read_to_string(file("cheetah4LP.diskspecs")).expect("a file");
+    let without = |key: &str| -> String {
+        let lines = parameters.lines().filter(|line| !line.contains(key));
+        lines.flat_map(|line| [line, "\n"]).collect()
+    };
+    let read = |name: &str| std::fs::read_to_string(file(name)).map_err(|e| e.to_string());
+    let text = without("Bulk sector transfer time");
+    let import = import("less", &text, "", &read).expect("still a drive");
+    assert_eq!(import.missing.len(), 1, "{:?}", import.missing);
+    assert!(import.missing[0].contains("bus"), "{:?}", import.missing);
+    assert!(import.card.disk(0).is_ok());
+}
+
+#[test]
+fn a_drive_without_zones_is_refused() {
+    let parameters = "disksim_disk X { Model = dm_disk Y { Number of data surfaces = 2 } }";
+    let refused = import("x", parameters, "", &|name| Err(name.to_owned()));
+    let message = refused.err().expect("no drive").to_string();
+    assert!(message.contains("dm_mech_g1"), "{message}");
 }

@@ -107,7 +107,7 @@ fn ring(path: &str, operations: u64, depth: u32, direct: bool) -> Done<()> {
     Ok(())
 }
 
-/// CurrentNames as long as the engine's. A stride of 1 visits them in the order of creation; a large one
+/// Names as long as the engine's. A stride of 1 visits them in the order of creation; a large one
 /// that has no factor in common with their number visits each once, far from the one before.
 fn files(root: &str, files: u64, directories: u64, bytes: usize, stride: u64) -> Done<()> {
     let place = OFlags::PATH | OFlags::DIRECTORY;

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use crate::clock::monotonic_ns;
 use crate::cpu::Cpu;
+use crate::progress::Progress;
 
 /// How long a waiting worker sleeps before it looks whether the phase was stopped.
 const LOOK: Duration = Duration::from_millis(10);
@@ -34,7 +35,21 @@ pub struct AlternatedPart {
     pub ops: u64,
     /// Bytes they moved.
     pub bytes: u64,
+    /// Sum of their latencies, ns.
+    pub latency_ns: u128,
 }
+
+/// The two ends of a part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PartMoment {
+    /// It is about to begin: its clock does not run yet.
+    Begins,
+    /// It is over: nothing of it is under way, and no other phase has begun.
+    Ended,
+}
+
+/// Told of each part of a phase, outside its time. All phases wait until it returns.
+pub type PartObserver = Box<dyn Fn(PartMoment) + Send + Sync>;
 
 /// Phases of this process that alternate. Make one seat for each, and put it into the phase's
 /// [`Control`](crate::Control).
@@ -81,16 +96,24 @@ struct Seat {
     active_ns: u64,
     cpu_begun: Cpu,
     cpu: Cpu,
-    /// Operations and bytes of the part that runs.
-    done: (u64, u64),
+    /// What was done in the part that runs.
+    done: Progress,
     parts: Vec<AlternatedPart>,
 }
 
 /// The seat of one phase. A phase leaves when it ends, and when its seat is dropped.
-#[derive(Debug)]
 pub struct AlternationSeat {
     shared: Arc<Alternation>,
     index: usize,
+    observer: Option<PartObserver>,
+}
+
+impl fmt::Debug for AlternationSeat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AlternationSeat")
+            .field("index", &self.index)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Alternation {
@@ -110,6 +133,7 @@ impl Alternation {
         let seat = |index| AlternationSeat {
             shared: Arc::clone(&shared),
             index,
+            observer: None,
         };
         (0..phases).map(seat).collect()
     }
@@ -158,13 +182,14 @@ impl State {
         let cpu = seat.cpu_begun.spent();
         seat.cpu.user_ns += cpu.user_ns;
         seat.cpu.system_ns += cpu.system_ns;
-        let (ops, bytes) = std::mem::take(&mut seat.done);
+        let done = std::mem::take(&mut seat.done);
         seat.parts.push(AlternatedPart {
             lap,
             position,
             ns,
-            ops,
-            bytes,
+            ops: done.ops,
+            bytes: done.bytes,
+            latency_ns: done.latency_ns,
         });
         self.position += 1;
     }
@@ -180,6 +205,29 @@ pub(crate) struct PartTimes {
 }
 
 impl AlternationSeat {
+    /// The same seat with someone who is told of each of its parts.
+    #[must_use]
+    pub fn observed(mut self, observer: PartObserver) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// The phase will not begin, or has ended: no other one waits for it.
+    pub fn give_up(&self) {
+        let mut state = self.shared.state();
+        state.seats[self.index].left = true;
+        if state.holder.is_none_or(|holder| holder == self.index) {
+            state.pass_on();
+        }
+        self.shared.changed.notify_all();
+    }
+
+    fn tell(&self, moment: PartMoment) {
+        if let Some(observer) = &self.observer {
+            observer(moment);
+        }
+    }
+
     /// The phase is about to start this many workers.
     pub(crate) fn enter(&self, workers: usize) {
         let mut state = self.shared.state();
@@ -203,6 +251,9 @@ impl AlternationSeat {
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         let seat = &mut state.seats[self.index];
+        if seat.begun_ns.is_none() {
+            self.tell(PartMoment::Begins);
+        }
         let now_ns = monotonic_ns();
         // The part begins with its first worker: what it took to wake up belongs to no phase.
         let begun_ns = *seat.begun_ns.get_or_insert_with(|| {
@@ -217,21 +268,19 @@ impl AlternationSeat {
     }
 
     /// A worker has finished its part: it did this much in it, and nothing of it is under way.
-    pub(crate) fn finish_part(&self, ops: u64, bytes: u64) {
+    pub(crate) fn finish_part(&self, done: Progress) {
         let mut state = self.shared.state();
         let seat = &mut state.seats[self.index];
-        seat.done.0 += ops;
-        seat.done.1 += bytes;
+        seat.done = seat.done.plus(done);
         seat.finished += 1;
         self.hand_over_if_done(state);
     }
 
     /// A worker has ended.
-    pub(crate) fn retire(&self, ops: u64, bytes: u64) {
+    pub(crate) fn retire(&self, done: Progress) {
         let mut state = self.shared.state();
         let seat = &mut state.seats[self.index];
-        seat.done.0 += ops;
-        seat.done.1 += bytes;
+        seat.done = seat.done.plus(done);
         seat.workers = seat.workers.saturating_sub(1);
         self.hand_over_if_done(state);
     }
@@ -245,6 +294,7 @@ impl AlternationSeat {
         }
         state.seats[self.index].finished = 0;
         state.close_part(self.index);
+        self.tell(PartMoment::Ended);
         // The last worker does not pass on: a closing fsync is still this phase's own.
         if goes_on {
             state.pass_on();
@@ -254,15 +304,10 @@ impl AlternationSeat {
 
     /// The phase has ended. Returns the processor time of its parts, and the parts.
     pub(crate) fn leave(&self) -> (Cpu, Vec<AlternatedPart>) {
+        self.give_up();
         let mut state = self.shared.state();
         let seat = &mut state.seats[self.index];
-        seat.left = true;
-        let (cpu, parts) = (seat.cpu, std::mem::take(&mut seat.parts));
-        if state.holder.is_none_or(|holder| holder == self.index) {
-            state.pass_on();
-        }
-        self.shared.changed.notify_all();
-        (cpu, parts)
+        (seat.cpu, std::mem::take(&mut seat.parts))
     }
 }
 
@@ -273,258 +318,4 @@ impl Drop for AlternationSeat {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::num::NonZeroU64;
-    use std::path::Path;
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::spec::{Content, Durability, IoEngine, IoTarget, Pacing, Spec, Stop};
-    use crate::{Control, Op, PhaseEnd, PhaseOutcome, StartError, run};
-
-    const PART_NS: u64 = 2_000_000;
-
-    /// The phases at the same time, each in a thread of its own.
-    fn alternate(specs: &[Spec], part_ns: u64) -> Vec<Result<PhaseOutcome, StartError>> {
-        let seats = Alternation::seats(specs.len(), part_ns);
-        std::thread::scope(|scope| {
-            let phases: Vec<_> = specs
-                .iter()
-                .zip(seats)
-                .map(|(spec, seat)| {
-                    scope.spawn(move || {
-                        let control = Control {
-                            seat: Some(seat),
-                            ..Control::default()
-                        };
-                        run(spec, &control)
-                    })
-                })
-                .collect();
-            phases
-                .into_iter()
-                .map(|phase| phase.join().unwrap())
-                .collect()
-        })
-    }
-
-    fn on(directory: &Path, name: &str) -> Spec {
-        let path = directory.join(name);
-        std::fs::write(&path, vec![0; 1 << 20]).unwrap();
-        Spec {
-            content: Content::Zero,
-            ..Spec::reads(
-                vec![IoTarget {
-                    path,
-                    bytes: 1 << 20,
-                }],
-                4096,
-            )
-        }
-    }
-
-    fn directory() -> tempfile::TempDir {
-        tempfile::tempdir_in("/var/tmp").unwrap()
-    }
-
-    #[test]
-    fn a_phase_alternates_until_its_own_time_is_over() {
-        let directory = directory();
-        for engine in [IoEngine::Null, IoEngine::Sync] {
-            let specs = ["a", "b", "c"].map(|name| Spec {
-                engine,
-                stop: Stop {
-                    ops: None,
-                    time_ns: Some(10 * PART_NS),
-                },
-                ..on(directory.path(), name)
-            });
-            for outcome in alternate(&specs, PART_NS) {
-                let outcome = outcome.unwrap();
-                assert_eq!(outcome.ended, PhaseEnd::Complete);
-                let total: u64 = outcome.parts.iter().map(|part| part.ops).sum();
-                assert_eq!(
-                    total, outcome.ops[0].count,
-                    "every operation belongs to a part"
-                );
-                let bytes: u64 = outcome.parts.iter().map(|part| part.bytes).sum();
-                assert_eq!(bytes, outcome.ops[0].bytes);
-                // The phase's own clock stood still while the others had their parts.
-                let active: u64 = outcome.parts.iter().map(|part| part.ns).sum();
-                assert!(
-                    outcome.elapsed_ns <= active,
-                    "{} of {active}",
-                    outcome.elapsed_ns
-                );
-                assert!(outcome.elapsed_ns >= 10 * PART_NS);
-            }
-        }
-    }
-
-    #[test]
-    fn every_second_lap_goes_backwards() {
-        let directory = directory();
-        let specs = ["a", "b"].map(|name| Spec {
-            engine: IoEngine::Null,
-            stop: Stop {
-                ops: None,
-                time_ns: Some(6 * PART_NS),
-            },
-            ..on(directory.path(), name)
-        });
-        let places: Vec<Vec<u32>> = alternate(&specs, PART_NS)
-            .into_iter()
-            .map(|outcome| {
-                outcome
-                    .unwrap()
-                    .parts
-                    .iter()
-                    .map(|part| part.position)
-                    .collect()
-            })
-            .collect();
-        // The last part may be alone, when the other phase has ended.
-        assert_eq!(places[0][..4], [0, 1, 0, 1]);
-        assert_eq!(places[1][..4], [1, 0, 1, 0]);
-    }
-
-    #[test]
-    fn a_part_ends_with_nothing_left_to_sync() {
-        let directory = directory();
-        for (engine, queue_depth) in [(IoEngine::Sync, 1), (IoEngine::Auto, 4)] {
-            let specs = ["a", "b"].map(|name| Spec {
-                engine,
-                queue_depth,
-                read_share: 0.0,
-                stop: Stop {
-                    ops: Some(40),
-                    time_ns: None,
-                },
-                durability: Durability {
-                    // Never reached by counting: every fsync is one that ends a part.
-                    fsync_every: NonZeroU64::new(1000),
-                    ..Durability::default()
-                },
-                ..on(directory.path(), name)
-            });
-            // Each operation outlasts its part.
-            for outcome in alternate(&specs, 1) {
-                let outcome = outcome.unwrap();
-                let count = |op| {
-                    outcome
-                        .ops
-                        .iter()
-                        .find(|it| it.op == op)
-                        .map_or(0, |it| it.count)
-                };
-                assert_eq!(count(Op::Write), 40);
-                let ended_by_the_next = outcome.parts.len() as u64 - 1;
-                assert!(ended_by_the_next > 1);
-                assert!(count(Op::Fsync) >= ended_by_the_next, "{engine:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn an_open_loop_offers_nothing_while_it_waits() {
-        let directory = directory();
-        let specs = ["a", "b"].map(|name| Spec {
-            engine: IoEngine::Null,
-            pacing: Pacing::Fixed(5_000.0),
-            stop: Stop {
-                ops: None,
-                time_ns: Some(10 * PART_NS),
-            },
-            ..on(directory.path(), name)
-        });
-        for outcome in alternate(&specs, PART_NS) {
-            let outcome = outcome.unwrap();
-            // 20 ms of its own time at 5 a millisecond; 200 if the other's time passed as well.
-            assert_eq!(outcome.ops[0].count + outcome.unissued, 100);
-        }
-    }
-
-    #[test]
-    fn a_phase_that_cannot_start_keeps_no_other_waiting() {
-        let directory = directory();
-        let sound = Spec {
-            stop: Stop {
-                ops: Some(100),
-                time_ns: None,
-            },
-            ..on(directory.path(), "a")
-        };
-        let missing = Spec {
-            targets: vec![IoTarget {
-                path: directory.path().join("none"),
-                bytes: 4096,
-            }],
-            ..sound.clone()
-        };
-        let endless = Spec {
-            stop: Stop::default(),
-            ..sound.clone()
-        };
-        let ended = alternate(&[missing, sound, endless], PART_NS);
-        assert!(ended[0].is_err() && ended[2].is_err());
-        assert_eq!(ended[1].as_ref().unwrap().ops[0].count, 100);
-    }
-
-    #[test]
-    fn a_phase_that_waits_can_be_stopped() {
-        let mut seats = Alternation::seats(2, PART_NS);
-        let waits = seats.pop().unwrap();
-        // The other phase is never set up, so that no part begins.
-        waits.enter(1);
-        assert_eq!(waits.begin(0, || true), None);
-        drop(seats);
-        assert!(waits.begin(0, || false).is_some(), "the other has left");
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
-        /// Workers that do steps of random number, some stopped early: all end, none at the same
-        /// time as one of another phase.
-        #[test]
-        fn one_phase_at_a_time_and_all_come_to_their_end(
-            phases in prop::collection::vec(prop::collection::vec(1..6_u64, 1..4), 1..4)
-        ) {
-            let running: Vec<AtomicUsize> = phases.iter().map(|_| AtomicUsize::new(0)).collect();
-            let seats = Alternation::seats(phases.len(), 1);
-            let overlaps = AtomicUsize::new(0);
-            std::thread::scope(|scope| {
-                for (index, (workers, seat)) in phases.iter().zip(&seats).enumerate() {
-                    let (running, overlaps) = (&running, &overlaps);
-                    scope.spawn(move || {
-                        seat.enter(workers.len());
-                        std::thread::scope(|scope| for &steps in workers {
-                            scope.spawn(move || {
-                                let mut last = 0;
-                                for step in 0..steps {
-                                    if step > 0 {
-                                        seat.finish_part(1, 1);
-                                    }
-                                    last = seat.begin(last, || false).unwrap().part;
-                                    running[index].fetch_add(1, Ordering::SeqCst);
-                                    std::thread::yield_now();
-                                    let others = running.iter().enumerate()
-                                        .filter(|(other, _)| *other != index)
-                                        .map(|(_, count)| count.load(Ordering::SeqCst));
-                                    overlaps.fetch_add(others.sum(), Ordering::SeqCst);
-                                    running[index].fetch_sub(1, Ordering::SeqCst);
-                                }
-                                seat.retire(1, 1);
-                            });
-                        });
-                        let (_, parts) = seat.leave();
-                        let done: u64 = parts.iter().map(|part| part.ops).sum();
-                        assert_eq!(done, workers.iter().sum::<u64>());
-                    });
-                }
-            });
-            prop_assert_eq!(overlaps.into_inner(), 0);
-        }
-    }
-}
+mod tests;

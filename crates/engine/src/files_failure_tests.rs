@@ -5,10 +5,7 @@ use super::*;
 #[test]
 fn failures_name_the_path_and_what_the_system_said() {
     let home = tempfile::tempdir().unwrap();
-    let set = FileSet {
-        threads: 1,
-        ..set(home.path())
-    };
+    let set = by_one_thread(home.path());
     let control = Control::default();
     let pass = plain(&control);
     set.prepare().unwrap();
@@ -64,10 +61,7 @@ fn failures_name_the_path_and_what_the_system_said() {
 #[test]
 fn a_directory_that_lists_another_number_of_entries_fails_with_both_numbers() {
     let home = tempfile::tempdir().unwrap();
-    let set = FileSet {
-        threads: 1,
-        ..set(home.path())
-    };
+    let set = by_one_thread(home.path());
     let control = Control::default();
     set.prepare().unwrap();
     set.create(plain(&control)).unwrap();
@@ -89,10 +83,7 @@ fn a_directory_that_lists_another_number_of_entries_fails_with_both_numbers() {
 #[test]
 fn a_file_with_too_many_names_fails_the_phase() {
     let home = tempfile::tempdir().unwrap();
-    let set = FileSet {
-        threads: 1,
-        ..set(home.path())
-    };
+    let set = by_one_thread(home.path());
     set.prepare().unwrap();
     let allowed = AtomicU64::new(17);
     let outcome = set.between(
@@ -115,10 +106,7 @@ fn a_file_with_too_many_names_fails_the_phase() {
 #[test]
 fn stop_ends_a_phase_in_its_middle() {
     let home = tempfile::tempdir().unwrap();
-    let set = FileSet {
-        threads: 1,
-        ..set(home.path())
-    };
+    let set = by_one_thread(home.path());
     let control = Control::default();
     let handles = set.open(Op::Stat).unwrap();
     let outcome = set.pass(

@@ -8,35 +8,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use proptest::prelude::*;
 
 use super::*;
+use crate::fixtures::{counts, plain, set};
 use crate::outcome::PhaseEnd;
 
 #[path = "files_failure_tests.rs"]
 mod failures;
 
-const SLICE_NS: u64 = 100_000_000;
-
-fn set(root: &Path) -> FileSet {
+fn by_one_thread(root: &Path) -> FileSet {
     FileSet {
-        root: root.to_path_buf(),
-        directories: 3,
-        files: 500,
-        size_min: 0,
-        size_max: 20_000,
-        threads: 4,
-        fsync_each: false,
-        content: Content::Random,
-        names: CurrentNames::default(),
-        seed: 42,
-    }
-}
-
-/// In order of creation, nothing flushed.
-fn plain(control: &Control) -> Pass<'_> {
-    Pass {
-        order: VisitOrder::Creation,
-        at_end: AtEnd::Return,
-        slice_ns: SLICE_NS,
-        control,
+        threads: 1,
+        ..set(root)
     }
 }
 
@@ -52,14 +33,6 @@ fn durable(control: &Control) -> Pass<'_> {
         at_end: AtEnd::Durable,
         ..plain(control)
     }
-}
-
-fn counts(outcome: &PhaseOutcome) -> Vec<(Op, u64, u64)> {
-    outcome
-        .ops
-        .iter()
-        .map(|kind| (kind.op, kind.count, kind.bytes))
-        .collect()
 }
 
 #[test]
@@ -226,10 +199,7 @@ fn a_set_that_makes_no_sense_is_refused() {
 #[test]
 fn a_failing_operation_ends_the_phase_and_keeps_what_was_measured() {
     let home = tempfile::tempdir().unwrap();
-    let set = FileSet {
-        threads: 1,
-        ..set(home.path())
-    };
+    let set = by_one_thread(home.path());
     let control = Control::default();
     set.prepare().unwrap();
     set.create(plain(&control)).unwrap();

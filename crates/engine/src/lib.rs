@@ -29,6 +29,7 @@ pub mod pacing;
 mod phase;
 pub mod port;
 pub mod postmark;
+mod progress;
 pub mod recorder;
 pub mod residency;
 mod ring;
@@ -42,7 +43,14 @@ pub mod verify;
 mod watch;
 mod worker_pool;
 
-pub use alternation::{AlternatedPart, Alternation, AlternationSeat};
+// The fixtures name the crate as the integration tests do, which compile them, too.
+#[cfg(test)]
+extern crate self as stackrace_engine;
+#[cfg(test)]
+#[path = "../tests/fixtures/trees.rs"]
+mod fixtures;
+
+pub use alternation::{AlternatedPart, Alternation, AlternationSeat, PartMoment, PartObserver};
 pub use control::Control;
 pub use error::StartError;
 pub use layout::lay_out;

@@ -8,6 +8,7 @@
 
 use crate::memory::CachePadded;
 use crate::outcome::{Op, OpOutcome, Slice, ThreadOutcome, Timing, merge_timings};
+use crate::progress::Progress;
 
 /// Most slices of a time series: an hour of 100 ms.
 pub const SLICES_MAX: usize = 36_000;
@@ -216,11 +217,17 @@ impl Recorder {
         lanes.filter(|kind| kind.count > 0).collect()
     }
 
-    /// Operations recorded so far, fsyncs left out, and the bytes they moved.
-    pub fn progress(&self) -> (u64, u64) {
+    /// What was recorded so far, fsyncs left out.
+    pub(crate) fn progress(&self) -> Progress {
         let lanes = self.lanes.iter().flatten().map(|lane| &lane.0);
         let work = lanes.filter(|lane| lane.op != Op::Fsync);
-        work.fold((0, 0), |sum, lane| (sum.0 + lane.count, sum.1 + lane.bytes))
+        work.fold(Progress::default(), |sum, lane| {
+            sum.plus(Progress {
+                ops: lane.count,
+                bytes: lane.bytes,
+                latency_ns: lane.latency_sum_ns,
+            })
+        })
     }
 
     /// Merges the recorders of a phase, and keeps each thread's results if there were several

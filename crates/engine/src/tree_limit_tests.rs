@@ -41,17 +41,8 @@ fn what_is_no_file_is_counted_by_scan_and_refused_by_copy() {
     std::fs::create_dir(&from).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(from.join("socket")).unwrap();
     assert_eq!(scan(&from).unwrap().skipped_special, 1);
-    let (to, control) = (home.path().join("to"), Control::default());
-    let made = copy_tree(
-        &from,
-        &to,
-        CLASSIC,
-        CopyStyle::Direct,
-        AtEnd::Return,
-        SLICE_NS,
-        &control,
-    )
-    .unwrap();
+    let to = home.path().join("to");
+    let made = copied(&from, &to).unwrap();
     assert_eq!(made.error.unwrap().path, from.join("socket"));
 }
 

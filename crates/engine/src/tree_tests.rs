@@ -1,7 +1,7 @@
 //! Trees on real file systems: what was asked for is there, what was not is left alone.
 
-use std::collections::{BTreeMap, HashSet};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::collections::HashSet;
+use std::os::unix::fs::PermissionsExt;
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -13,81 +13,25 @@ use super::*;
 use crate::calls::{source, write_content};
 use crate::control::Control;
 use crate::files::AtEnd;
+use crate::fixtures::{CLASSIC, SLICE_NS, built, count, picture, shape};
 use crate::outcome::{PhaseEnd, PhaseOutcome};
 use crate::spec::Content;
 
 #[path = "tree_limit_tests.rs"]
 mod limits;
 
-const SLICE_NS: u64 = 100_000_000;
-const CLASSIC: CopyMethod = CopyMethod::Classic {
-    buffer_bytes: COPY_BUFFER_BYTES,
-};
-
-fn shape() -> TreeShape {
-    TreeShape {
-        directories: 20,
-        depth_max: 4,
-        files: 200,
-        size: SizeDistribution::LogNormal {
-            median_bytes: 3000,
-            sigma: 1.5,
-            max_bytes: 400_000,
-        },
-        symlink_share: 0.1,
-        name_bytes_min: 1,
-        name_bytes_max: 12,
-        seed: 5,
-    }
-}
-
-fn built(root: &Path) -> Vec<TreeEntry> {
-    let entries = shape().entries();
-    let ended = build(
-        &entries,
-        root,
-        &Content::Random.into(),
-        5,
+/// Copies as `cp -a` does, without waiting for the disk.
+fn copied(from: &Path, to: &Path) -> Result<PhaseOutcome, OpError> {
+    let (style, at_end) = (CopyStyle::Direct, AtEnd::Return);
+    copy_tree(
+        from,
+        to,
+        CLASSIC,
+        style,
+        at_end,
+        SLICE_NS,
         &Control::default(),
     )
-    .unwrap();
-    assert_eq!(ended, PhaseEnd::Complete);
-    entries
-}
-
-fn count(outcome: &PhaseOutcome, op: Op) -> (u64, u64) {
-    outcome
-        .ops
-        .iter()
-        .find(|kind| kind.op == op)
-        .map_or((0, 0), |kind| (kind.count, kind.bytes))
-}
-
-/// Everything below a directory by the standard library alone: type, mode, time, content.
-fn picture(root: &Path) -> BTreeMap<PathBuf, (u32, i64, i64, Vec<u8>)> {
-    let mut found = BTreeMap::new();
-    let mut waiting = vec![root.to_path_buf()];
-    while let Some(path) = waiting.pop() {
-        let about = path.symlink_metadata().unwrap();
-        let content = if about.is_symlink() {
-            path.read_link().unwrap().as_os_str().as_bytes().to_vec()
-        } else if about.is_dir() {
-            waiting.extend(
-                std::fs::read_dir(&path)
-                    .unwrap()
-                    .map(|entry| entry.unwrap().path()),
-            );
-            Vec::new()
-        } else {
-            std::fs::read(&path).unwrap()
-        };
-        let relative = path.strip_prefix(root).unwrap().to_path_buf();
-        found.insert(
-            relative,
-            (about.mode(), about.mtime(), about.mtime_nsec(), content),
-        );
-    }
-    found
 }
 
 #[test]
@@ -298,17 +242,8 @@ fn a_tree_is_not_copied_into_itself() {
     let home = tempfile::tempdir().unwrap();
     let from = home.path().join("from");
     std::fs::create_dir(&from).unwrap();
-    let (to, control) = (from.join("to"), Control::default());
-    let made = copy_tree(
-        &from,
-        &to,
-        CLASSIC,
-        CopyStyle::Direct,
-        AtEnd::Return,
-        SLICE_NS,
-        &control,
-    )
-    .unwrap();
+    let to = from.join("to");
+    let made = copied(&from, &to).unwrap();
     let error = made.error.unwrap();
     assert!(error.to_string().contains("into itself"), "{error}");
     assert_eq!(count_below(&to), 0);

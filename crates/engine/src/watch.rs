@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::clock::{FastClock, Readings};
 use crate::control::Control;
 use crate::pacing::sleep_ns;
+use crate::progress::Progress;
 use crate::recorder::Recorder;
 
 /// Time between two checks whether to stop, ns.
@@ -57,8 +58,8 @@ pub(crate) struct PhaseWatch<'a> {
     /// The number of that part.
     part: u64,
     /// What was done before it.
-    before_part: (u64, u64),
-    reported: (u64, u64),
+    before_part: Progress,
+    reported: Progress,
 }
 
 impl<'a> PhaseWatch<'a> {
@@ -70,7 +71,6 @@ impl<'a> PhaseWatch<'a> {
         spin_ns: u64,
     ) -> PhaseWatch<'a> {
         let deadline_ns = deadline_ns.unwrap_or(u64::MAX);
-        let reported = (0, 0);
         PhaseWatch {
             time: Readings::new(clock),
             control,
@@ -80,8 +80,8 @@ impl<'a> PhaseWatch<'a> {
             look_ns: 0,
             part_end_ns: u64::MAX,
             part: 0,
-            before_part: (0, 0),
-            reported,
+            before_part: Progress::default(),
+            reported: Progress::default(),
         }
     }
 
@@ -146,37 +146,32 @@ impl<'a> PhaseWatch<'a> {
     /// until then does not pass. Returns why there is none.
     #[cold]
     pub(crate) fn next_part(&mut self, recorder: &Recorder) -> Option<Finish> {
-        let (ops, bytes) = self.since_part(recorder);
-        self.control.seat.as_ref()?.finish_part(ops, bytes);
+        let done = self.since_part(recorder);
+        self.control.seat.as_ref()?.finish_part(done);
         self.first_part()
     }
 
     /// This worker ends: the others of its phase do not wait for it.
     pub(crate) fn retire(&mut self, recorder: &Recorder) {
-        let (ops, bytes) = self.since_part(recorder);
+        let done = self.since_part(recorder);
         if let Some(seat) = &self.control.seat {
-            seat.retire(ops, bytes);
+            seat.retire(done);
         }
     }
 
-    /// Operations and bytes of this worker since its part began.
-    fn since_part(&mut self, recorder: &Recorder) -> (u64, u64) {
+    /// What this worker did since its part began.
+    fn since_part(&mut self, recorder: &Recorder) -> Progress {
         let done = recorder.progress();
-        let before = std::mem::replace(&mut self.before_part, done);
-        (done.0 - before.0, done.1 - before.1)
+        done.since(std::mem::replace(&mut self.before_part, done))
     }
 
     /// Adds the work done since the last report to the public counters.
     pub(crate) fn report(&mut self, recorder: &Recorder) {
-        let (ops, bytes) = recorder.progress();
-        self.control
-            .ops
-            .fetch_add(ops - self.reported.0, Ordering::Relaxed);
-        self.control
-            .bytes
-            .fetch_add(bytes - self.reported.1, Ordering::Relaxed);
+        let done = recorder.progress();
         // Only the difference is added: all workers share the counters.
-        self.reported = (ops, bytes);
+        let more = done.since(std::mem::replace(&mut self.reported, done));
+        self.control.ops.fetch_add(more.ops, Ordering::Relaxed);
+        self.control.bytes.fetch_add(more.bytes, Ordering::Relaxed);
     }
 
     /// Tells the other workers to stop.

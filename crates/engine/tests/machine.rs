@@ -1,47 +1,17 @@
 //! Requests through a ring, and the original sysbench, where the machine has them.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
+#[path = "fixtures/sysbench.rs"]
+mod fixtures;
+
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
+use fixtures::{carry_out, counts, plan};
 use stackrace_engine::spec::{IoEngine, IoTarget, Spec, Stop};
-use stackrace_engine::sysbench::{
-    SysbenchMode, SysbenchOutcome, SysbenchPlan, SysbenchVersion, Transfer,
-};
-use stackrace_engine::{Control, Op, OpOutcome, PhaseEnd, io_uring_allowed, run};
+use stackrace_engine::sysbench::{SysbenchMode, SysbenchPlan, Transfer};
+use stackrace_engine::{Control, PhaseEnd, io_uring_allowed, run};
 use stackrace_test_needs as needs;
-
-fn plan(directory: &Path, mode: SysbenchMode) -> SysbenchPlan {
-    SysbenchPlan {
-        directory: directory.to_owned(),
-        mode,
-        files: 4,
-        total_bytes: 1 << 20,
-        time_ns: None,
-        slice_ns: 1_000_000,
-        ..SysbenchPlan::of(SysbenchVersion::V1_0)
-    }
-}
-
-fn carry_out(plan: &SysbenchPlan) -> SysbenchOutcome {
-    let control = Control::default();
-    if plan.mode != SysbenchMode::SeqWrite {
-        plan.prepare(&control, &mut |_, _| ()).unwrap();
-    }
-    let run = plan.run(&control, None).unwrap();
-    assert_eq!(
-        run.outcome.ended,
-        PhaseEnd::Complete,
-        "{:?}",
-        run.outcome.error
-    );
-    run
-}
-
-fn counts(ops: &[OpOutcome]) -> (u64, u64, u64) {
-    let count = |op| ops.iter().find(|it| it.op == op).map_or(0, |it| it.count);
-    (count(Op::Read), count(Op::Write), count(Op::Fsync))
-}
 
 fn io_uring() {
     if let Err(error) = io_uring_allowed() {

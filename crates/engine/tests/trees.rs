@@ -1,7 +1,9 @@
 //! Trees on storage and beside tools that not every machine has.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
-use std::collections::BTreeMap;
+#[path = "fixtures/trees.rs"]
+mod fixtures;
+
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -10,23 +12,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, UNIX_EPOCH};
 
+use fixtures::{CLASSIC, SLICE_NS, built, count, counts, extract, picture, plain, set};
 use rustix::fs::{AtFlags, CWD};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, unmount};
-use stackrace_engine::files::{AtEnd, CurrentNames, FileSet, Pass, VisitOrder};
-use stackrace_engine::spec::Content;
+use stackrace_engine::files::{AtEnd, FileSet};
 use stackrace_engine::tree::{
-    COPY_BUFFER_BYTES, CopyMethod, CopyStyle, EntryKind, RECORD_BYTES, RSYNC_BUFFER_BYTES,
-    SizeDistribution, TreeEntry, TreeShape, build, copy_file, copy_tree, delete_tree, extract_tar,
-    profile, scan,
+    CopyMethod, CopyStyle, EntryKind, RECORD_BYTES, RSYNC_BUFFER_BYTES, TreeEntry, build,
+    copy_file, copy_tree, delete_tree, profile, scan,
 };
-use stackrace_engine::{Control, Op, PhaseEnd, PhaseOutcome};
+use stackrace_engine::{Control, Op, PhaseEnd};
 use stackrace_test_needs as needs;
-
-const SLICE_NS: u64 = 100_000_000;
-const CLASSIC: CopyMethod = CopyMethod::Classic {
-    buffer_bytes: COPY_BUFFER_BYTES,
-};
 
 /// Something mounted on a directory of its own, unmounted in the end.
 struct Mounted {
@@ -74,93 +70,6 @@ impl Drop for Mounted {
     fn drop(&mut self) {
         unmount(&self.path, UnmountFlags::DETACH).unwrap();
     }
-}
-
-fn shape() -> TreeShape {
-    TreeShape {
-        directories: 20,
-        depth_max: 4,
-        files: 200,
-        size: SizeDistribution::LogNormal {
-            median_bytes: 3000,
-            sigma: 1.5,
-            max_bytes: 400_000,
-        },
-        symlink_share: 0.1,
-        name_bytes_min: 1,
-        name_bytes_max: 12,
-        seed: 5,
-    }
-}
-
-fn built(root: &Path) -> Vec<TreeEntry> {
-    let entries = shape().entries();
-    let ended = build(
-        &entries,
-        root,
-        &Content::Random.into(),
-        5,
-        &Control::default(),
-    )
-    .unwrap();
-    assert_eq!(ended, PhaseEnd::Complete);
-    entries
-}
-
-fn count(outcome: &PhaseOutcome, op: Op) -> (u64, u64) {
-    let kind = outcome.ops.iter().find(|kind| kind.op == op);
-    kind.map_or((0, 0), |kind| (kind.count, kind.bytes))
-}
-
-fn extract(archive: &Path, to: &Path) -> PhaseOutcome {
-    extract_tar(archive, to, AtEnd::Return, SLICE_NS, &Control::default()).unwrap()
-}
-
-/// What is known of one file: mode, owner, times, content or target, and the first name of its
-/// inode, which tells hard links.
-type Picture = BTreeMap<PathBuf, (u32, u32, u32, i64, i64, Vec<u8>, PathBuf)>;
-
-fn picture(root: &Path) -> Picture {
-    let mut found = Picture::new();
-    let mut waiting = vec![root.to_path_buf()];
-    let mut names = BTreeMap::new();
-    let mut paths = Vec::new();
-    while let Some(path) = waiting.pop() {
-        if path.symlink_metadata().unwrap().is_dir() {
-            waiting.extend(fs::read_dir(&path).unwrap().map(|e| e.unwrap().path()));
-        }
-        paths.push(path);
-    }
-    paths.sort();
-    for path in paths {
-        let about = path.symlink_metadata().unwrap();
-        let content = if about.is_symlink() {
-            path.read_link()
-                .unwrap()
-                .into_os_string()
-                .into_encoded_bytes()
-        } else if about.is_file() {
-            fs::read(&path).unwrap()
-        } else {
-            Vec::new()
-        };
-        let relative = path.strip_prefix(root).unwrap().to_path_buf();
-        let first = names.entry(about.ino()).or_insert(relative.clone()).clone();
-        let (mode, time) = (about.mode(), (about.mtime(), about.mtime_nsec()));
-        found.insert(
-            relative,
-            (
-                mode,
-                about.uid(),
-                about.gid(),
-                time.0,
-                time.1,
-                content,
-                first,
-            ),
-        );
-    }
-    found
 }
 
 /// Everything an archive of files can hold, on a real file system.
@@ -410,39 +319,6 @@ fn deleting_and_copying_stop_at_mount_points_and_scanning_goes_around_them() {
         drop(mounted);
     }
     assert!(outside.join("precious").exists());
-}
-
-fn set(root: &Path) -> FileSet {
-    FileSet {
-        root: root.to_path_buf(),
-        directories: 3,
-        files: 500,
-        size_min: 0,
-        size_max: 20_000,
-        threads: 4,
-        fsync_each: false,
-        content: Content::Random,
-        names: CurrentNames::default(),
-        seed: 42,
-    }
-}
-
-/// In order of creation, nothing flushed.
-fn plain(control: &Control) -> Pass<'_> {
-    Pass {
-        order: VisitOrder::Creation,
-        at_end: AtEnd::Return,
-        slice_ns: SLICE_NS,
-        control,
-    }
-}
-
-fn counts(outcome: &PhaseOutcome) -> Vec<(Op, u64, u64)> {
-    outcome
-        .ops
-        .iter()
-        .map(|kind| (kind.op, kind.count, kind.bytes))
-        .collect()
 }
 
 fn a_full_file_system_fails_the_phase_and_keeps_what_was_measured() {

@@ -2,11 +2,14 @@
 //! where there is none there is no alarm.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
+#[path = "fixtures/engines.rs"]
+mod fixtures;
+
 use std::fs::{File, OpenOptions};
-use std::io::Write as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
+use fixtures::{engines, skipped};
 use proptest::prelude::*;
 use stackrace_engine::spec::{AccessPattern, Content, IoEngine, IoTarget, Pacing, Spec, Stop};
 use stackrace_engine::verify::unit_bytes;
@@ -68,40 +71,6 @@ fn done(spec: &Spec, ledger: &ContentLedger) -> PhaseOutcome {
     let outcome = outcome(spec, ledger);
     assert_eq!(outcome.ended, PhaseEnd::Complete, "{:?}", outcome.error);
     outcome
-}
-
-/// Real engines, and the queue depth to use them at.
-const ENGINES: [(IoEngine, u32); 4] = [
-    (IoEngine::Sync, 1),
-    (IoEngine::Sync, 4),
-    (IoEngine::Uring, 1),
-    (IoEngine::Uring, 16),
-];
-
-/// Says so past the test runner, which keeps the output of tests that pass to itself.
-fn skipped(what: &str, why: &str) {
-    std::io::stderr()
-        .write_all(format!("SKIPPED for {what}: {why}\n").as_bytes())
-        .unwrap();
-}
-
-/// The engines this kernel has.
-fn engines() -> Vec<(IoEngine, u32)> {
-    let directory = tempfile::tempdir().unwrap();
-    let mut spec = writing(&targets(directory.path(), &[BLOCK]));
-    spec.engine = IoEngine::Uring;
-    let refused = match run(&spec, &Control::default()) {
-        Err(error @ StartError::Ring { .. }) => Some(error.to_string()),
-        other => {
-            other.unwrap();
-            None
-        }
-    };
-    if let Some(why) = &refused {
-        skipped("io_uring", why);
-    }
-    let known = |(engine, _): &(IoEngine, u32)| *engine != IoEngine::Uring || refused.is_none();
-    ENGINES.into_iter().filter(known).collect()
 }
 
 /// Four threads, sixteen operations each, of three sizes, most of them on the same few blocks.

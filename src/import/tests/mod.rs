@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 mod damage;
 mod elbencho;
+mod pasted;
 
 use damage::goldens;
 

@@ -48,8 +48,16 @@ impl ReportForm for Html {
     }
 
     fn render(&self, record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<u8> {
-        let page = page(record, verdict, options).into_string();
-        page.replace(is_no_text, "\u{fffd}").into_bytes()
+        written(page(record, verdict, options)).into_bytes()
+    }
+}
+
+/// The text of a page or of a piece of one. What commands a terminal or reorders a line, in whatever
+/// name it came, is shown as a sign: this is the only way from markup to bytes.
+pub(crate) fn written(markup: Markup) -> String {
+    match markup.0.contains(is_no_text) {
+        true => markup.0.replace(is_no_text, "\u{fffd}"),
+        false => markup.0,
     }
 }
 
@@ -151,12 +159,13 @@ fn sections(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<
 fn answer(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Markup {
     let class = match verdict.state {
         State::Decided => "decided",
+        State::Undecided if verdict.hints() => "hint",
         State::Undecided | State::TooFew | State::Unpaired => "open",
     };
     let notes = content::notes(record, verdict);
     html! {
         header class={ "answer " (class) } {
-            p class="badge" { (verdict.state.label()) }
+            p class="badge" { (verdict.grade()) }
             h1 { (record.head.title) }
             p class="verdict" { (verdict.sentence) }
             @for detail in &verdict.details { p { (detail) } }

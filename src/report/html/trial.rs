@@ -195,6 +195,10 @@ fn card(record: &Record, at: usize, trial: &Observation, set_up: &SetUp<'_>) -> 
                 (ended) ", started " (trial.started_at)
                 @if !record.imported() {
                     "; measured " (unit::time_ns(trial.elapsed_ns as f64))
+                    @if let Some(sliced) = &trial.sliced {
+                        " in " (sliced.slices) " slices of " (unit::time_ns(sliced.slice_ns as f64))
+                        ", in turn with the other configurations,"
+                    }
                     " after preparing for " (unit::time_ns(trial.prepare_ns as f64))
                     " and settling for " (unit::time_ns(trial.settle_ns as f64))
                     " (caches: " (settled(trial)) ")"

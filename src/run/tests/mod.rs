@@ -4,6 +4,7 @@
 mod adjacent;
 mod conditioning;
 mod places;
+mod slices;
 mod standing_data;
 
 use std::cell::RefCell;
@@ -16,7 +17,7 @@ use stackrace_engine::PhaseOutcome;
 
 use super::*;
 use crate::event::{Better, ConfigurationHead, MetricHead, RunStarted};
-use crate::event::{Ended, Event};
+use crate::event::{Ended, Event, Observation};
 use crate::host::plan::{Fault, PlanHost};
 use crate::journal::Journal;
 use crate::record::{Record, Store};
@@ -255,7 +256,7 @@ fn run(fault: Fault, fail: &str) -> Run {
 fn parsed(text: &str) -> Study {
     let kinds = Kinds {
         layers: crate::stack::ALL,
-        workloads: &[TOLD],
+        workloads: &[TOLD, slices::TURNING],
     };
     crate::study::parse("told.toml", text.as_bytes(), &kinds).unwrap()
 }

@@ -10,7 +10,7 @@ use super::*;
 use crate::agent::connection::{Closing, Connection, ConnectionError, Service, Task};
 use crate::agent::frame::WireFrame;
 use crate::agent::message::Turn;
-use crate::agent::message::{Assignment, COORDINATOR, TurnReply, TurnRequest, WorkerRequest};
+use crate::agent::message::{COORDINATOR, TurnReply, TurnRequest, WorkerRequest};
 use crate::agent::router::Router;
 use crate::run::executor::Turned;
 use crate::run::turns::{TurnReporter, asked_for, execute_all};
@@ -108,16 +108,7 @@ fn imagined(
     let router = Router::new(Duration::ZERO);
     let why = || ConnectionError::new("gone");
     let connection = router.connect(1, reader, Closing(ours), Box::new(why));
-    let assignment = Assignment {
-        store: PathBuf::new(),
-        peers: Vec::new(),
-        name: String::new(),
-        text: String::new(),
-        seed: 0,
-        place: None,
-        wipe: Vec::new(),
-    };
-    let request = WorkerRequest::Turn(TurnRequest::Open(Box::new(assignment)));
+    let request = WorkerRequest::Turn(TurnRequest::Open(Box::default()));
     // A place may be lost before anything is asked of it.
     let Ok(conversation) = connection.open(COORDINATOR, &request) else {
         return imagined(text, place, fail, left);

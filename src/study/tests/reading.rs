@@ -35,6 +35,7 @@ fn a_good_study_is_its_configurations() {
             remount: true,
             provision: Provision::EachRound,
             order: RoundOrder::Turns,
+            slices: None,
             precondition: false,
         }
     );
@@ -58,6 +59,26 @@ fn everything_written_in_decide_and_trial_is_read() {
     assert_eq!(study.decide.until, crate::event::Until::Each);
     assert_eq!(study.policy.provision, Provision::Once);
     assert!(!study.policy.remount && !study.policy.drop_caches && study.policy.precondition);
+}
+
+#[test]
+fn slices_are_for_reads_by_default_and_for_writes_where_a_study_asks() {
+    let slices = |trial: &str| {
+        let text = GOOD.replace("[decide]", &format!("[trial]\n{trial}\n[decide]"));
+        let slices = good(&text).policy.slices;
+        slices.map(|slices| (slices.ns, slices.writes))
+    };
+    assert_eq!(slices("order = \"adjacent\""), Some((50_000_000, false)));
+    assert_eq!(
+        slices("provision = \"once\"\nslice = \"200 ms\""),
+        Some((200_000_000, true))
+    );
+    assert_eq!(slices("provision = \"once\"\nslice = \"off\""), None);
+    assert_eq!(
+        slices("provision = \"once\"\nprecondition = \"snia\""),
+        None
+    );
+    assert_eq!(slices("order = \"turns\""), None);
 }
 
 #[test]

@@ -510,3 +510,44 @@ fn not_every_echo_is_shown() {
     let shown = bad(&words.join("\n"));
     assert!(shown.contains("and 32 more"), "{shown}");
 }
+
+#[test]
+fn slices_out_of_range_or_without_partners_are_refused_with_the_nearest_choice() {
+    let trial = |words: &str| format!("[trial]\n{words}\n[decide]");
+    refused(
+        "[decide]",
+        &trial("provision = \"once\"\nslice = \"5 ms\""),
+        &["a slice lasts from 10 ms to 1 s", "write \"10.0 ms\""],
+    );
+    refused(
+        "[decide]",
+        &trial("provision = \"once\"\nslice = \"2 min\""),
+        &["a slice lasts from 10 ms to 1 s", "write \"1.00 s\""],
+    );
+    refused(
+        "[decide]",
+        &trial("provision = \"once\"\nslice = \"50 parsecs\""),
+        &[
+            "\"parsecs\" is not a unit of time",
+            "write it like \"50 ms\"",
+        ],
+    );
+    refused(
+        "[decide]",
+        &trial("provision = \"once\"\norder = \"turns\"\nslice = \"50 ms\""),
+        &[
+            "follow each other within a workload",
+            "order = \"adjacent\"",
+        ],
+    );
+    refused(
+        "[decide]",
+        &trial("slice = \"50 ms\""),
+        &["follow each other within a workload"],
+    );
+    refused(
+        "[decide]",
+        &trial("provision = \"once\"\nprecondition = \"snia\"\nslice = \"50 ms\""),
+        &["does not stay in its steady state", "slice = \"off\""],
+    );
+}

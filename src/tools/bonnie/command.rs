@@ -10,9 +10,7 @@ use std::sync::Arc;
 use stackrace_engine::bonnie::{BonniePlan, BonnieVersion, CHARACTERS, FileKind, Phase};
 use stackrace_engine::{PhaseEnd, PhaseOutcome};
 
-use clap::{Args, FromArgMatches};
-
-use super::super::tool::{Console, ToolCommand};
+use super::super::tool::{Console, ToolCommand, raw_command, raw_words};
 use super::options;
 use super::options::BonnieOptions;
 use super::print::{csv, csv_header, text};
@@ -41,43 +39,22 @@ enum Refusal {
     Said(String),
 }
 
-/// The words as they were typed; the tool reads them itself.
-#[derive(Debug, Args)]
-struct BonnieWords {
-    /// The options of bonnie++; --help lists them
-    #[arg(
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "OPTIONS"
-    )]
-    words: Vec<std::ffi::OsString>,
-}
-
 /// See [`super::TOOL`].
 pub(super) const COMMAND: ToolCommand = ToolCommand {
     arguments: |command| {
-        BonnieWords::augment_args(command.disable_help_flag(true))
-            .about("Run bonnie++ 2.00 or 1.03 on a directory, with its options and its output")
+        let about = "Run bonnie++ 2.00 or 1.03 on a directory, with its options and its output";
+        raw_command(command, about, "The options of bonnie++; --help lists them")
     },
-    run: |words, console| {
-        let words = BonnieWords::from_arg_matches(words)
-            .map_err(|error| Failure::usage(error.to_string()))?;
-        exec(console, words)
-    },
+    run: |matches, console| exec(console, &raw_words(matches)),
 };
 
-fn exec(console: &Console<'_>, words: BonnieWords) -> Result<u8, Failure> {
-    let words: Vec<String> = words
-        .words
-        .iter()
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
+fn exec(console: &Console<'_>, words: &[String]) -> Result<u8, Failure> {
     if words.iter().any(|word| word == "--help") {
         console.print(HELP);
         return Ok(0);
     }
     let host = LocalHost::new(Arc::new(|_| ()));
-    let asked = options::read(&words)
+    let asked = options::read(words)
         .map_err(Refusal::Usage)
         .and_then(|mut options| {
             options.quiet |= console.quiet;

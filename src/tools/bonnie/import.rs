@@ -14,13 +14,18 @@ pub(super) const IMPORTER: Importer = Importer {
 };
 
 fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
-    let results: Vec<Imported> = parse(text)?.iter().map(imported).collect();
-    // bonnie++ ends every line; without a line break the last figure may have been cut off, and a
-    // table without figures is only its head.
+    let reports = parse(text)?;
+    let results: Vec<Imported> = reports.iter().map(imported).collect();
+    // A table without figures is only its head.
     let figures = |result: &Imported| result.values.iter().any(Option::is_some);
-    let too_fast = |result: &Imported| !result.notes.is_empty();
-    if !text.ends_with('\n') || !results.iter().all(|it| figures(it) || too_fast(it)) {
-        return Err(end(text, "the end of a report of bonnie++"));
+    let too_fast =
+        |report: &BonnieReport| notes(report).len() > usize::from(report.left_out.is_some());
+    if !reports
+        .iter()
+        .zip(&results)
+        .all(|(report, it)| figures(it) || too_fast(report))
+    {
+        return Err(end(text, "the figures of a report of bonnie++"));
     }
     Ok(results)
 }

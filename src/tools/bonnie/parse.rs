@@ -1,7 +1,8 @@
 //! Reads what bonnie++ printed: tables and CSV lines, alone or among other lines.
 //!
 //! The layout of a CSV line follows from its first field, and where that is no format, from the
-//! number of fields. Headers of CSV are passed over: 2.00 prints 48 names for 50 columns. A table
+//! number of fields. What was cut off or cannot be read is left out and said, where the rest is whole.
+//! Headers of CSV are passed over: 2.00 prints 48 names for 50 columns. A table
 //! with a CSV line of the same run below it is one report, that of the line, which has more digits;
 //! where the two disagree, one of them is damaged.
 
@@ -13,7 +14,7 @@ use super::report::{
     BonnieColumn, BonnieFigure, BonnieFiles, BonnieLayout, BonnieReport, Cell, Data, Made,
 };
 use super::table;
-use crate::printed::ImportError;
+use crate::printed::{ImportError, text};
 
 /// How both CSV headers begin.
 const HEADERS: [&str; 2] = ["name,file_size,", "format_version,bonnie_version,"];
@@ -24,43 +25,131 @@ const COMMAS: usize = 20;
 /// # Errors
 /// A table or CSV line that cannot be understood, with its place, or no report at all.
 pub(crate) fn parse(text: &str) -> Result<Vec<BonnieReport>, ImportError> {
-    let lines: Vec<&str> = text.lines().collect();
-    let mut reports: Vec<BonnieReport> = Vec::new();
-    // Whether the last report is a table that a CSV line may follow.
-    let mut above = false;
+    let (lines, doubtful) = whole_lines(text);
+    let mut read = ReadSoFar::default();
     let mut at = 0;
-    while let Some(line) = lines.get(at) {
-        if table::begins(line) {
-            let (report, next) = table::read(&lines, at)?;
-            reports.push(report);
-            (at, above) = (next, true);
-            continue;
+    while let Some(line) = lines.get(at).copied() {
+        let table = if table::begins(line) {
+            Some(table::read(&lines, at))
+        } else {
+            let middle = table::begins_in_the_middle(line);
+            middle.then(|| table::read_files(&lines, at))
+        };
+        match table {
+            Some(Ok((report, next))) => {
+                read.reports.push(report);
+                (at, read.above) = (next, true);
+                continue;
+            }
+            Some(Err(error)) => read.unreadable = read.unreadable.or(Some(error)),
+            None => {}
         }
         at += 1;
-        if HEADERS.iter().any(|header| line.starts_with(header)) {
-            continue;
+        let header = HEADERS.iter().any(|header| line.starts_with(header));
+        if !header && line.matches(',').count() >= COMMAS {
+            let last = at == lines.len();
+            read.csv(line.trim(), at, last, doubtful)?;
         }
-        if line.matches(',').count() >= COMMAS {
-            let report = csv_line(line, at)?;
-            match reports.last_mut().filter(|_| above) {
-                Some(last) if same_run(last, &report) => {
-                    agree(last, &report, at)?;
-                    let program = std::mem::take(&mut last.program);
-                    *last = BonnieReport { program, ..report };
-                }
-                _ => reports.push(report),
+    }
+    read.reports(lines.len())
+}
+
+/// What was read of a text so far.
+#[derive(Default)]
+struct ReadSoFar {
+    reports: Vec<BonnieReport>,
+    /// Whether the last report is a table that a CSV line may follow.
+    above: bool,
+    /// Why a table could not be read, until what follows it tells the same.
+    unreadable: Option<ImportError>,
+}
+
+impl ReadSoFar {
+    /// Takes a CSV line, which has this number in its text. `doubtful`: the text ends in it.
+    fn csv(
+        &mut self,
+        text: &str,
+        at: usize,
+        last: bool,
+        doubtful: bool,
+    ) -> Result<(), ImportError> {
+        let mut report = match (csv_line(text, at), self.reports.last_mut()) {
+            (Ok(report), _) => report,
+            // The end of a text that was cut off, behind a table that says the same.
+            (Err(error), Some(table)) if self.above && last => {
+                let what = format!("the CSV line below the table: {}", error.what);
+                table.left_out.get_or_insert(what);
+                return Ok(());
             }
-            above = false;
+            (Err(error), _) => return Err(error),
+        };
+        if doubtful && last {
+            leave_out_the_end(&mut report);
         }
+        if let Some(error) = self.unreadable.take() {
+            let what = format!("the table above the CSV line: {}", error.what);
+            report.left_out.get_or_insert(what);
+        }
+        match self.reports.last_mut().filter(|_| self.above) {
+            Some(table) if same_run(table, &report) => {
+                agree(table, &report, at)?;
+                let program = std::mem::take(&mut table.program);
+                *table = BonnieReport { program, ..report };
+            }
+            _ => self.reports.push(report),
+        }
+        self.above = false;
+        Ok(())
     }
-    if reports.is_empty() {
-        return Err(misread(
-            lines.len().max(1),
-            "no table and no CSV line of bonnie++ is in this text",
-            "give all that bonnie++ printed on standard output, and with -q on standard error",
-        ));
+
+    /// All of them, at the end of a text of so many lines.
+    fn reports(mut self, lines: usize) -> Result<Vec<BonnieReport>, ImportError> {
+        match (self.unreadable, self.reports.last_mut()) {
+            (Some(error), Some(last)) if self.above => {
+                let what = format!("line {} of the text: {}", error.line, error.what);
+                last.left_out.get_or_insert(what);
+            }
+            (Some(error), _) => return Err(error),
+            (None, _) => {}
+        }
+        if self.reports.is_empty() {
+            return Err(misread(
+                lines.max(1),
+                "no table and no CSV line of bonnie++ is in this text",
+                "give all that bonnie++ printed on standard output, and with -q on standard error",
+            ));
+        }
+        Ok(self.reports)
     }
-    Ok(reports)
+}
+
+/// The lines of a text, and whether digits may be missing at the end of the last one: bonnie++ ends
+/// every line, and a text that was copied may end anywhere.
+fn whole_lines(text: &str) -> (Vec<&str>, bool) {
+    let mut lines: Vec<&str> = text::lines(text).iter().map(|line| line.text).collect();
+    let last = lines.last().copied().unwrap_or_default().trim();
+    // A unit, a row of plus signs and the head of a table end where they should.
+    let ended = last.is_empty()
+        || last.ends_with("us")
+        || last.ends_with("ms")
+        || last.ends_with("--")
+        || last.ends_with("+++");
+    let csv = last.matches(',').count() >= COMMAS;
+    if !ended && !csv {
+        lines.pop();
+    }
+    (lines, !ended && csv)
+}
+
+/// Takes out the figure at the end of a CSV line that may lack digits.
+fn leave_out_the_end(report: &mut BonnieReport) {
+    let last = &mut report.cells[BonnieColumn::RandomDelete as usize];
+    match report.layout {
+        BonnieLayout::V1_03 => last.figure = None,
+        _ => last.latency_ns = None,
+    }
+    let what = "the text ends in the middle of a line: random delete".to_owned();
+    report.left_out = Some(what);
 }
 
 /// Whether a table and a CSV line are about the same run, as far as names tell: a table may show
@@ -72,10 +161,14 @@ fn same_run(table: &BonnieReport, csv: &BonnieReport) -> bool {
 /// Refuses a CSV line that says something else than the table above it.
 fn agree(table: &BonnieReport, csv: &BonnieReport, line: usize) -> Result<(), ImportError> {
     let sizes = |report: &BonnieReport| report.data.as_ref().map(|data| data.size_mib);
-    let wrong = if sizes(table) != sizes(csv) || table.files != csv.files {
+    // A half of the table may be missing.
+    let (data, files) = (table.data.is_some(), table.files.is_some());
+    let wrong = if data && sizes(table) != sizes(csv) || files && table.files != csv.files {
         Some("sizes".to_owned())
     } else {
-        let mut columns = BonnieColumn::ALL.into_iter();
+        let of_data = |column: &BonnieColumn| *column as usize <= BonnieColumn::Seeks as usize;
+        let there = |column: &BonnieColumn| if of_data(column) { data } else { files };
+        let mut columns = BonnieColumn::ALL.into_iter().filter(there);
         let differs = columns.find(|column| {
             let at = *column as usize;
             !same(table.layout, table.cells[at], csv.cells[at], *column)
@@ -120,7 +213,8 @@ fn same(layout: BonnieLayout, table: Cell, csv: Cell, column: BonnieColumn) -> b
         }
         _ => false,
     };
-    figures && table.latency_ns == csv.latency_ns
+    // A row of latencies may have been cut off.
+    figures && (table.latency_ns.is_none() || table.latency_ns == csv.latency_ns)
 }
 
 /// The fields of a CSV line, taken one after the other.
@@ -226,6 +320,7 @@ fn csv_1_03(mut fields: Fields<'_>) -> Result<BonnieReport, ImportError> {
         data,
         files,
         cells,
+        left_out: None,
     })
 }
 
@@ -265,6 +360,7 @@ fn csv_later(layout: BonnieLayout, fields: &mut Fields<'_>) -> Result<BonnieRepo
         }),
         files,
         cells,
+        left_out: None,
     })
 }
 

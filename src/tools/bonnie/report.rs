@@ -245,6 +245,8 @@ pub(crate) struct BonnieReport {
     pub(crate) files: Option<BonnieFiles>,
     /// In the order of [`BonnieColumn::ALL`].
     pub(crate) cells: [Cell; 12],
+    /// What could not be read of the text, and why.
+    pub(crate) left_out: Option<String>,
 }
 
 impl BonnieReport {
@@ -259,6 +261,7 @@ impl BonnieReport {
             data: None,
             files: None,
             cells,
+            left_out: None,
         }
     }
 }
@@ -323,7 +326,11 @@ pub(crate) fn notes(report: &BonnieReport) -> Vec<String> {
             .collect::<Vec<_>>()
             .join(", ")
     };
-    let mut notes = Vec::new();
+    let left_out = report.left_out.as_ref();
+    let mut notes: Vec<String> = left_out
+        .map(|what| format!("left out: {what}"))
+        .into_iter()
+        .collect();
     let too_fast = which(|figure| figure == BonnieFigure::TooFast);
     if !too_fast.is_empty() {
         notes.push(format!(

@@ -1,4 +1,7 @@
 //! Reads the tables of bonnie++, whose columns are where they are by blanks.
+//!
+//! A page or a mail may have taken blanks out. A row that has a word for each of its cells is then read
+//! word by word; one that has not is refused, as its words may belong to any cell.
 
 use super::field::{data_words, files_words, latency_ns, misread, number, small, whole};
 use super::print::FIELD;
@@ -12,7 +15,22 @@ const FILES_BANNER: &str = "------Sequential Create------";
 
 /// Whether a table begins with this line.
 pub(super) fn begins(line: &str) -> bool {
-    line.starts_with(BANNER) && line.contains("------")
+    line.trim_start().starts_with(BANNER) && line.contains("------")
+}
+
+/// Whether the half of a table about files begins with this line, the first half being cut off.
+pub(super) fn begins_in_the_middle(line: &str) -> bool {
+    line.contains(FILES_BANNER) && !begins(line)
+}
+
+/// The half about files of a table of 1.03 that begins at a line (from 0), and the line behind it.
+pub(super) fn read_files(lines: &[&str], at: usize) -> Result<(BonnieReport, usize), ImportError> {
+    let mut reader = Reader { lines, at };
+    let mut report = BonnieReport::new(BonnieLayout::V1_03, [Cell::default(); 12]);
+    reader.files(&mut report)?;
+    report.name.clear();
+    report.left_out = Some("the half of the table about data is missing".to_owned());
+    Ok((report, reader.at))
 }
 
 /// The table that begins at a line (from 0), and the line behind it.
@@ -50,7 +68,7 @@ impl<'a> Reader<'a> {
 
     /// One table: data, files, or one after the other.
     fn table(&mut self) -> Result<BonnieReport, ImportError> {
-        let banner = self.line();
+        let banner = self.line().trim_start();
         let program = banner[BANNER.len()..].split('-').next().unwrap_or_default();
         let program = program.trim();
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '.';
@@ -72,12 +90,14 @@ impl<'a> Reader<'a> {
         if banner.contains(DATA_BANNER) {
             self.data(&mut report)?;
             let next = self.line();
+            // 1.03 says its version once, the others on both halves.
+            let begin = |line: &'a str| line.split("------").next().unwrap_or_default().trim();
             let goes_on = match layout {
-                BonnieLayout::V1_03 => next.starts_with(' '),
-                _ => next.starts_with(&banner[..FIELD.min(banner.len())]),
+                BonnieLayout::V1_03 => begin(next).is_empty(),
+                _ => begin(next) == begin(banner),
             };
             if goes_on && next.contains(FILES_BANNER) {
-                self.files(&mut report)?;
+                self.files_or_nothing(&mut report);
             }
         } else {
             self.files(&mut report)?;
@@ -94,18 +114,41 @@ impl<'a> Reader<'a> {
             report.concurrency = number;
         }
         self.pass(" %CP")?;
+        if let Some((before, cells)) = self.words(12) {
+            let (size, name) = before.split_last().unwrap_or((&"", &[]));
+            self.named(report, &name.join(" "), size)?;
+            return self.row(Cells::Words(cells), report, &BonnieColumn::ALL[..6]);
+        }
         let (field, rest) = self.field()?;
-        let Some((name, words)) = field.trim_end().rsplit_once(' ') else {
+        let Some((name, size)) = field.trim_end().rsplit_once(' ') else {
             return Err(self.wrong("the machine's name and the size are not apart"));
         };
-        let words = data_words(words);
-        let Some((data, concurrency)) = words else {
+        self.named(report, name.trim_end(), size)?;
+        self.row(Cells::Columns(rest), report, &BonnieColumn::ALL[..6])
+    }
+
+    fn named(&self, report: &mut BonnieReport, name: &str, size: &str) -> Result<(), ImportError> {
+        let Some((data, concurrency)) = data_words(size) else {
             return Err(self.wrong("the size is missing in front of the rates"));
         };
-        report.name = name.trim_end().to_owned();
+        name.clone_into(&mut report.name);
         report.concurrency = report.concurrency.max(concurrency);
         report.data = Some(data);
-        self.row(rest, report, &BonnieColumn::ALL[..6])
+        Ok(())
+    }
+
+    /// The half about files; where it cannot be read, that is said and the other half stays.
+    fn files_or_nothing(&mut self, report: &mut BonnieReport) {
+        let before = self.at;
+        let mut whole = report.clone();
+        match self.files(&mut whole) {
+            Ok(()) => *report = whole,
+            Err(error) => {
+                self.at = before + 1;
+                let what = format!("files: line {} of the text: {}", error.line, error.what);
+                report.left_out = Some(what);
+            }
+        }
     }
 
     fn files(&mut self, report: &mut BonnieReport) -> Result<(), ImportError> {
@@ -116,12 +159,28 @@ impl<'a> Reader<'a> {
             report.name = name.to_owned();
         }
         self.pass(" %CP")?;
-        let (field, rest) = self.field()?;
+        let (field, cells) = match self.words(12) {
+            Some((before, cells)) => (before.concat(), Cells::Words(cells)),
+            None => {
+                let (field, rest) = self.field()?;
+                (field, Cells::Columns(rest))
+            }
+        };
         report.files = files_words(field.trim());
         if report.files.is_none() {
             return Err(self.wrong("the number of files is missing in front of the rates"));
         }
-        self.row(rest, report, &BonnieColumn::ALL[6..])
+        self.row(cells, report, &BonnieColumn::ALL[6..])
+    }
+
+    /// The words of this line, if it has one for each of so many cells behind what it begins with, and
+    /// those words look like cells; what it begins with comes first.
+    fn words(&self, cells: usize) -> Option<(Vec<&'a str>, Vec<&'a str>)> {
+        let mut words: Vec<&str> = self.line().split_whitespace().collect();
+        let first = words.len().checked_sub(cells).filter(|first| *first > 0)?;
+        let rest = words.split_off(first);
+        let cell = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit() || c == '+');
+        rest.iter().all(|word| cell(word)).then_some((words, rest))
     }
 
     /// What stands before the first rate of a row, and the rest of it.
@@ -135,11 +194,10 @@ impl<'a> Reader<'a> {
     /// The figures of a row and the latencies below it.
     fn row(
         &mut self,
-        rest: &[u8],
+        mut cells: Cells<'_>,
         report: &mut BonnieReport,
         columns: &[BonnieColumn],
     ) -> Result<(), ImportError> {
-        let mut cells = Cells { rest };
         for column in columns {
             let at = *column as usize;
             report.cells[at].figure = self.figure(&mut cells, report.layout, *column)?;
@@ -151,10 +209,13 @@ impl<'a> Reader<'a> {
         if report.layout == BonnieLayout::V1_03 {
             return Ok(());
         }
-        let line = self.pass("Latency")?.as_bytes();
-        self.at -= 1;
-        let mut cells = Cells {
-            rest: line.get(17..).unwrap_or_default(),
+        if !self.line().contains("Latency") {
+            report.left_out = Some("a row of latencies is missing".to_owned());
+            return Ok(());
+        }
+        let mut cells = match self.words(columns.len()) {
+            Some((_, cells)) => Cells::Words(cells),
+            None => Cells::Columns(self.line().as_bytes().get(17..).unwrap_or_default()),
         };
         for column in columns {
             let cell = cells.next(9, 10).map_err(|what| self.wrong(what))?;
@@ -209,27 +270,37 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The cells of a row: a blank, then a word that is right-aligned, and wider than its cell where it
-/// does not fit.
-struct Cells<'a> {
-    rest: &'a [u8],
+/// The cells of a row.
+enum Cells<'a> {
+    /// A blank, then a word that is right-aligned, and wider than its cell where it does not fit.
+    Columns(&'a [u8]),
+    /// The words, one for each cell.
+    Words(Vec<&'a str>),
 }
 
 impl Cells<'_> {
     fn is_over(&self) -> bool {
-        self.rest.iter().all(u8::is_ascii_whitespace)
+        match self {
+            Cells::Columns(rest) => rest.iter().all(u8::is_ascii_whitespace),
+            Cells::Words(words) => words.is_empty(),
+        }
     }
 
     /// The next word, right-aligned in `width`; none: `blanks` blanks stand in its place, or the row
     /// is over.
     fn next(&mut self, width: usize, blanks: usize) -> Result<Option<String>, &'static str> {
-        let empty = self.rest.len().min(blanks);
-        if self.rest[..empty].iter().all(|byte| *byte == b' ') {
-            self.rest = &self.rest[empty..];
+        let row = match self {
+            Cells::Words(words) if words.is_empty() => return Ok(None),
+            Cells::Words(words) => return Ok(Some(words.remove(0).to_owned())),
+            Cells::Columns(row) => row,
+        };
+        let empty = row.len().min(blanks);
+        if row[..empty].iter().all(|byte| *byte == b' ') {
+            *row = &row[empty..];
             return Ok(None);
         }
-        let begin = self.rest.iter().position(|byte| *byte != b' ').unwrap_or(0);
-        let word = &self.rest[begin..];
+        let begin = row.iter().position(|byte| *byte != b' ').unwrap_or(0);
+        let word = &row[begin..];
         let length = word
             .iter()
             .position(|byte| *byte == b' ')
@@ -237,7 +308,7 @@ impl Cells<'_> {
         if begin + length != 1 + width.max(length) {
             return Err("the columns of this row are not where they should be");
         }
-        self.rest = &word[length..];
+        *row = &word[length..];
         Ok(Some(String::from_utf8_lossy(&word[..length]).into_owned()))
     }
 }

@@ -255,6 +255,7 @@ fn measured(layout: BonnieLayout) -> BonnieReport {
             directories: 2,
         }),
         cells,
+        left_out: None,
     }
 }
 

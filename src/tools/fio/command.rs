@@ -8,9 +8,7 @@ use std::sync::Arc;
 
 use stackrace_engine::PhaseOutcome;
 
-use clap::{Args, FromArgMatches};
-
-use super::super::tool::{Console, ToolCommand};
+use super::super::tool::{Console, ToolCommand, raw_command, raw_words};
 use super::job::{self, FioJob};
 use super::language::Sections;
 use super::options::FioOptions;
@@ -36,34 +34,22 @@ impl From<JobError> for Failure {
     }
 }
 
-/// The words as they were typed; the tool reads them itself.
-#[derive(Debug, Args)]
-struct FioWords {
-    /// As fio takes them: job files, and options; --help lists them
-    #[arg(
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "WORDS"
-    )]
-    words: Vec<String>,
-}
-
 /// See [`super::TOOL`].
 pub(super) const COMMAND: ToolCommand = ToolCommand {
     arguments: |command| {
-        FioWords::augment_args(command.disable_help_flag(true)).about(
-            "Do what a job file of fio says, or options of fio, with its files and its output",
+        let about =
+            "Do what a job file of fio says, or options of fio, with its files and its output";
+        raw_command(
+            command,
+            about,
+            "As fio takes them: job files, and options; --help lists them",
         )
     },
-    run: |words, console| {
-        let words =
-            FioWords::from_arg_matches(words).map_err(|error| Failure::usage(error.to_string()))?;
-        exec(console, words)
-    },
+    run: |matches, console| exec(console, &raw_words(matches)),
 };
 
-fn exec(console: &Console<'_>, words: FioWords) -> Result<u8, Failure> {
-    let options = FioOptions::read(&words.words)?;
+fn exec(console: &Console<'_>, words: &[String]) -> Result<u8, Failure> {
+    let options = FioOptions::read(words)?;
     if options.help || options.version {
         let version = format!("{}\n", VERSION);
         console.print(if options.help { HELP } else { &version });

@@ -1,6 +1,6 @@
 //! PostMark 1.5x, both of its reports: `classic::postmark` reads them.
 
-use super::parse::parse;
+use super::parse::{has_report, parse};
 use super::report::{PostmarkReport, metrics, values};
 use crate::printed::text::Figures;
 use crate::printed::{Imported, Importer};
@@ -8,7 +8,7 @@ use crate::printed::{Imported, Importer};
 pub(super) const IMPORTER: Importer = Importer {
     name: "postmark",
     summary: "what PostMark 1.5x prints: the verbose or the terse report, with its banner",
-    recognises: |text| text.contains("PostMark v1.5"),
+    recognises: |text| text.contains("PostMark v1.5") || has_report(text),
     read: |text| Ok(parse(text)?.iter().map(imported).collect()),
 };
 
@@ -25,7 +25,10 @@ fn imported(report: &PostmarkReport) -> Imported {
         values: values(report),
     };
     let mut notes = vec!["PostMark takes the time in whole seconds".to_owned()];
-    notes.extend(figures.missing("0 in the text"));
+    if report.cut_off {
+        notes.push("a part of the text is missing, and its figures with it".to_owned());
+    }
+    notes.extend(figures.missing("0 or not in the text"));
     Imported {
         tool: "postmark",
         version: None,

@@ -1,13 +1,14 @@
 //! Reading what PostMark printed.
 //!
 //! Everything but the reports is passed over: the banner, progress, prompts; the last
-//! configuration shown is kept. A report must be whole, and its numbers must agree with each
-//! other as far as PostMark's rounding lets that be known, so that a damaged text is refused and
-//! not believed.
+//! configuration shown is kept. Blanks do not count: a page or a mail turns tabs into spaces. What
+//! was cut off at either end is left out; a report must have everything in between, and its numbers
+//! must agree with each other as far as PostMark's rounding lets that be known, so that a damaged
+//! text is refused and not believed.
 
 use super::report::{PostmarkReport, RATES};
 use crate::event::Fact;
-use crate::printed::ImportError;
+use crate::printed::{ImportError, text};
 
 /// The lines of a configuration, and the settings of a study they name.
 const SHOWN: [(&str, &[&str]); 9] = [
@@ -31,12 +32,31 @@ const SHOWN: [(&str, &[&str]); 9] = [
     ("Random number generator seed is {}", &["seed"]),
 ];
 
+/// The lines of a verbose report, in their order.
+const REPORT: [&str; 12] = [
+    "{} seconds total",
+    "{} seconds of transactions ({} per second)",
+    "{} created ({} per second)",
+    "Creation alone: {} files ({} per second)",
+    MIXED,
+    "{} read ({} per second)",
+    "{} appended ({} per second)",
+    "{} deleted ({} per second)",
+    "Deletion alone: {} files ({} per second)",
+    MIXED,
+    "{} read ({} per second)",
+    "{} written ({} per second)",
+];
+const MIXED: &str = "Mixed with transactions: {} files ({} per second)";
+/// Titles between them.
+const TITLES: [&str; 3] = ["Time:", "Files:", "Data:"];
+
 /// Every report of a text, with the configuration shown before it.
 ///
 /// # Errors
-/// There is none, or one is cut short or contradicts itself.
+/// There is none, or one lacks a line in the middle or contradicts itself.
 pub(crate) fn parse(text: &str) -> Result<Vec<PostmarkReport>, ImportError> {
-    let lines: Vec<&str> = text.lines().collect();
+    let lines: Vec<&str> = text::lines(text).iter().map(|it| it.text.trim()).collect();
     let (mut reports, mut settings) = (Vec::new(), Vec::new());
     let mut out_of_files = None;
     let mut at = 0;
@@ -49,9 +69,12 @@ pub(crate) fn parse(text: &str) -> Result<Vec<PostmarkReport>, ImportError> {
             settings.extend(shown);
         } else if line.ends_with("out of files!") {
             out_of_files = Some(at);
-        } else if line == "Time:" {
-            let mut verbose = Verbose { lines: &lines, at };
-            reports.push(verbose.read()?);
+        } else if TITLES.contains(&line) || of_report(line) {
+            let mut verbose = Verbose {
+                lines: &lines,
+                at: at - 1,
+            };
+            reports.extend(verbose.read()?);
             at = verbose.at;
         } else if let Some(report) = terse(line) {
             reports.push(report.map_err(|what| misread(at, what))?);
@@ -142,6 +165,34 @@ fn amount(words: &str) -> Option<(f64, f64)> {
     Some((value * scale, 0.005 * scale))
 }
 
+/// Whether a line belongs to a verbose report.
+fn of_report(line: &str) -> bool {
+    (0..REPORT.len()).any(|at| words(line, at).is_some())
+}
+
+/// Whether a text has the lines that only a verbose report has, wherever it was cut off.
+pub(super) fn has_report(text: &str) -> bool {
+    let ours = |line: &str| {
+        let line = line.trim();
+        [1, 3, 8]
+            .into_iter()
+            .any(|place| words(line, place).is_some())
+    };
+    text.lines().any(ours)
+}
+
+/// The figures of a line, if it is that of this place in a report.
+fn words(line: &str, place: usize) -> Option<Vec<&str>> {
+    let found = fields(line, REPORT[place])?;
+    // "read" stands twice in a report: of files, which are counted, and of data, which has a unit.
+    let data = place >= 10;
+    let fits = |word: &&str| match data {
+        true => amount(word).is_some(),
+        false => number::<u64>(word).is_some(),
+    };
+    found.iter().all(|word| fits(&word)).then_some(found)
+}
+
 /// A verbose report under its reader's finger.
 struct Verbose<'a> {
     lines: &'a [&'a str],
@@ -149,127 +200,170 @@ struct Verbose<'a> {
     at: usize,
 }
 
-/// A count and its rate, as one line has them.
-struct Counted {
-    count: u64,
-    rate: u64,
-    /// Line, from 1.
-    line: usize,
+/// The lines of a report that a text has: number of the line, from 1, and its figures.
+type Found<'a> = [Option<(usize, Vec<&'a str>)>; REPORT.len()];
+
+impl<'a> Verbose<'a> {
+    /// The report; none: nothing of it is left.
+    fn read(&mut self) -> Result<Option<PostmarkReport>, ImportError> {
+        let found = self.collect()?;
+        // Seconds alone are no result.
+        let any = found.iter().skip(1).any(Option::is_some);
+        any.then(|| Figures { found }.report()).transpose()
+    }
+
+    /// The lines of this report; those of others between them are passed over.
+    fn collect(&mut self) -> Result<Found<'a>, ImportError> {
+        let mut found: Found<'a> = Default::default();
+        // The place of the line that must come next; none: any, as the beginning may be cut off.
+        let mut next = None;
+        while let Some(line) = self.lines.get(self.at).copied() {
+            if line == TITLES[0] && next.is_some_and(|next| next > 0) {
+                break;
+            }
+            self.at += 1;
+            if line == TITLES[0] {
+                next = Some(0);
+            }
+            let place = (next.unwrap_or(0)..REPORT.len()).find(|at| words(line, *at).is_some());
+            match (place, next) {
+                // Of creation or of deletion: without the lines before it there is no telling.
+                (Some(_), None) if fields(line, MIXED).is_some() => {}
+                (Some(place), expected) if expected.is_none_or(|expected| expected == place) => {
+                    found[place] = words(line, place).map(|words| (self.at, words));
+                    next = Some(place + 1);
+                }
+                (Some(_), Some(missing)) => {
+                    let what = format!("\"{}\" is missing before this line", REPORT[missing]);
+                    return Err(misread(self.at, what));
+                }
+                (None, _) if of_report(line) => {
+                    let what = "this line stands twice in one report".to_owned();
+                    return Err(misread(self.at, what));
+                }
+                _ => {}
+            }
+        }
+        Ok(found)
+    }
 }
 
-impl Verbose<'_> {
-    fn next(&mut self, pattern: &str) -> Result<Vec<&str>, ImportError> {
-        let line = self.lines.get(self.at).copied();
-        self.at += 1;
-        line.and_then(|line| fields(line, pattern))
-            .ok_or_else(|| misread(self.at, format!("\"{}\" was expected", pattern.trim())))
+/// The figures of a report, as far as they are there.
+struct Figures<'a> {
+    found: Found<'a>,
+}
+
+impl Figures<'_> {
+    fn wrong(&self, place: usize, what: &str) -> ImportError {
+        let line = self.found[place].as_ref().map_or(1, |(line, _)| *line);
+        misread(line, what.to_owned())
     }
 
-    fn wrong(&self, what: &str) -> ImportError {
-        misread(self.at, what.to_owned())
+    /// A whole number of a line.
+    fn whole(&self, place: usize, word: usize) -> Option<u64> {
+        number(self.found[place].as_ref()?.1.get(word)?)
     }
 
-    /// A line of one count with its rate.
-    fn counted(&mut self, pattern: &str) -> Result<Counted, ImportError> {
-        let found = self.next(pattern)?;
-        let numbers = (number(found[0]), found.get(1).and_then(|word| number(word)));
-        let (Some(count), Some(rate)) = numbers else {
-            return Err(self.wrong("a number cannot be read"));
+    /// A line of one count over known seconds gives its exact rate; without the seconds the rate is
+    /// what is printed.
+    fn over(&self, place: usize, seconds: Option<u64>) -> Result<f64, ImportError> {
+        let (Some(count), Some(rate)) = (self.whole(place, 0), self.whole(place, 1)) else {
+            return Ok(0.0);
         };
-        let line = self.at;
-        Ok(Counted { count, rate, line })
-    }
-
-    /// A line of one count over known seconds: its exact rate.
-    fn over(&mut self, pattern: &str, seconds: u64) -> Result<(u64, f64), ImportError> {
-        let counted = self.counted(pattern)?;
-        if counted.rate != counted.count / seconds {
-            return Err(self.wrong("the rate is not the count over the seconds"));
+        match seconds {
+            None => Ok(rate as f64),
+            Some(seconds) if rate == count / seconds => Ok(count as f64 / seconds as f64),
+            Some(_) => Err(self.wrong(place, "the rate is not the count over the seconds")),
         }
-        Ok((counted.count, counted.count as f64 / seconds as f64))
     }
 
     /// A line of one count over unknown seconds: the rate is what is printed.
-    fn alone(&mut self, pattern: &str, total: u64) -> Result<(u64, f64), ImportError> {
-        let counted = self.counted(pattern)?;
-        if !divides(counted.count, counted.rate, total) {
-            return Err(self.wrong("the rate fits no whole seconds"));
+    fn alone(&self, place: usize, total: Option<u64>) -> Result<f64, ImportError> {
+        let (Some(count), Some(rate)) = (self.whole(place, 0), self.whole(place, 1)) else {
+            return Ok(0.0);
+        };
+        if total.is_some_and(|total| !divides(count, rate, total)) {
+            return Err(self.wrong(place, "the rate fits no whole seconds"));
         }
-        Ok((counted.count, counted.rate as f64))
+        Ok(rate as f64)
     }
 
     /// A line of bytes: the rate.
-    fn moved(&mut self, pattern: &str, total: u64) -> Result<f64, ImportError> {
-        let found = self.next(pattern)?;
-        let amounts = (amount(found[0]), found.get(1).and_then(|word| amount(word)));
-        let (Some((bytes, half)), Some((rate, half_rate))) = amounts else {
-            return Err(self.wrong("an amount of data cannot be read"));
+    fn moved(&self, place: usize, total: Option<u64>) -> Result<f64, ImportError> {
+        let Some((_, words)) = &self.found[place] else {
+            return Ok(0.0);
         };
-        let total = total as f64;
+        let amounts = (amount(words[0]), words.get(1).and_then(|word| amount(word)));
+        let (Some((bytes, half)), Some((rate, half_rate))) = amounts else {
+            return Err(self.wrong(place, "an amount of data cannot be read"));
+        };
+        let Some(total) = total.map(|total| total as f64) else {
+            return Ok(rate);
+        };
         // Single precision adds a ten-millionth or so.
         let tolerance = half_rate + half / total + 1e-6 * rate;
         if (bytes / total - rate).abs() > tolerance {
-            return Err(self.wrong("the rate is not the data over the seconds"));
+            return Err(self.wrong(place, "the rate is not the data over the seconds"));
         }
         Ok(bytes / total)
     }
 
-    fn read(&mut self) -> Result<PostmarkReport, ImportError> {
-        let total: Option<u64> = number(self.next("\t{} seconds total")?[0]);
-        let transactions = self.counted("\t{} seconds of transactions ({} per second)")?;
-        let during = transactions.count;
-        let total = match total {
-            Some(total) if (1..=total).contains(&during) => total,
-            _ => return Err(self.wrong("the seconds make no sense")),
-        };
-        self.next("")?;
-        self.next("Files:")?;
-        let created = self.over("\t{} created ({} per second)", total)?;
-        let alone = "\t\tCreation alone: {} files ({} per second)";
-        let created_alone = self.alone(alone, total)?;
-        let mixed = "\t\tMixed with transactions: {} files ({} per second)";
-        let created_mixed = self.over(mixed, during)?;
-        if created_alone.0.checked_add(created_mixed.0) != Some(created.0) {
-            return Err(self.wrong("files created alone and mixed are not those created"));
+    /// Refuses counts that cannot be true together.
+    fn agree(&self, during: Option<u64>) -> Result<(), ImportError> {
+        let count = |place| self.whole(place, 0);
+        let sum = |one, other| Some(count(one)?.checked_add(count(other)?));
+        if let (Some(parts), Some(created)) = (sum(3, 4), count(2))
+            && parts != Some(created)
+        {
+            let what = "files created alone and mixed are not those created";
+            return Err(self.wrong(4, what));
         }
-        let read = self.over("\t{} read ({} per second)", during)?;
-        let appended = self.over("\t{} appended ({} per second)", during)?;
-        let deleted = self.over("\t{} deleted ({} per second)", total)?;
-        let alone = "\t\tDeletion alone: {} files ({} per second)";
-        let deleted_alone = self.alone(alone, total)?;
-        let deleted_mixed = self.over(mixed, during)?;
         // PostMark 1.51 prints the files created, which differs where an operation failed.
-        let sum = deleted_alone.0.checked_add(deleted_mixed.0);
-        if sum != Some(deleted.0) && created.0 != deleted.0 {
-            return Err(self.wrong("files deleted alone and mixed are not those deleted"));
+        if let (Some(parts), Some(deleted)) = (sum(8, 9), count(7))
+            && parts != Some(deleted)
+            && count(2).is_some_and(|created| created != deleted)
+        {
+            let what = "files deleted alone and mixed are not those deleted";
+            return Err(self.wrong(9, what));
         }
-        let most = (transactions.rate.saturating_add(1)).saturating_mul(during);
-        let each = [(read.0, appended.0), (created_mixed.0, deleted_mixed.0)];
-        if each.iter().any(|(a, b)| a.saturating_add(*b) >= most) {
-            let what = "there are more operations than transactions".to_owned();
-            return Err(misread(transactions.line, what));
+        let Some((rate, during)) = self.whole(1, 1).zip(during) else {
+            return Ok(());
+        };
+        let most = rate.saturating_add(1).saturating_mul(during);
+        for (one, other) in [(5, 6), (4, 9)] {
+            if sum(one, other).is_some_and(|sum| sum.is_none_or(|sum| sum >= most)) {
+                return Err(self.wrong(1, "there are more operations than transactions"));
+            }
         }
-        self.next("")?;
-        self.next("Data:")?;
-        let bytes_read = self.moved("\t{} read ({} per second)", total)?;
-        let bytes_written = self.moved("\t{} written ({} per second)", total)?;
+        Ok(())
+    }
+
+    fn report(&self) -> Result<PostmarkReport, ImportError> {
+        let (total, during) = (self.whole(0, 0), self.whole(1, 0));
+        if let (Some(total), Some(during)) = (total, during)
+            && !(1..=total).contains(&during)
+        {
+            return Err(self.wrong(1, "the seconds make no sense"));
+        }
+        self.agree(during)?;
         Ok(PostmarkReport {
-            elapsed_s: total as f64,
-            transactions_s: during as f64,
+            elapsed_s: total.unwrap_or(0) as f64,
+            transactions_s: during.unwrap_or(0) as f64,
             rates: [
-                transactions.rate as f64,
-                created.1,
-                created_alone.1,
-                created_mixed.1,
-                read.1,
-                appended.1,
-                deleted.1,
-                deleted_alone.1,
-                deleted_mixed.1,
-                bytes_read,
-                bytes_written,
+                self.whole(1, 1).unwrap_or(0) as f64,
+                self.over(2, total)?,
+                self.alone(3, total)?,
+                self.over(4, during)?,
+                self.over(5, during)?,
+                self.over(6, during)?,
+                self.over(7, total)?,
+                self.alone(8, total)?,
+                self.over(9, during)?,
+                self.moved(10, total)?,
+                self.moved(11, total)?,
             ],
             settings: Vec::new(),
+            cut_off: self.found.iter().any(Option::is_none),
         })
     }
 }
@@ -288,7 +382,7 @@ fn divides(count: u64, rate: u64, seconds_max: u64) -> bool {
 
 /// A terse report; none: the line is something else.
 fn terse(line: &str) -> Option<Result<PostmarkReport, String>> {
-    let words: Vec<&str> = line.split(' ').collect();
+    let words: Vec<&str> = line.split_whitespace().collect();
     if words.len() != 2 + RATES.len() {
         return None;
     }
@@ -357,6 +451,7 @@ fn terse_report(total: u64, during: u64, rates: &[f64]) -> Result<PostmarkReport
         transactions_s: during_s,
         rates,
         settings: Vec::new(),
+        cut_off: false,
     })
 }
 

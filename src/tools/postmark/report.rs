@@ -57,6 +57,8 @@ pub(crate) struct PostmarkReport {
     pub(crate) rates: [f64; RATES.len()],
     /// The configuration shown before it, if it was: names as in a study.
     pub(crate) settings: Vec<Fact>,
+    /// Whether a part of the text is missing at either end, so that some figures are 0.
+    pub(crate) cut_off: bool,
 }
 
 /// The rates, in the order of a terse report: name, unit.
@@ -124,6 +126,7 @@ impl Tally {
                 per(self.bytes_written, elapsed_ns),
             ],
             settings: Vec::new(),
+            cut_off: false,
         }
     }
 

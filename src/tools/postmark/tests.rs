@@ -363,7 +363,7 @@ proptest! {
         prop_assert!(parse(&changed).is_err(), "{}", changed);
     }
 
-    /// Cut, repeated or shuffled lines: an error or whole reports, never a panic.
+    /// Cut, repeated or shuffled lines: an error or the same figures, those missing that were cut off.
     #[test]
     fn damaged_texts_never_panic(
         case in 0usize..6,
@@ -381,7 +381,9 @@ proptest! {
         lines.push(&junk);
         if let Ok(reports) = parse(&lines.join("\n")) {
             for report in reports {
-                prop_assert_eq!(values(&report), whole.clone());
+                for (figure, whole) in values(&report).into_iter().zip(&whole) {
+                    prop_assert!(figure.is_none() || figure == *whole);
+                }
             }
         }
     }

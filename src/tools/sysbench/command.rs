@@ -10,9 +10,7 @@ use std::time::Duration;
 use stackrace_engine::StartError;
 use stackrace_engine::sysbench::{FilePreparation, LiveCounters, SysbenchOutcome, SysbenchVersion};
 
-use clap::{Args, FromArgMatches};
-
-use super::super::tool::{Console, ToolCommand};
+use super::super::tool::{Console, ToolCommand, raw_command, raw_words};
 use super::measured;
 use super::options::{Command, SysbenchOptions};
 use super::print::{self, banner};
@@ -23,37 +21,25 @@ use crate::time::{Clock, SystemClock};
 /// So long a plan may take to find out that it cannot begin, before it is said to have begun.
 const BEGINNING: Duration = Duration::from_millis(100);
 
-/// The words as they were typed; the tool reads them itself.
-#[derive(Debug, Args)]
-struct SysbenchWords {
-    /// As sysbench takes them: options, the test `fileio`, and prepare, run, cleanup or help
-    #[arg(
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "WORDS"
-    )]
-    words: Vec<String>,
-}
-
 /// See [`super::TOOL`].
 pub(super) const COMMAND: ToolCommand = ToolCommand {
     arguments: |command| {
-        SysbenchWords::augment_args(command.disable_help_flag(true)).about(
-            "Do what sysbench's fileio test does, with its options, in the current directory",
+        let about =
+            "Do what sysbench's fileio test does, with its options, in the current directory";
+        raw_command(
+            command,
+            about,
+            "As sysbench takes them: options, the test `fileio`, and prepare, run, cleanup or help",
         )
     },
-    run: |words, console| {
-        let words = SysbenchWords::from_arg_matches(words)
-            .map_err(|error| Failure::usage(error.to_string()))?;
-        exec(console, words)
-    },
+    run: |matches, console| exec(console, &raw_words(matches)),
 };
 
-fn exec(console: &Console<'_>, words: SysbenchWords) -> Result<u8, Failure> {
+fn exec(console: &Console<'_>, words: &[String]) -> Result<u8, Failure> {
     let wrong = |why: String| {
         Failure::internal(why).next("see the options: stackrace sysbench fileio help")
     };
-    let mut options = SysbenchOptions::read(&words.words).map_err(wrong)?;
+    let mut options = SysbenchOptions::read(words).map_err(wrong)?;
     options.plan.seed = match (options.plan.version, options.seed) {
         (SysbenchVersion::V0_4, _) if !options.seeded => 0,
         (_, 0) => (console.entropy)().max(1),

@@ -1,23 +1,29 @@
 //! What a run prints is a report, with the counts that must be.
 
+use std::path::Path;
+
 use stackrace_engine::Control;
 
 use super::options::SysbenchOptions;
 use super::parse::parse;
 use super::{measured, print};
 
+/// The options of a command line; its files are made in a directory.
+fn prepared(line: &str, directory: &Path) -> SysbenchOptions {
+    let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+    let mut options = SysbenchOptions::read(&words).unwrap();
+    options.plan.directory = directory.to_owned();
+    let plan = &options.plan;
+    plan.prepare(&Control::default(), &mut |_, _| ()).unwrap();
+    options
+}
+
 /// What a run prints can be read, and says the counts that must be.
 #[test]
 fn what_is_printed_is_a_report_in_the_layout_asked_for() {
     let base = tempfile::tempdir().unwrap();
     let ours = |line: &str| {
-        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
-        let mut options = SysbenchOptions::read(&words).unwrap();
-        options.plan.directory = base.path().to_owned();
-        options
-            .plan
-            .prepare(&Control::default(), &mut |_, _| ())
-            .unwrap();
+        let options = prepared(line, base.path());
         let run = options.plan.run(&Control::default(), None).unwrap();
         let report = measured::report(&options, &run);
         let text = print::head(&report.head)
@@ -44,14 +50,8 @@ fn what_is_printed_is_a_report_in_the_layout_asked_for() {
 #[test]
 fn the_percentile_is_that_of_all_events() {
     let words = "fileio --file-num=2 --file-total-size=1M --file-test-mode=rndwr --time=0 --events=300 --percentile=100 run";
-    let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
     let base = tempfile::tempdir().unwrap();
-    let mut options = SysbenchOptions::read(&words).unwrap();
-    options.plan.directory = base.path().to_owned();
-    options
-        .plan
-        .prepare(&Control::default(), &mut |_, _| ())
-        .unwrap();
+    let options = prepared(words, base.path());
     let run = options.plan.run(&Control::default(), None).unwrap();
     let latency = measured::report(&options, &run).results.latency;
     let (rank, value) = latency.percentile.unwrap();

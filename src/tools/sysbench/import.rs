@@ -1,5 +1,6 @@
 //! sysbench fileio 0.4.12, 0.5 and 1.0: `classic::sysbench` reads them.
 
+use super::lines::has_results;
 use super::parse::parse;
 use super::report::{SysbenchReport, metrics, values};
 use crate::printed::text::{Figures, facts, size};
@@ -9,7 +10,8 @@ pub(super) const IMPORTER: Importer = Importer {
     name: "sysbench",
     summary: "what sysbench fileio 0.4, 0.5 or 1.0 prints when it has run",
     recognises: |text| {
-        text.lines().any(|line| line.starts_with("sysbench ")) && text.contains("file")
+        let banner = |line: &str| line.trim().starts_with("sysbench ");
+        has_results(text) || text.lines().any(banner) && text.contains("file")
     },
     read: |text| Ok(parse(text)?.iter().map(imported).collect()),
 };
@@ -21,20 +23,36 @@ fn imported(report: &SysbenchReport) -> Imported {
         values: values(report),
     };
     let version = head.banner.split(':').next().unwrap_or_default();
-    let block = size(head.block_bytes as u64);
-    let threads = head.threads.to_string();
-    let files = head.files.to_string();
+    let block = match head.block_bytes > 0.0 {
+        true => size(head.block_bytes as u64),
+        false => String::new(),
+    };
+    // 0: that line was cut off.
+    let said = |count: u64| (count > 0).then(|| count.to_string()).unwrap_or_default();
+    let total = (head.total_bytes > 0.0).then(|| size(head.total_bytes as u64));
+    let (threads, files) = (said(head.threads), said(head.files));
+    let mut notes = Vec::new();
+    let workload = if head.mode.is_empty() || head.threads == 0 || head.block_bytes == 0.0 {
+        notes.push("the beginning of the text is missing, and how it was run with it".to_owned());
+        "sysbench fileio".to_owned()
+    } else {
+        format!("sysbench {}, {block}, {threads} thread(s)", head.mode)
+    };
+    if report.cut_off {
+        notes.push("the end of the text is missing".to_owned());
+    }
+    notes.extend(figures.missing("not done, not in the text, or too small for its digits"));
     let every = head.fsync_every.map(|every| every.to_string());
     Imported {
         tool: "sysbench",
-        version: Some(version.trim().to_owned()),
+        version: Some(version.trim().to_owned()).filter(|version| !version.is_empty()),
         label: None,
-        workload: format!("sysbench {}, {block}, {threads} thread(s)", head.mode),
+        workload,
         kind: "fileio".to_owned(),
         settings: facts([
             ("mode", head.mode.as_str()),
             ("files", files.as_str()),
-            ("total size", size(head.total_bytes as u64).as_str()),
+            ("total size", total.as_deref().unwrap_or_default()),
             ("block size", block.as_str()),
             ("threads", threads.as_str()),
             (
@@ -45,7 +63,7 @@ fn imported(report: &SysbenchReport) -> Imported {
             ("flags", head.flags.as_str()),
         ]),
         environment: Vec::new(),
-        notes: figures.missing("not done, or too small for the digits of the text"),
+        notes,
         metrics: figures.metrics,
         values: figures.values,
     }

@@ -140,6 +140,7 @@ pub(super) fn report(options: &SysbenchOptions, run: &SysbenchOutcome) -> Sysben
             true => rows.map(|(at, count)| (bucket_ms(at), *count)).collect(),
             false => Vec::new(),
         },
+        cut_off: false,
         results: Results {
             done: done(options, &run.outcome),
             total_s: run.outcome.elapsed_ns as f64 / 1e9,

@@ -1,28 +1,33 @@
 //! Reading what sysbench printed, line by line, in its order.
 //!
-//! A line that is missing, or stands twice, is an error, and so are figures that contradict each
-//! other: a report that was cut, or put together from two, is not taken for one.
+//! People paste what their terminal shows: prompts and progress stand between the lines, and a part
+//! may be missing at either end. Lines of others are passed over, and what was cut off is left out.
+//! A line that is missing in the middle, or stands twice, is an error, and so are figures that
+//! contradict each other: a report put together from two is not taken for one.
 
+use super::lines::{FLAGS, LAST, Lines, RESULTS, RUNNING, THREADS, is_banner};
 use super::report::{
-    Done, Head, Intermediate, MIB, MODES, Results, SysbenchLatency, SysbenchLayout, SysbenchReport,
+    Done, Head, Intermediate, MIB, MODES, Results, SysbenchLayout, SysbenchReport,
 };
-use crate::printed::ImportError;
-
-const WHOLE: &str = "give the whole output of `sysbench … run`, from its first line to its last";
-
-const FLAGS: &str = "Extra file open flags:";
+use crate::printed::{ImportError, text};
 
 /// Reads every run in a text; what stands before, between and after them is left out.
 ///
 /// # Errors
 /// No run, or one that is not whole.
 pub(crate) fn parse(text: &str) -> Result<Vec<SysbenchReport>, ImportError> {
-    let mut lines = Lines {
-        all: text.lines().collect(),
-        at: 0,
-    };
+    let mut all: Vec<&str> = text::lines(text).iter().map(|line| line.text).collect();
+    // sysbench ends every line: the last one of a text that does not may lack digits. No figure is
+    // read from its very last.
+    if all
+        .last()
+        .is_some_and(|last| !last.trim().starts_with(LAST))
+    {
+        all.pop();
+    }
+    let mut lines = Lines { all, at: 0 };
     let mut reports = Vec::new();
-    while lines.seek_banner() {
+    while lines.seek_report() {
         reports.extend(report(&mut lines)?);
     }
     if reports.is_empty() {
@@ -31,145 +36,11 @@ pub(crate) fn parse(text: &str) -> Result<Vec<SysbenchReport>, ImportError> {
     Ok(reports)
 }
 
-struct Lines<'a> {
-    all: Vec<&'a str>,
-    at: usize,
-}
-
-impl<'a> Lines<'a> {
-    /// The line to be read next, the blank ones before it skipped.
-    fn peek(&mut self) -> &'a str {
-        while self
-            .all
-            .get(self.at)
-            .is_some_and(|line| line.trim().is_empty())
-        {
-            self.at += 1;
-        }
-        self.all.get(self.at).map_or("", |line| line.trim())
-    }
-
-    fn next(&mut self) -> &'a str {
-        let line = self.peek();
-        self.at += 1;
-        line
-    }
-
-    fn misread(&self, what: impl Into<String>) -> ImportError {
-        ImportError {
-            line: self.at + 1,
-            what: what.into(),
-            next: WHOLE.to_owned(),
-        }
-    }
-
-    /// A mistake in the line just taken.
-    fn behind(&self, what: impl Into<String>) -> ImportError {
-        ImportError {
-            line: self.at.max(1),
-            ..self.misread(what)
-        }
-    }
-
-    /// What follows a label, if the next line has it.
-    fn option(&mut self, label: &str) -> Option<&'a str> {
-        let rest = self.peek().strip_prefix(label)?;
-        self.at += 1;
-        Some(rest.trim())
-    }
-
-    fn take(&mut self, label: &str) -> Result<&'a str, ImportError> {
-        self.option(label).ok_or_else(|| {
-            let line: String = self.peek().chars().take(60).collect();
-            self.misread(format!(
-                "\"{label}\" should stand here, and \"{line}\" does"
-            ))
-        })
-    }
-
-    /// A count after a label and before an end, if the line is there.
-    fn count_within(&mut self, label: &str, end: &str) -> Result<Option<u64>, ImportError> {
-        let Some(rest) = self.option(label) else {
-            return Ok(None);
-        };
-        self.count(rest.strip_suffix(end).unwrap_or("").trim())
-            .map(Some)
-    }
-
-    /// What stands between a label and an end.
-    fn within(&mut self, label: &str, end: &str) -> Result<&'a str, ImportError> {
-        let rest = self.take(label)?;
-        let within = rest.strip_suffix(end).map(str::trim_end);
-        within.ok_or_else(|| self.behind(format!("\"{rest}\" does not end with \"{end}\"")))
-    }
-
-    fn number_after(&mut self, label: &str) -> Result<f64, ImportError> {
-        let word = self.take(label)?;
-        self.number(word)
-    }
-
-    fn count(&self, word: &str) -> Result<u64, ImportError> {
-        let digits = word.bytes().all(|byte| byte.is_ascii_digit());
-        let number = word.parse().ok().filter(|_| digits);
-        number.ok_or_else(|| self.behind(format!("\"{word}\" is no whole number")))
-    }
-
-    fn number(&self, word: &str) -> Result<f64, ImportError> {
-        let plain = word
-            .bytes()
-            .all(|byte| byte.is_ascii_digit() || byte == b'.');
-        let number: Option<f64> = word.parse().ok().filter(|_| plain);
-        let number = number.filter(|number| number.is_finite());
-        number.ok_or_else(|| self.behind(format!("\"{word}\" is no number")))
-    }
-
-    fn size(&self, word: &str) -> Result<f64, ImportError> {
-        let end = word
-            .find(|c: char| c.is_ascii_alphabetic())
-            .unwrap_or(word.len());
-        let (number, unit) = word.split_at(end);
-        let power = match unit {
-            "b" | "B" => 0,
-            "Kb" | "KiB" => 1,
-            "Mb" | "MiB" => 2,
-            "Gb" | "GiB" => 3,
-            "Tb" | "TiB" => 4,
-            _ => return Err(self.behind(format!("\"{word}\" is no size"))),
-        };
-        Ok(self.number(number)? * 1024f64.powi(power))
-    }
-
-    /// Goes to the next line that begins a report.
-    fn seek_banner(&mut self) -> bool {
-        let banner = |line: &&str| {
-            let rest = line.trim().strip_prefix("sysbench ");
-            rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-        };
-        match self.all[self.at.min(self.all.len())..]
-            .iter()
-            .position(banner)
-        {
-            Some(skipped) => self.at += skipped,
-            None => self.at = self.all.len(),
-        }
-        self.at < self.all.len()
-    }
-}
-
-/// A report from its banner on; none: preparation, or a test of another kind.
+/// A report from its first line on; none: preparation, or a test of another kind.
 fn report(lines: &mut Lines<'_>) -> Result<Option<SysbenchReport>, ImportError> {
-    let banner = lines.next().to_owned();
-    let version = banner.split([' ', ':']).nth(1).unwrap_or("");
-    let mut numbers = version.split('.');
-    let layout = match (numbers.next(), numbers.next()) {
-        (Some("0"), Some("4" | "5")) => SysbenchLayout::V0_4,
-        (Some("1"), Some("0")) => SysbenchLayout::V1_0,
-        _ => return Err(lines.behind(format!("nothing is known of sysbench {version}"))),
-    };
-    let running = lines.option("Running the test with following options:");
-    let head = match running {
-        None => None,
-        Some(_) => head(lines, layout, banner)?,
+    let head = match is_banner(lines.peek()) {
+        true => whole_head(lines)?,
+        false => Some(rest_of_head(lines)),
     };
     let Some(head) = head else {
         return Ok(None);
@@ -179,20 +50,86 @@ fn report(lines: &mut Lines<'_>) -> Result<Option<SysbenchReport>, ImportError> 
         intermediate.push(step(lines)?);
     }
     let histogram = histogram(lines)?;
-    let results = match layout {
-        SysbenchLayout::V0_4 => results_0_4(lines)?,
-        SysbenchLayout::V1_0 => results_1_0(lines)?,
+    let done = match head.layout {
+        SysbenchLayout::V0_4 => counted(lines)?,
+        SysbenchLayout::V1_0 => rated(lines)?,
+    };
+    let mut results = Results::of(done);
+    let failed = match head.layout {
+        SysbenchLayout::V0_4 => summary_0_4(lines, &mut results),
+        SysbenchLayout::V1_0 => summary_1_0(lines, &mut results),
+    };
+    // Only the end of a text may be missing.
+    let cut_off = match failed {
+        Err(error) if !lines.is_over() => return Err(error),
+        failed => failed.is_err(),
     };
     let report = SysbenchReport {
         head,
         intermediate,
         histogram,
         results,
+        cut_off,
     };
     match contradiction(&report) {
         None => Ok(Some(report)),
         Some(what) => Err(lines.behind(what)),
     }
+}
+
+/// The head of a run from its banner on.
+fn whole_head(lines: &mut Lines<'_>) -> Result<Option<Head>, ImportError> {
+    let banner = lines.next().to_owned();
+    let version = banner.split([' ', ':']).nth(1).unwrap_or("");
+    let mut numbers = version.split('.');
+    let layout = match (numbers.next(), numbers.next()) {
+        (Some("0"), Some("4" | "5")) => SysbenchLayout::V0_4,
+        (Some("1"), Some("0")) => SysbenchLayout::V1_0,
+        _ => return Err(lines.behind(format!("nothing is known of sysbench {version}"))),
+    };
+    match lines.option(RUNNING) {
+        None => Ok(None),
+        Some(_) => head(lines, layout, banner),
+    }
+}
+
+/// What is left of a head whose beginning was cut off: no figure stands in it, so that any part of it
+/// will do.
+fn rest_of_head(lines: &mut Lines<'_>) -> Head {
+    let mut head = Head::unknown();
+    loop {
+        let line = lines.peek();
+        if line.is_empty() || RESULTS.iter().any(|it| line.starts_with(it)) {
+            break;
+        }
+        // Lines of the head follow the one that began the report; intermediate ones do not.
+        if line.starts_with('[') || line.starts_with("Latency histogram") {
+            break;
+        }
+        lines.at += 1;
+        let rest = |label| line.strip_prefix(label).map(str::trim);
+        if let Some(threads) = rest(THREADS) {
+            head.threads = lines.count(threads).unwrap_or(0);
+        } else if let Some(block) = rest("Block size") {
+            head.block_bytes = lines.size(block).unwrap_or(0.0);
+        } else if let Some(total) = line.strip_suffix(" total file size") {
+            head.total_bytes = lines.size(total).unwrap_or(0.0);
+        } else if let Some((files, _)) = line.split_once(" files, ") {
+            head.files = lines.count(files).unwrap_or(0);
+        } else if let Some(mode) = rest("Doing ").and_then(|it| it.strip_suffix(" test")) {
+            head.mode = mode.to_owned();
+        } else if let Some(transfer) = rest("Using").and_then(|it| it.strip_suffix("I/O mode")) {
+            head.transfer = transfer.trim().to_owned();
+        }
+    }
+    let rest = lines.all[lines.at.min(lines.all.len())..].iter();
+    let counted = rest
+        .clone()
+        .find(|line| RESULTS.iter().any(|it| line.trim().starts_with(it)));
+    if counted.is_some_and(|line| line.trim().starts_with(RESULTS[0])) {
+        head.layout = SysbenchLayout::V0_4;
+    }
+    head
 }
 
 /// What was asked for; none: a test that has nothing to do with files.
@@ -338,45 +275,34 @@ fn histogram(lines: &mut Lines<'_>) -> Result<Vec<(f64, u64)>, ImportError> {
     Ok(rows)
 }
 
-fn results_0_4(lines: &mut Lines<'_>) -> Result<Results, ImportError> {
-    lines.option("Done.");
-    let done = counted(lines)?;
+/// What 0.4 prints below what was done, as far as it can be read.
+fn summary_0_4(lines: &mut Lines<'_>, results: &mut Results) -> Result<(), ImportError> {
     if lines.option("Test execution summary:").is_none() {
         lines.take("General statistics:")?;
     }
-    let (total_s, events) = general(lines)?;
+    general(lines, results)?;
     let sum = lines.take("total time taken by event execution:")?;
-    let sum = lines.number(sum.trim_end_matches('s'))? * 1e3;
+    results.latency.sum = lines.number(sum.trim_end_matches('s'))? * 1e3;
     if lines.option("per-request statistics:").is_none() {
         lines.take("response time:")?;
     }
-    let mut figures = [0.0; 3];
-    for (figure, label) in figures.iter_mut().zip(["min:", "avg:", "max:"]) {
+    let latency = &mut results.latency;
+    let figures = [&mut latency.min, &mut latency.mean, &mut latency.max];
+    for (figure, label) in figures.into_iter().zip(["min:", "avg:", "max:"]) {
         let ms = lines.within(label, "ms")?;
         *figure = lines.number(ms)?;
     }
     let rest = lines.take("approx.")?;
     let (rank, ms) = rest.split_once("percentile:").unwrap_or((rest, ""));
     let ms = ms.trim().strip_suffix("ms").unwrap_or("");
-    let percentile = Some((lines.count(rank.trim())?, lines.number(ms)?));
-    let [min, mean, max] = figures;
-    Ok(Results {
-        done,
-        total_s,
-        events,
-        latency: SysbenchLatency {
-            min,
-            mean,
-            max,
-            percentile,
-            sum,
-        },
-        fairness: fairness(lines)?,
-    })
+    latency.percentile = Some((lines.count(rank.trim())?, lines.number(ms)?));
+    results.fairness = fairness(lines)?;
+    Ok(())
 }
 
 fn counted(lines: &mut Lines<'_>) -> Result<Done, ImportError> {
-    let performed = lines.take("Operations performed:")?;
+    lines.option("Done.");
+    let performed = lines.take(RESULTS[0])?;
     let words: Vec<&str> = performed
         .split([' ', ','])
         .filter(|it| !it.is_empty())
@@ -436,62 +362,52 @@ fn counted(lines: &mut Lines<'_>) -> Result<Done, ImportError> {
     })
 }
 
-fn results_1_0(lines: &mut Lines<'_>) -> Result<Results, ImportError> {
-    lines.take("File operations:")?;
+fn rated(lines: &mut Lines<'_>) -> Result<Done, ImportError> {
+    lines.take(RESULTS[1])?;
     let reads = lines.number_after("reads/s:")?;
     let writes = lines.number_after("writes/s:")?;
     let fsyncs = lines.number_after("fsyncs/s:")?;
     lines.take("Throughput:")?;
-    let read = lines.number_after("read, MiB/s:")? * MIB;
-    let written = lines.number_after("written, MiB/s:")? * MIB;
-    lines.take("General statistics:")?;
-    let (total_s, events) = general(lines)?;
-    lines.take("Latency (ms):")?;
-    let min = lines.number_after("min:")?;
-    let mean = lines.number_after("avg:")?;
-    let max = lines.number_after("max:")?;
-    let percentile = match lines.option("percentile stats:") {
-        Some(_) => None,
-        None => {
-            let (rank, ms) = lines
-                .next()
-                .split_once("th percentile:")
-                .unwrap_or(("", ""));
-            Some((lines.count(rank)?, lines.number(ms.trim())?))
-        }
-    };
-    Ok(Results {
-        done: Done::Rated {
-            reads,
-            writes,
-            fsyncs,
-            read,
-            written,
-        },
-        total_s,
-        events,
-        latency: SysbenchLatency {
-            min,
-            mean,
-            max,
-            percentile,
-            sum: lines.number_after("sum:")?,
-        },
-        fairness: fairness(lines)?,
+    Ok(Done::Rated {
+        reads,
+        writes,
+        fsyncs,
+        read: lines.number_after("read, MiB/s:")? * MIB,
+        written: lines.number_after("written, MiB/s:")? * MIB,
     })
 }
 
-fn general(lines: &mut Lines<'_>) -> Result<(f64, u64), ImportError> {
+/// What 1.0 prints below what was done, as far as it can be read.
+fn summary_1_0(lines: &mut Lines<'_>, results: &mut Results) -> Result<(), ImportError> {
+    lines.take("General statistics:")?;
+    general(lines, results)?;
+    lines.take("Latency (ms):")?;
+    let latency = &mut results.latency;
+    latency.min = lines.number_after("min:")?;
+    latency.mean = lines.number_after("avg:")?;
+    latency.max = lines.number_after("max:")?;
+    if lines.option("percentile stats:").is_none() {
+        let line = lines.next();
+        let (rank, ms) = line.split_once("th percentile:").unwrap_or(("", ""));
+        latency.percentile = Some((lines.count(rank)?, lines.number(ms.trim())?));
+    }
+    latency.sum = lines.number_after("sum:")?;
+    results.fairness = fairness(lines)?;
+    Ok(())
+}
+
+fn general(lines: &mut Lines<'_>, results: &mut Results) -> Result<(), ImportError> {
     let total = lines.within("total time:", "s")?;
-    let total_s = lines.number(total)?;
+    results.total_s = lines.number(total)?;
     let events = lines.take("total number of events:")?;
-    Ok((total_s, lines.count(events)?))
+    results.events = lines.count(events)?;
+    Ok(())
 }
 
 fn fairness(lines: &mut Lines<'_>) -> Result<[f64; 4], ImportError> {
     lines.take("Threads fairness:")?;
     let mut all = [0.0; 4];
-    let labels = ["events (avg/stddev):", "execution time (avg/stddev):"];
+    let labels = ["events (avg/stddev):", LAST];
     for (pair, label) in all.chunks_mut(2).zip(labels) {
         let words = lines.take(label)?;
         let (mean, deviation) = words.split_once('/').unwrap_or((words, ""));
@@ -504,15 +420,41 @@ fn fairness(lines: &mut Lines<'_>) -> Result<[f64; 4], ImportError> {
 /// What cannot be true together.
 fn contradiction(report: &SysbenchReport) -> Option<String> {
     let results = &report.results;
-    let [events, _, seconds, _] = results.fairness;
     let near = |a: f64, b: f64, slack: f64| (a - b).abs() <= slack + 0.001 * a.abs().max(b.abs());
+    let counted = results.events > 0 || !report.cut_off;
+    match results.done {
+        Done::Counted { reads, writes, .. }
+            if counted && reads.saturating_add(writes) != results.events =>
+        {
+            let events = results.events;
+            return Some(format!("{reads} and {writes} are not {events} events"));
+        }
+        Done::Counted {
+            read,
+            written,
+            transferred,
+            ..
+        } if !near(read + written, transferred, 0.0) => {
+            let what = "what was read and written is not what was transferred";
+            return Some(what.to_owned());
+        }
+        _ => {}
+    }
+    if report.cut_off {
+        return None;
+    }
+    let [events, _, seconds, _] = results.fairness;
     let (threads, count) = (report.head.threads as f64, results.events as f64);
     let latency = &results.latency;
-    if !near(events * threads, count, 0.01 * threads) {
-        return Some(format!("{count} events are not {threads} times {events}"));
-    }
-    if !near(seconds * threads, latency.sum / 1e3, 0.001 * threads + 0.01) {
-        return Some("the times of the threads do not add up to that of the events".to_owned());
+    // Where the number of threads was cut off, nothing can be held against it.
+    if threads > 0.0 {
+        if !near(events * threads, count, 0.01 * threads) {
+            return Some(format!("{count} events are not {threads} times {events}"));
+        }
+        if !near(seconds * threads, latency.sum / 1e3, 0.001 * threads + 0.01) {
+            let what = "the times of the threads do not add up to that of the events";
+            return Some(what.to_owned());
+        }
     }
     // Printed to 0.01 ms.
     if !near(latency.mean * count, latency.sum, 0.006 * count + 0.2) {
@@ -521,18 +463,5 @@ fn contradiction(report: &SysbenchReport) -> Option<String> {
     if latency.min > latency.mean + 0.01 || latency.mean > latency.max + 0.01 {
         return Some("the mean latency is not between the least and the largest".to_owned());
     }
-    match results.done {
-        Done::Counted { reads, writes, .. } if reads.saturating_add(writes) != results.events => {
-            Some(format!("{reads} and {writes} are not {count} events"))
-        }
-        Done::Counted {
-            read,
-            written,
-            transferred,
-            ..
-        } if !near(read + written, transferred, 0.0) => {
-            Some("what was read and written is not what was transferred".to_owned())
-        }
-        _ => None,
-    }
+    None
 }

@@ -29,6 +29,8 @@ pub(crate) struct SysbenchReport {
     pub(crate) histogram: Vec<(f64, u64)>,
     /// What came of it.
     pub(crate) results: Results,
+    /// Whether the end of the text is missing, so that some results are 0.
+    pub(crate) cut_off: bool,
 }
 
 /// What was asked for, as it is printed before the run.
@@ -64,6 +66,33 @@ pub(crate) struct Head {
     pub(crate) transfer: String,
     /// `random r/w` and so on.
     pub(crate) mode: String,
+}
+
+impl Head {
+    /// Of a text whose beginning was cut off: empty, 0, and the layout of today.
+    pub(super) fn unknown() -> Self {
+        Self {
+            layout: SysbenchLayout::V1_0,
+            banner: String::new(),
+            threads: 0,
+            rate: None,
+            interval_s: None,
+            validate: false,
+            seed: String::new(),
+            flags: String::new(),
+            files: 0,
+            file_bytes: 0.0,
+            total_bytes: 0.0,
+            block_bytes: 0.0,
+            merged_bytes: None,
+            random: None,
+            fsync_every: None,
+            fsync_each: false,
+            fsync_at_end: false,
+            transfer: String::new(),
+            mode: String::new(),
+        }
+    }
 }
 
 /// A line of an intermediate report.
@@ -116,8 +145,21 @@ pub(crate) struct Results {
     pub(crate) fairness: [f64; 4],
 }
 
+impl Results {
+    /// What was done, and nothing more yet.
+    pub(super) fn of(done: Done) -> Self {
+        Self {
+            done,
+            total_s: 0.0,
+            events: 0,
+            latency: SysbenchLatency::default(),
+            fairness: [0.0; 4],
+        }
+    }
+}
+
 /// Latency of events, ms.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct SysbenchLatency {
     pub(crate) min: f64,
     pub(crate) mean: f64,
@@ -185,6 +227,15 @@ pub(crate) fn values(report: &SysbenchReport) -> Vec<Option<f64>> {
             written / results.total_s,
         ),
     };
+    // 0.4 prints these two rates from the exact time, of which it shows four decimals.
+    let (operations, throughput) = match results.done {
+        Done::Counted {
+            requests_per_s,
+            bytes_per_s,
+            ..
+        } => (requests_per_s, bytes_per_s),
+        Done::Rated { reads, writes, .. } => (reads + writes, read + written),
+    };
     let p95 = match results.latency.percentile {
         Some((95, ms)) => ms * 1e6,
         _ => 0.0,
@@ -195,15 +246,7 @@ pub(crate) fn values(report: &SysbenchReport) -> Vec<Option<f64>> {
         SysbenchLayout::V0_4 => ([0.0; 2], latency),
     };
     let [reads, writes, fsyncs] = rates;
-    let moved = [
-        reads + writes,
-        read + written,
-        reads,
-        writes,
-        fsyncs,
-        read,
-        written,
-    ];
+    let moved = [operations, throughput, reads, writes, fsyncs, read, written];
     let all = moved.into_iter().chain(event).chain(request);
     all.map(|value| (value.is_finite() && value > 0.0).then_some(value))
         .collect()

@@ -10,12 +10,11 @@ use stackrace_engine::spec::{AccessPattern, IoEngine};
 use stackrace_engine::{Op, PhaseOutcome};
 
 use super::exact::{self, Exact};
-use crate::event::MetricHead;
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
 use crate::workload::block::words::{self as word, block_size, files, fsync_every, time};
 use crate::workload::block::{BlockIo, Frame};
-use crate::workload::metric::{self, Figure, Latency};
+use crate::workload::metric::{Figure, Latency};
 use crate::workload::{Cost, Place, Workload, WorkloadError, WorkloadKind};
 
 /// The modes as sysbench names them.
@@ -132,23 +131,6 @@ impl FileIo {
     }
 }
 
-impl FileIo {
-    /// What it reports, and how that follows from its one phase.
-    fn figures(&self) -> Vec<Figure<'_>> {
-        let mut figures = vec![Figure::operations(), Figure::throughput()];
-        for op in self.ops() {
-            figures.extend(
-                [Latency::Min, Latency::Mean, Latency::P95]
-                    .map(|which| Figure::latency(*op, which)),
-            );
-        }
-        if self.io.read_share < 1.0 {
-            figures.push(Figure::rate("fsyncs", &[Op::Fsync]));
-        }
-        self.io.figures(figures, PRIMARY_OPEN, self.ops())
-    }
-}
-
 impl Workload for FileIo {
     fn summary(&self) -> String {
         format!(
@@ -163,8 +145,18 @@ impl Workload for FileIo {
         )
     }
 
-    fn metrics(&self) -> Vec<MetricHead> {
-        metric::heads(self.figures())
+    fn figures(&self) -> Vec<Figure<'_>> {
+        let mut figures = vec![Figure::operations(), Figure::throughput()];
+        for op in self.ops() {
+            figures.extend(
+                [Latency::Min, Latency::Mean, Latency::P95]
+                    .map(|which| Figure::latency(*op, which)),
+            );
+        }
+        if self.io.read_share < 1.0 {
+            figures.push(Figure::rate("fsyncs", &[Op::Fsync]));
+        }
+        self.io.figures(figures, PRIMARY_OPEN, self.ops())
     }
 
     fn cost(&self) -> Cost {
@@ -188,9 +180,5 @@ impl Workload for FileIo {
 
     fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
         self.io.measure(phase, place)
-    }
-
-    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
-        metric::values(&self.figures(), outcomes)
     }
 }

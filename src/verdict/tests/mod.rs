@@ -6,12 +6,13 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::statement::VerdictWord;
 use super::*;
 use crate::event::{
-    Better, ConfigurationHead, Counted, Decide, Ended, MetricHead, Observation, RunStarted,
-    Settled, Until, WorkloadHead,
+    Better, ConfigurationHead, Decide, Ended, MetricHead, Observation, RunStarted, Settled, Until,
+    WorkloadHead,
 };
 use crate::verdict::table::Evidence;
 
 mod rule;
+mod slices;
 
 /// A head with the given configurations (name, levels) and number of workloads.
 fn head(
@@ -71,21 +72,12 @@ fn head(
 fn observation(round: u32, configuration: usize, workload: usize, value: f64) -> Observation {
     Observation {
         round,
-        position: 0,
         configuration,
         workload,
-        ended: Ended::Complete,
-        started_at: String::new(),
-        prepare_ns: 0,
-        settle_ns: 0,
         settled: Settled::default(),
-        preconditioned: None,
         elapsed_ns: 1,
-        counted: Counted::default(),
-        phases: Vec::new(),
         metrics: vec![Some(value)],
-        notes: Vec::new(),
-        others: Vec::new(),
+        ..Observation::unmeasured(Ended::Complete)
     }
 }
 
@@ -94,8 +86,13 @@ fn evidence<'a>(head: &'a RunStarted, trials: &'a [Observation], rounds: u32) ->
         set_ups: crate::audit::SetUps::default(),
         head,
         trials: trials.iter().collect(),
+        failures: trials
+            .iter()
+            .filter(|trial| trial.ended.error().is_some())
+            .collect(),
         rounds: (1..=rounds).collect(),
         dropped: Vec::new(),
+        slices_ended: Vec::new(),
         round_seconds: Some(10.0),
         imported: false,
         ended: false,
@@ -150,7 +147,7 @@ fn a_planted_difference_is_found_and_its_size_is_inside_the_interval() {
         VerdictWord::Better { .. }
     ));
     assert!(
-        verdict.sentence.starts_with("b 1.2"),
+        verdict.sentence.starts_with("b is 1.2"),
         "{}",
         verdict.sentence
     );
@@ -171,7 +168,7 @@ fn the_faster_one_is_the_subject_whichever_was_named_first() {
     assert!(
         verdict
             .sentence
-            .starts_with("a 1.99 x as fast as b (1.94 to 2.04); "),
+            .starts_with("a is 1.99 x as fast as b (1.94 to 2.04); "),
         "{}",
         verdict.sentence
     );

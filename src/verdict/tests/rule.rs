@@ -94,8 +94,9 @@ fn what_is_probable_is_said_to_be_no_certainty() {
         verdict.overall[0].word,
         VerdictWord::Probably { better: true }
     );
+    assert_eq!(verdict.grade(), "probably");
     assert!(
-        verdict.sentence.starts_with("Probably b: 1.")
+        verdict.sentence.starts_with("b is probably 1.")
             && verdict.sentence.contains("; not certain"),
         "{}",
         verdict.sentence
@@ -220,7 +221,8 @@ fn one_of_two_that_failed_leaves_what_was_found_before() {
     };
     let late = sentence(7);
     assert!(
-        late.starts_with("b failed in round 8: ") && late.contains("In the rounds before: b 1.3"),
+        late.starts_with("b failed in round 8: ")
+            && late.contains("In the rounds before: b is 1.3"),
         "{late}"
     );
     let early = sentence(1);

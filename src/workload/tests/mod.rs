@@ -1,11 +1,12 @@
 //! Every workload does what it says: run small on a real directory, counted exactly.
 
 use std::collections::HashSet;
+use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
 use stackrace_engine::tree::profile;
-use stackrace_engine::{Control, Op, PhaseEnd, PhaseOutcome};
+use stackrace_engine::{ContentLedger, Control, Op, PhaseEnd, PhaseOutcome};
 
 mod refusals;
 
@@ -13,6 +14,23 @@ use refusals::refused;
 
 use super::*;
 use crate::study::{Kinds, parse};
+
+/// Where a workload is tried.
+fn place<'a>(
+    directory: &'a Path,
+    seed: u64,
+    ledger: &'a OnceLock<ContentLedger>,
+    control: &'a Control,
+) -> Place<'a> {
+    Place {
+        directory,
+        bare: None,
+        existing: None,
+        ledger,
+        seed,
+        control,
+    }
+}
 
 /// Runs the workload of one line of TOML and gives back its outcomes and metrics.
 fn run(line: &str) -> (Vec<PhaseOutcome>, Vec<(String, Option<f64>)>) {
@@ -24,14 +42,8 @@ fn run(line: &str) -> (Vec<PhaseOutcome>, Vec<(String, Option<f64>)>) {
     };
     let workload = study.configurations[0].workloads[0].as_ref();
     let control = Control::default();
-    let place = Place {
-        directory: base.path(),
-        bare: None,
-        existing: None,
-        ledger: &OnceLock::new(),
-        seed: 7,
-        control: &control,
-    };
+    let ledger = OnceLock::new();
+    let place = place(base.path(), 7, &ledger, &control);
     workload.prepare(&place).unwrap();
     let outcomes: Vec<PhaseOutcome> = (0..workload.phases().len())
         .map(|phase| workload.measure(phase, &place).unwrap())
@@ -298,14 +310,8 @@ fn an_interrupt_ends_a_phase() {
         .unwrap_or_else(|errors| panic!("{}", errors[0]));
     let base = tempfile::tempdir_in("/var/tmp").unwrap();
     let control = Control::default();
-    let place = Place {
-        directory: base.path(),
-        bare: None,
-        existing: None,
-        ledger: &OnceLock::new(),
-        seed: 1,
-        control: &control,
-    };
+    let ledger = OnceLock::new();
+    let place = place(base.path(), 1, &ledger, &control);
     let workload = study.configurations[0].workloads[0].as_ref();
     workload.prepare(&place).unwrap();
     control.stop.store(true, Ordering::SeqCst);
@@ -330,14 +336,8 @@ fn what_is_verified_is_read_back_whole_and_a_wrong_byte_fails_it() {
     let workload = study.configurations[0].workloads[0].as_ref();
     let base = tempfile::tempdir_in("/var/tmp").unwrap();
     let control = Control::default();
-    let place = Place {
-        directory: base.path(),
-        bare: None,
-        existing: None,
-        ledger: &OnceLock::new(),
-        seed: 3,
-        control: &control,
-    };
+    let ledger = OnceLock::new();
+    let place = place(base.path(), 3, &ledger, &control);
     workload.prepare(&place).unwrap();
     assert_eq!(
         workload.measure(0, &place).unwrap().ended,
@@ -484,7 +484,7 @@ fn video_is_streamed_frame_by_frame() {
 /// The how-to names the two files of each workload, and no file that is not there.
 #[test]
 fn the_how_to_on_workloads_is_true() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(root.join("docs/howto/add-a-workload.md")).unwrap();
     for path in page.split('`').skip(1).step_by(2) {
         let is_path = path.contains('/') && !path.contains(' ');

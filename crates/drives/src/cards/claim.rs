@@ -2,11 +2,11 @@
 
 use crate::origin::Origin;
 use crate::{Drive, Nanos, Operation, Request, SECTOR};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// A published or measured figure of the whole drive, to hold the card against. A value of the card
 /// that was chosen to reach it says that it is fitted.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Claim {
     /// The requests.
@@ -24,7 +24,7 @@ pub struct Claim {
 }
 
 /// The order of a claim's requests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Load {
     /// From the first sector on.

@@ -1,17 +1,20 @@
 //! The cards that come with the program: the drives of the published studies, and today's classes.
 
+mod array;
 mod claim;
 mod ssd;
 #[cfg(test)]
 mod tests;
 mod volume;
 
+pub use array::ArrayCard;
 pub use claim::{Claim, Load};
 pub use ssd::SsdCard;
 pub use volume::VolumeCard;
 
 use crate::card::{CardError, DiskCard, Origin};
 use crate::{Drive, Nanos, SECTOR};
+use serde::Serialize;
 
 /// A card of any kind of drive.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +25,8 @@ pub enum Card {
     Ssd(Box<SsdCard>),
     /// A volume of a cloud provider.
     Volume(Box<VolumeCard>),
+    /// A RAID controller with its disks.
+    Array(Box<ArrayCard>),
 }
 
 /// What a drive tells the operating system of itself.
@@ -60,6 +65,8 @@ pub const CARDS: &[&str] = &[
     include_str!("../../cards/seagate-st973451ss.toml"),
     include_str!("../../cards/seagate-st3000dm001.toml"),
     include_str!("../../cards/seagate-st16000nm001g.toml"),
+    include_str!("../../cards/seagate-st8000as0002.toml"),
+    include_str!("../../cards/hp-p400.toml"),
     include_str!("../../cards/sata-ssd.toml"),
     include_str!("../../cards/sata-ssd-protected.toml"),
     include_str!("../../cards/nvme-ssd.toml"),
@@ -68,7 +75,7 @@ pub const CARDS: &[&str] = &[
 ];
 
 impl Card {
-    /// Reads a card; its key `kind` says which: `disk`, `ssd` or `volume`.
+    /// Reads a card; its key `kind` says which: `disk`, `ssd`, `volume` or `array`.
     ///
     /// # Errors
     /// When the kind, or a value, is missing, unknown or of the wrong type.
@@ -79,7 +86,13 @@ impl Card {
             Some("disk") => Self::Disk(Box::new(table.try_into()?)),
             Some("ssd") => Self::Ssd(Box::new(table.try_into()?)),
             Some("volume") => Self::Volume(Box::new(table.try_into()?)),
-            _ => return Err(CardError::at("kind", "disk, ssd or volume is expected")),
+            Some("array") => Self::Array(Box::new(table.try_into()?)),
+            _ => {
+                return Err(CardError::at(
+                    "kind",
+                    "disk, ssd, volume or array is expected",
+                ));
+            }
         })
     }
 
@@ -111,6 +124,13 @@ impl Card {
                 volatile_cache: false,
                 discards: false,
             },
+            // Its battery keeps what is in the cache.
+            Self::Array(_) => DriveIdentity {
+                physical_sector: 512,
+                rotational: true,
+                volatile_cache: false,
+                discards: false,
+            },
         }
     }
 
@@ -132,6 +152,7 @@ impl Card {
             Self::Disk(card) => &card.model,
             Self::Ssd(card) => &card.model,
             Self::Volume(card) => &card.model,
+            Self::Array(card) => &card.model,
         }
     }
 
@@ -141,15 +162,18 @@ impl Card {
             Self::Disk(card) => &card.name,
             Self::Ssd(card) => &card.name,
             Self::Volume(card) => &card.name,
+            Self::Array(card) => &card.name,
         }
     }
 
     /// What kind of drive, in words.
     pub fn kind(&self) -> &'static str {
         match self {
+            Self::Disk(card) if card.shingled.is_some() => "SMR disk",
             Self::Disk(_) => "hard disk",
             Self::Ssd(_) => "SSD",
             Self::Volume(_) => "cloud volume",
+            Self::Array(_) => "RAID controller",
         }
     }
 
@@ -158,6 +182,7 @@ impl Card {
         match self {
             Self::Disk(_) => "times in ms, rates in MB/s (10^6 bytes), memory in KiB",
             Self::Ssd(_) => "times in us, rates in MB/s (10^6 bytes), page and buffer in KiB",
+            Self::Array(_) => "time in ms, rate in MB/s (10^6 bytes), memory and chunk in KiB",
             Self::Volume(_) => "times in ms, rate in MiB/s, capacity in GiB, request in KiB",
         }
     }
@@ -168,6 +193,7 @@ impl Card {
             Self::Disk(card) => &card.claims,
             Self::Ssd(card) => &card.claims,
             Self::Volume(card) => &card.claims,
+            Self::Array(card) => &card.claims,
         }
     }
 
@@ -178,7 +204,11 @@ impl Card {
     /// When values contradict each other.
     pub fn drive(&self, phase: Nanos, capacity: u64) -> Result<Box<dyn Drive>, CardError> {
         Ok(match self {
-            Self::Disk(card) => Box::new(card.disk(phase)?),
+            Self::Disk(card) => match card.smr(phase)? {
+                Some(smr) => Box::new(smr),
+                None => Box::new(card.disk(phase)?),
+            },
+            Self::Array(card) => Box::new(card.controller(phase)?),
             Self::Ssd(card) => Box::new(card.ssd(capacity / SECTOR)?),
             Self::Volume(card) => Box::new(card.volume()?),
         })
@@ -194,6 +224,36 @@ impl Card {
         // Only flash is faster or slower for what it holds.
         Ok(claim.modelled(&mut *drive, matches!(self, Self::Ssd(_))))
     }
+}
+
+/// A card as the text of a file: a value a line.
+pub(crate) fn text(kind: &str, card: &impl Serialize) -> String {
+    // A card holds nothing that TOML cannot: numbers, words, lists and tables.
+    let mut table = toml::Table::try_from(card).unwrap_or_default();
+    let claims = table.remove("claims");
+    table.insert("kind".to_owned(), kind.into());
+    let (stated, plain): (Vec<_>, Vec<_>) = table
+        .into_iter()
+        .partition(|(_, value)| value.get("source").is_some());
+    let lines = plain.into_iter().chain(stated);
+    let mut text: String = lines
+        .map(|(name, value)| format!("{name} = {value}\n"))
+        .collect();
+    for claim in claims
+        .as_ref()
+        .and_then(toml::Value::as_array)
+        .into_iter()
+        .flatten()
+    {
+        text.push_str("\n[[claims]]\n");
+        text.push_str(
+            &claim
+                .as_table()
+                .map(toml::Table::to_string)
+                .unwrap_or_default(),
+        );
+    }
+    text
 }
 
 /// Every value of a card with its source, by name.

@@ -67,3 +67,12 @@ fn a_card_of_an_unknown_kind_is_refused() {
         assert!(Card::parse(text).is_err());
     }
 }
+
+#[test]
+fn a_card_that_was_written_reads_as_itself() {
+    for (card, text) in cards() {
+        if let Card::Disk(disk) = &card {
+            assert_eq!(Card::parse(&disk.text()).as_ref(), Ok(&card), "{text}");
+        }
+    }
+}

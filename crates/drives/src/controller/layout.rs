@@ -1,7 +1,10 @@
 //! How a RAID controller spreads sectors over its drives.
 
+use serde::{Deserialize, Serialize};
+
 /// How data lie on the drives of an array.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum ArrayLayout {
     /// RAID 0: spread, no redundancy.
     Stripe,

@@ -129,7 +129,7 @@ impl<D: Drive> Controller<D> {
             drives,
             array,
             parameters,
-            dirty: Extents::with_capacity(ROOM),
+            dirty: Extents::default(),
             jobs: Vec::with_capacity(ROOM),
             destages: 0,
             destaging: 0,
@@ -351,11 +351,13 @@ impl<D: Drive> Controller<D> {
             self.done.add(request.id, sent);
             return;
         }
-        let pieces: Vec<Piece> = self.array.pieces(request.first, request.sectors).collect();
+        let pieces = || self.array.pieces(request.first, request.sectors);
+        let open = pieces().count() as u32;
+        let pieces = pieces();
         let number = self.number(Job {
             request: Some(request),
             sectors: u64::from(request.sectors),
-            open: pieces.len() as u32,
+            open,
             then: Vec::new(),
         });
         for piece in pieces {

@@ -1,6 +1,6 @@
 //! Where a sector lies on a disk: zones, tracks, skew, and the angle at which it passes the head.
 
-use crate::Nanos;
+use crate::{Nanos, SECTOR};
 
 /// A band of cylinders whose tracks hold equally many sectors.
 #[derive(Debug, Clone, PartialEq)]
@@ -123,6 +123,19 @@ impl Geometry {
         self.revolution
     }
 
+    /// Rates of long sequential requests in the outermost and the innermost zone, MB/s: switches to
+    /// the next track cost what they are skewed by.
+    #[must_use]
+    pub fn edge_rates(&self) -> [f64; 2] {
+        [0, self.zones.len() - 1].map(|at| {
+            let (zone, heads) = (&self.zones[at].zone, f64::from(self.heads));
+            let skew = f64::from(zone.track_skew) * (heads - 1.0) + f64::from(zone.cylinder_skew);
+            let track = f64::from(zone.sectors_per_track);
+            let time = self.revolution as f64 * (1.0 + skew / heads / track);
+            self.zones[at].per_track * SECTOR as f64 * 1e3 / time
+        })
+    }
+
     /// Where a sector lies; one beyond the last lies where the last does.
     pub(super) fn place(&self, sector: u64) -> Place {
         let sector = sector.min(self.sectors - 1);
@@ -130,16 +143,9 @@ impl Geometry {
         let band = &self.zones[at];
         let inside = sector - band.first;
         // Spares are spread evenly: track k begins with data sector ⌈k × per_track⌉.
-        let mut track = (inside as f64 / band.per_track) as u64;
-        while band.begin(track + 1) <= inside {
-            track += 1;
-        }
-        while track > 0 && band.begin(track) > inside {
-            track -= 1;
-        }
-        let on_track = (inside - band.begin(track)) as u32;
-        let left = (band.begin(track + 1).min(band.sectors) - inside) as u32;
         let (heads, per_track) = (u64::from(self.heads), band.zone.sectors_per_track);
+        let (track, begin, end) = band.track(inside);
+        let (on_track, left) = ((inside - begin) as u32, (end - inside) as u32);
         let (cylinder, head) = (track / heads, track % heads);
         let skewed = cylinder * (heads - 1) * u64::from(band.zone.track_skew)
             + cylinder * u64::from(band.zone.cylinder_skew)
@@ -156,6 +162,27 @@ impl Geometry {
 }
 
 impl Band {
+    /// The track that a data sector of the zone lies on, its first data sector and that behind its
+    /// last.
+    fn track(&self, inside: u64) -> (u64, u64, u64) {
+        let full = u64::from(self.zone.sectors_per_track);
+        if self.zone.data_sectors.is_none() {
+            // Without spares whole numbers do, and this is asked for every request.
+            let track = inside / full;
+            return (track, track * full, (track + 1) * full);
+        }
+        let mut track = (inside as f64 / self.per_track) as u64;
+        // Rounding may be off by one track.
+        while self.begin(track + 1) <= inside {
+            track += 1;
+        }
+        while track > 0 && self.begin(track) > inside {
+            track -= 1;
+        }
+        let end = self.begin(track + 1).min(self.sectors);
+        (track, self.begin(track), end)
+    }
+
     /// The first data sector of a track, counted within the zone.
     fn begin(&self, track: u64) -> u64 {
         (track as f64 * self.per_track).ceil() as u64

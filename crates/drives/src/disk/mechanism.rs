@@ -34,8 +34,20 @@ impl Mechanism {
     /// When `sectors` from `first` on have passed the head, beginning at `now` from where the arm
     /// stands.
     pub(super) fn pass(&self, first: u64, sectors: u32, write: bool, now: Nanos) -> Pass {
+        self.pass_from((self.cylinder, self.head), first, sectors, write, now)
+    }
+
+    /// The same, beginning from this cylinder and surface.
+    pub(super) fn pass_from(
+        &self,
+        from: (u32, u32),
+        first: u64,
+        sectors: u32,
+        write: bool,
+        now: Nanos,
+    ) -> Pass {
         let mut place = self.geometry.place(first);
-        let mut at = now + self.position(&place, write, now);
+        let mut at = now + self.between(from, &place, write, now);
         let first_passed = at + place.sector_time as Nanos;
         let (mut sector, mut left) = (first, sectors.max(1));
         loop {

@@ -17,6 +17,7 @@ pub use seek::{SeekCurve, SeekError};
 use crate::completions::Completions;
 use crate::extents::Extents;
 use crate::{Completion, Drive, Nanos, Operation, Request};
+use geometry::Place;
 use mechanism::Mechanism;
 use read_cache::ReadCache;
 use std::collections::VecDeque;
@@ -67,6 +68,8 @@ pub struct Cache {
     pub segment_sectors: u64,
     /// Sectors read ahead of a request.
     pub read_ahead: u64,
+    /// Whether only a read that continues the one before it begins to read ahead.
+    pub only_sequences: bool,
     /// Sectors of written data the volatile cache may hold; 0: every write goes to the platter
     /// before it completes.
     pub write_sectors: u64,
@@ -87,6 +90,8 @@ pub struct DiskParameters {
     pub write_settle: i64,
     /// Controller times.
     pub overheads: Overheads,
+    /// Added when the data of a read and of a write have passed the head.
+    pub completion: [Nanos; 2],
     /// Time the bus takes for one sector, reading and writing.
     pub bus_sector: [Nanos; 2],
     /// Buffer memory.
@@ -106,6 +111,7 @@ pub struct DiskParameters {
 pub struct Disk {
     mechanism: Mechanism,
     overheads: Overheads,
+    completion: [Nanos; 2],
     bus_sector: [Nanos; 2],
     cache: Cache,
     queue_depth: usize,
@@ -119,7 +125,7 @@ pub struct Disk {
     queue: Vec<Queued>,
     /// What has arrived and cannot be looked at yet: the queue is full, the write cache is full, or
     /// a flush is under way.
-    waiting: VecDeque<(Request, Nanos)>,
+    waiting: VecDeque<Request>,
     flushing: Option<(u64, Nanos)>,
     arm: Option<Movement>,
     /// When the arm last had nothing to do.
@@ -136,9 +142,12 @@ pub struct Disk {
 #[derive(Debug, Clone, Copy)]
 struct Queued {
     request: Request,
+    /// When it came into the queue: the drive knows nothing of the time before.
     arrived: Nanos,
     /// When the controller has understood it.
     ready: Nanos,
+    /// Where it begins; worked out once, since each choice looks at all that are queued.
+    place: Place,
 }
 
 /// What the arm is doing.
@@ -178,12 +187,13 @@ impl Disk {
                 head: 0,
             },
             overheads: parameters.overheads,
+            completion: parameters.completion,
             bus_sector: parameters.bus_sector,
             cache,
             queue_depth: parameters.queue_depth.max(1),
             physical_sectors: parameters.physical_sectors.max(1),
-            reads: ReadCache::new(cache.segments, cache.segment_sectors, cache.read_ahead),
-            dirty: Extents::with_capacity(ROOM),
+            reads: ReadCache::new(cache),
+            dirty: Extents::default(),
             destaging: None,
             queue: Vec::with_capacity(ROOM),
             waiting: VecDeque::with_capacity(ROOM),
@@ -272,22 +282,22 @@ impl Disk {
         if request.operation == Operation::Read {
             // Sectors cross the bus while later ones are still being read.
             let sent = self.transfer(&request, first, end);
-            self.done.add(request.id, sent);
+            self.done.add(request.id, sent + self.completion[0]);
             self.reads.fill(request.first, Self::end_of(&request), end);
         } else {
-            self.done.add(request.id, end);
+            self.done.add(request.id, end + self.completion[1]);
         }
     }
 
     /// Takes waiting requests as far as there is room for them.
     fn admit(&mut self) {
-        while let Some((request, arrived)) = self.waiting.front().copied() {
+        while let Some(request) = self.waiting.front().copied() {
             // In order: firmware does not look behind a command that it cannot accept.
             if !self.fits(&request) {
                 break;
             }
             self.waiting.pop_front();
-            self.take(request, arrived);
+            self.take(request);
         }
         self.end_flush();
     }
@@ -315,24 +325,24 @@ impl Disk {
         }
     }
 
-    fn take(&mut self, request: Request, arrived: Nanos) {
-        let now = self.clock.max(arrived);
+    fn take(&mut self, request: Request) {
+        let now = self.clock;
         match request.operation {
             Operation::Flush => {
                 self.flushing = Some((request.id, now));
             }
-            Operation::Read => self.take_read(request, arrived, now),
+            Operation::Read => self.take_read(request, now),
             // A disk overwrites in place: there is nothing to free.
             Operation::Discard => {
                 let ready = now + self.overhead(self.overheads.write_hit);
                 self.done.add(request.id, ready);
             }
-            Operation::Write { durable } => self.take_write(request, durable, arrived, now),
+            Operation::Write { durable } => self.take_write(request, durable, now),
         }
         self.last_was_write = matches!(request.operation, Operation::Write { .. });
     }
 
-    fn take_read(&mut self, request: Request, arrived: Nanos, now: Nanos) {
+    fn take_read(&mut self, request: Request, now: Nanos) {
         let (first, end) = (request.first, Self::end_of(&request));
         // From the write cache only if all of it is there: a part would still need the platter.
         let written = self.dirty.covers(first, end)
@@ -353,15 +363,20 @@ impl Disk {
             self.done.add(request.id, sent);
         } else {
             let ready = now + self.overhead(self.overheads.read_miss);
-            self.queue.push(Queued {
-                request,
-                arrived,
-                ready,
-            });
+            self.enqueue(request, now, ready);
         }
     }
 
-    fn take_write(&mut self, request: Request, durable: bool, arrived: Nanos, now: Nanos) {
+    fn enqueue(&mut self, request: Request, arrived: Nanos, ready: Nanos) {
+        self.queue.push(Queued {
+            request,
+            arrived,
+            ready,
+            place: self.mechanism.geometry.place(request.first),
+        });
+    }
+
+    fn take_write(&mut self, request: Request, durable: bool, now: Nanos) {
         let (first, end) = (request.first, Self::end_of(&request));
         // What was read ahead is old from now on, also where the write itself is cached.
         self.reads.invalidate(first, end);
@@ -370,11 +385,7 @@ impl Disk {
             let ready = now + self.overhead(self.overheads.write_miss);
             // The arm moves while the data still arrive; what is behind it is later than both.
             self.transfer(&request, ready, ready);
-            self.queue.push(Queued {
-                request,
-                arrived,
-                ready,
-            });
+            self.enqueue(request, now, ready);
             return;
         }
         // Firmware recognises a sequential stream, and acknowledges its writes sooner.
@@ -429,29 +440,23 @@ impl Disk {
     /// The queued request to serve next: that with the shortest positioning time, or one that has
     /// waited too long.
     fn choose(&self, now: Nanos) -> Option<usize> {
-        let ready = |queued: &&Queued| queued.ready <= now;
-        let oldest = self
-            .queue
-            .iter()
-            .filter(ready)
-            .min_by_key(|at| at.arrived)?;
-        // Shortest positioning first may pass over a far request for ever.
-        let starved = now.saturating_sub(oldest.arrived) > STARVED;
-        let key = |queued: &Queued| {
-            let place = self.mechanism.geometry.place(queued.request.first);
-            let write = queued.request.operation != Operation::Read;
-            let near = self.mechanism.position(&place, write, now);
-            if starved || self.queue_depth == 1 {
-                (queued.arrived, near)
-            } else {
-                (near, queued.arrived)
-            }
+        let ready = || {
+            let all = self.queue.iter().enumerate();
+            all.filter(|(_, queued)| queued.ready <= now)
         };
-        let all = self.queue.iter().enumerate();
-        let candidates = all.filter(|(_, queued)| queued.ready <= now);
-        candidates
-            .min_by_key(|(_, queued)| key(queued))
-            .map(|(at, _)| at)
+        if let [only] = self.queue[..] {
+            return (only.ready <= now).then_some(0);
+        }
+        let oldest = ready().map(|(_, queued)| queued.arrived).min()?;
+        // Shortest positioning first may pass over a far request for ever.
+        let in_order = self.queue_depth == 1 || now.saturating_sub(oldest) > STARVED;
+        let near = |queued: &Queued| {
+            let write = queued.request.operation != Operation::Read;
+            self.mechanism.position(&queued.place, write, now)
+        };
+        let candidates = ready().filter(|(_, queued)| !in_order || queued.arrived == oldest);
+        let nearest = candidates.min_by_key(|(_, queued)| (near(queued), queued.arrived));
+        nearest.map(|(at, _)| at)
     }
 
     fn serve(&mut self, queued: Queued, now: Nanos) {
@@ -516,7 +521,7 @@ impl Drive for Disk {
 
     fn submit(&mut self, request: Request, now: Nanos) {
         self.advance(now);
-        self.waiting.push_back((request, now));
+        self.waiting.push_back(request);
         self.admit();
         self.start(self.clock);
     }

@@ -1,5 +1,6 @@
 //! A disk's read cache: a few segments, each holding one run of sectors.
 
+use super::Cache;
 use super::mechanism::Mechanism;
 use crate::Nanos;
 
@@ -12,6 +13,9 @@ pub(super) struct ReadCache {
     segment_sectors: u64,
     /// Sectors read ahead of the last one asked for.
     ahead: u64,
+    only_sequences: bool,
+    /// Behind the last read that needed the platter.
+    last_end: u64,
     reading_on: Option<ReadingOn>,
     uses: u64,
 }
@@ -33,12 +37,14 @@ struct ReadingOn {
 }
 
 impl ReadCache {
-    pub(super) fn new(segments: usize, segment_sectors: u64, ahead: u64) -> Self {
+    pub(super) fn new(cache: Cache) -> Self {
         Self {
-            segments: Vec::with_capacity(segments),
-            segments_max: segments,
-            segment_sectors,
-            ahead,
+            segments: Vec::with_capacity(cache.segments),
+            segments_max: cache.segments,
+            segment_sectors: cache.segment_sectors,
+            ahead: cache.read_ahead,
+            only_sequences: cache.only_sequences,
+            last_end: 0,
             reading_on: None,
             uses: 0,
         }
@@ -78,10 +84,15 @@ impl ReadCache {
         if at_once {
             return Some(now);
         }
-        let mut arm = mechanism.clone();
-        arm.move_to(reading.from.saturating_sub(1));
-        let sectors = (end - reading.from) as u32;
-        let pass = arm.pass(reading.from, sectors, false, reading.since);
+        let arm = mechanism.geometry.place(reading.from.saturating_sub(1));
+        let (from, sectors) = (reading.from, (end - reading.from) as u32);
+        let pass = mechanism.pass_from(
+            (arm.cylinder, arm.head),
+            from,
+            sectors,
+            false,
+            reading.since,
+        );
         Some(pass.end)
     }
 
@@ -102,6 +113,11 @@ impl ReadCache {
             self.segments.push(segment);
         } else {
             self.segments[at] = segment;
+        }
+        let continues = std::mem::replace(&mut self.last_end, end) == first;
+        if self.only_sequences && !continues {
+            self.reading_on = None;
+            return;
         }
         self.reading_on = Some(ReadingOn {
             segment: at,

@@ -83,6 +83,21 @@ impl SeekCurve {
         }
     }
 
+    /// Mean over seeks between random pairs of `cylinders`: what data sheets call the average.
+    #[must_use]
+    pub fn average(&self, cylinders: u32) -> Nanos {
+        // Of n cylinders, n - d pairs in each direction lie d apart.
+        let steps = cylinders.clamp(1, 1000);
+        let (mut sum, mut weights) = (0.0, 0.0);
+        for step in 0..steps {
+            let share = (f64::from(step) + 0.5) / f64::from(steps);
+            let distance = (share * f64::from(cylinders)) as u32;
+            sum += (1.0 - share) * self.time(distance) as f64;
+            weights += 1.0 - share;
+        }
+        (sum / weights).round() as Nanos
+    }
+
     fn beyond(&self, distance: u32) -> Nanos {
         let (last, time) = self.points[self.points.len() - 1];
         let Some((before, earlier)) = self.points.len().checked_sub(2).map(|at| self.points[at])

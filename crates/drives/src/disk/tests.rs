@@ -20,11 +20,13 @@ fn disk(queue_depth: usize, write_sectors: u64, physical_sectors: u32) -> Disk {
         head_switch: MS / 2,
         write_settle: 500_000,
         overheads: Overheads::all(MS / 10),
+        completion: [0; 2],
         bus_sector: [3_400; 2],
         cache: Cache {
             segments: 4,
             segment_sectors: 256,
             read_ahead: 256,
+            only_sequences: false,
             write_sectors,
             destage_after: 10 * MS,
         },

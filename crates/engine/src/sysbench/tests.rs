@@ -1,40 +1,12 @@
 //! Counts of the original, and what it leaves on disk.
 
+#[path = "../../tests/fixtures/sysbench.rs"]
+mod fixtures;
+
 use super::*;
 use crate::outcome::PhaseEnd;
+use fixtures::{carry_out, counts, plan};
 use std::path::Path;
-
-fn plan(directory: &Path, mode: SysbenchMode) -> SysbenchPlan {
-    SysbenchPlan {
-        directory: directory.to_owned(),
-        mode,
-        files: 4,
-        total_bytes: 1 << 20,
-        time_ns: None,
-        slice_ns: 1_000_000,
-        ..SysbenchPlan::of(SysbenchVersion::V1_0)
-    }
-}
-
-fn carry_out(plan: &SysbenchPlan) -> SysbenchOutcome {
-    let control = Control::default();
-    if plan.mode != SysbenchMode::SeqWrite {
-        plan.prepare(&control, &mut |_, _| ()).unwrap();
-    }
-    let run = plan.run(&control, None).unwrap();
-    assert_eq!(
-        run.outcome.ended,
-        PhaseEnd::Complete,
-        "{:?}",
-        run.outcome.error
-    );
-    run
-}
-
-fn counts(ops: &[OpOutcome]) -> (u64, u64, u64) {
-    let count = |op| ops.iter().find(|it| it.op == op).map_or(0, |it| it.count);
-    (count(Op::Read), count(Op::Write), count(Op::Fsync))
-}
 
 /// The counts sysbench 0.4.12 and 1.0.20 have been seen to make, one thread.
 #[test]

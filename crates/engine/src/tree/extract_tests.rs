@@ -1,6 +1,5 @@
 //! Archives that real tar made, archives that are damaged, archives that mean harm.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::sync::OnceLock;
@@ -9,67 +8,10 @@ use proptest::prelude::*;
 use tar::{Builder, Header};
 
 use super::*;
+use crate::fixtures::{SLICE_NS, count, extract, picture};
 use crate::outcome::PhaseEnd;
 use crate::spec::Content;
 use crate::tree::{self, EntryKind, profile};
-
-const SLICE_NS: u64 = 100_000_000;
-
-fn extract(archive: &Path, to: &Path) -> PhaseOutcome {
-    extract_tar(archive, to, AtEnd::Return, SLICE_NS, &Control::default()).unwrap()
-}
-
-fn count(outcome: &PhaseOutcome, op: Op) -> (u64, u64) {
-    let kind = outcome.ops.iter().find(|kind| kind.op == op);
-    kind.map_or((0, 0), |kind| (kind.count, kind.bytes))
-}
-
-/// What is known of one file: mode, owner, times, content or target, and the first name of its
-/// inode, which tells hard links.
-type Picture = BTreeMap<PathBuf, (u32, u32, u32, i64, i64, Vec<u8>, PathBuf)>;
-
-fn picture(root: &Path) -> Picture {
-    let mut found = Picture::new();
-    let mut waiting = vec![root.to_path_buf()];
-    let mut names = BTreeMap::new();
-    let mut paths = Vec::new();
-    while let Some(path) = waiting.pop() {
-        if path.symlink_metadata().unwrap().is_dir() {
-            waiting.extend(fs::read_dir(&path).unwrap().map(|e| e.unwrap().path()));
-        }
-        paths.push(path);
-    }
-    paths.sort();
-    for path in paths {
-        let about = path.symlink_metadata().unwrap();
-        let content = if about.is_symlink() {
-            path.read_link()
-                .unwrap()
-                .into_os_string()
-                .into_encoded_bytes()
-        } else if about.is_file() {
-            fs::read(&path).unwrap()
-        } else {
-            Vec::new()
-        };
-        let relative = path.strip_prefix(root).unwrap().to_path_buf();
-        let first = names.entry(about.ino()).or_insert(relative.clone()).clone();
-        let (mode, time) = (about.mode(), (about.mtime(), about.mtime_nsec()));
-        found.insert(
-            relative,
-            (
-                mode,
-                about.uid(),
-                about.gid(),
-                time.0,
-                time.1,
-                content,
-                first,
-            ),
-        );
-    }
-    found
-}
 
 #[test]
 fn an_archive_of_ours_is_the_tree_that_would_be_built() {

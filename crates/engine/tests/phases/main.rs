@@ -1,17 +1,19 @@
 //! Whole phases on real files: what was asked for is what was done.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
-use std::io::Write as _;
 use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
+use fixtures::{engines, skipped};
 use stackrace_engine::files::{AtEnd, CurrentNames, FileSet, Pass, VisitOrder};
 use stackrace_engine::spec::{AccessPattern, Content, IoEngine, IoTarget, Pacing, Spec, Stop};
 use stackrace_engine::tree::{self, CopyMethod};
 use stackrace_engine::{Control, Op, OpOutcome, PhaseEnd, PhaseOutcome, StartError, lay_out, run};
 
 mod endings;
+#[path = "../fixtures/engines.rs"]
+mod fixtures;
 
 const MIB: u64 = 1 << 20;
 
@@ -141,43 +143,10 @@ fn finite(outcome: &PhaseOutcome) {
     }
 }
 
-/// Engines that do real I/O, with the queue depth to use them at.
-const ENGINES: [(IoEngine, u32); 4] = [
-    (IoEngine::Sync, 1),
-    (IoEngine::Sync, 4),
-    (IoEngine::Uring, 1),
-    (IoEngine::Uring, 16),
-];
-
-/// Says so past the test runner, which keeps the output of tests that pass to itself.
-fn skipped(what: &str, why: &str) {
-    std::io::stderr()
-        .write_all(format!("SKIPPED for {what}: {why}\n").as_bytes())
-        .unwrap();
-}
-
-/// Runs a check for each engine; says so, visibly, where the kernel refuses one.
+/// Runs a check for each engine that this kernel allows.
 fn with_engines(check: impl Fn(IoEngine, u32)) {
-    for (engine, queue_depth) in ENGINES {
-        if engine == IoEngine::Uring
-            && let Some(why) = uring_refused()
-        {
-            skipped("io_uring", &why);
-            continue;
-        }
+    for (engine, queue_depth) in engines() {
         check(engine, queue_depth);
-    }
-}
-
-fn uring_refused() -> Option<String> {
-    let directory = directory();
-    let target = laid_out(directory.path(), "probe", 4096);
-    let mut spec = spec(&target.path, 4096);
-    spec.engine = IoEngine::Uring;
-    match run(&spec, &Control::default()) {
-        Err(error @ StartError::Ring { .. }) => Some(error.to_string()),
-        Err(error) => panic!("{error}"),
-        Ok(_) => None,
     }
 }
 
@@ -439,7 +408,7 @@ fn direct_io_works_where_the_file_system_has_it() {
         .or_else(|_| tempfile::tempdir_in("/var/tmp"))
         .unwrap();
     let target = laid_out(directory.path(), "file", MIB);
-    let mut engines = ENGINES.to_vec();
+    let mut engines = engines();
     engines.extend([(IoEngine::Auto, 1), (IoEngine::Auto, 8)]);
     for (engine, queue_depth) in engines {
         let mut spec = spec(&target.path, MIB);

@@ -1,0 +1,49 @@
+//! In one go or in slices: the one place that decides how a workload is measured in a round.
+
+use stackrace_stats::FIRST_LOOK;
+
+use crate::record::Record;
+use crate::study::Study;
+use crate::workload::Slicing;
+
+/// How the trials of a workload are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TrialKind {
+    /// Each in one go.
+    Whole,
+    /// The configurations take turns of so many ns.
+    Sliced(u64),
+}
+
+impl TrialKind {
+    /// Whether a trial on record is of this kind.
+    pub(super) fn is_of(self, sliced: bool) -> bool {
+        matches!(self, Self::Sliced(_)) == sliced
+    }
+}
+
+/// How a workload, by its index, is measured in a round, in this order, where the executor can measure
+/// in slices.
+pub(super) fn trial_kinds(
+    study: &Study,
+    record: &Record,
+    workload: usize,
+    round: u32,
+) -> Vec<TrialKind> {
+    let Some(slices) = study.policy.slices else {
+        return vec![TrialKind::Whole];
+    };
+    let sliced = TrialKind::Sliced(slices.ns);
+    let mut ended = record.slices_ended();
+    match study.slicing(workload) {
+        Slicing::Never => vec![TrialKind::Whole],
+        _ if ended.any(|(_, ended)| ended.workload == workload) => vec![TrialKind::Whole],
+        Slicing::Writes if round <= FIRST_LOOK => {
+            let mut both = vec![TrialKind::Whole, sliced];
+            // Neither kind always finds what the other one left.
+            both.rotate_left((round % 2) as usize);
+            both
+        }
+        Slicing::Writes | Slicing::Reads => vec![sliced],
+    }
+}

@@ -1,0 +1,105 @@
+//! Where a run takes place: in the lab, on machines over SSH, or on this one.
+
+use super::context::Context;
+use super::execute::{self, FinishedRun};
+use super::lab_run::{self, Images};
+use super::machine_options::{MachineOptions, SshOptions};
+use super::observer::Observer;
+use super::resume::Stopped;
+use super::virtual_run::{self, VirtualOptions};
+use super::{machines, study_file, virtual_clock};
+use crate::failure::Failure;
+use crate::record::Store;
+use crate::study::Study;
+
+/// The lab, as the command line asks for it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LabOptions<'a> {
+    /// System of its machines; none: the default, or those of the study.
+    pub(crate) system: Option<&'a String>,
+    /// Memory of each machine, as it was typed.
+    pub(crate) memory: &'a str,
+    /// Whether the clock is virtual.
+    pub(crate) virtual_time: bool,
+    /// How many guests in virtual time run side by side; none: one for each processor.
+    pub(crate) jobs: Option<usize>,
+}
+
+/// What the command line says of the place of a new run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PlaceOptions<'a> {
+    /// In the lab; none: on real machines.
+    pub(crate) lab: Option<LabOptions<'a>>,
+    /// Machines that it names.
+    pub(crate) machines: MachineOptions<'a>,
+    /// Disks that may be wiped although they carry something.
+    pub(crate) wipe: &'a [String],
+}
+
+/// Runs a study where the command line asks for it, to its end.
+///
+/// # Errors
+/// The study cannot run there, a machine is not reached, or nothing can be recorded.
+pub(crate) fn run(
+    context: &Context,
+    study: &Study,
+    place: PlaceOptions<'_>,
+    observer: &dyn Observer,
+    images: Images<'_>,
+) -> Result<FinishedRun, Failure> {
+    study_file::check_wipe(study, place.wipe)?;
+    if let Some(LabOptions {
+        system,
+        memory,
+        virtual_time,
+        jobs,
+    }) = place.lab
+    {
+        if virtual_time {
+            let options = VirtualOptions {
+                system,
+                memory,
+                jobs,
+            };
+            return virtual_run::run(context, study, observer, images, &options);
+        }
+        return lab_run::run(context, study, observer, images, system, memory);
+    }
+    if let Some(there) = machines::asked_for(study, &place.machines)? {
+        let store = context.open_store()?;
+        return machines::run(context, study, &store, None, &there, place.wipe, observer);
+    }
+    // A study for the lab would fail at its first disk; here the refusal names `--lab`.
+    study_file::check_not_in_the_lab(study)?;
+    execute::start(context, study, &[], place.wipe, observer)
+}
+
+/// Continues a run on the machines it was begun on, to its end.
+///
+/// # Errors
+/// As [`run`]; the machines have changed since, or what the run left cannot be removed.
+pub(crate) fn resume(
+    context: &Context,
+    (study, store): (&Study, &Store),
+    stopped: Stopped,
+    (ssh, wipe): (&SshOptions<'_>, &[String]),
+    observer: &dyn Observer,
+    images: Images<'_>,
+) -> Result<FinishedRun, Failure> {
+    if virtual_clock::made(&stopped.record) {
+        return virtual_run::resume(context, study, store, stopped, observer, images);
+    }
+    if lab_run::made(&stopped.record) {
+        return lab_run::resume(context, study, store, stopped, observer, images);
+    }
+    let there = machines::on_record(study, &stopped.record, ssh)?;
+    // Relative paths of the study mean what they meant when the run began.
+    stopped.enter_directory()?;
+    match there {
+        Some(there) => {
+            let stopped = Some(stopped);
+            machines::run(context, study, store, stopped, &there, wipe, observer)
+        }
+        None => stopped.resume(context, study, store, wipe, observer),
+    }
+}

@@ -1,0 +1,269 @@
+//! How large the trials of a comparison are: the workloads themselves are tried, small at first.
+//!
+//! What is fixed work is repeated with more of it until it lasts long enough to say how much a whole
+//! trial needs. The fastest directory sets the size, as none of its trials may be too short. These
+//! trials are never reported and no verdict counts them.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use stackrace_engine::spec::{Content, IoTarget};
+use stackrace_engine::{Control, residency};
+
+use super::context::Context;
+use super::temporary;
+use crate::failure::Failure;
+use crate::host::{Host, local::LocalHost};
+use crate::journal::{Journal, Undo};
+use crate::purpose::{PurposeWorkload, SizedBy, WorkloadSize};
+use crate::study::Study;
+use crate::time::{Clock, SystemClock};
+use crate::workload::{Place, Workload};
+
+/// A trial this long, as a share of what a whole one is to last, says how much that needs.
+const LONG_ENOUGH: f64 = 0.35;
+/// What the next trial aims at, as a share of a whole one: a little more than is long enough.
+const AIMED_AT: f64 = 0.5;
+/// A trial grows by no more than this: a short one says little.
+const GROWTH_MAX: f64 = 10.0;
+/// Trials of one workload in one directory at most.
+const TRIALS_MAX: usize = 5;
+/// The fastest trial is to last so much longer than the least: they differ from one to the next.
+const RESERVE: f64 = 1.15;
+/// The kernel's file that drops its caches.
+const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
+
+/// A workload with the size of its trials.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SizedPart {
+    /// Its index in the purpose.
+    pub(super) index: usize,
+    /// How much one trial does.
+    pub(super) size: WorkloadSize,
+    /// Seconds that one trial in each of the directories takes, all together.
+    pub(super) seconds: f64,
+}
+
+/// What is to be sized.
+pub(super) struct Sizing<'a> {
+    /// Where the work is put, with the names for errors.
+    pub(super) directories: Vec<(&'a str, &'a Path)>,
+    /// The workloads of the purpose.
+    pub(super) parts: &'static [PurposeWorkload],
+    /// Seconds a trial is to last.
+    pub(super) seconds: f64,
+    /// Bytes that one workload's data may take.
+    pub(super) room: u64,
+    /// Bytes that were asked for.
+    pub(super) bytes: Option<u64>,
+    /// Whether trials begin with caches dropped.
+    pub(super) cold: bool,
+    /// The study with these workloads.
+    pub(super) study: &'a dyn Fn(&[SizedPart]) -> Result<Study, Failure>,
+}
+
+impl Sizing<'_> {
+    /// Finds the sizes of the workloads `wanted`, by their indices in the purpose.
+    ///
+    /// # Errors
+    /// A directory cannot be written to.
+    pub(super) fn find(
+        &self,
+        context: &Context,
+        host: &LocalHost,
+        wanted: &[usize],
+    ) -> Result<Vec<SizedPart>, Failure> {
+        temporary::work(context, host, |journal, id| {
+            let mut probe = Probe::new(self, host, journal, id)?;
+            wanted.iter().map(|index| probe.size(*index)).collect()
+        })
+    }
+}
+
+/// Sizing under way.
+struct Probe<'a> {
+    asked: &'a Sizing<'a>,
+    host: &'a LocalHost,
+    /// A directory of our own on each of the places.
+    roots: Vec<PathBuf>,
+    /// Bytes per second that data are laid out with, the mean of all; none: not needed yet.
+    lays_out: Option<f64>,
+}
+
+impl<'a> Probe<'a> {
+    fn new(
+        asked: &'a Sizing<'a>,
+        host: &'a LocalHost,
+        journal: &Journal,
+        id: &str,
+    ) -> Result<Self, Failure> {
+        let mut roots = Vec::new();
+        for (name, path) in &asked.directories {
+            let root = path.join(format!(".stackrace-probe-{id}"));
+            journal
+                .will(name, Undo::RemoveTree(root.clone()))
+                .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+            host.create_dir(&root)
+                .map_err(|error| refused(name, &error))?;
+            roots.push(root);
+        }
+        Ok(Self {
+            asked,
+            host,
+            roots,
+            lays_out: None,
+        })
+    }
+
+    fn size(&mut self, index: usize) -> Result<SizedPart, Failure> {
+        let part = &self.asked.parts[index];
+        let target = self.asked.seconds;
+        let mut size = WorkloadSize {
+            seconds: target,
+            ..WorkloadSize::LEAST
+        };
+        let sides = self.roots.len() as f64;
+        let (size, seconds) = match (part.sized_by, self.asked.bytes) {
+            (SizedBy::Clock, bytes) => {
+                let laid_out = self.lays_out()? * target / size.bytes as f64;
+                size = part.scaled(size, laid_out, self.asked.room);
+                size.bytes = bytes.unwrap_or(size.bytes);
+                (size, target * sides)
+            }
+            (SizedBy::Bytes, Some(bytes)) => {
+                let seconds = bytes as f64 / self.lays_out()?;
+                (WorkloadSize { bytes, ..size }, seconds * sides)
+            }
+            _ => self.try_out(index, size)?,
+        };
+        Ok(SizedPart {
+            index,
+            size,
+            seconds,
+        })
+    }
+
+    /// Tries a workload everywhere with more and more in it, until the fastest takes long enough, and
+    /// once more there with a whole trial.
+    fn try_out(&self, index: usize, first: WorkloadSize) -> Result<(WorkloadSize, f64), Failure> {
+        let part = &self.asked.parts[index];
+        let target = self.asked.seconds * RESERVE;
+        let scaled = |size, times| part.scaled(size, times, self.asked.room);
+        let everywhere: Vec<usize> = (0..self.roots.len()).collect();
+        let mut size = first;
+        let mut trials = 0;
+        let seconds = loop {
+            let seconds = self.trials(index, size, &everywhere)?;
+            let fastest = seconds.iter().copied().fold(f64::INFINITY, f64::min);
+            trials += 1;
+            let aimed_at = (target * AIMED_AT / fastest).min(GROWTH_MAX);
+            let larger = scaled(size, aimed_at);
+            if fastest >= target * LONG_ENOUGH || trials == TRIALS_MAX || larger == size {
+                break seconds;
+            }
+            size = larger;
+        };
+        let order = |a: &usize, b: &usize| seconds[*a].total_cmp(&seconds[*b]);
+        let fastest = everywhere.into_iter().min_by(order).unwrap_or(0);
+        let mut whole = scaled(size, target / seconds[fastest]);
+        // Where a block is written for the first time it may take longer than ever again: thin disks,
+        // images of disks.
+        let again = self.trials(index, whole, &[fastest])?[0];
+        if again < self.asked.seconds {
+            whole = scaled(whole, target / again);
+        }
+        let amount = |size: &WorkloadSize| match part.sized_by {
+            SizedBy::Files => size.files as f64,
+            SizedBy::Bytes | SizedBy::Clock => size.bytes as f64,
+        };
+        let times = amount(&whole) / amount(&size);
+        Ok((whole, seconds.iter().sum::<f64>() * times))
+    }
+
+    /// Seconds that one trial measures in each of these directories, one after the other.
+    fn trials(
+        &self,
+        index: usize,
+        size: WorkloadSize,
+        sides: &[usize],
+    ) -> Result<Vec<f64>, Failure> {
+        let sized = SizedPart {
+            index,
+            size,
+            seconds: 0.0,
+        };
+        let study = (self.asked.study)(&[sized])?;
+        let trial = |side: &usize| {
+            let workload = &*study.configurations[*side].workloads[0];
+            let directory = self.roots[*side].join(".stackrace-trial");
+            self.trial(workload, &directory, self.asked.directories[*side].0)
+        };
+        sides.iter().map(trial).collect()
+    }
+
+    /// Seconds that the phases of a workload take together, in a directory that is gone afterwards.
+    fn trial(&self, workload: &dyn Workload, directory: &Path, name: &str) -> Result<f64, Failure> {
+        self.host
+            .create_dir(directory)
+            .map_err(|error| refused(name, &error))?;
+        let place = Place {
+            directory,
+            bare: None,
+            existing: None,
+            ledger: &OnceLock::new(),
+            seed: 1,
+            control: &Control::default(),
+        };
+        let measured = workload.prepare(&place).and_then(|()| {
+            let mut elapsed_ns = 0;
+            for phase in 0..workload.phases().len() {
+                self.settle(directory);
+                elapsed_ns += workload.measure(phase, &place)?.elapsed_ns;
+            }
+            Ok(elapsed_ns)
+        });
+        // What stays is found and removed with the directory above it.
+        let _ = self.host.remove_tree(directory);
+        let elapsed_ns = measured.map_err(|trouble| refused(name, &trouble))?;
+        Ok((elapsed_ns as f64 / 1e9).max(1e-6))
+    }
+
+    /// As before a trial that counts. Where it does not work, the size is only a worse guess.
+    fn settle(&self, directory: &Path) {
+        if !self.asked.cold {
+            return;
+        }
+        let _ = self.host.sync_file_system(directory);
+        let _ = residency::evict_tree(directory);
+        if self.host.is_root() {
+            let _ = self.host.write_text(Path::new(DROP_CACHES), "3");
+        }
+    }
+
+    /// Bytes per second that data are laid out with.
+    fn lays_out(&mut self) -> Result<f64, Failure> {
+        if let Some(rate) = self.lays_out {
+            return Ok(rate);
+        }
+        let bytes = WorkloadSize::LEAST.bytes;
+        let mut seconds = 0.0;
+        for (root, (name, _)) in self.roots.iter().zip(&self.asked.directories) {
+            let target = IoTarget {
+                path: root.join("data"),
+                bytes,
+            };
+            let began = SystemClock.now_ns();
+            stackrace_engine::lay_out(&[target], Content::Random, 1, &Control::default())
+                .map_err(|error| refused(name, &error))?;
+            seconds += SystemClock.now_ns().saturating_sub(began) as f64 / 1e9;
+        }
+        let rate = bytes as f64 * self.roots.len() as f64 / seconds.max(1e-6);
+        self.lays_out = Some(rate);
+        Ok(rate)
+    }
+}
+
+fn refused(name: &str, error: &dyn std::fmt::Display) -> Failure {
+    Failure::refused(format!("{name} cannot be used: {error}"))
+        .next("choose a directory you may write to, with some free space")
+}
