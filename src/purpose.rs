@@ -266,6 +266,7 @@ impl PurposeWorkload {
         let most = self.size_max.min(room).max(least.bytes);
         let more = |amount: u64| (amount as f64 * times) as u64;
         WorkloadSize {
+            // Whole MiB: block sizes divide them, so that no block is cut off at the end.
             bytes: more(size.bytes).clamp(least.bytes, most) / MIB * MIB,
             // Two digits are enough to size a workload, and easier to read in the printed study.
             files: round_two(more(size.files).clamp(least.files, FILES_MAX)),
