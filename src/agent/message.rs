@@ -224,6 +224,10 @@ pub(crate) enum PhaseReply {
         observation: Box<PhaseObservation>,
         /// The trial's metrics; they come with the last phase.
         metrics: Vec<Option<f64>>,
+        /// How long the program there was stopped or had no processor meanwhile, ns.
+        paused_ns: u64,
+        /// How long the machine was suspended meanwhile, ns.
+        suspended_ns: u64,
     },
     /// The workload failed: why.
     Failed(String),

@@ -5,7 +5,6 @@ use super::failure::{self, Failure};
 use super::report::write;
 use super::setting::Setting;
 use super::terminal::{error, print, say};
-use crate::event::Ended;
 use crate::record::{Record, Store};
 use crate::report;
 use crate::run::{Ledger, Reason};
@@ -107,9 +106,7 @@ fn where_it_is(store: &Store, ledger: &Ledger) {
 }
 
 fn exit_code(reason: Reason, record: &Record, verdict: &Verdict, decide: bool) -> u8 {
-    let failed = record
-        .trials()
-        .any(|trial| matches!(trial.ended, Ended::Failed { .. }));
+    let failed = record.failures().next().is_some();
     match reason {
         Reason::Interrupted => failure::INTERRUPTED,
         Reason::Lost => failure::TRIAL_FAILED,

@@ -86,6 +86,10 @@ fn evidence<'a>(head: &'a RunStarted, trials: &'a [Observation], rounds: u32) ->
         set_ups: crate::audit::SetUps::default(),
         head,
         trials: trials.iter().collect(),
+        failures: trials
+            .iter()
+            .filter(|trial| trial.ended.error().is_some())
+            .collect(),
         rounds: (1..=rounds).collect(),
         dropped: Vec::new(),
         slices_ended: Vec::new(),
