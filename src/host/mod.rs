@@ -9,6 +9,7 @@
 mod command;
 pub(crate) mod daemon;
 pub(crate) mod device;
+mod drives;
 mod error;
 pub(crate) mod imagined;
 pub(crate) mod line_speed;
@@ -74,11 +75,26 @@ pub(crate) struct LabDisk {
     pub(crate) requests: Option<u64>,
     /// How long a request takes at least, ns; none: no longer than it does.
     pub(crate) latency_ns: Option<u64>,
+    /// The model that decides how long requests take; none: QEMU emulates the disk.
+    pub(crate) model: Option<DiskModel>,
+}
+
+/// Which drive a modelled disk is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DiskModel {
+    /// The card's word, as `stackrace show drives` lists it.
+    pub(crate) card: String,
+    /// Decides where the head and the platter are when the disk is first used: another one in each
+    /// round.
+    pub(crate) accident: u64,
 }
 
 impl LabDisk {
     /// What it is like, in one line.
     pub(crate) fn described(&self) -> String {
+        if let Some(model) = &self.model {
+            return format!("{} of a modelled {}", unit::bytes(self.bytes), model.card);
+        }
         let mut text = format!(
             "{}, logical sector {} B, physical sector {} B",
             unit::bytes(self.bytes),

@@ -30,7 +30,9 @@ mod volume;
 pub use card::{
     CardError, CardOverheads, DiskCard, Layout, Origin, ReadAheadAfter, Seek, Shingled, Stated,
 };
-pub use cards::{ArrayCard, CARDS, Card, CardValue, Claim, Load, SsdCard, VolumeCard, values};
+pub use cards::{
+    ArrayCard, CARDS, Card, CardValue, Claim, DriveIdentity, Load, SsdCard, VolumeCard, values,
+};
 pub use controller::{ArrayLayout, Controller, ControllerError, ControllerParameters};
 pub use disk::{
     Cache, Disk, DiskParameters, Geometry, GeometryError, Overheads, SeekCurve, SeekError, Zone,

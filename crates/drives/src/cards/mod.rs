@@ -29,6 +29,19 @@ pub enum Card {
     Array(Box<ArrayCard>),
 }
 
+/// What a drive tells the operating system of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DriveIdentity {
+    /// Bytes of the sectors its media are written in.
+    pub physical_sector: u64,
+    /// Whether it turns.
+    pub rotational: bool,
+    /// Whether what was not flushed is lost when the power fails.
+    pub volatile_cache: bool,
+    /// Whether it takes discards.
+    pub discards: bool,
+}
+
 /// One value of a card, as text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CardValue {
@@ -90,6 +103,56 @@ impl Card {
                 ));
             }
         })
+    }
+
+    /// The card that comes with the program under this word.
+    pub fn shipped(model: &str) -> Option<Self> {
+        let mut cards = CARDS.iter().filter_map(|text| Self::parse(text).ok());
+        cards.find(|card| card.model() == model)
+    }
+
+    /// What the drive tells the operating system of itself.
+    pub fn identity(&self) -> DriveIdentity {
+        match self {
+            Self::Disk(card) => DriveIdentity {
+                physical_sector: card.physical_sector.value,
+                rotational: true,
+                volatile_cache: card.write_cache.value > 0.0,
+                discards: false,
+            },
+            Self::Ssd(card) => DriveIdentity {
+                physical_sector: 4096,
+                rotational: false,
+                // A protected buffer survives, and such drives say so.
+                volatile_cache: !card.protected.value,
+                discards: true,
+            },
+            Self::Volume(_) => DriveIdentity {
+                physical_sector: 4096,
+                rotational: false,
+                volatile_cache: false,
+                discards: false,
+            },
+            // Its battery keeps what is in the cache.
+            Self::Array(_) => DriveIdentity {
+                physical_sector: 512,
+                rotational: true,
+                volatile_cache: false,
+                discards: false,
+            },
+        }
+    }
+
+    /// Bytes of the whole drive; none: an SSD is as large as it is asked to be.
+    ///
+    /// # Errors
+    /// When values contradict each other.
+    pub fn capacity(&self) -> Result<Option<u64>, CardError> {
+        match self {
+            Self::Ssd(_) => Ok(None),
+            // An SSD alone asks for a size.
+            _ => Ok(Some(self.drive(0, 0)?.sectors() * SECTOR)),
+        }
     }
 
     /// The word a study names it by.
