@@ -37,6 +37,7 @@ pub(super) fn exec(setting: &Setting, verb: LabVerb) -> Result<u8, Failure> {
 }
 
 fn shell(setting: &Setting, verb: &LabShell) -> Result<u8, Failure> {
+    // Without a command the terminal is handed to the guest.
     let interactive = verb.command.is_empty();
     let description = Description {
         nodes: verb.nodes,
@@ -70,6 +71,7 @@ fn shell(setting: &Setting, verb: &LabShell) -> Result<u8, Failure> {
         Ok(output
             .status
             .and_then(|status| u8::try_from(status).ok())
+            // A command that a signal ended has no status; it did not succeed.
             .unwrap_or(1))
     })
 }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// A block device by its numbers, which no link can change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DeviceNumber {
-    /// Its driver.
+    /// Number of the driver, the first half of a device number.
     pub(crate) major: u32,
     /// Which device of that driver.
     pub(crate) minor: u32,

@@ -1,7 +1,7 @@
 //! This machine: the only place that starts processes.
 //!
-//! Commands run with `LC_ALL=C`, no input, `/` as working directory and a process group of their
-//! own: an interrupt at the terminal reaches this program alone, which then tears the stacks down with
+//! Commands run with `LC_ALL=C`, no input, `/` as working directory (those that format: none) and a
+//! process group of their own: an interrupt at the terminal reaches this program alone, which then tears the stacks down with
 //! commands that go on undisturbed. Every command that ended is handed to the sink. Each has the run
 //! that it belongs to in its environment.
 
@@ -13,9 +13,11 @@ use crate::event::CommandRun;
 use crate::owned::OwnDir;
 use crate::time::{Clock, SystemClock};
 use rand_core::{Rng, SeedableRng};
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, getpid};
 use std::ffi::OsString;
 use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -107,6 +109,22 @@ fn kept(mut stream: impl Read) -> String {
     text
 }
 
+/// Whether a program makes file systems.
+fn formats(program: &Path) -> bool {
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with("mkfs") || name == "bcachefs"
+}
+
+/// A private directory that is removed already: nothing is in it, and nothing can be made in it. A
+/// word that a tool takes for a relative path leads nowhere from there.
+fn nowhere() -> std::io::Result<OwnedFd> {
+    let dir = tempfile::Builder::new().prefix(".stackrace-").tempdir()?;
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let held = rustix::fs::open(dir.path(), flags, Mode::empty())?;
+    dir.close()?;
+    Ok(held)
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "the one place that starts processes"
@@ -116,13 +134,15 @@ fn run_once(
     arguments: &[OsString],
     mark: Option<&str>,
 ) -> std::io::Result<(Output, Option<i32>)> {
+    let nowhere = formats(program).then(nowhere).transpose()?;
+    let at = |dir: &OwnedFd| PathBuf::from(format!("/proc/self/fd/{}", dir.as_raw_fd()));
     let mut child = std::process::Command::new(program)
         .args(arguments)
         .env("LC_ALL", "C")
         // For tools that start others.
         .env("PATH", tools::path())
         .envs(mark.map(|mark| (process::MARK, mark)))
-        .current_dir("/")
+        .current_dir(nowhere.as_ref().map_or(PathBuf::from("/"), at))
         .process_group(0)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

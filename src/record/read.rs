@@ -11,8 +11,18 @@ use crate::event::{
     Event, FORMAT, ImportedText, LayerFacts, LogLine, Observation, RunStarted, SlicesEnded,
 };
 
-/// How the system says that a disk is full: there is room for another try once it was made.
-const DISK_FULL: &str = "No space left on device";
+/// How the system says that a disk is full or broken, not there, or not to be written: what can be
+/// mended by hand, so that another try makes sense. A configuration that gives back wrong data or
+/// refuses an option stays out.
+const MENDABLE: [&str; 7] = [
+    "No space left on device",
+    "Disk quota exceeded",
+    "Input/output error",
+    "Read-only file system",
+    "No such device",
+    "Transport endpoint is not connected",
+    "Stale file handle",
+];
 
 /// Everything a run left behind.
 #[derive(Debug, Clone)]
@@ -141,7 +151,7 @@ impl Record {
     }
 
     /// Trials that failed, and take their configuration out of the race. After a resume, one that found
-    /// a full disk does not: its configuration is tried again. Its trial stays on record.
+    /// a disk full or broken does not: its configuration is tried again. Its trial stays on record.
     pub(crate) fn failures(&self) -> impl Iterator<Item = &Observation> {
         let resumed = |event: &Event| matches!(event, Event::RunResumed { .. });
         let last = self.lines.iter().rposition(|line| resumed(&line.event));
@@ -149,8 +159,9 @@ impl Record {
         let lines = self.lines.iter().enumerate();
         lines.filter_map(move |(at, line)| match &line.event {
             Event::Trial(trial) => {
-                let full = trial.ended.error()?.contains(DISK_FULL);
-                (at > before || !full).then_some(&**trial)
+                let error = trial.ended.error()?;
+                let mendable = MENDABLE.iter().any(|words| error.contains(words));
+                (at > before || !mendable).then_some(&**trial)
             }
             _ => None,
         })

@@ -89,11 +89,12 @@ pub(super) fn notes(table: &ObservationTable<'_>) -> Vec<String> {
     if table.evidence.imported {
         return unpaired::notes(table.evidence);
     }
-    let mut notes = crate::audit::notes(
+    let mut notes = table.evidence.tried_again();
+    notes.extend(crate::audit::notes(
         table.evidence.head,
         &table.evidence.trials,
         &table.evidence.set_ups,
-    );
+    ));
     notes.extend(slices::notes(table.evidence));
     // A workload that no configuration was measured on in a round was left out on purpose.
     let asked = |at: usize, w: usize| {

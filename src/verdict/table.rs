@@ -11,6 +11,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) head: &'a RunStarted,
     /// Every trial on record.
     pub(crate) trials: Vec<&'a Observation>,
+    /// Those that failed and keep their configuration out ([`Record::failures`]).
+    pub(crate) failures: Vec<&'a Observation>,
     /// Rounds that were finished, ascending.
     pub(crate) rounds: Vec<u32>,
     /// Configurations dropped so far, each with the number of complete rounds it took part in.
@@ -44,7 +46,8 @@ impl<'a> Evidence<'a> {
     pub(crate) fn of(record: &'a Record) -> Self {
         let rounds = record.complete_rounds();
         let mut dropped = record.dropped();
-        for trial in record.failures() {
+        let failures: Vec<&Observation> = record.failures().collect();
+        for trial in &failures {
             if !dropped
                 .iter()
                 .any(|(configuration, _)| *configuration == trial.configuration)
@@ -68,6 +71,7 @@ impl<'a> Evidence<'a> {
         Self {
             head: &record.head,
             trials: record.trials().collect(),
+            failures,
             rounds,
             dropped,
             slices_ended: record
@@ -103,22 +107,40 @@ impl<'a> Evidence<'a> {
     /// The configurations that failed, each with its first failure.
     pub(super) fn failed(&self) -> Vec<FailedConfiguration> {
         let mut failed: Vec<FailedConfiguration> = Vec::new();
-        for trial in &self.trials {
-            let Ended::Failed { error } = &trial.ended else {
-                continue;
-            };
-            if failed
-                .iter()
-                .all(|known| known.configuration != trial.configuration)
-            {
+        for trial in &self.failures {
+            let known = |known: &FailedConfiguration| known.configuration == trial.configuration;
+            if !failed.iter().any(known) {
                 failed.push(FailedConfiguration {
                     configuration: trial.configuration,
                     round: trial.round,
-                    error: error.clone(),
+                    error: trial.ended.error().unwrap_or_default().to_owned(),
                 });
             }
         }
         failed
+    }
+
+    /// What failed and was tried again after a resume, one sentence each.
+    pub(super) fn tried_again(&self) -> Vec<String> {
+        let again = |trial: &&&Observation| {
+            trial.ended.error().is_some()
+                && !self
+                    .failures
+                    .iter()
+                    .any(|kept| std::ptr::eq(*kept, **trial))
+        };
+        let again = self.trials.iter().filter(again);
+        again
+            .map(|trial| {
+                let configuration = self.head.configurations.get(trial.configuration);
+                let name = configuration.map_or("a configuration", |c| c.name.as_str());
+                let error = trial.ended.error().unwrap_or_default();
+                format!(
+                    "{name} failed in round {} and was tried again after `resume`: {error}",
+                    trial.round
+                )
+            })
+            .collect()
     }
 }
 

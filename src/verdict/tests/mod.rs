@@ -6,8 +6,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::statement::VerdictWord;
 use super::*;
 use crate::event::{
-    Better, ConfigurationHead, Counted, Decide, Ended, MetricHead, Observation, RunStarted,
-    Settled, Until, WorkloadHead,
+    Better, ConfigurationHead, Decide, Ended, MetricHead, Observation, RunStarted, Settled, Until,
+    WorkloadHead,
 };
 use crate::verdict::table::Evidence;
 
@@ -72,22 +72,12 @@ fn head(
 fn observation(round: u32, configuration: usize, workload: usize, value: f64) -> Observation {
     Observation {
         round,
-        position: 0,
         configuration,
         workload,
-        ended: Ended::Complete,
-        started_at: String::new(),
-        prepare_ns: 0,
-        settle_ns: 0,
         settled: Settled::default(),
-        preconditioned: None,
         elapsed_ns: 1,
-        counted: Counted::default(),
-        phases: Vec::new(),
         metrics: vec![Some(value)],
-        notes: Vec::new(),
-        others: Vec::new(),
-        sliced: None,
+        ..Observation::unmeasured(Ended::Complete)
     }
 }
 
@@ -96,6 +86,10 @@ fn evidence<'a>(head: &'a RunStarted, trials: &'a [Observation], rounds: u32) ->
         set_ups: crate::audit::SetUps::default(),
         head,
         trials: trials.iter().collect(),
+        failures: trials
+            .iter()
+            .filter(|trial| trial.ended.error().is_some())
+            .collect(),
         rounds: (1..=rounds).collect(),
         dropped: Vec::new(),
         slices_ended: Vec::new(),
