@@ -7,7 +7,7 @@
 
 use super::{
     DeviceContent, Filling, FixedDevice, Host, HostError, LabDisk, MountInfo, Needs, Output,
-    daemon, device, process, reading, shown, tools, tree,
+    daemon, device, drives, process, reading, shown, tools, tree,
 };
 use crate::event::CommandRun;
 use crate::owned::OwnDir;
@@ -367,6 +367,9 @@ impl Host for LocalHost {
     }
 
     fn lab_disk(&self, disk: &LabDisk) -> Result<PathBuf, HostError> {
+        if let Some(model) = &disk.model {
+            return drives::start(disk, model);
+        }
         let block = Path::new("/sys/block");
         let names = reading::list(block)?;
         let found = names.iter().find(|name| {
