@@ -72,6 +72,7 @@ impl WireFrame {
     /// # Errors
     /// The system's.
     pub(crate) fn write(&self, output: &mut dyn Write) -> std::io::Result<()> {
+        // A header without its message would leave the reader waiting in the middle of a frame.
         let mut bytes = Vec::with_capacity(HEADER + self.message.len());
         bytes.extend(MAGIC);
         bytes.push(self.kind as u8);

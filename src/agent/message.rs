@@ -224,6 +224,10 @@ pub(crate) enum PhaseReply {
         observation: Box<PhaseObservation>,
         /// The trial's metrics; they come with the last phase.
         metrics: Vec<Option<f64>>,
+        /// How long the program there was stopped or had no processor meanwhile, ns.
+        paused_ns: u64,
+        /// How long the machine was suspended meanwhile, ns.
+        suspended_ns: u64,
     },
     /// The workload failed: why.
     Failed(String),
@@ -254,7 +258,7 @@ pub(crate) enum WorkerReply {
     },
     /// The coordinator cannot reach the machine that was asked; nothing was done there.
     Undelivered {
-        /// Why not.
+        /// Why it did not arrive.
         why: String,
         /// Whether the machine may come back soon.
         may_return: bool,

@@ -25,6 +25,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
         let achieved = count * 1e9 / (phase.elapsed_ns as f64).max(1.0);
         Some((phase.offered_per_s.filter(|rate| *rate > 0.0)?, achieved))
     });
+    // The worst phase: one that kept up does not make good for one that did not.
     let (offered, achieved) = loads.min_by(|a, b| (a.1 / a.0).total_cmp(&(b.1 / b.0)))?;
     let share = achieved / offered;
     let evidence = vec![

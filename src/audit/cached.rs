@@ -33,6 +33,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
         true => share((upper - piled).max(0.0), upper).unwrap_or(0.0),
         false => 0.0,
     };
+    // What the page cache did not have may still have come from memory further below.
     let memory = top + (1.0 - top) * below;
     let mut evidence = vec![
         EvidenceFigure::new("bytes read that came from memory", memory, "share")
@@ -63,6 +64,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
         reading.trial.settled.caches == "none",
     ) {
         (false, _) => Grade::Ok,
+        // The user asked for warm caches.
         (true, true) => Grade::Note,
         (true, false) => Grade::NotAsAsked,
     };

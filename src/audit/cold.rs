@@ -18,6 +18,7 @@ pub(super) const CHECK: AuditCheck = AuditCheck {
 
 fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     let settled = &reading.trial.settled;
+    // Nothing was dropped because nothing was to be dropped.
     if settled.caches == "none" {
         return None;
     }

@@ -39,11 +39,13 @@ pub(super) struct Written {
 pub(super) fn written(reading: &TrialReading<'_>) -> Option<Written> {
     let counted = &reading.trial.counted;
     let wrote = reading.written_bytes();
+    // Pages that were thrown away before they were written owe nothing to a device.
     let sent = counted.sent_bytes as f64 - counted.cancelled_bytes? as f64;
     let arrived: f64 = reading
         .upper()
         .map(|device| device.written_bytes as f64)
         .sum();
+    // Of a few pages, metadata would decide the share.
     if sent < SENT_BYTES_MIN || wrote < SENT_BYTES_MIN || reading.upper().next().is_none() {
         return None;
     }

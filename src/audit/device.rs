@@ -102,10 +102,14 @@ impl Seen<'_> {
             shown(self.rate, "B/s")
         );
         let full = self.busy >= BUSY_SHARE;
+        // An idle device, a waiting program and a flat rate together: something in between hands out
+        // a fixed rate.
         let held = self.busy < IDLE_SHARE
             && self.waiting.is_some_and(|part| part >= WAITING_SHARE)
             && self.spread.is_some_and(|spread| spread <= FLAT_SPREAD);
         match self.link.filter(|(_, part)| *part >= LINK_SHARE) {
+            // Before the link: a disk that seeks is far below what its link carries, and a small
+            // link does not make it seek.
             _ if full && self.seeks() => {
                 let takes = unit::time_ns(self.service_ns().unwrap_or(0.0));
                 let words = format!("{brief}, {takes} a request");
@@ -143,6 +147,7 @@ impl Seen<'_> {
             && self
                 .request_bytes()
                 .is_some_and(|bytes| bytes <= SEEK_REQUEST_BYTES_MAX)
+            // A flush takes as long as a seek, and is none.
             && flushes < 0.5 * requests
     }
 
@@ -203,12 +208,14 @@ fn spread(reading: &TrialReading<'_>) -> Option<f64> {
     let whole = whole_slices(phase);
     let each = whole.len() / PARTS;
     let part_ns = each as f64 * phase.slice_ns as f64;
+    // The rate of an open loop is even by design.
     if phase.offered_per_s.is_some() || each == 0 || part_ns < PART_NS_MIN {
         return None;
     }
     let parts = whole.chunks_exact(each).take(PARTS);
     let mut rates: Vec<f64> = parts.map(|part| part.iter().sum()).collect();
     rates.sort_by(f64::total_cmp);
+    // Without the quarters at the ends: a warm-up or a last flush must not hide an even rate.
     let middle = &rates[PARTS / 4..PARTS - PARTS / 4];
     let mean = middle.iter().sum::<f64>() / middle.len() as f64;
     share(middle[middle.len() - 1] - middle[0], mean)

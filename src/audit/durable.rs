@@ -26,6 +26,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     if wrote <= 0.0 || devices.is_empty() {
         return None;
     }
+    // Kernels before 5.5 count no flushes.
     let counts = devices.iter().filter_map(|device| device.flushes);
     let flushes = counts.map(|count| count as f64).reduce(|a, b| a + b);
     let unflushed: Vec<&str> = devices
@@ -55,6 +56,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
             .map(|name| EvidenceFigure::new(format!("flushes of {name} alone"), 0.0, "")),
     );
     let named = unflushed.join(", ");
+    // The gravest first: data were thought to be safe and were not.
     let (grade, sentence) = if fsyncs > 0.0 && !unflushed.is_empty() {
         let sentence = format!(
             "not durable: fsync was called, but no flush reached {named}, which was written to and has a volatile write cache"
@@ -86,6 +88,7 @@ fn never_flushed(device: &DeviceCounted, all: &[DeviceCounted]) -> bool {
     // A partition does not count flushes, its disk does.
     let mut others = all.iter();
     let disk = others.find(|other| is_partition(&device.device, &other.device));
+    // Without a volatile cache a device needs no flush.
     device.write_cache.as_deref() == Some("write back")
         && device.written_bytes > 0
         && disk.unwrap_or(device).flushes == Some(0)

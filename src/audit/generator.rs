@@ -22,6 +22,7 @@ pub(super) const CHECK: AuditCheck = AuditCheck {
 
 fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     reading.window_ns()?;
+    // Time in user mode is the generator's own; time in the kernel belongs to what is measured.
     let user = share(reading.own_cpu_ns().0, reading.thread_time_ns())?;
     let mut evidence = vec![
         EvidenceFigure::new("thread time spent in the generator itself", user, "share")
@@ -91,6 +92,7 @@ fn lateness(reading: &TrialReading<'_>) -> Option<(f64, f64)> {
         let sum: f64 = ops().map(|op| op.latency_ns_mean * op.count as f64).sum();
         Some((late, share(sum, count)?))
     });
+    // The phase in which lateness makes up most of the response time.
     phases.max_by(|a, b| (a.0 / a.1).total_cmp(&(b.0 / b.1)))
 }
 

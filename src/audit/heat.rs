@@ -21,6 +21,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
         EvidenceFigure::new("times a processor was throttled", events, "").against(EVENTS_MAX),
     ];
     let (grade, sentence) = if events > EVENTS_MAX {
+        // Counted by the processor itself: any time at all means that it ran slower than before.
         let sentence = format!("disturbed: processors were throttled by heat {events:.0} times");
         (Grade::Note, sentence)
     } else {

@@ -43,6 +43,8 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
         ),
         EvidenceFigure::new(limit.words.clone(), limit.bytes_per_s, "B/s"),
     ];
+    // A little above the link is rounding and counting at other moments. Far above it, something was
+    // counted that did not cross the link.
     let (grade, sentence) = if share > LIMIT_SHARE {
         let sentence = format!(
             "{} appears to have moved {}, more than {} allows",

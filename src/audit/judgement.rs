@@ -83,6 +83,7 @@ pub(super) fn shown(value: f64, unit: &str) -> String {
         "op/s" => unit::operations_per_second(value),
         "ns" => unit::time_ns(value),
         "share" => unit::percent(value),
+        // Counts have no decimals.
         _ if value.fract() == 0.0 => format!("{value:.0}"),
         _ => format!("{value:.1}"),
     }
@@ -148,6 +149,7 @@ pub(super) struct CheckFinding {
 impl CheckFinding {
     /// A judgement whose strength is the value of its first figure.
     pub(super) fn new(grade: Grade, sentence: String, evidence: Vec<EvidenceFigure>) -> Self {
+        // The first figure is the one held against the threshold; it tells which trial is the worst.
         let strength = evidence.first().map_or(0.0, |figure| figure.value);
         Self {
             grade,

@@ -31,6 +31,7 @@ pub(super) fn limit(fact: &Fact) -> Option<Limit> {
         "line" => true,
         _ => return None,
     };
+    // Anything else of that name is a fact in prose.
     let (rate, words) = fact.value.split_once(" B/s, ")?;
     let bytes_per_s: f64 = rate.parse().ok()?;
     (bytes_per_s.is_finite() && bytes_per_s > 0.0).then(|| Limit {

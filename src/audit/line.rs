@@ -26,6 +26,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
         .iter()
         .chain(&own)
         .filter(|limit| limit.line)
+        // Data take all lines, and the slowest one sets the pace.
         .min_by(|a, b| a.bytes_per_s.total_cmp(&b.bytes_per_s))?;
     // A line carries both directions at once: the fuller one counts.
     let counted = &reading.trial.counted;

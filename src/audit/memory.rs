@@ -22,6 +22,7 @@ pub(super) const CHECK: AuditCheck = AuditCheck {
 fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     let window = reading.window_ns()?;
     let counted = &reading.trial.counted;
+    // Pressure Stall Information, where the kernel has it; swap counts catch the rest.
     let waiting = counted.pressure_memory_ns.map(|ns| ns as f64 / window);
     let swapped = counted.swapped_in_bytes.zip(counted.swapped_out_bytes);
     let swapped = swapped.map(|(back, away)| back as f64 + away as f64);

@@ -38,6 +38,8 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     let counted = &reading.trial.counted;
     let cpus = f64::from(counted.cpus.max(1));
     let own = counted.cpu_user_ns as f64 + counted.cpu_system_ns as f64;
+    // Clocks of processors tick in hundredths of a second: of an idle machine the difference may be
+    // negative.
     let others = (counted.cpu_machine_busy_ns as f64 - own).max(0.0) / (window * cpus);
     let waited = counted.pressure_cpu_ns.map(|ns| ns as f64 / window);
     let foreign = foreign(reading);
@@ -54,6 +56,8 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
         EvidenceFigure::new("a task waited for a processor", part, "share")
             .against(PROCESSORS_SHARE)
     }));
+    // Others that use idle processors disturb little; only where a task waited they took something
+    // away.
     let crowded = others > PROCESSORS_SHARE && waited.is_some_and(|part| part > PROCESSORS_SHARE);
     let mut parts = Vec::new();
     if strange > FOREIGN_SHARE {
@@ -71,6 +75,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
         true => (Grade::Ok, "no other process interfered".to_owned()),
     };
     Some(CheckFinding {
+        // Trials are ordered by the graver of the two.
         strength: strange.max(others),
         ..CheckFinding::new(grade, sentence, evidence)
     })

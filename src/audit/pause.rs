@@ -23,9 +23,14 @@ pub(super) const CHECK: AuditCheck = AuditCheck {
 
 fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     let counted = &reading.trial.counted;
-    let (paused, suspended) = (counted.paused_ns?, counted.suspended_ns?);
+    counted.paused_ns.zip(counted.suspended_ns)?;
     let window = reading.window_ns()?;
-    let away = counted.away_share(reading.trial.elapsed_ns);
+    let most = reading.trial.away();
+    let (paused, suspended, away) = (most.paused_ns, most.suspended_ns, most.share());
+    let on = match most.host {
+        "" => String::new(),
+        host => format!(" on {host}"),
+    };
     let late = counted.late_ns.unwrap_or(0) as f64 / window;
     let set = counted.clock_set_ns.unwrap_or(0) as f64;
     let evidence = vec![
@@ -41,15 +46,19 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
         (
             Grade::Note,
             format!(
-                "disturbed: the machine was suspended for {}",
+                "disturbed: the machine was suspended{on} for {}",
                 time(suspended)
             ),
         )
     } else if paused > 0 {
         (
             Grade::Note,
-            format!("disturbed: the program was stopped for {}", time(paused)),
+            format!(
+                "disturbed: the program was stopped{on} for {}",
+                time(paused)
+            ),
         )
+    // Not stopped, and still not running: threads waited for a processor.
     } else if late > LATE_SHARE {
         let sentence = format!(
             "disturbed: other programs kept the processors {} of the time",
@@ -65,6 +74,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
         (Grade::Ok, "the program ran all the time".to_owned())
     };
     let grade = match away > AWAY_SHARE {
+        // So much time away distorts the figure itself.
         true => Grade::NotAsAsked,
         false => grade,
     };

@@ -24,6 +24,8 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     let window = reading.window_ns()?;
     let counted = &reading.trial.counted;
     let cpus = f64::from(counted.cpus.max(1));
+    // All of it, in the kernel as well: a thread that is never idle is the limit, wherever it spends
+    // its time.
     let own = share(reading.own_cpu_ns().1, reading.thread_time_ns())?.min(1.0);
     let machine = (counted.cpu_machine_busy_ns as f64 / (window * cpus)).min(1.0);
     let kernel = counted.kernel_thread.as_ref();
@@ -48,6 +50,8 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
         let name = format!("used by the kernel's {name}, of one CPU");
         evidence.push(EvidenceFigure::new(name, part, "share").against(THREAD_SHARE));
     }
+    // Compression and checksums of file systems run in threads of the kernel, which no process is
+    // charged for.
     let busy_kernel = kernel.filter(|(_, part)| *part >= THREAD_SHARE);
     let (limit, sentence) = if own >= THREAD_SHARE {
         let words = format!("{who} {} busy", unit::percent(own));

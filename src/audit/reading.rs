@@ -33,6 +33,7 @@ impl<'a> TrialReading<'a> {
 
     /// Bytes the operations read.
     pub(super) fn read_bytes(&self) -> f64 {
+        // PostMark reads a file in one operation that includes opening it.
         self.bytes(&["read", "open"])
     }
 
@@ -65,6 +66,7 @@ impl<'a> TrialReading<'a> {
     pub(super) fn own_cpu_ns(&self) -> (f64, f64) {
         let counted = &self.trial.counted;
         let phases = self.trial.phases.iter();
+        // Per phase where it is known: only that time belongs to what was measured.
         let mut within = phases.map(|phase| phase.cpu_user_ns.zip(phase.cpu_system_ns));
         let sum = within.try_fold((0.0, 0.0), |(user, all), phase| {
             let (u, s) = phase?;

@@ -43,19 +43,10 @@ pub(super) fn trial() -> Observation {
     });
     let phase: PhaseObservation = serde_json::from_value(phase).unwrap();
     Observation {
-        round: 1,
-        position: 0,
-        configuration: 0,
-        workload: 0,
-        ended: Ended::Complete,
-        started_at: String::new(),
-        prepare_ns: 0,
-        settle_ns: 0,
         settled: Settled {
             caches: "drop_caches".to_owned(),
             ..Settled::default()
         },
-        preconditioned: None,
         elapsed_ns: 1_000_000_000,
         counted: Counted {
             cpus: 2,
@@ -63,10 +54,7 @@ pub(super) fn trial() -> Observation {
             ..Counted::default()
         },
         phases: vec![phase],
-        metrics: Vec::new(),
-        notes: Vec::new(),
-        others: Vec::new(),
-        sliced: None,
+        ..Observation::unmeasured(Ended::Complete)
     }
 }
 

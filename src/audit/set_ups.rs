@@ -32,6 +32,7 @@ impl<'a> SetUps<'a> {
                     layers,
                     ..
                 } => {
+                    // Set up again without a tear-down between: a run that was killed and continued.
                     standing.retain(|known| known != configuration);
                     all.push(SetUp {
                         configuration: *configuration,
@@ -70,6 +71,7 @@ impl<'a> SetUps<'a> {
             let mut mine = self.of_configuration(one);
             mine.any(|set_up| set_up.beside.contains(&other))
         };
+        // A directory of the user's is there the whole time.
         self.stays(a) || self.stays(b) || beside(a, b) || beside(b, a)
     }
 

@@ -24,6 +24,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     if read <= 0.0 {
         return None;
     }
+    // Evidence only: what a device moves also has what was read ahead.
     let moved: f64 = reading.upper().map(|device| device.read_bytes as f64).sum();
     let evidence = vec![
         EvidenceFigure::new("data in compressed extents", part, "share").against(SQUEEZED_SHARE),

@@ -35,6 +35,7 @@ pub(super) const CHECK: AuditCheck = AuditCheck {
 
 fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     let before = reading.trial.preconditioned.as_ref();
+    // A device that was not worn in explains an uneven rate, and goes before it.
     let worn_in = before.map(worn_in);
     match worn_in {
         Some(found) if found.grade > Grade::Ok => Some(found),
@@ -50,6 +51,7 @@ pub(crate) fn course(phase: &PhaseObservation) -> Option<Course> {
     let whole = phase.elapsed_ns / phase.slice_ns.max(1);
     let whole = usize::try_from(whole).unwrap_or(usize::MAX);
     let series = &phase.series[..phase.series.len().min(whole)];
+    // Bytes where there are any: block sizes may be mixed.
     let moved = series.iter().any(|(_, bytes)| *bytes > 0);
     let amounts: Vec<f64> = series
         .iter()

@@ -33,6 +33,8 @@ pub(super) fn exec(verb: &MountAfp) -> Result<u8, Failure> {
     let point = std::fs::canonicalize(&verb.point).map_err(|error| {
         Failure::usage(format!("no directory {}: {error}", verb.point.display()))
     })?;
+    // The server outlives this process, so that a pipe would break: what it says goes to memory that
+    // both have open.
     let memory = rustix::fs::memfd_create("said", rustix::fs::MemfdFlags::CLOEXEC);
     let mut said = File::from(memory.map_err(|errno| failed(errno.into()))?);
     let mut command = argv([PROGRAM, "lab", "mount-afp", "--serve"]);
@@ -41,6 +43,7 @@ pub(super) fn exec(verb: &MountAfp) -> Result<u8, Failure> {
     let mut server = Process::start(&command, Path::new("/"), Streams::Open(&said))
         .map_err(|error| Failure::internal(error.to_string()))?;
     for _ in 0..LOOKS {
+        // As mount(8) does: the command returns when the directory can be used.
         if is_mounted(verb.server, &point)? {
             return Ok(0);
         }
@@ -48,6 +51,7 @@ pub(super) fn exec(verb: &MountAfp) -> Result<u8, Failure> {
             let mut text = String::new();
             said.rewind().map_err(failed)?;
             said.read_to_string(&mut text).map_err(failed)?;
+            // This process prints the word itself.
             let text = text.trim_start_matches("error: ").trim_end().to_string();
             return Err(Failure::refused(text));
         }

@@ -5,7 +5,6 @@ use super::failure::{self, Failure};
 use super::report::write;
 use super::setting::Setting;
 use super::terminal::{error, print, say};
-use crate::event::Ended;
 use crate::record::{Record, Store};
 use crate::report;
 use crate::run::{Ledger, Reason};
@@ -59,6 +58,7 @@ pub(super) fn show(
     if setting.quiet {
         say(&format!("{}\n", verdict.sentence));
     } else {
+        // An open question first: a report of it would have to be made again.
         let next = match (goes_on(record, verdict), &output.html) {
             (Some(command), _) => command,
             (None, Some(_)) => String::new(),
@@ -106,12 +106,12 @@ fn where_it_is(store: &Store, ledger: &Ledger) {
 }
 
 fn exit_code(reason: Reason, record: &Record, verdict: &Verdict, decide: bool) -> u8 {
-    let failed = record
-        .trials()
-        .any(|trial| matches!(trial.ended, Ended::Failed { .. }));
+    let failed = record.failures().next().is_some();
     match reason {
         Reason::Interrupted => failure::INTERRUPTED,
         Reason::Lost => failure::TRIAL_FAILED,
+        // Before the verdict: a script must not take a comparison that lost a configuration for a
+        // clean one.
         _ if failed => failure::TRIAL_FAILED,
         _ if decide && verdict.state != State::Decided => failure::UNDECIDED,
         _ => 0,
@@ -125,6 +125,7 @@ fn goes_on(record: &Record, verdict: &Verdict) -> Option<String> {
     let stopped = [Reason::Time, Reason::Rounds, Reason::Interrupted]
         .iter()
         .any(|stopped| reason == stopped.word());
+    // Further rounds would change nothing where the rest of the question is settled.
     let open = matches!(verdict.state, State::TooFew | State::Undecided) && !verdict.settled;
     (stopped && open).then(|| format!("stackrace resume {} --until-decided", record.head.run))
 }

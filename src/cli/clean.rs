@@ -11,6 +11,7 @@ use crate::session::leftovers;
 pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
     if !verb.there.on.is_empty() || !verb.there.peers.is_empty() {
         let options = verb.there.options();
+        // The worker over there has its own store, and answers in lines.
         let answer = leftovers::clean(&setting.session, &options, verb.list)?;
         return Ok(show(&answer.lines, answer.left));
     }
@@ -22,7 +23,9 @@ pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
 fn show(lines: &[String], left: bool) -> u8 {
     match lines {
         [] => say("nothing to clean\n"),
+        // What was left alone is listed, too, with its reason.
         lines => say(&(lines.join("\n") + "\n")),
     }
+    // A script that cleans up must hear that something still stands.
     if left { failure::UNABLE } else { 0 }
 }

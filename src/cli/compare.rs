@@ -30,6 +30,7 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
         directories: verb.directories,
         purpose,
         time_ns: match (verb.quick, time_asked) {
+            // clap refuses --quick together with --time.
             (true, _) => QUICK_NS,
             (false, asked) => asked.unwrap_or(TIME_NS),
         },
@@ -40,10 +41,12 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
         anyway: verb.anyway,
         warm: verb.warm,
         overrides: Overrides {
+            // None where the default holds: the study then says the time itself.
             time_max_ns: time_asked,
             ..overrides(&verb.deciding, &verb.how_long)?
         },
     };
+    // A page that cannot be written is refused now and not after the measurement.
     output::check_before_run(verb.output.html.as_deref())?;
     let prepared = compare::prepare(&setting.session, &request)?;
     if verb.print_study {

@@ -4,7 +4,7 @@ use super::args::Diff;
 use super::failure::Failure;
 use super::setting::Setting;
 use super::terminal::print;
-use super::words::named;
+use super::words::{self, named};
 use crate::record::{Record, Store};
 use crate::report;
 use crate::verdict;
@@ -22,6 +22,7 @@ pub(super) fn exec(setting: &Setting, verb: Diff) -> Result<u8, Failure> {
         .workloads
         .iter()
         .all(|pair| pair.figures.is_empty());
+    // Where a part can be compared, the page says what cannot.
     if !verb.anyway && nothing && !refused.is_empty() {
         return Err(Failure::refused(format!(
             "these are not compared, because the work or the machine differs:\n       {}",
@@ -47,12 +48,11 @@ fn borrowed(side: &[(Record, usize)]) -> Vec<(&Record, usize)> {
 /// `RUN[/CONFIGURATION]`: the run, and which of its configurations is meant.
 fn side(store: &Store, word: &str) -> Result<(Record, usize), Failure> {
     let (run, configuration) = match word.split_once('/') {
+        // Ids of runs have no slash; names of configurations may.
         Some((run, configuration)) => (run, Some(configuration)),
         None => (word, None),
     };
-    let record = store
-        .read(run)
-        .map_err(|error| Failure::usage(error.to_string()).next(error.next()))?;
+    let record = words::run(store, run)?;
     let names: Vec<&str> = record
         .head
         .configurations

@@ -49,6 +49,7 @@ pub(super) fn text(name: Option<&str>) -> Result<String, Failure> {
         }
     }
     for claim in card.claims() {
+        // What the maker promises stands beside what the model does: so a reader can judge it.
         let modelled = card.modelled(claim, SSD_BYTES).map_err(broken)?;
         shown.push_str(&beside(claim, modelled));
     }

@@ -13,6 +13,7 @@ const TIMES: usize = 3;
 /// What the generator itself costs, ns per operation.
 pub(super) fn own_ns() -> f64 {
     let all = std::iter::repeat_with(stackrace_engine::self_cost).take(TIMES);
+    // The least: other processes can only add to it.
     all.fold(f64::MAX, f64::min)
 }
 
@@ -77,6 +78,7 @@ pub(super) fn render(as_json: bool) -> String {
 fn content(rates: &[ContentRate]) -> String {
     let mut text = format!("\n{:<33}", "content made by one core");
     let kinds: Vec<&[ContentRate]> = rates.chunk_by(|a, b| a.kind == b.kind).collect();
+    // All kinds have the same block sizes; those of the first are the head of the table.
     for rate in kinds.iter().take(1).copied().flatten() {
         text.push_str(&format!("{:>11}", unit::bytes(rate.block_bytes as u64)));
     }

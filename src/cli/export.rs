@@ -15,11 +15,13 @@ use crate::tables::TableForm;
 pub(super) fn exec(setting: &Setting, verb: &Export) -> Result<u8, Failure> {
     let kinds = kinds(&verb.table)?;
     let form = form(verb)?;
+    // Only a directory that exists: a missing one could be a misspelt file.
     let to_dir = verb.output.as_deref().is_some_and(Path::is_dir);
     if kinds.len() > 1 && !to_dir {
         return Err(Failure::usage("all tables are several files")
             .next("name a directory that exists: --output DIR"));
     }
+    // Binary data may change how a terminal behaves.
     if form == TableForm::Parquet && verb.output.is_none() && std::io::stdout().is_terminal() {
         return Err(Failure::usage("Parquet is nothing for a terminal")
             .next(format!("--output {}.parquet", verb.table)));
@@ -40,6 +42,7 @@ pub(super) fn exec(setting: &Setting, verb: &Export) -> Result<u8, Failure> {
             output.clone()
         };
         output::write(&path, &bytes)?;
+        // On standard error: standard output may be a table of its own.
         error(&format!("{:>9} rows  {}\n", table.rows(), path.display()));
     }
     Ok(0)
@@ -64,6 +67,7 @@ fn form(verb: &Export) -> Result<TableForm, Failure> {
         .and_then(|ending| ending.to_str())
         .and_then(TableForm::by_name);
     match &verb.format {
+        // The name of the file says the form unless the user does.
         None => Ok(named.unwrap_or(TableForm::Csv)),
         Some(name) => TableForm::by_name(name).ok_or_else(|| {
             super::words::unknown("format", name, &TableForm::ALL.map(TableForm::name))
@@ -76,9 +80,8 @@ fn read(setting: &Setting, names: &[String]) -> Result<Vec<Record>, Failure> {
     let store = setting.session.open_store()?;
     let mut records: Vec<Record> = Vec::new();
     for name in names {
-        let record = store
-            .read(name)
-            .map_err(|error| Failure::usage(error.to_string()).next(error.next()))?;
+        let record = super::words::run(&store, name)?;
+        // "last" and an id may be the same run, whose rows would then count twice.
         if records
             .iter()
             .all(|known| known.head.run != record.head.run)

@@ -47,6 +47,7 @@ fn wanted(verb: &FaultVerb) -> Result<MachineFault, Failure> {
             };
             let at = at.as_ref().map(|at| bytes("--at", at)).transpose()?;
             let length = bytes("--length", length)?;
+            // Such a fault would be accepted and never happen.
             if length == 0 {
                 return Err(Failure::usage("no request touches 0 bytes")
                     .next("write a --length of at least 1 B"));
@@ -70,8 +71,10 @@ fn wanted(verb: &FaultVerb) -> Result<MachineFault, Failure> {
 fn which(setting: &Setting, named: Option<&str>) -> Result<PathBuf, Failure> {
     let begun = temporary::dirs(&setting.session)?;
     let mut running: Vec<PathBuf> = begun.iter().flat_map(|b| machine::dirs_in(b)).collect();
+    // What a dead run left behind has a directory, but no monitor that answers.
     running.retain(|dir| fault::can_be_asked(dir));
     let names: Vec<String> = running.iter().map(|dir| name(dir)).collect();
+    // The end of the name is what differs between machines.
     let meant = |name: &String| named.is_none_or(|named| name.ends_with(named));
     let machines = running.iter().zip(&names);
     let meant: Vec<&PathBuf> = machines

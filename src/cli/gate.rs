@@ -4,8 +4,8 @@ use super::args::{Gate, Undecided};
 use super::failure::{self, Failure};
 use super::setting::Setting;
 use super::terminal::print;
-use super::words::{named, unknown};
-use crate::record::{Record, Store};
+use super::words::{self, named, unknown};
+use crate::record::Record;
 use crate::report;
 use crate::unit;
 use crate::verdict::{self, GateError, GateOutcome, Threshold};
@@ -22,6 +22,8 @@ pub(super) fn exec(setting: &Setting, verb: &Gate) -> Result<u8, Failure> {
         metric: verb.metric.clone(),
         anyway: verb.anyway,
     };
+    // Runs of one side are further repetitions. Without a baseline it is open which of them would be
+    // the other side.
     if verb.runs.len() > 1 && verb.baseline.is_empty() {
         return Err(
             Failure::usage("several runs are compared only with runs of a baseline")
@@ -32,14 +34,14 @@ pub(super) fn exec(setting: &Setting, verb: &Gate) -> Result<u8, Failure> {
     let records: Vec<Record> = verb
         .runs
         .iter()
-        .map(|run| read(&store, run))
+        .map(|run| words::run(&store, run))
         .collect::<Result<_, _>>()?;
     let mut others = Vec::new();
     for word in &verb.baseline {
         let (run, name) = word
             .split_once('/')
             .map_or((word.as_str(), None), |(run, name)| (run, Some(name)));
-        others.push((read(&store, run)?, name));
+        others.push((words::run(&store, run)?, name));
     }
     let (baseline, compared) = sides(&records, &others, verb)?;
     let gate = verdict::gate(&baseline, &compared, &question).map_err(explain)?;
@@ -85,12 +87,6 @@ fn share(word: &str, text: &str, valid: std::ops::Range<f64>) -> Result<f64, Fai
     Ok(value)
 }
 
-fn read(store: &Store, run: &str) -> Result<Record, Failure> {
-    store
-        .read(run)
-        .map_err(|error| Failure::usage(error.to_string()).next(error.next()))
-}
-
 /// Runs of one side, each with its configuration.
 type Side<'a> = Vec<(&'a Record, usize)>;
 
@@ -117,6 +113,7 @@ fn sides<'a>(
         if let Some(name) = name {
             return named("configuration", name, &theirs);
         }
+        // A baseline usually has the configuration under the same name.
         let same = theirs.iter().position(|name| *name == own[b]);
         same.or((theirs.len() == 1).then_some(0))
             .ok_or_else(|| name_one(other, option, &theirs))
@@ -131,6 +128,7 @@ fn sides<'a>(
         .map(|(record, name)| Ok((record, place(record, *name, "--baseline RUN/NAME")?)));
     let baseline: Vec<(&Record, usize)> = baseline.collect::<Result<_, Failure>>()?;
     if let ([(a, at)], [(b, other)]) = (baseline.as_slice(), compared.as_slice())
+        // Only where both sides are one run: several runs may share a configuration.
         && a.head.run == b.head.run
         && at == other
     {
@@ -149,6 +147,7 @@ fn pair(
     let b = match (configuration, names.len()) {
         (Some(name), _) => named("configuration", name, &names)?,
         (None, 2) => match base {
+            // Of two, the one that is not the baseline.
             Some(base) => 1 - named("configuration", base, &names)?,
             None => 1,
         },

@@ -27,6 +27,7 @@ fn cache(host: &dyn Host) -> Result<PathBuf, Failure> {
     let shared = PathBuf::from(SHARED);
     match (some("XDG_CACHE_HOME"), some("HOME")) {
         (Some(cache), _) => Ok(PathBuf::from(cache).join("stackrace/lab")),
+        // Root's images serve all users, so that not each of them builds its own.
         (None, _) if host.is_root() || host.is_dir(&shared) => Ok(shared),
         (None, Some(home)) => Ok(PathBuf::from(home).join(".cache/stackrace/lab")),
         (None, None) => Err(Failure::usage("no place for images: HOME is not set")
@@ -120,6 +121,7 @@ pub(super) fn list(setting: &Setting) -> Result<u8, Failure> {
     for machine in temporary::dirs(&setting.session)? {
         for dir in machine::dirs_in(&machine) {
             let state = match Journal::look(&machine.join("journal.jsonl")) {
+                // A journal that can be locked belongs to a process that is gone.
                 Ok(_) => "left behind, `stackrace clean` removes it",
                 Err(_) => "running",
             };
@@ -133,6 +135,7 @@ pub(super) fn list(setting: &Setting) -> Result<u8, Failure> {
     }
     if stock
         .iter()
+        // Advice only where there is something to do.
         .any(|stocked| matches!(stocked, Stocked::Unneeded(_) | Stocked::Damaged(_)))
     {
         text.push_str("what is unneeded or damaged, `stackrace lab clean` removes\n");
@@ -146,6 +149,7 @@ pub(super) fn remove(names: &[String]) -> Result<u8, Failure> {
     let systems = all(names)?;
     let mut stock = image::stock(&cache(&quiet_host())?);
     stock.retain(|stocked| match stocked {
+        // An image that is in use goes only by its name.
         Stocked::Used(system, _) => systems.contains(system),
         // No image is left that could need them.
         Stocked::Spare(_) => system::ALL.iter().all(|system| systems.contains(&system)),

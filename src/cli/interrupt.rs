@@ -20,6 +20,7 @@ pub(super) fn catch_interrupt(
         interrupt.raise();
         if times.fetch_add(1, Ordering::SeqCst) >= 1 {
             error(&format!("\nstopped at once; {left}\n"));
+            // The journal is on disk, so that ending here loses nothing but time.
             std::process::exit(i32::from(failure::INTERRUPTED));
         }
         error(&format!("\nstopping: {then} (again: stop at once)\n"));

@@ -29,7 +29,11 @@ pub(super) fn exec(setting: &Setting, verb: LabVerb) -> Result<u8, Failure> {
         LabVerb::Shell(verb) => shell(setting, &verb),
         LabVerb::Fault(verb) => super::fault::exec(setting, &verb),
         LabVerb::Clean { systems } => images::remove(&systems),
-        LabVerb::Agent => worker::guest(StudyWorker)
+        LabVerb::Agent => worker::virtual_guest(StudyWorker)
+            .and_then(|virtual_time| match virtual_time {
+                true => Ok(()),
+                false => worker::guest(StudyWorker),
+            })
             .map(|()| 0)
             .map_err(Failure::internal),
         LabVerb::MountAfp(verb) => afp::exec(&verb),
@@ -37,6 +41,7 @@ pub(super) fn exec(setting: &Setting, verb: LabVerb) -> Result<u8, Failure> {
 }
 
 fn shell(setting: &Setting, verb: &LabShell) -> Result<u8, Failure> {
+    // Without a command the terminal is handed to the guest.
     let interactive = verb.command.is_empty();
     let description = Description {
         nodes: verb.nodes,
@@ -70,6 +75,7 @@ fn shell(setting: &Setting, verb: &LabShell) -> Result<u8, Failure> {
         Ok(output
             .status
             .and_then(|status| u8::try_from(status).ok())
+            // A command that a signal ended has no status; it did not succeed.
             .unwrap_or(1))
     })
 }
@@ -100,6 +106,7 @@ fn shell_disks(verb: &LabShell) -> Result<Vec<LabDisk>, Failure> {
             rate: None,
             requests: None,
             latency_ns: None,
+            model: None,
         })
     });
     disks.collect()

@@ -6,6 +6,7 @@ mod args;
 mod clean;
 mod compare;
 mod diff;
+mod drive;
 mod drives;
 mod engine;
 mod export;
@@ -81,6 +82,7 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
         session: Context {
             store: common.store.or_else(default_store),
             command: std::env::args_os()
+                // For the record only; nothing is opened by these words.
                 .map(|word| word.to_string_lossy().into_owned())
                 .collect(),
             peers: Vec::new(),
@@ -91,6 +93,7 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
             colour: match common.colour {
                 Colour::Auto => {
                     std::io::stdout().is_terminal()
+                        // no-color.org: set to anything but nothing.
                         && variable("NO_COLOR").is_none_or(|value| value.is_empty())
                 }
                 Colour::Always => true,
@@ -101,6 +104,7 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
     if let Some((name, words)) = matches.subcommand()
         && let Some(tool) = tools::ALL.iter().find(|tool| tool.name == name)
     {
+        // Before the verbs: a tool reads all words itself, those of `--help`, too.
         return run_tool(&setting, tool, words);
     }
     let arguments = Arguments::from_arg_matches(matches).unwrap_or_else(|error| error.exit());
@@ -123,6 +127,7 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
         CliVerb::Serve(verb) => serve::exec(&setting, verb),
         CliVerb::Clean(verb) => clean::exec(&setting, verb),
         CliVerb::Show(verb) => show::exec(verb),
+        CliVerb::Drive(verb) => drive::exec(&verb),
         CliVerb::Reindex => report::reindex(&setting),
         CliVerb::Completions { shell } => {
             let mut text = Vec::new();

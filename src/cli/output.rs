@@ -97,6 +97,7 @@ fn destination(path: &Path) -> Result<Destination, Failure> {
         }
     };
     let kind = found.file_type();
+    // Before the owner is asked: the advice for a directory differs.
     if kind.is_dir() {
         return refused("is a directory", "name a file in it");
     }
@@ -109,6 +110,8 @@ fn destination(path: &Path) -> Result<Destination, Failure> {
             "name a regular file: a disk is never written as a report",
         );
     }
+    // Root could replace it. A file of another user that root replaces would belong to root
+    // afterwards.
     if found.uid() != rustix::process::geteuid().as_raw() {
         return refused(
             "belongs to another user and is not replaced",
@@ -124,6 +127,7 @@ fn existing_file(path: &Path, found: &Metadata) -> Result<Destination, Failure> 
         Failure::refused(format!("{} cannot be followed: {error}", path.display()))
             .next("name another file")
     })?;
+    // A new file takes its place, so what counts is the right to write to the directory.
     writable(&file)?;
     Ok(Destination::File(file, Some(found.mode() & 0o777)))
 }
@@ -175,6 +179,7 @@ fn writable(file: &Path) -> Result<(), Failure> {
 fn open_stream(path: &Path) -> std::io::Result<File> {
     let file = std::fs::OpenOptions::new()
         .write(true)
+        // A terminal that is opened must not become the one that sends us Ctrl-C.
         .custom_flags(OFlags::NOCTTY.bits() as i32)
         .open(path)?;
     let kind = FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode);
@@ -199,6 +204,7 @@ fn replace(file: &Path, mode: Option<u32>, bytes: &[u8]) -> std::io::Result<()> 
         part.as_file()
             .set_permissions(Permissions::from_mode(mode))?;
     }
+    // A rename: a reader sees the old page or the new one, never half of one.
     part.persist(file)?;
     Ok(())
 }

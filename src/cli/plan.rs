@@ -27,6 +27,7 @@ pub(super) fn exec(setting: &Setting, verb: PlanArgs) -> Result<u8, Failure> {
 }
 
 fn show(setting: &Setting, study: &Study, verb: &PlanArgs) -> Result<u8, Failure> {
+    // What this machine lacks does not matter to a study that runs elsewhere.
     let here = !verb.lab && study.places().is_none();
     let plan = preflight::plan(&setting.session, study, here)?;
     if verb.json {

@@ -7,8 +7,9 @@ use super::failure::Failure;
 use super::output;
 use super::setting::Setting;
 use super::terminal::{error, print, say};
+use super::words::not_read;
 use crate::published;
-use crate::record::{Record, RecordError};
+use crate::record::Record;
 use crate::report::{self, ReportOptions};
 use crate::verdict::{self, Beside, Evidence, Verdict};
 
@@ -17,11 +18,12 @@ pub(super) fn exec(setting: &Setting, verb: ReportArgs) -> Result<u8, Failure> {
         .session
         .open_store()?
         .read(&verb.run)
-        .map_err(explain)?;
+        .map_err(not_read)?;
     let evidence = Evidence::of(&record);
     let verdict = verdict::judge(&evidence);
     let beside = match &verb.beside_published {
         None => None,
+        // Refused before anything is written.
         Some(_) if verb.format == "csv" => {
             return Err(
                 Failure::usage("csv is a row per trial; nothing stands beside it")
@@ -57,6 +59,7 @@ fn beside(evidence: &Evidence<'_>, name: &str) -> Result<Beside, Failure> {
         .unwrap_or_default()
         .to_string_lossy();
     let card = match (name, published::by_name(&stem)) {
+        // A study that is named after a published one is its repetition.
         ("", Some(card)) => card,
         ("", None) => {
             let names: Vec<&str> = published::ALL.iter().map(|card| card.name).collect();
@@ -105,13 +108,14 @@ pub(super) fn write(
 
 /// `stackrace runs`.
 pub(super) fn list(setting: &Setting) -> Result<u8, Failure> {
-    let runs = setting.session.open_store()?.runs().map_err(explain)?;
+    let runs = setting.session.open_store()?.runs().map_err(not_read)?;
     let mut text = String::new();
     for run in &runs {
         let state = run
             .unreadable
             .as_deref()
             .or(run.ended.as_deref())
+            // It may be running, or its program died: this list locks nothing to find out.
             .unwrap_or("not ended");
         text.push_str(&format!(
             "{}  {} round(s), {}  {}\n",
@@ -131,11 +135,7 @@ pub(super) fn list(setting: &Setting) -> Result<u8, Failure> {
 /// `stackrace reindex`.
 pub(super) fn reindex(setting: &Setting) -> Result<u8, Failure> {
     let store = setting.session.open_store()?;
-    store.reindex().map_err(explain)?;
+    store.reindex().map_err(not_read)?;
     print(&format!("{}\n", store.dir().join("stackrace.db").display()));
     Ok(0)
-}
-
-fn explain(error: RecordError) -> Failure {
-    Failure::usage(error.to_string()).next(error.next())
 }

@@ -55,6 +55,7 @@ pub(super) fn exec(setting: &Setting, verb: Serve) -> Result<u8, Failure> {
 
 /// `ADDRESS:PORT`; names are not asked for: another machine would say where we listen.
 fn address(word: &str) -> Result<SocketAddr, Failure> {
+    // Names are not looked up: a resolver could answer with an address that others reach.
     let numeric = word.replacen("localhost:", "127.0.0.1:", 1);
     numeric.parse().map_err(|_| {
         Failure::usage(format!("--listen {word} is no address with a port"))
@@ -67,6 +68,7 @@ fn address(word: &str) -> Result<SocketAddr, Failure> {
 fn token(given: Option<String>, may_miss: bool) -> Result<Option<String>, Failure> {
     match given {
         Some(token) => {
+            // Letters that need no escape in a link.
             let fits = |c: char| c.is_ascii_alphanumeric() || "-_.~".contains(c);
             if token.len() < TOKEN_MIN || !token.chars().all(fits) {
                 return Err(Failure::usage(format!(
@@ -89,6 +91,7 @@ fn secret() -> Result<String, Failure> {
             Failure::unable(format!("no token can be made: {error}")).next("give one: --token")
         })
     };
+    // 128 random bits: guessing takes longer than any server runs.
     Ok(nonce()? + &nonce()?)
 }
 
@@ -110,6 +113,7 @@ fn machine() -> String {
 
 /// Where to go.
 fn link(address: SocketAddr, name: &str, token: Option<&str>) -> String {
+    // 0.0.0.0 is no address that another machine could open.
     let place = if address.ip().is_unspecified() {
         format!("{name}:{}", address.port())
     } else {
@@ -158,6 +162,8 @@ const PAGE: &str = "open.html";
 /// words of a command can be read by everybody on the machine.
 fn open(link: &str, store: &Store, secret: bool) -> Result<(), Failure> {
     let failed = |what: String| Failure::unable(what).next(format!("open it yourself: {link}"));
+    // The arguments of a process can be read by all users, so the link with the token goes through a
+    // file of the caller's own.
     let place = if secret {
         let path = store.dir().join(PAGE);
         let page =

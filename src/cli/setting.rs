@@ -51,6 +51,7 @@ pub(super) fn default_store() -> Option<PathBuf> {
     match (named("XDG_STATE_HOME"), named("HOME")) {
         (Some(state), _) => Some(PathBuf::from(state).join("stackrace")),
         (None, Some(home)) => Some(PathBuf::from(home).join(".local/state/stackrace")),
+        // Not refused here: some commands keep nothing and need no place.
         (None, None) => None,
     }
 }

@@ -39,6 +39,7 @@ pub(super) fn exec(verb: Show) -> Result<u8, Failure> {
             .next("run stackrace show engine --json, or leave --json out"));
     }
     let text = match verb.what.as_str() {
+        // Both numbers of the word are taken: a user guesses either.
         "layers" | "layer" => layers(name)?,
         "workloads" | "workload" => workloads(name)?,
         "profiles" | "profile" => profiles(name)?,
@@ -235,6 +236,8 @@ fn described(profile: &Profile, entries: &str) -> String {
         ));
     }
     let scaled = match profile.scales {
+        // Which of the two grows is a property of the profile: photos get more, images of systems
+        // get larger.
         Scales::Files => "the number of files",
         Scales::Sizes => "the sizes of files",
     };

@@ -20,6 +20,7 @@ fn known_columns(to: &impl AsFd) -> Option<usize> {
         Some(usize::from(size.ws_col))
     };
     let known = |columns: &usize| *columns > 0;
+    // COLUMNS first: it is how a user, or a test, says a width.
     named.filter(known).or_else(|| asked().filter(known))
 }
 
@@ -42,6 +43,8 @@ fn broken(text: &str, columns: usize) -> String {
             out.push_str(line);
             continue;
         }
+        // Columns of a table and marks of a list stay visible when their text goes on in the next
+        // line.
         let hang = hanging(bare, columns);
         let (begin, rest) = bare.split_at(hang);
         let parts = wrap(rest, columns.saturating_sub(hang).max(1));
@@ -119,6 +122,7 @@ fn colour(text: &str) -> Option<usize> {
         .parse()
         .ok()
         .filter(|number: &u8| number.to_string() == code)?;
+    // Plain, bold, faint and eight colours are ours. Others hide text or move the cursor.
     (number <= 2 || COLOURS.contains(&number)).then_some("\u{1b}[m".len() + code.len())
 }
 

@@ -4,7 +4,7 @@ use super::args::Ask;
 use super::failure::Failure;
 use super::setting::Setting;
 use super::terminal::print;
-use super::words::share;
+use super::words::{self, share};
 use crate::record::Record;
 use crate::report;
 use crate::verdict::{self, Question, Sought};
@@ -14,6 +14,7 @@ pub(super) fn exec(setting: &Setting, verb: Ask) -> Result<u8, Failure> {
         margin: share("--margin", verb.margin.as_ref(), 0.0..1.0)?,
         confidence: share("--confidence", verb.confidence.as_ref(), 0.5..1.0)?,
         sought: match (verb.compare, verb.factor) {
+            // A comparison is the narrower question.
             (Some(words), _) => Some(Sought::Comparison(words)),
             (None, Some(name)) => Some(Sought::Factor(name)),
             (None, None) => None,
@@ -22,15 +23,15 @@ pub(super) fn exec(setting: &Setting, verb: Ask) -> Result<u8, Failure> {
         workload: verb.workload,
     };
     let store = setting.session.open_store()?;
-    let read = |run: &String| {
-        let record = store.read(run);
-        record.map_err(|error| Failure::usage(error.to_string()).next(error.next()))
-    };
-    let records: Vec<Record> = verb.runs.iter().map(read).collect::<Result<_, _>>()?;
+    let records: Vec<Record> = verb
+        .runs
+        .iter()
+        .map(|run| words::run(&store, run))
+        .collect::<Result<_, _>>()?;
     let answers = verdict::ask(&records, &question).map_err(|missing| {
         let what = format!("{} in run {} named", missing.what, missing.run);
         let valid: Vec<&str> = missing.valid.iter().map(String::as_str).collect();
-        super::words::unknown(&what, &missing.name, &valid)
+        words::unknown(&what, &missing.name, &valid)
     })?;
     print(&if verb.json {
         format!("{:#}\n", serde_json::to_value(&answers).unwrap_or_default())

@@ -1,8 +1,9 @@
-//! Words of the command line that have to be one of several, or a share.
+//! Words of the command line: one of several, a share, or a run.
 
 use std::ops::Range;
 
 use super::failure::Failure;
+use crate::record::{Record, RecordError, Store};
 use crate::unit;
 
 /// A name that is not one of the valid ones, with the nearest of them.
@@ -22,6 +23,7 @@ pub(super) fn unknown(what: &str, name: &str, valid: &[&str]) -> Failure {
 pub(super) fn named(what: &str, name: &str, valid: &[&str]) -> Result<usize, Failure> {
     let exact = valid.iter().position(|valid| *valid == name);
     let mut begin = (0..valid.len()).filter(|at| valid[*at].starts_with(name));
+    // A beginning is enough where it is clear, as with ids of runs.
     let only = begin.next().filter(|_| begin.next().is_none());
     exact.or(only).ok_or_else(|| unknown(what, name, valid))
 }
@@ -43,4 +45,14 @@ pub(super) fn share(
         ),
         Err(why) => Err(Failure::usage(format!("{option}: {why}"))),
     }
+}
+
+/// The run that a word names: an id, its beginning, or `last`.
+pub(super) fn run(store: &Store, word: &str) -> Result<Record, Failure> {
+    store.read(word).map_err(not_read)
+}
+
+/// The failure of a store that is asked for a run.
+pub(super) fn not_read(error: RecordError) -> Failure {
+    Failure::usage(error.to_string()).next(error.next())
 }

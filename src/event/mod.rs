@@ -91,6 +91,9 @@ pub(crate) enum Event {
         sentence: String,
         /// Configurations dropped by this check, by index.
         dropped: Vec<usize>,
+        /// Workloads that were measured in slices and are measured in one go from here on.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        whole: Vec<SlicesEnded>,
     },
     /// Something the reader of the results must know.
     Warned {
@@ -104,6 +107,15 @@ pub(crate) enum Event {
         /// What happened, for a person.
         detail: String,
     },
+}
+
+/// A workload that is no longer measured in slices.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SlicesEnded {
+    /// Workload by index.
+    pub(crate) workload: usize,
+    /// Why, as a clause: `slices change what is measured`.
+    pub(crate) why: String,
 }
 
 /// The head of a run.

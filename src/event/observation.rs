@@ -134,7 +134,7 @@ pub(crate) struct SliceSum {
 }
 
 /// What another machine measured in a trial, doing the same as the first at the same time.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct OtherNode {
     /// `node2`.
     pub(crate) host: String,
@@ -144,6 +144,57 @@ pub(crate) struct OtherNode {
     pub(crate) phases: Vec<PhaseObservation>,
     /// Values of the workload's own metrics, in its order.
     pub(crate) metrics: Vec<Option<f64>>,
+    /// Pauses of a second or more of the program there, as [`Counted::paused_ns`], ns.
+    #[serde(default)]
+    pub(crate) paused_ns: u64,
+    /// How long that machine was suspended, ns.
+    #[serde(default)]
+    pub(crate) suspended_ns: u64,
+}
+
+/// How long one of a trial's machines did not run while it measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AwayTime<'a> {
+    /// `node2`; empty: the first machine.
+    pub(crate) host: &'a str,
+    /// The program was stopped or had no processor, ns.
+    pub(crate) paused_ns: u64,
+    /// The machine was suspended, ns.
+    pub(crate) suspended_ns: u64,
+    /// The measured part, ns.
+    pub(crate) elapsed_ns: u64,
+}
+
+impl AwayTime<'_> {
+    /// As a share of the measured part; above 1 where the machine was suspended for longer than it was
+    /// measured.
+    pub(crate) fn share(&self) -> f64 {
+        let away = self.paused_ns as f64 + self.suspended_ns as f64;
+        away / (self.elapsed_ns as f64).max(1.0)
+    }
+}
+
+impl Observation {
+    /// The machine that was away for the largest share of its measured part; the first one, where none
+    /// was.
+    pub(crate) fn away(&self) -> AwayTime<'_> {
+        let first = AwayTime {
+            host: "",
+            paused_ns: self.counted.paused_ns.unwrap_or(0),
+            suspended_ns: self.counted.suspended_ns.unwrap_or(0),
+            elapsed_ns: self.elapsed_ns,
+        };
+        let others = self.others.iter().map(|other| AwayTime {
+            host: &other.host,
+            paused_ns: other.paused_ns,
+            suspended_ns: other.suspended_ns,
+            elapsed_ns: other.elapsed_ns,
+        });
+        others.fold(first, |most, other| match other.share() > most.share() {
+            true => other,
+            false => most,
+        })
+    }
 }
 
 /// How a stack was brought to its steady state before a trial.
@@ -265,15 +316,6 @@ pub(crate) struct Counted {
 
 /// A trial whose program did not run for more than this share of the measured part is not counted.
 pub(crate) const AWAY_SHARE: f64 = 0.05;
-
-impl Counted {
-    /// Share of a measured part of so many ns in which the program did not run; above 1 where the
-    /// machine was suspended for longer than it was measured.
-    pub(crate) fn away_share(&self, elapsed_ns: u64) -> f64 {
-        let away = self.paused_ns.unwrap_or(0) as f64 + self.suspended_ns.unwrap_or(0) as f64;
-        away / (elapsed_ns as f64).max(1.0)
-    }
-}
 
 /// Processor time of one thread.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

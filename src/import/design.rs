@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use super::repeated;
 use super::source::ImportSource;
 use crate::event::{
-    ConfigurationHead, Counted, Decide, Ended, Event, FORMAT, Fact, ImportedText as Origin,
-    MetricHead, Observation, RunStarted, Settled, Until, WorkloadHead,
+    ConfigurationHead, Decide, Ended, Event, FORMAT, Fact, ImportedText as Origin, MetricHead,
+    Observation, RunStarted, Settled, Until, WorkloadHead,
 };
 use crate::printed::Imported;
 
@@ -318,22 +318,14 @@ fn trial(placed: &Placed<'_>, heads: &[WorkloadHead], position: usize, at: &str)
         position,
         configuration: placed.configuration,
         workload: placed.workload,
-        ended: Ended::Complete,
         started_at: at.to_owned(),
-        prepare_ns: 0,
-        settle_ns: 0,
         settled: Settled {
             caches: "unknown".to_owned(),
             ..Settled::default()
         },
-        preconditioned: None,
-        elapsed_ns: 0,
-        counted: Counted::default(),
-        phases: Vec::new(),
         metrics: heads[placed.workload].metrics.iter().map(value).collect(),
         notes: result.notes.clone(),
-        others: Vec::new(),
-        sliced: None,
+        ..Observation::unmeasured(Ended::Complete)
     }
 }
 

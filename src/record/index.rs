@@ -248,6 +248,7 @@ fn note(to: &Transaction<'_>, run: &str, line: &LogLine) -> rusqlite::Result<()>
             rounds,
             sentence,
             dropped,
+            ..
         } => {
             to.execute(
                 "INSERT OR REPLACE INTO checks VALUES (?1, ?2, ?3)",

@@ -7,10 +7,22 @@ use std::path::Path;
 
 use super::error::RecordError;
 use crate::appendlog::split_torn;
-use crate::event::{Event, FORMAT, ImportedText, LayerFacts, LogLine, Observation, RunStarted};
+use crate::event::{
+    Event, FORMAT, ImportedText, LayerFacts, LogLine, Observation, RunStarted, SlicesEnded,
+};
 
-/// How the system says that a disk is full: there is room for another try once it was made.
-const DISK_FULL: &str = "No space left on device";
+/// How the system says that a disk is full or broken, not there, or not to be written: what can be
+/// mended by hand, so that another try makes sense. A configuration that gives back wrong data or
+/// refuses an option stays out.
+const MENDABLE: [&str; 7] = [
+    "No space left on device",
+    "Disk quota exceeded",
+    "Input/output error",
+    "Read-only file system",
+    "No such device",
+    "Transport endpoint is not connected",
+    "Stale file handle",
+];
 
 /// Everything a run left behind.
 #[derive(Debug, Clone)]
@@ -139,7 +151,7 @@ impl Record {
     }
 
     /// Trials that failed, and take their configuration out of the race. After a resume, one that found
-    /// a full disk does not: its configuration is tried again. Its trial stays on record.
+    /// a disk full or broken does not: its configuration is tried again. Its trial stays on record.
     pub(crate) fn failures(&self) -> impl Iterator<Item = &Observation> {
         let resumed = |event: &Event| matches!(event, Event::RunResumed { .. });
         let last = self.lines.iter().rposition(|line| resumed(&line.event));
@@ -147,8 +159,9 @@ impl Record {
         let lines = self.lines.iter().enumerate();
         lines.filter_map(move |(at, line)| match &line.event {
             Event::Trial(trial) => {
-                let full = trial.ended.error()?.contains(DISK_FULL);
-                (at > before || !full).then_some(&**trial)
+                let error = trial.ended.error()?;
+                let mendable = MENDABLE.iter().any(|words| error.contains(words));
+                (at > before || !mendable).then_some(&**trial)
             }
             _ => None,
         })
@@ -188,6 +201,18 @@ impl Record {
             }
         }
         dropped
+    }
+
+    /// Workloads that are no longer measured in slices, each with the number of complete rounds after
+    /// which that began.
+    pub(crate) fn slices_ended(&self) -> impl Iterator<Item = (u32, &SlicesEnded)> {
+        self.events().flat_map(|event| match event {
+            Event::Checked { rounds, whole, .. } => {
+                let ended: Vec<_> = whole.iter().map(|ended| (*rounds, ended)).collect();
+                ended
+            }
+            _ => Vec::new(),
+        })
     }
 
     /// Whether the figures were imported: another tool measured them, in no order that is known.

@@ -316,6 +316,7 @@ pub(crate) fn record(shape: &SampleShape) -> Record {
                 rounds: round,
                 sentence: format!("Checked after {round} rounds."),
                 dropped: Vec::new(),
+                whole: Vec::new(),
             });
         }
         let step = 4.0 * order.len() as f64 / events.len() as f64;
@@ -404,7 +405,6 @@ fn trial(
         position,
         configuration,
         workload,
-        ended: Ended::Complete,
         started_at: started_at.to_owned(),
         prepare_ns: 900_000_000,
         settle_ns: 300_000_000,
@@ -415,7 +415,6 @@ fn trial(
             prepared_bytes: Some(2 << 30),
             stored: None,
         },
-        preconditioned: None,
         elapsed_ns: (seconds * 1e9) as u64,
         counted: counted(configuration, moved),
         phases: vec![PhaseObservation {
@@ -440,9 +439,7 @@ fn trial(
             Some(2e9 / speed),
             Some(latency.value_at_quantile(0.99) as f64),
         ],
-        notes: Vec::new(),
-        others: Vec::new(),
-        sliced: None,
+        ..Observation::unmeasured(Ended::Complete)
     }
 }
 

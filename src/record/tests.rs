@@ -355,7 +355,7 @@ fn pauses_between_executions_are_not_counted() {
 }
 
 #[test]
-fn a_full_disk_keeps_a_configuration_out_until_the_run_is_resumed() {
+fn a_full_or_broken_disk_keeps_a_configuration_out_until_the_run_is_resumed() {
     let mut record = sample::record(&sample::small());
     let before = record.failures().count();
     let trial = record.trials().next().unwrap().clone();
@@ -373,17 +373,21 @@ fn a_full_disk_keeps_a_configuration_out_until_the_run_is_resumed() {
         stackrace: String::new(),
         rounds: 0,
     };
-    push(
-        &mut record,
-        failed("write of /x failed: No space left on device (os error 28)"),
-    );
-    assert_eq!(record.failures().count(), before + 1);
+    for error in [
+        "write of /x failed: No space left on device (os error 28)",
+        "write of /x failed: Input/output error (os error 5)",
+        "creation of /x failed: Read-only file system (os error 30)",
+    ] {
+        push(&mut record, failed(error));
+        assert_eq!(record.failures().count(), before + 1);
+        push(&mut record, resumed());
+        assert_eq!(record.failures().count(), before, "{error}");
+    }
+    push(&mut record, failed("block 7 of /x holds wrong data"));
     push(&mut record, resumed());
-    assert_eq!(record.failures().count(), before, "it is tried again");
-    push(
-        &mut record,
-        failed("write of /x failed: Input/output error (os error 5)"),
+    assert_eq!(
+        record.failures().count(),
+        before + 1,
+        "data are lost again in another try"
     );
-    push(&mut record, resumed());
-    assert_eq!(record.failures().count(), before + 1, "that may come back");
 }

@@ -29,7 +29,7 @@ pub(crate) use diff::{diff, diff_html, refused};
 pub(crate) use figure::is_no_text;
 pub(crate) use form::{ReportForm, ReportOptions};
 pub(crate) use gate::gate;
-pub(crate) use html::{STYLE, body, doing, history, latency_tail, race};
+pub(crate) use html::{STYLE, body, doing, history, latency_tail, race, written};
 pub(crate) use published::{FORMS as PUBLISHED_FORMS, published};
 pub(crate) use screen::{Screen, colour_of, wrap};
 pub(crate) use standing::{Standing, Standings, standings};

@@ -4,7 +4,7 @@ use stackrace_stats::FIRST_LOOK;
 
 use super::executor::{Broken, Executor, Turned, Watcher};
 use super::ledger::SharedLedger;
-use super::trial_kind::{TrialKind, trial_kind};
+use super::trial_kind::{TrialKind, trial_kinds};
 use crate::agent::message::Turn;
 use crate::event::{Ended, Event};
 use crate::plan;
@@ -121,22 +121,36 @@ impl Coordinator<'_> {
         if done < FIRST_LOOK {
             return Ok(None);
         }
-        let (verdict, dropped, before) = {
+        let (verdict, dropped, whole, before) = {
             let ledger = self.ledger.lock();
             let record = ledger.record();
-            let evidence = Evidence::of(record);
+            let mut evidence = Evidence::of(record);
             let before = record.checked_at(done);
+            let whole = match before {
+                true => Vec::new(),
+                false => verdict::end_slices(&evidence),
+            };
+            let ended = whole.iter().map(|ended| (done, ended.clone()));
+            evidence.slices_ended.extend(ended);
             (
                 verdict::judge(&evidence),
                 verdict::to_drop(&evidence, &self.study.decide),
+                whole,
                 before,
             )
         };
+        for ended in &whole {
+            let name = &self.study.workload_heads[ended.workload].name;
+            let why = &ended.why;
+            self.watcher
+                .warned(&format!("{name} is no longer measured in slices: {why}"));
+        }
         if !before {
             self.append(Event::Checked {
                 rounds: done,
                 sentence: verdict.sentence.clone(),
                 dropped,
+                whole,
             })?;
         }
         self.watcher.looked(&verdict);
@@ -237,21 +251,19 @@ impl Coordinator<'_> {
         live: &[usize],
         executor: &mut dyn Executor,
     ) -> Result<Turned, Broken> {
-        for (position, configuration) in order.iter().copied().enumerate() {
-            if !live.contains(&configuration) {
-                continue;
-            }
-            let turn = Turn {
-                round,
-                position,
-                configuration,
-                missing: self.missing(round, configuration, |_| TrialKind::Whole),
-                keep: self.study.policy.provision == Provision::Once,
-            };
-            if turn.missing.is_empty() {
-                continue;
-            }
-            match executor.execute(&turn)? {
+        let turns = order.iter().copied().enumerate();
+        let turns = turns.filter(|(_, configuration)| live.contains(configuration));
+        let turns = turns.map(|(position, configuration)| Turn {
+            round,
+            position,
+            configuration,
+            missing: self.missing(round, configuration),
+            keep: self.study.policy.provision == Provision::Once,
+        });
+        let turns: Vec<Turn> = turns.filter(|turn| !turn.missing.is_empty()).collect();
+        executor.announce(&turns);
+        for turn in &turns {
+            match executor.execute(turn)? {
                 Turned::Done => {}
                 ended => return Ok(ended),
             }
@@ -267,16 +279,14 @@ impl Coordinator<'_> {
         orders: &[Vec<usize>],
         executor: &mut dyn Executor,
     ) -> Result<Turned, Broken> {
-        let in_slices = executor.slices();
-        let kind = |workload: usize| match in_slices {
-            true => trial_kind(self.study, workload),
-            false => TrialKind::Whole,
-        };
-        for (workload, order) in orders.iter().enumerate() {
-            let turned = match kind(workload) {
-                TrialKind::Whole => self.one_by_one(round, workload, order, &kind, executor)?,
+        let asked = self.asked(round, executor.slices());
+        for at in 0..asked.len() {
+            let (workload, kind) = asked[at];
+            let order = &orders[workload];
+            let turned = match kind {
+                TrialKind::Whole => self.one_by_one(round, order, &asked[at..], executor)?,
                 TrialKind::Sliced(ns) => {
-                    let turns = self.turns_in_slices(round, workload, order, &kind);
+                    let turns = self.turns_in_slices(round, order, &asked[at..]);
                     match turns.is_empty() {
                         true => Turned::Done,
                         false => executor.execute_in_slices(&turns, ns)?,
@@ -290,21 +300,37 @@ impl Coordinator<'_> {
         Ok(Turned::Done)
     }
 
+    /// What every configuration is measured on in a round that goes workload by workload.
+    fn asked(&self, round: u32, in_slices: bool) -> Vec<(usize, TrialKind)> {
+        let ledger = self.ledger.lock();
+        let record = ledger.record();
+        let workloads = verdict::undecided_workloads(&Evidence::of(record)).into_iter();
+        let kinds = |workload| match in_slices {
+            true => trial_kinds(self.study, record, workload, round),
+            false => vec![TrialKind::Whole],
+        };
+        workloads
+            .flat_map(|workload| {
+                kinds(workload)
+                    .into_iter()
+                    .map(move |kind| (workload, kind))
+            })
+            .collect()
+    }
+
     fn one_by_one(
         &self,
         round: u32,
-        workload: usize,
         order: &[usize],
-        kind: &dyn Fn(usize) -> TrialKind,
+        asked: &[(usize, TrialKind)],
         executor: &mut dyn Executor,
     ) -> Result<Turned, Broken> {
         for (position, configuration) in order.iter().copied().enumerate() {
             // One may have failed a moment ago.
-            if !self.live().contains(&configuration) {
+            if !self.live().contains(&configuration) || self.has(round, configuration, asked[0]) {
                 continue;
             }
-            let turn = self.turn(round, position, configuration, workload, kind);
-            let Some(turn) = turn else { continue };
+            let turn = self.turn(round, position, configuration, asked);
             match executor.execute(&turn)? {
                 Turned::Done => {}
                 ended => return Ok(ended),
@@ -318,85 +344,59 @@ impl Coordinator<'_> {
     fn turns_in_slices(
         &self,
         round: u32,
-        workload: usize,
         order: &[usize],
-        kind: &dyn Fn(usize) -> TrialKind,
+        asked: &[(usize, TrialKind)],
     ) -> Vec<Turn> {
         let live = self.live();
         let placed = order.iter().copied().enumerate();
-        let live = placed.filter(|(_, configuration)| live.contains(configuration));
-        let live: Vec<(usize, usize)> = live.collect();
-        let turn = |&(position, configuration): &(usize, usize)| {
-            self.turn(round, position, configuration, workload, kind)
-        };
-        if !live.iter().any(|placed| turn(placed).is_some()) {
+        let live: Vec<_> = placed.filter(|(_, t)| live.contains(t)).collect();
+        if live.iter().all(|(_, t)| self.has(round, *t, asked[0])) {
             return Vec::new();
         }
-        let turns = live.iter().map(|&(position, configuration)| Turn {
-            round,
-            position,
-            configuration,
-            missing: vec![workload],
-            keep: self.keeps(round, configuration, workload, kind),
-        });
-        turns.collect()
+        let turns = live.into_iter();
+        turns
+            .map(|(position, t)| self.turn(round, position, t, asked))
+            .collect()
     }
 
-    /// The turn of a configuration in one workload; none: it has its trial.
+    /// The turn of a configuration in the first workload of what is still asked in this round.
     fn turn(
         &self,
         round: u32,
         position: usize,
         configuration: usize,
-        workload: usize,
-        kind: &dyn Fn(usize) -> TrialKind,
-    ) -> Option<Turn> {
-        let missing = self.missing(round, configuration, kind);
-        missing.contains(&workload).then(|| Turn {
+        asked: &[(usize, TrialKind)],
+    ) -> Turn {
+        let mut later = asked[1..].iter();
+        let more = later.any(|later| !self.has(round, configuration, *later));
+        Turn {
             round,
             position,
             configuration,
-            missing: vec![workload],
-            keep: self.keeps(round, configuration, workload, kind),
-        })
+            missing: vec![asked[0].0],
+            keep: more || self.study.policy.provision == Provision::Once,
+        }
     }
 
-    /// Whether the stack of a configuration stands on after its trial of a workload.
-    fn keeps(
-        &self,
-        round: u32,
-        configuration: usize,
-        workload: usize,
-        kind: &dyn Fn(usize) -> TrialKind,
-    ) -> bool {
-        let missing = self.missing(round, configuration, kind);
-        let more = missing.iter().any(|other| *other > workload);
-        more || self.study.policy.provision == Provision::Once
+    /// Workloads of a configuration that have no complete trial in a round yet, of those that are
+    /// still to be decided.
+    fn missing(&self, round: u32, configuration: usize) -> Vec<usize> {
+        let asked = self.asked(round, false).into_iter();
+        let missing = asked.filter(|asked| !self.has(round, configuration, *asked));
+        missing.map(|(workload, _)| workload).collect()
     }
 
-    /// Workloads of a configuration that have no complete trial of their kind in a round yet, of those
-    /// that are still to be decided.
-    fn missing(
-        &self,
-        round: u32,
-        configuration: usize,
-        kind: impl Fn(usize) -> TrialKind,
-    ) -> Vec<usize> {
+    /// Whether a configuration has a complete trial of that workload and kind in a round.
+    fn has(&self, round: u32, configuration: usize, asked: (usize, TrialKind)) -> bool {
         let ledger = self.ledger.lock();
-        let record = ledger.record();
-        let have = |workload: usize| {
-            record.trials().any(|trial| {
-                trial.round == round
-                    && trial.configuration == configuration
-                    && trial.workload == workload
-                    && kind(workload).is_of(trial.sliced.is_some())
-                    && trial.ended == Ended::Complete
-            })
-        };
-        verdict::undecided_workloads(&Evidence::of(record))
-            .into_iter()
-            .filter(|workload| !have(*workload))
-            .collect()
+        let mut trials = ledger.record().trials();
+        trials.any(|trial| {
+            trial.round == round
+                && trial.configuration == configuration
+                && trial.workload == asked.0
+                && asked.1.is_of(trial.sliced.is_some())
+                && trial.ended == Ended::Complete
+        })
     }
 
     fn append(&self, event: Event) -> Result<(), Broken> {

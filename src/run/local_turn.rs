@@ -307,20 +307,53 @@ impl LocalExecutor<'_> {
     }
 }
 
-/// Why a complete trial does not count: the program did not run while it measured.
+/// Why a complete trial does not count: on one of its machines the program did not run while it
+/// measured.
 pub(super) fn not_watched(trial: &Observation) -> Option<String> {
-    let counted = &trial.counted;
-    if trial.ended != Ended::Complete || counted.away_share(trial.elapsed_ns) <= AWAY_SHARE {
+    let away = trial.away();
+    if trial.ended != Ended::Complete || away.share() <= AWAY_SHARE {
         return None;
     }
-    let [paused, suspended] =
-        [counted.paused_ns, counted.suspended_ns].map(Option::unwrap_or_default);
-    let (what, ns) = match suspended > paused {
-        true => ("the machine was suspended", suspended),
-        false => ("the program was stopped", paused),
+    let (what, ns) = match away.suspended_ns > away.paused_ns {
+        true => ("the machine was suspended", away.suspended_ns),
+        false => ("the program was stopped", away.paused_ns),
+    };
+    let on = match away.host {
+        "" => String::new(),
+        host => format!(" on {host}"),
     };
     Some(format!(
-        "{what} for {} while it measured",
+        "{what}{on} for {} while it measured",
         unit::time_ns(ns as f64)
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::OtherNode;
+
+    #[test]
+    fn a_pause_on_any_machine_of_a_trial_keeps_it_from_counting() {
+        let mut trial = Observation::unmeasured(Ended::Complete);
+        trial.elapsed_ns = 4_000_000_000;
+        trial.counted.paused_ns = Some(0);
+        let peer = |paused_ns, suspended_ns| OtherNode {
+            host: "node2".to_owned(),
+            elapsed_ns: 16_000_000_000,
+            paused_ns,
+            suspended_ns,
+            ..OtherNode::default()
+        };
+        trial.others = vec![peer(0, 0)];
+        assert_eq!(not_watched(&trial), None);
+        trial.others = vec![peer(12_000_000_000, 0)];
+        let why = "the program was stopped on node2 for 12.0 s while it measured";
+        assert_eq!(not_watched(&trial).as_deref(), Some(why));
+        trial.others = vec![peer(0, 12_000_000_000)];
+        let why = "the machine was suspended on node2 for 12.0 s while it measured";
+        assert_eq!(not_watched(&trial).as_deref(), Some(why));
+        trial.ended = Ended::Interrupted;
+        assert_eq!(not_watched(&trial), None);
+    }
 }

@@ -12,9 +12,10 @@ use super::observation::phase_observation;
 use crate::agent::connection::{Conversation, Replies, Task};
 use crate::agent::message::{PhaseOrder, PhaseReply, PhaseRequest, WorkerReply, WorkerRequest};
 use crate::agent::remote_host::Peer;
-use crate::event::{OtherNode, PhaseObservation};
+use crate::event::{Counted, OtherNode, PhaseObservation};
 use crate::host::Host;
 use crate::interrupt::Interrupt;
+use crate::observe::Pulse;
 use crate::study::{self, Kinds};
 use crate::workload::{Place, Workload};
 use stackrace_engine::{ContentLedger, Control};
@@ -30,6 +31,8 @@ pub(super) struct PeerPhases<'a> {
     directory: PathBuf,
     measured: Vec<PhaseObservation>,
     metrics: Vec<Option<f64>>,
+    paused_ns: u64,
+    suspended_ns: u64,
 }
 
 impl<'a> PeerPhases<'a> {
@@ -54,6 +57,8 @@ impl<'a> PeerPhases<'a> {
             directory,
             measured: Vec::new(),
             metrics: Vec::new(),
+            paused_ns: 0,
+            suspended_ns: 0,
         })
     }
 
@@ -87,9 +92,13 @@ impl<'a> PeerPhases<'a> {
             PhaseReply::Measured {
                 observation,
                 metrics,
+                paused_ns,
+                suspended_ns,
             } => {
                 self.measured.push(*observation);
                 self.metrics = metrics;
+                self.paused_ns = self.paused_ns.saturating_add(paused_ns);
+                self.suspended_ns = self.suspended_ns.saturating_add(suspended_ns);
                 Ok(())
             }
             other => Err(self.unexpected(other)),
@@ -103,6 +112,8 @@ impl<'a> PeerPhases<'a> {
             elapsed_ns: self.measured.iter().map(|phase| phase.elapsed_ns).sum(),
             phases: std::mem::take(&mut self.measured),
             metrics: std::mem::take(&mut self.metrics),
+            paused_ns: std::mem::take(&mut self.paused_ns),
+            suspended_ns: std::mem::take(&mut self.suspended_ns),
         }
     }
 
@@ -207,7 +218,10 @@ fn work(
             return Ok(());
         }
         let control = interrupt.control();
+        let pulse = Pulse::begin();
         let outcome = workload.measure(phase, &place(order, &ledger, &control));
+        let mut counted = Counted::default();
+        pulse.end(&mut counted);
         let outcome = outcome.map_err(|trouble| trouble.0)?;
         if let Some(error) = &outcome.error {
             return Err(error.to_string());
@@ -224,6 +238,8 @@ fn work(
         say(PhaseReply::Measured {
             observation: Box::new(observation),
             metrics,
+            paused_ns: counted.paused_ns.unwrap_or(0),
+            suspended_ns: counted.suspended_ns.unwrap_or(0),
         })?;
     }
     Ok(())

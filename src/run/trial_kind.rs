@@ -1,5 +1,8 @@
 //! In one go or in slices: the one place that decides how a workload is measured in a round.
 
+use stackrace_stats::FIRST_LOOK;
+
+use crate::record::Record;
 use crate::study::Study;
 use crate::workload::Slicing;
 
@@ -19,10 +22,28 @@ impl TrialKind {
     }
 }
 
-/// How a workload, by its index, is measured where the executor can measure in slices.
-pub(super) fn trial_kind(study: &Study, workload: usize) -> TrialKind {
-    match (study.slicing(workload), study.policy.slices) {
-        (Slicing::Reads, Some(slices)) => TrialKind::Sliced(slices.ns),
-        _ => TrialKind::Whole,
+/// How a workload, by its index, is measured in a round, in this order, where the executor can measure
+/// in slices.
+pub(super) fn trial_kinds(
+    study: &Study,
+    record: &Record,
+    workload: usize,
+    round: u32,
+) -> Vec<TrialKind> {
+    let Some(slices) = study.policy.slices else {
+        return vec![TrialKind::Whole];
+    };
+    let sliced = TrialKind::Sliced(slices.ns);
+    let mut ended = record.slices_ended();
+    match study.slicing(workload) {
+        Slicing::Never => vec![TrialKind::Whole],
+        _ if ended.any(|(_, ended)| ended.workload == workload) => vec![TrialKind::Whole],
+        Slicing::Writes if round <= FIRST_LOOK => {
+            let mut both = vec![TrialKind::Whole, sliced];
+            // Neither kind always finds what the other one left.
+            both.rotate_left((round % 2) as usize);
+            both
+        }
+        Slicing::Writes | Slicing::Reads => vec![sliced],
     }
 }

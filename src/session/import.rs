@@ -154,6 +154,7 @@ pub(crate) fn keep(
         rounds: verdict.rounds,
         sentence: verdict.sentence,
         dropped: Vec::new(),
+        whole: Vec::new(),
     })?;
     ledger.append(Event::RunEnded {
         reason: "imported".to_owned(),

@@ -7,7 +7,7 @@
 use stackrace_engine::PhaseOutcome;
 
 use crate::event::MetricHead;
-use crate::workload::{Cost, DataUse, Place, Workload, WorkloadError};
+use crate::workload::{Cost, DataUse, Place, Slicing, Workload, WorkloadError};
 
 /// Every metric of any configuration, in the order they first appear.
 pub(super) fn union<'a>(lists: impl Iterator<Item = &'a [MetricHead]>) -> Vec<MetricHead> {
@@ -84,6 +84,10 @@ impl Workload for Aligned {
 
     fn data_use(&self) -> DataUse {
         self.workload.data_use()
+    }
+
+    fn slicing(&self) -> Slicing {
+        self.workload.slicing()
     }
 
     fn offered_per_s(&self, phase: usize) -> Option<f64> {

@@ -96,6 +96,7 @@ pub(super) fn comparison(name: &str, span: &Span, factors: &[Factor]) -> Result<
 /// # Errors
 /// A value is of another kind.
 pub(super) fn policy(words: &Settings) -> Result<Policy, Refusal> {
+    // Other words were refused when the settings were checked.
     let provision = match words.text("provision")?.as_str() {
         "once" => Provision::Once,
         _ => Provision::EachRound,

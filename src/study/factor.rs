@@ -30,6 +30,8 @@ pub(super) fn factors(text: &str, item: &Item, refusals: &mut Vec<Refusal>) -> V
             return Vec::new();
         }
     };
+    // The first one too many is named; those before it are still read, so that their mistakes show
+    // as well.
     if let Some(field) = fields.get(FACTORS_MAX) {
         refusals.push(Refusal::at(
             &field.name_span,
@@ -287,6 +289,7 @@ fn chosen_level(factor: &Factor, item: &Item) -> Result<usize, Refusal> {
         Value::Text(text) => *text == level.label || value == level.value,
         _ => value == level.value,
     });
+    // As it was written: the refusal shows what stands in the file.
     let words = value.as_words();
     found.ok_or_else(|| {
         unknown_word(

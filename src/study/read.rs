@@ -205,6 +205,7 @@ impl<'a> Reader<'a> {
         let Some(field) = self.field("exclude") else {
             return Vec::new();
         };
+        // Shown in every refusal about the table, so that a user sees one correct line.
         let example = "filesystem = \"xfs\"";
         let tables = entry::tables("exclude", example, &field.item, &mut self.refusals);
         let mut excluded = Vec::new();

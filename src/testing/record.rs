@@ -6,10 +6,11 @@ use std::path::Path;
 use base64::Engine as _;
 
 use super::input::Input;
+use super::kept::kept;
 use crate::event::{
     Better, ConfigurationHead, Counted, Decide, Ended, Event, FORMAT, Fact, LogLine, MetricHead,
-    Observation, OperationObservation, PhaseObservation, RunStarted, Settled, TimingObservation,
-    Until, WorkloadHead,
+    Observation, OperationObservation, PhaseObservation, RunStarted, Settled, SlicesEnded,
+    TimingObservation, Until, WorkloadHead,
 };
 use crate::record::Record;
 use crate::report::{self, ReportOptions};
@@ -21,8 +22,10 @@ const VALUES_MAX: usize = 10_000;
 /// Largest log that is reported on in every form.
 const REPORTED_MAX: usize = 64 << 10;
 
-/// The lines of a log are written as they were read, and every report can be made of it.
+/// The lines of a log are written as they were read, every report can be made of it, and neither
+/// reading it nor going on with it touches anything else.
 pub fn log(data: &[u8]) {
+    kept(data);
     let record = match Record::parse(data, Path::new("log.jsonl")) {
         Ok(record) => record,
         Err(error) => {
@@ -198,6 +201,10 @@ pub fn report(data: &[u8]) {
                 rounds: round,
                 sentence: input.text(),
                 dropped: vec![input.below(5)],
+                whole: vec![SlicesEnded {
+                    workload: input.below(5),
+                    why: input.text(),
+                }],
             });
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use super::others::carried_out;
 use crate::plan::{MachineFacts, Plan, order};
 use crate::study::{self, Kinds, Study};
 
@@ -70,6 +71,7 @@ fn taken(study: &Study, data: &[u8]) {
     study.working_set_bytes();
     if study.configurations.len() <= PLANNED_MAX {
         planned(study);
+        carried_out(study);
     }
 }
 

@@ -2,14 +2,14 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::input::Input;
+use super::others::beside_others;
 use crate::afp::protocol;
 use crate::agent::frame::{self, FrameKind};
 use crate::agent::router;
-use crate::host::plan::{Fault, PlanHost};
-use crate::host::{Filling, Host, MountInfo, argv, mountinfo, shown};
+use crate::host::{MountInfo, mountinfo, shown};
 use crate::journal::{Journal, JournalError};
 use crate::observe::{self, Snapshot};
 
@@ -56,51 +56,6 @@ pub fn journal(data: &[u8]) {
         before,
         "the journal touched what is not its own"
     );
-}
-
-/// An imagined machine that others use, too: files, a mount, loop devices, an array, a volume group,
-/// pools, servers, a disk with data. Some of it is of another run, whose mark no input can hold.
-fn beside_others(data: &[u8]) -> PlanHost {
-    let mark = &blake3::hash(data).to_hex()[..16];
-    let disk = Path::new("/dev/disk/by-id/disk-of-others");
-    let uuid = [
-        &mark[..8],
-        &mark[8..12],
-        &mark[12..],
-        "8000",
-        "000000000001",
-    ]
-    .join("-");
-    let pooled = "/dev/disk/by-id/disk-of-a-pool";
-    let host = crate::stack::imagined(Fault::Never)
-        .with_disk(Path::new(pooled), 1 << 30, "THEIRS")
-        .with_disk(disk, 1 << 30, "THEIRS")
-        .carrying(disk, "ext4", &uuid);
-    for root in ["/others".to_owned(), format!("/.stackrace-t-{mark}-disks")] {
-        let root = Path::new(&root);
-        let file = |name: &str| root.join(name);
-        let made = host.create_dir(root).is_ok()
-            && host.create_dir(&file("photos")).is_ok()
-            && host.create_dir(&file("mnt")).is_ok()
-            && host
-                .create_file(&file("disk-1"), 1 << 30, Filling::Sparse)
-                .is_ok();
-        assert!(made, "{}", root.display());
-        let path = file("disk-1").into_os_string();
-        let attached = [argv(["losetup", "--find", "--show"]), vec![path]].concat();
-        assert!(host.must(&attached).is_ok());
-        let mounted = argv(["mount", "-t", "tmpfs", "tmpfs"]);
-        let mount = |at: PathBuf| [mounted.clone(), vec![at.into_os_string()]].concat();
-        assert!(host.exec(&mount(file("mnt"))).is_ok());
-    }
-    for command in [
-        argv(["smbd"]),
-        argv(["env", "STACKRACE_STACK=.stackrace-theirs", "rpcbind", "-w"]),
-        argv(["zpool", "create", "tank", pooled]),
-    ] {
-        assert!(host.exec(&command).is_ok());
-    }
-    host
 }
 
 /// A message between machines that was understood is written as it was read, and takes no more memory
@@ -256,6 +211,7 @@ fn shell_words(line: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::Host;
     use proptest::prelude::*;
     use proptest::sample::select;
 

@@ -17,7 +17,7 @@ use super::sides::factor_sides;
 use super::statement::Interval;
 use super::table::{ComparedFigure, Evidence, ObservationTable};
 use super::{unpaired, work};
-use crate::event::{Ended, RunStarted};
+use crate::event::RunStarted;
 use crate::record::Record;
 use stackrace_stats::{FIRST_LOOK, Ratio, two_sided_level};
 
@@ -110,15 +110,11 @@ fn side(side: &Side<'_>) -> GateSide {
 }
 
 fn failed((record, configuration): &(&Record, usize)) -> Option<GateFailure> {
-    let mut trials = record
-        .trials()
-        .filter(|trial| trial.configuration == *configuration);
-    trials.find_map(|trial| match &trial.ended {
-        Ended::Failed { error } => Some(GateFailure {
-            configuration: record.head.configurations[*configuration].name.clone(),
-            error: error.clone(),
-        }),
-        Ended::Complete | Ended::Interrupted => None,
+    let mut failures = record.failures();
+    let first = failures.find(|trial| trial.configuration == *configuration)?;
+    Some(GateFailure {
+        configuration: record.head.configurations[*configuration].name.clone(),
+        error: first.ended.error()?.to_owned(),
     })
 }
 

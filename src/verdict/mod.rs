@@ -19,6 +19,7 @@ mod sentence;
 mod separate;
 mod shares;
 mod sides;
+mod slices;
 mod statement;
 mod table;
 #[cfg(test)]
@@ -36,6 +37,7 @@ pub(crate) use gate::{FigureAnswer, GateAnswer, GateError, GateOutcome, Threshol
 pub(crate) use history::{HistoryLine, HistoryPoint, history};
 pub(crate) use judge::{judge, to_drop};
 pub(crate) use outlook::{may_stop, undecided_workloads};
+pub(crate) use slices::end_slices;
 pub(crate) use statement::{Comparison, ConfigurationRow, Interval, MetricCell, State};
 pub(crate) use table::Evidence;
 pub(crate) use unpaired::{Difference, Stored, WorkloadPair, difference};

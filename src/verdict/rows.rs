@@ -2,7 +2,7 @@
 
 use super::statement::{Comparison, ConfigurationRow, Interval, MetricCell};
 use super::table::ObservationTable;
-use super::unpaired;
+use super::{slices, unpaired};
 
 /// Every configuration with its figures; best first where a ranking is asked.
 pub(super) fn rows(
@@ -89,11 +89,13 @@ pub(super) fn notes(table: &ObservationTable<'_>) -> Vec<String> {
     if table.evidence.imported {
         return unpaired::notes(table.evidence);
     }
-    let mut notes = crate::audit::notes(
+    let mut notes = table.evidence.tried_again();
+    notes.extend(crate::audit::notes(
         table.evidence.head,
         &table.evidence.trials,
         &table.evidence.set_ups,
-    );
+    ));
+    notes.extend(slices::notes(table.evidence));
     // A workload that no configuration was measured on in a round was left out on purpose.
     let asked = |at: usize, w: usize| {
         let round = table.rounds[at];
@@ -102,7 +104,10 @@ pub(super) fn notes(table: &ObservationTable<'_>) -> Vec<String> {
     };
     let lacks = |t: usize, at: usize| {
         let mut workloads = 0..table.workloads();
-        workloads.any(|w| table.value(t, w, 0, at).is_none() && asked(at, w))
+        workloads.any(|w| {
+            let counts = at >= table.evidence.rounds_before(w);
+            counts && table.value(t, w, 0, at).is_none() && asked(at, w)
+        })
     };
     let missing = (0..table.configurations())
         .flat_map(|t| (0..table.rounds_of(t)).map(move |at| (t, at)))

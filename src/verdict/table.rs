@@ -1,7 +1,7 @@
 //! The observations as a table: one value for each configuration, workload, metric and complete round.
 
 use crate::audit::SetUps;
-use crate::event::{Ended, MetricHead, Observation, RunStarted};
+use crate::event::{Ended, MetricHead, Observation, RunStarted, SlicesEnded};
 use crate::record::Record;
 
 /// What a verdict is made from; nothing else is looked at.
@@ -11,10 +11,15 @@ pub(crate) struct Evidence<'a> {
     pub(crate) head: &'a RunStarted,
     /// Every trial on record.
     pub(crate) trials: Vec<&'a Observation>,
+    /// Those that failed and keep their configuration out ([`Record::failures`]).
+    pub(crate) failures: Vec<&'a Observation>,
     /// Rounds that were finished, ascending.
     pub(crate) rounds: Vec<u32>,
     /// Configurations dropped so far, each with the number of complete rounds it took part in.
     pub(crate) dropped: Vec<(usize, u32)>,
+    /// Workloads measured in one go after they had been measured in slices, each with the number of
+    /// complete rounds before: only what came then counts.
+    pub(crate) slices_ended: Vec<(u32, SlicesEnded)>,
     /// Mean wall time of a round so far, seconds.
     pub(crate) round_seconds: Option<f64>,
     /// The stacks as they were set up, for the audit.
@@ -41,7 +46,8 @@ impl<'a> Evidence<'a> {
     pub(crate) fn of(record: &'a Record) -> Self {
         let rounds = record.complete_rounds();
         let mut dropped = record.dropped();
-        for trial in record.failures() {
+        let failures: Vec<&Observation> = record.failures().collect();
+        for trial in &failures {
             if !dropped
                 .iter()
                 .any(|(configuration, _)| *configuration == trial.configuration)
@@ -65,13 +71,32 @@ impl<'a> Evidence<'a> {
         Self {
             head: &record.head,
             trials: record.trials().collect(),
+            failures,
             rounds,
             dropped,
+            slices_ended: record
+                .slices_ended()
+                .map(|(rounds, ended)| (rounds, ended.clone()))
+                .collect(),
             round_seconds,
             set_ups: SetUps::of(record.events()),
             imported: record.imported(),
             ended: record.ended().is_some(),
         }
+    }
+
+    /// How many complete rounds do not count for a workload, because its slices ended after them.
+    pub(super) fn rounds_before(&self, workload: usize) -> usize {
+        let mut ended = self.slices_ended.iter();
+        let found = ended.find(|(_, ended)| ended.workload == workload);
+        found.map_or(0, |(rounds, _)| *rounds as usize)
+    }
+
+    /// Whether a workload was measured in slices, and is so still.
+    pub(super) fn in_slices(&self, workload: usize) -> bool {
+        let mut trials = self.trials.iter();
+        self.rounds_before(workload) == 0
+            && trials.any(|trial| trial.workload == workload && trial.sliced.is_some())
     }
 
     /// Whether the question is which of more than two configurations is best.
@@ -82,22 +107,40 @@ impl<'a> Evidence<'a> {
     /// The configurations that failed, each with its first failure.
     pub(super) fn failed(&self) -> Vec<FailedConfiguration> {
         let mut failed: Vec<FailedConfiguration> = Vec::new();
-        for trial in &self.trials {
-            let Ended::Failed { error } = &trial.ended else {
-                continue;
-            };
-            if failed
-                .iter()
-                .all(|known| known.configuration != trial.configuration)
-            {
+        for trial in &self.failures {
+            let known = |known: &FailedConfiguration| known.configuration == trial.configuration;
+            if !failed.iter().any(known) {
                 failed.push(FailedConfiguration {
                     configuration: trial.configuration,
                     round: trial.round,
-                    error: error.clone(),
+                    error: trial.ended.error().unwrap_or_default().to_owned(),
                 });
             }
         }
         failed
+    }
+
+    /// What failed and was tried again after a resume, one sentence each.
+    pub(super) fn tried_again(&self) -> Vec<String> {
+        let again = |trial: &&&Observation| {
+            trial.ended.error().is_some()
+                && !self
+                    .failures
+                    .iter()
+                    .any(|kept| std::ptr::eq(*kept, **trial))
+        };
+        let again = self.trials.iter().filter(again);
+        again
+            .map(|trial| {
+                let configuration = self.head.configurations.get(trial.configuration);
+                let name = configuration.map_or("a configuration", |c| c.name.as_str());
+                let error = trial.ended.error().unwrap_or_default();
+                format!(
+                    "{name} failed in round {} and was tried again after `resume`: {error}",
+                    trial.round
+                )
+            })
+            .collect()
     }
 }
 
@@ -160,6 +203,9 @@ impl<'a> ObservationTable<'a> {
                     .collect()
             })
             .collect();
+        let in_slices: Vec<bool> = (0..head.workloads.len())
+            .map(|workload| evidence.in_slices(workload))
+            .collect();
         for trial in evidence
             .trials
             .iter()
@@ -168,6 +214,12 @@ impl<'a> ObservationTable<'a> {
             let Ok(at) = rounds.binary_search(&trial.round) else {
                 continue;
             };
+            // Trials of both kinds are never mixed.
+            if in_slices.get(trial.workload) != Some(&trial.sliced.is_some())
+                || at < evidence.rounds_before(trial.workload)
+            {
+                continue;
+            }
             let Some(cell) = values
                 .get_mut(trial.configuration)
                 .and_then(|row| row.get_mut(trial.workload))

@@ -8,7 +8,7 @@
 use std::io;
 use std::time::Duration;
 
-use maud::Markup;
+use maud::{Markup, html};
 
 use super::arriving::ReceivedLine;
 use super::http::{HttpRequest, HttpResponse};
@@ -60,12 +60,12 @@ struct EventLine<'a, 'b> {
 
 impl EventLine<'_, '_> {
     /// Sends one event: a piece of the page.
-    fn say(&mut self, name: &str, id: Option<u64>, piece: &str) -> io::Result<()> {
+    fn say(&mut self, name: &str, id: Option<u64>, piece: Markup) -> io::Result<()> {
         let mut text = format!("event: {name}\n");
         if let Some(id) = id {
             text.push_str(&format!("id: {id}\n"));
         }
-        for line in piece.split(['\n', '\r']) {
+        for line in report::written(piece).split(['\n', '\r']) {
             text.push_str(&format!("data: {line}\n"));
         }
         text.push('\n');
@@ -110,10 +110,10 @@ pub(super) fn send(
 fn list(site: &WebSite, line: &mut EventLine<'_, '_>) -> io::Result<()> {
     let mut said = String::new();
     loop {
-        let piece = runs::list(site).into_string();
-        if piece != said {
-            line.say("runs", None, &piece)?;
-            said = piece;
+        let piece = runs::list(site);
+        if piece.0 != said {
+            said.clone_from(&piece.0);
+            line.say("runs", None, piece)?;
         }
         line.alive()?;
         site.clock.sleep(Duration::from_nanos(WORK_NS));
@@ -134,13 +134,13 @@ fn one(site: &WebSite, line: &mut EventLine<'_, '_>, run: &str, mut seen: u64) -
             record(site, line, run, bytes)?;
         }
         if !goes_on {
-            return line.say("end", None, &end(site, run));
+            return line.say("end", None, end(site, run));
         }
         let now = site.cache.now(run);
         if now.is_some() && now != doing {
             if let Ok(judged) = site.cache.known(run) {
                 let piece = report::doing(&judged.record, now.as_ref());
-                line.say("doing", None, &piece.into_string())?;
+                line.say("doing", None, piece)?;
             }
             doing = now;
         }
@@ -150,15 +150,15 @@ fn one(site: &WebSite, line: &mut EventLine<'_, '_>, run: &str, mut seen: u64) -
 }
 
 /// What stands above a run that has ended.
-fn end(site: &WebSite, run: &str) -> String {
-    let judged = site.cache.judged(run);
-    judged.map_or_else(
-        |error| error.to_string(),
-        |judged| {
+fn end(site: &WebSite, run: &str) -> Markup {
+    match site.cache.judged(run) {
+        // The error may name a file as another user called it.
+        Err(error) => html! { (error) },
+        Ok(judged) => {
             let ended = judged.record.ended().map(|ended| ended.reason);
-            run::stage_line(site, run, &site.cache.stage(run, ended)).into_string()
-        },
-    )
+            run::stage_line(site, run, &site.cache.stage(run, ended))
+        }
+    }
 }
 
 /// Sends what follows from the log as it is.
@@ -173,8 +173,8 @@ fn record(site: &WebSite, line: &mut EventLine<'_, '_>, run: &str, bytes: u64) -
     );
     let pieces: [(&str, Markup); 2] = [("race", race), ("record", run::whole(&judged))];
     for (name, piece) in pieces {
-        line.say(name, None, &piece.into_string())?;
+        line.say(name, None, piece)?;
     }
     // The number comes last: a page that has it has everything above too.
-    line.say("status", Some(bytes), &sentence)
+    line.say("status", Some(bytes), html! { (sentence) })
 }

@@ -78,7 +78,7 @@ pub(super) fn page(site: &WebSite, status: u16, page: &Page<'_>) -> HttpResponse
             }
         }
     };
-    HttpResponse::new(status, "text/html; charset=utf-8", whole.into_string())
+    HttpResponse::new(status, "text/html; charset=utf-8", report::written(whole))
 }
 
 /// A page that says why there is none.

@@ -60,6 +60,7 @@ pub(super) fn method(settings: &Settings) -> Result<CopyMethod, Refusal> {
     Ok(match settings.text("method")?.as_str() {
         "in-kernel" => CopyMethod::InKernel,
         "reflink" => CopyMethod::Reflink,
+        // The default moves data for sure; the others may share blocks.
         _ => CopyMethod::Classic {
             buffer_bytes: COPY_BUFFER_BYTES,
         },
@@ -128,6 +129,7 @@ impl Workload for CopyFile {
     fn cost(&self) -> Cost {
         Cost {
             prepare_bytes: self.size,
+            // Read once, written once.
             measured_bytes: Some(self.size * 2),
             disk_bytes: self.size * 2,
             measured_ns: None,
@@ -145,6 +147,7 @@ impl Workload for CopyFile {
             path: source(place),
             bytes: self.size,
         };
+        // The same content in every configuration of a round, because compression may depend on it.
         stackrace_engine::lay_out(&[target], self.content, place.seed, place.control)
             .map_err(trouble)
     }

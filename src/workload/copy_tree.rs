@@ -35,6 +35,8 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         let mut manner = CopyStyle::Direct;
         if settings.flag("as-rsync")? {
             manner = CopyStyle::Renamed;
+            // rsync has a buffer of its own size; without it the number of system calls would be
+            // that of cp.
             if let CopyMethod::Classic { buffer_bytes } = &mut method {
                 *buffer_bytes = RSYNC_BUFFER_BYTES;
             }
@@ -84,6 +86,7 @@ impl Workload for CopyTree {
     fn cost(&self) -> Cost {
         let one = self.source.cost();
         Cost {
+            // Read once, written once.
             measured_bytes: Some(one.prepare_bytes * 2),
             disk_bytes: one.disk_bytes * 2,
             files: one.files * 2,

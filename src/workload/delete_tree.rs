@@ -41,6 +41,7 @@ impl Workload for DeleteTree {
     fn figures(&self) -> Vec<Figure<'_>> {
         let mut figures = vec![
             Figure::elapsed(),
+            // Both kinds of entry: a tree of many directories would look slow by its files alone.
             Figure::rate("entries", &[Op::Unlink, Op::Rmdir]),
             Figure::latency(Op::Unlink, Latency::P99),
         ];

@@ -49,6 +49,7 @@ impl Archive {
         let Some((path, bytes)) = real_file(settings)? else {
             return Ok(Self::Made(Source::parse(settings)?));
         };
+        // What describes a made archive says nothing of a real one.
         alone(settings, "from", &MADE)?;
         Ok(Self::Real { path, bytes })
     }
@@ -90,6 +91,7 @@ impl Workload for ExtractTar {
         };
         Cost {
             prepare_bytes: bytes,
+            // The archive read, its content written.
             measured_bytes: Some(bytes * 2),
             disk_bytes: bytes * 2 + entries * ENTRY_BYTES,
             measured_ns: None,

@@ -97,6 +97,7 @@ impl Phase {
             op,
             latency: word,
             rank,
+            // A phase that changes nothing has nothing to make durable.
             changes: !matches!(op, Op::Stat | Op::Open | Op::Readdir),
             run,
         }
@@ -146,6 +147,7 @@ fn in_order(chosen: &[&Phase], span: &Span) -> Result<(), Refusal> {
         if chosen[..number].iter().any(|before| before.word == word) {
             return refuse(format!("{word} stands twice in phases"), "leave one out");
         }
+        // Ranks say what must exist: directories before files, files before anything done to them.
         if let Some(before) = chosen[..number].iter().find(|it| it.rank > phase.rank) {
             let message = format!("{word} cannot follow {}", before.word);
             return refuse(
@@ -200,6 +202,7 @@ struct Files {
 impl Files {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
         let count = settings.count("count")?;
+        // More files take hours to make, and most file systems run out of inodes first.
         if count == 0 || count > 100_000_000 {
             return Err(Refusal::at(
                 settings.span_of("count"),
@@ -267,6 +270,7 @@ impl Files {
     fn bytes_expected(&self) -> u64 {
         let (low, high) = (self.size_min.max(1) as f64, self.size_max.max(1) as f64);
         let mean = if self.size_max > self.size_min {
+            // Mean of a log-uniform distribution.
             (high - low) / (high / low).ln()
         } else {
             self.size_max as f64
@@ -347,6 +351,7 @@ impl Workload for Files {
     }
 
     fn prepare(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
+        // The phase makes the directories itself, inside the clock.
         if self.has(Op::Mkdir) {
             return Ok(());
         }
@@ -356,6 +361,7 @@ impl Workload for Files {
     fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
         let (before, phase) = (&self.phases[..phase], self.phases[phase]);
         let mut set = self.set(place);
+        // A file has to be looked for under the name that an earlier phase gave it.
         set.names.renamed = before.iter().any(|phase| phase.op == Op::Rename);
         set.names.linked = before.iter().any(|phase| phase.op == Op::Link);
         let making = matches!(phase.op, Op::Mkdir | Op::Create);
@@ -378,6 +384,7 @@ impl Workload for Files {
 
     fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         let whole: u64 = outcomes.iter().map(|outcome| outcome.elapsed_ns).sum();
+        // The time of all phases is none if one of them is missing: it would look like a faster run.
         let mut values = vec![(outcomes.len() == self.phases.len()).then_some(whole as f64 / 1e9)];
         for (index, phase) in self.phases.iter().enumerate() {
             let outcome = outcomes.get(index);

@@ -39,6 +39,7 @@ impl KeptData {
         for entry in std::fs::read_dir(directory)? {
             let entry = entry?;
             let metadata = entry.metadata()?;
+            // A kept set is plain files; anything else was put there by others.
             if !metadata.is_file() {
                 let name = entry.path();
                 return Err(io::Error::other(format!("{} is no file", name.display())));
@@ -46,6 +47,8 @@ impl KeptData {
             sizes.insert(entry.file_name(), metadata.len());
         }
         let sample = match sampled {
+            // A sample, because reading all of it would fill the page cache and take as long as
+            // laying it out.
             true => Some(sample(directory, &sizes)?),
             false => None,
         };

@@ -82,6 +82,7 @@ impl Cost {
             measured_bytes: self.measured_bytes.map(times),
             disk_bytes: times(self.disk_bytes),
             files: times(self.files),
+            // Machines work at the same time, so that the time stays that of one.
             ..self
         }
     }
@@ -133,7 +134,7 @@ pub(crate) trait Workload: Send + Sync {
     /// Whether a file or device that exists can take the place of its data, and will only be read.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason, as a sentence for the user.
     fn on_existing(&self) -> Result<(), WorkloadError> {
         Err(trouble("its data are files it makes itself"))
     }

@@ -93,9 +93,11 @@ impl Workload for MendPool {
     fn prepare(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
         let pool = TrialPool::new(place, 0, self.devices_min())?;
         let mut devices = pool.devices();
+        // The last device is kept for the replacement.
         devices.pop();
         let mut vdevs = Vec::new();
         let (vdev, disks) = match self.topology.as_str() {
+            // Pairs of mirrors, striped: ZFS has no word of its own for it.
             "raid10" => ("mirror", 2),
             topology => (topology, devices.len()),
         };
@@ -114,9 +116,12 @@ impl Workload for MendPool {
             "resilver" => {
                 let devices = pool.devices();
                 let (lost, spare) = (devices[0].clone(), devices[devices.len() - 1].clone());
+                // Offline instead of pulled: the device belongs to the stack, which takes it down
+                // later.
                 pool.zpool(&["offline"], std::slice::from_ref(&lost))?;
                 pool.follow(Background::Resilver, &["replace", "-f"], &[lost, spare])
             }
+            // A resilver that lost a file must not count as a fast one.
             _ => pool.verify(&pool.mount().join("source")),
         }
     }

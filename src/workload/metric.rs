@@ -172,6 +172,7 @@ pub(crate) fn operations(outcome: &PhaseOutcome) -> Option<f64> {
     let count: u64 = outcome
         .ops
         .iter()
+        // An fsync ends operations; it is none that the workload was asked for.
         .filter(|entry| entry.op != Op::Fsync)
         .map(|entry| entry.count)
         .sum();
@@ -187,6 +188,7 @@ pub(crate) fn operations_of(outcome: &PhaseOutcome, kinds: &[Op]) -> Option<f64>
 /// Processor time, s, user and system; less than the kernel can count is a microsecond, as ratios
 /// are taken on the log scale.
 pub(crate) fn cpu(outcome: &PhaseOutcome) -> [Option<f64>; 2] {
+    // At least 1 µs: a ratio needs a figure above 0, and the kernel counts no finer.
     [outcome.cpu_user_ns, outcome.cpu_system_ns].map(|ns| Some(ns.max(1000) as f64 / 1e9))
 }
 
@@ -208,6 +210,7 @@ pub(crate) fn latency_of_all(outcome: &PhaseOutcome, ops: &[Op], which: Latency)
     let (mut all, mut sum_ns) = (first.latency.clone(), first.latency_sum_ns);
     for entry in entries {
         sum_ns += entry.latency_sum_ns;
+        // Histograms of one engine have equal bounds, so that adding them loses nothing.
         all.add(&entry.latency).ok()?;
     }
     Some(figure(&all, sum_ns, which))
@@ -229,5 +232,6 @@ pub(crate) fn figure(histogram: &Histogram<u64>, sum_ns: u128, which: Latency) -
 
 /// So much in so many ns, per second; none: nothing, or in no time.
 pub(crate) fn per_second(amount: u64, elapsed_ns: u64) -> Option<f64> {
+    // Nothing done is no rate of 0: it has no logarithm and no place in a ratio.
     (amount > 0 && elapsed_ns > 0).then(|| amount as f64 * 1e9 / elapsed_ns as f64)
 }

@@ -56,6 +56,8 @@ impl MigratePool {
         };
         let mut devices = old.devices();
         devices.remove(0);
+        // From here on the data have no second copy: this is what the study did, and why it verified
+        // every file.
         old.zpool(&["detach"], &devices[..1])?;
         let dummy = place.directory.join("dummy");
         let bytes = std::fs::File::open(&devices[0])
@@ -66,8 +68,10 @@ impl MigratePool {
             .map_err(trouble)?;
         let mut vdevs = argv(["raidz1"]);
         vdevs.extend(devices);
+        // The last member, which is replaced when the old mirror's disk is free.
         vdevs.push(dummy.clone().into());
         new.create(&vdevs)?;
+        // Before anything is written: a sparse file that filled would take room that is not there.
         new.zpool(&["offline"], &[dummy.clone().into()])?;
         bare.host.remove_file(&dummy).map_err(trouble)
     }
@@ -132,6 +136,7 @@ impl Workload for MigratePool {
             }
             "old pool" => old.timed(|| old.zpool(&["destroy", "-f"], &[]).map(drop)),
             "resilver" => {
+                // The disk that held the data until now.
                 let freed = old.devices().swap_remove(0);
                 new.follow(Background::Resilver, &["replace", "-f"], &[dummy, freed])
             }

@@ -126,6 +126,7 @@ impl<'a> TrialPool<'a> {
 
     /// Exports and imports it: nothing of it is in memory then.
     fn take_away_and_back(&self) -> Result<(), WorkloadError> {
+        // ZFS keeps data in a cache of its own (ARC), which dropping the page cache does not reach.
         self.zpool(&["export"], &[])?;
         self.zpool(&["import", "-o", "cachefile=none", "-d", "/dev"], &[])?;
         Ok(())
@@ -163,6 +164,7 @@ impl<'a> TrialPool<'a> {
             self.place.control.bytes.store(bytes, Ordering::Relaxed);
             before = bytes;
             if let Some(errors) = scan.errors {
+                // A scrub or resilver with errors has not done the work that is compared.
                 if errors != 0 {
                     let words = format!("{what:?} ended with {errors} errors");
                     return Err(WorkloadError(words.to_lowercase()));
@@ -208,6 +210,7 @@ impl<'a> TrialPool<'a> {
                 found.lines().count()
             )));
         }
+        // The last phase leaves the devices bare again, as the stack gave them.
         self.zpool(&["destroy", "-f"], &[])?;
         Ok(PhaseOutcome {
             verified_bytes: bytes,
@@ -229,6 +232,7 @@ impl Scan {
     /// From what `zpool status` prints; numbers are rounded there.
     fn of(status: &str, what: Background) -> Self {
         let lines: Vec<&str> = status.lines().map(str::trim).collect();
+        // `zpool status` has no output for programs in the versions that are still in use.
         let said = |start: &str| lines.iter().find_map(|line| line.strip_prefix(start));
         let (ended, counted) = match what {
             Background::Scrub => (said("scan: scrub repaired "), " issued"),
@@ -285,6 +289,7 @@ fn sums(root: &Path) -> Result<(String, u64), WorkloadError> {
         let name = path.strip_prefix(root).unwrap_or(&path).to_path_buf();
         found.push((name, hash.finalize().to_hex()));
     }
+    // A directory lists its entries in any order.
     found.sort_unstable();
     let mut text = String::new();
     for (name, hash) in found {
@@ -311,6 +316,7 @@ fn outcome(elapsed_ns: u64) -> PhaseOutcome {
         parts: Vec::new(),
         error: None,
         short: 0,
+        // Nothing went through the engine: these fields say so instead of staying empty.
         engine: "zpool",
         engine_why: "ZFS does it".to_owned(),
         depth_achieved: 0.0,

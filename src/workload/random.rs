@@ -70,6 +70,8 @@ impl Random {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
         let read_share = match settings.text("mode")?.as_str() {
             "read" => 1.0,
+            // The share decides everything else: which operations exist, what is made durable, what
+            // is reported.
             "write" => 0.0,
             _ => settings.share("read-share")?,
         };
@@ -124,6 +126,7 @@ impl Workload for Random {
         let mut figures = vec![Figure::operations(), Figure::throughput()];
         for op in self.ops() {
             figures.extend(
+                // Reads and writes apart: their latencies are seldom alike.
                 [Latency::P50, Latency::P95, Latency::P99].map(|which| Figure::latency(op, which)),
             );
         }

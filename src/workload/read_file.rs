@@ -96,6 +96,7 @@ impl ReadFile {
         };
         let direct = settings.flag("direct")?;
         let block = settings.bytes("block-size")?;
+        // dd takes any size; direct I/O does not.
         let fits = (1..=64 << 20).contains(&block) && (!direct || block.is_multiple_of(512));
         let block_bytes = u32::try_from(block).ok().filter(|_| fits);
         Ok(Self {
@@ -175,6 +176,7 @@ impl Workload for ReadFile {
         // Of what exists, a part may have been asked for.
         let (path, bytes) = match place.existing {
             Some(path) => (path.to_owned(), Some(self.size)),
+            // A file of our own is read to its end.
             None => (place.directory.join("source"), None),
         };
         let (block, direct) = (self.block_bytes, self.direct);

@@ -122,6 +122,7 @@ impl Workload for Sequential {
 
     fn cost(&self) -> Cost {
         Cost {
+            // One pass, so that it is known how much moves.
             measured_bytes: Some(self.io.size),
             ..self.io.cost(self.mode != Mode::Write)
         }
@@ -153,6 +154,7 @@ impl Workload for Sequential {
 
     fn prepare(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
         match self.mode {
+            // A new file is the point of it.
             Mode::Write => Ok(()),
             Mode::Rewrite | Mode::Read => self.io.lay_out(place),
         }

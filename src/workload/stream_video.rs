@@ -93,6 +93,7 @@ impl StreamVideo {
                 "choose a multiple of 4 KiB, at most 64 MiB",
             )
         })?;
+        // Whole frames: a last part of one would count as a frame of its own.
         let size = settings.bytes("size")? / frame * frame;
         if size == 0 {
             let message = format!("a file smaller than a block ({})", unit::bytes(frame));
@@ -142,6 +143,7 @@ impl StreamVideo {
             preallocate: false,
             advise: false,
             durability: Durability {
+                // A frame in the page cache is not recorded yet.
                 fsync_every: NonZeroU64::new(u64::from(write && !direct)),
                 fsync_in_write: write && !direct,
                 data_only: write,
@@ -162,6 +164,7 @@ impl StreamVideo {
 
     /// The rates of one direction over all loops: the slowest second of any.
     fn rate(outcomes: &[&PhaseOutcome]) -> Option<StreamRate> {
+        // The slowest second decides: a recording breaks off where the storage falls behind once.
         let seconds = outcomes
             .iter()
             .map(|outcome| slowest(&outcome.series, outcome.slice_ns, WINDOW_NS));
@@ -259,6 +262,8 @@ impl Workload for StreamVideo {
             stackrace_engine::run(&spec, place.control)
         };
         let outcome = match (self.direct, run(self.direct != Direct::Never)) {
+            // Found out by trying: what a file system accepts depends on its version and its
+            // options.
             (Direct::Auto, Err(StartError::DirectRefused { .. })) => run(false),
             (_, done) => done,
         };

@@ -30,6 +30,8 @@ pub(crate) fn values(metrics: &[MetricHead], machines: &[&[Option<f64>]]) -> Vec
     rates
         .map(|(at, _)| {
             let of_each = machines.iter().map(|values| values.get(at).copied()?);
+            // None if one machine has no value: a sum of the others would look like a slower
+            // storage.
             of_each.sum()
         })
         .collect()

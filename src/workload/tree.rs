@@ -135,6 +135,7 @@ impl Source {
                 "from",
                 &[&GENERATED[..], &[PROFILE, SCALE]].concat(),
             )?;
+            // A real tree is what it is: everything that shapes one is refused beside it.
             return Self::real(PathBuf::from(from), settings);
         }
         if let Some((profile, scale)) = profile(settings)? {
@@ -153,6 +154,7 @@ impl Source {
             let help = "name an existing directory; it is only read";
             return Err(refused(format!("{} is no directory", from.display()), help));
         }
+        // Scanned now, so that a plan knows how many bytes will be moved.
         let scanned = tree::scan(&from).map_err(|error| refused(error.to_string(), ""))?;
         Ok(Self {
             origin: Origin::Real(from),
@@ -162,6 +164,7 @@ impl Source {
     }
 
     fn invented(origin: Origin) -> Self {
+        // Sizes are the same for every seed: 0 is as good as any.
         let (entries, _) = origin
             .invent(0)
             .unwrap_or((Vec::new(), Content::Zero.into()));
@@ -264,7 +267,9 @@ fn shape(settings: &Settings) -> Result<TreeShape, Refusal> {
     }
     let median = settings.bytes("size-median")?;
     let sigma = settings.number("size-spread")?;
+    // A median above the default largest size is meant, not refused.
     let max = settings.bytes("size-max")?.max(median);
+    // A log-normal distribution without spread has one size, and its formula divides by zero.
     let size = if sigma == 0.0 {
         SizeDistribution::Fixed { bytes: median }
     } else {
@@ -276,6 +281,7 @@ fn shape(settings: &Settings) -> Result<TreeShape, Refusal> {
     };
     Ok(TreeShape {
         directories: u32::try_from(directories).unwrap_or(u32::MAX),
+        // As in a source tree; deeper ones add path lookups and hardly any other work.
         depth_max: 6,
         files,
         size,

@@ -469,6 +469,69 @@ fn a_study_is_tried_on_two_hosts_and_goes_on_after_a_kill() {
     assert_eq!(ground.left(), Vec::<String>::new());
 }
 
+/// One configuration, measured for long enough to be stopped in the middle.
+const LONG: &str = r#"
+title = "stopped elsewhere"
+[factors]
+block-size = ["4 KiB", "8 KiB"]
+[[stack]]
+dir = { path = "GROUND/there" }
+[[workload]]
+name = "random write"
+random = { mode = "write", size = "1 MiB", block-size = "{block-size}", access = "uniform", time = "3 s" }
+[decide]
+rounds-at-most = 1
+at-most = "10 min"
+until = "never"
+"#;
+
+/// What the run says that it does now.
+fn part(ground: &Ground) -> Option<String> {
+    let mut runs = fs::read_dir(ground.store().join("runs")).ok()?;
+    let now = fs::read(runs.next()?.ok()?.path().join("now.json")).ok()?;
+    let now: Value = serde_json::from_slice(&now).ok()?;
+    Some(now["part"].as_str()?.to_owned())
+}
+
+fn a_trial_whose_worker_was_stopped_does_not_count_and_is_measured_again() {
+    let ground = Ground::new();
+    let server = Server::start(&ground);
+    ground.make_dir("there");
+    ground.write(
+        "study.toml",
+        LONG.replace("GROUND", ground.path().to_str().unwrap()),
+    );
+    let to = server.to();
+    let mut command = program(&ground, &["run", "study.toml", "--on", &to]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut run = command.spawn().unwrap();
+    until(|| {
+        assert_eq!(run.try_wait().unwrap(), None, "it has ended");
+        part(&ground).is_some_and(|part| !["set up", "prepare", "settle"].contains(&&*part))
+    });
+    let mut workers = processes(&ground, WORKER);
+    let ssh = processes(&ground, &["BatchMode"]);
+    workers.retain(|id| !ssh.contains(id));
+    assert_eq!(workers.len(), 1);
+    signal(workers[0], Signal::STOP);
+    for _ in 0..25 {
+        pause();
+    }
+    signal(workers[0], Signal::CONT);
+    let said = Said::of(&run.wait_with_output().unwrap());
+    said.ended(0)
+        .err_has("does not count: the program was stopped for")
+        .err_has("it is measured again");
+    let log = log(&ground);
+    let trials = of_kind(&log, "trial");
+    let states: Vec<&str> = trials
+        .iter()
+        .map(|trial| trial["ended"]["state"].as_str().unwrap())
+        .collect();
+    assert_eq!(states, ["interrupted", "complete", "complete"]);
+    stackrace(&ground, &["clean", "--on", &to]).ended(0);
+}
+
 fn peers_that_make_no_sense_are_refused_with_what_to_say() {
     let ground = Ground::new();
     ground.write("study.toml", REPLICATED);
@@ -545,6 +608,7 @@ fn main() -> ExitCode {
         after_any_kill_results_are_kept_and_nothing_is_left,
         the_machine_can_be_a_factor,
         a_study_is_tried_on_two_hosts_and_goes_on_after_a_kill,
+        a_trial_whose_worker_was_stopped_does_not_count_and_is_measured_again,
         peers_that_make_no_sense_are_refused_with_what_to_say,
         what_a_peer_lacks_is_said_with_its_name_before_anything_is_touched,
         what_a_dead_run_left_on_a_peer_is_removed_with_the_peer_named,

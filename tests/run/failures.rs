@@ -42,6 +42,56 @@ pub(crate) fn a_full_disk_fails_its_trial_and_no_other() {
     );
 }
 
+/// A directory that has room, and one in a file system without inodes for the files.
+const TIGHT: &str = r#"
+title = "Room or not"
+[factors]
+place = ["roomy", "tight"]
+[[stack]]
+dir = { path = "{place}" }
+[[workload]]
+name = "small files"
+files = { count = 200 }
+[decide]
+rounds-at-most = 4
+at-most = "10 min"
+until = "never"
+"#;
+
+/// Mounts a new ext4 with so many inodes.
+fn mount_with_inodes(ground: &Ground, inodes: &str) {
+    let [image, point] = ["tight.img", "tight"].map(|name| ground.path().join(name));
+    let [image, point] = [&image, &point].map(|path| path.to_str().unwrap());
+    tool("mkfs.ext4", &["-q", "-F", "-N", inodes, image]);
+    tool("mount", &["-o", "loop", image, point]);
+}
+
+pub(crate) fn a_directory_that_was_full_is_measured_again_by_resume_once_it_has_room() {
+    needs::root_and_loop_devices();
+    let ground = Ground::new();
+    ground.make_dir("roomy");
+    let point = ground.make_dir("tight");
+    let image = fs::File::create(ground.path().join("tight.img")).unwrap();
+    image.set_len(32 << 20).unwrap();
+    mount_with_inodes(&ground, "64");
+    ground.write("tight.toml", TIGHT);
+    let said = ground.stackrace(&["run", "tight.toml"]);
+    tool("umount", &[point.to_str().unwrap()]);
+    said.ended(5).err_has("No space left on device");
+    mount_with_inodes(&ground, "2048");
+    let said = ground.stackrace(&["resume"]);
+    let left = ground.left();
+    tool("umount", &[point.to_str().unwrap()]);
+    said.ended(0);
+    assert!(!said.out.contains("No verdict"), "{}", said.out);
+    let log = Log::of(&ground);
+    let tight = log.configuration("tight");
+    let mut all = design(4, 2, 1);
+    all.retain(|trial| *trial != (1, tight, 0));
+    assert_eq!(log.trials("complete"), all);
+    assert_eq!(left, [""; 0]);
+}
+
 /// Three directories, of which one will not stay.
 const VANISHING: &str = study!(
     "Three directories",

@@ -5,6 +5,7 @@
 #[path = "../support/study.rs"]
 mod study;
 mod compare;
+mod failing;
 mod failures;
 mod kills;
 #[path = "../support/mod.rs"]
@@ -16,13 +17,14 @@ use std::process::{Child, ExitCode, Stdio};
 use std::time::Duration;
 
 use compare::*;
+use failing::*;
 use failures::*;
 use kills::*;
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
 use stackrace::testing::{Kill, kill_changes, kill_standing, kills};
 use stackrace_test_needs as needs;
-use support::{Ground, Mounted, Said};
+use support::{Ground, Mounted, Said, tool};
 
 /// ext4 and XFS on loop devices: three rounds of two small workloads.
 const SMALL: &str = study!(
@@ -497,6 +499,8 @@ fn main() -> ExitCode {
         two_directories_are_compared_without_root,
         the_same_file_system_is_compared_only_where_one_insists,
         a_full_disk_fails_its_trial_and_no_other,
+        a_directory_that_was_full_is_measured_again_by_resume_once_it_has_room,
+        a_disk_that_fails_in_a_trial_fails_that_trial_alone_and_is_measured_once_mended,
         a_directory_that_vanishes_leaves_the_race,
         commands_that_outlive_their_run_are_waited_for,
     ])

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
-use crate::server::{Answer, Server, runs, until, with_a_run};
+use crate::server::{Answer, Events, Server, runs, until, with_a_run};
 use crate::support::Ground;
 
 /// The head of a form that will have so many bytes.
@@ -112,6 +112,20 @@ fn pages_load_while_event_streams_are_open() {
 }
 
 #[test]
+fn who_closes_an_event_stream_can_always_open_the_next() {
+    let (ground, run) = with_a_run();
+    let server = Server::start(&ground, &[]);
+    let port = server.port;
+    for path in ["/events".to_owned(), format!("/run/{run}/events")] {
+        let events = format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n");
+        for number in 1..=40 {
+            let answer = status(server.connect(&events));
+            assert_eq!(answer, Some(200), "stream {number} of {path}");
+        }
+    }
+}
+
+#[test]
 fn a_thread_that_cannot_start_is_an_answer_and_the_server_goes_on() {
     let (ground, _) = with_a_run();
     let server = Server::start(&ground, &[]);
@@ -139,7 +153,7 @@ fn a_thread_that_cannot_start_is_an_answer_and_the_server_goes_on() {
 #[test]
 fn what_is_written_into_a_name_is_text_on_every_page() {
     let ground = Ground::new();
-    let name = "<script>alert(1)</script>\"'&\u{1b}]0;owned\u{7}";
+    let name = "<script>alert(1)</script>\"'&\u{1b}]0;owned\u{7}\u{202e}\u{2066}";
     let text = fs::read_to_string("tests/golden/dd/coreutils-two.txt").unwrap();
     let file = ground.write("dd.txt", text);
     let source = format!("{name}={}", file.display());
@@ -162,8 +176,23 @@ fn what_is_written_into_a_name_is_text_on_every_page() {
         page.has(200, "&lt;script&gt;");
         assert!(!page.body.contains("<script>alert"), "{path}");
         assert!(!page.body.contains(name), "{path}");
+        assert!(!page.body.contains(COMMANDS), "{path}");
     }
+    let mut list = Events::of(&server, "/events");
+    let (_, piece) = list.next().unwrap();
+    assert!(piece.contains("&lt;script&gt;"), "{piece}");
+    assert!(!piece.contains(COMMANDS), "{piece}");
+    let mut events = Events::of(&server, &format!("/run/{run}/events?seen=0"));
+    let mut heard = 0;
+    while let Some((name, piece)) = events.next() {
+        assert!(!piece.contains(COMMANDS), "{name}");
+        heard += usize::from(piece.contains("&lt;script&gt;"));
+    }
+    assert!(heard > 0, "the name is in no piece of the page");
 }
+
+/// What commands a terminal, or reorders a line.
+const COMMANDS: [char; 4] = ['\u{1b}', '\u{7}', '\u{202e}', '\u{2066}'];
 
 fn form_urlencoded(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()

@@ -25,6 +25,8 @@ pub(super) fn judge(run: &RunReading<'_>) -> Vec<Unlike> {
     let mut found = Vec::new();
     for (at, workload) in run.head.workloads.iter().enumerate() {
         let trends = run.each(|configuration| trend(&values(run, configuration, at)));
+        // One sentence per workload: the configuration that drifts most, with others beside it,
+        // because a drift of all alike hardly changes a ratio.
         let by_change = |a: &&(usize, Trend), b: &&(usize, Trend)| {
             a.1.change.abs().total_cmp(&b.1.change.abs())
         };
@@ -77,6 +79,7 @@ fn values(run: &RunReading<'_>, configuration: usize, workload: usize) -> Vec<(f
     let values = mine.filter_map(|trial| {
         let value = trial.metrics.first().copied().flatten()?;
         let better: Better = metric.better;
+        // Logarithms: a drift is a factor, and a verdict is a ratio.
         let log = better.oriented_ln(value);
         log.is_finite().then_some((f64::from(trial.round), log))
     });
@@ -93,12 +96,14 @@ fn trend(values: &[(f64, f64)]) -> Option<Trend> {
     let (x, y) = (mean(|v| v.0), mean(|v| v.1));
     let xx: f64 = values.iter().map(|v| (v.0 - x).powi(2)).sum();
     let xy: f64 = values.iter().map(|v| (v.0 - x) * (v.1 - y)).sum();
+    // Least squares over the rounds.
     let slope = xy / xx;
     let rest: f64 = values
         .iter()
         .map(|v| (v.1 - y - slope * (v.0 - x)).powi(2))
         .sum();
     let freedom = (n - 2) as f64;
+    // Standard error of the slope; its ratio to the slope follows Student's t.
     let error = (rest / freedom / xx).sqrt();
     let last = values.iter().map(|v| v.0).fold(f64::MIN, f64::max);
     let first = values.iter().map(|v| v.0).fold(f64::MAX, f64::min);
@@ -106,6 +111,8 @@ fn trend(values: &[(f64, f64)]) -> Option<Trend> {
     let critical = stackrace_stats::t_quantile(1.0 - ALPHA / 2.0, freedom);
     Some(Trend {
         change,
+        // Both: in a long run a drift too small to matter becomes certain, and in a noisy one a
+        // large slope is chance.
         clear: slope.abs() > critical * error && change.abs() > CHANGE.ln_1p(),
     })
 }

@@ -61,6 +61,7 @@ impl OptionClass {
     fn in_force(&self, options: &str) -> String {
         let mine = |option: &&str| {
             self.words.iter().any(|word| match word.ends_with('=') {
+                // Words that take a value are known by their beginning.
                 true => option.starts_with(word),
                 false => option == word,
             })

@@ -10,6 +10,8 @@ pub(super) fn judge(run: &RunReading<'_>) -> Vec<Unlike> {
     let mut found = Vec::new();
     for (at, (b, pile_b)) in piles.iter().enumerate() {
         for (a, pile_a) in &piles[..at] {
+            // One after the other on one disk is how most studies work: only what stands at the same
+            // time is in the way.
             if run.set_ups.together(*a, *b) {
                 found.extend(shared(run, (*a, pile_a), (*b, pile_b)));
             }
@@ -36,6 +38,7 @@ fn shared(
     if let Some(device) = top_below(pile_b, pile_a) {
         return Some(backing(name_a, name_b, device));
     }
+    // The uppermost device that both have: a partition, or the disk below.
     let common = pile_a.iter().find(|device| pile_b.contains(device))?;
     Some(Unlike {
         check: "one disk",

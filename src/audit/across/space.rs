@@ -12,6 +12,7 @@ const DAY_SECONDS: f64 = 86_400.0;
 pub(super) fn fill(run: &RunReading<'_>) -> Vec<Unlike> {
     let used = run.each(|at| {
         let text = run.set_ups.place(at, "space used")?;
+        // Facts are sentences for people, as the record keeps them.
         let percent: f64 = text.split_once(" % ")?.0.parse().ok()?;
         Some(percent / 100.0)
     });

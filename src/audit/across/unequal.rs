@@ -70,6 +70,7 @@ fn one(run: &RunReading<'_>, disturbance: &Disturbance) -> Option<Unlike> {
         let mine = cells.filter(|cell| cell.configuration == configuration);
         let counts = mine.filter_map(|cell| count(cell, disturbance));
         let (some, all) = counts.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        // Without a judgement there is nothing to compare: a share of nothing is no share.
         (all > 0).then_some((some, all))
     });
     let share = |(some, all): (usize, usize)| some as f64 / all as f64;
@@ -80,6 +81,7 @@ fn one(run: &RunReading<'_>, disturbance: &Disturbance) -> Option<Unlike> {
         disturbed.iter().min_by(by_share)?,
         disturbed.iter().max_by(by_share)?,
     );
+    // A disturbance that meets all alike cancels in the ratio of each round.
     let unequal = share(most.1) - share(least.1) >= SHARE && most.1.0 >= TRIALS_MIN;
     unequal.then(|| Unlike {
         check: disturbance.check,

@@ -37,6 +37,7 @@ pub(super) fn exec(setting: &Setting, verb: Load) -> Result<u8, Failure> {
         kind,
         workload: (kind.parse)(&settings).map_err(|refusal| words::refused(&[refusal]))?,
         settings,
+        // A file of others is left as it was found, in memory or not, unless asked.
         cold: verb.cold || (!verb.warm && matches!(target, LoadTarget::Directory(_))),
         target,
         seed: verb.seed,
@@ -64,6 +65,7 @@ fn finish(loaded: &Loaded) -> Result<u8, Failure> {
         .any(|outcome| outcome.error.is_some());
     match &loaded.trouble {
         _ if loaded.interrupted => Ok(failure::INTERRUPTED),
+        // After the table: what was measured until then was asked for.
         Some(trouble) => Err(Failure::trial(trouble.clone())),
         None if failed => Ok(failure::TRIAL_FAILED),
         None => Ok(0),

@@ -132,6 +132,7 @@ fn ended(ended: PhaseEnd) -> &'static str {
 fn row(op: &OpOutcome, elapsed_ns: u64) -> String {
     let per_second = |amount: u64| amount as f64 * 1e9 / elapsed_ns.max(1) as f64;
     let bytes = match op.bytes {
+        // An operation that moves no data has no rate of bytes.
         0 => "–".to_owned(),
         bytes => unit::bytes_per_second(per_second(bytes)),
     };
@@ -154,6 +155,7 @@ fn figures(histogram: &Histogram<u64>, sum_ns: u128) -> String {
     let count = histogram.len();
     let at = |quantile: f64| time(histogram.value_at_quantile(quantile) as f64);
     let p999 = match count {
+        // With fewer operations this would be the largest one under another name.
         OPERATIONS_FOR_P999.. => at(0.999),
         _ => "–".to_owned(),
     };
@@ -168,6 +170,7 @@ fn figures(histogram: &Histogram<u64>, sum_ns: u128) -> String {
 
 /// A time in seven columns at most.
 fn time(ns: f64) -> String {
+    // From here on the rounded figure would need a column more.
     if ns >= 59.95e9 {
         format!("{:.0} s", ns / 1e9)
     } else {
@@ -229,12 +232,14 @@ fn cpu(outcome: &PhaseOutcome, own_ns: f64) -> String {
         unit::percent(cpu_ns / outcome.elapsed_ns.max(1) as f64),
         unit::time_ns(each_ns),
         unit::time_ns(own_ns),
+        // Measured apart, so noise may push it beyond the whole.
         unit::percent((own_ns / each_ns.max(1.0)).min(1.0))
     )
 }
 
 /// What an open loop offered and what became of it.
 fn load(offered: f64, outcome: &PhaseOutcome) -> String {
+    // The rate that was asked for is that of reads and writes.
     let ops = outcome.ops.iter().filter(|op| op.op != Op::Fsync);
     let count: u64 = ops.map(|op| op.count).sum();
     let achieved = count as f64 * 1e9 / outcome.elapsed_ns.max(1) as f64;
@@ -255,6 +260,7 @@ fn load(offered: f64, outcome: &PhaseOutcome) -> String {
 
 fn caches(request: &LoadRequest<'_>, measured: &LoadedPhase) -> String {
     match (request.cold, measured.resident) {
+        // Nothing was asked of the caches, so nothing is said of what they held.
         (false, _) => "as they lay".to_owned(),
         (true, None) => "asked to be emptied; what was left is not known".to_owned(),
         (true, Some((left, all))) => format!(

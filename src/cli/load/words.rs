@@ -39,6 +39,7 @@ pub(super) fn read(
     }
     if let LoadTarget::Existing { bytes, .. } = target
         && kind.settings.iter().any(|doc| doc.name == "size")
+        // The whole of a file that exists, unless the user wants less.
         && !settings.given("size")
         && let Ok(bytes) = i64::try_from(*bytes)
     {
@@ -95,6 +96,7 @@ fn value(text: &str, kind: Option<Kind>) -> Value {
         }
         _ => None,
     };
+    // A text is checked by the setting itself, whose refusal says what is expected.
     read.unwrap_or_else(|| Value::Text(text.to_owned()))
 }
 

@@ -77,6 +77,7 @@ pub(super) fn lines(board: &Board, columns: usize, colour: bool) -> Vec<String> 
 /// `round 3 of at most 12 ▕█████▏ · 41 s elapsed · at most 1 min 20 s left`
 fn race(board: &Board) -> String {
     let (done, all) = board.trials;
+    // A trial that is repeated may push the count beyond what was planned.
     let filled = (done.min(all) as usize * BAR) / all.max(1) as usize;
     format!(
         "round {} of at most {} ▕{}{}▏ {} · at most {} left",
@@ -98,6 +99,7 @@ fn shown(board: &Board) -> Vec<&Standing> {
         .into_iter()
         .find(|row| row.configuration == board.configuration)
     {
+        // The one that is measured now is always in sight, at the cost of the last row.
         shown.pop();
         shown.push(row);
     }
@@ -115,6 +117,7 @@ fn standings(board: &Board, width: usize) -> Vec<(Tone, Option<usize>, String)> 
     // Mark, name, figure, interval and how a configuration left, with two blanks between them.
     let out = " out, round 99".len();
     let room = width.saturating_sub(2 + 2 + figures + 2 + intervals + out);
+    // Names give way first: figures that are cut would be wrong.
     let names = widest(|row| &row.name).min(room.max(8));
     let mut lines = Vec::new();
     if !board.standings.of.is_empty() {
@@ -168,6 +171,7 @@ pub(super) fn sparkline(rates: &[f64], room: usize) -> String {
         .iter()
         .map(|rate| {
             let share = if most > 0.0 { rate / most } else { 0.0 };
+            // Relative to the highest rate shown: the line tells how steady it is, not how fast.
             SPARKS[((share * 8.0) as usize).min(SPARKS.len() - 1)]
         })
         .collect()

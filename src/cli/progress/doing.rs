@@ -67,6 +67,7 @@ impl Doing {
     pub(super) fn look(&mut self, now_ns: u64) {
         let Some(control) = &self.control else { return };
         let since = now_ns.saturating_sub(self.seen.at_ns);
+        // A rate over a shorter time would jump with each batch of the counters.
         if since < LOOK_MIN_NS {
             return;
         }

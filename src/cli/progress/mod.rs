@@ -72,6 +72,7 @@ impl Progress {
         let terminal = std::io::stderr().is_terminal() && !quiet;
         let bars = MultiProgress::new();
         if !terminal {
+            // Escape sequences would be noise in a file.
             bars.set_draw_target(indicatif::ProgressDrawTarget::hidden());
         }
         let style = ProgressStyle::with_template("{msg}");
@@ -125,6 +126,7 @@ impl Progress {
         let rounds = (self.watched.rounds_max + 1).saturating_sub(round);
         let rest = evidence.round_seconds.map(|mean| mean * f64::from(rounds));
         state.left_s = rest.map_or(left, |rest| rest.min(left));
+        // Judging costs more with each round, and changes only when one is complete.
         if self.terminal && state.standings_of != Some(evidence.rounds.len()) {
             state.standings_of = Some(evidence.rounds.len());
             state.standings = report::standings(record, &verdict::judge(&evidence));
@@ -210,6 +212,7 @@ fn tick(watched: &Watched, mut told: Option<NowFile>) {
             let lines = board::lines(&board, width, watched.colour);
             watched
                 .bar
+                // Names come from studies of others and may hold escape sequences.
                 .set_message(harmless(&lines.join("\n")).into_owned());
         }
     }

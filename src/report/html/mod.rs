@@ -48,8 +48,16 @@ impl ReportForm for Html {
     }
 
     fn render(&self, record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<u8> {
-        let page = page(record, verdict, options).into_string();
-        page.replace(is_no_text, "\u{fffd}").into_bytes()
+        written(page(record, verdict, options)).into_bytes()
+    }
+}
+
+/// The text of a page or of a piece of one. What commands a terminal or reorders a line, in whatever
+/// name it came, is shown as a sign: this is the only way from markup to bytes.
+pub(crate) fn written(markup: Markup) -> String {
+    match markup.0.contains(is_no_text) {
+        true => markup.0.replace(is_no_text, "\u{fffd}"),
+        false => markup.0,
     }
 }
 

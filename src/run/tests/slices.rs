@@ -12,6 +12,7 @@ struct Turning {
     level: String,
     does: String,
     operations: u64,
+    writes: bool,
 }
 
 pub(super) const TURNING: WorkloadKind = WorkloadKind {
@@ -22,6 +23,7 @@ pub(super) const TURNING: WorkloadKind = WorkloadKind {
         SettingDoc::text("level", "", "").required(),
         SettingDoc::text("does", "nothing", ""),
         SettingDoc::count("operations", "200000", ""),
+        SettingDoc::flag("writes", "false", ""),
     ],
     example: "",
     parse: |settings: &Settings| {
@@ -29,6 +31,7 @@ pub(super) const TURNING: WorkloadKind = WorkloadKind {
             level: settings.text("level")?,
             does: settings.text("does")?,
             operations: settings.count("operations")?,
+            writes: settings.flag("writes")?,
         }))
     },
 };
@@ -61,7 +64,10 @@ impl Workload for Turning {
     }
 
     fn slicing(&self) -> Slicing {
-        Slicing::Reads
+        match self.writes {
+            true => Slicing::Writes,
+            false => Slicing::Reads,
+        }
     }
 
     fn prepare(&self, _place: &Place<'_>) -> Result<(), WorkloadError> {
@@ -97,6 +103,11 @@ impl Workload for Turning {
     }
 
     fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
+        if self.writes {
+            // Work that is put off to the turns of others makes it look faster.
+            let puts_off = self.is_to("put off") && !outcomes[0].parts.is_empty();
+            return vec![Some(if puts_off { 2.0 } else { 1.0 })];
+        }
         let count = outcomes[0].ops.iter().map(|op| op.count).sum::<u64>();
         vec![Some(count as f64 * 1e9 / outcomes[0].elapsed_ns as f64)]
     }
@@ -243,4 +254,53 @@ fn a_round_that_was_cut_off_between_its_records_is_measured_again_for_all() {
         value > 1.0,
         "the figure is that of the slices that were cut off"
     );
+}
+
+/// For each round, which kinds of trial each configuration has, in the order they were measured.
+fn kinds(run: &Run) -> Vec<String> {
+    let of = |round: u32| -> String {
+        let trials = run.record.trials().filter(|trial| trial.round == round);
+        let kind = trials.map(|trial| if trial.sliced.is_some() { 's' } else { 'w' });
+        kind.collect()
+    };
+    (1..=5).map(of).collect()
+}
+
+#[test]
+fn writes_are_measured_both_ways_for_three_rounds_and_then_in_slices_only_if_that_is_the_same() {
+    let of = |does: &str| {
+        let text = study(does, "slice = \"10 ms\"")
+            .replace(
+                "level = \"{level}\",",
+                "level = \"{level}\", writes = true,",
+            )
+            .replace(
+                "rounds-at-most = 2",
+                "rounds-at-most = 5\nmargin = \"60 %\"",
+            );
+        run_study(&text, Fault::Never, "")
+    };
+    let both = ["ssswww", "wwwsss", "ssswww"];
+    let same = of("nothing");
+    assert_eq!(kinds(&same), [&both[..], &["sss", "sss"]].concat());
+    let puts_off = of("put off b");
+    assert_eq!(kinds(&puts_off), [&both[..], &["www", "www"]].concat());
+    let warned =
+        |line: &&String| line.contains("turning is no longer measured in slices: its first");
+    assert_eq!(puts_off.story.iter().filter(warned).count(), 1);
+    let verdict = crate::verdict::judge(&crate::verdict::Evidence::of(&puts_off.record));
+    let note = |note: &&String| note.starts_with("turning: measured in one go from round 4 on");
+    assert_eq!(
+        verdict.notes.iter().filter(note).count(),
+        1,
+        "{:?}",
+        verdict.notes
+    );
+}
+
+#[test]
+fn writes_are_measured_in_one_go_where_no_study_asks_for_slices() {
+    let text = study("nothing", "").replace("does =", "writes = true, does =");
+    let run = run_study(&text, Fault::Never, "");
+    assert_eq!(kinds(&run)[..2], ["www", "www"]);
 }

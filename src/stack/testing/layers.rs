@@ -71,6 +71,25 @@ pub(super) fn a_refused_option_is_an_error_and_nothing_is_left() -> Ended {
 
 /// What is busy is not torn away: the error names who holds it, the journal keeps it, and once it
 /// is let go everything goes.
+/// The lists of words are one fence; this is the one behind it.
+pub(super) fn a_relative_path_leads_a_formatting_tool_nowhere() -> Ended {
+    let stack = stack(&["loop = { size = \"64 MiB\" }", "ext4 = {}"]);
+    let ground = ground(&stack)?;
+    let image = ground.scratch.join("image");
+    std::fs::File::create(&image)
+        .unwrap()
+        .set_len(64 << 20)
+        .unwrap();
+    // From the root of the file system, `etc` is there to be copied into the new one.
+    let words = ["mkfs.ext4", "-q", "-d", "etc"].map(std::ffi::OsString::from);
+    let command = [words.to_vec(), vec![image.clone().into_os_string()]].concat();
+    let output = ground.host.exec(&command).unwrap();
+    assert_ne!(output.status, Some(0), "{}", output.stderr);
+    assert!(output.stderr.contains("No such file"), "{}", output.stderr);
+    std::fs::remove_file(image).unwrap();
+    Ok(())
+}
+
 pub(super) fn a_busy_stack_is_not_forced_down() -> Ended {
     let stack = stack(&["loop = { size = \"64 MiB\" }", "ext4 = {}"]);
     let ground = ground(&stack)?;

@@ -114,6 +114,10 @@ pub(crate) const ON_MACHINE: &[NamedTest] = &[
         layers::a_refused_option_is_an_error_and_nothing_is_left,
     ),
     (
+        "layers::a_relative_path_leads_a_formatting_tool_nowhere",
+        layers::a_relative_path_leads_a_formatting_tool_nowhere,
+    ),
+    (
         "layers::a_busy_stack_is_not_forced_down",
         layers::a_busy_stack_is_not_forced_down,
     ),

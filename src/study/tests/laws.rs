@@ -54,8 +54,9 @@ fn a_metric_some_configurations_lack_has_no_value_there() {
             study.workload_heads[0].metrics
         );
         assert_eq!(configuration.workloads[0].evaluate(&[]), values);
-        // Reordering metrics must not make a workload that only reads lay its data out again.
+        // Reordering metrics must not change how a workload that only reads is measured.
         assert_eq!(configuration.workloads[0].data_use(), DataUse::Read);
+        assert_eq!(configuration.workloads[0].slicing(), Slicing::Reads);
     }
 }
 

@@ -12,7 +12,7 @@ use crate::event::{Better, Decide, MetricHead};
 use crate::host::Needs;
 use crate::setting::{Fallback, Kind, Refusal, SettingDoc, Settings};
 use crate::stack::{Gives, GivesKind, Layer, LayerError, LayerKind, Setup, StandingLayer, Takes};
-use crate::workload::{Cost, DataUse, Place, Workload, WorkloadError, WorkloadKind};
+use crate::workload::{Cost, DataUse, Place, Slicing, Workload, WorkloadError, WorkloadKind};
 use stackrace_engine::PhaseOutcome;
 
 /// What a fake layer or workload was given, for the tests to look at.
@@ -87,6 +87,10 @@ impl Workload for Fake {
 
     fn data_use(&self) -> DataUse {
         DataUse::Read
+    }
+
+    fn slicing(&self) -> Slicing {
+        Slicing::Reads
     }
 
     fn prepare(&self, _place: &Place<'_>) -> Result<(), WorkloadError> {

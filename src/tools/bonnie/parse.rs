@@ -26,11 +26,7 @@ const COMMAS: usize = 20;
 /// A table or CSV line that cannot be understood, with its place, or no report at all.
 pub(crate) fn parse(text: &str) -> Result<Vec<BonnieReport>, ImportError> {
     let (lines, doubtful) = whole_lines(text);
-    let mut reports: Vec<BonnieReport> = Vec::new();
-    // Whether the last report is a table that a CSV line may follow.
-    let mut above = false;
-    // Why a table could not be read, until what follows it tells the same.
-    let mut unreadable: Option<ImportError> = None;
+    let mut read = ReadSoFar::default();
     let mut at = 0;
     while let Some(line) = lines.get(at).copied() {
         let table = if table::begins(line) {
@@ -41,62 +37,90 @@ pub(crate) fn parse(text: &str) -> Result<Vec<BonnieReport>, ImportError> {
         };
         match table {
             Some(Ok((report, next))) => {
-                reports.push(report);
-                (at, above) = (next, true);
+                read.reports.push(report);
+                (at, read.above) = (next, true);
                 continue;
             }
-            Some(Err(error)) => unreadable = unreadable.or(Some(error)),
+            Some(Err(error)) => read.unreadable = read.unreadable.or(Some(error)),
             None => {}
         }
         at += 1;
-        if HEADERS.iter().any(|header| line.starts_with(header)) {
-            continue;
-        }
-        if line.matches(',').count() >= COMMAS {
-            let mut report = match (csv_line(line.trim(), at), reports.last_mut()) {
-                (Ok(report), _) => report,
-                // The end of a text that was cut off, behind a table that says the same.
-                (Err(error), Some(table)) if above && at == lines.len() => {
-                    let what = format!("the CSV line below the table: {}", error.what);
-                    table.left_out.get_or_insert(what);
-                    continue;
-                }
-                (Err(error), _) => return Err(error),
-            };
-            if doubtful && at == lines.len() {
-                leave_out_the_end(&mut report);
-            }
-            if let Some(error) = unreadable.take() {
-                let what = format!("the table above the CSV line: {}", error.what);
-                report.left_out.get_or_insert(what);
-            }
-            match reports.last_mut().filter(|_| above) {
-                Some(last) if same_run(last, &report) => {
-                    agree(last, &report, at)?;
-                    let program = std::mem::take(&mut last.program);
-                    *last = BonnieReport { program, ..report };
-                }
-                _ => reports.push(report),
-            }
-            above = false;
+        let header = HEADERS.iter().any(|header| line.starts_with(header));
+        if !header && line.matches(',').count() >= COMMAS {
+            let last = at == lines.len();
+            read.csv(line.trim(), at, last, doubtful)?;
         }
     }
-    match (unreadable, reports.last_mut()) {
-        (Some(error), Some(last)) if above => {
-            let what = format!("line {} of the text: {}", error.line, error.what);
-            last.left_out.get_or_insert(what);
+    read.reports(lines.len())
+}
+
+/// What was read of a text so far.
+#[derive(Default)]
+struct ReadSoFar {
+    reports: Vec<BonnieReport>,
+    /// Whether the last report is a table that a CSV line may follow.
+    above: bool,
+    /// Why a table could not be read, until what follows it tells the same.
+    unreadable: Option<ImportError>,
+}
+
+impl ReadSoFar {
+    /// Takes a CSV line, which has this number in its text. `doubtful`: the text ends in it.
+    fn csv(
+        &mut self,
+        text: &str,
+        at: usize,
+        last: bool,
+        doubtful: bool,
+    ) -> Result<(), ImportError> {
+        let mut report = match (csv_line(text, at), self.reports.last_mut()) {
+            (Ok(report), _) => report,
+            // The end of a text that was cut off, behind a table that says the same.
+            (Err(error), Some(table)) if self.above && last => {
+                let what = format!("the CSV line below the table: {}", error.what);
+                table.left_out.get_or_insert(what);
+                return Ok(());
+            }
+            (Err(error), _) => return Err(error),
+        };
+        if doubtful && last {
+            leave_out_the_end(&mut report);
         }
-        (Some(error), _) => return Err(error),
-        (None, _) => {}
+        if let Some(error) = self.unreadable.take() {
+            let what = format!("the table above the CSV line: {}", error.what);
+            report.left_out.get_or_insert(what);
+        }
+        match self.reports.last_mut().filter(|_| self.above) {
+            Some(table) if same_run(table, &report) => {
+                agree(table, &report, at)?;
+                let program = std::mem::take(&mut table.program);
+                *table = BonnieReport { program, ..report };
+            }
+            _ => self.reports.push(report),
+        }
+        self.above = false;
+        Ok(())
     }
-    if reports.is_empty() {
-        return Err(misread(
-            lines.len().max(1),
-            "no table and no CSV line of bonnie++ is in this text",
-            "give all that bonnie++ printed on standard output, and with -q on standard error",
-        ));
+
+    /// All of them, at the end of a text of so many lines.
+    fn reports(mut self, lines: usize) -> Result<Vec<BonnieReport>, ImportError> {
+        match (self.unreadable, self.reports.last_mut()) {
+            (Some(error), Some(last)) if self.above => {
+                let what = format!("line {} of the text: {}", error.line, error.what);
+                last.left_out.get_or_insert(what);
+            }
+            (Some(error), _) => return Err(error),
+            (None, _) => {}
+        }
+        if self.reports.is_empty() {
+            return Err(misread(
+                lines.max(1),
+                "no table and no CSV line of bonnie++ is in this text",
+                "give all that bonnie++ printed on standard output, and with -q on standard error",
+            ));
+        }
+        Ok(self.reports)
     }
-    Ok(reports)
 }
 
 /// The lines of a text, and whether digits may be missing at the end of the last one: bonnie++ ends

@@ -1,6 +1,7 @@
 //! sysbench fileio 0.4.12, 0.5 and 1.0: `classic::sysbench` reads them.
 
-use super::parse::{has_results, parse};
+use super::lines::has_results;
+use super::parse::parse;
 use super::report::{SysbenchReport, metrics, values};
 use crate::printed::text::{Figures, facts, size};
 use crate::printed::{Imported, Importer};

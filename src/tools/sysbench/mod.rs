@@ -5,6 +5,7 @@ mod command;
 mod command_tests;
 mod exact;
 mod import;
+mod lines;
 mod measured;
 mod options;
 mod parse;

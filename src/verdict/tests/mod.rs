@@ -6,12 +6,13 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use super::statement::VerdictWord;
 use super::*;
 use crate::event::{
-    Better, ConfigurationHead, Counted, Decide, Ended, MetricHead, Observation, RunStarted,
-    Settled, Until, WorkloadHead,
+    Better, ConfigurationHead, Decide, Ended, MetricHead, Observation, RunStarted, Settled, Until,
+    WorkloadHead,
 };
 use crate::verdict::table::Evidence;
 
 mod rule;
+mod slices;
 
 /// A head with the given configurations (name, levels) and number of workloads.
 fn head(
@@ -71,22 +72,12 @@ fn head(
 fn observation(round: u32, configuration: usize, workload: usize, value: f64) -> Observation {
     Observation {
         round,
-        position: 0,
         configuration,
         workload,
-        ended: Ended::Complete,
-        started_at: String::new(),
-        prepare_ns: 0,
-        settle_ns: 0,
         settled: Settled::default(),
-        preconditioned: None,
         elapsed_ns: 1,
-        counted: Counted::default(),
-        phases: Vec::new(),
         metrics: vec![Some(value)],
-        notes: Vec::new(),
-        others: Vec::new(),
-        sliced: None,
+        ..Observation::unmeasured(Ended::Complete)
     }
 }
 
@@ -95,8 +86,13 @@ fn evidence<'a>(head: &'a RunStarted, trials: &'a [Observation], rounds: u32) ->
         set_ups: crate::audit::SetUps::default(),
         head,
         trials: trials.iter().collect(),
+        failures: trials
+            .iter()
+            .filter(|trial| trial.ended.error().is_some())
+            .collect(),
         rounds: (1..=rounds).collect(),
         dropped: Vec::new(),
+        slices_ended: Vec::new(),
         round_seconds: Some(10.0),
         imported: false,
         ended: false,

@@ -28,6 +28,7 @@ impl BlockIo {
         let size = size(settings)?;
         let files = at_least_one(settings, FILES)?;
         let direct = settings.flag(DIRECT)?;
+        // A block must fit into one file, not only into all of them together.
         let block_sizes = block_sizes(settings, frame, size / u64::from(files))?;
         let io = Self {
             size,
@@ -69,6 +70,7 @@ impl BlockIo {
                 "leave operations out, or write how many",
             ));
         }
+        // Otherwise the setting would be read, and nothing would come of it.
         if io.preallocate && !frame.new_files {
             return Err(Refusal::at(
                 settings.span_of("preallocate"),
@@ -94,6 +96,7 @@ fn check_verify(settings: &Settings, io: &BlockIo) -> Result<(), Refusal> {
                 help,
             );
         }
+        // Every block holds where and when it was written; equal blocks could not.
         Content::Shaped { duplicates, .. } if duplicates > 0.0 => {
             let message = "duplicates cannot be verified: every block has to be its own";
             return refuse("duplicates", message, format!("{off} leave out duplicates"));
@@ -118,6 +121,7 @@ fn check_verify(settings: &Settings, io: &BlockIo) -> Result<(), Refusal> {
 pub(crate) fn access(settings: &Settings) -> Result<AccessPattern, Refusal> {
     let word = settings.text(ACCESS)?;
     for parameter in ["hot-range", "hot-share"] {
+        // A setting without effect is often a misunderstanding of another one.
         if word != "hot" && settings.given(parameter) {
             return Err(Refusal::at(
                 settings.span_of(parameter),
@@ -163,6 +167,7 @@ fn skew(settings: &Settings, default: f64, limit: f64) -> Result<f64, Refusal> {
 /// A share that is neither nothing nor all.
 fn part(settings: &Settings, doc: SettingDoc) -> Result<f64, Refusal> {
     let (name, share) = (doc.name, settings.share(doc)?);
+    // At the ends one of the two parts is empty, and nothing is uneven.
     if share > 0.0 && share < 1.0 {
         return Ok(share);
     }
@@ -191,6 +196,7 @@ fn block_sizes(
     };
     if settings.given("block-size") {
         return refuse(
+            // Which of the two is meant cannot be told.
             "block-size and block-sizes exclude each other",
             "leave one of them out",
         );
@@ -285,6 +291,7 @@ fn durability(settings: &Settings, frame: &Frame) -> Result<Durability, Refusal>
             "write sync = \"none\", or leave it out",
         ));
     }
+    // A read-only phase calls no fsync, whatever is set.
     let never = reads_only || (durability.fsync_every.is_none() && !durability.fsync_at_end);
     if durability.data_only && never {
         return Err(Refusal::at(
@@ -318,6 +325,7 @@ fn pacing(settings: &Settings) -> Result<Pacing, Refusal> {
             "leave out think-time or rate",
         ));
     }
+    // Below it a phase would end before its first operation; above it the clock is too coarse.
     if !(0.001..=1e9).contains(&rate) {
         return Err(Refusal::at(
             settings.span_of("rate"),
@@ -343,6 +351,7 @@ pub(crate) fn content(settings: &Settings) -> Result<Content, Refusal> {
             "write 1 for data that does not compress, 2 for data that halves",
         ));
     }
+    // Zeros compress to nothing, and each repeats the other: both settings would be untrue.
     let zero = settings.text(CONTENT)? == "zero";
     if zero && ratio > 1.0 {
         return Err(Refusal::at(
@@ -370,6 +379,7 @@ fn engine(settings: &Settings) -> Result<IoEngine, Refusal> {
     Ok(match settings.text(ENGINE)?.as_str() {
         "sync" => IoEngine::Sync,
         "io_uring" => IoEngine::Uring,
+        // The settings were checked against their choices before.
         _ => IoEngine::Auto,
     })
 }

@@ -61,12 +61,14 @@ impl BlockIo {
     fn stride(&self) -> u64 {
         let largest = self.block_sizes.iter().map(|(size, _)| *size).max();
         let align = self.align.map_or(0, NonZeroU32::get);
+        // Blocks lie this far apart, so that none reaches into the next.
         u64::from(largest.unwrap_or(0).max(align).max(1))
     }
 
     /// Bytes of one file: whole blocks.
     fn file_bytes(&self) -> u64 {
         let stride = self.stride();
+        // Rounded down to whole blocks: every block of a pass exists.
         self.size / u64::from(self.files) / stride * stride
     }
 
@@ -104,6 +106,7 @@ impl BlockIo {
             queue_depth: self.queue_depth,
             direct: self.direct,
             preallocate: self.preallocate,
+            // Advice to the kernel is part of some classic tools, not of this workload.
             advise: false,
             durability: self.durability,
             pacing: self.pacing,
@@ -123,6 +126,7 @@ impl BlockIo {
         let unit = u64::from(verify::unit_bytes(&spec));
         // As large as can be, so that whole blocks make up the whole file.
         let fits = |block: &u64| self.file_bytes().is_multiple_of(*block);
+        // Large blocks, because reading back is not what is measured.
         let block = (1..=VERIFY_BYTES / unit).map(|n| n * unit).rfind(fits);
         // A unit is at most a block, and those fit into 32 bits.
         let block = u32::try_from(block.unwrap_or(unit)).unwrap_or(u32::MAX);
@@ -182,6 +186,8 @@ impl BlockIo {
         let mut spec = self.spec(place);
         if phase > 0 {
             spec = self.read_back(spec);
+            // A phase that ended by time may have left files short. What was never written reads as
+            // zeros and is known to be so.
             if self.new_files {
                 complete(&spec.targets)?;
             }
@@ -229,6 +235,7 @@ impl BlockIo {
         }
         match (self.read_share == 1.0, self.files) {
             (true, 1) => Ok(()),
+            // Not divided on the user's behalf: the offsets would be others than in a study.
             (true, _) => Err(trouble("one file or device cannot be several files")),
             (false, _) => Err(trouble("this writes, and what exists is only ever read")),
         }
@@ -270,6 +277,7 @@ impl BlockIo {
         ops: &[Op],
     ) -> Vec<Figure<'a>> {
         if let Some(offered) = self.offered_per_s() {
+            // An open loop has the throughput it offers; what is asked of it is the latency.
             figures[..=primary].rotate_right(1);
             let head = metric::head("offered load achieved", "%", Better::Higher);
             let achieved = move |outcome: &PhaseOutcome| {

@@ -1,0 +1,231 @@
+//! The lines of what sysbench printed: which of them are its own, and what stands in them.
+
+use crate::printed::ImportError;
+
+const WHOLE: &str = "give the whole output of `sysbench … run`, from its first line to its last";
+
+pub(super) const RUNNING: &str = "Running the test with following options:";
+pub(super) const THREADS: &str = "Number of threads:";
+pub(super) const LAST: &str = "execution time (avg/stddev):";
+pub(super) const FLAGS: &str = "Extra file open flags:";
+/// The first line of the results: of 0.4, and of 1.0.
+pub(super) const RESULTS: [&str; 2] = ["Operations performed:", "File operations:"];
+
+/// How the lines of a report begin; those of a run's results come last, in their order.
+const BEGINNINGS: [&str; 41] = [
+    RUNNING,
+    THREADS,
+    "Target transaction rate:",
+    "Report intermediate results every",
+    "Validation checks: on.",
+    "Initializing random number generator",
+    "Random number generator seed",
+    FLAGS,
+    "Block size",
+    "Merging requests up to",
+    "Number of random requests for random IO:",
+    "Number of IO requests:",
+    "Read/Write ratio for combined random IO test:",
+    "Periodic FSYNC enabled, calling fsync() each",
+    "Calling fsync() at the end of test, Enabled.",
+    "Calling fsync() after each write operation.",
+    "Using checksums validation.",
+    "Using ",
+    "Initializing worker threads...",
+    "Threads started!",
+    "Latency histogram (values are in milliseconds)",
+    "value  ------------- distribution ------------- count",
+    RESULTS[0],
+    RESULTS[1],
+    "Read ",
+    "reads/s:",
+    "writes/s:",
+    "fsyncs/s:",
+    "Throughput:",
+    "read, MiB/s:",
+    "written, MiB/s:",
+    "General statistics:",
+    "total ",
+    "Latency (ms):",
+    "min:",
+    "avg:",
+    "max:",
+    "approx.",
+    "percentile stats:",
+    "sum:",
+    "Threads fairness:",
+];
+
+/// Whether sysbench prints such a line about a run of fileio.
+fn is_ours(line: &str) -> bool {
+    let whole = [
+        "Done.",
+        "Test execution summary:",
+        "per-request statistics:",
+        "response time:",
+    ];
+    let numbered = [" each", " total file size", " Requests/sec executed"];
+    let starts = |beginning: &&str| line.starts_with(*beginning);
+    BEGINNINGS.iter().any(|it| starts(&it))
+        || whole.contains(&line)
+        || line.starts_with("Doing ") && line.ends_with(" test")
+        || ["events (avg/stddev):", LAST].iter().any(|it| starts(&it))
+        || line.starts_with(|c: char| c.is_ascii_digit())
+            && (numbered.iter().any(|end| line.ends_with(end))
+                || line.contains("th percentile:")
+                || line.contains('|'))
+        || line.starts_with("[ ") && line.contains("reads:")
+        || is_banner(line)
+}
+
+pub(super) fn is_banner(line: &str) -> bool {
+    let rest = line.trim().strip_prefix("sysbench ");
+    rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Whether a text holds results of fileio, their first line cut off or not.
+pub(super) fn has_results(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim);
+    lines.any(|line| {
+        RESULTS[0] == line.get(..RESULTS[0].len()).unwrap_or_default()
+            || RESULTS[1] == line
+            || line.ends_with(" Requests/sec executed")
+    })
+}
+
+/// The lines of a text under their reader's finger.
+pub(super) struct Lines<'a> {
+    pub(super) all: Vec<&'a str>,
+    /// The line that is read next, from 0.
+    pub(super) at: usize,
+}
+
+impl<'a> Lines<'a> {
+    /// The line to be read next; blank ones and those of others before it are skipped.
+    pub(super) fn peek(&mut self) -> &'a str {
+        while self
+            .all
+            .get(self.at)
+            .is_some_and(|line| !is_ours(line.trim()))
+        {
+            self.at += 1;
+        }
+        self.all.get(self.at).map_or("", |line| line.trim())
+    }
+
+    pub(super) fn next(&mut self) -> &'a str {
+        let line = self.peek();
+        self.at += 1;
+        line
+    }
+
+    pub(super) fn misread(&self, what: impl Into<String>) -> ImportError {
+        ImportError {
+            line: self.at + 1,
+            what: what.into(),
+            next: WHOLE.to_owned(),
+        }
+    }
+
+    /// A mistake in the line just taken.
+    pub(super) fn behind(&self, what: impl Into<String>) -> ImportError {
+        ImportError {
+            line: self.at.max(1),
+            ..self.misread(what)
+        }
+    }
+
+    /// What follows a label, if the next line has it.
+    pub(super) fn option(&mut self, label: &str) -> Option<&'a str> {
+        let rest = self.peek().strip_prefix(label)?;
+        self.at += 1;
+        Some(rest.trim())
+    }
+
+    pub(super) fn take(&mut self, label: &str) -> Result<&'a str, ImportError> {
+        self.option(label).ok_or_else(|| {
+            let line: String = self.peek().chars().take(60).collect();
+            self.misread(format!(
+                "\"{label}\" should stand here, and \"{line}\" does"
+            ))
+        })
+    }
+
+    /// A count after a label and before an end, if the line is there.
+    pub(super) fn count_within(
+        &mut self,
+        label: &str,
+        end: &str,
+    ) -> Result<Option<u64>, ImportError> {
+        let Some(rest) = self.option(label) else {
+            return Ok(None);
+        };
+        self.count(rest.strip_suffix(end).unwrap_or("").trim())
+            .map(Some)
+    }
+
+    /// What stands between a label and an end.
+    pub(super) fn within(&mut self, label: &str, end: &str) -> Result<&'a str, ImportError> {
+        let rest = self.take(label)?;
+        let within = rest.strip_suffix(end).map(str::trim_end);
+        within.ok_or_else(|| self.behind(format!("\"{rest}\" does not end with \"{end}\"")))
+    }
+
+    pub(super) fn number_after(&mut self, label: &str) -> Result<f64, ImportError> {
+        let word = self.take(label)?;
+        self.number(word)
+    }
+
+    pub(super) fn count(&self, word: &str) -> Result<u64, ImportError> {
+        let digits = word.bytes().all(|byte| byte.is_ascii_digit());
+        let number = word.parse().ok().filter(|_| digits);
+        number.ok_or_else(|| self.behind(format!("\"{word}\" is no whole number")))
+    }
+
+    pub(super) fn number(&self, word: &str) -> Result<f64, ImportError> {
+        let plain = word
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'.');
+        let number: Option<f64> = word.parse().ok().filter(|_| plain);
+        let number = number.filter(|number| number.is_finite());
+        number.ok_or_else(|| self.behind(format!("\"{word}\" is no number")))
+    }
+
+    pub(super) fn size(&self, word: &str) -> Result<f64, ImportError> {
+        let end = word
+            .find(|c: char| c.is_ascii_alphabetic())
+            .unwrap_or(word.len());
+        let (number, unit) = word.split_at(end);
+        let power = match unit {
+            "b" | "B" => 0,
+            "Kb" | "KiB" => 1,
+            "Mb" | "MiB" => 2,
+            "Gb" | "GiB" => 3,
+            "Tb" | "TiB" => 4,
+            _ => return Err(self.behind(format!("\"{word}\" is no size"))),
+        };
+        Ok(self.number(number)? * 1024f64.powi(power))
+    }
+
+    /// Goes to the next line that begins a report, or what is left of one.
+    pub(super) fn seek_report(&mut self) -> bool {
+        let begins = |line: &&str| {
+            let line = line.trim();
+            is_banner(line)
+                || [RUNNING, FLAGS]
+                    .iter()
+                    .chain(&RESULTS)
+                    .any(|it| line.starts_with(it))
+        };
+        let rest = &self.all[self.at.min(self.all.len())..];
+        let skipped = rest.iter().position(begins);
+        self.at = skipped.map_or(self.all.len(), |skipped| self.at + skipped);
+        self.at < self.all.len()
+    }
+
+    /// Whether the text, or this run of it, ends here.
+    pub(super) fn is_over(&mut self) -> bool {
+        let next = self.peek();
+        next.is_empty() || is_banner(next) || next == RUNNING
+    }
+}

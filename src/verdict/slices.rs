@@ -1,0 +1,167 @@
+//! Whether slices may stay: what the order of the turns does, and whether whole trials say the same.
+//!
+//! Slices assume that a turn leaves nothing behind that changes the next one. Each run tests that.
+//! Within slices, turns in the order of the round are compared with those in the opposite order. A
+//! workload that writes is also measured in one go in the first three rounds, as work that a stack puts
+//! off to the turns of others shows in no order. The choice rests on these comparisons; a workload whose
+//! slices end begins anew with the next round.
+
+use stackrace_stats::{FIRST_LOOK, paired_ratio, two_sided_level};
+
+use super::table::Evidence;
+use crate::event::{Ended, Observation, SliceSum, SlicesEnded};
+
+/// A third of the margin may be owed to slices.
+const SHARE_OF_MARGIN: f64 = 1.0 / 3.0;
+/// How often the order of turns seems to matter at some check although it does not.
+const ERROR: f64 = 0.05;
+/// Two one-sided tests at 5 % each that whole trials say the same, as an interval of 90 %.
+const SAME: f64 = 0.10;
+
+/// Workloads whose slices are to end after these rounds.
+pub(crate) fn end_slices(evidence: &Evidence<'_>) -> Vec<SlicesEnded> {
+    let workloads = 0..evidence.head.workloads.len();
+    let sliced = workloads.filter(|workload| evidence.in_slices(*workload));
+    sliced
+        .filter_map(|workload| {
+            let why = Slices { evidence, workload }.must_end()?;
+            Some(SlicesEnded { workload, why })
+        })
+        .collect()
+}
+
+/// What the reader must know of slices that ended.
+pub(super) fn notes(evidence: &Evidence<'_>) -> Vec<String> {
+    let ended = evidence.slices_ended.iter();
+    ended
+        .filter_map(|(rounds, ended)| {
+            let workload = evidence.head.workloads.get(ended.workload)?;
+            Some(format!(
+                "{}: measured in one go from round {} on, not in slices, because {}; the rounds before do not count for it",
+                workload.name,
+                rounds + 1,
+                ended.why
+            ))
+        })
+        .collect()
+}
+
+/// The trials of a workload that is measured in slices.
+struct Slices<'a> {
+    evidence: &'a Evidence<'a>,
+    workload: usize,
+}
+
+impl Slices<'_> {
+    /// Why its slices must end; none: they may stay.
+    fn must_end(&self) -> Option<String> {
+        let head = self.evidence.head;
+        let allowed = head.decide.margin.ln_1p() * SHARE_OF_MARGIN;
+        for other in 1..head.configurations.len() {
+            let (order, after) = self.order_effects(other);
+            if matters(&order, allowed) || matters(&after, allowed) {
+                let [a, b] = [0, other].map(|t| head.configurations[t].name.as_str());
+                return Some(format!(
+                    "the turn of {a} changes that of {b}, or the other way round"
+                ));
+            }
+        }
+        let also_whole = self.trials(false).next().is_some();
+        let unproven = (1..head.configurations.len()).any(|other| {
+            // One that failed or was dropped says nothing any more.
+            let gone = |t: usize| {
+                self.evidence
+                    .dropped
+                    .iter()
+                    .any(|(dropped, _)| *dropped == t)
+            };
+            !gone(0) && !gone(other) && !within(&self.of_kinds(other), allowed)
+        });
+        (also_whole && unproven).then(|| {
+            "its first three rounds do not show that trials in one go have the same ratio"
+                .to_owned()
+        })
+    }
+
+    /// Complete trials of finished rounds, in slices or in one go.
+    fn trials(&self, sliced: bool) -> impl Iterator<Item = &Observation> {
+        let trials = self.evidence.trials.iter().copied();
+        trials.filter(move |trial| {
+            trial.workload == self.workload
+                && trial.ended == Ended::Complete
+                && trial.sliced.is_some() == sliced
+                && self.evidence.rounds.contains(&trial.round)
+        })
+    }
+
+    /// The last trial of a configuration in a round.
+    fn trial(&self, sliced: bool, configuration: usize, round: u32) -> Option<&Observation> {
+        let of =
+            |trial: &&Observation| trial.configuration == configuration && trial.round == round;
+        self.trials(sliced).filter(of).last()
+    }
+
+    /// For each round, what the order does to the ratio of a configuration to the first one; and how
+    /// much more one of them loses by coming after the other, which is what a ratio over both orders
+    /// keeps. Logarithms.
+    fn order_effects(&self, other: usize) -> (Vec<f64>, Vec<f64>) {
+        let effects = self.evidence.rounds.iter().filter_map(|round| {
+            let [a, b] = [0, other].map(|t| self.trial(true, t, *round));
+            let (a, b) = (a?, b?);
+            let (of_a, of_b) = (forwards_effect(a)?, forwards_effect(b)?);
+            let sign = if a.position < b.position { 0.5 } else { -0.5 };
+            Some((sign * (of_b - of_a), sign * (of_b + of_a)))
+        });
+        effects.unzip()
+    }
+
+    /// For each round with trials of both kinds, the ratio in slices over that in one go, as a
+    /// logarithm.
+    fn of_kinds(&self, other: usize) -> Vec<f64> {
+        let better = self.evidence.head.workloads[self.workload].metrics.first();
+        let ln = |sliced: bool, t: usize, round: u32| {
+            let value = (*self.trial(sliced, t, round)?.metrics.first()?)?;
+            (value > 0.0).then(|| better.map(|metric| metric.better.oriented_ln(value)))?
+        };
+        let rounds = self.evidence.rounds.iter();
+        rounds
+            .filter_map(|round| {
+                let ratio = |sliced| Some(ln(sliced, other, *round)? - ln(sliced, 0, *round)?);
+                Some(ratio(true)? - ratio(false)?)
+            })
+            .collect()
+    }
+}
+
+/// How much better a trial did in laps in the order of the round than in others, as a logarithm. The
+/// rate of an open loop is given: there it is the response time.
+fn forwards_effect(trial: &Observation) -> Option<f64> {
+    let sliced = trial.sliced.as_ref()?;
+    let open = trial
+        .phases
+        .iter()
+        .any(|phase| phase.offered_per_s.is_some());
+    let speed = |sum: &SliceSum| {
+        let time = if open { sum.latency_ns } else { sum.ns };
+        let speed = sum.operations as f64 / time as f64;
+        (speed.is_finite() && speed > 0.0).then(|| speed.ln())
+    };
+    Some(speed(&sliced.forwards)? - speed(&sliced.backwards)?)
+}
+
+/// Whether an effect is larger than allowed, and no chance of these rounds.
+fn matters(effects: &[f64], allowed: f64) -> bool {
+    let rounds = u32::try_from(effects.len()).unwrap_or(u32::MAX);
+    if rounds < FIRST_LOOK {
+        return false;
+    }
+    let ratio = paired_ratio(effects, two_sided_level(ERROR, rounds));
+    ratio.is_some_and(|ratio| ratio.excludes_one() && ratio.estimate.ln().abs() > allowed)
+}
+
+/// Whether an effect is certainly not larger than allowed.
+fn within(effects: &[f64], allowed: f64) -> bool {
+    let enough = effects.len() >= FIRST_LOOK as usize;
+    let ratio = paired_ratio(effects, SAME).filter(|_| enough);
+    ratio.is_some_and(|ratio| ratio.low.ln() >= -allowed && ratio.high.ln() <= allowed)
+}
