@@ -38,7 +38,7 @@ pub(crate) enum OwnError {
     System {
         /// What was tried, as a verb: `open`.
         tried: &'static str,
-        /// On what.
+        /// The file or directory.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -46,19 +46,19 @@ pub(crate) enum OwnError {
     /// It is a link, or reached through one of another user's.
     #[error("{} is a link, which is not followed here", path.display())]
     Link {
-        /// Which.
+        /// The file or directory that is refused.
         path: PathBuf,
     },
     /// It is a FIFO, a device or the like.
     #[error("{} is no regular file", path.display())]
     NoFile {
-        /// Which.
+        /// The file or directory that is refused.
         path: PathBuf,
     },
     /// It belongs to another user.
     #[error("{} belongs to another user (uid {owner})", path.display())]
     Foreign {
-        /// What.
+        /// The file or directory that is refused.
         path: PathBuf,
         /// Number of that user.
         owner: u32,
@@ -66,7 +66,7 @@ pub(crate) enum OwnError {
     /// Others may write it.
     #[error("{} can be written by other users (mode {mode:04o})", path.display())]
     Writable {
-        /// What.
+        /// The file or directory that is refused.
         path: PathBuf,
         /// Its mode, as chmod(1) writes it.
         mode: u32,

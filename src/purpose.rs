@@ -262,9 +262,11 @@ impl PurposeWorkload {
     /// The size with `times` as much in it, within what says anything and fits into `room` bytes.
     pub(crate) fn scaled(&self, size: WorkloadSize, times: f64, room: u64) -> WorkloadSize {
         let least = WorkloadSize::LEAST;
+        // The least goes before the room: a plan then says that the room is too small.
         let most = self.size_max.min(room).max(least.bytes);
         let more = |amount: u64| (amount as f64 * times) as u64;
         WorkloadSize {
+            // Whole MiB: block sizes divide them, so that no block is cut off at the end.
             bytes: more(size.bytes).clamp(least.bytes, most) / MIB * MIB,
             // Two digits are enough to size a workload, and easier to read in the printed study.
             files: round_two(more(size.files).clamp(least.files, FILES_MAX)),
@@ -275,6 +277,7 @@ impl PurposeWorkload {
 
 fn round_two(count: u64) -> u64 {
     let mut scale = 1;
+    // Rounded down, so that the time allowed is not exceeded.
     while count / scale >= 100 {
         scale *= 10;
     }

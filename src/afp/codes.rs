@@ -68,7 +68,7 @@ pub(crate) enum AfpCommand {
     GetVolParms = 17,
     /// Says who we are.
     Login = 18,
-    /// Says goodbye.
+    /// Ends the session.
     Logout = 20,
     /// Gives a file or directory another place and name.
     MoveAndRename = 23,
@@ -82,7 +82,7 @@ pub(crate) enum AfpCommand {
     GetFileDirParms = 34,
     /// Sets times and privileges.
     SetFileDirParms = 35,
-    /// Reads.
+    /// Reads bytes of an open file.
     ReadExt = 60,
     /// Writes.
     WriteExt = 61,

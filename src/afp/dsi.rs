@@ -83,7 +83,7 @@ impl Header {
 pub(super) struct DsiReply {
     /// 0: done; negative: why not.
     pub(super) code: i32,
-    /// What follows.
+    /// The bytes after the header.
     pub(super) data: Vec<u8>,
 }
 

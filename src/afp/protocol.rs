@@ -106,7 +106,7 @@ pub(super) mod session {
         request
     }
 
-    /// Says goodbye.
+    /// Ends the session.
     pub(in crate::afp) fn logout() -> AfpRequest {
         AfpRequest::new(AfpCommand::Logout, 0)
     }
@@ -263,7 +263,7 @@ pub(super) mod fork {
             .name(file.name)
     }
 
-    /// Reads.
+    /// Reads bytes of an open file from an offset on.
     pub(in crate::afp) fn read(fork: u16, offset: u64, bytes: u64) -> AfpRequest {
         AfpRequest::new(AfpCommand::ReadExt, 0)
             .u16(fork)

@@ -258,7 +258,7 @@ pub(crate) enum WorkerReply {
     },
     /// The coordinator cannot reach the machine that was asked; nothing was done there.
     Undelivered {
-        /// Why not.
+        /// Why it did not arrive.
         why: String,
         /// Whether the machine may come back soon.
         may_return: bool,

@@ -3,13 +3,15 @@
 use crate::session::machine_options::{MachineOptions, SshOptions};
 use std::path::PathBuf;
 
-use clap::{Args, Command, CommandFactory, Parser, Subcommand};
+use clap::{Args, Command, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::tools;
 
+mod drive;
 mod lab;
 
+pub(super) use drive::DriveVerb;
 pub(super) use lab::{
     DiskWord, FaultVerb, Lab, LabFault, LabShell, LabVerb, LinkWord, MountAfp, PowerWord,
 };
@@ -29,7 +31,7 @@ pub(super) struct Common {
     /// Where runs are kept [default: $XDG_STATE_HOME/stackrace or ~/.local/state/stackrace]
     #[arg(long, global = true, value_name = "DIR", env = "STACKRACE_STORE")]
     pub(super) store: Option<PathBuf>,
-    /// Say only the verdict
+    /// Print only the verdict
     #[arg(long, short, global = true)]
     pub(super) quiet: bool,
     /// When to use colour
@@ -71,45 +73,48 @@ pub(super) enum Colour {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(super) enum CliVerb {
-    /// Compare existing directories, now, without root or a study file
+    /// Compare existing directories now; needs neither root nor a study
     Compare(Compare),
     /// Disposable virtual machines with real kernels, ZFS, DRBD, GFS2 and emulated disks
     Lab(Lab),
-    /// Put one workload on one directory, file or device, once, now, and show what was measured
+    /// Run one workload once on a directory, file or device, and show the result
     Load(Load),
     /// Run a study: a TOML file, or one that ships (see `stackrace show studies`)
     Run(Run),
     /// Show what a study would do: configurations, commands, bytes, disk, time. Touches nothing
     Plan(PlanArgs),
-    /// Go on with a run that was interrupted, killed, or ended by a crash
+    /// Continue a run that was interrupted or killed, or that stopped at its limits
     Resume(Resume),
     /// Show a run: verdict, tables, plots
     Report(ReportArgs),
-    /// Ask stored results anything: another comparison, metric, workload, margin; marked as chosen
-    /// after the run
+    /// Ask stored results another question (comparison, metric, workload, margin); the answer says
+    /// that it was chosen after the run
     Verdict(Ask),
-    /// Show a published study: its figures, what they say, and what a careful reader would remark
+    /// Show a published study: its figures, its conclusions, and remarks on both
     Published(Published),
     /// List the runs on record
     Runs,
     /// Read what other tools printed (fio, bonnie++, iozone, dd …) into a run of its own
     Import(Import),
-    /// Two stored results side by side, own or imported: what differs, and by how much
+    /// Compare two stored results, own or imported: what differs, and by how much
     Diff(Diff),
     /// Write runs as long tables for other programs: CSV, JSON, Parquet
     Export(Export),
-    /// Exit with the verdict on one question, for CI: is it worse by more than so much?
+    /// For CI: the exit code says whether a result is worse than a baseline by more than a limit
     Gate(Gate),
-    /// Watch runs in a browser as they happen, and past ones: their history, any two side by side
+    /// Show runs in a browser: live, past ones, their history, any two side by side
     Serve(Serve),
-    /// Remove everything a crashed or killed run left behind (mounts, loop devices, files)
+    /// Remove what crashed or killed runs left behind (mounts, loop devices, files)
     Clean(Clean),
     /// Explain the words of a study (layers, workloads, profiles, purposes, studies, reports,
     /// schema, video-formats, drives), or measure the engine on this machine
     Show(Show),
+    /// Make the card of a real drive by reading it, or hold a card's model against one
+    #[command(subcommand)]
+    Drive(DriveVerb),
     /// Rebuild the SQLite index from the logs
     Reindex,
-    /// This program on another machine, as it is asked over SSH
+    /// The part of this program that works on another machine over SSH
     #[command(hide = true)]
     Agent {
         /// What to do
@@ -126,21 +131,21 @@ pub(super) enum CliVerb {
 /// What this program does on another machine.
 #[derive(Debug, Clone, Copy, Subcommand)]
 pub(super) enum AgentVerb {
-    /// Do what is asked on standard input
+    /// Carry out requests from standard input
     Serve,
-    /// Say the BLAKE3 hash of this program
+    /// Print the BLAKE3 hash of this program
     Hash,
 }
 
 /// Another machine.
 #[derive(Debug, Args)]
 pub(super) struct There {
-    /// On this machine instead, over SSH; this program is copied there, nothing else is needed. A
-    /// study is tried on each of several: `here` may be one
+    /// Work on this machine over SSH; this program is copied there, nothing else is needed. Given
+    /// several times, the machines are compared; `here` is this one
     #[arg(long, value_name = "[USER@]HOST[:PORT]")]
     pub(super) on: Vec<String>,
-    /// Another machine of a stack that needs several (drbd, gfs2, a share), over SSH; repeat it for a
-    /// third. ADDRESS is where the line between them goes, unless it is where SSH goes
+    /// Another machine of a stack that needs several (drbd, gfs2, a share), over SSH; may be given
+    /// several times. ADDRESS: where the stack's own traffic goes [default: where SSH goes]
     #[arg(long = "peer", value_name = "[USER@]HOST[:PORT][=ADDRESS]")]
     pub(super) peers: Vec<String>,
     #[command(flatten)]
@@ -161,7 +166,7 @@ impl There {
 /// How other machines are reached.
 #[derive(Debug, Args)]
 pub(super) struct Reach {
-    /// How another machine is reached: the ssh command with options, words separated by spaces
+    /// The ssh command with its options, words separated by spaces
     #[arg(
         long,
         value_name = "COMMAND",
@@ -169,7 +174,7 @@ pub(super) struct Reach {
         default_value = "ssh"
     )]
     pub(super) ssh: String,
-    /// Be root there, by sudo, which must ask for no password
+    /// Become root there with sudo, which must not ask for a password
     #[arg(long)]
     pub(super) sudo: bool,
 }
@@ -193,7 +198,7 @@ pub(super) struct Compare {
     /// What the storage is for: general, database, files, mail, photos, video
     #[arg(long = "for", value_name = "PURPOSE", default_value = "general")]
     pub(super) purpose: String,
-    /// How long it may take [default: 2 min]
+    /// Time limit [default: 2 min]
     #[arg(long, value_name = "TIME")]
     pub(super) time: Option<String>,
     /// A first impression in 30 s; `resume` goes on from there
@@ -201,17 +206,17 @@ pub(super) struct Compare {
     pub(super) quick: bool,
     #[command(flatten)]
     pub(super) how_long: HowLong,
-    /// Data per workload instead of what fits the time
+    /// Size of the data of each workload [default: what fits the time]
     #[arg(long, value_name = "BYTES")]
     pub(super) size: Option<String>,
-    /// Repeat the sizes of a run of `compare`; by default those of the last run that asked the same
+    /// Use the sizes of this run of `compare` [default: of the last run with the same question]
     #[arg(long, value_name = "RUN", conflicts_with = "size")]
     pub(super) like: Option<String>,
-    /// Do not stop before every workload is decided too
+    /// Go on until each workload is decided, not only the overall figure
     #[arg(long)]
     pub(super) each: bool,
-    /// Go on where the comparison would mislead (tmpfs against disk, the same file system); the
-    /// reason is kept with the result
+    /// Compare even where the result would mislead (tmpfs with a disk, two directories of one file
+    /// system); the reason is kept with the result
     #[arg(long)]
     pub(super) anyway: bool,
     /// Keep caches warm: neither drop nor remount between preparation and measurement
@@ -240,7 +245,7 @@ pub(super) struct Load {
     /// As JSON, for programs
     #[arg(long)]
     pub(super) json: bool,
-    /// Seed of everything random
+    /// Seed of all random choices
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) seed: u64,
     /// Leave caches as they are [default for a file or device]
@@ -254,13 +259,13 @@ pub(super) struct Load {
 /// What is asked of a verdict.
 #[derive(Debug, Args)]
 pub(super) struct Deciding {
-    /// Differences smaller than this do not matter [default: 5 %, or what the study says]
+    /// Differences smaller than this do not matter [default: 5 %, or the study's]
     #[arg(long, value_name = "SHARE")]
     pub(super) margin: Option<String>,
-    /// How sure every statement together must be [default: 95 %, or what the study says]
+    /// Confidence of all statements together [default: 95 %, or the study's]
     #[arg(long, value_name = "SHARE")]
     pub(super) confidence: Option<String>,
-    /// Seed of everything random
+    /// Seed of all random choices
     #[arg(long, value_name = "N")]
     pub(super) seed: Option<u64>,
     /// Exit with 6 if the question stays undecided
@@ -271,10 +276,10 @@ pub(super) struct Deciding {
 /// How long a run goes on. A verdict is as sure however long that is: checks have no fixed number.
 #[derive(Debug, Args)]
 pub(super) struct HowLong {
-    /// At most this many rounds, however long they take (unless --time is given too)
+    /// Run at most this many rounds; without --time they may take any time
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(super) rounds: Option<u32>,
-    /// Go on until the question is decided, however long that takes
+    /// Go on until the question is decided, without a time limit
     #[arg(long, conflicts_with = "rounds")]
     pub(super) until_decided: bool,
 }
@@ -287,30 +292,45 @@ pub(super) struct OutputArgs {
     pub(super) html: Option<PathBuf>,
 }
 
+/// What the lab's time follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum LabClock {
+    /// The guest's instructions: the same figures on every machine.
+    Virtual,
+    /// This machine's clock.
+    Real,
+}
+
 /// `stackrace run`.
 #[derive(Debug, Args)]
 pub(super) struct Run {
     /// The study's file, or the name of one that ships
     pub(super) study: String,
-    /// At full size, where the study has a size for any machine and a full one
+    /// Use the full sizes of a study that has two: scaled to any machine, and full
     #[arg(long)]
     pub(super) full: bool,
     /// In disposable virtual machines: see `stackrace lab`
     #[arg(long, conflicts_with_all = ["on", "peers"])]
     pub(super) lab: bool,
-    /// System of that machine: debian-13 (the default) or debian-12; repeat it to try the study on each:
-    /// it is then a factor
+    /// Operating system of the guests: debian-13 (the default) or debian-12. Given several times,
+    /// it becomes a factor of the study
     #[arg(long = "system", value_name = "SYSTEM", requires = "lab")]
     pub(super) systems: Vec<String>,
-    /// Memory of each machine
+    /// Memory of each guest
     #[arg(long, value_name = "BYTES", default_value = "1 GiB", requires = "lab")]
     pub(super) memory: String,
-    /// How long it may take, instead of what the study says
+    /// Clock of the lab: virtual (the default where all drives are modelled) or real
+    #[arg(long, value_name = "CLOCK", requires = "lab")]
+    pub(super) clock: Option<LabClock>,
+    /// Guests in virtual time that run side by side; one for each processor unless given
+    #[arg(long, value_name = "N", requires = "lab")]
+    pub(super) jobs: Option<usize>,
+    /// Time limit, instead of the study's
     #[arg(long, visible_alias = "at-most", value_name = "TIME")]
     pub(super) time: Option<String>,
     #[command(flatten)]
     pub(super) how_long: HowLong,
-    /// The disk of this id may be wiped although it carries something; repeat it for each disk
+    /// Allow this disk to be wiped although it holds data; may be given several times
     #[arg(long, value_name = "DEVICE-ID")]
     pub(super) wipe: Vec<String>,
     #[command(flatten)]
@@ -326,13 +346,13 @@ pub(super) struct Run {
 pub(super) struct PlanArgs {
     /// The study's file, or the name of one that ships
     pub(super) study: String,
-    /// At full size, where the study has a size for any machine and a full one
+    /// Use the full sizes of a study that has two: scaled to any machine, and full
     #[arg(long)]
     pub(super) full: bool,
-    /// As it would be in the lab, where nothing is missing
+    /// Plan it for the lab, where no tool or driver is missing
     #[arg(long, conflicts_with_all = ["on", "peers"])]
     pub(super) lab: bool,
-    /// On this system of the lab; repeat it to try the study on each
+    /// Operating system of the guests; may be given several times
     #[arg(long = "system", value_name = "SYSTEM", requires = "lab")]
     pub(super) systems: Vec<String>,
     /// As JSON
@@ -348,16 +368,16 @@ pub(super) struct Resume {
     /// The run: its id, the beginning of it, or `last`
     #[arg(default_value = "last")]
     pub(super) run: String,
-    /// How much longer it may take, instead of what is left of the time and rounds allowed
+    /// How much longer it may take [default: what is left of its limits]
     #[arg(long, value_name = "TIME")]
     pub(super) more_time: Option<String>,
-    /// This many more rounds, whether it is decided or not
+    /// Run this many more rounds, even if the question is decided
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(super) rounds: Option<u32>,
-    /// Go on until the question is decided, however long that takes
+    /// Go on until the question is decided, without a time limit
     #[arg(long, conflicts_with_all = ["rounds", "more_time"])]
     pub(super) until_decided: bool,
-    /// The disk of this id may be wiped although it carries something; repeat it for each disk
+    /// Allow this disk to be wiped although it holds data; may be given several times
     #[arg(long, value_name = "DEVICE-ID")]
     pub(super) wipe: Vec<String>,
     #[command(flatten)]
@@ -374,7 +394,7 @@ pub(super) struct ReportArgs {
     pub(super) run: String,
     #[arg(long, short, default_value = "terminal", help = crate::report::names())]
     pub(super) format: String,
-    /// Write here instead of printing
+    /// Write to this file instead of printing
     #[arg(long, short, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
     /// The same as --format html --output FILE
@@ -403,10 +423,10 @@ pub(super) struct Ask {
     /// On this workload alone
     #[arg(long, value_name = "WORKLOAD")]
     pub(super) workload: Option<String>,
-    /// Differences smaller than this do not matter [default: what the study says]
+    /// Differences smaller than this do not matter [default: the study's]
     #[arg(long, value_name = "SHARE")]
     pub(super) margin: Option<String>,
-    /// How sure everything answered at once must be [default: what the study says]
+    /// Confidence of all answers together [default: the study's]
     #[arg(long, value_name = "SHARE")]
     pub(super) confidence: Option<String>,
     /// As JSON, for programs
@@ -417,7 +437,7 @@ pub(super) struct Ask {
 /// `stackrace published`.
 #[derive(Debug, Args)]
 pub(super) struct Published {
-    /// Which; without it, the list
+    /// Name of the study [default: list all]
     pub(super) name: Option<String>,
     #[arg(long, short, default_value = "terminal", help = crate::report::PUBLISHED_FORMS.join(", "))]
     pub(super) format: String,
@@ -426,13 +446,13 @@ pub(super) struct Published {
 /// `stackrace import`.
 #[derive(Debug, Args)]
 pub(super) struct Import {
-    /// Outputs to read, - for standard input; those of one NAME are further runs of the same thing
+    /// Files to read, - for standard input; those of one NAME are repetitions of the same measurement
     #[arg(required = true, num_args = 1.., value_name = "[NAME=]FILE")]
     pub(super) files: Vec<String>,
-    /// What the figures are about
+    /// Title of the run
     #[arg(long, value_name = "TEXT")]
     pub(super) title: Option<String>,
-    /// Take every file for this tool's, whatever it looks like
+    /// Read every file as the output of this tool
     #[arg(long = "as", value_name = "TOOL")]
     pub(super) tool: Option<String>,
     #[command(flatten)]
@@ -448,14 +468,13 @@ pub(super) struct Diff {
     /// What is compared with it
     #[arg(value_name = "RUN[/CONFIGURATION]")]
     pub(super) b: String,
-    /// A further run of the baseline; three or more on each side are needed to tell that the two
-    /// differ
+    /// Another run of the baseline; a difference can be shown from three runs on each side
     #[arg(long, value_name = "RUN[/CONFIGURATION]")]
     pub(super) more_a: Vec<String>,
-    /// A further run of what is compared with it
+    /// Another run of what is compared with it
     #[arg(long, value_name = "RUN[/CONFIGURATION]")]
     pub(super) more_b: Vec<String>,
-    /// Compare also what did other work or ran on another machine; the page says what differs
+    /// Compare even different work or different machines; the page says what differs
     #[arg(long)]
     pub(super) anyway: bool,
     /// As JSON, for programs
@@ -473,7 +492,7 @@ pub(super) struct Export {
     /// csv, json, parquet [default: how the file is named, else csv]
     #[arg(long, short)]
     pub(super) format: Option<String>,
-    /// Which table, or `all` of them into a directory
+    /// Which table, or `all`, which needs a directory
     #[arg(long, short, default_value = "observations")]
     pub(super) table: String,
     /// Write here instead of printing; in a directory the file is named after the table
@@ -497,7 +516,7 @@ pub(super) struct Gate {
     /// The run: its id, the beginning of it, or `last`; with --baseline, three runs or more
     #[arg(default_value = "last", value_name = "RUN")]
     pub(super) runs: Vec<String>,
-    /// How much worse is too much
+    /// The limit: how much worse is too much
     #[arg(long, value_name = "SHARE")]
     pub(super) worse_than: String,
     /// The configuration that is asked about [default: the second of two, or the only one]
@@ -510,7 +529,7 @@ pub(super) struct Gate {
     /// name. Repeat it: an answer needs three runs on each side
     #[arg(long, value_name = "RUN[/NAME]")]
     pub(super) baseline: Vec<String>,
-    /// Compare also runs that did other work or ran on another machine; the notes say what differs
+    /// Compare even different work or different machines; the notes say what differs
     #[arg(long, requires = "baseline")]
     pub(super) anyway: bool,
     /// Only this workload; may be given several times [default: the overall figure]
@@ -519,10 +538,10 @@ pub(super) struct Gate {
     /// This metric of the workloads [default: the primary one of each]
     #[arg(long, value_name = "NAME")]
     pub(super) metric: Option<String>,
-    /// How sure everything said must be together [default: that of the run]
+    /// Confidence of all statements together [default: the run's]
     #[arg(long, value_name = "SHARE")]
     pub(super) confidence: Option<String>,
-    /// What an undecided question means for the exit code
+    /// Exit code of an undecided question
     #[arg(long, value_name = "pass|fail", value_enum, default_value_t = Undecided::Fail)]
     pub(super) undecided: Undecided,
     /// As JSON, for programs
@@ -553,10 +572,10 @@ Exit codes:
 /// `stackrace serve`.
 #[derive(Debug, Args)]
 pub(super) struct Serve {
-    /// Where to listen; beyond this machine a token is needed
+    /// Address to listen on; other machines need a token
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7878")]
     pub(super) listen: String,
-    /// What a visitor has to know [default: one is made and printed, where one is needed]
+    /// The token that visitors must present [default: one is made and printed where one is needed]
     #[arg(
         long,
         value_name = "TEXT",
@@ -564,10 +583,10 @@ pub(super) struct Serve {
         hide_env_values = true
     )]
     pub(super) token: Option<String>,
-    /// Let visitors start, stop and go on with runs and keep imported results; needs a token
+    /// Let visitors start, stop and continue runs and keep imported results; needs a token
     #[arg(long)]
     pub(super) control: bool,
-    /// Studies that may be started, with --control
+    /// Directory of the studies that may be started, with --control
     #[arg(long, value_name = "DIR", requires = "control")]
     pub(super) studies: Option<PathBuf>,
     /// Open the page in a browser
@@ -578,7 +597,7 @@ pub(super) struct Serve {
 /// `stackrace clean`.
 #[derive(Debug, Args)]
 pub(super) struct Clean {
-    /// Only say what would be removed
+    /// Only print what would be removed
     #[arg(long)]
     pub(super) list: bool,
     #[command(flatten)]
@@ -590,7 +609,7 @@ pub(super) struct Clean {
 pub(super) struct Show {
     /// layers, workloads, profiles, purposes, studies, reports, schema, video-formats, drives, engine
     pub(super) what: String,
-    /// One of them, whole
+    /// Show this one in full
     pub(super) name: Option<String>,
     /// As JSON (engine)
     #[arg(long)]

@@ -45,9 +45,9 @@ pub(crate) enum HostError {
     /// Another machine could not do something.
     #[error("{host}: {said}")]
     Elsewhere {
-        /// Which.
+        /// The machine, as the user named it.
         host: String,
-        /// Its words.
+        /// What it said.
         said: String,
         /// What to do about it.
         next: String,
@@ -75,7 +75,7 @@ pub(crate) enum HostError {
     Path {
         /// `create directory`, `read` …
         what: &'static str,
-        /// On what.
+        /// The file, directory or device.
         path: PathBuf,
         /// The system's words.
         cause: String,
@@ -85,7 +85,7 @@ pub(crate) enum HostError {
     /// Something that must not be removed.
     #[error("{} is not removed: {why}", path.display())]
     NotOurs {
-        /// What.
+        /// The file, directory or device.
         path: PathBuf,
         /// Why it is not touched.
         why: String,

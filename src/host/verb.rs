@@ -20,12 +20,12 @@ pub(crate) enum Verb {
     },
     /// [`Host::create_dir`].
     CreateDir {
-        /// Where.
+        /// The path on that machine.
         path: PathBuf,
     },
     /// [`Host::create_file`].
     CreateFile {
-        /// Where.
+        /// The path on that machine.
         path: PathBuf,
         /// Its size.
         bytes: u64,
@@ -34,24 +34,24 @@ pub(crate) enum Verb {
     },
     /// [`Host::remove_file`].
     RemoveFile {
-        /// Which.
+        /// The path on that machine.
         path: PathBuf,
     },
     /// [`Host::remove_dir`].
     RemoveDir {
-        /// Which.
+        /// The path on that machine.
         path: PathBuf,
     },
     /// [`Host::remove_tree`].
     RemoveTree {
-        /// Which.
+        /// The path on that machine.
         path: PathBuf,
     },
     /// [`Host::write_text`].
     WriteText {
-        /// Where.
+        /// The path on that machine.
         path: PathBuf,
-        /// What.
+        /// The new content.
         text: String,
     },
     /// [`Host::sync_file_system`].
@@ -61,39 +61,39 @@ pub(crate) enum Verb {
     },
     /// [`Host::read_text`].
     ReadText {
-        /// Which.
+        /// The path on that machine.
         path: PathBuf,
     },
     /// [`Host::list`].
     List {
-        /// Which.
+        /// The path on that machine.
         path: PathBuf,
     },
     /// [`Host::exists`].
     Exists {
-        /// Which.
+        /// The path on that machine.
         path: PathBuf,
     },
     /// [`Host::is_dir`].
     IsDir {
-        /// Which.
+        /// The path on that machine.
         path: PathBuf,
     },
     /// [`Host::canonical`].
     Canonical {
-        /// Which.
+        /// The path on that machine.
         path: PathBuf,
     },
     /// [`Host::free_bytes`].
     FreeBytes {
-        /// Where.
+        /// The path on that machine.
         path: PathBuf,
     },
     /// [`Host::mounts`].
     Mounts,
     /// [`Host::mount_of`].
     MountOf {
-        /// What.
+        /// The path on that machine.
         path: PathBuf,
     },
     /// [`Host::holders`].
@@ -108,7 +108,7 @@ pub(crate) enum Verb {
     },
     /// [`Host::lab_disk`].
     LabDisk {
-        /// Which.
+        /// The disk of the lab, by its serial number.
         disk: LabDisk,
     },
     /// [`Host::running`].
@@ -118,17 +118,17 @@ pub(crate) enum Verb {
     },
     /// [`Host::listener`].
     Listener {
-        /// Where.
+        /// The port, from 1.
         port: u16,
     },
     /// Listen once at an address of that machine for a measurement of the line to it.
     Listen {
-        /// Which.
+        /// The address to listen on.
         address: IpAddr,
     },
     /// Measure the line from there to where another machine listens.
     MeasureLine {
-        /// Where.
+        /// The machine that listens, and its port.
         address: SocketAddr,
         /// With how many bytes.
         bytes: u64,

@@ -55,7 +55,7 @@ pub(crate) enum Undo {
         node: usize,
         /// What it is called.
         host: String,
-        /// What.
+        /// What is undone over there.
         undo: Box<Undo>,
     },
 }
@@ -126,7 +126,7 @@ impl EntryId {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {
-    /// Which.
+    /// Its number in the journal, from 1.
     #[serde(rename = "entry")]
     pub(crate) id: EntryId,
     /// What belongs together: within a group, an older entry is only undone when every newer one

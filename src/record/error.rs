@@ -14,7 +14,7 @@ pub(crate) enum RecordError {
     System {
         /// What was tried, as a verb: `write`.
         tried: &'static str,
-        /// On what.
+        /// The file or directory.
         path: PathBuf,
         /// What the system said.
         source: io::Error,
@@ -79,7 +79,7 @@ pub(crate) enum RecordError {
     /// A run id that could not be the name of a directory.
     #[error("\"{}\" is not a run id", run.escape_debug())]
     BadId {
-        /// As given.
+        /// The id as it was given.
         run: String,
     },
     /// A run of this id exists.
@@ -97,7 +97,7 @@ pub(crate) enum RecordError {
     /// No run begins like this.
     #[error("no run begins with \"{}\"", wanted.escape_debug())]
     Unknown {
-        /// As given.
+        /// What the user typed.
         wanted: String,
         /// The ids most like it, best first.
         nearest: Vec<String>,
@@ -105,7 +105,7 @@ pub(crate) enum RecordError {
     /// More than one run begins like this.
     #[error("{count} runs begin with \"{}\"", wanted.escape_debug())]
     Ambiguous {
-        /// As given.
+        /// What the user typed.
         wanted: String,
         /// The newest of those that do, newest first.
         candidates: Vec<String>,

@@ -69,7 +69,7 @@ pub(crate) struct StackError {
     pub(crate) layer: Option<usize>,
     /// Kind of that layer; `stack` for the whole.
     pub(crate) kind: String,
-    /// Why.
+    /// What went wrong in the layer.
     pub(crate) cause: Box<LayerError>,
     /// What could not be undone, each with why; it stays in the journal.
     pub(crate) left: Vec<String>,

@@ -71,16 +71,16 @@ pub(crate) const ON_A_DISK: &str =
 pub(crate) const ON_TWO_DISKS: &str = "devices = { ids = [\"disk-of-test-1\", \"disk-of-test-2\"], size = \"1 GiB\", model = \"TEST\" }";
 
 /// Layers as a study writes them, one line each, bottom up.
-pub(crate) type Shape = &'static [&'static str];
+pub(crate) type TriedStack = &'static [&'static str];
 
 /// The stacks a kind of layer is tested with.
 pub(crate) struct Tried {
     /// Whole stacks in which every step fails once, on an imagined machine.
     #[cfg_attr(not(test), expect(dead_code, reason = "only tests set these up"))]
-    pub(crate) shapes: &'static [Shape],
+    pub(crate) shapes: &'static [TriedStack],
     /// What can stand on so many devices: random stacks are put together of these.
     #[cfg_attr(not(test), expect(dead_code, reason = "only tests set these up"))]
-    pub(crate) on_devices: &'static [(usize, Shape)],
+    pub(crate) on_devices: &'static [(usize, TriedStack)],
     /// Stacks that are set up, used and torn down with the real tools of this machine.
     pub(crate) real: &'static [RealStack],
     /// Stacks in which the program is killed at every command, in guests of the lab.
@@ -110,7 +110,7 @@ pub(crate) struct RealStack {
     /// What the test calls it.
     pub(crate) name: &'static str,
     /// Its layers.
-    pub(crate) layers: Shape,
+    pub(crate) layers: TriedStack,
     /// What the name of the first block device under its file system begins with; empty: it has none.
     pub(crate) device: &'static str,
     /// Facts of a layer, from 0 at the bottom, that must be read back.
@@ -140,7 +140,7 @@ pub(crate) struct KillStack {
     /// Size and number of the disks it stands on; none: on no disk.
     pub(crate) disks: (&'static str, usize),
     /// Its layers; `{server}` is where a server is: `same`, or `peer` with two machines.
-    pub(crate) layers: Shape,
+    pub(crate) layers: TriedStack,
     /// How many machines it can be set up on.
     pub(crate) machines: &'static [usize],
 }
@@ -150,7 +150,7 @@ impl KillStack {
     pub(crate) const fn on_one(
         name: &'static str,
         disks: (&'static str, usize),
-        layers: Shape,
+        layers: TriedStack,
     ) -> Self {
         Self {
             name,

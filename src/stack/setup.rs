@@ -57,7 +57,7 @@ pub(crate) struct Mounted {
     pub(crate) node: usize,
     /// What mounted it, and mounts it again.
     pub(crate) command: Vec<OsString>,
-    /// Where.
+    /// Its mount point.
     pub(crate) path: PathBuf,
     /// Whether its content is still there after unmounting.
     pub(crate) survives: bool,

@@ -2,7 +2,7 @@
 
 use super::common::filesystem;
 use super::gives::{Device, Origin};
-use super::layer::{ON_A_DISK, ON_TWO_DISKS, Shape};
+use super::layer::{ON_A_DISK, ON_TWO_DISKS, TriedStack};
 use super::testing::{layer, site, stack};
 use super::*;
 use crate::host::Host;
@@ -417,7 +417,7 @@ fn a_device_that_is_not_ours_is_never_formatted() {
 }
 
 /// What can stand on so many devices, of all kinds: what gives devices again, and what ends a stack.
-fn on_devices() -> [Vec<(usize, Shape)>; 2] {
+fn on_devices() -> [Vec<(usize, TriedStack)>; 2] {
     let all = ALL.iter().flat_map(|kind| kind.tried.on_devices).copied();
     let (between, above): (Vec<_>, Vec<_>) = all.partition(|(_, lines)| {
         let top = lines.last().map(|line| layer(line));

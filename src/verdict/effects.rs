@@ -44,7 +44,7 @@ pub(crate) struct EffectRow {
     /// B over A, above 1: better; of an interaction, the ratio there over the ratio at the other
     /// factor's baseline. None: too few complete rounds.
     pub(crate) ratio: Option<Interval>,
-    /// What follows.
+    /// The word that follows from the interval.
     pub(crate) word: VerdictWord,
     /// The word as a sentence fragment.
     pub(crate) text: String,

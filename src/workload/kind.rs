@@ -134,7 +134,7 @@ pub(crate) trait Workload: Send + Sync {
     /// Whether a file or device that exists can take the place of its data, and will only be read.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason, as a sentence for the user.
     fn on_existing(&self) -> Result<(), WorkloadError> {
         Err(trouble("its data are files it makes itself"))
     }

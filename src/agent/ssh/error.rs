@@ -12,15 +12,15 @@ pub(crate) enum SshError {
     /// ssh did not get there.
     #[error("cannot reach {to}: {}", quoted(.said))]
     Unreached {
-        /// Where.
+        /// The machine, as the user named it.
         to: Destination,
-        /// Its words.
+        /// What it printed.
         said: String,
     },
     /// It is another kind of machine.
     #[error("{to} is {there}, this program is for {here}: it cannot run there")]
     Unlike {
-        /// Where.
+        /// The machine, as the user named it.
         to: Destination,
         /// System and processor there.
         there: String,
@@ -30,7 +30,7 @@ pub(crate) enum SshError {
     /// This program needs a newer C library.
     #[error("this program needs glibc {needs}, {to} has {has}: it cannot run there")]
     Libc {
-        /// Where.
+        /// The machine, as the user named it.
         to: Destination,
         /// What the program needs.
         needs: String,
@@ -40,7 +40,7 @@ pub(crate) enum SshError {
     /// This program could not be copied there.
     #[error("cannot copy this program to {to}: {}", quoted(.said))]
     NotCopied {
-        /// Where.
+        /// The machine, as the user named it.
         to: Destination,
         /// What was said there.
         said: String,
@@ -48,7 +48,7 @@ pub(crate) enum SshError {
     /// The copy does not run.
     #[error("this program does not run on {to}: {}", quoted(.said))]
     NotRunning {
-        /// Where.
+        /// The machine, as the user named it.
         to: Destination,
         /// What was said there.
         said: String,
@@ -56,9 +56,9 @@ pub(crate) enum SshError {
     /// `sudo` wants a password, or is not there.
     #[error("cannot be root on {to}: {}", quoted(.said))]
     Sudo {
-        /// Where.
+        /// The machine, as the user named it.
         to: Destination,
-        /// Its words.
+        /// What it printed.
         said: String,
     },
     /// The line ended.

@@ -17,25 +17,25 @@ pub(crate) struct Lab {
 /// What to do with the lab.
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabVerb {
-    /// Build the image guests are made of from the distribution's packages; as root, some minutes, once
+    /// Build the image of the guests from the distribution's packages; needs root and some minutes
     Build {
-        /// Of this operating system: debian-13 (Linux 6.12, OpenZFS 2.3) or debian-12 (Linux 6.1,
-        /// OpenZFS 2.1); may be repeated
+        /// Operating system: debian-13 (Linux 6.12, OpenZFS 2.3) or debian-12 (Linux 6.1, OpenZFS
+        /// 2.1); may be given several times
         #[arg(long = "system", value_name = "NAME", default_value = system::DEFAULT)]
         systems: Vec<String>,
-        /// Build the ZFS modules for it too, which Debian gives as source: ten minutes more
+        /// Build the ZFS modules too, which Debian ships as source: ten minutes more
         #[arg(long)]
         zfs: bool,
     },
-    /// List images and machines that run, with their sizes; every file of an image is checked
+    /// List images and running machines with their sizes; checks every file of an image
     List,
-    /// Use a guest by hand, at this terminal; nothing in it is kept
+    /// Open a shell in a guest; nothing in it is kept
     Shell(LabShell),
-    /// Let something happen to a machine that runs: to the power or the link of a guest, to a disk
+    /// Inject a fault into a running machine: its power, its link or a disk
     Fault(LabFault),
-    /// Remove images that no recipe of this program makes any more, and damaged ones
+    /// Remove images that this program no longer uses, and damaged ones
     Clean {
-        /// Remove the image and the ZFS modules of this system too; may be repeated
+        /// Also remove the image and the ZFS modules of this system; may be given several times
         #[arg(long = "system", value_name = "NAME")]
         systems: Vec<String>,
     },
@@ -56,7 +56,7 @@ pub(crate) struct MountAfp {
     pub(crate) volume: String,
     /// Directory to mount it at
     pub(crate) point: PathBuf,
-    /// Serve it until it is unmounted, instead of starting a process that does
+    /// Serve it in this process until it is unmounted
     #[arg(long)]
     pub(crate) serve: bool,
 }
@@ -64,7 +64,7 @@ pub(crate) struct MountAfp {
 /// `stackrace lab fault`.
 #[derive(Debug, Args)]
 pub(crate) struct LabFault {
-    /// The machine, where several run: its system, or as the refusal names it
+    /// Which machine, if several run: its system, or the name that the refusal shows
     #[arg(long, value_name = "MACHINE", global = true)]
     pub(crate) machine: Option<String>,
     #[command(subcommand)]
@@ -74,21 +74,21 @@ pub(crate) struct LabFault {
 /// What may happen to a machine.
 #[derive(Debug, Subcommand)]
 pub(crate) enum FaultVerb {
-    /// Cut the power of a guest, or let it come back: what was not written is lost, its disks are kept
+    /// Cut the power of a guest, or turn it on: its memory is lost, its disks are kept
     Power {
         /// The guest: 1 is node1
         node: usize,
         /// What happens
         what: PowerWord,
     },
-    /// Cut the network link of a guest, or mend it
+    /// Cut the network link of a guest, or repair it
     Link {
         /// The guest: 1 is node1
         node: usize,
         /// What happens
         what: LinkWord,
     },
-    /// Pull a disk of a guest, let requests to it fail, or no longer
+    /// Pull a disk of a guest, make its requests fail, or repair it
     Disk {
         /// The guest: 1 is node1
         node: usize,
@@ -96,10 +96,10 @@ pub(crate) enum FaultVerb {
         serial: String,
         /// What happens
         what: DiskWord,
-        /// Only requests fail that touch the bytes from here on
+        /// Only requests that touch bytes from this offset on fail
         #[arg(long, value_name = "BYTES")]
         at: Option<String>,
-        /// So many of them
+        /// Length of that range
         #[arg(long, value_name = "BYTES", default_value = "4 KiB", requires = "at")]
         length: String,
     },
@@ -140,10 +140,10 @@ pub(crate) struct LabShell {
     /// Operating system of the guests: debian-13 or debian-12
     #[arg(long, value_name = "NAME", default_value = system::DEFAULT)]
     pub(crate) system: String,
-    /// So many guests, node1, node2 …, on a network of their own; the shell is in node1
+    /// Number of guests (node1, node2 …) on a network of their own; the shell is in node1
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) nodes: usize,
-    /// A disk of this size for each guest; may be repeated
+    /// Give each guest a disk of this size; may be given several times
     #[arg(long = "disk", value_name = "BYTES")]
     pub(crate) disks: Vec<String>,
     /// Logical and physical sector of the disks
@@ -152,7 +152,7 @@ pub(crate) struct LabShell {
     /// Memory of each guest
     #[arg(long, value_name = "BYTES", default_value = "1 GiB")]
     pub(crate) memory: String,
-    /// Run this in node1 instead, and print what it prints
+    /// Run this command in node1 instead and print its output
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<std::ffi::OsString>,
 }

@@ -29,7 +29,7 @@ use std::time::Duration;
 /// The port of device 0; device 1 has the next one.
 const PORT: usize = 7788;
 
-/// Its driver.
+/// The driver of the kernel for DRBD.
 const DRIVER: Driver = Driver {
     module: "drbd",
     shown_by: "/sys/module/drbd",

@@ -78,7 +78,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     ..LayerKind::EMPTY
 };
 
-/// Its driver.
+/// The driver of the kernel for loop devices.
 pub(crate) const DRIVER: Driver = Driver {
     module: "loop",
     shown_by: "/dev/loop-control",

@@ -89,14 +89,14 @@ pub(crate) const KIND: LayerKind = LayerKind {
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum VolumeKind {
     Linear,
     Striped,
     Thin,
     Cache,
 }
 
-impl Shape {
+impl VolumeKind {
     fn word(self) -> &'static str {
         match self {
             Self::Linear => "linear",
@@ -108,7 +108,7 @@ impl Shape {
 }
 
 struct Lvm {
-    shape: Shape,
+    shape: VolumeKind,
     stripes: Option<usize>,
     stripe_size: u64,
     cache_mode: String,
@@ -117,15 +117,15 @@ struct Lvm {
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     let shape = match settings.text("kind")?.as_str() {
-        "striped" => Shape::Striped,
-        "thin" => Shape::Thin,
-        "cache" => Shape::Cache,
-        _ => Shape::Linear,
+        "striped" => VolumeKind::Striped,
+        "thin" => VolumeKind::Thin,
+        "cache" => VolumeKind::Cache,
+        _ => VolumeKind::Linear,
     };
     for (name, of) in [
-        ("stripes", Shape::Striped),
-        ("stripe-size", Shape::Striped),
-        ("cache-mode", Shape::Cache),
+        ("stripes", VolumeKind::Striped),
+        ("stripe-size", VolumeKind::Striped),
+        ("cache-mode", VolumeKind::Cache),
     ] {
         if settings.given(name) && shape != of {
             let message = format!("{name} says nothing of a {} volume", shape.word());
@@ -176,8 +176,8 @@ impl Lvm {
         let of_group = format!("{share}%VG");
         let data = ["--name", "data", "--extents", &of_group];
         match self.shape {
-            Shape::Linear => vec![make(&[&data[..], &["--type", "linear", group]].concat())],
-            Shape::Striped => {
+            VolumeKind::Linear => vec![make(&[&data[..], &["--type", "linear", group]].concat())],
+            VolumeKind::Striped => {
                 let stripes = self.stripes.unwrap_or(devices.len()).to_string();
                 let size = format!("{}k", self.stripe_size / 1024);
                 let how = ["--type", "striped", "--stripes", &stripes];
@@ -185,7 +185,7 @@ impl Lvm {
                 vec![make(&[&data[..], &how, &size].concat())]
             }
             // The volume itself follows when the size of its pool is known.
-            Shape::Thin => vec![argv([
+            VolumeKind::Thin => vec![argv([
                 "lvcreate",
                 "--yes",
                 "--type",
@@ -196,7 +196,7 @@ impl Lvm {
                 "90%VG",
                 group,
             ])],
-            Shape::Cache => self.create_cached(group, devices),
+            VolumeKind::Cache => self.create_cached(group, devices),
         }
     }
 
@@ -248,7 +248,7 @@ impl Lvm {
         let of = format!("{group}/data");
         // LVM keeps names that begin with "snapshot" for itself.
         let mut command = argv(["lvcreate", "--yes", "--snapshot", "--name", "held"]);
-        if self.shape != Shape::Thin {
+        if self.shape != VolumeKind::Thin {
             command.extend(argv(["--extents", "100%FREE"]));
         }
         command.push(of.into());
@@ -272,12 +272,12 @@ impl Lvm {
         };
         let mut asked = vec![("segtype", self.shape.word().to_string())];
         match self.shape {
-            Shape::Striped => {
+            VolumeKind::Striped => {
                 asked.push(("stripes", self.stripes.unwrap_or(devices).to_string()));
                 asked.push(("stripe_size", self.stripe_size.to_string()));
             }
-            Shape::Cache => asked.push(("cache_mode", self.cache_mode.clone())),
-            Shape::Linear | Shape::Thin => {}
+            VolumeKind::Cache => asked.push(("cache_mode", self.cache_mode.clone())),
+            VolumeKind::Linear | VolumeKind::Thin => {}
         }
         for (column, asked) in asked {
             let found = data.get(column);
@@ -374,13 +374,13 @@ impl Layer for Lvm {
 
     fn describe_asked(&self) -> String {
         let mut text = format!("{} volume (LVM)", self.shape.word());
-        if self.shape == Shape::Striped {
+        if self.shape == VolumeKind::Striped {
             if let Some(stripes) = self.stripes {
                 text.push_str(&format!(", {stripes} stripes"));
             }
             text.push_str(&format!(", stripe size {}", unit::bytes(self.stripe_size)));
         }
-        if self.shape == Shape::Cache {
+        if self.shape == VolumeKind::Cache {
             text.push_str(&format!(", {} by the last device", self.cache_mode));
         }
         if self.snapshot {
@@ -391,9 +391,9 @@ impl Layer for Lvm {
 
     fn takes(&self) -> Takes {
         let min = match self.shape {
-            Shape::Striped => self.stripes.unwrap_or(2),
-            Shape::Cache => 2,
-            Shape::Linear | Shape::Thin => 1,
+            VolumeKind::Striped => self.stripes.unwrap_or(2),
+            VolumeKind::Cache => 2,
+            VolumeKind::Linear | VolumeKind::Thin => 1,
         };
         Takes::Devices {
             min,
@@ -409,10 +409,10 @@ impl Layer for Lvm {
         Needs {
             root: true,
             tools: match self.shape {
-                Shape::Linear | Shape::Striped => {
+                VolumeKind::Linear | VolumeKind::Striped => {
                     &["pvcreate", "vgcreate", "lvcreate", "lvs", "wipefs", "blkid"]
                 }
-                Shape::Thin => &[
+                VolumeKind::Thin => &[
                     "pvcreate",
                     "vgcreate",
                     "lvcreate",
@@ -421,7 +421,7 @@ impl Layer for Lvm {
                     "blkid",
                     "thin_check",
                 ],
-                Shape::Cache => &[
+                VolumeKind::Cache => &[
                     "pvcreate",
                     "vgcreate",
                     "lvcreate",
@@ -460,7 +460,7 @@ impl Layer for Lvm {
         for command in self.create(&group, &devices) {
             host.must(&command)?;
         }
-        if self.shape == Shape::Thin {
+        if self.shape == VolumeKind::Thin {
             self.make_thin(host, &group)?;
         }
         if self.snapshot {

@@ -42,7 +42,7 @@ enum Refusal {
 /// See [`super::TOOL`].
 pub(super) const COMMAND: ToolCommand = ToolCommand {
     arguments: |command| {
-        let about = "Run bonnie++ 2.00 or 1.03 on a directory, with its options and its output";
+        let about = "Drop-in for bonnie++ 2.00 and 1.03: its options and its output";
         raw_command(command, about, "The options of bonnie++; --help lists them")
     },
     run: |matches, console| exec(console, &raw_words(matches)),

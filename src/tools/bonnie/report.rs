@@ -229,7 +229,7 @@ pub(crate) enum Made {
 /// One report.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct BonnieReport {
-    /// Which layout.
+    /// The version whose layout it has.
     pub(crate) layout: BonnieLayout,
     /// What the program calls itself: `1.03e`, `2.00a`.
     pub(crate) program: String,

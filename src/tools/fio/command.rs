@@ -38,7 +38,7 @@ impl From<JobError> for Failure {
 pub(super) const COMMAND: ToolCommand = ToolCommand {
     arguments: |command| {
         let about =
-            "Do what a job file of fio says, or options of fio, with its files and its output";
+            "Drop-in for fio: runs its job files and options, with its files and its output";
         raw_command(
             command,
             about,

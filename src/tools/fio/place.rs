@@ -17,7 +17,7 @@ pub(crate) enum OptionPlace {
 /// Why a job cannot be done as it is written; nothing was touched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JobError {
-    /// Where.
+    /// The section and line it stands in.
     pub(crate) place: OptionPlace,
     /// What is wrong there.
     pub(crate) what: String,

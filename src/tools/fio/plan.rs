@@ -19,7 +19,7 @@ use crate::workload::SLICE_NS;
 /// One clone of a job.
 #[derive(Debug)]
 pub(super) struct Planned {
-    /// Which job.
+    /// Position of the job in the file, from 0.
     pub(super) job: usize,
     pub(super) spec: Spec,
     /// What each file holds now; none: it does not exist.

@@ -51,7 +51,7 @@ pub(crate) const CLASSES: [u64; 31] = [
 /// A distribution of times.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FioLatency {
-    /// How many.
+    /// Number of operations.
     pub(crate) count: u64,
     /// ns.
     pub(crate) min: u64,
@@ -87,7 +87,7 @@ pub(crate) struct Moved {
 pub(crate) struct Own {
     /// Who did the I/O.
     pub(crate) engine: String,
-    /// Why.
+    /// Why this engine was chosen.
     pub(crate) engine_why: String,
     /// Operations outstanding on average over time.
     pub(crate) depth_achieved: f64,
@@ -102,11 +102,11 @@ pub(crate) struct JobReport {
     pub(crate) name: String,
     /// Its group.
     pub(crate) group: u64,
-    /// How many.
+    /// Number of jobs that this report stands for.
     pub(crate) jobs: u32,
     /// What the system said of the first operation that failed; 0: none.
     pub(crate) error: i32,
-    /// In words.
+    /// What the job file calls it (`description`).
     pub(crate) description: Option<String>,
     /// What was asked of all jobs, and of this.
     pub(crate) options: [Vec<(String, String)>; 2],

@@ -16,7 +16,7 @@ use super::plan::Planned;
 /// What became of one clone.
 #[derive(Debug)]
 pub(super) struct Ran {
-    /// Which job.
+    /// Position of the job in the file, from 0.
     pub(super) job: usize,
     pub(super) measured: Result<PhaseOutcome, StartError>,
     /// What reading everything back was like.

@@ -40,7 +40,7 @@ pub(super) const COMMAND: ToolCommand = ToolCommand {
     arguments: |command| {
         PostmarkOptions::augment_args(command)
             .about(
-                "PostMark 1.51 as a drop-in: its command language, its output; reads commands from \
+                "Drop-in for PostMark 1.51: its command language and its output; reads commands from \
                  standard input, as PostMark does, after CONFIG or .pmrc",
             )
             .after_long_help(COMMANDS)

@@ -25,7 +25,7 @@ const BEGINNING: Duration = Duration::from_millis(100);
 pub(super) const COMMAND: ToolCommand = ToolCommand {
     arguments: |command| {
         let about =
-            "Do what sysbench's fileio test does, with its options, in the current directory";
+            "Drop-in for sysbench fileio: its options, files and output, in the current directory";
         raw_command(
             command,
             about,

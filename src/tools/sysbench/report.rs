@@ -9,7 +9,7 @@ use crate::event::{Better, MetricHead};
 /// Bytes of what sysbench calls MiB, or Mb.
 pub(super) const MIB: f64 = 1_048_576.0;
 
-/// Which layout.
+/// The version whose layout a report has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SysbenchLayout {
     /// 0.4.12, and 0.5 when read.

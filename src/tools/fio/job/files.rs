@@ -14,7 +14,7 @@ const BLOCK_BYTES: std::ops::RangeInclusive<u64> = 512..=64 << 20;
 const ZIPF: f64 = 1.1;
 const PARETO: f64 = 0.2;
 
-/// Which files.
+/// The files of a job: names, sizes, number.
 pub(super) struct JobLayout {
     pub(super) files: JobFiles,
     pub(super) count: u32,
@@ -180,7 +180,7 @@ pub(super) fn check_blocks(
     Ok(())
 }
 
-/// Which files.
+/// Reads which files a job works on.
 pub(super) fn layout(reader: &Reader<'_>, access: Access) -> Result<JobLayout, JobError> {
     let asked = reader.count_in("nrfiles", 1..=MANY)?;
     let files = files(reader, asked)?;

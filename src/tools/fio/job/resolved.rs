@@ -82,7 +82,7 @@ pub(crate) enum Reserve {
     Blocks,
     /// It gets its size.
     Size,
-    /// Nothing.
+    /// Nothing is reserved: a file grows as it is written.
     Nothing,
 }
 
@@ -114,7 +114,7 @@ pub(crate) struct FioJob {
     pub(crate) group: u64,
     /// Reported with the other jobs of its group.
     pub(crate) grouped: bool,
-    /// In words.
+    /// What the job file calls it (`description`).
     pub(crate) description: Option<String>,
     /// What was said of all jobs, and of this: name and value.
     pub(crate) options: [Vec<(String, String)>; 2],
