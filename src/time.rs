@@ -1,5 +1,6 @@
 //! Wall clock and monotonic clock behind one trait, so that tests can use a clock of their own.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Where time comes from.
@@ -45,5 +46,55 @@ impl Clock for SystemClock {
     )]
     fn sleep(&self, duration: Duration) {
         std::thread::sleep(duration);
+    }
+}
+
+/// A clock that shows what it was last set to: the time of guests whose clock counts instructions.
+#[derive(Debug)]
+pub(crate) struct GivenClock {
+    unix_ns: AtomicU64,
+}
+
+impl GivenClock {
+    /// A clock that shows a time of day (RFC 3339); none: that is no time.
+    pub(crate) fn at(today: &str) -> Option<Self> {
+        let time: jiff::Timestamp = today.parse().ok()?;
+        let unix_ns = AtomicU64::new(u64::try_from(time.as_nanosecond()).ok()?);
+        Some(Self { unix_ns })
+    }
+
+    /// Sets it, ns since 1970; it never goes back.
+    pub(crate) fn set(&self, unix_ns: u64) {
+        self.unix_ns.fetch_max(unix_ns, Ordering::Relaxed);
+    }
+}
+
+impl Clock for GivenClock {
+    fn now_ns(&self) -> u64 {
+        self.unix_ns.load(Ordering::Relaxed)
+    }
+
+    fn today(&self) -> String {
+        let time = jiff::Timestamp::from_nanosecond(self.now_ns().into());
+        let time = time.unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+        time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
+    }
+
+    /// Waiting takes no time of this clock.
+    fn sleep(&self, _duration: Duration) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_given_clock_shows_what_it_was_set_to_and_never_goes_back() {
+        let clock = GivenClock::at("2026-01-01T00:00:00Z").unwrap();
+        let began = clock.now_ns();
+        clock.set(began + 61_234_000_000);
+        clock.set(began);
+        assert_eq!(clock.today(), "2026-01-01T00:01:01.234Z");
+        assert!(GivenClock::at("yesterday").is_none());
     }
 }

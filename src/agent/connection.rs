@@ -180,6 +180,11 @@ impl Connection {
         Ok(conversation)
     }
 
+    /// Where the replies of a conversation go that was handed over in another way than as frames.
+    pub(super) fn replies_unasked(self: &Arc<Self>) -> Replies {
+        self.replies((COORDINATOR, 0))
+    }
+
     /// How long nothing has come, ns.
     pub(crate) fn silent_ns(&self) -> u64 {
         let heard = self.heard_ns.load(Ordering::Relaxed);

@@ -9,6 +9,7 @@
 pub(crate) mod connection;
 pub(crate) mod frame;
 pub(crate) mod message;
+pub(crate) mod polled;
 pub(crate) mod program;
 pub(crate) mod remote_host;
 pub(crate) mod router;

@@ -9,11 +9,13 @@ use super::message::{
     Assignment, CleanAnswer, ExecRequest, HEARTBEAT, PORT, PeerAddress, PhaseOrder, PhaseRequest,
     PlanAnswer, TurnRequest, WorkerReply, WorkerRequest,
 };
+use super::polled::{GuestOrders, ORDERS_NAME, OUTPUT_PORT, PolledWriter};
 use super::router::Router;
 use crate::host::verb::{self, RemoteError};
 use crate::host::{Host, HostError, local::LocalHost};
 use crate::time::{Clock, SystemClock};
 use serde::Serialize;
+use stackrace_engine::port::OutputPort;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -21,6 +23,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 /// How long a coordinator may be silent that says something every [`HEARTBEAT`], until it counts as lost.
@@ -29,6 +32,9 @@ const SILENCE: Duration = Duration::from_secs(120);
 /// How long turns and phases may take to end when the coordinator is lost. What hangs longer cannot
 /// be ended, and `clean` finds what it left.
 const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Where the kernel shows what QEMU was started with.
+const ORDERS_FILE: &str = "/sys/firmware/qemu_fw_cfg/by_name";
 
 /// How often it is checked whether they have ended, or whether a port was opened.
 const LOOK: Duration = Duration::from_millis(20);
@@ -240,6 +246,38 @@ pub(crate) fn guest(duties: impl Duties) -> Result<(), String> {
     }
     connection.listen(reader);
     Ok(())
+}
+
+/// Works in a guest in virtual time, as its orders say; false: it has none.
+///
+/// # Errors
+/// The orders cannot be read, or there is no port to answer on.
+pub(crate) fn virtual_guest(duties: impl Duties) -> Result<bool, String> {
+    let path = Path::new(ORDERS_FILE).join(ORDERS_NAME).join("raw");
+    let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let text = match std::fs::read(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
+        read => read.map_err(|error| failed(&error))?,
+    };
+    let orders: GuestOrders = serde_json::from_slice(&text).map_err(|error| failed(&error))?;
+    // Before any thread is started: each of them inherits the right to the port.
+    let port = OutputPort::open(OUTPUT_PORT).map_err(|error| format!("no port: {error}"))?;
+    let worker = Worker::new(duties);
+    let service: Arc<dyn Service> = Arc::<Worker<_>>::clone(&worker);
+    let connection = Connection::to_coordinator(PolledWriter(port), service);
+    SystemClock.sleep(Duration::from_nanos(orders.delay_ns));
+    let (sender, requests) = channel();
+    let mut asked = orders.requests.into_iter();
+    let Some(first) = asked.next() else {
+        return Ok(true);
+    };
+    for request in asked {
+        // The receiver is below: nothing can be lost.
+        let _ = sender.send(request);
+    }
+    let replies = connection.replies_unasked();
+    worker.serve(&connection, first, Task { replies, requests });
+    Ok(true)
 }
 
 /// Works over standard input and output until the coordinator is gone, or was silent for two minutes;

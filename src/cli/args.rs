@@ -3,13 +3,15 @@
 use crate::session::machine_options::{MachineOptions, SshOptions};
 use std::path::PathBuf;
 
-use clap::{Args, Command, CommandFactory, Parser, Subcommand};
+use clap::{Args, Command, CommandFactory, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::tools;
 
+mod drive;
 mod lab;
 
+pub(super) use drive::DriveVerb;
 pub(super) use lab::{
     DiskWord, FaultVerb, Lab, LabFault, LabShell, LabVerb, LinkWord, MountAfp, PowerWord,
 };
@@ -107,6 +109,9 @@ pub(super) enum CliVerb {
     /// Explain the words of a study (layers, workloads, profiles, purposes, studies, reports,
     /// schema, video-formats, drives), or measure the engine on this machine
     Show(Show),
+    /// Make the card of a real drive by reading it, or hold a card's model against one
+    #[command(subcommand)]
+    Drive(DriveVerb),
     /// Rebuild the SQLite index from the logs
     Reindex,
     /// The part of this program that works on another machine over SSH
@@ -287,6 +292,15 @@ pub(super) struct OutputArgs {
     pub(super) html: Option<PathBuf>,
 }
 
+/// What the lab's time follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum LabClock {
+    /// The guest's instructions: the same figures on every machine.
+    Virtual,
+    /// This machine's clock.
+    Real,
+}
+
 /// `stackrace run`.
 #[derive(Debug, Args)]
 pub(super) struct Run {
@@ -305,6 +319,12 @@ pub(super) struct Run {
     /// Memory of each guest
     #[arg(long, value_name = "BYTES", default_value = "1 GiB", requires = "lab")]
     pub(super) memory: String,
+    /// Clock of the lab: virtual (the default where all drives are modelled) or real
+    #[arg(long, value_name = "CLOCK", requires = "lab")]
+    pub(super) clock: Option<LabClock>,
+    /// Guests in virtual time that run side by side; one for each processor unless given
+    #[arg(long, value_name = "N", requires = "lab")]
+    pub(super) jobs: Option<usize>,
     /// Time limit, instead of the study's
     #[arg(long, visible_alias = "at-most", value_name = "TIME")]
     pub(super) time: Option<String>,

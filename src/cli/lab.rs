@@ -29,7 +29,11 @@ pub(super) fn exec(setting: &Setting, verb: LabVerb) -> Result<u8, Failure> {
         LabVerb::Shell(verb) => shell(setting, &verb),
         LabVerb::Fault(verb) => super::fault::exec(setting, &verb),
         LabVerb::Clean { systems } => images::remove(&systems),
-        LabVerb::Agent => worker::guest(StudyWorker)
+        LabVerb::Agent => worker::virtual_guest(StudyWorker)
+            .and_then(|virtual_time| match virtual_time {
+                true => Ok(()),
+                false => worker::guest(StudyWorker),
+            })
             .map(|()| 0)
             .map_err(Failure::internal),
         LabVerb::MountAfp(verb) => afp::exec(&verb),
@@ -102,6 +106,7 @@ fn shell_disks(verb: &LabShell) -> Result<Vec<LabDisk>, Failure> {
             rate: None,
             requests: None,
             latency_ns: None,
+            model: None,
         })
     });
     disks.collect()

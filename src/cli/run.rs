@@ -1,7 +1,7 @@
 //! `stackrace run` and `stackrace resume`: a study from its first command to its verdict.
 
 use super::answer;
-use super::args::{Deciding, HowLong, OutputArgs, Resume, Run};
+use super::args::{Deciding, HowLong, LabClock, OutputArgs, Resume, Run};
 use super::failure::Failure;
 use super::images;
 use super::output;
@@ -10,7 +10,9 @@ use super::words::share;
 use crate::session::resume::Longer;
 use crate::session::run_place::{LabOptions, PlaceOptions};
 use crate::session::study_file::{self, Overrides};
-use crate::session::{Stopped, run_place};
+use crate::session::virtual_run::{self, Disks};
+use crate::session::{Stopped, run_place, virtual_clock};
+use crate::study::Study;
 use crate::unit;
 
 /// `stackrace run`.
@@ -24,9 +26,15 @@ pub(super) fn exec(setting: &Setting, verb: Run) -> Result<u8, Failure> {
         ..overrides(&verb.deciding, &verb.how_long)?
     };
     overrides.apply(&mut study);
+    let virtual_time = in_virtual_time(&verb, &study)?;
+    if virtual_time {
+        virtual_run::in_turns(&mut study);
+    }
     let lab = verb.lab.then_some(LabOptions {
         system: verb.systems.first(),
         memory: &verb.memory,
+        virtual_time,
+        jobs: verb.jobs,
     });
     let place = PlaceOptions {
         lab,
@@ -35,6 +43,30 @@ pub(super) fn exec(setting: &Setting, verb: Run) -> Result<u8, Failure> {
     };
     let finished = run_place::run(session, &study, place, setting, &images::of)?;
     answer::finish(setting, finished, &verb.output, verb.deciding.decide)
+}
+
+/// Whether a run is made in virtual time: where every drive is modelled, unless the command line says
+/// which clock.
+fn in_virtual_time(verb: &Run, study: &Study) -> Result<bool, Failure> {
+    let modelled = virtual_run::disks(study) != Disks::Emulated;
+    let clock = match verb.clock {
+        None if modelled => LabClock::Virtual,
+        None => LabClock::Real,
+        Some(LabClock::Real) if modelled => {
+            return Err(
+                Failure::refused("modelled drives are served in virtual time only")
+                    .next("leave --clock real out, or declare the disks by size, rate and latency"),
+            );
+        }
+        Some(clock) => clock,
+    };
+    if verb.jobs.is_some() && clock == LabClock::Real {
+        return Err(Failure::usage(
+            "--jobs goes with virtual time: in real time, machines side by side disturb each other",
+        )
+        .next("leave --jobs out"));
+    }
+    Ok(verb.lab && clock == LabClock::Virtual)
 }
 
 /// What the command line says of the decision, which replaces what the study says.
@@ -73,6 +105,9 @@ pub(super) fn resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
     let html = html
         .transpose()
         .map_err(|error| Failure::usage(format!("--html: {error}")))?;
+    if virtual_clock::made(&stopped.record) {
+        virtual_run::in_turns(&mut study);
+    }
     let of = (&study, &store);
     let reach = (&verb.reach.options(), &verb.wipe[..]);
     let finished = run_place::resume(session, of, stopped, reach, setting, &images::of)?;

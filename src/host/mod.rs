@@ -9,6 +9,7 @@
 mod command;
 pub(crate) mod daemon;
 pub(crate) mod device;
+mod drives;
 mod error;
 pub(crate) mod imagined;
 pub(crate) mod line_speed;
@@ -17,6 +18,7 @@ mod missing;
 pub(crate) mod mountinfo;
 mod needs;
 pub(crate) mod plan;
+mod probe;
 pub(crate) mod process;
 mod reading;
 mod tools;
@@ -31,6 +33,7 @@ pub(crate) use error::HostError;
 pub(crate) use missing::lacking;
 pub(crate) use mountinfo::MountInfo;
 pub(crate) use needs::{Daemon, Driver, Needs, Package};
+pub(crate) use probe::ReadProbe;
 
 use crate::unit;
 use serde::{Deserialize, Serialize};
@@ -72,11 +75,26 @@ pub(crate) struct LabDisk {
     pub(crate) requests: Option<u64>,
     /// How long a request takes at least, ns; none: no longer than it does.
     pub(crate) latency_ns: Option<u64>,
+    /// The model that decides how long requests take; none: QEMU emulates the disk.
+    pub(crate) model: Option<DiskModel>,
+}
+
+/// Which drive a modelled disk is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DiskModel {
+    /// The card's word, as `stackrace show drives` lists it.
+    pub(crate) card: String,
+    /// Decides where the head and the platter are when the disk is first used: another one in each
+    /// round.
+    pub(crate) accident: u64,
 }
 
 impl LabDisk {
     /// What it is like, in one line.
     pub(crate) fn described(&self) -> String {
+        if let Some(model) = &self.model {
+            return format!("{} of a modelled {}", unit::bytes(self.bytes), model.card);
+        }
         let mut text = format!(
             "{}, logical sector {} B, physical sector {} B",
             unit::bytes(self.bytes),
@@ -183,12 +201,14 @@ pub(crate) trait Host: Send + Sync {
     /// # Errors
     /// When there is none.
     fn fix_device(&self, path: &Path) -> Result<FixedDevice, HostError> {
+        // A host that cannot hold devices still follows a link only once.
         Ok(FixedDevice::by_path(self.canonical(path)?))
     }
     /// Who uses a device or its partitions in a way that `/sys/…/holders` does not show, a clause
     /// each: processes, loop devices, servers of the kernel, a holder of the exclusive right.
     fn device_users(&self, device: &FixedDevice) -> Vec<String> {
         let node = device.node.display();
+        // Not knowing counts as in use.
         vec![format!("it could not be found out who uses {node}")]
     }
     /// Reads samples of a device.

@@ -12,7 +12,7 @@ use crate::host::LabDisk;
 use std::path::Path;
 
 /// The program.
-pub(super) const PROGRAM: &str = "qemu-system-x86_64";
+pub(crate) const PROGRAM: &str = "qemu-system-x86_64";
 
 /// Devices a `q35` has room for on its first bus, without those that are built in.
 pub(super) const DEVICES_MAX: usize = 28;
@@ -136,6 +136,7 @@ pub(super) fn scratch(bytes: u64) -> LabDisk {
         rate: None,
         requests: None,
         latency_ns: None,
+        model: None,
     }
 }
 
@@ -233,6 +234,7 @@ mod tests {
             rate: Some(60_000_000),
             requests: Some(120),
             latency_ns: Some(4_000_000),
+            model: None,
         };
         let description = Description {
             nodes: 2,

@@ -33,6 +33,9 @@ pub(crate) enum LabError {
     /// A guest did not come up; the end of what it printed.
     #[error("the guest did not come up; its last words:\n{0}")]
     NotUp(String),
+    /// A guest stopped before it had done what it was to do; the end of what it printed.
+    #[error("the guest stopped; its last words:\n{0}")]
+    Stopped(String),
     /// A guest has ended.
     #[error("the guest has ended")]
     Ended,
@@ -64,7 +67,7 @@ impl LabError {
                  RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --target x86_64-unknown-linux-gnu"
                     .to_string()
             }
-            Self::NotUp(_) | Self::Ended | Self::Refused(_) => String::new(),
+            Self::NotUp(_) | Self::Stopped(_) | Self::Ended | Self::Refused(_) => String::new(),
             Self::Host(error) => error.next(),
             Self::Journal(error) => error.next(),
         }

@@ -140,6 +140,14 @@ pub(crate) fn find(cache: &Path, system: &'static System) -> Result<Image, LabEr
     }
 }
 
+/// Whether what a layer needs is in the ZFS modules.
+pub(crate) fn wants_zfs(needs: &Needs) -> bool {
+    needs
+        .tools
+        .iter()
+        .any(|tool| ["zfs", "zpool"].contains(tool))
+}
+
 /// The ZFS modules that fit an image; none: they were not built.
 ///
 /// # Errors

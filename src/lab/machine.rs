@@ -33,7 +33,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Name of a machine's directory.
-const DIR: &str = ".stackrace-lab";
+pub(super) const DIR: &str = ".stackrace-lab";
 
 /// Most guests of one machine.
 const NODES_MAX: usize = 16;
@@ -126,7 +126,8 @@ impl LabMachine {
         site.journal.will("lab", Undo::RemoveTree(dir.clone()))?;
         site.host.create_dir(&dir)?;
         let first = dir.join(command::file(1, "first"));
-        write_first(site, &first).map_err(|error| HostError::path("write", &first, error))?;
+        write_first(site, &first, false)
+            .map_err(|error| HostError::path("write", &first, error))?;
         let disks = description.disks.iter().cloned();
         let scratch = description.scratch_bytes.map(command::scratch);
         let mut served = BTreeMap::new();
@@ -556,7 +557,7 @@ fn check(description: &Description) -> Result<(), LabError> {
 }
 
 /// The end of what a guest and its QEMU printed.
-fn last_words(dir: &Path, node: usize) -> String {
+pub(super) fn last_words(dir: &Path, node: usize) -> String {
     let mut lines = Vec::new();
     for what in ["console", "qemu"] {
         let text = std::fs::read(dir.join(command::file(node, what))).unwrap_or_default();

@@ -17,6 +17,8 @@ mod short;
 mod site;
 mod switch;
 pub(crate) mod system;
+pub(crate) mod virtual_guest;
 mod vmlinux;
 
+pub(crate) use command::PROGRAM as QEMU;
 pub(crate) use error::LabError;

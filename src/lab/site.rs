@@ -52,16 +52,20 @@ pub(super) fn start_node(
     Ok(Process::start(&words, dir, streams)?)
 }
 
-/// What the kernel unpacks first: a shell, the modules it needs, this program.
-pub(super) fn write_first(site: &MachineSite<'_>, path: &Path) -> std::io::Result<()> {
+/// What the kernel unpacks first: a shell, the modules it needs, this program; where it is `whole`, the
+/// root file system and the ZFS modules too, because nothing can be read later.
+pub(super) fn write_first(site: &MachineSite<'_>, path: &Path, whole: bool) -> std::io::Result<()> {
     let file = std::io::BufWriter::new(std::fs::File::create(path)?);
     let mut archive = Archive::new(file)?;
     archive.directory("boot")?;
     archive.directory("kit")?;
     archive.program("init", include_bytes!("recipe/init"))?;
     archive.program("kit/start", include_bytes!("recipe/start"))?;
-    for entry in std::fs::read_dir(site.image.file("boot"))? {
-        let entry = entry?;
+    let mut entries: Vec<_> =
+        std::fs::read_dir(site.image.file("boot"))?.collect::<Result<_, _>>()?;
+    // A directory has its entries in no order: the same files have to make the same archive.
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
         let name = entry.file_name().to_string_lossy().into_owned();
         let content = std::fs::read(entry.path())?;
         match name.as_str() {
@@ -70,6 +74,15 @@ pub(super) fn write_first(site: &MachineSite<'_>, path: &Path) -> std::io::Resul
         }
     }
     archive.program("kit/stackrace", &std::fs::read(site.program)?)?;
+    if whole {
+        archive.program(
+            "root.squashfs",
+            &std::fs::read(site.image.file("root.squashfs"))?,
+        )?;
+        if let Some(zfs) = site.zfs {
+            archive.program("zfs.squashfs", &std::fs::read(zfs.file("zfs.squashfs"))?)?;
+        }
+    }
     std::io::Write::flush(&mut archive.end()?)
 }
 

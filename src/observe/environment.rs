@@ -122,8 +122,17 @@ pub(crate) fn memory_bytes() -> Option<u64> {
 
 /// The same from files as `read` gives them by path.
 pub(crate) fn memory_bytes_of(read: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
+    memory_of(read, "MemTotal")
+}
+
+/// Bytes of memory that programs may still take (`MemAvailable`); none where it cannot be read.
+pub(crate) fn memory_available() -> Option<u64> {
+    memory_of(&read, "MemAvailable")
+}
+
+fn memory_of(read: &dyn Fn(&str) -> Option<String>, name: &str) -> Option<u64> {
     let text = read("/proc/meminfo")?;
-    let kib: u64 = after_colon(&text, "MemTotal")?
+    let kib: u64 = after_colon(&text, name)?
         .split_whitespace()
         .next()?
         .parse()

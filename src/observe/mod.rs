@@ -17,7 +17,9 @@ mod pulse;
 mod slices;
 mod stored;
 
-pub(crate) use environment::{environment, environment_of, kernel, memory_bytes, memory_bytes_of};
+pub(crate) use environment::{
+    environment, environment_of, kernel, memory_available, memory_bytes, memory_bytes_of,
+};
 
 pub(crate) use pulse::Pulse;
 pub(crate) use slices::SliceCounter;

@@ -9,6 +9,7 @@
 //! ```
 
 use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -21,6 +22,8 @@ use crate::event::{Event, LogLine, RunStarted};
 use crate::owned::{OwnDir, OwnError};
 use crate::time::Clock;
 
+/// Beside the log: what depends on the machine, where the log itself does not.
+const MADE_ON: &str = "made-on.json";
 /// Name of the directory of all runs.
 const RUNS: &str = "runs";
 /// How many ids an error lists.
@@ -162,6 +165,17 @@ impl Store {
         clock: Arc<dyn Clock>,
     ) -> Result<(Log, u64), RecordError> {
         Log::reopen(&self.own(run)?.obeyed()?, clock)
+    }
+
+    /// Keeps, beside the log of a run in virtual time, what depends on the machine it was made on.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub(crate) fn write_made_on(&self, run: &str, text: &str) -> Result<(), RecordError> {
+        let dir = self.own(run)?;
+        dir.remove_file(MADE_ON)?;
+        let written = dir.create(MADE_ON)?.write_all(text.as_bytes());
+        written.map_err(|source| RecordError::system("write", &dir.path().join(MADE_ON), source))
     }
 
     /// Begins to tell what a run is doing; none where its directory does not take it.

@@ -251,21 +251,19 @@ impl Coordinator<'_> {
         live: &[usize],
         executor: &mut dyn Executor,
     ) -> Result<Turned, Broken> {
-        for (position, configuration) in order.iter().copied().enumerate() {
-            if !live.contains(&configuration) {
-                continue;
-            }
-            let turn = Turn {
-                round,
-                position,
-                configuration,
-                missing: self.missing(round, configuration),
-                keep: self.study.policy.provision == Provision::Once,
-            };
-            if turn.missing.is_empty() {
-                continue;
-            }
-            match executor.execute(&turn)? {
+        let turns = order.iter().copied().enumerate();
+        let turns = turns.filter(|(_, configuration)| live.contains(configuration));
+        let turns = turns.map(|(position, configuration)| Turn {
+            round,
+            position,
+            configuration,
+            missing: self.missing(round, configuration),
+            keep: self.study.policy.provision == Provision::Once,
+        });
+        let turns: Vec<Turn> = turns.filter(|turn| !turn.missing.is_empty()).collect();
+        executor.announce(&turns);
+        for turn in &turns {
+            match executor.execute(turn)? {
                 Turned::Done => {}
                 ended => return Ok(ended),
             }

@@ -22,6 +22,10 @@ pub(crate) enum Turned {
 ///
 /// Every event of a turn is on record before the turn is over.
 pub(crate) trait Executor {
+    /// Says which turns will be asked for next, in this order: an executor whose turns do not
+    /// disturb each other may begin them already.
+    fn announce(&mut self, _turns: &[Turn]) {}
+
     /// Executes one turn.
     ///
     /// # Errors

@@ -28,7 +28,7 @@ pub(crate) mod turns;
 
 pub(crate) use crate::interrupt::Interrupt;
 pub(crate) use coordinator::{Coordinator, Reason};
-pub(crate) use executor::{Broken, Executor, TrialStart, Watcher};
+pub(crate) use executor::{Broken, Executor, TrialStart, Turned, Watcher};
 pub(crate) use ledger::{Ledger, SharedLedger};
 pub(crate) use local_executor::LocalExecutor;
 pub(crate) use observation::phase_observation;

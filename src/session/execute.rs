@@ -189,7 +189,12 @@ pub(super) fn unwritten(broken: Broken) -> Failure {
         .next("free space where the store is, then: stackrace resume")
 }
 
-fn head(context: &Context, study: &Study, run: &str, environment: Vec<Fact>) -> RunStarted {
+pub(super) fn head(
+    context: &Context,
+    study: &Study,
+    run: &str,
+    environment: Vec<Fact>,
+) -> RunStarted {
     RunStarted {
         format: FORMAT,
         run: run.to_owned(),

@@ -93,9 +93,9 @@ pub(crate) fn up(machine: &LabMachine) -> String {
 }
 
 /// Names of the facts that say what a machine was started with.
-const IMAGE: &str = "lab image";
-const MEMORY: &str = "lab memory";
-const RUNS: &str = "lab system";
+pub(super) const IMAGE: &str = "lab image";
+pub(super) const MEMORY: &str = "lab memory";
+pub(super) const RUNS: &str = "lab system";
 
 /// What a second Ctrl-C leaves to do.
 const LEFT: &str = "`stackrace clean` removes the machines, `stackrace resume` continues the run";
@@ -370,7 +370,7 @@ fn warn(on_record: &OnceLock<SharedLedger>, text: &str) {
 }
 
 /// The disks of all configurations, each once.
-fn disks(study: &Study) -> Result<Vec<LabDisk>, Failure> {
+pub(super) fn disks(study: &Study) -> Result<Vec<LabDisk>, Failure> {
     let mut disks: Vec<LabDisk> = Vec::new();
     for configuration in &study.configurations {
         for disk in configuration.stack.lab_disks() {

@@ -29,6 +29,9 @@ mod sizes;
 mod sizing;
 pub(crate) mod study_file;
 pub(crate) mod temporary;
+pub(crate) mod virtual_clock;
+pub(crate) mod virtual_run;
+mod virtual_turns;
 pub(crate) mod worker;
 
 pub(crate) use context::{Context, entropy};

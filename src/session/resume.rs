@@ -8,7 +8,7 @@ use super::context::{Context, unjournalled, unrecorded};
 use super::execute::{self, BEGUN_IN, FinishedRun, unwritten};
 use super::observer::Observer;
 use super::study_file::NO_LIMIT_NS;
-use super::{preflight, study_file};
+use super::{preflight, study_file, virtual_clock};
 use crate::event::{Event, Until};
 use crate::failure::Failure;
 use crate::host::local::LocalHost;
@@ -17,7 +17,7 @@ use crate::record::{Log, Record, RecordError, Store};
 use crate::run::{Ledger, SharedLedger};
 use crate::stack;
 use crate::study::{ROUNDS_MAX, Study};
-use crate::time::{Clock, SystemClock};
+use crate::time::{Clock, GivenClock, SystemClock};
 
 /// How much longer a run goes on than it was begun for. What it found keeps its certainty: the checks
 /// have no fixed number.
@@ -65,6 +65,8 @@ pub(crate) struct Stopped {
     torn: u64,
     /// What it left behind.
     pub(crate) record: Record,
+    /// The clock that goes on where the run's own stopped; none: this machine's goes on.
+    pub(super) given: Option<Arc<GivenClock>>,
 }
 
 impl Stopped {
@@ -76,7 +78,15 @@ impl Stopped {
         let run = store
             .find(name)
             .map_err(|error| Failure::usage(error.to_string()).next(error.next()))?;
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        // Which clock goes on is on record; whatever is wrong with that is found out below.
+        let given = store
+            .read(&run)
+            .ok()
+            .and_then(|record| virtual_clock::of(&record));
+        let clock: Arc<dyn Clock> = match &given {
+            Some(given) => Arc::<GivenClock>::clone(given),
+            None => Arc::new(SystemClock),
+        };
         let reopen = || store.reopen_run(&run, Arc::clone(&clock));
         let locked = |log: &Result<_, _>| matches!(log, Err(RecordError::Locked { .. }));
         let (log, torn) = patiently(reopen, locked).map_err(|error| match error {
@@ -94,7 +104,13 @@ impl Stopped {
         // Options of the first command line are in the head alone, not in the study's text.
         study.decide = record.head.decide.clone();
         study.seed = record.head.seed;
-        Ok((Self { log, torn, record }, study))
+        let stopped = Self {
+            log,
+            torn,
+            record,
+            given,
+        };
+        Ok((stopped, study))
     }
 
     /// Continues it on this machine, to its end.

@@ -6,7 +6,8 @@ use super::lab_run::{self, Images};
 use super::machine_options::{MachineOptions, SshOptions};
 use super::observer::Observer;
 use super::resume::Stopped;
-use super::{machines, study_file};
+use super::virtual_run::{self, VirtualOptions};
+use super::{machines, study_file, virtual_clock};
 use crate::failure::Failure;
 use crate::record::Store;
 use crate::study::Study;
@@ -18,6 +19,10 @@ pub(crate) struct LabOptions<'a> {
     pub(crate) system: Option<&'a String>,
     /// Memory of each machine, as it was typed.
     pub(crate) memory: &'a str,
+    /// Whether the clock is virtual.
+    pub(crate) virtual_time: bool,
+    /// How many guests in virtual time run side by side; none: one for each processor.
+    pub(crate) jobs: Option<usize>,
 }
 
 /// What the command line says of the place of a new run.
@@ -43,7 +48,21 @@ pub(crate) fn run(
     images: Images<'_>,
 ) -> Result<FinishedRun, Failure> {
     study_file::check_wipe(study, place.wipe)?;
-    if let Some(LabOptions { system, memory }) = place.lab {
+    if let Some(LabOptions {
+        system,
+        memory,
+        virtual_time,
+        jobs,
+    }) = place.lab
+    {
+        if virtual_time {
+            let options = VirtualOptions {
+                system,
+                memory,
+                jobs,
+            };
+            return virtual_run::run(context, study, observer, images, &options);
+        }
         return lab_run::run(context, study, observer, images, system, memory);
     }
     if let Some(there) = machines::asked_for(study, &place.machines)? {
@@ -67,6 +86,9 @@ pub(crate) fn resume(
     observer: &dyn Observer,
     images: Images<'_>,
 ) -> Result<FinishedRun, Failure> {
+    if virtual_clock::made(&stopped.record) {
+        return virtual_run::resume(context, study, store, stopped, observer, images);
+    }
     if lab_run::made(&stopped.record) {
         return lab_run::resume(context, study, store, stopped, observer, images);
     }

@@ -115,6 +115,8 @@ pub(crate) enum Origin {
     Made(String),
     /// A disk of the lab, by its serial: the guest and all its disks are disposable.
     Lab(String),
+    /// A modelled drive of the lab, which this process made and serves: it began as nothing but zeros.
+    Served,
     /// Of DRBD, by the name of its resource, which is drawn for it.
     Replica(String),
 }

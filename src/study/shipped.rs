@@ -17,6 +17,10 @@ pub(crate) const SHIPPED: &[(&str, &str)] = &[
         include_str!("../../studies/mkfs-options.toml"),
     ),
     (
+        "modelled-disk",
+        include_str!("../../studies/modelled-disk.toml"),
+    ),
+    (
         "netatalk-cnid",
         include_str!("../../studies/netatalk-cnid.toml"),
     ),

@@ -52,6 +52,7 @@ pub fn two_nodes(system: &str, program: &Path, cache: &Path, dir: &Path) -> Resu
                     rate: None,
                     requests: None,
                     latency_ns: None,
+                    model: None,
                 }],
                 ..Description::default()
             };

@@ -13,6 +13,7 @@ mod peers;
 #[expect(dead_code, reason = "the tests of whole runs use the rest")]
 #[path = "../support/mod.rs"]
 mod support;
+mod virtual_time;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -30,6 +31,7 @@ use serde_json::Value;
 use stackrace::testing::{Kill, kill_changes, kill_standing, kills};
 use stackrace_test_needs as needs;
 use support::{Ground, Said};
+use virtual_time::*;
 
 /// ext4 and XFS on slow 512e disks of the lab; each round must find them empty.
 const DISKS: &str = study!(
@@ -432,6 +434,7 @@ fn main() -> ExitCode {
         needs::tests![
             a_study_on_disks_of_the_lab_goes_from_start_to_verdict,
             a_race_of_two_systems_goes_on_after_a_kill,
+            the_log_does_not_depend_on_the_number_of_jobs,
             after_any_kill_results_are_kept_and_nothing_else,
             replicated_devices_are_what_was_asked_on_two_machines,
             two_machines_load_one_file_system_at_once,

@@ -16,10 +16,12 @@ mod disk;
 pub mod disksim;
 mod extents;
 mod fault;
+pub mod fit;
 mod line;
 mod origin;
 pub mod power;
 mod request;
+mod scatter;
 mod smr;
 mod ssd;
 pub mod trace;
@@ -28,7 +30,9 @@ mod volume;
 pub use card::{
     CardError, CardOverheads, DiskCard, Layout, Origin, ReadAheadAfter, Seek, Shingled, Stated,
 };
-pub use cards::{ArrayCard, CARDS, Card, CardValue, Claim, Load, SsdCard, VolumeCard, values};
+pub use cards::{
+    ArrayCard, CARDS, Card, CardValue, Claim, DriveIdentity, Load, SsdCard, VolumeCard, values,
+};
 pub use controller::{ArrayLayout, Controller, ControllerError, ControllerParameters};
 pub use disk::{
     Cache, Disk, DiskParameters, Geometry, GeometryError, Overheads, SeekCurve, SeekError, Zone,
@@ -36,6 +40,7 @@ pub use disk::{
 pub use fault::{Fault, Faulty};
 pub use line::{Line, LineError};
 pub use request::{Completion, Drive, DriveError, Nanos, Operation, Request, SECTOR};
+pub use scatter::scattered;
 pub use smr::{Smr, SmrError, SmrParameters};
 pub use ssd::{MAPPING_UNIT, Ssd, SsdError, SsdParameters};
 pub use volume::{Volume, VolumeError, VolumeParameters};

@@ -23,7 +23,7 @@ mv "$tree/boot/vmlinuz" "$out/vmlinuz"
 mkdir "$out/boot"
 cp "$tree/bin/busybox" "$out/boot/"
 # Everything the root file system needs before it is there.
-for name in virtio_pci virtio_blk squashfs overlay; do
+for name in virtio_pci virtio_blk loop squashfs overlay; do
 	chroot "$tree" modprobe --set-version "$release" --show-depends "$name"
 done | sed -n 's/^insmod \([^ ]*\).*/\1/p' | awk '!seen[$0]++' | while read -r path; do
 	cp "$tree$path" "$out/boot/"

@@ -4,6 +4,8 @@
 //! serial, emptied by a discard of all of it, and looked at. Configurations that ask for the same disks
 //! use the same ones, one after the other.
 
+mod model;
+
 use crate::event::{Fact, LayerFacts};
 use crate::host::{Host, LabDisk, Needs, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
@@ -35,7 +37,16 @@ pub(crate) const KIND: LayerKind = LayerKind {
     name: "lab-disks",
     summary: "Emulated disks of the lab, with declared sectors and speed: only with `stackrace run STUDY --lab`.",
     settings: &[
-        SettingDoc::bytes("size", "", "Size of each disk.").required(),
+        SettingDoc::text(
+            "model",
+            "",
+            "A drive of `stackrace show drives`: the disks are then modelled, in virtual time; sectors and speed are the model's.",
+        ),
+        SettingDoc::bytes(
+            "size",
+            "",
+            "Size of each disk. Of a modelled one: how much of it is used, from its beginning; all of it unless given.",
+        ),
         SettingDoc::count("count", "1", "How many disks."),
         SettingDoc::bytes(
             "logical-sector",
@@ -75,6 +86,28 @@ struct LabDisks {
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
+    let disks = match settings.optional_text("model")? {
+        Some(word) => model::disks(settings, &word)?,
+        None => emulated(settings)?,
+    };
+    Ok(Box::new(LabDisks { disks }))
+}
+
+/// How many disks.
+fn disk_count(settings: &Settings) -> Result<u64, Refusal> {
+    let count = settings.count("count")?;
+    if (1..=DEVICES_MAX as u64).contains(&count) {
+        return Ok(count);
+    }
+    Err(Refusal::at(
+        settings.span_of("count"),
+        format!("{count} disks cannot be made"),
+        format!("write 1 to {DEVICES_MAX}"),
+    ))
+}
+
+/// Disks that QEMU emulates.
+fn emulated(settings: &Settings) -> Result<Vec<LabDisk>, Refusal> {
     let sector = |name: &str, bytes: u64| -> Result<u64, Refusal> {
         if SECTORS.contains(&bytes) {
             return Ok(bytes);
@@ -95,7 +128,13 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             "write physical-sector = 4096, or leave it out",
         ));
     }
-    let bytes = settings.bytes("size")?;
+    let Some(bytes) = settings.optional_bytes("size")? else {
+        return Err(Refusal::at(
+            settings.span_of("size"),
+            "lab-disks needs \"size\", or \"model\"",
+            "write a size, like size = \"1 GiB\", or the model of a drive: stackrace show drives",
+        ));
+    };
     if bytes < SIZE_MIN || !bytes.is_multiple_of(physical_sector) {
         return Err(Refusal::at(
             settings.span_of("size"),
@@ -103,14 +142,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             "write a size of at least 1 MiB, like \"1 GiB\"",
         ));
     }
-    let count = settings.count("count")?;
-    if !(1..=DEVICES_MAX as u64).contains(&count) {
-        return Err(Refusal::at(
-            settings.span_of("count"),
-            format!("{count} disks cannot be made"),
-            format!("write 1 to {DEVICES_MAX}"),
-        ));
-    }
+    let count = disk_count(settings)?;
     let rate = some(settings, "rate", settings.optional_bytes("rate")?)?;
     let requests = some(settings, "requests", settings.optional_count("requests")?)?;
     let latency_ns = latency(settings)?;
@@ -132,10 +164,9 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         rate,
         requests,
         latency_ns,
+        model: None,
     });
-    Ok(Box::new(LabDisks {
-        disks: disks.collect(),
-    }))
+    Ok(disks.collect())
 }
 
 /// How long each request is to take at least, ns.
@@ -201,6 +232,7 @@ pub(crate) fn own_disk(
         rate,
         requests,
         latency_ns: None,
+        model: None,
     })
 }
 
@@ -256,16 +288,23 @@ impl Layer for LabDisks {
         let host = setup.host();
         let mut devices = Vec::new();
         let mut facts = Vec::new();
-        for disk in &self.disks {
+        for (number, disk) in (0..).zip(&self.disks) {
+            let disk = &in_use(disk, setup.seed(), number);
             let path = host.lab_disk(disk)?;
-            // Everything is given back, so that each raise finds the disk as it was when new.
-            // Without --force it fails where the disk is in use.
-            host.must(&argv([OsStr::new("blkdiscard"), path.as_os_str()]))?;
+            if disk.model.is_none() {
+                // Everything is given back, so that each raise finds the disk as it was when new.
+                // Without --force it fails where the disk is in use. A modelled drive is new: its
+                // guest lives for this stack alone.
+                host.must(&argv([OsStr::new("blkdiscard"), path.as_os_str()]))?;
+            }
             facts.push(read_back(host, &path, disk)?);
             facts.extend(waited(host, &path, disk)?);
             devices.push(Device {
                 path,
-                origin: Origin::Lab(disk.serial.clone()),
+                origin: match disk.model {
+                    Some(_) => Origin::Served,
+                    None => Origin::Lab(disk.serial.clone()),
+                },
             });
         }
         let disks = devices.iter().map(|device| block::name(&device.path));
@@ -279,6 +318,21 @@ impl Layer for LabDisks {
             devices: Vec::new(),
         })
     }
+}
+
+/// The disk as it is used in the round of a seed: the accident of a modelled one follows from both,
+/// so that all configurations of a round meet the same.
+fn in_use(disk: &LabDisk, seed: u64, number: u64) -> LabDisk {
+    let mut disk = disk.clone();
+    if let Some(model) = &mut disk.model {
+        let mut hash = blake3::Hasher::new();
+        hash.update(b"head and platter");
+        hash.update(&seed.to_le_bytes())
+            .update(&number.to_le_bytes());
+        let drawn = hash.finalize();
+        model.accident = u64::from_le_bytes(*drawn.as_bytes().first_chunk().unwrap_or(&[0; 8]));
+    }
+    disk
 }
 
 /// How long requests were found to take where a latency is declared; an error where it was less.
@@ -354,7 +408,10 @@ pub(crate) fn read_back(
     }
     Ok(Fact::new(
         format!("disk {name}"),
-        format!("emulated, {described}"),
+        match asked.model {
+            Some(_) => described,
+            None => format!("emulated, {described}"),
+        },
     ))
 }
 

@@ -29,6 +29,19 @@ pub enum Card {
     Array(Box<ArrayCard>),
 }
 
+/// What a drive tells the operating system of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DriveIdentity {
+    /// Bytes of the sectors its media are written in.
+    pub physical_sector: u64,
+    /// Whether it turns.
+    pub rotational: bool,
+    /// Whether what was not flushed is lost when the power fails.
+    pub volatile_cache: bool,
+    /// Whether it takes discards.
+    pub discards: bool,
+}
+
 /// One value of a card, as text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CardValue {
@@ -67,13 +80,22 @@ impl Card {
     /// # Errors
     /// When the kind, or a value, is missing, unknown or of the wrong type.
     pub fn parse(text: &str) -> Result<Self, CardError> {
-        let mut table: toml::Table = text.parse()?;
-        let kind = table.remove("kind");
-        Ok(match kind.as_ref().and_then(toml::Value::as_str) {
-            Some("disk") => Self::Disk(Box::new(table.try_into()?)),
-            Some("ssd") => Self::Ssd(Box::new(table.try_into()?)),
-            Some("volume") => Self::Volume(Box::new(table.try_into()?)),
-            Some("array") => Self::Array(Box::new(table.try_into()?)),
+        let table: toml::Table = text.parse()?;
+        // The text is read again without this line, so that errors can say where they are.
+        let is_kind = |line: &str| {
+            line.split('=')
+                .next()
+                .is_some_and(|key| key.trim() == "kind")
+        };
+        let text: String = text
+            .lines()
+            .flat_map(|line| [if is_kind(line) { "" } else { line }, "\n"])
+            .collect();
+        Ok(match table.get("kind").and_then(toml::Value::as_str) {
+            Some("disk") => Self::Disk(Box::new(toml::from_str(&text)?)),
+            Some("ssd") => Self::Ssd(Box::new(toml::from_str(&text)?)),
+            Some("volume") => Self::Volume(Box::new(toml::from_str(&text)?)),
+            Some("array") => Self::Array(Box::new(toml::from_str(&text)?)),
             _ => {
                 return Err(CardError::at(
                     "kind",
@@ -81,6 +103,56 @@ impl Card {
                 ));
             }
         })
+    }
+
+    /// The card that comes with the program under this word.
+    pub fn shipped(model: &str) -> Option<Self> {
+        let mut cards = CARDS.iter().filter_map(|text| Self::parse(text).ok());
+        cards.find(|card| card.model() == model)
+    }
+
+    /// What the drive tells the operating system of itself.
+    pub fn identity(&self) -> DriveIdentity {
+        match self {
+            Self::Disk(card) => DriveIdentity {
+                physical_sector: card.physical_sector.value,
+                rotational: true,
+                volatile_cache: card.write_cache.value > 0.0,
+                discards: false,
+            },
+            Self::Ssd(card) => DriveIdentity {
+                physical_sector: 4096,
+                rotational: false,
+                // A protected buffer survives, and such drives say so.
+                volatile_cache: !card.protected.value,
+                discards: true,
+            },
+            Self::Volume(_) => DriveIdentity {
+                physical_sector: 4096,
+                rotational: false,
+                volatile_cache: false,
+                discards: false,
+            },
+            // Its battery keeps what is in the cache.
+            Self::Array(_) => DriveIdentity {
+                physical_sector: 512,
+                rotational: true,
+                volatile_cache: false,
+                discards: false,
+            },
+        }
+    }
+
+    /// Bytes of the whole drive; none: an SSD is as large as it is asked to be.
+    ///
+    /// # Errors
+    /// When values contradict each other.
+    pub fn capacity(&self) -> Result<Option<u64>, CardError> {
+        match self {
+            Self::Ssd(_) => Ok(None),
+            // An SSD alone asks for a size.
+            _ => Ok(Some(self.drive(0, 0)?.sectors() * SECTOR)),
+        }
     }
 
     /// The word a study names it by.
@@ -124,6 +196,17 @@ impl Card {
         }
     }
 
+    /// The card as the text of a file.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Disk(card) => text("disk", card),
+            Self::Ssd(card) => text("ssd", card),
+            Self::Volume(card) => text("volume", card),
+            Self::Array(card) => text("array", card),
+        }
+    }
+
     /// Figures of the whole drive that test the card.
     pub fn claims(&self) -> &[Claim] {
         match self {
@@ -164,7 +247,7 @@ impl Card {
 }
 
 /// A card as the text of a file: a value a line.
-pub(crate) fn text(kind: &str, card: &impl Serialize) -> String {
+fn text(kind: &str, card: &impl Serialize) -> String {
     // A card holds nothing that TOML cannot: numbers, words, lists and tables.
     let mut table = toml::Table::try_from(card).unwrap_or_default();
     let claims = table.remove("claims");

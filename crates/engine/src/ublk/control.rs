@@ -1,0 +1,126 @@
+//! Adds a device and starts it.
+
+use super::abi;
+use super::content::Content;
+use super::queue::{BUFFER_BYTES, DEPTH, Queue};
+use super::{ContentRoom, Counters, DeviceShape, ServeError, ServedDevice};
+use io_uring::types::Fd;
+use io_uring::{IoUring, cqueue, opcode, squeue};
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+
+/// A ring whose entries have room for a command.
+pub(super) type CommandRing = IoUring<squeue::Entry128, cqueue::Entry>;
+
+use stackrace_drives::{Drive, Nanos};
+
+/// Serves the block device of a number (`/dev/ublkb0` is that of 0) until the process ends.
+///
+/// `drive` makes the model, on the thread that will ask it. What is written takes of `room`; a
+/// write for which there is none fails (ENOSPC). Completions come `lead` ns before the model's instant, for what
+/// the way to the kernel costs.
+///
+/// # Errors
+/// The kernel has no `ublk` driver or refuses; there is no memory; the model cannot be made.
+pub fn serve(
+    number: u32,
+    like: DeviceShape,
+    room: &ContentRoom,
+    lead: Nanos,
+    drive: impl FnOnce() -> Result<Box<dyn Drive>, String> + Send + 'static,
+) -> Result<ServedDevice, ServeError> {
+    let mut control = Control::open()?;
+    let mut device = abi::device(number, DEPTH, BUFFER_BYTES);
+    control.command("add", abi::ADD, number, Some(&mut device), 0)?;
+    let mut parameters = abi::parameters(&like, BUFFER_BYTES);
+    let set = abi::SET_PARAMETERS;
+    control.command("describe", set, number, Some(&mut parameters), 0)?;
+    let content = Content::new(like.bytes, room)?;
+    let counters = Arc::new(Counters::default());
+    let counted = Arc::clone(&counters);
+    let (told, ready) = channel();
+    let thread = std::thread::Builder::new().name(format!("drive {number}"));
+    let serving = move || {
+        let queue = drive()
+            .map_err(|why| ServeError::new("model", why))
+            .and_then(|drive| Queue::open(number, drive, content, lead, counted));
+        match queue {
+            Ok(mut queue) => {
+                let _ = told.send(Ok(()));
+                // Ends with the process, or with the device: nothing is left to be told then.
+                let _ = queue.serve();
+            }
+            Err(error) => drop(told.send(Err(error))),
+        }
+    };
+    thread
+        .spawn(serving)
+        .map_err(|error| ServeError::new("start a thread for", error))?;
+    ready
+        .recv()
+        .map_err(|error| ServeError::new("wait for", error))??;
+    let process = u64::from(std::process::id());
+    control.command("start", abi::START, number, None, process)?;
+    Ok(ServedDevice {
+        path: PathBuf::from(format!("/dev/ublkb{number}")),
+        counters,
+    })
+}
+
+/// The device that takes commands about devices.
+struct Control {
+    file: File,
+    ring: CommandRing,
+}
+
+impl Control {
+    fn open() -> Result<Self, ServeError> {
+        let file = File::options().read(true).write(true).open(abi::CONTROL);
+        let file =
+            file.map_err(|error| ServeError::new("open the driver (module ublk_drv) of", error))?;
+        let ring = CommandRing::builder().build(2);
+        let ring = ring.map_err(|error| ServeError::new("get an io_uring for", error))?;
+        Ok(Self { file, ring })
+    }
+
+    /// Gives a command and waits for its result.
+    fn command(
+        &mut self,
+        tried: &'static str,
+        number: u32,
+        device: u32,
+        structure: Option<&mut [u8; 64]>,
+        value: u64,
+    ) -> Result<(), ServeError> {
+        let failed = |error: std::io::Error| ServeError::new(tried, error);
+        let (address, length) = structure.map_or((0, 0), |bytes| {
+            (
+                bytes.as_mut_ptr().expose_provenance() as u64,
+                bytes.len() as u16,
+            )
+        });
+        let entry = opcode::UringCmd80::new(Fd(self.file.as_raw_fd()), number)
+            .cmd(abi::control(device, address, length, value))
+            .build();
+        // SAFETY: the command names `structure`, which is borrowed until the result has come.
+        unsafe { self.ring.submission().push(&entry) }
+            .map_err(|error| ServeError::new(tried, error))?;
+        while let Err(error) = self.ring.submit_and_wait(1) {
+            if error.kind() != std::io::ErrorKind::Interrupted {
+                return Err(failed(error));
+            }
+        }
+        let result = self
+            .ring
+            .completion()
+            .next()
+            .map_or(0, |done| done.result());
+        match result {
+            0.. => Ok(()),
+            errno => Err(failed(std::io::Error::from_raw_os_error(-errno))),
+        }
+    }
+}

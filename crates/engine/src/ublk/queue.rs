@@ -1,0 +1,246 @@
+//! The queue of a served device: requests in, the model asked, completions out.
+
+use super::abi::{self, DESCRIPTOR_BYTES, Descriptor};
+use super::content::Content;
+use super::control::CommandRing;
+use super::{Counters, ServeError};
+use crate::memory::AlignedMemory;
+use io_uring::types::{Fd, SubmitArgs, Timespec};
+use io_uring::{cqueue, opcode};
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags};
+use rustix::time::{ClockId, clock_gettime};
+use stackrace_drives::{Drive, Nanos, Operation, Request};
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Requests that the kernel may have outstanding.
+pub(super) const DEPTH: u16 = 64;
+
+/// Bytes of the largest request.
+pub(super) const BUFFER_BYTES: u32 = 512 << 10;
+
+/// Bytes of a sector as the kernel counts.
+const SECTOR: u64 = 512;
+
+/// A queue under way.
+pub(super) struct Queue {
+    file: File,
+    ring: CommandRing,
+    descriptors: NonNull<u8>,
+    buffers: AlignedMemory,
+    content: Content,
+    drive: Box<dyn Drive>,
+    lead: Nanos,
+    /// The latest instant that the model was told.
+    clock: Nanos,
+    /// By slot: the request in it failed.
+    failed: Vec<bool>,
+    counters: Arc<Counters>,
+}
+
+fn now(clock: ClockId) -> Nanos {
+    let now = clock_gettime(clock);
+    // Both clocks begin at 0: neither part is negative.
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+impl Queue {
+    /// Opens the device's queue and waits for requests in all of its slots.
+    pub(super) fn open(
+        number: u32,
+        drive: Box<dyn Drive>,
+        content: Content,
+        lead: Nanos,
+        counters: Arc<Counters>,
+    ) -> Result<Self, ServeError> {
+        let failed = |error: std::io::Error| ServeError::new("open the queue of", error);
+        urgent().map_err(|errno| failed(errno.into()))?;
+        let path = format!("/dev/ublkc{number}");
+        let file = File::options().read(true).write(true).open(path);
+        let file = file.map_err(failed)?;
+        let bytes = (usize::from(DEPTH) * DESCRIPTOR_BYTES).next_multiple_of(4096);
+        // SAFETY: a null hint without FIXED makes the kernel choose an unused range, so no memory
+        // in use is replaced.
+        let descriptors = unsafe {
+            let (read, shared) = (ProtFlags::READ, MapFlags::SHARED | MapFlags::POPULATE);
+            rustix::mm::mmap(std::ptr::null_mut(), bytes, read, shared, &file, 0)
+        };
+        let descriptors = descriptors.map_err(|errno| failed(errno.into()))?;
+        let descriptors = NonNull::new(descriptors.cast::<u8>());
+        let buffers = AlignedMemory::new(usize::from(DEPTH) * BUFFER_BYTES as usize);
+        let mut queue = Self {
+            ring: CommandRing::builder()
+                .build(u32::from(DEPTH))
+                .map_err(failed)?,
+            file,
+            descriptors: descriptors.ok_or_else(|| failed(Errno::NOMEM.into()))?,
+            buffers: buffers.map_err(|error| ServeError::new("get buffers for", error))?,
+            content,
+            drive,
+            lead,
+            clock: 0,
+            failed: vec![false; usize::from(DEPTH)],
+            counters,
+        };
+        for tag in 0..DEPTH {
+            queue.push(abi::FETCH, tag, 0).map_err(failed)?;
+        }
+        queue.ring.submit().map_err(failed)?;
+        Ok(queue)
+    }
+
+    /// Serves until the device is gone.
+    pub(super) fn serve(&mut self) -> std::io::Result<()> {
+        loop {
+            self.answer()?;
+            self.wait()?;
+            while let Some(done) = self.arrived() {
+                if done.result() < 0 {
+                    return Err(std::io::Error::from_raw_os_error(-done.result()));
+                }
+                self.take(done.user_data() as u16);
+            }
+            let busy = now(ClockId::ThreadCPUTime);
+            self.counters.busy_ns.store(busy, Ordering::Relaxed);
+        }
+    }
+
+    /// Completes what the model has done by now.
+    fn answer(&mut self) -> std::io::Result<()> {
+        let until = now(ClockId::Monotonic) + self.lead;
+        self.clock = self.clock.max(until);
+        while let Some(done) = self.drive.complete(self.clock) {
+            let tag = done.id as u16;
+            let request = self.descriptor(tag);
+            let length = (u64::from(request.sectors) * SECTOR) as usize;
+            let result = match std::mem::take(&mut self.failed[usize::from(tag)]) {
+                true => -Errno::NOSPC.raw_os_error(),
+                false if matches!(request.operation, abi::READ | abi::WRITE) => length as i32,
+                false => 0,
+            };
+            if request.operation == abi::READ {
+                let from = request.first * SECTOR;
+                let place = self.place(tag, length);
+                self.content
+                    .read(from, &mut self.buffers.bytes_mut()[place]);
+            }
+            self.push(abi::COMMIT_AND_FETCH, tag, result)?;
+            self.counters.requests.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Hands over what was completed, and waits for a request or for the model's next instant.
+    fn wait(&mut self) -> std::io::Result<()> {
+        let waited = match self.drive.next_event() {
+            None => self.ring.submit_and_wait(1),
+            Some(at) => {
+                let left = at.saturating_sub(self.lead);
+                let left = left.saturating_sub(now(ClockId::Monotonic));
+                let limit = Timespec::new()
+                    .sec(left / 1_000_000_000)
+                    .nsec((left % 1_000_000_000) as u32);
+                let limit = SubmitArgs::new().timespec(&limit);
+                self.ring.submitter().submit_with_args(1, &limit)
+            }
+        };
+        match waited {
+            Ok(_) => Ok(()),
+            Err(error) => match Errno::from_io_error(&error) {
+                Some(Errno::TIME | Errno::INTR | Errno::AGAIN | Errno::BUSY) => Ok(()),
+                _ => Err(error),
+            },
+        }
+    }
+
+    fn arrived(&mut self) -> Option<cqueue::Entry> {
+        self.ring.completion().next()
+    }
+
+    /// Takes a request: its data move now, and the model says when it is done.
+    fn take(&mut self, tag: u16) {
+        let Descriptor {
+            operation,
+            durable,
+            sectors,
+            first,
+        } = self.descriptor(tag);
+        let length = u64::from(sectors) * SECTOR;
+        let operation = match operation {
+            abi::WRITE => {
+                let place = self.place(tag, length as usize);
+                let bytes = &self.buffers.bytes()[place];
+                self.failed[usize::from(tag)] = !self.content.write(first * SECTOR, bytes);
+                Operation::Write { durable }
+            }
+            abi::FLUSH => Operation::Flush,
+            abi::DISCARD | abi::WRITE_ZEROES => {
+                self.content.clear(first * SECTOR, length);
+                Operation::Discard
+            }
+            _ => Operation::Read,
+        };
+        self.clock = self.clock.max(now(ClockId::Monotonic));
+        let request = Request {
+            id: u64::from(tag),
+            operation,
+            first,
+            sectors,
+        };
+        self.drive.submit(request, self.clock);
+    }
+
+    fn descriptor(&self, tag: u16) -> Descriptor {
+        let at = usize::from(tag % DEPTH) * DESCRIPTOR_BYTES;
+        // SAFETY: the slot lies in the mapping. The kernel wrote it before it handed the request
+        // over, and does not write it again before the request is completed.
+        let bytes = unsafe {
+            let start = self.descriptors.as_ptr().add(at);
+            start.cast::<[u8; DESCRIPTOR_BYTES]>().read_volatile()
+        };
+        Descriptor::of(bytes)
+    }
+
+    /// Where the first bytes of a slot's buffer are.
+    fn place(&self, tag: u16, length: usize) -> std::ops::Range<usize> {
+        let start = usize::from(tag) * BUFFER_BYTES as usize;
+        start..start + length.min(BUFFER_BYTES as usize)
+    }
+
+    fn push(&mut self, command: u32, tag: u16, result: i32) -> std::io::Result<()> {
+        let buffer = self.place(tag, 0).start;
+        let buffer = self
+            .buffers
+            .as_ptr()
+            .wrapping_add(buffer)
+            .expose_provenance();
+        let entry = opcode::UringCmd80::new(Fd(self.file.as_raw_fd()), command)
+            .cmd(abi::slot(tag, result, buffer as u64))
+            .build()
+            .user_data(u64::from(tag));
+        // SAFETY: the kernel uses the slot's buffer until it hands the next request over; the
+        // buffers live as long as the queue, and no other slot uses the same.
+        let pushed = unsafe { self.ring.submission().push(&entry) };
+        pushed.map_err(std::io::Error::other)
+    }
+}
+
+/// Has the calling thread run before all others, at its timers' very instants: a drive does not wait
+/// for a processor.
+fn urgent() -> Result<(), Errno> {
+    let first = libc::sched_param { sched_priority: 1 };
+    // SAFETY: both calls change nothing but how the calling thread is scheduled, and `first` lives
+    // until they return.
+    let refused = unsafe {
+        libc::prctl(libc::PR_SET_TIMERSLACK, 1) != 0
+            || libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const first) != 0
+    };
+    match refused {
+        true => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::PERM)),
+        false => Ok(()),
+    }
+}

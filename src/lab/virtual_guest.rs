@@ -1,0 +1,216 @@
+//! Guests in virtual time: their clock counts instructions, and nothing reaches them while it runs.
+//!
+//! QEMU is told to take one instruction for one nanosecond (`-icount`), and to jump to the next timer
+//! where the guest idles. Then the same orders give the same words, byte for byte, on every machine,
+//! however busy it is. A device that answers "after a while" would break that: so the root file system
+//! comes with the kernel, orders by a device that answers at once, drives are served by the guest
+//! itself, and what it says leaves through a polled port ([`crate::agent::polled`]).
+
+use super::command::{self, PROGRAM};
+use super::error::LabError;
+use super::machine::{DIR, last_words};
+use super::site::{MachineSite, check_libc, write_first};
+use crate::agent::frame::WireFrame;
+use crate::agent::polled::{GuestOrders, ORDERS_NAME, OUTPUT_PORT, PIPE_BYTES, PolledReader};
+use crate::host::process::{Process, Streams};
+use crate::host::{HostError, argv};
+use crate::journal::Undo;
+use rustix::fs::{FileType, Mode, OFlags};
+use std::fs::File;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::PathBuf;
+
+/// What the guest's processor is like, for every page that shows a figure.
+pub(crate) const PROCESSOR: &str = "1 GIPS: one instruction takes 1 ns";
+
+/// When every guest's clock begins.
+const EPOCH: &str = "2026-01-01";
+
+/// Processor features that draw random numbers of the host, and two by which the kernel would copy
+/// byte by byte: an instruction for each, where a real processor moves a cache line.
+const WITHOUT: &str = "-rdrand,-rdseed,-erms,-fsrm";
+
+/// The file systems that come with the kernel are kept twice while it starts.
+const COPIES: u64 = 2;
+
+/// What guests in virtual time are made of, in a directory of its own.
+pub(crate) struct VirtualLab<'a> {
+    site: &'a MachineSite<'a>,
+    dir: PathBuf,
+    first_bytes: u64,
+    /// Of each guest, beside what its image takes, bytes.
+    memory_bytes: u64,
+}
+
+impl<'a> VirtualLab<'a> {
+    /// Makes the directory, and in it what every guest starts from.
+    ///
+    /// # Errors
+    /// The program does not run there, or the directory cannot be made.
+    pub(crate) fn begin(site: &'a MachineSite<'a>, memory_bytes: u64) -> Result<Self, LabError> {
+        check_libc(site)?;
+        let dir = site.dir.join(DIR);
+        site.journal.will("lab", Undo::RemoveTree(dir.clone()))?;
+        site.host.create_dir(&dir)?;
+        let first = dir.join("first");
+        let failed = |error| HostError::path("write", &first, error);
+        write_first(site, &first, true).map_err(failed)?;
+        let first_bytes = first.metadata().map_err(failed)?.len();
+        // One entry for all guests, because all of them name this directory in their command line.
+        site.journal.will("lab", Undo::EndMachine(dir.clone()))?;
+        Ok(Self {
+            site,
+            dir,
+            first_bytes,
+            memory_bytes,
+        })
+    }
+
+    /// Memory of each guest, bytes.
+    pub(crate) fn guest_bytes(&self) -> u64 {
+        (self.memory_bytes + COPIES * self.first_bytes).next_multiple_of(1 << 20)
+    }
+
+    /// Starts a guest of a number that no other one has.
+    ///
+    /// # Errors
+    /// QEMU is missing, or refuses.
+    pub(crate) fn start(
+        &self,
+        number: usize,
+        seed: u64,
+        orders: &GuestOrders,
+    ) -> Result<VirtualGuest, LabError> {
+        let text =
+            serde_json::to_vec(orders).map_err(|error| LabError::Refused(error.to_string()))?;
+        let path = self.dir.join(command::file(number, "orders"));
+        std::fs::write(&path, text).map_err(|error| HostError::path("write", &path, error))?;
+        let port = self.dir.join(command::file(number, "port"));
+        let pipe = || -> std::io::Result<File> {
+            rustix::fs::mknodat(
+                rustix::fs::CWD,
+                &port,
+                FileType::Fifo,
+                Mode::RUSR | Mode::WUSR,
+                0,
+            )?;
+            // A pipe is opened for reading alone only without waiting for the other end.
+            let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            let pipe = rustix::fs::open(&port, flags, Mode::empty())?;
+            rustix::pipe::fcntl_setpipe_size(&pipe, PIPE_BYTES)?;
+            Ok(File::from(pipe))
+        };
+        let pipe = pipe().map_err(|error| HostError::path("make the port", &port, error))?;
+        let said = command::file(number, "qemu");
+        let words = argv(self.command(number, seed));
+        let process = Process::start(&words, &self.dir, Streams::File(&said))?;
+        Ok(VirtualGuest {
+            process,
+            pipe: PolledReader::new(
+                pipe.try_clone()
+                    .map_err(|error| HostError::path("open the port", &port, error))?,
+            ),
+            ready: pipe,
+            dir: self.dir.clone(),
+            number,
+        })
+    }
+
+    fn command(&self, number: usize, seed: u64) -> Vec<String> {
+        let file = |what| command::file(number, what);
+        let mut words: Vec<String> = vec![PROGRAM.to_owned()];
+        let mut add = |text: String| words.extend(text.split(' ').map(str::to_owned));
+        add("-nodefaults -no-user-config -no-reboot -display none".to_owned());
+        add("-machine q35,sata=off,smbus=off,usb=off -accel tcg".to_owned());
+        add("-icount shift=0,sleep=off,align=off".to_owned());
+        add(format!(
+            "-rtc base={EPOCH},clock=vm -seed {}",
+            seed & 0xffff_ffff
+        ));
+        add(format!(
+            "-cpu max,{WITHOUT} -smp 1 -m {}k",
+            self.guest_bytes() / 1024
+        ));
+        add(format!(
+            "-chardev file,id=console,path={} -serial chardev:console",
+            file("console")
+        ));
+        add(format!("-chardev file,id=port,path={}", file("port")));
+        add(format!(
+            "-device isa-debugcon,iobase={:#x},chardev=port",
+            OUTPUT_PORT
+        ));
+        add(format!(
+            "-fw_cfg name={ORDERS_NAME},file={}",
+            file("orders")
+        ));
+        words.extend([
+            "-kernel".to_owned(),
+            self.site.image.file("vmlinux").display().to_string(),
+        ]);
+        words.extend(["-initrd".to_owned(), "first".to_owned()]);
+        let mut append =
+            "console=ttyS0 quiet panic=-1 rdinit=/init lab.virtual lab.node=1 lab.nodes=1 \
+             nokaslr norandmaps clocksource=tsc tsc=reliable random.trust_bootloader=off"
+                .to_owned();
+        if self.site.zfs.is_some() {
+            append.push_str(" lab.zfs");
+        }
+        words.extend(["-append".to_owned(), append]);
+        // Names the directory in full: that is how the guest is found when this program has died.
+        words.push("-pidfile".to_owned());
+        words.push(self.dir.join(file("pid")).display().to_string());
+        words
+    }
+}
+
+/// A guest under way. It ends when dropped.
+pub(crate) struct VirtualGuest {
+    process: Process,
+    pipe: PolledReader<File>,
+    /// The same pipe, to wait for.
+    ready: File,
+    dir: PathBuf,
+    number: usize,
+}
+
+impl AsFd for VirtualGuest {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.ready.as_fd()
+    }
+}
+
+impl VirtualGuest {
+    /// Whether it ended without having opened its port: QEMU refused.
+    pub(crate) fn refused(&mut self) -> Option<LabError> {
+        let ended = self.process.ended().is_some();
+        ended.then(|| LabError::NotUp(last_words(&self.dir, self.number)))
+    }
+
+    /// The next thing the guest says, as frames and their time; it waits until all of that is here.
+    ///
+    /// # Errors
+    /// The guest has ended; its last words.
+    pub(crate) fn read(&mut self) -> Result<(u64, WireFrame), LabError> {
+        // There is something to read, so the guest's end is open: waiting for the rest of it ends at
+        // the latest with the guest.
+        rustix::fs::fcntl_setfl(&self.ready, OFlags::RDONLY)
+            .map_err(|errno| HostError::path("listen to the guest in", &self.dir, errno))?;
+        match self.pipe.read() {
+            Ok(Some(said)) => Ok(said),
+            Ok(None) => Err(LabError::Stopped(last_words(&self.dir, self.number))),
+            Err(error) => Err(HostError::path("listen to the guest in", &self.dir, error).into()),
+        }
+    }
+}
+
+impl Drop for VirtualGuest {
+    fn drop(&mut self) {
+        // There is nothing in a guest to be shut down in order.
+        self.process.kill();
+        for what in ["orders", "port", "pid"] {
+            // What cannot be removed now goes with the directory.
+            let _ = std::fs::remove_file(self.dir.join(command::file(self.number, what)));
+        }
+    }
+}

@@ -1,0 +1,429 @@
+//! `stackrace run --lab` in virtual time: the drives are models, and the clock counts instructions.
+//!
+//! What is on record follows from the study, its seed, the image and this program alone: the same
+//! again gives the same log, byte for byte. What depends on this machine (how long it took, its QEMU)
+//! is in a file of its own beside the log.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::context::{Context, unjournalled, unrecorded};
+use super::execute::{self, FinishedRun};
+use super::lab_run::{IMAGE, MEMORY, RUNS, SystemImage, memory, unable};
+use super::observer::Observer;
+use super::places::assignment;
+use super::resume::Stopped;
+use super::temporary;
+use super::virtual_clock::{self, CLOCK, LAB};
+use super::virtual_turns::{VirtualExecutor, environment};
+use crate::agent::message::WorkerReply;
+use crate::event::{Event, Fact};
+use crate::failure::{Failure, FailureKind};
+use crate::host::{Host, local::LocalHost};
+use crate::journal::Journal;
+use crate::lab::image::{Image, wants_zfs};
+use crate::lab::machine::MachineSite;
+use crate::lab::system;
+use crate::lab::virtual_guest::{PROCESSOR, VirtualLab};
+use crate::record::{Record, Store};
+use crate::run::{Ledger, SharedLedger};
+use crate::setting::Refusal;
+use crate::study::{Provision, RoundOrder, Study};
+use crate::time::{Clock, GivenClock, SystemClock};
+use crate::unit;
+
+/// What a second Ctrl-C leaves to do.
+const LEFT: &str = "`stackrace clean` removes the guests, `stackrace resume` continues the run";
+
+/// This program, whatever became of its file.
+const PROGRAM: &str = "/proc/self/exe";
+
+/// Where a guest keeps its journal.
+const STORE: &str = "/run/store";
+
+/// What ids of such runs begin with.
+const ID: &str = "virtual";
+
+/// Memory that is left to this machine when guests are started side by side, bytes.
+const LEFT_OVER: u64 = 1 << 30;
+
+/// What a reader of these figures must know.
+const CAUTION: &str = "every figure here comes from models of drives, in virtual time: kernel and file systems are real, \
+     service times are computed from the drives' cards, and the processor is one of 1 GIPS; \
+     intervals are over the accidents modelled (data, offsets, platter, head, start)";
+
+/// How a run in virtual time is made.
+pub(crate) struct VirtualOptions<'a> {
+    /// System of the guests; none: the default.
+    pub(crate) system: Option<&'a String>,
+    /// Memory of each guest, as it was asked for.
+    pub(crate) memory: &'a str,
+    /// How many guests run side by side; none: one for each processor.
+    pub(crate) jobs: Option<usize>,
+}
+
+/// Which disks of the lab a study asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Disks {
+    /// None, or QEMU's.
+    Emulated,
+    /// Modelled ones alone, in every configuration.
+    Modelled,
+    /// Both.
+    Mixed,
+}
+
+/// Which disks the configurations of a study have.
+pub(crate) fn disks(study: &Study) -> Disks {
+    let all = study.configurations.iter().map(|each| {
+        let disks = each.stack.lab_disks();
+        let modelled = disks.iter().filter(|disk| disk.model.is_some()).count();
+        (modelled > 0, modelled == disks.len() && modelled > 0)
+    });
+    let all: Vec<(bool, bool)> = all.collect();
+    match (all.iter().any(|one| one.0), all.iter().all(|one| one.1)) {
+        (false, _) => Disks::Emulated,
+        (true, true) => Disks::Modelled,
+        (true, false) => Disks::Mixed,
+    }
+}
+
+/// Refuses a study that virtual time cannot serve, before anything is started.
+///
+/// # Errors
+/// What it would need instead.
+pub(crate) fn check(study: &Study) -> Result<(), Failure> {
+    let refused = |text: &str, next: &str| Err(Failure::refused(text).next(next));
+    if disks(study) != Disks::Modelled {
+        return refused(
+            "virtual time needs modelled drives in every configuration",
+            "write lab-disks = { model = \"NAME\" } (stackrace show drives), or leave --clock virtual out",
+        );
+    }
+    let stacks = || study.configurations.iter().map(|each| &each.stack);
+    if stacks().any(|stack| stack.nodes() > 1) {
+        return refused(
+            "the stacks of this study need several machines, and virtual time has one",
+            "write lab-disks without a model, and run it in real time: --clock real",
+        );
+    }
+    if let Some(factor) = study.places() {
+        let refusal = Refusal::at(
+            &factor.span,
+            "systems cannot be compared in virtual time yet",
+            "run the study once for each system: --system NAME",
+        );
+        return Err(Failure::refused(study.refusal(refusal).render(false)));
+    }
+    if stacks().any(|stack| stack.disk_needed().iter().any(|(_, bytes)| *bytes > 0)) {
+        return refused(
+            "a guest in virtual time has modelled drives and no other disk, and this study keeps files on one",
+            "build its stacks on lab-disks = { model = \"NAME\" } alone",
+        );
+    }
+    Ok(())
+}
+
+/// Each turn has a guest of its own: stacks stand for one turn.
+pub(crate) fn in_turns(study: &mut Study) {
+    study.policy.order = RoundOrder::Turns;
+    study.policy.provision = Provision::EachRound;
+    study.policy.slices = None;
+}
+
+/// Makes a run in virtual time.
+///
+/// # Errors
+/// The study cannot run there, a guest does not come up, or nothing can be recorded.
+pub(crate) fn run(
+    context: &Context,
+    study: &Study,
+    observer: &dyn Observer,
+    images: super::lab_run::Images<'_>,
+    options: &VirtualOptions<'_>,
+) -> Result<FinishedRun, Failure> {
+    check(study)?;
+    let system = options.system.map_or(system::DEFAULT, |system| system);
+    let run = VirtualRun {
+        context,
+        study,
+        store: &context.open_store()?,
+        observer,
+        options,
+        system,
+    };
+    run.make(&images(system)?, None)
+}
+
+/// Continues such a run, on the same image.
+///
+/// # Errors
+/// As [`run`]; the image is another by now.
+pub(crate) fn resume(
+    context: &Context,
+    study: &Study,
+    store: &Store,
+    stopped: Stopped,
+    observer: &dyn Observer,
+    images: super::lab_run::Images<'_>,
+) -> Result<FinishedRun, Failure> {
+    let known = stopped.record.head.environment.clone();
+    let fact = |name: &str| known.iter().find(|fact| fact.name == name);
+    let system = fact(RUNS).map(|fact| &fact.value);
+    let run = VirtualRun {
+        context,
+        study,
+        store,
+        observer,
+        options: &VirtualOptions {
+            system,
+            memory: fact(MEMORY).map_or("1 GiB", |fact| &fact.value),
+            jobs: None,
+        },
+        system: system.map_or(system::DEFAULT, |system| system),
+    };
+    let image = images(run.system)?;
+    let (begun, found) = (fact(IMAGE).map(|fact| &*fact.value), image.0.name());
+    if begun.and_then(|name| name.split(" with ").next()) != Some(&found) {
+        return Err(Failure::refused(format!(
+            "the run was begun on the image {}, and this program has {found}",
+            begun.unwrap_or("of another program")
+        ))
+        .next(format!("begin anew: stackrace run {} --lab", study.name)));
+    }
+    run.make(&image, Some(stopped))
+}
+
+struct VirtualRun<'a> {
+    context: &'a Context,
+    study: &'a Study,
+    store: &'a Store,
+    observer: &'a dyn Observer,
+    options: &'a VirtualOptions<'a>,
+    system: &'a str,
+}
+
+/// What depends on the machine a run was made on. It is not in the log.
+#[derive(Debug, Serialize)]
+struct MadeOn {
+    stackrace: &'static str,
+    /// BLAKE3 of this program's file: another build takes other instructions.
+    program: String,
+    qemu: String,
+    kernel: String,
+    jobs: usize,
+    began: String,
+    /// Until the environment of a guest was known, s.
+    first_guest_s: f64,
+    /// The whole run, s.
+    wall_s: f64,
+    /// What the guests' clocks showed together, s.
+    virtual_s: f64,
+    /// BLAKE3 of the log.
+    log: String,
+}
+
+impl VirtualRun<'_> {
+    fn make(
+        &self,
+        (image, zfs): &SystemImage,
+        stopped: Option<Stopped>,
+    ) -> Result<FinishedRun, Failure> {
+        let interrupt = self.observer.catch_interrupt(LEFT)?;
+        let host = LocalHost::new(Arc::new(|_| ()));
+        let (wall, began) = (SystemClock.now_ns(), SystemClock.today());
+        temporary::work(self.context, &host, |journal, id| {
+            let dir = temporary::dir(self.context, id)?;
+            // They take memory in every guest, and a guest with them is another one.
+            let stacks = self.study.configurations.iter().map(|each| &each.stack);
+            let with_modules = stacks
+                .flat_map(|stack| stack.needs())
+                .any(|(_, _, needs)| wants_zfs(&needs));
+            let site = MachineSite {
+                host: &host,
+                journal,
+                dir,
+                image,
+                zfs: zfs.as_ref().filter(|_| with_modules),
+                program: Path::new(PROGRAM),
+            };
+            let lab = VirtualLab::begin(&site, memory(self.options.memory)?).map_err(unable)?;
+            let jobs = self.jobs(&lab)?;
+            let assignment = assignment(self.study, None, Path::new(STORE), Vec::new(), &[]);
+            let facts = environment(&lab, &assignment).map_err(unable)?;
+            let facts = facts.map_err(refused_there)?;
+            let first_guest = SystemClock.now_ns() - wall;
+            let given = stopped.as_ref().and_then(|stopped| stopped.given.clone());
+            let clock = given.or_else(virtual_clock::begin);
+            let clock = clock.ok_or_else(|| Failure::internal("no such time of day"))?;
+            let epoch = clock.now_ns();
+            // The journal is locked as long as the run goes on: `clean` then leaves it alone.
+            let (ledger, _journal) = match stopped {
+                Some(stopped) => {
+                    let (journal, leftovers) = stopped.take_over(self.store)?;
+                    (
+                        stopped.resumed(self.store, leftovers, self.observer)?,
+                        journal,
+                    )
+                }
+                None => self.begin(facts, &made_of(&site), &clock)?,
+            };
+            self.observer.remark(&format!(
+                "virtual time: a first guest was up in {}, {jobs} side by side, {}",
+                unit::time_ns(first_guest as f64),
+                self.system
+            ));
+            let watcher = execute::watch(self.study, self.store, &ledger, self.observer);
+            let mut executor = VirtualExecutor {
+                lab: &lab,
+                assignment,
+                ledger: ledger.clone(),
+                clock: Arc::clone(&clock),
+                watcher: &*watcher,
+                interrupt,
+                jobs,
+                turns: VecDeque::new(),
+                started: 0,
+            };
+            let finished = execute::race(self.study, self.store, &ledger, &*watcher, &mut executor);
+            let run = ledger.lock().record().head.run.clone();
+            let made_on = MadeOn {
+                stackrace: env!("CARGO_PKG_VERSION"),
+                program: hash_of(Path::new(PROGRAM)),
+                qemu: qemu(&host),
+                kernel: crate::observe::kernel(),
+                jobs,
+                began,
+                first_guest_s: seconds(first_guest),
+                wall_s: seconds(SystemClock.now_ns() - wall),
+                virtual_s: seconds(clock.now_ns() - epoch),
+                log: hash_of(&self.store.run_dir(&run).join("log.jsonl")),
+            };
+            let text = serde_json::to_string_pretty(&made_on).unwrap_or_default();
+            self.store.write_made_on(&run, &text).map_err(unrecorded)?;
+            Ok(finished)
+        })
+    }
+
+    /// How many guests run side by side.
+    fn jobs(&self, lab: &VirtualLab<'_>) -> Result<usize, Failure> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let available = crate::observe::memory_available().unwrap_or(u64::MAX);
+        let fit = available.saturating_sub(LEFT_OVER) / lab.guest_bytes();
+        let fit = usize::try_from(fit).unwrap_or(usize::MAX);
+        let guest = unit::bytes(lab.guest_bytes());
+        if fit == 0 {
+            return Err(Failure::unable(format!(
+                "a guest takes {guest} of memory, and this machine has {} to spare",
+                unit::bytes(available)
+            ))
+            .next("give each guest less: --memory \"512 MiB\""));
+        }
+        match self.options.jobs {
+            Some(0) => Err(Failure::usage("--jobs 0 would never end").next("write at least 1")),
+            Some(jobs) if jobs > fit => Err(Failure::usage(format!(
+                "--jobs {jobs}: a guest takes {guest} of memory, and there is room for {fit}"
+            ))
+            .next(format!("write --jobs {fit}"))),
+            Some(jobs) => Ok(jobs),
+            None => Ok(cores.min(fit)),
+        }
+    }
+
+    /// Begins the record, with an id that follows from what is run.
+    fn begin(
+        &self,
+        mut facts: Vec<Fact>,
+        image: &str,
+        clock: &Arc<GivenClock>,
+    ) -> Result<(SharedLedger, Journal), Failure> {
+        facts.push(Fact::new(LAB, format!("{CLOCK}, {PROCESSOR}")));
+        facts.push(Fact::new(IMAGE, image));
+        facts.push(Fact::new(MEMORY, self.options.memory));
+        facts.push(Fact::new(RUNS, self.system));
+        for disk in super::lab_run::disks(self.study)? {
+            facts.push(Fact::new(
+                "lab disk",
+                format!("{}: {}", disk.serial, disk.described()),
+            ));
+        }
+        let mut hash = blake3::Hasher::new();
+        for word in [self.study.hash().as_str(), image, self.options.memory] {
+            hash.update(word.as_bytes()).update(&[0]);
+        }
+        hash.update(&self.study.seed.to_le_bytes());
+        let name = hash.finalize().to_hex()[..8].to_string();
+        for again in 1_u32.. {
+            let run = match again {
+                1 => format!("{ID}-{name}"),
+                again => format!("{ID}-{name}-{again}"),
+            };
+            if self.store.run_dir(&run).exists() {
+                continue;
+            }
+            let mut head = execute::head(self.context, self.study, &run, facts.clone());
+            // Where the study lies and how many guests run side by side are this machine's.
+            head.study_name = self.study.file_name();
+            head.command = ["stackrace", "run", &head.study_name, "--lab"]
+                .map(str::to_owned)
+                .to_vec();
+            let made = self.store.create_run(head, Arc::<GivenClock>::clone(clock));
+            let (log, line) = made.map_err(unrecorded)?;
+            let record = Record::begin(line)
+                .ok_or_else(|| Failure::internal("the run's first line is not its head"))?;
+            let ledger = SharedLedger::new(Ledger::new(log, self.store.index(), record));
+            let path = self.store.run_dir(&run).join("journal.jsonl");
+            let journal = Journal::create(&path).map_err(unjournalled)?;
+            let text = CAUTION.to_owned();
+            ledger
+                .tell(Event::Warned { text })
+                .map_err(execute::unwritten)?;
+            return Ok((ledger, journal));
+        }
+        Err(Failure::internal("no id is left for the run"))
+    }
+}
+
+/// BLAKE3 of a file; of nothing where it cannot be read.
+fn hash_of(path: &Path) -> String {
+    let bytes = std::fs::read(path).unwrap_or_default();
+    blake3::hash(&bytes).to_hex().to_string()
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+/// The name of the image, and of the modules that come with it.
+fn made_of(site: &MachineSite<'_>) -> String {
+    let parts = [Some(site.image.name()), site.zfs.map(Image::name)];
+    parts
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(" with ")
+}
+
+/// What the guest refused.
+fn refused_there(reply: WorkerReply) -> Failure {
+    match reply {
+        WorkerReply::Refused { code, text, next } => {
+            let text = text.trim_start_matches("error: ").to_owned();
+            Failure::new(FailureKind::Remote(code), format!("in the guest: {text}")).next(next)
+        }
+        other => Failure::internal(format!("in the guest: an unexpected answer: {other:?}")),
+    }
+}
+
+/// Version of QEMU, in its own words.
+fn qemu(host: &dyn Host) -> String {
+    let words = crate::host::argv([crate::lab::QEMU, "--version"]);
+    let said = host
+        .must(&words)
+        .map(|output| output.stdout)
+        .unwrap_or_default();
+    said.lines().next().unwrap_or_default().to_owned()
+}
