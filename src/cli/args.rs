@@ -8,8 +8,10 @@ use clap_complete::Shell;
 
 use crate::tools;
 
+mod drive;
 mod lab;
 
+pub(super) use drive::DriveVerb;
 pub(super) use lab::{
     DiskWord, FaultVerb, Lab, LabClock, LabFault, LabShell, LabTime, LabVerb, LinkWord, MountAfp,
     PowerWord,
@@ -108,6 +110,9 @@ pub(super) enum CliVerb {
     /// Explain the words of a study (layers, workloads, profiles, purposes, studies, reports,
     /// schema, video-formats, drives), or measure the engine on this machine
     Show(Show),
+    /// Make the card of a real drive by reading it, or hold a card's model against one
+    #[command(subcommand)]
+    Drive(DriveVerb),
     /// Rebuild the SQLite index from the logs
     Reindex,
     /// The part of this program that works on another machine over SSH

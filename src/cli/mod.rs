@@ -6,6 +6,7 @@ mod args;
 mod clean;
 mod compare;
 mod diff;
+mod drive;
 mod drives;
 mod engine;
 mod export;
@@ -126,6 +127,7 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
         CliVerb::Serve(verb) => serve::exec(&setting, verb),
         CliVerb::Clean(verb) => clean::exec(&setting, verb),
         CliVerb::Show(verb) => show::exec(verb),
+        CliVerb::Drive(verb) => drive::exec(&verb),
         CliVerb::Reindex => report::reindex(&setting),
         CliVerb::Completions { shell } => {
             let mut text = Vec::new();

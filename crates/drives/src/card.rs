@@ -422,10 +422,4 @@ impl DiskCard {
             ..self.clone()
         })
     }
-
-    /// The card as the text of a file.
-    #[must_use]
-    pub fn text(&self) -> String {
-        crate::cards::text("disk", self)
-    }
 }

@@ -5,14 +5,14 @@
     reason = "a test that cannot make its drive has failed"
 )]
 
-use stackrace_drives::{CARDS, Card, Drive, Operation, Request};
+use stackrace_drives::{CARDS, Card, Drive, Operation, Request, scattered};
 
 /// Submits reads from `first` on, one at a time, each with its own number.
 fn read(drive: &mut dyn Drive, now: &mut u64, numbers: std::ops::Range<u64>) {
     for id in numbers {
         // Ten anywhere, then ten that continue each other.
         let run = if id / 10 % 2 == 0 { id } else { id / 10 };
-        let place = (run.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20) % (drive.sectors() / 8 - 10);
+        let place = scattered(run) % (drive.sectors() / 8 - 10);
         let place = if run == id { place } else { place + id % 10 };
         let request = Request {
             id,

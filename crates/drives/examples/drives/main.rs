@@ -1,5 +1,6 @@
 //! How well the models do, and how fast they are: `bench/drives` runs this.
 
+mod sensitivity;
 mod speed;
 
 use std::path::{Path, PathBuf};
@@ -7,9 +8,9 @@ use std::process::ExitCode;
 
 use stackrace_drives::disksim::{Import, import};
 use stackrace_drives::trace::{Fit, Measured, replay, trace};
-use stackrace_drives::{DiskCard, Nanos};
+use stackrace_drives::{Card, DiskCard, Nanos};
 
-const USAGE: &str = "usage: bench/drives --from DIR [--cards OUT] | --speed";
+const USAGE: &str = "usage: bench/drives --from DIR [--cards OUT] | --speed | --sensitivity";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -18,6 +19,7 @@ fn main() -> ExitCode {
         ["--from", folder] => from(Path::new(folder), None),
         ["--from", folder, "--cards", out] => from(Path::new(folder), Some(Path::new(out))),
         ["--speed"] => speed::speed(),
+        ["--sensitivity"] => sensitivity::sensitivity(),
         _ => Err(USAGE.to_owned()),
     };
     match done {
@@ -151,7 +153,7 @@ fn line(
     )?;
     if let Some(out) = cards {
         let file = out.join(format!("{name}.toml"));
-        std::fs::write(&file, card.text())
+        std::fs::write(&file, Card::Disk(Box::new(card)).text())
             .map_err(|error| format!("{}: {error}", file.display()))?;
     }
     let ms = 1e6;

@@ -4,6 +4,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use stackrace_drives::{
     ArrayLayout, CARDS, Card, Controller, ControllerParameters, Drive, Line, Operation, Request,
+    scattered,
 };
 
 /// Requests timed on each model.
@@ -109,7 +110,7 @@ fn rate(drive: &mut dyn Drive, depth: u64, write: bool, sequential: bool) -> f64
             let place = if sequential {
                 sent % places
             } else {
-                (sent.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20) % places
+                scattered(sent) % places
             };
             drive.submit(
                 Request {

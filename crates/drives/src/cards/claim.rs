@@ -1,7 +1,7 @@
 //! What a maker claims of a drive, and what its model does with the same requests.
 
 use crate::origin::Origin;
-use crate::{Drive, Nanos, Operation, Request, SECTOR};
+use crate::{Drive, Nanos, Operation, Request, SECTOR, scattered};
 use serde::{Deserialize, Serialize};
 
 /// A published or measured figure of the whole drive, to hold the card against. A value of the card
@@ -105,7 +105,7 @@ fn of(load: Load, bytes: u64, sectors: u64) -> impl Fn(u64) -> Request {
             id % places
         } else {
             // Scattered over the whole drive, the same in each run.
-            (id.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20) % places
+            scattered(id) % places
         };
         Request {
             id,

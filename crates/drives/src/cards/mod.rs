@@ -80,13 +80,22 @@ impl Card {
     /// # Errors
     /// When the kind, or a value, is missing, unknown or of the wrong type.
     pub fn parse(text: &str) -> Result<Self, CardError> {
-        let mut table: toml::Table = text.parse()?;
-        let kind = table.remove("kind");
-        Ok(match kind.as_ref().and_then(toml::Value::as_str) {
-            Some("disk") => Self::Disk(Box::new(table.try_into()?)),
-            Some("ssd") => Self::Ssd(Box::new(table.try_into()?)),
-            Some("volume") => Self::Volume(Box::new(table.try_into()?)),
-            Some("array") => Self::Array(Box::new(table.try_into()?)),
+        let table: toml::Table = text.parse()?;
+        // The text is read again without this line, so that errors can say where they are.
+        let is_kind = |line: &str| {
+            line.split('=')
+                .next()
+                .is_some_and(|key| key.trim() == "kind")
+        };
+        let text: String = text
+            .lines()
+            .flat_map(|line| [if is_kind(line) { "" } else { line }, "\n"])
+            .collect();
+        Ok(match table.get("kind").and_then(toml::Value::as_str) {
+            Some("disk") => Self::Disk(Box::new(toml::from_str(&text)?)),
+            Some("ssd") => Self::Ssd(Box::new(toml::from_str(&text)?)),
+            Some("volume") => Self::Volume(Box::new(toml::from_str(&text)?)),
+            Some("array") => Self::Array(Box::new(toml::from_str(&text)?)),
             _ => {
                 return Err(CardError::at(
                     "kind",
@@ -187,6 +196,17 @@ impl Card {
         }
     }
 
+    /// The card as the text of a file.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Disk(card) => text("disk", card),
+            Self::Ssd(card) => text("ssd", card),
+            Self::Volume(card) => text("volume", card),
+            Self::Array(card) => text("array", card),
+        }
+    }
+
     /// Figures of the whole drive that test the card.
     pub fn claims(&self) -> &[Claim] {
         match self {
@@ -227,7 +247,7 @@ impl Card {
 }
 
 /// A card as the text of a file: a value a line.
-pub(crate) fn text(kind: &str, card: &impl Serialize) -> String {
+fn text(kind: &str, card: &impl Serialize) -> String {
     // A card holds nothing that TOML cannot: numbers, words, lists and tables.
     let mut table = toml::Table::try_from(card).unwrap_or_default();
     let claims = table.remove("claims");

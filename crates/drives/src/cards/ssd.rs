@@ -3,10 +3,10 @@
 use super::claim::Claim;
 use crate::card::{CardError, Stated};
 use crate::{MAPPING_UNIT, Nanos, SECTOR, Ssd, SsdParameters};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// A card of a solid-state drive. Times are microseconds, rates MB/s (10⁶ bytes).
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SsdCard {
     /// The word a study names it by.
@@ -48,7 +48,7 @@ pub struct SsdCard {
     /// Whether capacitors keep the buffer when the power fails.
     pub protected: Stated<bool>,
     /// Figures of the whole drive, to test the card with.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<Claim>,
 }
 

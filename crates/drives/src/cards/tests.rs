@@ -71,8 +71,29 @@ fn a_card_of_an_unknown_kind_is_refused() {
 #[test]
 fn a_card_that_was_written_reads_as_itself() {
     for (card, text) in cards() {
-        if let Card::Disk(disk) = &card {
-            assert_eq!(Card::parse(&disk.text()).as_ref(), Ok(&card), "{text}");
-        }
+        assert_eq!(Card::parse(&card.text()).as_ref(), Ok(&card), "{text}");
     }
+}
+
+#[test]
+fn a_wrong_value_is_named_with_its_line_and_the_keys_there_are() {
+    let (_, text) = cards().next().unwrap();
+    let line = text
+        .lines()
+        .position(|line| line.starts_with("rpm"))
+        .unwrap()
+        + 1;
+    let misspelt = text.replacen("\nrpm =", "\nrpn =", 1);
+    let message = Card::parse(&misspelt).unwrap_err().to_string();
+    assert!(
+        message.contains(&format!("line {line}")) && message.contains("`rpm`"),
+        "{message}"
+    );
+    let lines: String = text
+        .lines()
+        .filter(|line| !line.starts_with("rpm"))
+        .flat_map(|line| [line, "\n"])
+        .collect();
+    let message = Card::parse(&lines).unwrap_err().to_string();
+    assert!(message.contains("missing field `rpm`"), "{message}");
 }

@@ -3,10 +3,10 @@
 use super::claim::Claim;
 use crate::card::{CardError, Stated};
 use crate::{Nanos, SECTOR, Volume, VolumeParameters};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// A card of a cloud volume.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct VolumeCard {
     /// The word a study names it by.
@@ -28,7 +28,7 @@ pub struct VolumeCard {
     /// KiB that count as one request.
     pub request: Stated<u64>,
     /// Figures of the whole volume, to test the card with.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub claims: Vec<Claim>,
 }
 

@@ -25,9 +25,9 @@ use std::collections::VecDeque;
 /// Sectors destaged in one movement at most: 1 MiB, about a track of a large disk.
 const DESTAGE_MAX: u64 = 2048;
 
-/// A queued request older than this is served next, however far away it is: the limit of
-/// shortest-positioning-time-first, which alone would starve the edges of the disk.
-const STARVED: Nanos = 500_000_000;
+/// A queued request is served before one that is nearer by its age over this: after half a second,
+/// before one that is 25 ms nearer.
+const AGE_COUNTS: Nanos = 20;
 
 /// Requests and ranges there is room for before anything is allocated again.
 const ROOM: usize = 4096;
@@ -447,16 +447,23 @@ impl Disk {
         if let [only] = self.queue[..] {
             return (only.ready <= now).then_some(0);
         }
-        let oldest = ready().map(|(_, queued)| queued.arrived).min()?;
-        // Shortest positioning first may pass over a far request for ever.
-        let in_order = self.queue_depth == 1 || now.saturating_sub(oldest) > STARVED;
-        let near = |queued: &Queued| {
+        // Shortest positioning first alone may pass over a far request for ever, and a limit of age
+        // turns a busy disk into one that serves in order: its requests are all old.
+        let score = |queued: &Queued| {
             let write = queued.request.operation != Operation::Read;
-            self.mechanism.position(&queued.place, write, now)
+            let near = self.mechanism.position(&queued.place, write, now);
+            let age = now.saturating_sub(queued.arrived);
+            (near as i64 - (age / AGE_COUNTS) as i64, queued.arrived)
         };
-        let candidates = ready().filter(|(_, queued)| !in_order || queued.arrived == oldest);
-        let nearest = candidates.min_by_key(|(_, queued)| (near(queued), queued.arrived));
-        nearest.map(|(at, _)| at)
+        let in_order = |queued: &Queued| (0, queued.arrived);
+        let best = ready().min_by_key(|(_, queued)| {
+            if self.queue_depth == 1 {
+                in_order(queued)
+            } else {
+                score(queued)
+            }
+        });
+        best.map(|(at, _)| at)
     }
 
     fn serve(&mut self, queued: Queued, now: Nanos) {

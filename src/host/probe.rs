@@ -1,0 +1,74 @@
+//! Timed reads of a drive that is opened for reading only, past the caches of the kernel.
+
+use super::error::HostError;
+use rustix::fs::{Mode, OFlags};
+use std::fs::File;
+use std::io::{Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Direct reads need memory and places that are multiples of the largest sector, bytes.
+const ALIGNED: usize = 4096;
+
+/// A drive that reads are timed on.
+#[derive(Debug)]
+pub(crate) struct ReadProbe {
+    file: File,
+    path: PathBuf,
+    bytes: u64,
+    buffer: Vec<u8>,
+}
+
+impl ReadProbe {
+    /// Opens a drive.
+    ///
+    /// # Errors
+    /// When it cannot be opened for direct reading, or its size cannot be found.
+    pub(crate) fn open(path: &Path) -> Result<Self, HostError> {
+        let failed =
+            |error: std::io::Error| HostError::path("open for direct reading", path, error);
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::DIRECT;
+        let file = rustix::fs::open(path, flags, Mode::empty());
+        let mut file = File::from(file.map_err(|error| failed(error.into()))?);
+        // The end of a device is its size; of a file, too.
+        let bytes = file.seek(SeekFrom::End(0)).map_err(failed)?;
+        Ok(Self {
+            file,
+            path: path.to_path_buf(),
+            bytes,
+            buffer: Vec::new(),
+        })
+    }
+
+    /// Bytes of the drive.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Reads so many bytes at a place; both are multiples of 4 KiB. Returns how long it took, ns.
+    ///
+    /// # Errors
+    /// When the drive cannot read all of them.
+    pub(crate) fn read(&mut self, at: u64, bytes: usize) -> Result<u64, HostError> {
+        self.buffer.resize(bytes + ALIGNED, 0);
+        let begin = self.buffer.as_ptr().align_offset(ALIGNED);
+        let room = &mut self.buffer[begin..begin + bytes];
+        let started = Instant::now();
+        let read = self.file.read_exact_at(room, at);
+        let took = started.elapsed().as_nanos() as u64;
+        read.map_err(|error| HostError::path("read", &self.path, error))?;
+        Ok(took)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_there_is_said_by_name() {
+        let error = ReadProbe::open(Path::new("/nonexistent/drive")).unwrap_err();
+        assert!(error.to_string().contains("/nonexistent/drive"), "{error}");
+    }
+}
