@@ -33,6 +33,7 @@ pub(crate) fn shown(argv: &[OsString]) -> String {
         if !word.is_empty() && word.chars().all(plain) && !braces {
             word.into_owned()
         } else {
+            // What is shown can be pasted into a shell and means the same there.
             format!("'{}'", word.replace('\'', r"'\''"))
         }
     });

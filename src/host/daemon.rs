@@ -38,6 +38,7 @@ pub(super) fn listener(port: u16) -> Option<String> {
 /// The number of a socket at a port, in a table of `/proc/net`:
 /// `0: 0100007F:01BD 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 12345 …`.
 fn socket_at<'a>(table: &'a str, port: u16, state: &str) -> Option<&'a str> {
+    // The tables write addresses and ports in hexadecimal digits.
     let at = format!(":{port:04X}");
     table.lines().find_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -67,8 +68,10 @@ impl Ours {
     /// environment (setproctitle(3)), and when they have ended, nothing says any more whose it was.
     pub(super) fn ask_to_end(&mut self, program: &str, mark: &str) -> bool {
         self.held.retain(|_, process| !has_ended(process));
+        // Again until none is new: a server may start children while it is looked for.
         while self.find(program, mark) {}
         for (id, process) in &self.held {
+            // Children end with their parent, which takes them down in the order it wants.
             if !self.began(*id) {
                 // One that ended meanwhile is what was wanted.
                 let _ = pidfd_send_signal(process, Signal::TERM);

@@ -147,6 +147,7 @@ fn number(file: &File) -> std::io::Result<DeviceNumber> {
     Ok(DeviceNumber {
         major,
         minor,
+        // Kernels before 5.15 have none; then major and minor number have to do.
         sequence: sequence.ok().and_then(|text| text.trim().parse().ok()),
     })
 }
@@ -179,10 +180,12 @@ pub(super) fn users(device: &FixedDevice) -> Vec<String> {
             ours.extend(number_in(&part.join("dev")));
         }
     }
+    // Partitions count as well: to write over a disk is to write over them.
     let mut users = loops_on(&ours, &whole);
     users.extend(exports_of(&ours));
     users.extend(openers_of(&ours));
     if users.is_empty()
+        // Mounts, arrays and swap hold a device in the kernel, where no process shows.
         && let Err(error) = exclusively(&device.node, OFlags::RDONLY)
     {
         users.push(error.to_string());
@@ -216,6 +219,7 @@ fn loops_on(ours: &[u64], whole: &Path) -> Vec<String> {
             .trim_end_matches('\n')
             .trim_end_matches(" (deleted)");
         let on_device = device_at(Path::new(path)).is_some_and(|number| ours.contains(&number));
+        // Two loop devices on one file share its bytes without knowing of each other.
         if on_device || (!is_itself && same_file.as_ref() == Some(&backing)) {
             let offset = reading::text(&about.join("loop/offset")).unwrap_or_default();
             found.push(format!(
@@ -278,6 +282,7 @@ fn openers_of(ours: &[u64]) -> Vec<String> {
     let mut found = Vec::new();
     for process in reading::list(Path::new("/proc")).unwrap_or_default() {
         let digits = process.as_encoded_bytes().iter().all(u8::is_ascii_digit);
+        // We hold the device open ourselves.
         if !digits || process == *own {
             continue;
         }
@@ -343,6 +348,7 @@ pub(super) fn content(device: &FixedDevice) -> Result<DeviceContent, HostError> 
     for (at, bytes) in samples.places() {
         let sample = samples.read(at, bytes).map_err(failed)?;
         hash.update(sample);
+        // Read to the end even so: the digest of a device that we left covers all samples.
         written = written.or_else(|| (!is_blank(sample)).then_some(at));
         if let (None, Some(at)) = (&told, written) {
             return Ok(DeviceContent::Data { at });
@@ -364,6 +370,7 @@ pub(super) fn content(device: &FixedDevice) -> Result<DeviceContent, HostError> 
 /// When the device is in use, or cannot be read or written.
 pub(super) fn leave(device: &FixedDevice) -> Result<(), HostError> {
     let failed = |error: std::io::Error| HostError::path("give back", &device.node, error);
+    // From the check to the write nothing else may take the device.
     let mut file = exclusively(&device.node, OFlags::RDWR)?;
     let read = uncached(&device.node).map_err(failed)?;
     let mut samples = Samples::of(&read).map_err(failed)?;
@@ -399,6 +406,7 @@ fn uncached(node: &Path) -> std::io::Result<File> {
 }
 
 fn is_blank(bytes: &[u8]) -> bool {
+    // Erased flash may read as ones.
     bytes.iter().all(|byte| *byte == 0) || bytes.iter().all(|byte| *byte == 0xff)
 }
 
@@ -444,11 +452,13 @@ fn places(size: u64) -> Vec<(u64, u64)> {
         starts.map(move |at| (at, CHUNK_BYTES.min(to - at)))
     };
     let mut places: Vec<(u64, u64)> = chunks(SAMPLE_BYTES, ENDS_BYTES.min(end)).collect();
+    // Seeded by the size: the same device gives the same places, now and in a later run.
     let mut draw = rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(size);
     let stepped = (0..STEPS).map(|step| step * STEP_BYTES);
     let spread = (0..STEPS).map(|step| size / STEPS * step);
     let drawn = (0..DRAWN).map(|_| draw.next_u64() % size.max(1));
     let mut single: Vec<u64> = stepped.chain(spread).chain(drawn).map(aligned).collect();
+    // The ends are read whole already.
     single.retain(|at| (ENDS_BYTES..end).contains(at));
     single.sort_unstable();
     single.dedup();

@@ -121,6 +121,7 @@ impl World {
         self.dirs.contains(path)
             || self.files.contains_key(path)
             || self.is_device(path.as_os_str())
+            // Parameters of modules exist in a plan whether or not the module is loaded here.
             || path.starts_with(PARAMETERS)
             || reading::exists(path)
     }
@@ -186,6 +187,7 @@ impl World {
     pub(crate) fn in_use(&self, device: &OsStr) -> bool {
         let mounted = |source: &OsStr| {
             let source = source.to_string_lossy();
+            // bcachefs is mounted by all its devices, with colons between them.
             source.split(':').any(|part| OsStr::new(part) == device)
         };
         let mut standing = self.assemblies.values().filter(|assembly| !assembly.away);
@@ -200,6 +202,7 @@ impl World {
 
     /// Takes a device away with all it carries.
     pub(crate) fn detach(&mut self, name: &OsStr) -> Output {
+        // As the kernel refuses it: a plan must fail where a run would.
         if self.in_use(name) {
             return complained(1, "the device is busy");
         }
@@ -326,6 +329,7 @@ impl World {
         };
         let gone: Vec<(String, Assembly)> = self.assemblies.extract_if(.., on).collect();
         for given in gone.iter().flat_map(|(_, assembly)| &assembly.gives) {
+            // What an assembly gave is gone with it, and so is what stood on that.
             self.blank(given);
         }
     }
@@ -372,6 +376,7 @@ impl World {
     pub(super) fn in_sys(&self, path: &Path) -> Option<String> {
         if path.starts_with(PARAMETERS) {
             let written = self.texts.get(path).cloned();
+            // The real value is not known in a plan; the word stands for it in the shown commands.
             return Some(written.unwrap_or_else(|| BEFORE.to_string()));
         }
         let below = path
@@ -412,6 +417,7 @@ impl World {
         }
         let parts = source.to_string_lossy();
         let mut parts = parts.split(':').map(OsStr::new);
+        // A device that nothing formatted cannot be mounted.
         if !parts.all(|part| self.signatures.contains_key(part)) {
             return complained(32, "wrong fs type, bad option, bad superblock");
         }
@@ -472,6 +478,7 @@ impl World {
         let mut left: Vec<String> = Vec::new();
         let paths = self.dirs.iter().chain(self.files.keys());
         left.extend(paths.map(|path| path.display().to_string()));
+        // Devices that were there before the stack are not left behind by it.
         let made = self.devices.iter().filter(|(_, device)| !device.given);
         left.extend(made.map(|(name, _)| name.to_string_lossy().into_owned()));
         left.extend(self.mounts.iter().map(|mount| format!("{mount:?}")));

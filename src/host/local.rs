@@ -101,6 +101,7 @@ fn kept(mut stream: impl Read) -> String {
     // An error while reading a pipe ends what can be known of the output; it is no failure of the
     // command, whose status speaks for itself.
     let _ = stream.by_ref().take(OUTPUT_MAX).read_to_end(&mut bytes);
+    // Read to the end: a full pipe would stop the command.
     let rest = std::io::copy(&mut stream, &mut std::io::sink()).unwrap_or(0);
     let mut text = String::from_utf8_lossy(&bytes).into_owned();
     if rest > 0 {
@@ -112,6 +113,7 @@ fn kept(mut stream: impl Read) -> String {
 /// Whether a program makes file systems.
 fn formats(program: &Path) -> bool {
     let name = program.file_name().unwrap_or_default().to_string_lossy();
+    // Some words of these are names of files that they would read.
     name.starts_with("mkfs") || name == "bcachefs"
 }
 
@@ -121,6 +123,7 @@ fn nowhere() -> std::io::Result<OwnedFd> {
     let dir = tempfile::Builder::new().prefix(".stackrace-").tempdir()?;
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let held = rustix::fs::open(dir.path(), flags, Mode::empty())?;
+    // Removed while it is held: an empty directory that nothing can be put into.
     dir.close()?;
     Ok(held)
 }
@@ -150,6 +153,7 @@ fn run_once(
         .spawn()?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let (stdout, stderr) = std::thread::scope(|scope| {
+        // Both at once: a command that fills one pipe while the other is read would wait forever.
         let errors = scope.spawn(|| stderr.map(kept).unwrap_or_default());
         let stdout = stdout.map(kept).unwrap_or_default();
         (stdout, errors.join().unwrap_or_default())
@@ -169,6 +173,7 @@ fn run_once(
 fn run(program: &Path, arguments: &[OsString], mark: Option<&str>) -> std::io::Result<Output> {
     for _ in 0..SIGNALLED_TRIES {
         let (output, signal) = run_once(program, arguments, mark)?;
+        // A signal meant for this program that came before the command had its own process group.
         let ours = [Signal::INT, Signal::TERM, Signal::HUP].map(Signal::as_raw);
         if !signal.is_some_and(|signal| ours.contains(&signal)) {
             return Ok(output);
@@ -243,6 +248,7 @@ impl Host for LocalHost {
         let mut file = std::fs::OpenOptions::new()
             .read(true)
             .write(true)
+            // Never a file that exists: it would not be ours to remove.
             .create_new(true)
             .mode(0o600)
             .open(path)
@@ -295,6 +301,7 @@ impl Host for LocalHost {
 
     fn device_users(&self, device: &FixedDevice) -> Vec<String> {
         let mut users = device::users(device);
+        // udev opens a new device for a moment.
         for _ in 0..LOOK_TRIES {
             if users.is_empty() {
                 break;
@@ -447,6 +454,7 @@ fn fill(file: &mut std::fs::File, bytes: u64, seed: u64) -> std::io::Result<()> 
     let mut left = bytes;
     while left > 0 {
         let now = usize::try_from(left).map_or(FILL_BYTES, |left| left.min(FILL_BYTES));
+        // Random bytes, because zeros would be compressed or left out by the storage below.
         draw.fill_bytes(&mut buffer[..now]);
         file.write_all(&buffer[..now])?;
         left -= now as u64;

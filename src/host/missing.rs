@@ -31,6 +31,7 @@ pub(crate) fn lacking(
         if has() {
             return Ok(());
         }
+        // Loading a module is the one change that a check makes; others could not.
         if host.is_root() && finds("modprobe")? {
             // A failure is recorded with the command; what counts is what the kernel knows next.
             let _ = host.exec(&argv(["modprobe", module]));
@@ -60,6 +61,7 @@ pub(crate) fn lacking(
 fn knows_file_system(host: &dyn Host, name: &str) -> bool {
     let known = host.read_text(Path::new("/proc/filesystems"));
     let known = known.unwrap_or_default();
+    // The last word of a line: before it may stand `nodev`.
     let mut names = known
         .lines()
         .filter_map(|line| line.split_whitespace().next_back());

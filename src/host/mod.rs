@@ -201,12 +201,14 @@ pub(crate) trait Host: Send + Sync {
     /// # Errors
     /// When there is none.
     fn fix_device(&self, path: &Path) -> Result<FixedDevice, HostError> {
+        // A host that cannot hold devices still follows a link only once.
         Ok(FixedDevice::by_path(self.canonical(path)?))
     }
     /// Who uses a device or its partitions in a way that `/sys/…/holders` does not show, a clause
     /// each: processes, loop devices, servers of the kernel, a holder of the exclusive right.
     fn device_users(&self, device: &FixedDevice) -> Vec<String> {
         let node = device.node.display();
+        // Not knowing counts as in use.
         vec![format!("it could not be found out who uses {node}")]
     }
     /// Reads samples of a device.

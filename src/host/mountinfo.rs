@@ -51,6 +51,7 @@ fn parse_line(line: &[u8]) -> Option<MountInfo> {
     let file_system = text(fields.next()?);
     let source = OsString::from_vec(unescape(fields.next()?));
     let of_file_system = text(fields.next().unwrap_or_default());
+    // Options of the mount and of the file system overlap; each is named once.
     let mut known = HashSet::new();
     let options = of_mount
         .split(',')

@@ -158,6 +158,7 @@ impl PlanHost {
         };
         match fault {
             Fault::Refused(at) if number == at => Err(refused),
+            // Dead from here on: nothing that follows has an effect.
             Fault::DiedBefore(at) if number >= at => Err(refused),
             Fault::DiedAfter(at) if number > at => Err(refused),
             Fault::DiedAfter(at) if number == at => effect(&mut world).and(Err(refused)),
@@ -227,6 +228,8 @@ impl Host for PlanHost {
         let tool = match filling {
             Filling::Sparse => ["truncate", "--size"],
             Filling::Allocated => ["fallocate", "--length"],
+            // No command does just this; a user who repeats the steps by hand gets the same kind of
+            // file.
             Filling::Written { .. } => ["head", "--bytes"],
         };
         let mut words: Vec<&OsStr> = vec![tool[0].as_ref(), tool[1].as_ref(), size.as_ref()];
@@ -243,6 +246,7 @@ impl Host for PlanHost {
 
     fn remove_file(&self, path: &Path) -> Result<(), HostError> {
         self.own(&["rm".as_ref(), path.as_os_str()], |world| {
+            // A real system would allow it and keep the blocks. That is a leak no test would see.
             if world.carries_device(path) {
                 return Err(refuse("remove", path, ErrorKind::ResourceBusy));
             }
@@ -430,6 +434,7 @@ impl Host for PlanHost {
     }
 
     fn line(&self) -> Result<[IpAddr; 2], HostError> {
+        // Addresses that a reader recognises; nothing is sent to them.
         let own = if self.name == "node3" { 3 } else { 2 };
         Ok([1, own].map(|node| IpAddr::V4(Ipv4Addr::new(10, 77, 0, node))))
     }

@@ -83,9 +83,11 @@ impl Process {
         }
         .map_err(not_started)?;
         if !matches!(streams, Streams::Ours) {
+            // Ctrl-C at the terminal is for this program, which then ends its children in order.
             start.process_group(0);
         }
         if !matches!(streams, Streams::Open(_)) {
+            // Output that is read must be in one language; what a user sees keeps theirs.
             start.env("LC_ALL", "C");
         }
         // A command of a run may start it (`lab mount-afp`). It outlives the run, so it must not have
@@ -181,6 +183,8 @@ pub(super) fn naming(program: &str, path: &Path) -> Vec<Pid> {
         let name = words.next().map(Path::new).and_then(Path::file_name);
         name.and_then(OsStr::to_str)
             .is_some_and(|name| name.starts_with(program))
+            // By the directory of the run, which is on its command line: a name alone would also
+            // find machines of others.
             && words.any(|word| word.contains(&*path))
     };
     all().filter(names_it).collect()
@@ -254,6 +258,7 @@ pub(super) fn holders(path: &Path) -> Vec<String> {
                 name.trim(),
                 OsStr::display(&process)
             ));
+            // Enough to act on; a busy directory may have hundreds.
             if found.len() == HOLDERS_MAX {
                 break;
             }

@@ -14,6 +14,7 @@ pub(super) fn text(path: &Path) -> Result<String, HostError> {
     use std::io::Read;
     let mut bytes = Vec::new();
     std::fs::File::open(path)
+        // Files of the kernel have no size beforehand, and a path may lead to one without an end.
         .and_then(|file| file.take(TEXT_MAX).read_to_end(&mut bytes))
         .map_err(|error| HostError::path("read", path, error))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())

@@ -31,6 +31,7 @@ pub(super) fn package(tool: &str) -> Option<&'static str> {
 )]
 pub(super) fn path() -> OsString {
     let path = std::env::var_os("PATH").unwrap_or_default();
+    // A relative directory would mean another one with each working directory, for root too.
     let theirs = std::env::split_paths(&path).filter(|directory| directory.is_absolute());
     let all = theirs.chain(SYSTEM_DIRECTORIES.iter().map(PathBuf::from));
     // A directory that came out of PATH has no colon.
@@ -40,6 +41,7 @@ pub(super) fn path() -> OsString {
 /// Where a program is.
 pub(super) fn find(tool: &str) -> Option<PathBuf> {
     if tool == OURSELVES {
+        // The program that runs, even where it was replaced or removed since.
         return Some(PathBuf::from("/proc/self/exe"));
     }
     std::env::split_paths(&path())

@@ -28,6 +28,7 @@ pub(crate) fn create_pool(host: &dyn Host, command: &[OsString]) -> Result<Outpu
         left -= 1;
         match host.must(command) {
             Err(HostError::Failed { output, .. })
+                // Only these two messages: another failure would be repeated in vain.
                 if left > 0
                     && UDEV_IN_THE_WAY
                         .iter()

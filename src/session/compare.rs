@@ -342,17 +342,22 @@ fn study(request: &CompareRequest, sides: &[Side], sized: &[SizedPart]) -> Strin
     let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
     let paths: Vec<String> = sides.iter().map(|side| quoted(&side.text)).collect();
     let names: Vec<String> = short_names(sides);
-    let mut text = String::new();
+    let mut text = format!("# Purpose: {}\n", purpose.name);
     // Sizes that were asked for are not those of the same command without asking.
     match (request.size, &request.like) {
         (Some(_), _) => text.push_str("# Sizes: given with --size\n"),
         (None, Some(_)) => text.push_str("# Sizes: given with --like\n"),
         (None, None) => {}
     }
+    let names_of_parts = sized.iter().map(|part| purpose.parts[part.index].name);
+    let asked = match sized.len() < purpose.parts.len() {
+        true => names_of_parts.collect::<Vec<_>>().join(", "),
+        false => purpose.summary.to_owned(),
+    };
     let _ = writeln!(
         text,
         "title = {}",
-        quoted(&format!("{} for {}", names.join(" or "), purpose.summary))
+        quoted(&format!("{} for {asked}", names.join(" or ")))
     );
     let _ = writeln!(text, "\n[factors]\ndirectory = [");
     for (name, path) in names.iter().zip(&paths) {

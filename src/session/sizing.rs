@@ -216,8 +216,9 @@ impl<'a> Probe<'a> {
         };
         let measured = workload.prepare(&place).and_then(|()| {
             let mut elapsed_ns = 0;
+            let many = workload.cost().files > 1;
             for phase in 0..workload.phases().len() {
-                self.settle(directory);
+                self.settle(directory, many);
                 elapsed_ns += workload.measure(phase, &place)?.elapsed_ns;
             }
             Ok(elapsed_ns)
@@ -229,13 +230,15 @@ impl<'a> Probe<'a> {
     }
 
     /// As before a trial that counts. Where it does not work, the size is only a worse guess.
-    fn settle(&self, directory: &Path) {
+    /// Those of many files alone drop all caches: what they drop makes the first writes after it slow,
+    /// and a size too small is worse than one too large.
+    fn settle(&self, directory: &Path, many: bool) {
         if !self.asked.cold {
             return;
         }
         let _ = self.host.sync_file_system(directory);
         let _ = residency::evict_tree(directory);
-        if self.host.is_root() {
+        if many && self.host.is_root() {
             let _ = self.host.write_text(Path::new(DROP_CACHES), "3");
         }
     }

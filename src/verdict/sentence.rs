@@ -137,9 +137,10 @@ fn certainty(verdict: &Verdict) -> String {
 }
 
 fn over(head: &RunStarted) -> String {
-    match head.workloads.iter().filter(|w| w.weight > 0.0).count() {
-        1 => String::new(),
-        n => format!(" over all {n} workloads"),
+    let weighed = head.workloads.iter().filter(|w| w.weight > 0.0);
+    match weighed.collect::<Vec<_>>()[..] {
+        [only] => format!(" in {}", only.name),
+        ref all => format!(" over all {} workloads", all.len()),
     }
 }
 

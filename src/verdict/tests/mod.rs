@@ -168,7 +168,7 @@ fn the_faster_one_is_the_subject_whichever_was_named_first() {
     assert!(
         verdict
             .sentence
-            .starts_with("a is 1.99 x as fast as b (1.94 to 2.04); "),
+            .starts_with("a is 1.99 x as fast as b in w0 (1.94 to 2.04); "),
         "{}",
         verdict.sentence
     );
