@@ -1,5 +1,11 @@
 //! How well the models do, and how fast they are: `bench/drives` runs this.
 
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a program for the terminal"
+)]
+
 mod sensitivity;
 mod speed;
 
