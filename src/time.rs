@@ -76,6 +76,7 @@ impl Clock for GivenClock {
 
     fn today(&self) -> String {
         let time = jiff::Timestamp::from_nanosecond(self.now_ns().into());
+        // Out of range only after the year 9999.
         let time = time.unwrap_or(jiff::Timestamp::UNIX_EPOCH);
         time.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
     }

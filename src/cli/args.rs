@@ -3,7 +3,7 @@
 use crate::session::machine_options::{MachineOptions, SshOptions};
 use std::path::PathBuf;
 
-use clap::{Args, Command, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, Command, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
 use crate::tools;
@@ -13,7 +13,8 @@ mod lab;
 
 pub(super) use drive::DriveVerb;
 pub(super) use lab::{
-    DiskWord, FaultVerb, Lab, LabFault, LabShell, LabVerb, LinkWord, MountAfp, PowerWord,
+    DiskWord, FaultVerb, Lab, LabClock, LabFault, LabShell, LabTime, LabVerb, LinkWord, MountAfp,
+    PowerWord,
 };
 
 /// Exit codes, shown under `--help`.
@@ -292,15 +293,6 @@ pub(super) struct OutputArgs {
     pub(super) html: Option<PathBuf>,
 }
 
-/// What the lab's time follows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum LabClock {
-    /// The guest's instructions: the same figures on every machine.
-    Virtual,
-    /// This machine's clock.
-    Real,
-}
-
 /// `stackrace run`.
 #[derive(Debug, Args)]
 pub(super) struct Run {
@@ -319,12 +311,8 @@ pub(super) struct Run {
     /// Memory of each guest
     #[arg(long, value_name = "BYTES", default_value = "1 GiB", requires = "lab")]
     pub(super) memory: String,
-    /// Clock of the lab: virtual (the default where all drives are modelled) or real
-    #[arg(long, value_name = "CLOCK", requires = "lab")]
-    pub(super) clock: Option<LabClock>,
-    /// Guests in virtual time that run side by side; one for each processor unless given
-    #[arg(long, value_name = "N", requires = "lab")]
-    pub(super) jobs: Option<usize>,
+    #[command(flatten)]
+    pub(super) clock: LabTime,
     /// Time limit, instead of the study's
     #[arg(long, visible_alias = "at-most", value_name = "TIME")]
     pub(super) time: Option<String>,

@@ -10,7 +10,7 @@ use super::words::share;
 use crate::session::resume::Longer;
 use crate::session::run_place::{LabOptions, PlaceOptions};
 use crate::session::study_file::{self, Overrides};
-use crate::session::virtual_run::{self, Disks};
+use crate::session::virtual_run::{self, LabDrives};
 use crate::session::{Stopped, run_place, virtual_clock};
 use crate::study::Study;
 use crate::unit;
@@ -34,7 +34,7 @@ pub(super) fn exec(setting: &Setting, verb: Run) -> Result<u8, Failure> {
         system: verb.systems.first(),
         memory: &verb.memory,
         virtual_time,
-        jobs: verb.jobs,
+        jobs: verb.clock.jobs,
     });
     let place = PlaceOptions {
         lab,
@@ -48,8 +48,10 @@ pub(super) fn exec(setting: &Setting, verb: Run) -> Result<u8, Failure> {
 /// Whether a run is made in virtual time: where every drive is modelled, unless the command line says
 /// which clock.
 fn in_virtual_time(verb: &Run, study: &Study) -> Result<bool, Failure> {
-    let modelled = virtual_run::disks(study) != Disks::Emulated;
-    let clock = match verb.clock {
+    // A mixture is refused by the run itself, which says what is missing.
+    let modelled = virtual_run::disks(study) != LabDrives::Emulated;
+    let clock = match verb.clock.clock {
+        // The default is the clock that gives the same figures everywhere.
         None if modelled => LabClock::Virtual,
         None => LabClock::Real,
         Some(LabClock::Real) if modelled => {
@@ -60,7 +62,7 @@ fn in_virtual_time(verb: &Run, study: &Study) -> Result<bool, Failure> {
         }
         Some(clock) => clock,
     };
-    if verb.jobs.is_some() && clock == LabClock::Real {
+    if verb.clock.jobs.is_some() && clock == LabClock::Real {
         return Err(Failure::usage(
             "--jobs goes with virtual time: in real time, machines side by side disturb each other",
         )

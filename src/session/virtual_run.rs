@@ -67,7 +67,7 @@ pub(crate) struct VirtualOptions<'a> {
 
 /// Which disks of the lab a study asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Disks {
+pub(crate) enum LabDrives {
     /// None, or QEMU's.
     Emulated,
     /// Modelled ones alone, in every configuration.
@@ -77,7 +77,7 @@ pub(crate) enum Disks {
 }
 
 /// Which disks the configurations of a study have.
-pub(crate) fn disks(study: &Study) -> Disks {
+pub(crate) fn disks(study: &Study) -> LabDrives {
     let all = study.configurations.iter().map(|each| {
         let disks = each.stack.lab_disks();
         let modelled = disks.iter().filter(|disk| disk.model.is_some()).count();
@@ -85,9 +85,9 @@ pub(crate) fn disks(study: &Study) -> Disks {
     });
     let all: Vec<(bool, bool)> = all.collect();
     match (all.iter().any(|one| one.0), all.iter().all(|one| one.1)) {
-        (false, _) => Disks::Emulated,
-        (true, true) => Disks::Modelled,
-        (true, false) => Disks::Mixed,
+        (false, _) => LabDrives::Emulated,
+        (true, true) => LabDrives::Modelled,
+        (true, false) => LabDrives::Mixed,
     }
 }
 
@@ -97,7 +97,7 @@ pub(crate) fn disks(study: &Study) -> Disks {
 /// What it would need instead.
 pub(crate) fn check(study: &Study) -> Result<(), Failure> {
     let refused = |text: &str, next: &str| Err(Failure::refused(text).next(next));
-    if disks(study) != Disks::Modelled {
+    if disks(study) != LabDrives::Modelled {
         return refused(
             "virtual time needs modelled drives in every configuration",
             "write lab-disks = { model = \"NAME\" } (stackrace show drives), or leave --clock virtual out",
@@ -237,17 +237,12 @@ impl VirtualRun<'_> {
         let (wall, began) = (SystemClock.now_ns(), SystemClock.today());
         temporary::work(self.context, &host, |journal, id| {
             let dir = temporary::dir(self.context, id)?;
-            // They take memory in every guest, and a guest with them is another one.
-            let stacks = self.study.configurations.iter().map(|each| &each.stack);
-            let with_modules = stacks
-                .flat_map(|stack| stack.needs())
-                .any(|(_, _, needs)| wants_zfs(&needs));
             let site = MachineSite {
                 host: &host,
                 journal,
                 dir,
                 image,
-                zfs: zfs.as_ref().filter(|_| with_modules),
+                zfs: zfs.as_ref().filter(|_| self.wants_modules()),
                 program: Path::new(PROGRAM),
             };
             let lab = VirtualLab::begin(&site, memory(self.options.memory)?).map_err(unable)?;
@@ -256,9 +251,7 @@ impl VirtualRun<'_> {
             let facts = environment(&lab, &assignment).map_err(unable)?;
             let facts = facts.map_err(refused_there)?;
             let first_guest = SystemClock.now_ns() - wall;
-            let given = stopped.as_ref().and_then(|stopped| stopped.given.clone());
-            let clock = given.or_else(virtual_clock::begin);
-            let clock = clock.ok_or_else(|| Failure::internal("no such time of day"))?;
+            let clock = self.clock(stopped.as_ref())?;
             let epoch = clock.now_ns();
             // The journal is locked as long as the run goes on: `clean` then leaves it alone.
             let (ledger, _journal) = match stopped {
@@ -289,8 +282,7 @@ impl VirtualRun<'_> {
                 started: 0,
             };
             let finished = execute::race(self.study, self.store, &ledger, &*watcher, &mut executor);
-            let run = ledger.lock().record().head.run.clone();
-            let made_on = MadeOn {
+            self.keep_made_on(&ledger, |log| MadeOn {
                 stackrace: env!("CARGO_PKG_VERSION"),
                 program: hash_of(Path::new(PROGRAM)),
                 qemu: qemu(&host),
@@ -300,12 +292,36 @@ impl VirtualRun<'_> {
                 first_guest_s: seconds(first_guest),
                 wall_s: seconds(SystemClock.now_ns() - wall),
                 virtual_s: seconds(clock.now_ns() - epoch),
-                log: hash_of(&self.store.run_dir(&run).join("log.jsonl")),
-            };
-            let text = serde_json::to_string_pretty(&made_on).unwrap_or_default();
-            self.store.write_made_on(&run, &text).map_err(unrecorded)?;
+                log,
+            })?;
             Ok(finished)
         })
+    }
+
+    /// Writes beside the log what depends on this machine; `made_on` is given the log's hash.
+    fn keep_made_on(
+        &self,
+        ledger: &SharedLedger,
+        made_on: impl FnOnce(String) -> MadeOn,
+    ) -> Result<(), Failure> {
+        let run = ledger.lock().record().head.run.clone();
+        let made_on = made_on(hash_of(&self.store.run_dir(&run).join("log.jsonl")));
+        let text = serde_json::to_string_pretty(&made_on).unwrap_or_default();
+        self.store.write_made_on(&run, &text).map_err(unrecorded)
+    }
+
+    /// The clock of the run: a new one, or the one that stopped.
+    fn clock(&self, stopped: Option<&Stopped>) -> Result<Arc<GivenClock>, Failure> {
+        let given = stopped.and_then(|stopped| stopped.given.clone());
+        let clock = given.or_else(virtual_clock::begin);
+        clock.ok_or_else(|| Failure::internal("no such time of day"))
+    }
+
+    /// Whether the ZFS modules are needed: they take memory, and a guest with them is another one.
+    fn wants_modules(&self) -> bool {
+        let stacks = self.study.configurations.iter().map(|each| &each.stack);
+        let mut needs = stacks.flat_map(|stack| stack.needs());
+        needs.any(|(_, _, needs)| wants_zfs(&needs))
     }
 
     /// How many guests run side by side.

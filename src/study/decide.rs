@@ -150,6 +150,7 @@ fn slices(
             "write order = \"adjacent\", or slice = \"off\"",
         ));
     }
+    // Its turns leave it idle, and idle flash recovers.
     if precondition {
         return Err(refuse(
             "a stack that waits for its next slice does not stay in its steady state".to_owned(),

@@ -100,6 +100,6 @@ fn what_parameters_leave_out_is_assumed_and_named() {
 fn a_drive_without_zones_is_refused() {
     let parameters = "disksim_disk X { Model = dm_disk Y { Number of data surfaces = 2 } }";
     let refused = import("x", parameters, "", &|name| Err(name.to_owned()));
-    let message = refused.err().expect("no drive").to_string();
+    let message = refused.expect_err("no drive").to_string();
     assert!(message.contains("dm_mech_g1"), "{message}");
 }

@@ -43,13 +43,13 @@ impl Destination {
             Ok(port) if port > 0 => Ok(port),
             _ => Err(format!("{text}: {port} is no port")),
         });
-        // What begins with a hyphen would be an option of ssh.
-        let plain = |word: &str| {
-            !word.is_empty()
-                && !word.starts_with('-')
-                && !word.contains(|c: char| c.is_whitespace() || c.is_control())
+        // What begins with a hyphen would be an option of ssh. Signs that a shell obeys would reach one
+        // where a ProxyCommand of the user's own holds %h or %r.
+        let plain = |word: &str, signs: &str| {
+            let fits = |c: char| c.is_alphanumeric() || signs.contains(c);
+            !word.is_empty() && !word.starts_with('-') && word.chars().all(fits)
         };
-        if !plain(host) || !user.is_none_or(plain) {
+        if !plain(host, "._-:%") || !user.is_none_or(|user| plain(user, "._-@+")) {
             return Err(format!("{text:?} is no [USER@]HOST[:PORT]"));
         }
         Ok(Self {
@@ -106,6 +106,15 @@ mod tests {
             "[::1",
             "[::1]22",
             "a b",
+            "a;reboot",
+            "$(reboot)",
+            "`reboot`",
+            "a|sh",
+            "a\nb",
+            "'a",
+            "%h$x",
+            "$(reboot)@host",
+            "a;b@host",
             "host:70000",
         ] {
             assert!(read(wrong).is_err(), "{wrong}");

@@ -156,3 +156,23 @@ pub(crate) struct LabShell {
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<std::ffi::OsString>,
 }
+
+/// What the lab's time follows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum LabClock {
+    /// The guest's instructions: the same figures on every machine.
+    Virtual,
+    /// This machine's clock.
+    Real,
+}
+
+/// How the lab of `stackrace run` keeps time.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct LabTime {
+    /// Clock of the lab: virtual (the default where all drives are modelled) or real
+    #[arg(long, value_name = "CLOCK", requires = "lab")]
+    pub(in crate::cli) clock: Option<LabClock>,
+    /// Guests in virtual time that run side by side; one for each processor unless given
+    #[arg(long, value_name = "N", requires = "lab")]
+    pub(in crate::cli) jobs: Option<usize>,
+}

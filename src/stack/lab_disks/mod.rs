@@ -4,8 +4,10 @@
 //! serial, emptied by a discard of all of it, and looked at. Configurations that ask for the same disks
 //! use the same ones, one after the other.
 
+mod common;
 mod model;
 
+use self::common::{SIZE_MIN, disk_count, serial};
 use crate::event::{Fact, LayerFacts};
 use crate::host::{Host, LabDisk, Needs, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
@@ -17,9 +19,6 @@ use crate::stack::setup::Setup;
 use crate::unit;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
-
-/// Smallest disk: below it no file system fits, and the mistake is a unit.
-const SIZE_MIN: u64 = 1 << 20;
 
 /// Longest latency of a disk, ns: the kernel gives up on a request after 30 s, and a device is made
 /// ready by hundreds of requests.
@@ -91,19 +90,6 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         None => emulated(settings)?,
     };
     Ok(Box::new(LabDisks { disks }))
-}
-
-/// How many disks.
-fn disk_count(settings: &Settings) -> Result<u64, Refusal> {
-    let count = settings.count("count")?;
-    if (1..=DEVICES_MAX as u64).contains(&count) {
-        return Ok(count);
-    }
-    Err(Refusal::at(
-        settings.span_of("count"),
-        format!("{count} disks cannot be made"),
-        format!("write 1 to {DEVICES_MAX}"),
-    ))
 }
 
 /// Disks that QEMU emulates.
@@ -234,15 +220,6 @@ pub(crate) fn own_disk(
         latency_ns: None,
         model: None,
     })
-}
-
-/// `disk-1f83a90c-03`: what the disk is like, and which of those it is.
-fn serial(like: &[u64], number: u64) -> String {
-    let mut hash = blake3::Hasher::new();
-    for value in like {
-        hash.update(&value.to_le_bytes());
-    }
-    format!("disk-{}-{number:02}", &hash.finalize().to_hex()[..8])
 }
 
 impl Layer for LabDisks {

@@ -1,6 +1,6 @@
 //! `lab-disks = { model = "CARD" }`: drives whose service times a model decides.
 
-use super::{SIZE_MIN, disk_count, serial};
+use super::common::{SIZE_MIN, disk_count, serial};
 use crate::host::{DiskModel, LabDisk};
 use crate::setting::{Refusal, Settings, unknown_word};
 use crate::unit;

@@ -10,6 +10,9 @@ use crate::card::{CardError, CardOverheads, Layout, ReadAheadAfter, Seek};
 use crate::{DiskCard, Origin, SECTOR, Stated};
 use text::{Block, Value, parse};
 
+/// Cylinders, sectors of a track, data sectors, track skew, cylinder skew: as in [`Layout::Zones`].
+type ZoneRow = (u32, u32, u64, u32, u32);
+
 /// A card made of parameters, and what the parameters did not say.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Import {
@@ -224,7 +227,7 @@ fn needed(block: &Block, key: &str, word: &'static str) -> Result<f64, CardError
 
 /// Zones with their share of the drive's sectors. Where spares and defects lie differs from drive to
 /// drive and is not followed: they are spread evenly.
-fn zones(disk: &Block, surfaces: f64) -> Result<Vec<(u32, u32, u64, u32, u32)>, CardError> {
+fn zones(disk: &Block, surfaces: f64) -> Result<Vec<ZoneRow>, CardError> {
     let layout = disk.get("Layout Model");
     let zones = match layout {
         Some(Value::Block(layout)) => layout.get("Zones"),

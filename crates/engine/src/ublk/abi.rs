@@ -107,7 +107,7 @@ pub(super) fn device(number: u32, depth: u16, buffer_bytes: u32) -> [u8; 64] {
 }
 
 /// `ublk_params` with the basic part and that of discards.
-pub(super) fn parameters(like: &super::DeviceShape, buffer_bytes: u32) -> [u8; 64] {
+pub(super) fn parameters(like: &super::device::DeviceShape, buffer_bytes: u32) -> [u8; 64] {
     let mut bytes = [0; 64];
     let mut put = |at: usize, value: u32| bytes[at..at + 4].copy_from_slice(&value.to_ne_bytes());
     let mut attributes = 0;
@@ -139,7 +139,7 @@ pub(super) fn parameters(like: &super::DeviceShape, buffer_bytes: u32) -> [u8; 6
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ublk::DeviceShape;
+    use crate::ublk::device::DeviceShape;
 
     #[test]
     fn commands_have_the_numbers_of_the_kernels_header() {

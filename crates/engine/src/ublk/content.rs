@@ -1,19 +1,16 @@
 //! What a served device holds: memory that is used only where something other than zeros was
 //! written.
 
-use super::{ContentRoom, ServeError};
+use super::device::{ContentRoom, PAGE, ServeError};
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 use std::ops::Range;
 use std::ptr::NonNull;
-
-/// Bytes of memory that are kept or not.
-pub(super) const PAGE: u64 = 4096;
 
 /// A part of a range: its page, its first byte, and its place in the range.
 type Part = (u64, u64, Range<usize>);
 
 /// The content of a device.
-pub(super) struct Content {
+pub(super) struct StoredContent {
     start: NonNull<u8>,
     bytes: u64,
     /// One bit for each page: whether it is kept. A page that is not kept holds zeros.
@@ -23,9 +20,9 @@ pub(super) struct Content {
 }
 
 // SAFETY: the mapping belongs to this value alone, and nothing about it is tied to a thread.
-unsafe impl Send for Content {}
+unsafe impl Send for StoredContent {}
 
-impl Content {
+impl StoredContent {
     /// A device of zeros; what is written to it takes of `room`.
     pub(super) fn new(bytes: u64, room: &ContentRoom) -> Result<Self, ServeError> {
         let length = usize::try_from(bytes.next_multiple_of(PAGE)).unwrap_or(usize::MAX);
@@ -157,7 +154,7 @@ impl Content {
     }
 }
 
-impl Drop for Content {
+impl Drop for StoredContent {
     fn drop(&mut self) {
         let length = self.bytes.next_multiple_of(PAGE) as usize;
         // SAFETY: the range was mapped by `new` with this very length, and nothing refers to it
@@ -171,7 +168,7 @@ impl Drop for Content {
 mod tests {
     use super::*;
 
-    fn read(content: &Content, from: u64, length: usize) -> Vec<u8> {
+    fn read(content: &StoredContent, from: u64, length: usize) -> Vec<u8> {
         let mut bytes = vec![9; length];
         content.read(from, &mut bytes);
         bytes
@@ -180,7 +177,7 @@ mod tests {
     #[test]
     fn what_was_written_is_read_back_and_the_rest_is_zeros() {
         // Far larger than any memory: only what is written may take some.
-        let mut content = Content::new(1 << 42, &ContentRoom::new(1 << 20)).unwrap();
+        let mut content = StoredContent::new(1 << 42, &ContentRoom::new(1 << 20)).unwrap();
         assert!(content.write((1 << 41) + 4000, &[7; 200]));
         assert_eq!(read(&content, (1 << 41) + 4000, 200), [7; 200]);
         assert_eq!(read(&content, (1 << 41) + 3990, 10), [0; 10]);
@@ -189,7 +186,7 @@ mod tests {
 
     #[test]
     fn zeros_take_no_room_and_a_full_device_says_so() {
-        let mut content = Content::new(1 << 30, &ContentRoom::new(2 * 4096)).unwrap();
+        let mut content = StoredContent::new(1 << 30, &ContentRoom::new(2 * 4096)).unwrap();
         assert!(content.write(0, &[0; 65_536]));
         assert!(content.write(0, &[1; 8192]));
         assert!(!content.write(8192, &[1; 4096]));
@@ -202,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_part_of_a_page_is_cleared_without_its_neighbours() {
-        let mut content = Content::new(1 << 30, &ContentRoom::new(1 << 20)).unwrap();
+        let mut content = StoredContent::new(1 << 30, &ContentRoom::new(1 << 20)).unwrap();
         assert!(content.write(0, &[3; 12_288]));
         content.clear(4000, 5000);
         let found = read(&content, 0, 12_288);

@@ -1,19 +1,16 @@
 //! Adds a device and starts it.
 
 use super::abi;
-use super::content::Content;
+use super::content::StoredContent;
+use super::device::{CommandRing, ContentRoom, Counters, DeviceShape, ServeError, ServedDevice};
 use super::queue::{BUFFER_BYTES, DEPTH, Queue};
-use super::{ContentRoom, Counters, DeviceShape, ServeError, ServedDevice};
+use io_uring::opcode;
 use io_uring::types::Fd;
-use io_uring::{IoUring, cqueue, opcode, squeue};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
-
-/// A ring whose entries have room for a command.
-pub(super) type CommandRing = IoUring<squeue::Entry128, cqueue::Entry>;
 
 use stackrace_drives::{Drive, Nanos};
 
@@ -38,7 +35,7 @@ pub fn serve(
     let mut parameters = abi::parameters(&like, BUFFER_BYTES);
     let set = abi::SET_PARAMETERS;
     control.command("describe", set, number, Some(&mut parameters), 0)?;
-    let content = Content::new(like.bytes, room)?;
+    let content = StoredContent::new(like.bytes, room)?;
     let counters = Arc::new(Counters::default());
     let counted = Arc::clone(&counters);
     let (told, ready) = channel();

@@ -1,9 +1,8 @@
 //! The queue of a served device: requests in, the model asked, completions out.
 
 use super::abi::{self, DESCRIPTOR_BYTES, Descriptor};
-use super::content::Content;
-use super::control::CommandRing;
-use super::{Counters, ServeError};
+use super::content::StoredContent;
+use super::device::{CommandRing, Counters, ServeError};
 use crate::memory::AlignedMemory;
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{cqueue, opcode};
@@ -32,7 +31,7 @@ pub(super) struct Queue {
     ring: CommandRing,
     descriptors: NonNull<u8>,
     buffers: AlignedMemory,
-    content: Content,
+    content: StoredContent,
     drive: Box<dyn Drive>,
     lead: Nanos,
     /// The latest instant that the model was told.
@@ -53,7 +52,7 @@ impl Queue {
     pub(super) fn open(
         number: u32,
         drive: Box<dyn Drive>,
-        content: Content,
+        content: StoredContent,
         lead: Nanos,
         counters: Arc<Counters>,
     ) -> Result<Self, ServeError> {

@@ -1,0 +1,98 @@
+//! What a served device is like, and what is known of it.
+
+use io_uring::{IoUring, cqueue, squeue};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes of memory that are kept or not.
+pub(super) const PAGE: u64 = 4096;
+
+/// A ring whose entries have room for a command.
+pub(super) type CommandRing = IoUring<squeue::Entry128, cqueue::Entry>;
+
+/// What a device says of itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeviceShape {
+    /// Size, bytes; a multiple of the physical sector.
+    pub bytes: u64,
+    /// Smallest unit it reads and writes, bytes; a power of two.
+    pub logical_sector: u64,
+    /// What its media are written in, bytes; a power of two.
+    pub physical_sector: u64,
+    /// Whether it turns.
+    pub rotational: bool,
+    /// Whether it loses what was not flushed when the power fails.
+    pub volatile_cache: bool,
+    /// Whether it takes discards.
+    pub discards: bool,
+}
+
+/// A device that is served until the process ends.
+#[derive(Debug)]
+pub struct ServedDevice {
+    pub(super) path: PathBuf,
+    pub(super) counters: Arc<Counters>,
+}
+
+/// The memory that the contents of several devices share.
+#[derive(Debug, Clone)]
+pub struct ContentRoom(Arc<AtomicU64>);
+
+impl ContentRoom {
+    /// Room for so many bytes.
+    pub fn new(bytes: u64) -> Self {
+        Self(Arc::new(AtomicU64::new(bytes / PAGE)))
+    }
+
+    /// Takes a page, if one is left.
+    pub(super) fn take(&self) -> bool {
+        let less = |pages: u64| pages.checked_sub(1);
+        self.0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less)
+            .is_ok()
+    }
+
+    /// Gives a page back.
+    pub(super) fn give_back(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// What a device has done so far.
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    pub(super) requests: AtomicU64,
+    pub(super) busy_ns: AtomicU64,
+}
+
+impl ServedDevice {
+    /// The block device.
+    pub fn path(&self) -> &std::path::Path {
+        &self.path
+    }
+
+    /// Requests completed so far, and the processor time that the serving thread took, ns.
+    pub fn cost(&self) -> (u64, u64) {
+        let [requests, busy] = [&self.counters.requests, &self.counters.busy_ns]
+            .map(|counter| counter.load(Ordering::Relaxed));
+        (requests, busy)
+    }
+}
+
+/// Why a device cannot be served.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {tried} a served block device: {why}")]
+pub struct ServeError {
+    tried: &'static str,
+    why: String,
+}
+
+impl ServeError {
+    pub(super) fn new(tried: &'static str, why: impl std::fmt::Display) -> Self {
+        Self {
+            tried,
+            why: why.to_string(),
+        }
+    }
+}
