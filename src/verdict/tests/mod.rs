@@ -314,7 +314,7 @@ fn one_imported_result_each_gives_a_ratio_and_no_interval() {
     assert!(comparison.rounds.is_empty(), "nothing is a pair");
     assert_eq!(
         verdict.sentence,
-        "Imported, not measured here: b against a: ratio 1.30; one run each, so no interval."
+        "Imported, not measured here: b against a in w0: ratio 1.30; one run each, so no interval."
     );
     assert!(verdict.notes[0].contains("nor measured in turn"));
 }
@@ -386,7 +386,7 @@ fn unequal_numbers_of_imported_results_are_all_used() {
     assert!(
         several
             .sentence
-            .contains("a is best; relative to it: b 0.50, c 0.25"),
+            .contains("a is best in w0; relative to it: b 0.50, c 0.25"),
         "{}",
         several.sentence
     );
