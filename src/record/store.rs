@@ -35,7 +35,7 @@ pub(crate) struct Store {
 }
 
 /// One run in a list.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
 pub(crate) struct RunSummary {
     /// Its id.
     pub(crate) run: String,
