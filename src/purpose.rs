@@ -243,6 +243,56 @@ pub(crate) const ALL: &[Purpose] = &[
     },
 ];
 
+/// Programs and kinds of data, and the purpose that is about them.
+const MEANT: [(&str, &[&str]); 6] = [
+    (
+        "general",
+        &["all", "any", "default", "everything", "home", "server"],
+    ),
+    (
+        "database",
+        &[
+            "db",
+            "mariadb",
+            "mongodb",
+            "mysql",
+            "oltp",
+            "oracle",
+            "postgres",
+            "postgresql",
+            "redis",
+            "sql",
+            "sqlite",
+        ],
+    ),
+    (
+        "files",
+        &[
+            "documents",
+            "nas",
+            "nextcloud",
+            "nfs",
+            "samba",
+            "share",
+            "smb",
+        ],
+    ),
+    ("mail", &["cyrus", "dovecot", "imap", "maildir", "postfix"]),
+    ("photos", &["images", "lightroom", "pictures", "raw"]),
+    (
+        "video",
+        &["editing", "jellyfin", "movies", "plex", "streaming"],
+    ),
+];
+
+/// The purpose that a word for something else most likely means.
+pub(crate) fn meant(word: &str) -> Option<&'static str> {
+    let word = word.to_lowercase();
+    let about = |words: &[&str]| words.contains(&word.as_str());
+    let found = MEANT.iter().find(|(_, words)| about(words));
+    found.map(|(name, _)| *name)
+}
+
 /// The purpose of that name.
 pub(crate) fn find(name: &str) -> Option<&'static Purpose> {
     ALL.iter().find(|purpose| purpose.name == name)
@@ -287,6 +337,16 @@ fn round_two(count: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_finds_the_purpose_it_belongs_to() {
+        assert_eq!(meant("postgres"), Some("database"));
+        assert_eq!(meant("Plex"), Some("video"));
+        assert_eq!(meant("nonsense"), None);
+        for (name, _) in MEANT {
+            assert!(find(name).is_some(), "{name}");
+        }
+    }
 
     #[test]
     fn every_placeholder_of_every_purpose_is_replaced() {

@@ -1,9 +1,9 @@
 //! Amounts of bytes, times and shares: read as people write them, shown as people read them.
 //!
-//! IEC units (KiB = 1024 B) and SI units (kB = 1000 B) are spelled out. A bare `k` or `M` is refused,
-//! because it means 1000 to some readers and 1024 to others.
+//! IEC units (KiB = 1024 B) and SI units (kB = 1000 B) are spelled out. A bare `k` or `M` is 1024 or
+//! 1024², as fio, dd, truncate and LVM take it. What is shown is always spelled out.
 
-/// Parses an amount of bytes: `512`, `512 B`, `4 KiB`, `1.5 GiB`, `100 MB`.
+/// Parses an amount of bytes: `512`, `512 B`, `4 KiB`, `4k`, `1.5 GiB`, `900G`, `100 MB`.
 ///
 /// # Errors
 /// A sentence naming what is wrong and the spellings that exist.
@@ -11,11 +11,11 @@ pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
     let (number, unit) = split(text)?;
     let factor = match unit {
         "" | "B" => 1.0,
-        "KiB" => 1024.0,
-        "MiB" => 1024.0 * 1024.0,
-        "GiB" => 1024.0 * 1024.0 * 1024.0,
-        "TiB" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
-        "PiB" => 1024.0 * 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        "k" | "K" | "KiB" => 1024.0,
+        "m" | "M" | "MiB" => 1024.0 * 1024.0,
+        "g" | "G" | "GiB" => 1024.0 * 1024.0 * 1024.0,
+        "t" | "T" | "TiB" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        "p" | "P" | "PiB" => 1024.0 * 1024.0 * 1024.0 * 1024.0 * 1024.0,
         "kB" => 1e3,
         "MB" => 1e6,
         "GB" => 1e9,
@@ -44,6 +44,12 @@ pub(crate) fn parse_time_ns(text: &str) -> Result<u64, String> {
         "m" | "min" => 60e9,
         "h" => 3600e9,
         "d" => 86_400e9,
+        "" => {
+            let number = text.trim();
+            return Err(format!(
+                "\"{number}\" has no unit of time: write {number}s or {number}min"
+            ));
+        }
         other => {
             return Err(format!(
                 "\"{other}\" is not a unit of time: write ns, us, ms, s, min, h or d"
@@ -225,7 +231,14 @@ mod tests {
         assert_eq!(parse_bytes("1.5 GiB"), Ok(1_610_612_736));
         assert_eq!(parse_bytes("100 MB"), Ok(100_000_000));
         assert_eq!(parse_bytes("512"), Ok(512));
-        assert!(parse_bytes("4k").unwrap_err().contains("KiB"));
+        assert_eq!(parse_bytes("4k"), Ok(4096));
+        assert_eq!(parse_bytes("900G"), Ok(900 << 30));
+        assert!(parse_bytes("4 kib").unwrap_err().contains("KiB"));
+        assert!(
+            parse_time_ns("10")
+                .unwrap_err()
+                .ends_with("write 10s or 10min")
+        );
         assert!(parse_bytes("0.3 B").is_err());
         assert!(parse_bytes("KiB").is_err());
     }
@@ -252,7 +265,7 @@ mod tests {
             ("4 KiB:70 %", "weight of at least 1"),
             ("4 KiB:99999999999", "weight of at least 1"),
             ("4 KiB:1, 4096:2", "4 KiB appears twice"),
-            ("4k:1", "KiB"),
+            ("4q:1", "KiB"),
             ("", "does not begin with a number"),
             ("4 KiB:1,", "does not begin with a number"),
         ] {

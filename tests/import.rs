@@ -53,7 +53,8 @@ fn an_import_is_a_run_like_any_other() {
     ];
     let said = ended(ground.stackrace(&args));
     for part in [
-        "Imported, not measured here: new against old: ratio 1.00; one run each, so no interval.",
+        "Imported, not measured here: new against old in ",
+        ": ratio 1.00; one run each, so no interval.",
         "imported · 4 results",
         "1.43 GB/s",
         "nor measured in turn",
@@ -145,6 +146,10 @@ fn standard_input_is_read_once() {
     let said = Said::of(&import.stdin(pasted).output().unwrap());
     said.ended(0);
     assert!(said.out.contains("nas"), "{}", said.out);
+    let listed = ended(ground.stackrace(&["runs", "--json"]));
+    let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!(listed[0]["configurations"][0], "nas", "{listed}");
+    assert_eq!(listed[0]["ended"], "imported", "{listed}");
     let said = ground.stackrace(&["import", "a=-", "b=-"]);
     said.ended(3);
     said.err_has("standard input can be read once");

@@ -94,7 +94,7 @@ pub(super) enum CliVerb {
     /// Show a published study: its figures, its conclusions, and remarks on both
     Published(Published),
     /// List the runs on record
-    Runs,
+    Runs(Runs),
     /// Read what other tools printed (fio, bonnie++, iozone, dd …) into a run of its own
     Import(Import),
     /// Compare two stored results, own or imported: what differs, and by how much
@@ -580,6 +580,14 @@ pub(super) struct Serve {
     /// Open the page in a browser
     #[arg(long)]
     pub(super) open: bool,
+}
+
+/// `stackrace runs`.
+#[derive(Debug, Args)]
+pub(super) struct Runs {
+    /// As JSON, for programs: one object for each run, the oldest first
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 /// `stackrace clean`.

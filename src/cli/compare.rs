@@ -7,7 +7,7 @@ use super::output;
 use super::run::{overrides, time};
 use super::setting::Setting;
 use super::terminal::print;
-use super::words::unknown;
+use super::words::{no_such, unknown};
 use crate::purpose;
 use crate::session::compare::{self, CompareRequest};
 use crate::session::study_file::Overrides;
@@ -22,7 +22,10 @@ const QUICK_NS: u64 = 30_000_000_000;
 pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
     let Some(purpose) = purpose::find(&verb.purpose) else {
         let names: Vec<&str> = purpose::ALL.iter().map(|purpose| purpose.name).collect();
-        return Err(unknown("purpose", &verb.purpose, &names));
+        return Err(match purpose::meant(&verb.purpose) {
+            Some(meant) => no_such("purpose", &verb.purpose, meant, &names),
+            None => unknown("purpose", &verb.purpose, &names),
+        });
     };
     let size = verb.size.as_deref().map(unit::parse_bytes).transpose();
     let time_asked = time("--time", verb.time.as_ref())?;

@@ -119,7 +119,7 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
         CliVerb::Report(verb) => report::exec(&setting, verb),
         CliVerb::Verdict(verb) => verdict::exec(&setting, verb),
         CliVerb::Published(verb) => published::exec(&setting, &verb),
-        CliVerb::Runs => report::list(&setting),
+        CliVerb::Runs(verb) => report::list(&setting, &verb),
         CliVerb::Import(verb) => import::exec(&setting, verb),
         CliVerb::Diff(verb) => diff::exec(&setting, verb),
         CliVerb::Export(verb) => export::exec(&setting, &verb),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::args::ReportArgs;
+use super::args::{ReportArgs, Runs};
 use super::failure::Failure;
 use super::output;
 use super::setting::Setting;
@@ -107,8 +107,14 @@ pub(super) fn write(
 }
 
 /// `stackrace runs`.
-pub(super) fn list(setting: &Setting) -> Result<u8, Failure> {
+pub(super) fn list(setting: &Setting, verb: &Runs) -> Result<u8, Failure> {
     let runs = setting.session.open_store()?.runs().map_err(not_read)?;
+    if verb.json {
+        let text = serde_json::to_string_pretty(&runs);
+        let text = text.map_err(|error| Failure::internal(format!("the list of runs: {error}")))?;
+        print(&format!("{text}\n"));
+        return Ok(0);
+    }
     let mut text = String::new();
     for run in &runs {
         let state = run

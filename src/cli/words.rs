@@ -12,9 +12,13 @@ pub(super) fn unknown(what: &str, name: &str, valid: &[&str]) -> Failure {
         .iter()
         .copied()
         .max_by(|a, b| strsim::jaro_winkler(name, a).total_cmp(&strsim::jaro_winkler(name, b)));
+    no_such(what, name, near.unwrap_or_default(), valid)
+}
+
+/// A name that is not one of the valid ones, with the one that is meant.
+pub(super) fn no_such(what: &str, name: &str, meant: &str, valid: &[&str]) -> Failure {
     Failure::usage(format!("there is no {what} \"{name}\"")).next(format!(
-        "did you mean \"{}\"? There are: {}",
-        near.unwrap_or_default(),
+        "did you mean \"{meant}\"? There are: {}",
         valid.join(", ")
     ))
 }

@@ -38,7 +38,7 @@ pub(crate) struct Store {
 }
 
 /// One run in a list.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
 pub(crate) struct RunSummary {
     /// Its id.
     pub(crate) run: String,

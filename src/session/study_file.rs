@@ -131,9 +131,16 @@ fn read_study(name: &str) -> Result<(String, Vec<u8>), Failure> {
         .next("check that it is the right file")),
         Err(error) => {
             let shipped: Vec<&str> = study::SHIPPED.iter().map(|(name, _)| *name).collect();
+            // Only where it is likely: a path is no misspelt name.
+            let near = shipped
+                .iter()
+                .map(|shipped| (strsim::jaro_winkler(name, shipped), *shipped))
+                .filter(|(likeness, _)| *likeness > 0.8)
+                .max_by(|a, b| a.0.total_cmp(&b.0));
+            let near = near.map_or_else(String::new, |(_, it)| format!("did you mean \"{it}\"? "));
             Err(
                 Failure::refused(format!("cannot read the study {name}: {error}")).next(format!(
-                    "name a file, or a study that ships: {}",
+                    "{near}Name a file, or a study that ships: {}",
                     shipped.join(", ")
                 )),
             )

@@ -149,7 +149,7 @@ fn of_kind(kind: Kind) -> Value {
     match kind {
         Kind::Bytes => json!({
             "anyOf": [
-                { "type": "string", "pattern": "^[0-9.]+ *(B|[KMGTP]iB|[kMGTP]B)?$" },
+                { "type": "string", "pattern": "^[0-9.]+ *(B|[KMGTP]iB|[kMGTP]B|[kKmMgGtTpP])?$" },
                 { "type": "integer", "minimum": 0 },
             ],
         }),
@@ -175,7 +175,7 @@ fn of_kind(kind: Kind) -> Value {
         }),
         Kind::Weights => json!({
             "type": "string",
-            "pattern": "^ *[0-9.]+ *(B|[KMGT]iB|[kMGT]B)?( *: *[0-9]+)?( *, *[0-9.]+ *(B|[KMGT]iB|[kMGT]B)?( *: *[0-9]+)?)* *$",
+            "pattern": "^ *[0-9.]+ *(B|[KMGTP]iB|[kMGTP]B|[kKmMgGtTpP])?( *: *[0-9]+)?( *, *[0-9.]+ *(B|[KMGTP]iB|[kMGTP]B|[kKmMgGtTpP])?( *: *[0-9]+)?)* *$",
         }),
         Kind::Choice(words) => json!({ "enum": words }),
     }
