@@ -111,7 +111,7 @@ fn silent() -> Sink {
 }
 
 fn opened(connection: &Arc<Connection>, machine: u32) -> Conversation {
-    let request = WorkerRequest::Turn(TurnRequest::Open(Box::new(Assignment::default())));
+    let request = WorkerRequest::Turn(TurnRequest::Open(Box::default()));
     let turns = connection.open(machine, &request).unwrap();
     // Frames keep their order: once this is answered, the machine has begun with the turns.
     let hello = connection.open(machine, &WorkerRequest::Hello).unwrap();
@@ -270,7 +270,7 @@ fn a_peer_cannot_ask_the_first_machine_nor_another_peer() {
 fn a_machine_that_sends_replies_without_end_is_given_up() {
     let router = Router::new(Duration::ZERO);
     let (connection, mut other) = hostile(&router, FIRST);
-    let request = WorkerRequest::Turn(TurnRequest::Open(Box::new(Assignment::default())));
+    let request = WorkerRequest::Turn(TurnRequest::Open(Box::default()));
     let talk = connection.open(COORDINATOR, &request).unwrap();
     let asked = WireFrame::read(&mut other).unwrap().unwrap();
     let warned = WorkerReply::Turn(TurnReply::Warned {

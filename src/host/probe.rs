@@ -1,12 +1,12 @@
 //! Timed reads of a drive that is opened for reading only, past the caches of the kernel.
 
 use super::error::HostError;
+use crate::time::{Clock, SystemClock};
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 /// Direct reads need memory and places that are multiples of the largest sector, bytes.
 const ALIGNED: usize = 4096;
@@ -54,9 +54,10 @@ impl ReadProbe {
         self.buffer.resize(bytes + ALIGNED, 0);
         let begin = self.buffer.as_ptr().align_offset(ALIGNED);
         let room = &mut self.buffer[begin..begin + bytes];
-        let started = Instant::now();
+        let clock = SystemClock;
+        let started = clock.now_ns();
         let read = self.file.read_exact_at(room, at);
-        let took = started.elapsed().as_nanos() as u64;
+        let took = clock.now_ns().saturating_sub(started);
         read.map_err(|error| HostError::path("read", &self.path, error))?;
         Ok(took)
     }

@@ -180,7 +180,7 @@ impl<'a> Reader<'a> {
         let first = words.len().checked_sub(cells).filter(|first| *first > 0)?;
         let rest = words.split_off(first);
         let cell = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit() || c == '+');
-        rest.iter().all(|word| cell(word)).then_some((words, rest))
+        rest.iter().all(cell).then_some((words, rest))
     }
 
     /// What stands before the first rate of a row, and the rest of it.

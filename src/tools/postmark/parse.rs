@@ -186,11 +186,11 @@ fn words(line: &str, place: usize) -> Option<Vec<&str>> {
     let found = fields(line, REPORT[place])?;
     // "read" stands twice in a report: of files, which are counted, and of data, which has a unit.
     let data = place >= 10;
-    let fits = |word: &&str| match data {
+    let fits = |word: &str| match data {
         true => amount(word).is_some(),
         false => number::<u64>(word).is_some(),
     };
-    found.iter().all(|word| fits(&word)).then_some(found)
+    found.iter().all(|word| fits(word)).then_some(found)
 }
 
 /// A verbose report under its reader's finger.

@@ -28,7 +28,13 @@ fn imported(report: &SysbenchReport) -> Imported {
         false => String::new(),
     };
     // 0: that line was cut off.
-    let said = |count: u64| (count > 0).then(|| count.to_string()).unwrap_or_default();
+    let said = |count: u64| {
+        if count > 0 {
+            count.to_string()
+        } else {
+            String::new()
+        }
+    };
     let total = (head.total_bytes > 0.0).then(|| size(head.total_bytes as u64));
     let (threads, files) = (said(head.threads), said(head.files));
     let mut notes = Vec::new();

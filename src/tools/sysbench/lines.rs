@@ -66,10 +66,10 @@ fn is_ours(line: &str) -> bool {
     ];
     let numbered = [" each", " total file size", " Requests/sec executed"];
     let starts = |beginning: &&str| line.starts_with(*beginning);
-    BEGINNINGS.iter().any(|it| starts(&it))
+    BEGINNINGS.iter().any(starts)
         || whole.contains(&line)
         || line.starts_with("Doing ") && line.ends_with(" test")
-        || ["events (avg/stddev):", LAST].iter().any(|it| starts(&it))
+        || ["events (avg/stddev):", LAST].iter().any(starts)
         || line.starts_with(|c: char| c.is_ascii_digit())
             && (numbered.iter().any(|end| line.ends_with(end))
                 || line.contains("th percentile:")

@@ -80,7 +80,10 @@ impl StoredContent {
                 // SAFETY: `parts` stays below `bytes`, all of which is mapped for as long as `self`
                 // lives; `&self` keeps others from writing there meanwhile.
                 let kept = unsafe {
-                    std::slice::from_raw_parts(self.start.as_ptr().add(at as usize), target.len())
+                    std::slice::from_raw_parts(
+                        self.start.as_ptr().wrapping_add(at as usize),
+                        target.len(),
+                    )
                 };
                 target.copy_from_slice(kept);
             }
@@ -104,7 +107,10 @@ impl StoredContent {
             }
             // SAFETY: as in `read`, and `&mut self` makes the access exclusive.
             let target = unsafe {
-                std::slice::from_raw_parts_mut(self.start.as_ptr().add(at as usize), source.len())
+                std::slice::from_raw_parts_mut(
+                    self.start.as_ptr().wrapping_add(at as usize),
+                    source.len(),
+                )
             };
             target.copy_from_slice(source);
         }
@@ -135,17 +141,16 @@ impl StoredContent {
         // exclusive.
         let bytes = unsafe {
             std::slice::from_raw_parts_mut(
-                self.start.as_ptr().add(first as usize),
+                self.start.as_ptr().wrapping_add(first as usize),
                 (last - first) as usize,
             )
         };
         bytes.fill(0);
         if last - first == PAGE {
+            let start = self.start.as_ptr().wrapping_add(first as usize);
             // SAFETY: the range is one page of our mapping to which no reference is left.
-            let given_back = unsafe {
-                let start = self.start.as_ptr().add(first as usize);
-                rustix::mm::madvise(start.cast(), PAGE as usize, Advice::LinuxDontNeed)
-            };
+            let given_back =
+                unsafe { rustix::mm::madvise(start.cast(), PAGE as usize, Advice::LinuxDontNeed) };
             if given_back.is_ok() {
                 self.kept[(page / 64) as usize] &= !(1 << (page % 64));
                 self.room.give_back();

@@ -195,12 +195,10 @@ impl Queue {
 
     fn descriptor(&self, tag: u16) -> Descriptor {
         let at = usize::from(tag % DEPTH) * DESCRIPTOR_BYTES;
+        let start = self.descriptors.as_ptr().wrapping_add(at);
         // SAFETY: the slot lies in the mapping. The kernel wrote it before it handed the request
         // over, and does not write it again before the request is completed.
-        let bytes = unsafe {
-            let start = self.descriptors.as_ptr().add(at);
-            start.cast::<[u8; DESCRIPTOR_BYTES]>().read_volatile()
-        };
+        let bytes = unsafe { start.cast::<[u8; DESCRIPTOR_BYTES]>().read_volatile() };
         Descriptor::of(bytes)
     }
 
@@ -232,13 +230,12 @@ impl Queue {
 /// for a processor.
 fn urgent() -> Result<(), Errno> {
     let first = libc::sched_param { sched_priority: 1 };
-    // SAFETY: both calls change nothing but how the calling thread is scheduled, and `first` lives
-    // until they return.
-    let refused = unsafe {
-        libc::prctl(libc::PR_SET_TIMERSLACK, 1) != 0
-            || libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const first) != 0
-    };
-    match refused {
+    // SAFETY: it changes nothing but when the timers of the calling thread fire.
+    let late = unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) } != 0;
+    // SAFETY: it changes nothing but how the calling thread is scheduled, and `first` lives until
+    // it returns.
+    let first = || unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const first) } == 0;
+    match late || !first() {
         true => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::PERM)),
         false => Ok(()),
     }
