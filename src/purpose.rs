@@ -122,6 +122,7 @@ pub(crate) const ALL: &[Purpose] = &[
                 "files = { count = COUNT, size-min = \"1 KiB\", size-max = \"16 KiB\" }",
             ),
             random(
+                // With a sync now and then: writes that nothing makes durable measure memory.
                 "random write 4 KiB",
                 1.0,
                 "random = { mode = \"write\", size = SIZE, block-size = \"4 KiB\", fsync-every = 16, time = TIME }",
@@ -287,6 +288,7 @@ const MEANT: [(&str, &[&str]); 6] = [
 
 /// The purpose that a word for something else most likely means.
 pub(crate) fn meant(word: &str) -> Option<&'static str> {
+    // Programs are written as their makers write them: PostgreSQL, Plex.
     let word = word.to_lowercase();
     let about = |words: &[&str]| words.contains(&word.as_str());
     let found = MEANT.iter().find(|(_, words)| about(words));

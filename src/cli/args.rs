@@ -10,12 +10,14 @@ use crate::tools;
 
 mod drive;
 mod lab;
+mod stored;
 
 pub(super) use drive::DriveVerb;
 pub(super) use lab::{
     DiskWord, FaultVerb, Lab, LabClock, LabFault, LabShell, LabTime, LabVerb, LinkWord, MountAfp,
     PowerWord,
 };
+pub(super) use stored::{Export, Runs};
 
 /// Exit codes, shown under `--help`.
 const EXIT_CODES: &str = "\
@@ -431,22 +433,6 @@ pub(super) struct Published {
     pub(super) format: String,
 }
 
-/// `stackrace import`.
-#[derive(Debug, Args)]
-pub(super) struct Import {
-    /// Files to read, - for standard input; those of one NAME are repetitions of the same measurement
-    #[arg(required = true, num_args = 1.., value_name = "[NAME=]FILE")]
-    pub(super) files: Vec<String>,
-    /// Title of the run
-    #[arg(long, value_name = "TEXT")]
-    pub(super) title: Option<String>,
-    /// Read every file as the output of this tool
-    #[arg(long = "as", value_name = "TOOL")]
-    pub(super) tool: Option<String>,
-    #[command(flatten)]
-    pub(super) output: OutputArgs,
-}
-
 /// `stackrace diff`.
 #[derive(Debug, Args)]
 pub(super) struct Diff {
@@ -470,31 +456,20 @@ pub(super) struct Diff {
     pub(super) json: bool,
 }
 
-/// `stackrace export`.
+/// `stackrace import`.
 #[derive(Debug, Args)]
-#[command(after_help = export_tables())]
-pub(super) struct Export {
-    /// Runs, one table over all of them: ids, beginnings of ids, or `last`
-    #[arg(default_value = "last", value_name = "RUN")]
-    pub(super) runs: Vec<String>,
-    /// csv, json, parquet [default: how the file is named, else csv]
-    #[arg(long, short)]
-    pub(super) format: Option<String>,
-    /// Which table, or `all`, which needs a directory
-    #[arg(long, short, default_value = "observations")]
-    pub(super) table: String,
-    /// Write here instead of printing; in a directory the file is named after the table
-    #[arg(long, short, value_name = "FILE|DIR")]
-    pub(super) output: Option<PathBuf>,
-}
-
-/// The tables, shown under `stackrace export --help`.
-fn export_tables() -> String {
-    let lines: Vec<String> = crate::export::ALL
-        .iter()
-        .map(|kind| format!("  {:<14}{}", kind.name, kind.summary))
-        .collect();
-    format!("Tables:\n{}", lines.join("\n"))
+pub(super) struct Import {
+    /// Files to read, - for standard input; those of one NAME are repetitions of the same measurement
+    #[arg(required = true, num_args = 1.., value_name = "[NAME=]FILE")]
+    pub(super) files: Vec<String>,
+    /// Title of the run
+    #[arg(long, value_name = "TEXT")]
+    pub(super) title: Option<String>,
+    /// Read every file as the output of this tool
+    #[arg(long = "as", value_name = "TOOL")]
+    pub(super) tool: Option<String>,
+    #[command(flatten)]
+    pub(super) output: OutputArgs,
 }
 
 /// `stackrace gate`.
@@ -580,14 +555,6 @@ pub(super) struct Serve {
     /// Open the page in a browser
     #[arg(long)]
     pub(super) open: bool,
-}
-
-/// `stackrace runs`.
-#[derive(Debug, Args)]
-pub(super) struct Runs {
-    /// As JSON, for programs: one object for each run, the oldest first
-    #[arg(long)]
-    pub(super) json: bool,
 }
 
 /// `stackrace clean`.

@@ -9,6 +9,7 @@ use stackrace_drives::{CARDS, Card, Nanos, SECTOR};
 use super::args::DriveVerb;
 use super::terminal::{print, say};
 use super::words::unknown;
+use crate::bounded::ByteLimit;
 use crate::failure::Failure;
 use crate::host::ReadProbe;
 
@@ -17,11 +18,12 @@ const CHECK_READS: u64 = 800;
 /// Bytes of a modelled SSD.
 const SSD_BYTES: u64 = 4 << 30;
 /// Largest card and trace that are read, bytes.
-const TEXT_BYTES: u64 = 256 << 20;
+const TEXT_MAX: ByteLimit = ByteLimit::new(256 << 20);
 
 pub(super) fn exec(verb: &DriveVerb) -> Result<u8, Failure> {
     match verb {
         DriveVerb::Fit { device, name } => {
+            // It is opened for reading only: a fit by mistake harms nothing.
             let mut probe = open(device)?;
             let sectors = probe.bytes() / SECTOR;
             let found = fit::probe(sectors, &mut |first, count| read(&mut probe, first, count))?;
@@ -55,15 +57,11 @@ fn read(probe: &mut ReadProbe, first: u64, sectors: u32) -> Result<Nanos, Failur
 
 /// A text file of bounded size.
 fn text(path: &Path) -> Result<String, Failure> {
-    let wrong = |error: std::io::Error| Failure::usage(format!("{}: {error}", path.display()));
-    let size = std::fs::metadata(path).map_err(wrong)?.len();
-    if size > TEXT_BYTES {
-        let shown = path.display();
-        return Err(Failure::usage(format!(
-            "{shown}: {size} bytes are too many for a text"
-        )));
-    }
-    std::fs::read_to_string(path).map_err(wrong)
+    // By what is read, not by the size it says: a device says 0 and never ends.
+    let bytes = TEXT_MAX.read(path);
+    let bytes = bytes.map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+    String::from_utf8(bytes)
+        .map_err(|_| Failure::usage(format!("{}: this is not UTF-8 text", path.display())))
 }
 
 /// The card of this name, or the one in this file.
@@ -73,6 +71,7 @@ fn card_of(named: &Path) -> Result<Card, Failure> {
         .iter()
         .filter_map(|text| Card::parse(text).ok())
         .collect();
+    // A name goes before a file: a file is said with a path, ./ in front.
     if let Some(card) = cards.iter().find(|card| card.model() == word) {
         return Ok(card.clone());
     }

@@ -11,6 +11,7 @@ use crate::session::import;
 
 /// `stackrace import`.
 pub(super) fn exec(setting: &Setting, verb: Import) -> Result<u8, Failure> {
+    // Before anything is read: a report with no place to go would be found out after all the work.
     output::check_before_run(verb.output.html.as_deref())?;
     if let Some(tool) = &verb.tool {
         let names: Vec<&str> = importers().iter().map(|importer| importer.name).collect();

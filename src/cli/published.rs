@@ -19,6 +19,7 @@ pub(super) fn exec(setting: &Setting, verb: &Published) -> Result<u8, Failure> {
     }
     let bytes = report::published(card, &verb.format, setting.screen)
         .map_err(|why| Failure::internal(format!("the data of {name}: {why}")))?;
+    // Every form is text; the figures in it are ours and hold nothing that steers a terminal.
     print(&String::from_utf8_lossy(&bytes));
     Ok(0)
 }

@@ -109,6 +109,7 @@ pub(super) fn write(
 /// `stackrace runs`.
 pub(super) fn list(setting: &Setting, verb: &Runs) -> Result<u8, Failure> {
     let runs = setting.session.open_store()?.runs().map_err(not_read)?;
+    // What a program reads is not wrapped, and an empty store is an empty list.
     if verb.json {
         let text = serde_json::to_string_pretty(&runs);
         let text = text.map_err(|error| Failure::internal(format!("the list of runs: {error}")))?;

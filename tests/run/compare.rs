@@ -35,7 +35,7 @@ pub(crate) fn two_directories_are_compared_by_root() {
         "--for",
         "files",
     ];
-    let said = ground.stackrace(&[&args[..], &["--time", "8 s"]].concat());
+    let said = ground.stackrace(&[&args[..], &["--time", "20 s"]].concat());
     compared(&ground, &said, [&sides[0], &sides[1]]);
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn two_directories_are_compared_without_root() {
             "--for",
             "files",
         ])
-        .args(["--time", "8 s", "--store"])
+        .args(["--time", "20 s", "--store"])
         .arg(&store)
         .current_dir(ground.path())
         .output()
@@ -88,7 +88,7 @@ pub(crate) fn the_same_file_system_is_compared_only_where_one_insists() {
         one.to_str().unwrap(),
         two.to_str().unwrap(),
         "--time",
-        "3 s",
+        "20 s",
     ];
     let refused = ground.stackrace(&args);
     refused

@@ -60,6 +60,7 @@ impl Volume {
         Ok(Self {
             credit: parameters.credit,
             parameters,
+            // Credit starts full, as a new volume's does.
             counted: 0,
             next_request: 0.0,
             next_byte: 0.0,

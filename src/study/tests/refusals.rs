@@ -21,12 +21,12 @@ fn an_unknown_setting_is_shown_at_its_place_with_the_nearest_word() {
 
 #[test]
 fn a_refused_level_is_shown_where_it_is_used_and_where_it_is_written() {
-    insta::assert_snapshot!(bad(&GOOD.replacen("\"64 KiB\"]", "\"64k\"]", 1)), @r#"
-    error: block-size: "k" is not a unit of bytes
+    insta::assert_snapshot!(bad(&GOOD.replacen("\"64 KiB\"]", "\"64q\"]", 1)), @r#"
+    error: block-size: "q" is not a unit of bytes
       --> file.toml:14:25
        |
-     4 | block-size = ["4 KiB", "64k"]
-       |                        ----- where block-size is 64k
+     4 | block-size = ["4 KiB", "64q"]
+       |                        ----- where block-size is 64q
     ...
     14 | random = { block-size = "{block-size}", time = "5 s" }
        |                         ^^^^^^^^^^^^^^
@@ -332,7 +332,7 @@ fn a_stack_that_does_not_fit_is_refused_at_the_layer() {
 #[test]
 fn settings_are_refused_by_kind_at_the_value() {
     let cases = [
-        ("size = \"4k\"", "\"k\" is not a unit of bytes"),
+        ("size = \"4q\"", "\"q\" is not a unit of bytes"),
         ("size = true", "size takes an amount of bytes, not a flag"),
         ("size = -1", "size cannot be negative"),
         ("time = 5", "time takes a time with its unit, not a number"),

@@ -1,8 +1,7 @@
 //! The card of a RAID controller.
 
 use super::claim::Claim;
-use super::{CARDS, Card};
-use crate::card::{CardError, Stated};
+use crate::card::{CardError, DiskCard, Stated};
 use crate::{ArrayLayout, Controller, ControllerParameters, Disk, Nanos, SECTOR};
 use serde::{Deserialize, Serialize};
 
@@ -38,11 +37,11 @@ pub struct ArrayCard {
 }
 
 impl ArrayCard {
-    /// The controller of this card over its disks, their platters turned differently.
+    /// The controller of this card over disks of that one, their platters turned differently.
     ///
     /// # Errors
-    /// When there is no card of the disks, or their number does not fit the layout.
-    pub fn controller(&self, phase: Nanos) -> Result<Controller<Disk>, CardError> {
+    /// When a value is impossible, or the number of disks does not fit the layout.
+    pub fn controller(&self, disk: &DiskCard, phase: Nanos) -> Result<Controller<Disk>, CardError> {
         let share = self.write_share.value;
         if !(0.0..=1.0).contains(&share) {
             return Err(CardError::at(
@@ -53,22 +52,12 @@ impl ArrayCard {
         if !(self.bus.value.is_finite() && self.bus.value > 0.0) {
             return Err(CardError::at("bus", "a rate above 0 is expected"));
         }
-        let cards = CARDS.iter().filter_map(|text| Card::parse(text).ok());
-        let disk = cards.into_iter().find_map(|card| match card {
-            Card::Disk(card) if card.model == self.disks.value => Some(card),
-            _ => None,
-        });
-        let disk = disk.ok_or_else(|| {
-            CardError::at(
-                "disks",
-                format!("there is no hard disk {}", self.disks.value),
-            )
-        })?;
         // Spindles are not synchronised.
         let turned = |at: usize| phase + at as Nanos * 1_234_567;
         let disks: Result<Vec<_>, _> = (0..self.count.value)
             .map(|at| disk.disk(turned(at)))
             .collect();
+        // Without a battery no write may be acknowledged before it is on a disk.
         let cached = if self.battery.value { share } else { 0.0 };
         let parameters = ControllerParameters {
             layout: self.layout.value,

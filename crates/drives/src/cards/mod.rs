@@ -55,6 +55,17 @@ pub struct CardValue {
     pub source: String,
 }
 
+/// The card of an array's disks.
+fn disks_of(array: &ArrayCard) -> Result<Box<DiskCard>, CardError> {
+    let wanted = &array.disks.value;
+    let cards = CARDS.iter().filter_map(|text| Card::parse(text).ok());
+    let disk = cards.into_iter().find_map(|card| match card {
+        Card::Disk(card) if card.model == *wanted => Some(card),
+        _ => None,
+    });
+    disk.ok_or_else(|| CardError::at("disks", format!("there is no hard disk {wanted}")))
+}
+
 /// The texts of all cards.
 pub const CARDS: &[&str] = &[
     include_str!("../../cards/hitachi-hts725050a9a364.toml"),
@@ -228,7 +239,7 @@ impl Card {
                 Some(smr) => Box::new(smr),
                 None => Box::new(card.disk(phase)?),
             },
-            Self::Array(card) => Box::new(card.controller(phase)?),
+            Self::Array(card) => Box::new(card.controller(disks_of(card)?.as_ref(), phase)?),
             Self::Ssd(card) => Box::new(card.ssd(capacity / SECTOR)?),
             Self::Volume(card) => Box::new(card.volume()?),
         })

@@ -64,6 +64,7 @@ impl SsdCard {
                 return Err(CardError::at(name, "a rate above 0 is expected"));
             }
         }
+        // Sheets give microseconds and MB/s; the model counts in whole ns.
         let ns = |microseconds: f64| (microseconds * 1e3).round() as Nanos;
         let time = |bytes: u64, rate: f64| (bytes as f64 * 1e3 / rate).round() as Nanos;
         let parameters = SsdParameters {
@@ -76,6 +77,7 @@ impl SsdCard {
             read: ns(self.read.value),
             program: ns(self.program.value),
             program_slc: ns(self.program_slc.value),
+            // A share, so that a small modelled drive behaves as the whole product does.
             slc_bytes: ((sectors * SECTOR) as f64 * self.slc_share.value) as u64,
             erase: ns(self.erase.value),
             suspend: ns(self.suspend.value),

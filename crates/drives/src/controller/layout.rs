@@ -55,6 +55,7 @@ impl Array {
             if at >= end {
                 return None;
             }
+            // No piece crosses a chunk: the next one is on another drive.
             let stop = end.min((at / array.chunk + 1) * array.chunk);
             let piece = array.piece(at, (stop - at) as u32);
             at = stop;
@@ -70,6 +71,7 @@ impl Array {
             ArrayLayout::Stripe => (place, None),
             ArrayLayout::Mirror => (place * 2, None),
             ArrayLayout::Parity => {
+                // Left-symmetric: data go on behind the parity, so that a long read uses all drives.
                 let parity = drives - 1 - stripe % drives;
                 ((parity + 1 + place) % drives, Some(parity as usize))
             }

@@ -4,6 +4,7 @@
 //! at a time. What the arm does next is decided when it becomes free: a read, a write that must be
 //! durable, or destaging of the write cache.
 
+mod cache;
 mod geometry;
 mod mechanism;
 mod read_cache;
@@ -11,6 +12,7 @@ mod seek;
 #[cfg(test)]
 mod tests;
 
+pub use cache::Cache;
 pub use geometry::{Geometry, GeometryError, Zone};
 pub use seek::{SeekCurve, SeekError};
 
@@ -57,24 +59,6 @@ impl Overheads {
             write_miss: [time; 2],
         }
     }
-}
-
-/// A disk's buffer memory and how it is used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cache {
-    /// Segments for reading; 0: nothing read is kept.
-    pub segments: usize,
-    /// Sectors in each.
-    pub segment_sectors: u64,
-    /// Sectors read ahead of a request.
-    pub read_ahead: u64,
-    /// Whether only a read that continues the one before it begins to read ahead.
-    pub only_sequences: bool,
-    /// Sectors of written data the volatile cache may hold; 0: every write goes to the platter
-    /// before it completes.
-    pub write_sectors: u64,
-    /// How long the disk is idle before it destages what it could still merge with later writes.
-    pub destage_after: Nanos,
 }
 
 /// A modelled hard disk before it turns: every parameter, public and plain.

@@ -1,6 +1,6 @@
 //! A disk's read cache: a few segments, each holding one run of sectors.
 
-use super::Cache;
+use super::cache::Cache;
 use super::mechanism::Mechanism;
 use crate::Nanos;
 
