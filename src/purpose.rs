@@ -268,15 +268,7 @@ const MEANT: [(&str, &[&str]); 6] = [
     ),
     (
         "files",
-        &[
-            "documents",
-            "nas",
-            "nextcloud",
-            "nfs",
-            "samba",
-            "share",
-            "smb",
-        ],
+        &["documents", "nas", "nextcloud", "samba", "share"],
     ),
     ("mail", &["cyrus", "dovecot", "imap", "maildir", "postfix"]),
     ("photos", &["images", "lightroom", "pictures", "raw"]),

@@ -14,7 +14,9 @@ pub fn postmark(data: &[u8]) {
         Ok(reports) => {
             assert!(!reports.is_empty());
             for report in reports {
-                assert!(report.transactions_s >= 1.0 && report.transactions_s <= report.elapsed_s);
+                let whole =
+                    report.transactions_s >= 1.0 && report.transactions_s <= report.elapsed_s;
+                assert!(whole || report.cut_off);
                 let values = values(&report);
                 assert_eq!(values.len(), metrics().len());
                 for value in values.into_iter().flatten() {
@@ -122,7 +124,9 @@ pub fn sysbench(data: &[u8]) {
             + sysbench::started(report.head.layout)
             + &steps
             + &sysbench::results(&report);
-        assert!(printed.starts_with("sysbench "), "{printed}");
+        // The beginning may have been cut off.
+        let begins = printed.starts_with("sysbench ") || report.head.banner.is_empty();
+        assert!(begins, "{printed}");
     }
 }
 

@@ -340,9 +340,9 @@ impl Figures<'_> {
 
     fn report(&self) -> Result<PostmarkReport, ImportError> {
         let (total, during) = (self.whole(0, 0), self.whole(1, 0));
-        if let (Some(total), Some(during)) = (total, during)
-            && !(1..=total).contains(&during)
-        {
+        // PostMark says 1 where it was less. A time that was cut off contradicts nothing.
+        let most = total.unwrap_or(u64::MAX);
+        if most == 0 || during.is_some_and(|during| !(1..=most).contains(&during)) {
             return Err(self.wrong(1, "the seconds make no sense"));
         }
         self.agree(during)?;
