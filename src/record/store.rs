@@ -328,23 +328,29 @@ impl Store {
 
     /// The id's time has minutes only: among those of the last minute the log itself decides.
     fn newest(&self, ids: &[String]) -> String {
+        let has_date = |id: &&String| id.starts_with(|c: char| c.is_ascii_digit());
+        let dated = self.newest_dated(ids.iter().filter(has_date));
+        // A run in virtual time has no date in its id, nor in its log: the file's time tells.
+        let others = ids.iter().filter(|id| !has_date(id));
+        let changed = |id: &&String| self.version(id).map_or(0, |(_, changed)| changed);
+        let newest = dated.into_iter().chain(others).max_by_key(changed);
+        newest.cloned().unwrap_or_default()
+    }
+
+    fn newest_dated<'a>(
+        &self,
+        ids: impl Iterator<Item = &'a String> + Clone,
+    ) -> Option<&'a String> {
         let time = |id: &String| id.chars().take(ID_TIME).collect::<String>();
-        let Some(last) = ids.last() else {
-            return String::new();
-        };
-        let minute = time(last);
-        ids.iter()
-            .filter(|id| time(id) == minute)
-            .max_by_key(|id| {
-                let began = self
-                    .read_run(id)
-                    .map(|record| record.started_at().to_owned())
-                    .unwrap_or_default();
-                // Ids hold the minute only: two runs of one minute are told apart by their logs.
-                (began, (*id).clone())
-            })
-            .unwrap_or(last)
-            .clone()
+        let minute = time(ids.clone().last()?);
+        ids.filter(|id| time(id) == minute).max_by_key(|id| {
+            let began = self
+                .read_run(id)
+                .map(|record| record.started_at().to_owned())
+                .unwrap_or_default();
+            // Ids hold the minute only: two runs of one minute are told apart by their logs.
+            (began, (*id).clone())
+        })
     }
 }
 

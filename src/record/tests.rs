@@ -290,6 +290,23 @@ fn runs_are_found_by_prefix_and_by_last() {
 }
 
 #[test]
+fn a_run_in_virtual_time_is_the_last_where_its_log_was_written_last() {
+    let (_dir, store) = store();
+    let shared = clock();
+    for run in ["2026-11-20T0900-zzzz", "virtual-0123"] {
+        drop(store.create_run(head(run), shared.clone()).unwrap());
+    }
+    let log = store.run_dir("virtual-0123").join("log.jsonl");
+    let log = std::fs::File::options().write(true).open(log).unwrap();
+    let day = std::time::Duration::from_secs(86_400);
+    let now = log.metadata().unwrap().modified().unwrap();
+    log.set_modified(now - day).unwrap();
+    assert_eq!(store.find("last").unwrap(), "2026-11-20T0900-zzzz");
+    log.set_modified(now + day).unwrap();
+    assert_eq!(store.find("last").unwrap(), "virtual-0123");
+}
+
+#[test]
 fn ids_sort_by_time_and_tell_two_runs_of_a_minute_apart() {
     let id = run_id("2026-11-21T14:05:59.123Z", 12_345);
     assert!(id.starts_with("2026-11-21T1405-"), "{id}");
