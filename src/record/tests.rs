@@ -298,7 +298,7 @@ fn a_run_in_virtual_time_is_the_last_where_its_log_was_written_last() {
     }
     let log = store.run_dir("virtual-0123").join("log.jsonl");
     let log = std::fs::File::options().write(true).open(log).unwrap();
-    let day = std::time::Duration::from_secs(86_400);
+    let day = Duration::from_secs(86_400);
     let now = log.metadata().unwrap().modified().unwrap();
     log.set_modified(now - day).unwrap();
     assert_eq!(store.find("last").unwrap(), "2026-11-20T0900-zzzz");
