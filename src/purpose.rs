@@ -10,6 +10,8 @@
 pub(crate) struct WorkloadSize {
     /// Bytes of its data.
     pub(crate) bytes: u64,
+    /// Times it goes over them.
+    pub(crate) passes: u64,
     /// Files.
     pub(crate) files: u64,
     /// Seconds, where it ends by the clock.
@@ -21,6 +23,7 @@ impl WorkloadSize {
     /// throughput is taken, and fewer files are measured too coarsely.
     pub(crate) const LEAST: Self = Self {
         bytes: 16 * MIB,
+        passes: 1,
         files: 100,
         seconds: 0.3,
     };
@@ -66,6 +69,9 @@ pub(crate) struct Purpose {
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
+
+/// Most times that one trial goes over its data.
+const PASSES_MAX: u64 = 1000;
 
 /// Most files of a trial: more fill directories for minutes.
 const FILES_MAX: u64 = 100_000;
@@ -114,7 +120,7 @@ pub(crate) const ALL: &[Purpose] = &[
             random(
                 "random read 4 KiB",
                 1.0,
-                "random = { mode = \"read\", size = SIZE, block-size = \"4 KiB\", time = TIME }",
+                "random = { mode = \"read\", size = SIZE, block-size = \"4 KiB\", time = TIME, passes = 0 }",
             ),
             small_files(
                 "small files",
@@ -125,7 +131,7 @@ pub(crate) const ALL: &[Purpose] = &[
                 // With a sync now and then: writes that nothing makes durable measure memory.
                 "random write 4 KiB",
                 1.0,
-                "random = { mode = \"write\", size = SIZE, block-size = \"4 KiB\", fsync-every = 16, time = TIME }",
+                "random = { mode = \"write\", size = SIZE, block-size = \"4 KiB\", fsync-every = 16, time = TIME, passes = 0 }",
             ),
             stream(
                 "streaming read",
@@ -143,17 +149,17 @@ pub(crate) const ALL: &[Purpose] = &[
                 // that it weighs half as much.
                 "commit 16 KiB",
                 2.0,
-                "random = { mode = \"write\", size = SIZE, block-size = \"16 KiB\", fsync-every = 1, time = TIME }",
+                "random = { mode = \"write\", size = SIZE, block-size = \"16 KiB\", fsync-every = 1, time = TIME, passes = 0 }",
             ),
             random(
                 "page read 16 KiB",
                 2.0,
-                "random = { mode = \"read\", size = SIZE, block-size = \"16 KiB\", time = TIME }",
+                "random = { mode = \"read\", size = SIZE, block-size = \"16 KiB\", time = TIME, passes = 0 }",
             ),
             random(
                 "mixed 16 KiB",
                 1.0,
-                "random = { mode = \"mixed\", read-share = \"70 %\", size = SIZE, block-size = \"16 KiB\", fsync-every = 8, time = TIME }",
+                "random = { mode = \"mixed\", read-share = \"70 %\", size = SIZE, block-size = \"16 KiB\", fsync-every = 8, time = TIME, passes = 0 }",
             ),
         ],
     },
@@ -190,12 +196,12 @@ pub(crate) const ALL: &[Purpose] = &[
             random(
                 "mailbox read 16 KiB",
                 1.0,
-                "random = { mode = \"read\", size = SIZE, block-size = \"16 KiB\", time = TIME }",
+                "random = { mode = \"read\", size = SIZE, block-size = \"16 KiB\", time = TIME, passes = 0 }",
             ),
             random(
                 "index update 4 KiB",
                 1.0,
-                "random = { mode = \"write\", size = SIZE, block-size = \"4 KiB\", fsync-every = 1, time = TIME }",
+                "random = { mode = \"write\", size = SIZE, block-size = \"4 KiB\", fsync-every = 1, time = TIME, passes = 0 }",
             ),
         ],
     },
@@ -217,7 +223,7 @@ pub(crate) const ALL: &[Purpose] = &[
             random(
                 "catalogue 4 KiB",
                 1.0,
-                "random = { mode = \"mixed\", read-share = \"80 %\", size = SIZE, block-size = \"4 KiB\", fsync-every = 8, time = TIME }",
+                "random = { mode = \"mixed\", read-share = \"80 %\", size = SIZE, block-size = \"4 KiB\", fsync-every = 8, time = TIME, passes = 0 }",
             ),
         ],
     },
@@ -297,21 +303,37 @@ impl PurposeWorkload {
     pub(crate) fn toml(&self, size: &WorkloadSize) -> String {
         // Random access lasts a fixed time: it has no end that data could set.
         let time = format!("\"{:.0} ms\"", size.seconds * 1000.0);
+        let bytes = match size.passes {
+            1 => format!("{}", size.bytes),
+            passes => format!("{}, passes = {passes}", size.bytes),
+        };
         self.template
-            .replace("SIZE", &format!("{}", size.bytes))
+            .replace("SIZE", &bytes)
             .replace("COUNT", &format!("{}", size.files))
             .replace("TIME", &time)
     }
 
-    /// The size with `times` as much in it, within what says anything and fits into `room` bytes.
+    /// Whether it can go over its data more than once.
+    fn repeats(&self) -> bool {
+        self.template.starts_with("sequential")
+    }
+
+    /// The size with `times` as much in it, within what says anything and fits into `room` bytes; what
+    /// does not fit is gone over more than once, if it can be.
     pub(crate) fn scaled(&self, size: WorkloadSize, times: f64, room: u64) -> WorkloadSize {
         let least = WorkloadSize::LEAST;
         // The least goes before the room: a plan then says that the room is too small.
         let most = self.size_max.min(room).max(least.bytes);
         let more = |amount: u64| (amount as f64 * times) as u64;
+        let bytes = more(size.bytes.saturating_mul(size.passes));
+        let passes = match self.repeats() {
+            true => bytes.div_ceil(most).clamp(1, PASSES_MAX),
+            false => 1,
+        };
         WorkloadSize {
             // Whole MiB: block sizes divide them, so that no block is cut off at the end.
-            bytes: more(size.bytes).clamp(least.bytes, most) / MIB * MIB,
+            bytes: (bytes / passes).clamp(least.bytes, most) / MIB * MIB,
+            passes,
             // Two digits are enough to size a workload, and easier to read in the printed study.
             files: round_two(more(size.files).clamp(least.files, FILES_MAX)),
             seconds: size.seconds,
@@ -366,6 +388,22 @@ mod tests {
         assert_eq!(bytes(1e6, 100 * GIB), 4 * GIB);
         assert_eq!(bytes(0.01, 4 * GIB), least.bytes);
         assert_eq!(write.scaled(least, 1e9, GIB).files, FILES_MAX);
+    }
+
+    #[test]
+    fn a_stream_that_has_no_room_is_repeated() {
+        let write = &ALL[0].parts[0];
+        let wanted = write.scaled(WorkloadSize::LEAST, 40.0, 100 * MIB);
+        // 640 MiB, 100 of them at once.
+        assert_eq!((wanted.bytes, wanted.passes), (91 * MIB, 7));
+        let toml = write.toml(&wanted);
+        assert!(toml.contains("size = 95420416, passes = 7 }"), "{toml}");
+        let more = write.scaled(wanted, 2.0, 100 * MIB);
+        assert_eq!((more.bytes, more.passes), (98 * MIB, 13));
+        let fits = write.scaled(wanted, 0.1, 100 * MIB);
+        assert_eq!((fits.bytes, fits.passes), (63 * MIB, 1));
+        let random = &ALL[0].parts[1];
+        assert_eq!(random.scaled(wanted, 40.0, 100 * MIB).passes, 1);
     }
 
     #[test]

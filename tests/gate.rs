@@ -35,6 +35,41 @@ fn imported(sides: [(&str, &[f64]); 2]) -> Ground {
 const OLD: (&str, &[f64]) = ("old", &[10.0, 10.1, 9.9, 10.05]);
 
 #[test]
+fn ci_systems_get_a_test_case_for_each_figure() {
+    let written = |sides, more: &[&str], code| {
+        let ground = imported(sides);
+        let words = ["gate", "--worse-than", "5%", "--junit", "gate.xml"];
+        ground.stackrace(&[&words[..], more].concat()).ended(code);
+        std::fs::read_to_string(ground.path().join("gate.xml")).unwrap()
+    };
+    let worse = written([OLD, ("new", &[12.0, 12.1, 11.9, 12.05])], &[], 7);
+    assert!(
+        worse.contains("<testsuites tests=\"1\" failures=\"1\" errors=\"0\" skipped=\"0\">"),
+        "{worse}"
+    );
+    assert!(
+        worse.contains("<failure message=\"more than 5 % worse: ratio 0.8"),
+        "{worse}"
+    );
+    let wild = ("new", &[8.0, 12.0, 10.02, 11.0][..]);
+    let open = written([OLD, wild], &[], 6);
+    assert!(
+        open.contains("<failure message=\"undecided: ratio"),
+        "{open}"
+    );
+    let let_pass = written([OLD, wild], &["--undecided", "pass"], 0);
+    assert!(
+        let_pass.contains("<skipped message=\"undecided: ratio"),
+        "{let_pass}"
+    );
+    let same = written([OLD, ("new", &[10.02, 9.95, 10.1, 9.98])], &[], 0);
+    assert!(
+        same.contains("failures=\"0\"") && same.contains("worse\"/>"),
+        "{same}"
+    );
+}
+
+#[test]
 fn the_exit_code_is_the_verdict() {
     let slower = imported([OLD, ("new", &[12.0, 12.1, 11.9, 12.05])]);
     let said = slower.stackrace(&["gate", "--worse-than", "5%"]);

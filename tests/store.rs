@@ -494,8 +494,91 @@ fn a_directory_swapped_for_a_link_leads_clean_nowhere() {
     assert!(!precious.join(&name).exists() && precious.exists());
 }
 
+/// Ids of the runs of a ground, as a program reads them.
+fn ids(ground: &Ground) -> Vec<String> {
+    let said = ground.stackrace(&["runs", "--json"]);
+    said.ended(0);
+    let runs: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let ids = runs.as_array().unwrap().iter();
+    ids.map(|run| run["run"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// Only what is named goes, and only once all of it is understood.
+fn runs_are_removed_by_name_and_never_by_mistake() {
+    let ground = Ground::new();
+    finished(&ground);
+    let first = ids(&ground).remove(0);
+    for _ in 0..2 {
+        ground.stackrace(&["run", "small.toml"]).ended(0);
+    }
+    let all = ids(&ground);
+    assert_eq!(all.len(), 3);
+    // One mistyped id keeps the others, too.
+    let said = ground.stackrace(&["runs", "rm", &first, "1999"]);
+    said.ended(2).err_has("no run begins with \"1999\"");
+    assert_eq!(ids(&ground), all);
+    ground
+        .stackrace(&["runs", "tag", &first, "before-upgrade"])
+        .ended(0);
+    // Without --yes nothing goes; what has a tag stays anyway.
+    let said = ground.stackrace(&["runs", "prune", "--keep", "1"]);
+    said.ended(0);
+    assert_eq!(said.out.matches("would remove").count(), 1, "{}", said.out);
+    assert!(!said.out.contains(&first), "{}", said.out);
+    assert_eq!(ids(&ground), all);
+    ground
+        .stackrace(&["runs", "prune", "--keep", "1", "--yes"])
+        .ended(0);
+    let left = ids(&ground);
+    assert_eq!(left.len(), 2);
+    assert!(left.contains(&first));
+    // A tag names the run wherever an id does.
+    ground.stackrace(&["report", "before-upgrade"]).ended(0);
+    ground.stackrace(&["runs", "rm", "before-upgrade"]).ended(0);
+    assert!(!ids(&ground).contains(&first));
+    assert!(!ground.store().join("runs").join(&first).exists());
+}
+
+/// Its journal is all that knows what a dead run left.
+fn a_run_that_left_something_is_not_removed_before_clean() {
+    let ground = Ground::new();
+    let dir = finished(&ground);
+    let run = dir.file_name().unwrap().to_str().unwrap().to_owned();
+    let journal = dir.join("journal.jsonl");
+    let kept = fs::read_to_string(&journal).unwrap();
+    let pending = entry("{\"remove-dir\":\"/nowhere\"}").replace(":1,", ":9999,");
+    fs::write(&journal, format!("{kept}{pending}\n")).unwrap();
+    let said = ground.stackrace(&["runs", "rm", &run]);
+    said.ended(3).err_has("stackrace clean");
+    assert_eq!(ids(&ground), std::slice::from_ref(&run));
+    fs::write(&journal, kept).unwrap();
+    ground.stackrace(&["runs", "rm", &run]).ended(0);
+    assert_eq!(ids(&ground), [""; 0]);
+}
+
+/// A run that goes on is not removed under its own feet.
+fn a_run_that_goes_on_is_neither_removed_nor_pruned() {
+    let ground = Ground::new();
+    let child = under_way(&ground);
+    let run = ids(&ground).remove(0);
+    ground
+        .stackrace(&["runs", "rm", &run])
+        .ended(3)
+        .err_has("another process is writing");
+    let said = ground.stackrace(&["runs", "prune", "--keep", "0", "--yes"]);
+    said.ended(0);
+    assert_eq!(said.out, "nothing to remove\n");
+    let said = Said::of(&child.wait_with_output().unwrap());
+    said.ended(0);
+    assert_eq!(ids(&ground), [run]);
+}
+
 fn main() -> ExitCode {
     needs::run(needs::tests![
+        runs_are_removed_by_name_and_never_by_mistake,
+        a_run_that_left_something_is_not_removed_before_clean,
+        a_run_that_goes_on_is_neither_removed_nor_pruned,
         a_journal_that_asks_for_what_its_run_did_not_create_touches_nothing,
         one_hostile_journal_does_not_keep_the_others_from_being_cleaned,
         a_store_that_is_not_roots_own_is_refused,

@@ -1,6 +1,6 @@
 //! The stacks of a run as they were set up: what each layer got, and what stood beside them.
 
-use crate::event::{Event, LayerFacts};
+use crate::event::{Event, Fact, LayerFacts};
 
 /// Name under which the facts of the place are on record, beside those of the layers.
 const PLACE: &str = "place";
@@ -60,8 +60,7 @@ impl<'a> SetUps<'a> {
     pub(super) fn place(&self, configuration: usize, name: &str) -> Option<&'a str> {
         let last = self.of_configuration(configuration).last()?;
         let place = last.layers.iter().find(|layer| layer.layer == PLACE)?;
-        let fact = place.facts.iter().find(|fact| fact.name == name)?;
-        Some(&fact.value)
+        Fact::value_of(&place.facts, name)
     }
 
     /// Whether two configurations were there at the same time: both stood, or one lies on a file system

@@ -55,7 +55,9 @@ pub(super) fn show(
 ) -> Result<(), Failure> {
     let ledger = run.ledger.lock();
     let (record, verdict) = (ledger.record(), &run.verdict);
-    if setting.quiet {
+    if setting.events.is_on_standard_output() {
+        // A program reads lines there; the last of them say the same.
+    } else if setting.quiet {
         say(&format!("{}\n", verdict.sentence));
     } else {
         // An open question first: a report of it would have to be made again.
@@ -84,7 +86,7 @@ pub(super) fn show(
             &report::ReportOptions::default(),
         )?;
     }
-    if !setting.quiet {
+    if !setting.quiet && !setting.events.is_on_standard_output() {
         where_it_is(&run.store, &ledger);
     }
     Ok(())

@@ -8,16 +8,20 @@ use clap_complete::Shell;
 
 use crate::tools;
 
+mod doctor;
 mod drive;
+mod gate;
 mod lab;
 mod stored;
 
+pub(super) use doctor::Doctor;
 pub(super) use drive::DriveVerb;
+pub(super) use gate::{Gate, Undecided};
 pub(super) use lab::{
     DiskWord, FaultVerb, Lab, LabClock, LabFault, LabShell, LabTime, LabVerb, LinkWord, MountAfp,
     PowerWord,
 };
-pub(super) use stored::{Export, Runs};
+pub(super) use stored::{Export, Runs, RunsVerb};
 
 /// Exit codes, shown under `--help`.
 const EXIT_CODES: &str = "\
@@ -109,6 +113,9 @@ pub(super) enum CliVerb {
     Serve(Serve),
     /// Remove what crashed or killed runs left behind (mounts, loop devices, files)
     Clean(Clean),
+    /// Say what this machine can do, what is missing and how to install it, how noisy it is, and what
+    /// dead runs left. Changes nothing
+    Doctor(Doctor),
     /// Explain the words of a study (layers, workloads, profiles, purposes, studies, reports,
     /// schema, video-formats, drives), or measure the engine on this machine
     Show(Show),
@@ -219,7 +226,8 @@ pub(super) struct Compare {
     #[arg(long)]
     pub(super) each: bool,
     /// Compare even where the result would mislead (tmpfs with a disk, two directories of one file
-    /// system); the reason is kept with the result
+    /// system), or where the machine is too busy for an answer in time; the reason is kept with the
+    /// result
     #[arg(long)]
     pub(super) anyway: bool,
     /// Keep caches warm: neither drop nor remount between preparation and measurement
@@ -293,6 +301,10 @@ pub(super) struct OutputArgs {
     /// Write a self-contained HTML report here
     #[arg(long, value_name = "FILE")]
     pub(super) html: Option<PathBuf>,
+    /// Write each line of the run's log here, too, as it is made: JSON, for programs. With `-` the
+    /// answer is not printed: the lines have it
+    #[arg(long, value_name = "FILE|-")]
+    pub(super) events: Option<PathBuf>,
 }
 
 /// `stackrace run`.
@@ -323,6 +335,9 @@ pub(super) struct Run {
     /// Allow this disk to be wiped although it holds data; may be given several times
     #[arg(long, value_name = "DEVICE-ID")]
     pub(super) wipe: Vec<String>,
+    /// Start even where the machine is too busy for an answer in time, without asking
+    #[arg(long)]
+    pub(super) anyway: bool,
     #[command(flatten)]
     pub(super) there: There,
     #[command(flatten)]
@@ -471,66 +486,6 @@ pub(super) struct Import {
     #[command(flatten)]
     pub(super) output: OutputArgs,
 }
-
-/// `stackrace gate`.
-#[derive(Debug, Args)]
-#[command(after_help = GATE)]
-pub(super) struct Gate {
-    /// The run: its id, the beginning of it, or `last`; with --baseline, three runs or more
-    #[arg(default_value = "last", value_name = "RUN")]
-    pub(super) runs: Vec<String>,
-    /// The limit: how much worse is too much
-    #[arg(long, value_name = "SHARE")]
-    pub(super) worse_than: String,
-    /// The configuration that is asked about [default: the second of two, or the only one]
-    #[arg(long, value_name = "NAME")]
-    pub(super) configuration: Option<String>,
-    /// The configuration of the same run it is compared with, round by round [default: the first of two]
-    #[arg(long, value_name = "NAME", conflicts_with = "baseline")]
-    pub(super) against: Option<String>,
-    /// Another run it is compared with instead, unpaired; of several configurations the one of the same
-    /// name. Repeat it: an answer needs three runs on each side
-    #[arg(long, value_name = "RUN[/NAME]")]
-    pub(super) baseline: Vec<String>,
-    /// Compare even different work or different machines; the notes say what differs
-    #[arg(long, requires = "baseline")]
-    pub(super) anyway: bool,
-    /// Only this workload; may be given several times [default: the overall figure]
-    #[arg(long, value_name = "NAME")]
-    pub(super) workload: Vec<String>,
-    /// This metric of the workloads [default: the primary one of each]
-    #[arg(long, value_name = "NAME")]
-    pub(super) metric: Option<String>,
-    /// Confidence of all statements together [default: the run's]
-    #[arg(long, value_name = "SHARE")]
-    pub(super) confidence: Option<String>,
-    /// Exit code of an undecided question
-    #[arg(long, value_name = "pass|fail", value_enum, default_value_t = Undecided::Fail)]
-    pub(super) undecided: Undecided,
-    /// As JSON, for programs
-    #[arg(long, conflicts_with = "markdown")]
-    pub(super) json: bool,
-    /// As Markdown, for the summary of a CI job
-    #[arg(long)]
-    pub(super) markdown: bool,
-}
-
-/// What an undecided question means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Undecided {
-    /// Exit with 0.
-    Pass,
-    /// Exit with 6.
-    Fail,
-}
-
-/// What the exit code of `stackrace gate` says.
-const GATE: &str = "\
-Exit codes:
-  0  shown not to be worse by more than that
-  5  a trial of it failed
-  6  undecided: neither can be excluded (0 with --undecided pass)
-  7  shown to be worse by more than that";
 
 /// `stackrace serve`.
 #[derive(Debug, Args)]

@@ -51,6 +51,7 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
     };
     // A page that cannot be written is refused now and not after the measurement.
     output::check_before_run(verb.output.html.as_deref())?;
+    setting.events.name(verb.output.events.as_deref())?;
     let prepared = compare::prepare(&setting.session, &request)?;
     if verb.print_study {
         print(&prepared.text);

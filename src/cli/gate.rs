@@ -2,6 +2,7 @@
 
 use super::args::{Gate, Undecided};
 use super::failure::{self, Failure};
+use super::output;
 use super::setting::Setting;
 use super::terminal::print;
 use super::words::{self, named, unknown};
@@ -30,6 +31,7 @@ pub(super) fn exec(setting: &Setting, verb: &Gate) -> Result<u8, Failure> {
                 .next("name those too: --baseline RUN, once for each"),
         );
     }
+    check_junit(verb)?;
     let store = setting.session.open_store()?;
     let records: Vec<Record> = verb
         .runs
@@ -45,6 +47,12 @@ pub(super) fn exec(setting: &Setting, verb: &Gate) -> Result<u8, Failure> {
     }
     let (baseline, compared) = sides(&records, &others, verb)?;
     let gate = verdict::gate(&baseline, &compared, &question).map_err(explain)?;
+    if let Some(path) = &verb.junit {
+        output::write(
+            path,
+            &report::junit(&gate, verb.undecided == Undecided::Fail),
+        )?;
+    }
     let told = if verb.json {
         format!("{:#}\n", serde_json::to_value(&gate).unwrap_or_default()).into_bytes()
     } else {
@@ -71,6 +79,20 @@ pub(super) fn exec(setting: &Setting, verb: &Gate) -> Result<u8, Failure> {
             Undecided::Fail => failure::UNDECIDED,
         },
     })
+}
+
+/// Refuses a file that the answer cannot be written to, before anything is read.
+fn check_junit(verb: &Gate) -> Result<(), Failure> {
+    let Some(path) = &verb.junit else {
+        return Ok(());
+    };
+    output::check(path)?;
+    if output::is_standard_output(path) {
+        return Err(
+            Failure::usage("--junit: the answer is printed to standard output").next("name a file"),
+        );
+    }
+    Ok(())
 }
 
 fn share(word: &str, text: &str, valid: std::ops::Range<f64>) -> Result<f64, Failure> {

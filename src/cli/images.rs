@@ -35,6 +35,11 @@ fn cache(host: &dyn Host) -> Result<PathBuf, Failure> {
     }
 }
 
+/// The same, where there is a place for them.
+pub(super) fn place() -> Option<PathBuf> {
+    cache(&quiet_host()).ok()
+}
+
 fn all(names: &[String]) -> Result<Vec<&'static System>, Failure> {
     names.iter().map(|name| named(name)).collect()
 }

@@ -6,9 +6,11 @@ mod args;
 mod clean;
 mod compare;
 mod diff;
+mod doctor;
 mod drive;
 mod drives;
 mod engine;
+mod events;
 mod export;
 mod failure;
 mod fault;
@@ -24,6 +26,7 @@ mod progress;
 mod published;
 mod report;
 mod run;
+mod runs;
 mod serve;
 mod setting;
 mod show;
@@ -38,6 +41,7 @@ use std::process::ExitCode;
 use clap::{ArgMatches, FromArgMatches};
 
 use args::{Arguments, CliVerb, Colour, Common};
+use events::EventCopy;
 use failure::Failure;
 use setting::{Setting, default_store};
 use terminal::{error, print, print_on};
@@ -88,6 +92,7 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
             peers: Vec::new(),
         },
         quiet: common.quiet,
+        events: EventCopy::default(),
         screen: Screen {
             width: terminal::columns(&std::io::stdout()),
             colour: match common.colour {
@@ -119,13 +124,14 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
         CliVerb::Report(verb) => report::exec(&setting, verb),
         CliVerb::Verdict(verb) => verdict::exec(&setting, verb),
         CliVerb::Published(verb) => published::exec(&setting, &verb),
-        CliVerb::Runs(verb) => report::list(&setting, &verb),
+        CliVerb::Runs(verb) => runs::exec(&setting, &verb),
         CliVerb::Import(verb) => import::exec(&setting, verb),
         CliVerb::Diff(verb) => diff::exec(&setting, verb),
         CliVerb::Export(verb) => export::exec(&setting, &verb),
         CliVerb::Gate(verb) => gate::exec(&setting, &verb),
         CliVerb::Serve(verb) => serve::exec(&setting, verb),
         CliVerb::Clean(verb) => clean::exec(&setting, verb),
+        CliVerb::Doctor(verb) => doctor::exec(&setting, verb),
         CliVerb::Show(verb) => show::exec(verb),
         CliVerb::Drive(verb) => drive::exec(&verb),
         CliVerb::Reindex => report::reindex(&setting),

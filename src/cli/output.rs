@@ -79,6 +79,31 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     }
 }
 
+/// Opens what a name leads to, for lines that are written as they come; a regular file is emptied.
+///
+/// # Errors
+/// As [`check`], and when it cannot be opened.
+pub(super) fn open(path: &Path) -> Result<Box<dyn Write + Send>, Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::internal(format!("cannot write {}: {error}", path.display()))
+            .next("name another file")
+    };
+    Ok(match destination(path)? {
+        Destination::StandardOutput => Box::new(std::io::stdout()),
+        Destination::Stream(stream) => Box::new(open_stream(&stream).map_err(failed)?),
+        Destination::File(file, _) => {
+            let opened = std::fs::OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(true)
+                // The name may have been pointed elsewhere since it was looked at.
+                .custom_flags(OFlags::NOFOLLOW.bits() as i32)
+                .open(file);
+            Box::new(opened.map_err(failed)?)
+        }
+    })
+}
+
 fn destination(path: &Path) -> Result<Destination, Failure> {
     let refused = |why: &str, next: &str| {
         Err(Failure::refused(format!("{} {why}", path.display())).next(next))

@@ -1,12 +1,12 @@
-//! `stackrace report`, `runs` and `reindex`: what is on record, in any form.
+//! `stackrace report` and `reindex`: what is on record, in any form.
 
 use std::path::Path;
 
-use super::args::{ReportArgs, Runs};
+use super::args::ReportArgs;
 use super::failure::Failure;
 use super::output;
 use super::setting::Setting;
-use super::terminal::{error, print, say};
+use super::terminal::{error, print};
 use super::words::not_read;
 use crate::published;
 use crate::record::Record;
@@ -104,39 +104,6 @@ pub(super) fn write(
         error(&format!("report  {}\n", path.display()));
     }
     Ok(())
-}
-
-/// `stackrace runs`.
-pub(super) fn list(setting: &Setting, verb: &Runs) -> Result<u8, Failure> {
-    let runs = setting.session.open_store()?.runs().map_err(not_read)?;
-    // What a program reads is not wrapped, and an empty store is an empty list.
-    if verb.json {
-        let text = serde_json::to_string_pretty(&runs);
-        let text = text.map_err(|error| Failure::internal(format!("the list of runs: {error}")))?;
-        print(&format!("{text}\n"));
-        return Ok(0);
-    }
-    let mut text = String::new();
-    for run in &runs {
-        let state = run
-            .unreadable
-            .as_deref()
-            .or(run.ended.as_deref())
-            // It may be running, or its program died: this list locks nothing to find out.
-            .unwrap_or("not ended");
-        text.push_str(&format!(
-            "{}  {} round(s), {}  {}\n",
-            run.run, run.rounds, state, run.title
-        ));
-        if let Some(sentence) = &run.sentence {
-            text.push_str(&format!("    {sentence}\n"));
-        }
-    }
-    if runs.is_empty() {
-        text.push_str("no runs on record\n");
-    }
-    say(&text);
-    Ok(0)
 }
 
 /// `stackrace reindex`.

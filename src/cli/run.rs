@@ -18,6 +18,7 @@ use crate::unit;
 /// `stackrace run`.
 pub(super) fn exec(setting: &Setting, verb: Run) -> Result<u8, Failure> {
     output::check_before_run(verb.output.html.as_deref())?;
+    setting.events.name(verb.output.events.as_deref())?;
     let session = &setting.session;
     let mut study = study_file::read(&verb.study, verb.full)?;
     study = study_file::at_places(study, &verb.systems, &verb.there.on)?;
@@ -31,7 +32,7 @@ pub(super) fn exec(setting: &Setting, verb: Run) -> Result<u8, Failure> {
         virtual_run::in_turns(&mut study);
     }
     let lab = verb.lab.then_some(LabOptions {
-        system: verb.systems.first(),
+        system: verb.systems.first().map(String::as_str),
         memory: &verb.memory,
         virtual_time,
         jobs: verb.clock.jobs,
@@ -40,8 +41,9 @@ pub(super) fn exec(setting: &Setting, verb: Run) -> Result<u8, Failure> {
         lab,
         machines: verb.there.options(),
         wipe: &verb.wipe,
+        anyway: verb.anyway,
     };
-    let finished = run_place::run(session, &study, place, setting, &images::of)?;
+    let finished = run_place::run(session, &mut study, place, setting, &images::of)?;
     answer::finish(setting, finished, &verb.output, verb.deciding.decide)
 }
 
@@ -92,6 +94,7 @@ pub(super) fn time(option: &str, text: Option<&String>) -> Result<Option<u64>, F
 /// `stackrace resume`.
 pub(super) fn resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
     output::check_before_run(verb.output.html.as_deref())?;
+    setting.events.name(verb.output.events.as_deref())?;
     let session = &setting.session;
     let store = session.open_store()?;
     let (stopped, mut study) = Stopped::open(&store, &verb.run)?;
@@ -113,5 +116,6 @@ pub(super) fn resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
     let of = (&study, &store);
     let reach = (&verb.reach.options(), &verb.wipe[..]);
     let finished = run_place::resume(session, of, stopped, reach, setting, &images::of)?;
-    answer::finish(setting, finished, &OutputArgs { html }, false)
+    let output = OutputArgs { html, events: None };
+    answer::finish(setting, finished, &output, false)
 }

@@ -19,6 +19,12 @@ impl Fact {
             value: value.into(),
         }
     }
+
+    /// The value of the first fact of a name; none: there is no such fact.
+    pub(crate) fn value_of<'a>(facts: &'a [Self], name: &str) -> Option<&'a str> {
+        let found = facts.iter().find(|fact| fact.name == name)?;
+        Some(&found.value)
+    }
 }
 
 /// What one layer really got.

@@ -159,6 +159,17 @@ impl HostError {
         }
     }
 
+    /// Debian's package with the program that is missing, where that is known.
+    pub(crate) fn package(&self) -> Option<Package> {
+        match self {
+            Self::ToolMissing { tool, package } => {
+                let known = tools::package(tool).map(|name| Package::new(name, &[]));
+                package.or(known)
+            }
+            _ => None,
+        }
+    }
+
     /// Whether something was in the way that was there before.
     pub(crate) fn is_already_there(&self) -> bool {
         matches!(

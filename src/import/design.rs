@@ -244,10 +244,9 @@ fn settings(mine: &[&Placed<'_>], configurations: &[String]) -> (Vec<Fact>, Vec<
     for name in names {
         let mut values: Vec<(&str, Vec<&str>)> = Vec::new();
         for placed in mine {
-            let fact = placed.result.settings.iter().find(|fact| fact.name == name);
             // A setting that only some files mention differs, too: its absence may mean another
             // default.
-            let value = fact.map_or("not told", |fact| fact.value.as_str());
+            let value = Fact::value_of(&placed.result.settings, name).unwrap_or("not told");
             let at = match values.iter().position(|(known, _)| *known == value) {
                 Some(at) => at,
                 None => {

@@ -17,7 +17,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// What building needs.
-const NEEDS: Needs = Needs {
+pub(crate) const NEEDS: Needs = Needs {
     root: true,
     tools: &["mmdebstrap", "mksquashfs", "xz"],
     file_system: None,

@@ -5,7 +5,7 @@
 //! told what to do over a serial port ([`crate::agent`]); nothing of the host is visible in it, and
 //! nothing it does outlives it. `docs/lab.md` is the user's page.
 
-mod command;
+pub(crate) mod command;
 mod cpio;
 pub(crate) mod description;
 mod disk;

@@ -82,6 +82,12 @@ pub(crate) enum RecordError {
         /// The id as it was given.
         run: String,
     },
+    /// A word that cannot be a tag.
+    #[error("\"{}\" cannot be a tag", tag.escape_debug())]
+    BadTag {
+        /// The word as it was given.
+        tag: String,
+    },
     /// A run of this id exists.
     #[error("run {run} exists already")]
     Exists {
@@ -172,6 +178,9 @@ impl RecordError {
                 "read it with the stackrace that wrote it, or measure again: the run's study.toml is unchanged"
             }
             Self::BadId { .. } => "use the id as listed, for example 2026-11-21T1405-k3f9",
+            Self::BadTag { .. } => {
+                "use letters, digits, `-`, `_` and `.`, up to 64, for example before-upgrade; not `last`, and no beginning of a run's id"
+            }
             Self::Exists { .. } => "start the run again",
             Self::NoRuns { .. } => "name another store with --store, or run a study",
             Self::Unknown { nearest, .. } if nearest.is_empty() => "use: last",

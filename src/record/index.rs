@@ -122,6 +122,23 @@ impl Index {
         enter().map_err(|error| failed("write", &error))
     }
 
+    /// Takes a run out of every table.
+    ///
+    /// # Errors
+    /// It is then still there; a rebuild without its log takes it out.
+    pub(super) fn forget(&mut self, run: &str) -> Result<(), RecordError> {
+        let mut take_out = || {
+            let transaction = self
+                .connection
+                .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+            for table in TABLES {
+                transaction.execute(&format!("DELETE FROM {table} WHERE run = ?1"), [run])?;
+            }
+            transaction.commit()
+        };
+        take_out().map_err(|error| failed("write", &error))
+    }
+
     /// Every row of every table as text, in a fixed order.
     #[cfg(test)]
     pub(super) fn dump(&self) -> Vec<String> {

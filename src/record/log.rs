@@ -166,6 +166,15 @@ fn durable(event: &Event) -> Durable {
     }
 }
 
+/// Keeps every other process from writing the log in `dir` while the answer lives; changes nothing.
+///
+/// # Errors
+/// A process writes it, or the system refuses.
+pub(super) fn hold(dir: &OwnDir) -> Result<AppendLog, RecordError> {
+    let held = AppendLog::open(dir, LOG).map_err(|error| refused(error, &dir.path().join(LOG)))?;
+    Ok(held.log)
+}
+
 /// Whether a process writes the log in `dir` right now.
 pub(super) fn written(dir: &OwnDir) -> bool {
     is_being_written(dir, LOG)

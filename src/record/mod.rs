@@ -12,6 +12,7 @@ mod log;
 mod now;
 mod read;
 mod store;
+mod tags;
 
 pub(crate) use error::RecordError;
 pub(crate) use index::Index;

@@ -5,9 +5,11 @@
 //!                       log.torn    rests of torn lines, if there were any
 //!                       study.toml  the study as it was given
 //!                       now.json    what it is doing, while it goes on (docs/formats/now.md)
+//!                       tags        words the user put on it, one a line
 //! <store>/stackrace.db              the index, derived (docs/formats/index.md)
 //! ```
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -18,6 +20,7 @@ use super::index::Index;
 use super::log::{self, LOG, Log};
 use super::now::{self, Now, NowFile};
 use super::read::Record;
+use super::tags;
 use crate::event::{Event, LogLine, RunStarted};
 use crate::owned::{OwnDir, OwnError};
 use crate::time::Clock;
@@ -60,6 +63,8 @@ pub(crate) struct RunSummary {
     pub(crate) ended: Option<String>,
     /// The verdict's sentence at the last look.
     pub(crate) sentence: Option<String>,
+    /// Words the user put on it, sorted.
+    pub(crate) tags: Vec<String>,
     /// Why the log cannot be read.
     pub(crate) unreadable: Option<String>,
 }
@@ -194,6 +199,55 @@ impl Store {
         self.own(run).is_ok_and(|dir| log::written(&dir))
     }
 
+    /// Removes a run (by its whole id) with all that is in its directory, and its rows of the index.
+    /// `may_go` is asked once nothing else can write the run any more.
+    ///
+    /// # Errors
+    /// A process writes it, `may_go` refuses, or the system does. What a kill leaves half removed is
+    /// still listed, and can be removed again.
+    pub(crate) fn remove_run<E: From<RecordError>>(
+        &self,
+        run: &str,
+        may_go: impl FnOnce(&Path) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let remove = |dir: &OwnDir| -> Result<(), OwnError> {
+            for name in dir.names()?.iter().filter(|name| *name != LOG) {
+                match dir.dir(name) {
+                    Ok(_) => dir.remove_tree(name)?,
+                    Err(_) => dir.remove_file(name)?,
+                }
+            }
+            // Last: a directory without a log is no run, and nobody would find the rest of it.
+            dir.remove_file(LOG)?;
+            let all = OwnDir::open(&self.dir)?.dir(RUNS)?;
+            all.remove_dir(run)?;
+            all.sync()
+        };
+        let dir = self.own(run)?.obeyed().map_err(RecordError::from)?;
+        let _held = log::hold(&dir)?;
+        may_go(dir.path())?;
+        remove(&dir).map_err(RecordError::from)?;
+        // Derived data: an index that cannot be used is made anew from the logs that are left.
+        if let Ok(Some(mut index)) = Index::open(&self.dir) {
+            let _ = index.forget(run);
+        }
+        Ok(())
+    }
+
+    /// Ids of all runs but the newest `keep` that are still there, oldest first. Runs that go on or
+    /// have a tag are no candidates, and do not count.
+    ///
+    /// # Errors
+    /// The directory cannot be listed.
+    pub(crate) fn all_but_newest(&self, keep: usize) -> Result<Vec<String>, RecordError> {
+        let mut ids = self.ids()?;
+        ids.retain(|run| !self.goes_on(run) && self.tags(run).is_empty());
+        // By the log, not by the id: runs in virtual time have no date in theirs.
+        ids.sort_by_cached_key(|run| self.version(run).map_or(0, |(_, changed)| changed));
+        ids.truncate(ids.len().saturating_sub(keep));
+        Ok(ids)
+    }
+
     /// Bytes and time of the last change of a run's log, ns since 1970: equal means the same.
     ///
     /// # Errors
@@ -240,7 +294,40 @@ impl Store {
         Ok(self.ids()?.iter().map(|run| self.summary(run)).collect())
     }
 
-    /// Whole id of the run meant by an id, its beginning, or `last`.
+    /// Tags of a run, by its whole id.
+    pub(crate) fn tags(&self, run: &str) -> BTreeSet<String> {
+        self.own(run)
+            .map(|dir| tags::read(&dir))
+            .unwrap_or_default()
+    }
+
+    /// Puts tags on a run (by its whole id) and takes others off. Gives back those it has now.
+    ///
+    /// # Errors
+    /// A word cannot be a tag, or the system refuses; nothing is changed then.
+    pub(crate) fn tag(
+        &self,
+        run: &str,
+        put_on: &[String],
+        take_off: &[String],
+    ) -> Result<BTreeSet<String>, RecordError> {
+        let ids = self.ids()?;
+        for tag in put_on {
+            tags::check(tag)?;
+            // A word that begins an id already means that run.
+            if ids.iter().any(|id| id.starts_with(tag.as_str())) {
+                return Err(RecordError::BadTag { tag: tag.clone() });
+            }
+        }
+        let dir = self.own(run)?.obeyed()?;
+        let mut tags = tags::read(&dir);
+        tags.retain(|tag| !take_off.contains(tag));
+        tags.extend(put_on.iter().cloned());
+        tags::write(&dir, &tags)?;
+        Ok(tags)
+    }
+
+    /// Whole id of the run meant by an id, its beginning, a tag, or `last`.
     ///
     /// # Errors
     /// None or more than one is meant; the error lists the nearest.
@@ -255,6 +342,10 @@ impl Store {
             return Ok(self.newest(&ids));
         }
         let mut matching: Vec<&String> = ids.iter().filter(|id| id.starts_with(wanted)).collect();
+        // An id that begins like this is meant first, so that no tag can hide a run.
+        if matching.is_empty() {
+            matching.extend(ids.iter().filter(|id| self.tags(id).contains(wanted)));
+        }
         match matching.as_slice() {
             [one] => Ok((*one).clone()),
             [] => Err(RecordError::Unknown {
@@ -277,13 +368,17 @@ impl Store {
 
     /// One run for a list; one that cannot be read is listed with the reason.
     pub(crate) fn summary(&self, run: &str) -> RunSummary {
-        match self.read_run(run) {
+        let summary = match self.read_run(run) {
             Ok(record) => summary(&record),
             Err(error) => RunSummary {
                 run: run.to_owned(),
                 unreadable: Some(error.to_string()),
                 ..RunSummary::default()
             },
+        };
+        RunSummary {
+            tags: self.tags(run).into_iter().collect(),
+            ..summary
         }
     }
 
@@ -379,6 +474,7 @@ fn summary(record: &Record) -> RunSummary {
         trials: record.trials().count(),
         ended: record.ended().map(|ended| ended.reason.to_owned()),
         sentence,
+        tags: Vec::new(),
         unreadable: None,
     }
 }

@@ -408,3 +408,97 @@ fn a_full_or_broken_disk_keeps_a_configuration_out_until_the_run_is_resumed() {
         "data are lost again in another try"
     );
 }
+
+#[test]
+fn a_run_that_is_removed_leaves_nothing_and_touches_no_other() {
+    let (_dir, store) = store();
+    let (gone, stays) = ("2026-11-21T1405-aaaa", "2026-11-21T1406-bbbb");
+    write(&store, gone);
+    let lines = write(&store, stays);
+    std::fs::create_dir(store.run_dir(gone).join("inside")).unwrap();
+    std::fs::write(store.run_dir(gone).join("inside/rest"), "x").unwrap();
+    store
+        .remove_run(gone, |_| Ok::<_, RecordError>(()))
+        .unwrap();
+    assert_eq!(store.ids().unwrap(), [stays]);
+    assert!(!store.run_dir(gone).exists());
+    assert_eq!(text(&store.read(stays).unwrap().lines), text(&lines));
+}
+
+#[test]
+fn a_run_that_is_written_or_still_needed_is_not_removed() {
+    let (_dir, store) = store();
+    let run = "2026-11-21T1405-aaaa";
+    let (log, _) = store.create_run(head(run), clock()).unwrap();
+    let asked = store.remove_run(run, |_| -> Result<(), RecordError> {
+        panic!("asked although it is written")
+    });
+    assert!(
+        matches!(asked, Err(RecordError::Locked { .. })),
+        "{asked:?}"
+    );
+    drop(log);
+    let refused = store.remove_run(run, |_| {
+        Err(RecordError::BadId {
+            run: "still needed".to_owned(),
+        })
+    });
+    assert!(matches!(refused, Err(RecordError::BadId { .. })));
+    assert!(store.read(run).is_ok());
+    assert!(store.run_dir(run).join("study.toml").exists());
+}
+
+#[test]
+fn pruning_takes_the_runs_whose_logs_are_oldest_and_none_that_goes_on() {
+    let (_dir, store) = store();
+    // Their ids sort against their age, as those of virtual time may.
+    let day = Duration::from_hours(24);
+    for (run, days) in [("zzz", 3), ("mmm", 2), ("aaa", 1)] {
+        write(&store, run);
+        let path = store.run_dir(run).join("log.jsonl");
+        let log = std::fs::File::options().write(true).open(path).unwrap();
+        log.set_modified(log.metadata().unwrap().modified().unwrap() - day * days)
+            .unwrap();
+    }
+    assert_eq!(store.all_but_newest(1).unwrap(), ["zzz", "mmm"]);
+    assert_eq!(store.all_but_newest(3).unwrap(), [""; 0]);
+    let (_going, _) = store.reopen_run("zzz", clock()).unwrap();
+    assert_eq!(store.all_but_newest(1).unwrap(), ["mmm"]);
+}
+
+#[test]
+fn a_tag_names_its_run_and_keeps_it_from_being_pruned() {
+    let (_dir, store) = store();
+    let (old, new) = ("2026-11-21T1405-aaaa", "2026-11-21T1406-bbbb");
+    write(&store, old);
+    write(&store, new);
+    let words = |words: &[&str]| {
+        words
+            .iter()
+            .map(|word| (*word).to_owned())
+            .collect::<Vec<_>>()
+    };
+    store
+        .tag(old, &words(&["before-upgrade", "xfs"]), &[])
+        .unwrap();
+    assert_eq!(store.find("before-upgrade").unwrap(), old);
+    assert_eq!(store.summary(old).tags, ["before-upgrade", "xfs"]);
+    assert_eq!(store.all_but_newest(0).unwrap(), [new]);
+    // On two runs it names neither.
+    store.tag(new, &words(&["xfs"]), &[]).unwrap();
+    assert!(matches!(
+        store.find("xfs"),
+        Err(RecordError::Ambiguous { .. })
+    ));
+    store.tag(old, &[], &words(&["xfs"])).unwrap();
+    assert_eq!(store.find("xfs").unwrap(), new);
+    for bad in ["last", "2026", "-x", "a b", "", "../x", "a\nb"] {
+        let refused = store.tag(new, &words(&[bad]), &[]);
+        assert!(
+            matches!(refused, Err(RecordError::BadTag { .. })),
+            "{bad:?}"
+        );
+    }
+    std::fs::write(store.run_dir(new).join("tags"), "good\n\u{1b}[2J\nlast\n").unwrap();
+    assert_eq!(store.summary(new).tags, ["good"]);
+}

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::executor::Broken;
-use crate::event::Event;
+use crate::event::{Event, LogLine};
 use crate::record::{Index, Log, Record, RecordError};
 
 /// Where every event of a run goes.
@@ -13,7 +13,11 @@ pub(crate) struct Ledger {
     record: Record,
     /// Why the index is no longer kept, for the one who asks.
     index_trouble: Option<String>,
+    copy: Option<LineCopy>,
 }
+
+/// Told each line as it is written; false: it wants no more of them.
+pub(crate) type LineCopy = Box<dyn FnMut(&LogLine) -> bool + Send>;
 
 impl Ledger {
     /// Joins a log that is open with what it holds already.
@@ -36,12 +40,20 @@ impl Ledger {
             index,
             record,
             index_trouble: trouble,
+            copy: None,
         }
     }
 
     /// Everything so far.
     pub(crate) fn record(&self) -> &Record {
         &self.record
+    }
+
+    /// Tells another of each line: first of those on record, then of the others as they are written.
+    pub(crate) fn copy_to(&mut self, mut copy: LineCopy) {
+        if self.record.lines.iter().all(&mut copy) {
+            self.copy = Some(copy);
+        }
     }
 
     /// Why the index is not kept; none: it is.
@@ -61,6 +73,10 @@ impl Ledger {
         {
             self.index_trouble = Some(error.to_string());
             self.index = None;
+        }
+        // After the log: a line that is on record nowhere did not happen.
+        if self.copy.as_mut().is_some_and(|copy| !copy(&line)) {
+            self.copy = None;
         }
         self.record.push(line);
         Ok(())

@@ -202,12 +202,13 @@ fn work(
     let configuration = study.configurations.get(order.configuration);
     let workload = configuration.and_then(|each| each.workloads.get(order.workload));
     let workload: &dyn Workload = workload.ok_or("the study has no such trial")?.as_ref();
+    let cold = study.policy.drop_caches;
     let ledger = OnceLock::new();
     let say = |reply| {
         let sent = replies.send(&WorkerReply::Phase(reply));
         sent.map_err(|error| error.to_string())
     };
-    let prepared = workload.prepare(&place(order, &ledger, &interrupt.control()));
+    let prepared = workload.prepare(&place(order, cold, &ledger, &interrupt.control()));
     prepared.map_err(|trouble| trouble.0)?;
     say(PhaseReply::Prepared)?;
     let mut outcomes = Vec::new();
@@ -219,7 +220,7 @@ fn work(
         }
         let control = interrupt.control();
         let pulse = Pulse::begin();
-        let outcome = workload.measure(phase, &place(order, &ledger, &control));
+        let outcome = workload.measure(phase, &place(order, cold, &ledger, &control));
         let mut counted = Counted::default();
         pulse.end(&mut counted);
         let outcome = outcome.map_err(|trouble| trouble.0)?;
@@ -248,6 +249,7 @@ fn work(
 /// Where the workload works.
 fn place<'a>(
     order: &'a PhaseOrder,
+    cold: bool,
     ledger: &'a OnceLock<ContentLedger>,
     control: &'a Control,
 ) -> Place<'a> {
@@ -255,6 +257,7 @@ fn place<'a>(
         directory: &order.directory,
         bare: None,
         existing: None,
+        cold,
         ledger,
         seed: order.seed,
         control,

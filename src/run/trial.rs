@@ -46,6 +46,7 @@ pub(super) struct Trial<'a> {
 pub(super) struct TrialSite<'a> {
     directory: &'a Path,
     bare: Option<BareDevices<'a>>,
+    cold: bool,
     ledger: OnceLock<ContentLedger>,
     seed: u64,
 }
@@ -56,6 +57,7 @@ impl TrialSite<'_> {
             directory: self.directory,
             bare: self.bare,
             existing: None,
+            cold: self.cold,
             ledger: &self.ledger,
             seed: self.seed,
             control,
@@ -212,6 +214,7 @@ impl Trial<'_> {
                 devices: &bare.devices,
                 pools: &bare.pools,
             }),
+            cold: self.executor.study.policy.drop_caches,
             ledger: OnceLock::new(),
             seed: self.seed(),
         }

@@ -9,8 +9,10 @@ use std::sync::Arc;
 
 use super::context::Context;
 use super::execute::{self, FinishedRun};
+use super::first_round;
+use super::look::{self, Looked};
 use super::observer::Observer;
-use super::shape::{Shape, round_seconds};
+use super::shape::{MEASURING_SHARE, Shape, round_seconds};
 use super::sizes;
 use super::sizing::{SizedPart, Sizing};
 use super::study_file::{self, Overrides};
@@ -67,6 +69,8 @@ pub(crate) struct PreparedComparison {
     pub(crate) text: String,
     /// The run whose sizes it has; none: they are new.
     like: Option<String>,
+    /// Seconds of a round, as far as it is known.
+    round_seconds: f64,
     /// What there is no time for, in one sentence.
     short: Option<String>,
     /// Time spent on preparing, ns: part of the time that is allowed.
@@ -102,20 +106,24 @@ pub(crate) fn prepare(
     let (text, like, round) = match known {
         Some(earlier) => {
             let text = sizes::with_those_of(&written(&shape.unsized_parts()), &earlier);
-            (text, Some(earlier.run), 0.0)
+            (text, Some(earlier.run), earlier.round_seconds)
         }
         None => {
             let sized = sized(context, request, &sides, &shape, &host)?;
-            (written(&sized), None, round_seconds(&sized))
+            let seconds = round_seconds(&sized) / MEASURING_SHARE;
+            (written(&sized), None, Some(seconds))
         }
     };
     let parsed = study_file::parse("compare", text.as_bytes())?;
     let heads = parsed.workload_heads.iter();
     let names: Vec<&str> = heads.map(|head| head.name.as_str()).collect();
-    let short = shape.left_out(&names, round, &context.command);
+    let shortest = shape.seconds * (sides.len() * names.len()) as f64;
+    let measuring = round.map_or(0.0, |round| round * MEASURING_SHARE);
+    let short = shape.left_out(&names, measuring, &context.command);
     Ok(PreparedComparison {
         text,
         like,
+        round_seconds: round.unwrap_or(shortest / MEASURING_SHARE),
         short,
         spent_ns: SystemClock.now_ns().saturating_sub(began),
         warnings,
@@ -185,7 +193,21 @@ pub(crate) fn run(
             .next("free space there, or give less data with --size"));
         }
     }
+    // Sizes of a run that had more time may be too large for this one.
+    first_round::warn(&study.decide, prepared.round_seconds, observer);
+    let directories = prepared.sides.iter().map(|side| side.path.clone());
+    let looked = Looked {
+        directories: directories.collect(),
+        workloads: study.workload_heads.len(),
+        configurations: study.configurations.len(),
+        round_seconds: prepared.round_seconds,
+        run_seconds: f64::from(study.decide.rounds_max) * prepared.round_seconds,
+        anyway: request.anyway,
+        observer,
+    };
+    let busy = look::before(context, &mut study.decide, &looked)?;
     let mut warnings = prepared.warnings;
+    warnings.extend(busy);
     warnings.extend(cache_warning(&study, request.warm));
     if request.quick {
         warnings.push(format!(

@@ -135,7 +135,7 @@ pub(crate) fn run(
     study: &Study,
     observer: &dyn Observer,
     images: Images<'_>,
-    system: Option<&String>,
+    system: Option<&str>,
     memory: &str,
 ) -> Result<FinishedRun, Failure> {
     let lab = LabRun {
@@ -153,8 +153,7 @@ pub(crate) fn run(
 
 /// Whether a run was made in the lab.
 pub(crate) fn made(record: &Record) -> bool {
-    let mut facts = record.head.environment.iter();
-    facts.any(|fact| fact.name == LAB)
+    Fact::value_of(&record.head.environment, LAB).is_some()
 }
 
 /// Continues such a run: on the same images, in machines of their own.
@@ -170,27 +169,26 @@ pub(crate) fn resume(
     images: Images<'_>,
 ) -> Result<FinishedRun, Failure> {
     let known = stopped.record.head.environment.clone();
-    let fact = |name: &str| known.iter().find(|fact| fact.name == name);
-    let system = fact(RUNS).map(|fact| fact.value.clone());
+    let fact = |name: &str| Fact::value_of(&known, name);
     let lab = LabRun {
         context,
         study,
         store,
         observer,
         images,
-        guests: guests(study, system.as_ref())?,
-        memory: fact(MEMORY).map_or("1 GiB", |fact| &fact.value),
+        guests: guests(study, fact(RUNS))?,
+        memory: fact(MEMORY).unwrap_or("1 GiB"),
         known: Some(&known),
     };
     lab.make(Some(stopped))
 }
 
 /// The places of a study in the lab; `system` is that of the only one.
-fn guests(study: &Study, system: Option<&String>) -> Result<Vec<Guest>, Failure> {
+fn guests(study: &Study, system: Option<&str>) -> Result<Vec<Guest>, Failure> {
     let Some(factor) = study.places() else {
         return Ok(vec![Guest {
             place: None,
-            system: system.map_or(system::DEFAULT, |system| system).to_owned(),
+            system: system.unwrap_or(system::DEFAULT).to_owned(),
         }]);
     };
     let refused = |error: StudyError| Failure::refused(error.render(false));

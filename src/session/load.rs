@@ -227,6 +227,7 @@ impl Load<'_> {
             directory,
             bare: None,
             existing,
+            cold: self.request.cold,
             ledger: self.ledger,
             seed: self.request.seed,
             control,

@@ -62,7 +62,7 @@ pub(crate) fn asked_for(
     if let Some(machines) = of_study(study, &options.ssh)? {
         return Ok(Some(machines));
     }
-    let on = options.on.first();
+    let on = options.on.first().map(String::as_str);
     if study.places().is_some() || (on.is_none() && options.peers.is_empty()) {
         return Ok(None);
     }
@@ -81,20 +81,15 @@ pub(crate) fn on_record(
     if let Some(machines) = of_study(study, ssh)? {
         return Ok(Some(machines));
     }
-    let mut facts = record.head.environment.iter();
-    let over = facts.find(|fact| fact.name == OVER_SSH);
+    let over = Fact::value_of(&record.head.environment, OVER_SSH);
     let peers = peers::known(record);
     if over.is_none() && peers.is_empty() {
         return Ok(None);
     }
-    Ok(Some(vec![only(over.map(|fact| &fact.value), &peers, ssh)?]))
+    Ok(Some(vec![only(over, &peers, ssh)?]))
 }
 
-fn only(
-    on: Option<&String>,
-    peers: &[String],
-    ssh: &SshOptions<'_>,
-) -> Result<MachineWay, Failure> {
+fn only(on: Option<&str>, peers: &[String], ssh: &SshOptions<'_>) -> Result<MachineWay, Failure> {
     let on = on.filter(|on| *on != HERE);
     Ok(MachineWay {
         place: None,

@@ -14,6 +14,10 @@ pub(crate) trait Observer {
     /// Something the user has to act on: what, and what to do.
     fn warn(&self, text: &str, next: &str);
 
+    /// An answer within the time is hopeless on the machine as it is: `text` says so. Asks where
+    /// somebody can answer, else says that the run starts.
+    fn wait_or_start(&self, text: &str) -> Start;
+
     /// Ctrl-C ends what follows cleanly. A second one ends the program at once; `left` says what is
     /// then to be done.
     ///
@@ -23,6 +27,15 @@ pub(crate) trait Observer {
 
     /// A run begins or goes on. It is watched until what this returns is dropped.
     fn watch(&self, run: WatchedRun) -> Box<dyn Watcher>;
+}
+
+/// What the user wants of a run on a machine that is busy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Start {
+    /// It starts.
+    Now,
+    /// It waits a while, and looks again.
+    Later,
 }
 
 /// A run that begins or goes on.

@@ -9,7 +9,7 @@ use super::execute::{self, BEGUN_IN, FinishedRun, unwritten};
 use super::observer::Observer;
 use super::study_file::NO_LIMIT_NS;
 use super::{preflight, study_file, virtual_clock};
-use crate::event::{Event, Until};
+use crate::event::{Event, Fact, Until};
 use crate::failure::Failure;
 use crate::host::local::LocalHost;
 use crate::journal::Journal;
@@ -181,14 +181,12 @@ impl Stopped {
     /// # Errors
     /// That directory cannot be entered.
     pub(crate) fn enter_directory(&self) -> Result<(), Failure> {
-        let mut facts = self.record.head.environment.iter();
-        let Some(fact) = facts.find(|fact| fact.name == BEGUN_IN) else {
+        let Some(dir) = Fact::value_of(&self.record.head.environment, BEGUN_IN) else {
             return Ok(());
         };
-        std::env::set_current_dir(&fact.value).map_err(|error| {
+        std::env::set_current_dir(dir).map_err(|error| {
             Failure::refused(format!(
-                "the run was begun in {}, which cannot be entered: {error}",
-                fact.value
+                "the run was begun in {dir}, which cannot be entered: {error}"
             ))
             .next("make that directory accessible again")
         })

@@ -7,7 +7,7 @@ use super::machine_options::{MachineOptions, SshOptions};
 use super::observer::Observer;
 use super::resume::Stopped;
 use super::virtual_run::{self, VirtualOptions};
-use super::{machines, study_file, virtual_clock};
+use super::{first_round, look, machines, preflight, study_file, virtual_clock};
 use crate::failure::Failure;
 use crate::record::Store;
 use crate::study::Study;
@@ -16,7 +16,7 @@ use crate::study::Study;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LabOptions<'a> {
     /// System of its machines; none: the default, or those of the study.
-    pub(crate) system: Option<&'a String>,
+    pub(crate) system: Option<&'a str>,
     /// Memory of each machine, as it was typed.
     pub(crate) memory: &'a str,
     /// Whether the clock is virtual.
@@ -34,6 +34,8 @@ pub(crate) struct PlaceOptions<'a> {
     pub(crate) machines: MachineOptions<'a>,
     /// Disks that may be wiped although they carry something.
     pub(crate) wipe: &'a [String],
+    /// Do not ask before a run that is hopeless on a busy machine.
+    pub(crate) anyway: bool,
 }
 
 /// Runs a study where the command line asks for it, to its end.
@@ -42,12 +44,17 @@ pub(crate) struct PlaceOptions<'a> {
 /// The study cannot run there, a machine is not reached, or nothing can be recorded.
 pub(crate) fn run(
     context: &Context,
-    study: &Study,
+    study: &mut Study,
     place: PlaceOptions<'_>,
     observer: &dyn Observer,
     images: Images<'_>,
 ) -> Result<FinishedRun, Failure> {
     study_file::check_wipe(study, place.wipe)?;
+    // In virtual time a limit is one of the clock that is simulated: nobody waits for it.
+    if !place.lab.is_some_and(|lab| lab.virtual_time) {
+        let plan = preflight::plan(context, study, false)?;
+        first_round::warn(&study.decide, plan.time.round_seconds.least, observer);
+    }
     if let Some(LabOptions {
         system,
         memory,
@@ -71,7 +78,9 @@ pub(crate) fn run(
     }
     // A study for the lab would fail at its first disk; here the refusal names `--lab`.
     study_file::check_not_in_the_lab(study)?;
-    execute::start(context, study, &[], place.wipe, observer)
+    let busy = look::before_study(context, study, place.anyway, observer)?;
+    let warnings: Vec<String> = busy.into_iter().collect();
+    execute::start(context, study, &warnings, place.wipe, observer)
 }
 
 /// Continues a run on the machines it was begun on, to its end.

@@ -20,7 +20,7 @@ const ROUNDS_KEPT: f64 = 0.8;
 /// what lasts.
 const TRIAL_SECONDS: f64 = 1.2;
 /// Share of the time given to measuring; the rest is preparing, settling and recording.
-const MEASURING_SHARE: f64 = 0.8;
+pub(super) const MEASURING_SHARE: f64 = 0.8;
 
 /// How the time of a comparison is divided.
 pub(super) struct Shape {

@@ -5,6 +5,8 @@
 
 use super::context::Context;
 use crate::failure::Failure;
+use crate::record::Record;
+use crate::verdict::Evidence;
 
 /// So many of the newest runs are looked through.
 const RUNS_MAX: usize = 50;
@@ -17,6 +19,8 @@ pub(super) struct EarlierSizes {
     pub(super) run: String,
     /// Its study.
     study: String,
+    /// Seconds one of its rounds took; none: it has none that is complete.
+    pub(super) round_seconds: Option<f64>,
 }
 
 /// The sizes of a run.
@@ -28,6 +32,7 @@ pub(super) fn of_run(context: &Context, name: &str) -> Result<EarlierSizes, Fail
     let record = store
         .read(name)
         .map_err(|error| Failure::usage(error.to_string()).next(error.next()))?;
+    let round_seconds = Evidence::of(&record).round_seconds;
     let head = record.head;
     if head.study_name != COMPARE {
         let text = format!("--like {name}: {} is no run of `compare`", head.run);
@@ -36,6 +41,7 @@ pub(super) fn of_run(context: &Context, name: &str) -> Result<EarlierSizes, Fail
     Ok(EarlierSizes {
         run: head.run,
         study: head.study,
+        round_seconds,
     })
 }
 
@@ -51,11 +57,17 @@ pub(super) fn same_question(context: &Context, study: &str) -> Option<EarlierSiz
         .rev()
         .take(RUNS_MAX)
         .filter_map(|id| store.read(id).ok());
-    let mut heads = records.map(|record| record.head);
-    let head = heads.find(|head| head.study_name == COMPARE && question(&head.study) == asked)?;
+    let same = |record: &Record| {
+        let head = &record.head;
+        head.study_name == COMPARE && question(&head.study) == asked
+    };
+    let mut records = records;
+    let record = records.find(same)?;
+    let round_seconds = Evidence::of(&record).round_seconds;
     Some(EarlierSizes {
-        run: head.run,
-        study: head.study,
+        run: record.head.run,
+        study: record.head.study,
+        round_seconds,
     })
 }
 
@@ -110,6 +122,7 @@ mod tests {
     fn sizes_are_taken_over_and_nothing_else() {
         let earlier = EarlierSizes {
             run: "one".to_owned(),
+            round_seconds: None,
             study: study("/mnt/1", 100, "read"),
         };
         let now = with_those_of(&study("/mnt/2", 7, "read"), &earlier);

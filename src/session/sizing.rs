@@ -174,7 +174,7 @@ impl<'a> Probe<'a> {
         }
         let amount = |size: &WorkloadSize| match part.sized_by {
             SizedBy::Files => size.files as f64,
-            SizedBy::Bytes | SizedBy::Clock => size.bytes as f64,
+            SizedBy::Bytes | SizedBy::Clock => (size.bytes * size.passes) as f64,
         };
         let times = amount(&whole) / amount(&size);
         Ok((whole, seconds.iter().sum::<f64>() * times))
@@ -210,6 +210,7 @@ impl<'a> Probe<'a> {
             directory,
             bare: None,
             existing: None,
+            cold: self.asked.cold,
             ledger: &OnceLock::new(),
             seed: 1,
             control: &Control::default(),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::event::Fact;
 use crate::record::Record;
 use crate::time::GivenClock;
 
@@ -19,8 +20,7 @@ pub(super) fn begin() -> Option<Arc<GivenClock>> {
 
 /// Whether a run was made in virtual time.
 pub(crate) fn made(record: &Record) -> bool {
-    let mut facts = record.head.environment.iter();
-    facts.any(|fact| fact.name == LAB && fact.value.starts_with(CLOCK))
+    Fact::value_of(&record.head.environment, LAB).is_some_and(|made| made.starts_with(CLOCK))
 }
 
 /// The clock of a run in virtual time, as it stood when the run stopped; none: it had another.

@@ -58,7 +58,7 @@ const CAUTION: &str = "every figure here comes from models of drives, in virtual
 /// How a run in virtual time is made.
 pub(crate) struct VirtualOptions<'a> {
     /// System of the guests; none: the default.
-    pub(crate) system: Option<&'a String>,
+    pub(crate) system: Option<&'a str>,
     /// Memory of each guest, as it was asked for.
     pub(crate) memory: &'a str,
     /// How many guests run side by side; none: one for each processor.
@@ -146,7 +146,7 @@ pub(crate) fn run(
     options: &VirtualOptions<'_>,
 ) -> Result<FinishedRun, Failure> {
     check(study)?;
-    let system = options.system.map_or(system::DEFAULT, |system| system);
+    let system = options.system.unwrap_or(system::DEFAULT);
     let run = VirtualRun {
         context,
         study,
@@ -171,8 +171,8 @@ pub(crate) fn resume(
     images: super::lab_run::Images<'_>,
 ) -> Result<FinishedRun, Failure> {
     let known = stopped.record.head.environment.clone();
-    let fact = |name: &str| known.iter().find(|fact| fact.name == name);
-    let system = fact(RUNS).map(|fact| &fact.value);
+    let fact = |name: &str| Fact::value_of(&known, name);
+    let system = fact(RUNS);
     let run = VirtualRun {
         context,
         study,
@@ -180,13 +180,13 @@ pub(crate) fn resume(
         observer,
         options: &VirtualOptions {
             system,
-            memory: fact(MEMORY).map_or("1 GiB", |fact| &fact.value),
+            memory: fact(MEMORY).unwrap_or("1 GiB"),
             jobs: None,
         },
-        system: system.map_or(system::DEFAULT, |system| system),
+        system: system.unwrap_or(system::DEFAULT),
     };
     let image = images(run.system)?;
-    let (begun, found) = (fact(IMAGE).map(|fact| &*fact.value), image.0.name());
+    let (begun, found) = (fact(IMAGE), image.0.name());
     if begun.and_then(|name| name.split(" with ").next()) != Some(&found) {
         return Err(Failure::refused(format!(
             "the run was begun on the image {}, and this program has {found}",

@@ -88,6 +88,14 @@ impl Stack {
             .collect()
     }
 
+    /// The directory it is, where it is one of the user's and nothing else.
+    pub(crate) fn existing_directory(&self) -> Option<PathBuf> {
+        match &self.layers[..] {
+            [only] if only.kind() == "dir" => only.disk_needed().map(|(path, _)| path),
+            _ => None,
+        }
+    }
+
     /// How many machines it needs.
     pub(crate) fn nodes(&self) -> usize {
         let layers = self.layers.iter().enumerate();

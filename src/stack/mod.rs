@@ -17,6 +17,7 @@ mod devices;
 mod dir;
 mod drbd;
 mod error;
+mod examined;
 mod ext;
 mod f2fs;
 mod gfs2;
@@ -36,11 +37,13 @@ mod standing;
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod testing;
 mod tmpfs;
+mod written;
 mod xfs;
 mod zfs;
 
 pub(crate) use composition::{Stack, missing};
 pub(crate) use error::StackError;
+pub(crate) use examined::Examined;
 pub(crate) use gives::{Danger, GivesKind, Takes};
 pub(crate) use layer::{Layer, LayerKind};
 pub(crate) use site::Site;
@@ -156,6 +159,11 @@ pub(crate) fn undo_entries(
 pub(crate) fn imagined(fault: Fault) -> PlanHost {
     let tools = ALL.iter().flat_map(|kind| kind.imagined);
     PlanHost::new(tools.chain(line::IMAGINED).copied().collect(), fault)
+}
+
+/// What a machine has of all that the layers need, found out without changing anything.
+pub(crate) fn examined(host: &dyn Host) -> Vec<Examined> {
+    examined::of(ALL, host)
 }
 
 /// Packages that the layers need in a guest of the lab with this system.

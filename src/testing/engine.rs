@@ -96,6 +96,7 @@ fn spec(input: &mut Input<'_>) -> Spec {
         },
         engine: IoEngine::Null,
         seed: input.u64(),
+        again: None,
         slice_ns: 1,
         ..Spec::reads(targets, 0)
     }

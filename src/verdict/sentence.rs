@@ -144,8 +144,8 @@ fn over(head: &RunStarted) -> String {
     }
 }
 
-/// `xfs is 1.22 x as fast as ext4 (1.07 to 1.38)`: the faster one is the subject, so that the reader need
-/// not turn the sentence round.
+/// `xfs is 1.22 x as fast as ext4 (between 1.07 and 1.38 times as fast)`: the faster one is the subject, so
+/// that the reader need not turn the sentence round.
 fn pair(c: &Comparison, over: &str) -> String {
     match (c.word, c.ratio) {
         (VerdictWord::Better { .. }, Some(ratio)) => {
@@ -186,11 +186,12 @@ fn pair(c: &Comparison, over: &str) -> String {
         }
         (VerdictWord::NoDifference { .. }, Some(ratio)) => {
             format!(
-                "{} between {} and {}{over}{}",
+                "{} between {} and {}{over} ({} is {})",
                 c.text,
                 c.a,
                 c.b,
-                ends(ratio)
+                c.b,
+                between(ratio)
             )
         }
         (VerdictWord::Unpaired { .. }, _) => ratio(c, over),
@@ -213,9 +214,21 @@ fn by(ratio: Interval) -> String {
     format!("{} x", times(ratio.estimate))
 }
 
-/// ` (1.07 to 1.38)`
+/// ` (between 1.07 and 1.38 times as fast)`; where the upper end tells nothing, ` (at least 1.07 times as
+/// fast)`
 fn ends(ratio: Interval) -> String {
-    format!(" ({} to {})", times(ratio.low), times(ratio.high))
+    match tells(&ratio) {
+        true => format!(" ({})", between(ratio)),
+        false => format!(" (at least {} times as fast)", times(ratio.low)),
+    }
+}
+
+fn between(ratio: Interval) -> String {
+    format!(
+        "between {} and {} times as fast",
+        times(ratio.low),
+        times(ratio.high)
+    )
 }
 
 /// A over B instead of B over A.

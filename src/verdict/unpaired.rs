@@ -361,10 +361,7 @@ fn figure(metric: &MetricHead, a: &[f64], b: &[f64]) -> Option<FigurePair> {
 
 /// Facts that are not the same on both sides, in A's order, then B's.
 fn differing(a: &[Fact], b: &[Fact]) -> Vec<(String, Option<String>, Option<String>)> {
-    let of = |facts: &[Fact], name: &str| {
-        let fact = facts.iter().find(|fact| fact.name == name);
-        fact.map(|fact| fact.value.clone())
-    };
+    let of = |facts: &[Fact], name: &str| Fact::value_of(facts, name).map(str::to_owned);
     let mut names: Vec<&str> = Vec::new();
     for fact in a.iter().chain(b) {
         if !names.contains(&fact.name.as_str()) {

@@ -39,8 +39,7 @@ pub(super) fn other_machine(a: &RunStarted, b: &RunStarted) -> Vec<String> {
 }
 
 fn fact<'a>(head: &'a RunStarted, name: &str) -> Option<&'a str> {
-    let found = |fact: &&Fact| fact.name == name;
-    Some(&head.environment.iter().find(found)?.value)
+    Fact::value_of(&head.environment, name)
 }
 
 fn same_memory(a: &str, b: &str) -> bool {

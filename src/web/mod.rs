@@ -13,6 +13,7 @@ mod guard;
 mod http;
 mod import;
 mod limits;
+mod metrics;
 mod past;
 mod run;
 mod runs;
@@ -153,6 +154,7 @@ impl WebSite {
         let parts: Vec<&str> = request.path.split('/').skip(1).collect();
         match (request.method, parts.as_slice()) {
             (Method::Get, [""]) => runs::page(self).into(),
+            (Method::Get, ["metrics"]) => metrics::page(self).into(),
             (Method::Get, ["events"]) => Answer::EventStream(events::EventStream::List),
             (Method::Get, ["style.css"]) => frame::style().into(),
             (Method::Get, ["page.js"]) => frame::script().into(),

@@ -36,6 +36,8 @@ pub(crate) struct Place<'a> {
     /// A file or device that exists and is only read, in place of data of the workload's own; only
     /// for workloads whose [`Workload::on_existing`] allows it.
     pub(crate) existing: Option<&'a Path>,
+    /// Whether a phase begins with its data out of the page cache; each pass over them then does too.
+    pub(crate) cold: bool,
     /// What the data must hold, for all phases of a trial that is verified; empty in the beginning.
     pub(crate) ledger: &'a OnceLock<ContentLedger>,
     /// Everything random in this trial follows from it; the same for every configuration of a round.

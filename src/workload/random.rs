@@ -1,7 +1,8 @@
 //! Random reads, writes, or a mix of both, in one file or several, laid out before.
 //!
 //! By default each block is visited at most once (`access = "once"`) and the phase ends with the
-//! pass: a buffered random read can then not be answered by the cache it filled itself. All other
+//! pass: a buffered random read can then not be answered by the cache it filled itself. With `passes` it
+//! goes on, and drops the pages it read before each pass. All other
 //! kinds of access draw with repeats and end by time, or after so many operations.
 
 use stackrace_engine::{Op, PhaseOutcome};
@@ -47,6 +48,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         word::DATA_ONLY,
         word::SYNC,
         time("5 s", "Stop after this long."),
+        word::PASSES,
         word::OPERATIONS,
         word::VERIFY,
         word::CONTENT,
@@ -118,7 +120,10 @@ impl Workload for Random {
             self.io.queue_depth,
             self.io.access_words(),
             self.io.words(),
-            self.io.at_most()
+            match self.io.passes {
+                1 => self.io.at_most(),
+                _ => format!(", {}{}", self.io.passes_words(), self.io.at_most()),
+            }
         )
     }
 

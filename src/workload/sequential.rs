@@ -1,8 +1,8 @@
 //! One file written, overwritten or read from beginning to end.
 //!
 //! `write` makes a new file, `rewrite` overwrites one that was laid out before, `read` reads one
-//! that was laid out before. One pass, never a second over the same data: a second pass of a read
-//! would measure the cache. Writing ends with fsync inside the clock unless switched off.
+//! that was laid out before. One pass unless `passes` says more: before each, a new file is begun, or
+//! the pages of the file are dropped, as a second read would measure the cache. Writing ends with fsync inside the clock unless switched off.
 
 use stackrace_engine::spec::AccessPattern;
 use stackrace_engine::{Op, PhaseOutcome};
@@ -41,6 +41,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         word::SYNC,
         word::PREALLOCATE,
         time("", "Stop after this long even if the pass is not complete."),
+        word::PASSES,
         word::OPERATIONS,
         word::VERIFY,
         word::CONTENT,
@@ -102,8 +103,9 @@ impl Workload for Sequential {
         };
         let at_end = self.mode != Mode::Read && self.io.durability.fsync_at_end;
         format!(
-            "{what} {} once in blocks of {}{}{}",
+            "{what} {} {} in blocks of {}{}{}",
             unit::bytes(self.io.size),
+            self.io.passes_words(),
             unit::weights(&self.io.block_sizes),
             self.io.words(),
             if at_end { ", fsync at the end" } else { "" }
@@ -122,8 +124,11 @@ impl Workload for Sequential {
 
     fn cost(&self) -> Cost {
         Cost {
-            // One pass, so that it is known how much moves.
-            measured_bytes: Some(self.io.size),
+            // So many passes, so that it is known how much moves.
+            measured_bytes: match self.io.passes {
+                0 => None,
+                passes => Some(self.io.size.saturating_mul(passes)),
+            },
             ..self.io.cost(self.mode != Mode::Write)
         }
     }

@@ -158,6 +158,7 @@ impl StreamVideo {
             },
             engine: IoEngine::Auto,
             seed: place.seed,
+            again: None,
             slice_ns: SLICE_NS,
         }
     }

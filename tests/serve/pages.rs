@@ -43,6 +43,38 @@ fn every_page_of_a_finished_run_can_be_read_without_a_script() {
 }
 
 #[test]
+fn metrics_have_the_newest_run_of_each_study_and_ask_for_the_token() {
+    let (ground, run) = with_a_run();
+    let server = Server::start(&ground, &[]);
+    let metrics = server.get("/metrics");
+    metrics.has(200, "stackrace_runs{stage=\"finished\"} 1\n");
+    metrics.has(200, "stackrace_runs{stage=\"running\"} 0\n");
+    metrics.has(
+        200,
+        &format!("stackrace_latest_run{{study=\"Block sizes, quick\",run=\"{run}\",stage=\"finished\"}} 1\n"),
+    );
+    metrics.has(
+        200,
+        "stackrace_latest_rounds{study=\"Block sizes, quick\"} 3\n",
+    );
+    metrics.has(200, "configuration=\"8 KiB\",workload=\"random write\",metric=\"throughput\",unit=\"B/s\",bound=\"low\"}");
+    metrics.has(200, "# EOF\n");
+    assert!(
+        metrics.head.contains("application/openmetrics-text"),
+        "{}",
+        metrics.head
+    );
+    let guarded = Server::start(&ground, &["--token", "a-token-for-the-test"]);
+    let port = guarded.port;
+    let plain = |headers: &str| {
+        let text = format!("GET /metrics HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n{headers}\r\n");
+        Answer::read(guarded.connect(&text))
+    };
+    plain("").has(401, "needs its token");
+    plain("Authorization: Bearer a-token-for-the-test\r\n").has(200, "# EOF\n");
+}
+
+#[test]
 fn what_is_not_there_is_said_and_no_path_leads_out_of_the_store() {
     let (ground, run) = with_a_run();
     fs::write(ground.path().join("log.jsonl"), "not yours").unwrap();

@@ -267,6 +267,18 @@ impl AlternationSeat {
         })
     }
 
+    /// So much of the part that runs is none of the phase's time.
+    pub(crate) fn exclude(&self, ns: u64) {
+        let mut state = self.shared.state();
+        let seat = &mut state.seats[self.index];
+        // Of several workers the others went on meanwhile: for them the time did pass.
+        if seat.workers == 1
+            && let Some(begun_ns) = &mut seat.begun_ns
+        {
+            *begun_ns += ns;
+        }
+    }
+
     /// A worker has finished its part: it did this much in it, and nothing of it is under way.
     pub(crate) fn finish_part(&self, done: Progress) {
         let mut state = self.shared.state();

@@ -25,7 +25,12 @@ pub(crate) fn drive_whole<D: IoDevice, P: Pacer>(
     mut pace: P,
 ) -> BlockReport {
     match worker.watch.first_part() {
-        None => drive(&mut worker, device, &mut pace),
+        None => loop {
+            drive(&mut worker, device, &mut pace);
+            if !worker.next_pass() {
+                break;
+            }
+        },
         Some(finish) => worker.finish = finish,
     }
     report(worker, pace)
@@ -39,7 +44,12 @@ pub(crate) fn drive_ring_whole<R: Ring, P: Pacer>(
     flight: &mut InFlight,
 ) -> (BlockReport, bool) {
     let drained = match worker.watch.first_part() {
-        None => drive_ring(&mut worker, ring, &mut pace, flight),
+        None => loop {
+            let drained = drive_ring(&mut worker, ring, &mut pace, flight);
+            if !drained || !worker.next_pass() {
+                break drained;
+            }
+        },
         Some(finish) => {
             worker.finish = finish;
             true

@@ -1,14 +1,17 @@
 //! The state of one worker, and the loop for one operation at a time.
 
 use std::num::NonZeroU64;
+use std::os::fd::OwnedFd;
 
+use crate::io::sync::sync_file;
 use crate::io::{IoDevice, IoFailure};
 use crate::outcome::Op;
 use crate::pace::Pacer;
 use crate::pacing::sleep_ns;
 use crate::recorder::Recorder;
 use crate::shape::{BlockStep, OpSequence};
-use crate::spec::Durability;
+use crate::spec::{Durability, Fresh, Spec};
+use crate::target::freshen;
 use crate::verify::ContentMismatch;
 use crate::watch::{Finish, PhaseWatch};
 
@@ -85,6 +88,16 @@ pub(crate) struct FailedOp {
     pub(crate) at_ns: u64,
 }
 
+/// What a worker needs for another pass over the data.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NextPass<'a> {
+    pub(crate) spec: &'a Spec,
+    pub(crate) files: &'a [OwnedFd],
+    pub(crate) fresh: Fresh,
+    /// Operations of this worker in one pass, at least 1.
+    pub(crate) ops: u64,
+}
+
 /// All state that a worker changes while it runs. No other thread touches it.
 #[derive(Debug)]
 pub(crate) struct BlockWorker<'a> {
@@ -92,8 +105,12 @@ pub(crate) struct BlockWorker<'a> {
     pub(crate) recorder: Recorder,
     pub(crate) watch: PhaseWatch<'a>,
     pub(crate) cadence: Cadence,
-    /// Operations still to issue.
+    /// Operations still to issue in this pass.
     pub(crate) left: u64,
+    /// Operations of the passes after it.
+    pub(crate) later: u64,
+    /// What makes another pass; none: there is one.
+    pub(crate) again: Option<NextPass<'a>>,
     /// Sum of the times operations were outstanding, ns.
     pub(crate) outstanding_ns: u64,
     pub(crate) finish: Finish,
@@ -136,6 +153,54 @@ impl BlockWorker<'_> {
             });
         }
         self.watch.halt();
+    }
+
+    /// Whether the pass is complete and another one follows: the data are made fresh then.
+    #[cold]
+    pub(crate) fn next_pass(&mut self) -> bool {
+        let complete = self.left == 0 && self.finish == Finish::Complete;
+        if !complete || self.later == 0 || self.watch.now_ns() >= self.watch.deadline_ns() {
+            return false;
+        }
+        let Some(NextPass {
+            spec,
+            files,
+            fresh,
+            ops,
+        }) = self.again
+        else {
+            return false;
+        };
+        if fresh == Fresh::Anew && !self.sync_pass(spec, files) {
+            return false;
+        }
+        let freshened = self.watch.outside(|| freshen(spec, files, fresh));
+        if let Err((target, errno)) = freshened {
+            self.fail(Op::Write, target, Some(0), errno.into());
+            return false;
+        }
+        self.left = ops.min(self.later);
+        self.later -= self.left;
+        true
+    }
+
+    /// What a pass wrote is made durable in the phase's time: emptying the file would spare the storage
+    /// that work.
+    fn sync_pass(&mut self, spec: &Spec, files: &[OwnedFd]) -> bool {
+        if !spec.durability.fsync_at_end {
+            return true;
+        }
+        for (target, file) in (0..).zip(files) {
+            let begun_ns = self.watch.now_ns();
+            if let Err(errno) = sync_file(file, spec.durability.data_only) {
+                self.fail(Op::Fsync, target, None, errno.into());
+                return false;
+            }
+            let now_ns = self.watch.now_ns();
+            self.recorder.record(Op::Fsync, begun_ns, now_ns, 0);
+            self.outstanding_ns += now_ns - begun_ns;
+        }
+        true
     }
 
     /// A verified read met the end of the file too early.
@@ -340,7 +405,7 @@ pub(crate) mod tests {
     use crate::pace::{Eager, Scheduled};
     use crate::pacing::{Schedule, sleep_ns};
     use crate::shape::WorkerShare;
-    use crate::spec::{Content, IoEngine, IoTarget, Spec, Stop};
+    use crate::spec::{Content, IoEngine, IoTarget, Stop};
     use crate::watch::spin_ns;
 
     /// Errors that a device, file system, quota or server may return in the middle of a phase.
@@ -390,6 +455,8 @@ pub(crate) mod tests {
             watch: PhaseWatch::new(clock, control, halt, spec.stop.time_ns, spin_ns(1)),
             cadence: Cadence::new(spec.durability, spec.targets.len()),
             left: spec.stop.ops.unwrap_or(u64::MAX),
+            later: 0,
+            again: None,
             outstanding_ns: 0,
             finish: Finish::Complete,
             failure: None,

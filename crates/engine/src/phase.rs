@@ -9,7 +9,7 @@ use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use crate::alternation::AlternationSeat;
 use crate::block_report::{BlockReport, drive_ring_whole, drive_whole};
-use crate::block_worker::{BlockWorker, Cadence, FailedOp};
+use crate::block_worker::{BlockWorker, Cadence, FailedOp, NextPass};
 use crate::choose::{EngineChoice, IoMethod, choose};
 use crate::clock::{Calibration, FastClock};
 use crate::content::{ContentPool, POOL_BYTES};
@@ -30,7 +30,7 @@ use crate::pacing::Schedule;
 use crate::recorder::Recorder;
 use crate::ring::{InFlight, Ring};
 use crate::shape::{OpSequence, WorkerShare};
-use crate::spec::{AccessPattern, Pacing, Spec};
+use crate::spec::{AccessPattern, Fresh, Pacing, Spec};
 use crate::target::open_all;
 use crate::verify::{ContentLedger, Slots, Verified};
 use crate::watch::{Finish, PhaseWatch, spin_ns};
@@ -279,7 +279,13 @@ impl BlockPhase<'_> {
     /// The kinds of operation this phase can issue.
     fn ops(&self) -> Vec<Op> {
         let writes = self.spec.read_share < 1.0;
-        let syncs = writes && self.spec.durability.fsync_every.is_some();
+        let durability = self.spec.durability;
+        let anew = self
+            .spec
+            .again
+            .is_some_and(|again| again.fresh == Fresh::Anew);
+        let syncs = durability.fsync_every.is_some() || (anew && durability.fsync_at_end);
+        let syncs = writes && syncs;
         let possible = [
             (Op::Read, self.spec.read_share > 0.0),
             (Op::Write, writes),
@@ -456,12 +462,22 @@ impl BlockPhase<'_> {
         share: &WorkerShare,
     ) -> BlockWorker<'_> {
         let stop = self.spec.stop;
+        let all = stop.ops.map_or(u64::MAX, |total| share.operations(total));
+        let again = self.spec.again.map(|again| NextPass {
+            spec: self.spec,
+            files: self.files,
+            fresh: again.fresh,
+            ops: share.operations(again.ops).max(1),
+        });
+        let left = again.map_or(all, |again| again.ops.min(all));
         BlockWorker {
             shape,
             recorder,
             watch: PhaseWatch::new(clock, self.control, &self.halt, stop.time_ns, self.spin_ns),
             cadence,
-            left: stop.ops.map_or(u64::MAX, |total| share.operations(total)),
+            left,
+            later: all - left,
+            again,
             outstanding_ns: 0,
             finish: Finish::Complete,
             failure: None,
@@ -541,8 +557,9 @@ impl BlockPhase<'_> {
 
     /// The closing fsync, and when it ended in the phase's time, ns.
     fn close(&self, mut clock: FastClock, elapsed_ns: u64) -> (Recorder, Option<FailedOp>, u64) {
-        if self.control.seat.is_some() {
-            // The time in which other phases had their parts is none of this one.
+        if self.control.seat.is_some() || self.spec.again.is_some() {
+            // The time in which other phases had their parts, and between two passes, is none of
+            // this one.
             clock.set(elapsed_ns);
         }
         let (recorder, failed) = self.sync_all(clock);

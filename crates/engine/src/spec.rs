@@ -102,6 +102,27 @@ pub struct Stop {
     pub time_ns: Option<u64>,
 }
 
+/// A phase that goes over its data more than once, each time as if it were the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Again {
+    /// Operations of one pass over all threads (fsyncs not counted).
+    pub ops: u64,
+    /// What is done before the next pass.
+    pub fresh: Fresh,
+}
+
+/// How data are made as they were before the first pass. The clock of the phase stands still
+/// meanwhile, each thread for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fresh {
+    /// Their clean pages are dropped from the page cache.
+    Evicted,
+    /// The files are emptied, so that each pass writes new ones. What was written is synced before,
+    /// inside the phase's time, if the phase syncs at its end. One thread with a queue depth of 1
+    /// only.
+    Anew,
+}
+
 /// Which I/O engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IoEngine {
@@ -154,6 +175,8 @@ pub struct Spec {
     pub content: Content,
     /// When the phase is over.
     pub stop: Stop,
+    /// More than one pass over the data; none: what comes again finds what the pass before left.
+    pub again: Option<Again>,
     /// Which I/O engine.
     pub engine: IoEngine,
     /// Everything random follows from it.
@@ -182,6 +205,7 @@ impl Spec {
             pacing: Pacing::Closed { think_time_ns: 0 },
             content: Content::Random,
             stop: Stop::default(),
+            again: None,
             engine: IoEngine::Auto,
             seed: 1,
             slice_ns: 100_000_000,
@@ -206,6 +230,22 @@ impl Spec {
                 "the phase would never end".to_owned(),
                 "give a number of operations or a time",
             );
+        }
+        let workers = u64::from(self.threads) * u64::from(self.queue_depth);
+        match self.again {
+            Some(Again { ops: 0, .. }) => {
+                return refuse("a pass over no data".to_owned(), "give it operations");
+            }
+            // Another thread would still write what this one empties.
+            Some(Again {
+                fresh: Fresh::Anew, ..
+            }) if workers > 1 => {
+                return refuse(
+                    format!("{workers} operations at once on files that are made anew"),
+                    "give one thread and a queue depth of 1",
+                );
+            }
+            _ => {}
         }
         let durability = self.durability;
         // An fsync after several writes cannot be charged to one of them.

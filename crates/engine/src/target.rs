@@ -6,7 +6,7 @@ use rustix::fs::{Advice, FallocateFlags, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::error::StartError;
-use crate::spec::{AccessPattern, IoTarget, Spec};
+use crate::spec::{AccessPattern, Fresh, IoTarget, Spec};
 
 /// `O_DSYNC` of the generic Linux interface. Written out because rustix 1.1 gives `OFlags::DSYNC`
 /// the value of `O_SYNC`, which also makes time stamps durable: another measurement.
@@ -39,6 +39,30 @@ pub(crate) fn open_all(spec: &Spec) -> Result<Vec<OwnedFd>, StartError> {
         Ok(file)
     };
     spec.targets.iter().map(open_one).collect()
+}
+
+/// Makes files what they were before a pass over them (see [`Fresh`]).
+///
+/// # Errors
+/// The index of the file that could not be emptied or reserved anew, and why.
+pub(crate) fn freshen(spec: &Spec, files: &[OwnedFd], fresh: Fresh) -> Result<(), (u32, Errno)> {
+    for ((file, target), number) in files.iter().zip(&spec.targets).zip(0..) {
+        match fresh {
+            // A kernel that does not drop them would not before the first pass either, and what was
+            // in memory then is on record.
+            Fresh::Evicted => drop(rustix::fs::fadvise(file, 0, None, Advice::DontNeed)),
+            Fresh::Anew => {
+                let empty = || rustix::fs::ftruncate(file, 0);
+                retry_on_intr(empty).map_err(|errno| (number, errno))?;
+                if spec.preallocate && target.bytes > 0 {
+                    let bytes = target.bytes;
+                    let reserve = || rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes);
+                    retry_on_intr(reserve).map_err(|errno| (number, errno))?;
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Reserves the blocks of the part of a file the phase may touch; a shorter file grows to it.

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::clock::{FastClock, Readings};
+use crate::clock::{FastClock, Readings, monotonic_ns};
 use crate::control::Control;
 use crate::pacing::sleep_ns;
 use crate::progress::Progress;
@@ -149,6 +149,19 @@ impl<'a> PhaseWatch<'a> {
         let done = self.since_part(recorder);
         self.control.seat.as_ref()?.finish_part(done);
         self.first_part()
+    }
+
+    /// Does something outside the phase's time.
+    #[cold]
+    pub(crate) fn outside<T>(&mut self, work: impl FnOnce() -> T) -> T {
+        let now_ns = self.now_ns();
+        let begun_ns = monotonic_ns();
+        let done = work();
+        if let Some(seat) = &self.control.seat {
+            seat.exclude(monotonic_ns().saturating_sub(begun_ns));
+        }
+        self.time.set(now_ns);
+        done
     }
 
     /// This worker ends: the others of its phase do not wait for it.

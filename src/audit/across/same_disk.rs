@@ -1,6 +1,16 @@
 //! Configurations whose data lie on the same disk while both are there, or one on the other.
 
+use std::collections::BTreeSet;
+
 use super::difference::{RunReading, Unlike};
+
+/// What two configurations have in common.
+enum Shared<'a> {
+    /// The first is a stack on the second, whose data are on this device.
+    Backing(usize, usize, &'a str),
+    /// Both are on this device.
+    Disk(&'a str),
+}
 
 pub(super) fn judge(run: &RunReading<'_>) -> Vec<Unlike> {
     let piles = run.each(|at| {
@@ -8,44 +18,76 @@ pub(super) fn judge(run: &RunReading<'_>) -> Vec<Unlike> {
         Some(devices.split(", ").collect::<Vec<&str>>())
     });
     let mut found = Vec::new();
+    // One sentence for each disk, however many are on it.
+    let mut disks: Vec<(&str, BTreeSet<usize>)> = Vec::new();
     for (at, (b, pile_b)) in piles.iter().enumerate() {
         for (a, pile_a) in &piles[..at] {
             // One after the other on one disk is how most studies work: only what stands at the same
             // time is in the way.
-            if run.set_ups.together(*a, *b) {
-                found.extend(shared(run, (*a, pile_a), (*b, pile_b)));
+            if !run.set_ups.together(*a, *b) {
+                continue;
+            }
+            match shared((*a, pile_a), (*b, pile_b)) {
+                None => {}
+                Some(Shared::Backing(above, below, device)) => {
+                    found.push(backing(run.name(above), run.name(below), device));
+                }
+                Some(Shared::Disk(device)) => {
+                    match disks.iter_mut().find(|(known, _)| *known == device) {
+                        Some((_, on_it)) => on_it.extend([*a, *b]),
+                        None => disks.push((device, BTreeSet::from([*a, *b]))),
+                    }
+                }
             }
         }
     }
+    found.extend(
+        disks
+            .iter()
+            .map(|(device, on_it)| one_disk(run, device, on_it)),
+    );
     found
 }
 
-fn shared(
-    run: &RunReading<'_>,
-    (a, pile_a): (usize, &[&str]),
-    (b, pile_b): (usize, &[&str]),
-) -> Option<Unlike> {
-    let (name_a, name_b) = (run.name(a), run.name(b));
-    let backing = |above: &str, below: &str, device: &str| Unlike {
+fn shared<'a>(
+    (a, pile_a): (usize, &[&'a str]),
+    (b, pile_b): (usize, &[&'a str]),
+) -> Option<Shared<'a>> {
+    if let Some(device) = top_below(pile_a, pile_b) {
+        return Some(Shared::Backing(b, a, device));
+    }
+    if let Some(device) = top_below(pile_b, pile_a) {
+        return Some(Shared::Backing(a, b, device));
+    }
+    // The uppermost device that both have: a partition, or the disk below.
+    let common = pile_a.iter().find(|device| pile_b.contains(device))?;
+    Some(Shared::Disk(common))
+}
+
+fn backing(above: &str, below: &str, device: &str) -> Unlike {
+    Unlike {
         check: "own backing disk",
         sentence: format!(
             "{above} is a stack on {below}: its data lie on {device}, which {below} is measured on. Every byte of {above} is work for {below}, so they are not two storages"
         ),
+    }
+}
+
+fn one_disk(run: &RunReading<'_>, device: &str, on_it: &BTreeSet<usize>) -> Unlike {
+    let names: Vec<&str> = on_it.iter().map(|at| run.name(*at)).collect();
+    // Two are written `a and b`, more `a, b and c`: all of them, as each may be the one in the way.
+    let (last, others) = names.split_last().unwrap_or((&"", &[]));
+    let slow = match others {
+        [_] => "the other",
+        _ => "the others",
     };
-    if let Some(device) = top_below(pile_a, pile_b) {
-        return Some(backing(name_b, name_a, device));
-    }
-    if let Some(device) = top_below(pile_b, pile_a) {
-        return Some(backing(name_a, name_b, device));
-    }
-    // The uppermost device that both have: a partition, or the disk below.
-    let common = pile_a.iter().find(|device| pile_b.contains(device))?;
-    Some(Unlike {
+    Unlike {
         check: "one disk",
         sentence: format!(
-            "{name_a} and {name_b} were on one disk at the same time ({common}): what one still has to write can slow down the other, and a difference is not one of disks"
+            "{} and {last} were on one disk at the same time ({device}): what one still has to write can slow down {slow}, and a difference is not one of disks",
+            others.join(", ")
         ),
-    })
+    }
 }
 
 /// The top device of one pile, if it is below the top of the other.
@@ -58,7 +100,7 @@ fn top_below<'a>(one: &[&'a str], other: &[&str]) -> Option<&'a str> {
 mod tests {
     use super::super::sample::Run;
     use super::*;
-    use crate::event::Event;
+    use crate::event::{ConfigurationHead, Event};
 
     fn found(a: &str, b: &str) -> Vec<Unlike> {
         Run::of(|at| vec![("devices", [a, b][at])]).read(judge)
@@ -78,6 +120,29 @@ mod tests {
         let turned = found("loop1, vda1, vda", "vda1, vda");
         assert!(turned[0].sentence.starts_with("ext4 is a stack on xfs"));
         assert_eq!(found("loop0, sda", "loop1, sdb"), []);
+    }
+
+    #[test]
+    fn three_on_one_disk_are_one_note() {
+        let facts = |_: usize| vec![("devices", "vda1, vda")];
+        let mut run = Run::of(facts);
+        run.record.head.configurations.push(ConfigurationHead {
+            name: "btrfs".to_owned(),
+            levels: Vec::new(),
+        });
+        let mut third = run.record.lines.last().unwrap().clone();
+        if let Event::StackSetUp { configuration, .. } = &mut third.event {
+            *configuration = 2;
+        }
+        run.record.lines.push(third);
+        let found = run.read(judge);
+        assert_eq!(found.len(), 1, "{found:?}");
+        let sentence = &found[0].sentence;
+        assert!(
+            sentence.starts_with("ext4, xfs and btrfs were on one disk"),
+            "{sentence}"
+        );
+        assert!(sentence.contains("slow down the others"), "{sentence}");
     }
 
     /// Stacks that are torn down before the next one is set up use the same disk in turn, as they

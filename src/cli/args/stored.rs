@@ -10,6 +10,45 @@ pub(in crate::cli) struct Runs {
     /// As JSON, for programs: one object for each run, the oldest first
     #[arg(long)]
     pub(in crate::cli) json: bool,
+    /// What to do with them instead of listing them
+    #[command(subcommand)]
+    pub(in crate::cli) verb: Option<RunsVerb>,
+}
+
+/// What else is done with runs on record.
+#[derive(Debug, clap::Subcommand)]
+pub(in crate::cli) enum RunsVerb {
+    /// Put tags on a run: a tag names the run in every command
+    Tag {
+        /// The run: an id, the beginning of one, a tag, or `last`
+        run: String,
+        /// Words to put on it, such as `before-upgrade`
+        #[arg(value_name = "TAG", required_unless_present = "remove")]
+        tags: Vec<String>,
+        /// Tags to take off
+        #[arg(long, value_name = "TAG")]
+        remove: Vec<String>,
+    },
+    /// Remove runs for good
+    ///
+    /// A run that goes on is not removed, nor one that left something on this machine: `stackrace
+    /// clean` comes first. A name that is not clear removes nothing, also of the others.
+    Rm {
+        /// Runs to remove: ids, or beginnings of ids
+        #[arg(required = true, value_name = "RUN")]
+        runs: Vec<String>,
+    },
+    /// Remove all runs but the newest ones
+    ///
+    /// Runs that have a tag stay. Without --yes it lists what would be removed.
+    Prune {
+        /// How many runs without a tag stay; those that go on stay anyway
+        #[arg(long, value_name = "N")]
+        keep: usize,
+        /// Remove them
+        #[arg(long)]
+        yes: bool,
+    },
 }
 
 /// `stackrace export`.

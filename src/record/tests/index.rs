@@ -127,3 +127,18 @@ fn every_table_and_column_is_documented() {
     }
     assert!(page.contains(&format!("Schema version {SCHEMA} ")));
 }
+
+#[test]
+fn a_removed_run_is_in_no_table() {
+    let (_dir, store) = store();
+    let mut index = store.index().unwrap();
+    let (gone, stays) = ("2026-11-21T1405-aaaa", "2026-11-21T1406-bbbb");
+    noted(&store, stays, &mut index);
+    let without = index.dump();
+    noted(&store, gone, &mut index);
+    assert_ne!(index.dump(), without);
+    store
+        .remove_run(gone, |_| Ok::<_, RecordError>(()))
+        .unwrap();
+    assert_eq!(index.dump(), without);
+}

@@ -171,8 +171,7 @@ impl Bcachefs {
             ("metadata_replicas", &replicas),
             ("compression", &self.compression),
         ] {
-            let found = facts.iter().find(|fact| fact.name == name);
-            let found = found.map_or("nothing", |fact| fact.value.as_str());
+            let found = Fact::value_of(&facts, name).unwrap_or("nothing");
             if found != asked {
                 return Err(LayerError::refused(
                     format!("the superblock has {name} = {found} although {asked} was asked"),

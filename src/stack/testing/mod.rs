@@ -15,7 +15,7 @@ use crate::event::Fact;
 use crate::host::Host;
 use crate::host::local::LocalHost;
 use crate::journal::Journal;
-use crate::setting::{GivenSetting, Refusal, Settings, Value};
+use crate::setting::{Refusal, Settings};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -165,8 +165,7 @@ pub(crate) fn set_up_for_real(real: RealStack) -> Ended {
         assert_eq!(device.is_none(), real.device.is_empty());
         for (layer, name, expected) in real.expected {
             let facts = &standing.facts()[*layer].facts;
-            let fact = facts.iter().find(|fact| fact.name == *name);
-            let found = fact.map(|fact| fact.value.as_str());
+            let found = Fact::value_of(facts, name);
             let is_so = match expected {
                 Expected::Is(value) => found == Some(*value),
                 Expected::Has(words) => found.is_some_and(|found| found.contains(words)),
@@ -181,47 +180,11 @@ pub(crate) fn set_up_for_real(real: RealStack) -> Ended {
 
 /// Settings from one line of TOML, the way a study gives them.
 pub(super) fn settings(line: &str) -> Settings {
-    let table: toml::Table = line.parse().unwrap();
-    let (owner, inner) = table.into_iter().next().unwrap();
-    let settings = inner
-        .as_table()
-        .unwrap()
-        .iter()
-        .map(|(name, value)| GivenSetting {
-            name: name.clone(),
-            value: value_of(value),
-            span: 0..1,
-            name_span: 0..1,
-        });
-    let docs = ALL.iter().find(|kind| kind.name == owner);
-    Settings {
-        docs: docs.map_or(&[], |kind| kind.settings),
-        owner,
-        span: 0..1,
-        settings: settings.collect(),
-    }
-}
-
-fn value_of(value: &toml::Value) -> Value {
-    match value {
-        toml::Value::String(text) => Value::Text(text.clone()),
-        toml::Value::Integer(number) => Value::Integer(*number),
-        toml::Value::Float(number) => Value::Float(*number),
-        toml::Value::Boolean(flag) => Value::Flag(*flag),
-        toml::Value::Array(values) => Value::List(values.iter().map(value_of).collect()),
-        other => panic!("no setting is like {other}"),
-    }
+    written::settings(ALL, line).unwrap()
 }
 
 pub(super) fn try_layer(line: &str) -> Result<Box<dyn Layer>, Refusal> {
-    let settings = settings(line);
-    let kind = ALL.iter().find(|kind| kind.name == settings.owner).unwrap();
-    settings
-        .check_all()
-        .into_iter()
-        .next()
-        .map_or(Ok(()), Err)?;
-    (kind.parse)(&settings)
+    written::layer(ALL, line)
 }
 
 pub(super) fn layer(line: &str) -> Box<dyn Layer> {
@@ -295,10 +258,7 @@ impl Ground {
 }
 
 pub(super) fn value<'a>(facts: &'a [Fact], name: &str) -> &'a str {
-    let found = facts.iter().find(|fact| fact.name == name);
-    &found
-        .unwrap_or_else(|| panic!("no {name} in {facts:#?}"))
-        .value
+    Fact::value_of(facts, name).unwrap_or_else(|| panic!("no {name} in {facts:#?}"))
 }
 
 /// Sets a stack up, checks it, writes, settles with a remount, reads back, tears it down.

@@ -359,6 +359,7 @@ fn spec(job: &FioJob, targets: Vec<IoTarget>, stop: Stop, seed: u64) -> Spec {
             classic::Engine::Null => IoEngine::Null,
         },
         seed,
+        again: None,
         slice_ns: SLICE_NS,
     }
 }

@@ -2,6 +2,7 @@
 
 use super::parse::{has_report, parse};
 use super::report::{PostmarkReport, metrics, values};
+use crate::event::Fact;
 use crate::printed::text::Figures;
 use crate::printed::{Imported, Importer};
 
@@ -13,11 +14,7 @@ pub(super) const IMPORTER: Importer = Importer {
 };
 
 fn imported(report: &PostmarkReport) -> Imported {
-    let setting = |name: &str| {
-        let mut all = report.settings.iter();
-        all.find(|fact| fact.name == name)
-            .map(|fact| fact.value.as_str())
-    };
+    let setting = |name: &str| Fact::value_of(&report.settings, name);
     let shown = [("transactions", "transactions"), ("number", "files")];
     let shown = shown.map(|(name, word)| setting(name).map(|value| format!(", {value} {word}")));
     let figures = Figures {

@@ -154,7 +154,7 @@ fn a_planted_difference_is_found_and_its_size_is_inside_the_interval() {
     assert!(
         verdict
             .sentence
-            .contains(" x as fast as a over all 4 workloads (1."),
+            .contains(" x as fast as a over all 4 workloads (between 1."),
         "{}",
         verdict.sentence
     );
@@ -168,7 +168,7 @@ fn the_faster_one_is_the_subject_whichever_was_named_first() {
     assert!(
         verdict
             .sentence
-            .starts_with("a is 1.99 x as fast as b in w0 (1.94 to 2.04); "),
+            .starts_with("a is 1.99 x as fast as b in w0 (between 1.94 and 2.04 times as fast); "),
         "{}",
         verdict.sentence
     );

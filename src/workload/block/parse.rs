@@ -7,8 +7,8 @@ use stackrace_engine::spec::{AccessPattern, Content, Durability, IoEngine, Pacin
 use super::phase::{BlockIo, Frame};
 use super::words::{
     ACCESS, ARRIVALS, COMPRESS_RATIO, CONTENT, DATA_ONLY, DIRECT, DUPLICATES, ENGINE, FILES,
-    FSYNC_AT_END, HOT_RANGE, HOT_SHARE, PREALLOCATE, QUEUE_DEPTH, SYNC, THINK_TIME, THREADS,
-    VERIFY,
+    FSYNC_AT_END, HOT_RANGE, HOT_SHARE, PASSES, PREALLOCATE, QUEUE_DEPTH, SYNC, THINK_TIME,
+    THREADS, VERIFY,
 };
 use crate::setting::{Refusal, SettingDoc, SettingKey, Settings};
 use crate::unit;
@@ -59,7 +59,13 @@ impl BlockIo {
             direct,
             content: content(settings)?,
             verify: settings.flag(VERIFY)?,
+            // Not every workload can repeat its pass.
+            passes: match settings.has_value(PASSES.name) {
+                true => settings.count(PASSES)?,
+                false => 1,
+            },
         };
+        check_passes(settings, &io)?;
         if io.verify {
             check_verify(settings, &io)?;
         }
@@ -79,6 +85,36 @@ impl BlockIo {
             ));
         }
         Ok(io)
+    }
+}
+
+/// Refuses passes that would never end, or that there are none of.
+fn check_passes(settings: &Settings, io: &BlockIo) -> Result<(), Refusal> {
+    let refuse =
+        |message: &str, help: &str| Err(Refusal::at(settings.span_of(PASSES.name), message, help));
+    let workers = u64::from(io.threads) * u64::from(io.queue_depth);
+    match io.access {
+        _ if io.passes == 1 => Ok(()),
+        AccessPattern::Sequential | AccessPattern::OncePerPass => match io.time_ns {
+            None if io.passes == 0 && io.operations.is_none() => refuse(
+                "passes without an end",
+                "write time = \"10 s\", or how many passes",
+            ),
+            // What it wrote in one pass is gone in the next, and could not be read back.
+            _ if io.verify => refuse(
+                "only one pass can be verified",
+                "leave passes out, or verify",
+            ),
+            _ if io.new_files && workers > 1 => refuse(
+                "a file that several threads write cannot be made anew in between",
+                "leave passes out, or write threads = 1 and queue-depth = 1",
+            ),
+            _ => Ok(()),
+        },
+        _ => refuse(
+            "passes mean nothing where blocks are drawn with repeats",
+            "write access = \"once\", or leave passes out",
+        ),
     }
 }
 

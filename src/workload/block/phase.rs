@@ -4,7 +4,7 @@ use std::fs::File;
 use std::num::NonZeroU32;
 
 use stackrace_engine::spec::{
-    AccessPattern, Content, Durability, IoEngine, IoTarget, Pacing, Spec, Stop,
+    AccessPattern, Again, Content, Durability, Fresh, IoEngine, IoTarget, Pacing, Spec, Stop,
 };
 use stackrace_engine::verify::{self, ContentLedger};
 use stackrace_engine::{Op, PhaseOutcome, StartError};
@@ -41,6 +41,8 @@ pub(crate) struct BlockIo {
     pub(super) pacing: Pacing,
     pub(crate) time_ns: Option<u64>,
     pub(super) operations: Option<u64>,
+    /// Passes over the data, where each block comes once in one; 0: until time is over.
+    pub(crate) passes: u64,
     pub(crate) engine: IoEngine,
     pub(super) direct: bool,
     pub(super) preallocate: bool,
@@ -86,15 +88,15 @@ impl BlockIo {
             },
             bytes: self.file_bytes(),
         };
-        // One pass where each block comes once: what was read is cached, and would be read from
-        // there the second time.
         let pass = match self.access {
             AccessPattern::Sequential | AccessPattern::OncePerPass => Some(self.blocks()),
             _ => None,
         };
-        let ops = match (pass, self.operations) {
-            (Some(pass), Some(asked)) => Some(pass.min(asked)),
-            (pass, asked) => pass.or(asked),
+        let passes = pass.filter(|_| self.passes > 0);
+        let passes = passes.map(|pass| pass.saturating_mul(self.passes));
+        let ops = match (passes, self.operations) {
+            (Some(passes), Some(asked)) => Some(passes.min(asked)),
+            (passes, asked) => passes.or(asked),
         };
         Spec {
             targets: (0..self.files).map(target).collect(),
@@ -115,10 +117,23 @@ impl BlockIo {
                 ops,
                 time_ns: self.time_ns,
             },
+            again: pass.and_then(|ops| self.again(ops, place)),
             engine: self.engine,
             seed: place.seed,
             slice_ns: SLICE_NS,
         }
+    }
+
+    /// What is done between two passes of so many operations: what was read is cached, and would be read
+    /// from there the second time; a file that exists is not a new one.
+    fn again(&self, ops: u64, place: &Place<'_>) -> Option<Again> {
+        let cached = self.read_share > 0.0 && !self.direct && place.cold;
+        let fresh = match (self.new_files, cached) {
+            (true, _) => Fresh::Anew,
+            (false, true) => Fresh::Evicted,
+            (false, false) => return None,
+        };
+        (self.passes != 1).then_some(Again { ops, fresh })
     }
 
     /// What reads every byte back, from beginning to end, whatever the phase before did.
@@ -144,6 +159,7 @@ impl BlockIo {
                 ops: Some(self.file_bytes() / u64::from(block) * u64::from(self.files)),
                 time_ns: None,
             },
+            again: None,
             ..spec
         }
     }
@@ -287,6 +303,16 @@ impl BlockIo {
             figures.extend(services(ops).map(|(op, which)| Figure::service(op, which)));
         }
         figures
+    }
+
+    /// How often the data are gone over: `once`, `3 times`, `again and again`.
+    pub(crate) fn passes_words(&self) -> String {
+        match self.passes {
+            0 => "again and again".to_owned(),
+            1 => "once".to_owned(),
+            2 => "twice".to_owned(),
+            passes => format!("{passes} times"),
+        }
     }
 
     /// What is not said of every phase: fsync cadence, durability, pacing, the cache.

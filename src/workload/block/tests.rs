@@ -65,6 +65,7 @@ fn spec(io: &BlockIo, existing: Option<&Path>) -> Spec {
         directory: Path::new("/d"),
         bare: None,
         existing,
+        cold: true,
         ledger: &OnceLock::new(),
         seed: 7,
         control: &Control::default(),
@@ -99,6 +100,7 @@ fn plain() -> Spec {
         },
         engine: IoEngine::Auto,
         seed: 7,
+        again: None,
         slice_ns: SLICE_NS,
     }
 }

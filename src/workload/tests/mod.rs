@@ -26,6 +26,7 @@ fn place<'a>(
         directory,
         bare: None,
         existing: None,
+        cold: true,
         ledger,
         seed,
         control,

@@ -17,6 +17,7 @@ fn spec(access: AccessPattern, sizes: &[(u32, u32)], files: &[u64]) -> Spec {
         access,
         stop: Stop::default(),
         engine: IoEngine::Null,
+        again: None,
         slice_ns: 1_000_000,
         ..Spec::reads(files.iter().enumerate().map(target).collect(), 4096)
     }

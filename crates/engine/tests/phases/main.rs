@@ -14,6 +14,7 @@ use stackrace_engine::{Control, Op, OpOutcome, PhaseEnd, PhaseOutcome, StartErro
 mod endings;
 #[path = "../fixtures/engines.rs"]
 mod fixtures;
+mod passes;
 
 const MIB: u64 = 1 << 20;
 

@@ -1,0 +1,149 @@
+//! The answer of a gate as JUnit XML, which CI systems show beside the tests.
+
+use crate::unit;
+use crate::verdict::{FigureAnswer, GateAnswer, GateOutcome};
+
+/// The file; each figure is a test case. `strict`: an undecided one failed, else it was skipped.
+pub(crate) fn junit(gate: &GateAnswer, strict: bool) -> Vec<u8> {
+    let suite = format!(
+        "{} against {}, {}",
+        gate.compared.configuration,
+        gate.baseline.configuration,
+        gate.compared.runs.join(" ")
+    );
+    let cases: Vec<Case> = match &gate.failed {
+        // A failed trial leaves no other answer.
+        Some(failure) => vec![Case {
+            name: format!("the trials of {}", failure.configuration),
+            result: Some(("error", failure.error.clone())),
+        }],
+        None => gate
+            .answers
+            .iter()
+            .map(|answer| case(gate, answer, strict))
+            .collect(),
+    };
+    let count = |kind: &str| {
+        let of_kind = |case: &&Case| case.result.as_ref().is_some_and(|(is, _)| *is == kind);
+        cases.iter().filter(of_kind).count()
+    };
+    let counts = format!(
+        "tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"",
+        cases.len(),
+        count("failure"),
+        count("error"),
+        count("skipped")
+    );
+    let mut text = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites {counts}>\n  \
+         <testsuite name=\"{}\" {counts}>\n",
+        escaped(&suite)
+    );
+    for case in &cases {
+        let name = escaped(&case.name);
+        text.push_str(&format!(
+            "    <testcase classname=\"stackrace\" name=\"{name}\""
+        ));
+        text.push_str(&match &case.result {
+            None => "/>\n".to_owned(),
+            Some((kind, why)) => {
+                format!(
+                    ">\n      <{kind} message=\"{}\"/>\n    </testcase>\n",
+                    escaped(why)
+                )
+            }
+        });
+    }
+    let told = [std::slice::from_ref(&gate.sentence), &gate.notes].concat();
+    text.push_str(&format!(
+        "    <system-out>{}</system-out>\n  </testsuite>\n</testsuites>\n",
+        escaped(&told.join("\n"))
+    ));
+    text.into_bytes()
+}
+
+struct Case {
+    name: String,
+    /// The element and what it says; none: passed.
+    result: Option<(&'static str, String)>,
+}
+
+fn case(gate: &GateAnswer, answer: &FigureAnswer, strict: bool) -> Case {
+    let workload = match answer.workload.as_str() {
+        "" => "over all workloads",
+        name => name,
+    };
+    let metric = answer.metric.as_ref();
+    // As the sentence says it.
+    let limit = unit::percent(gate.worse_than).replace(".0 ", " ");
+    let ratio = answer.ratio.as_ref().map_or_else(
+        || "there is no interval yet".to_owned(),
+        |ratio| {
+            format!(
+                "ratio {:.3}, {} interval {:.3} to {:.3}",
+                ratio.estimate,
+                unit::percent(gate.confidence),
+                ratio.low,
+                ratio.high
+            )
+        },
+    );
+    let more = answer.more.map_or(String::new(), |more| {
+        let what = if gate.paired {
+            "rounds"
+        } else {
+            "runs of each"
+        };
+        format!("; {more} more {what} would decide")
+    });
+    Case {
+        name: metric.map_or_else(
+            || format!("{workload}: not more than {limit} worse"),
+            |metric| format!("{workload}, {}: not more than {limit} worse", metric.name),
+        ),
+        result: match (answer.outcome, strict) {
+            (GateOutcome::Passed, _) => None,
+            (GateOutcome::Worse, _) => {
+                Some(("failure", format!("more than {limit} worse: {ratio}")))
+            }
+            (GateOutcome::Undecided, true) => {
+                Some(("failure", format!("undecided: {ratio}{more}")))
+            }
+            (GateOutcome::Undecided, false) => {
+                Some(("skipped", format!("undecided: {ratio}{more}")))
+            }
+        },
+    }
+}
+
+/// A text as XML has it, in an attribute too; signs that XML cannot have become U+FFFD.
+fn escaped(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\n' | '\t' => safe.push(letter),
+            letter if letter.is_control() || ('\u{fffe}'..='\u{ffff}').contains(&letter) => {
+                safe.push(char::REPLACEMENT_CHARACTER);
+            }
+            letter => safe.push(letter),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_xml_cannot_have_is_not_in_it() {
+        assert_eq!(
+            escaped("a<b> & \"c\"\u{1}\u{1b}"),
+            "a&lt;b&gt; &amp; &quot;c&quot;\u{fffd}\u{fffd}"
+        );
+    }
+}

@@ -1,0 +1,421 @@
+//! What this machine can do, found out without changing anything.
+
+use super::clean;
+use super::context::Context;
+use crate::host::local::LocalHost;
+use crate::host::{Host, HostError, Needs, Package};
+use crate::lab::system::System;
+use crate::lab::{command, image, system};
+use crate::observe::{self, Pulse, Snapshot};
+use crate::stack;
+use crate::time::{Clock, SystemClock};
+use crate::unit;
+use serde::Serialize;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long the machine is listened to.
+const LISTENED: Duration = Duration::from_secs(3);
+/// Between two pieces of work that are timed meanwhile.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// What this machine can do.
+#[derive(Debug, Serialize)]
+pub(crate) struct Health {
+    /// Kernel, processor, memory and their like, by name.
+    pub(crate) machine: Vec<(String, String)>,
+    /// Whether this is root.
+    pub(crate) root: bool,
+    /// io_uring.
+    pub(crate) io_uring: Ability,
+    /// Hardware virtualisation for the guests of the lab.
+    pub(crate) kvm: Ability,
+    /// Where runs are kept.
+    pub(crate) store: StoreRoom,
+    /// Each kind of layer.
+    pub(crate) layers: Vec<LayerHealth>,
+    /// What a part of this program beside the layers needs: the lab, other machines, `afp`.
+    pub(crate) parts: Vec<PartHealth>,
+    /// Images of the lab's systems.
+    pub(crate) images: Vec<PartHealth>,
+    /// Packages that hold what is missing, by Debian's names.
+    pub(crate) install: Vec<&'static str>,
+    /// Whether apt is there to install them.
+    pub(crate) apt: bool,
+    /// What dead runs left behind, a line each.
+    pub(crate) left: Vec<String>,
+    /// How noisy it is; none: it was not listened to.
+    pub(crate) noise: Option<Noise>,
+}
+
+/// Something that is there, or why it is not.
+#[derive(Debug, Serialize)]
+pub(crate) struct Ability {
+    /// Whether it is there.
+    pub(crate) available: bool,
+    /// Why not, one clause.
+    pub(crate) why: Option<String>,
+    /// What to do about it; empty: nothing helps.
+    pub(crate) next: String,
+}
+
+impl Ability {
+    fn of(found: Result<(), (String, String)>) -> Self {
+        let (why, next) = match found {
+            Ok(()) => (None, String::new()),
+            Err((why, next)) => (Some(why), next),
+        };
+        Self {
+            available: why.is_none(),
+            why,
+            next,
+        }
+    }
+}
+
+/// Where runs are kept.
+#[derive(Debug, Serialize)]
+pub(crate) struct StoreRoom {
+    /// The directory; none: no place is named.
+    pub(crate) path: Option<String>,
+    /// Free there, bytes; none: it cannot be found out.
+    pub(crate) free_bytes: Option<u64>,
+    /// The block devices it lies on, its own first.
+    pub(crate) devices: Vec<String>,
+}
+
+/// What is missing, and what to do.
+#[derive(Debug, Serialize)]
+pub(crate) struct Lack {
+    /// One clause.
+    pub(crate) what: String,
+    /// What to do; empty: nothing helps.
+    pub(crate) next: String,
+}
+
+/// One kind of layer.
+#[derive(Debug, Serialize)]
+pub(crate) struct LayerHealth {
+    /// The word in a study.
+    pub(crate) layer: &'static str,
+    /// Whether it needs the rights of root.
+    pub(crate) root: bool,
+    /// How many machines it needs.
+    pub(crate) machines: usize,
+    /// What is missing, the rights of root left out.
+    pub(crate) missing: Vec<Lack>,
+}
+
+/// One other part.
+#[derive(Debug, Serialize)]
+pub(crate) struct PartHealth {
+    /// What it is.
+    pub(crate) part: String,
+    /// What is missing.
+    pub(crate) missing: Vec<Lack>,
+}
+
+/// What the machine did while this program asked nothing of it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Noise {
+    /// How long, s.
+    pub(crate) seconds: f64,
+    /// Part of the processors' time that others used.
+    pub(crate) others_cpu: f64,
+    /// Part of it that the hypervisor took away.
+    pub(crate) steal: f64,
+    /// Part of the time in which a task waited for I/O; none: the kernel does not say.
+    pub(crate) io_pressure: Option<f64>,
+    /// B/s that the devices of the store read and wrote.
+    pub(crate) device_bytes_per_second: f64,
+    /// By how much longer than the fastest the slowest tenth of equal pieces of work took, as a
+    /// part.
+    pub(crate) spread: f64,
+}
+
+/// Looks at this machine. `cache` is where the lab's images are; listening takes three seconds.
+pub(crate) fn examine(context: &Context, cache: Option<&Path>, listen: bool) -> Health {
+    let host = context.host(Arc::new(|_| ()));
+    let examined = stack::examined(&host);
+    let parts = parts(&host);
+    // Packages alone do not help a layer that the kernel lacks, too.
+    let mended = examined
+        .iter()
+        .filter(|one| one.missing.iter().all(|error| error.package().is_some()));
+    let lacking = mended.flat_map(|one| &one.missing);
+    let install = install(&host, lacking.chain(parts.iter().flat_map(|part| &part.1)));
+    let store = room(context, &host);
+    let machine = observe::environment().into_iter();
+    Health {
+        machine: machine.map(|fact| (fact.name, fact.value)).collect(),
+        root: host.is_root(),
+        io_uring: Ability::of(
+            stackrace_engine::io_uring_allowed().map_err(|error| (error.to_string(), error.next())),
+        ),
+        kvm: Ability::of(kvm()),
+        noise: listen.then(|| noise(&store.devices)),
+        store,
+        layers: examined
+            .iter()
+            .map(|one| LayerHealth {
+                layer: one.layer,
+                root: one.root,
+                machines: one.machines,
+                missing: one.missing.iter().map(lack).collect(),
+            })
+            .collect(),
+        parts: parts
+            .iter()
+            .map(|(part, missing)| PartHealth {
+                part: (*part).to_owned(),
+                missing: missing.iter().map(lack).collect(),
+            })
+            .collect(),
+        images: cache.map_or(Vec::new(), images),
+        install,
+        apt: tool(&host, &["apt-get"]).is_empty(),
+        left: left(context),
+    }
+}
+
+fn lack(error: &HostError) -> Lack {
+    Lack {
+        what: error.to_string(),
+        next: error.next(),
+    }
+}
+
+/// What is missing of some programs.
+fn tool(host: &LocalHost, tools: &'static [&'static str]) -> Vec<HostError> {
+    host.missing(&Needs {
+        tools,
+        ..Needs::default()
+    })
+}
+
+fn parts(host: &LocalHost) -> Vec<(&'static str, Vec<HostError>)> {
+    let mut build = host.missing(&Needs {
+        root: false,
+        ..image::NEEDS
+    });
+    if !host.is_root() {
+        build.push(HostError::NeedsRoot);
+    }
+    vec![
+        ("guests of the lab", tool(host, &[command::PROGRAM])),
+        ("images of the lab built here", build),
+        ("other machines (--on, --peer)", tool(host, &["ssh"])),
+    ]
+}
+
+/// Whether guests of the lab run on the processor itself.
+fn kvm() -> Result<(), (String, String)> {
+    let opened = std::fs::File::options()
+        .read(true)
+        .write(true)
+        .open("/dev/kvm");
+    let error = match opened {
+        Ok(_) => return Ok(()),
+        Err(error) => error,
+    };
+    Err(match error.kind() {
+        std::io::ErrorKind::PermissionDenied => (
+            "this user may not open /dev/kvm".to_owned(),
+            "join its group: sudo adduser $USER kvm".to_owned(),
+        ),
+        std::io::ErrorKind::NotFound => (
+            "there is no /dev/kvm: guests of the lab are emulated, many times slower".to_owned(),
+            "enable virtualisation in the firmware, or nested guests in the hypervisor".to_owned(),
+        ),
+        _ => (format!("/dev/kvm: {error}"), String::new()),
+    })
+}
+
+/// Where runs are kept, or will be.
+fn room(context: &Context, host: &LocalHost) -> StoreRoom {
+    let path = context.store_dir().ok();
+    // The store is made by the first run.
+    let there = path
+        .as_deref()
+        .and_then(|path| path.ancestors().find(|path| host.is_dir(path)));
+    StoreRoom {
+        free_bytes: there.and_then(|there| host.free_bytes(there).ok()),
+        devices: there.map_or(Vec::new(), |there| stack::devices_under(host, there)),
+        path: path.map(|path| path.display().to_string()),
+    }
+}
+
+/// Whether each system of the lab has its image.
+fn images(cache: &Path) -> Vec<PartHealth> {
+    let missing = |system: &'static System| {
+        let error = image::find(cache, system).err()?;
+        Some(Lack {
+            what: error.to_string(),
+            next: format!("build it: {}", system.build()),
+        })
+    };
+    let each = system::ALL.iter().map(|system| PartHealth {
+        part: system.name.to_owned(),
+        missing: missing(system).into_iter().collect(),
+    });
+    each.collect()
+}
+
+/// The packages that this system has of what is missing, each once, by name.
+fn install<'a>(
+    host: &LocalHost,
+    missing: impl Iterator<Item = &'a HostError>,
+) -> Vec<&'static str> {
+    let release = host.read_text(Path::new("/etc/os-release"));
+    let release = release.unwrap_or_default();
+    let field = |name: &str| {
+        let line = release.lines().find_map(|line| line.strip_prefix(name));
+        line.unwrap_or_default().trim_matches('"').to_owned()
+    };
+    let system = format!("{}-{}", field("ID="), field("VERSION_ID="));
+    let has = |package: &Package| {
+        // A pinned package is one that the distribution lacks.
+        package.pinned.is_none() && package.only_on.is_none_or(|only| only == system)
+    };
+    let packages = missing.filter_map(HostError::package).filter(has);
+    let mut names: Vec<&str> = packages.map(|package| package.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// What dead runs left, as `stackrace clean --list` says it; a run that goes on is none.
+fn left(context: &Context) -> Vec<String> {
+    match clean::clean(context, true) {
+        Ok(found) => found
+            .iter()
+            .filter(|one| one.is_left() || matches!(one, clean::Cleaned::Listed(_)))
+            .map(ToString::to_string)
+            .collect(),
+        // A store that is no place for results is told where results are asked for.
+        Err(_) => Vec::new(),
+    }
+}
+
+/// Listens to the machine.
+fn noise(devices: &[String]) -> Noise {
+    let pulse = Pulse::begin();
+    let before = Snapshot::take(devices);
+    let (began, mut costs) = (SystemClock.now_ns(), Vec::new());
+    while SystemClock.now_ns() - began < LISTENED.as_nanos() as u64 {
+        // Equal pieces of work: what makes one of them slower is not in it.
+        costs.push(stackrace_engine::self_cost());
+        SystemClock.sleep(PAUSE);
+    }
+    let mut counted = before.until(&Snapshot::take(devices));
+    pulse.end(&mut counted);
+    let ns = (SystemClock.now_ns() - began) as f64;
+    let all_ns = ns * f64::from(counted.cpus.max(1));
+    let own_ns = counted.cpu_user_ns as f64 + counted.cpu_system_ns as f64;
+    let bytes = counted
+        .devices
+        .iter()
+        .map(|device| device.read_bytes + device.written_bytes);
+    Noise {
+        seconds: ns / 1e9,
+        others_cpu: ((counted.cpu_machine_busy_ns as f64 - own_ns) / all_ns).max(0.0),
+        steal: counted.cpu_steal_ns as f64 / all_ns,
+        io_pressure: counted.pressure_io_ns.map(|waited| waited as f64 / ns),
+        // A disk below a device counts the same bytes again.
+        device_bytes_per_second: bytes.max().unwrap_or(0) as f64 / (ns / 1e9),
+        spread: spread(&mut costs),
+    }
+}
+
+/// By how much more than the least the most expensive tenth cost, as a part.
+fn spread(costs: &mut [f64]) -> f64 {
+    costs.sort_unstable_by(f64::total_cmp);
+    match (costs.first(), costs.get(costs.len() * 9 / 10)) {
+        (Some(least), Some(most)) if *least > 0.0 => most / least - 1.0,
+        _ => 0.0,
+    }
+}
+
+impl Noise {
+    /// What this means for measurements, in sentences that begin small.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        let mut above = |value: f64, limit: f64, sentence: String| {
+            if value > limit {
+                words.push(sentence);
+            }
+        };
+        let part = unit::percent;
+        above(
+            self.others_cpu,
+            0.10,
+            format!(
+                "other processes used {} of the processors",
+                part(self.others_cpu)
+            ),
+        );
+        above(
+            self.steal,
+            0.01,
+            format!(
+                "the hypervisor took {} of the processors away",
+                part(self.steal)
+            ),
+        );
+        let waited = self.io_pressure.unwrap_or(0.0);
+        above(
+            waited,
+            0.05,
+            format!("tasks waited for I/O for {} of the time", part(waited)),
+        );
+        let rate = self.device_bytes_per_second;
+        above(
+            rate,
+            1_048_576.0,
+            format!(
+                "the disk of the store was in use: {}",
+                unit::bytes_per_second(rate)
+            ),
+        );
+        above(
+            self.spread,
+            0.25,
+            format!(
+                "a tenth of equal pieces of work took {} longer than the fastest",
+                part(self.spread)
+            ),
+        );
+        words
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_slow_piece_of_many_is_no_spread_and_a_fifth_of_them_is() {
+        let mut quiet = [vec![100.0; 19], vec![200.0]].concat();
+        assert!(spread(&mut quiet).abs() < 1e-9);
+        let mut noisy = [vec![100.0; 8], vec![150.0; 2]].concat();
+        assert!((spread(&mut noisy) - 0.5).abs() < 1e-9);
+        assert!(spread(&mut []).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_quiet_machine_has_nothing_to_say_and_a_busy_one_has() {
+        let mut noise = Noise {
+            seconds: 3.0,
+            others_cpu: 0.02,
+            steal: 0.0,
+            io_pressure: None,
+            device_bytes_per_second: 4096.0,
+            spread: 0.05,
+        };
+        assert!(noise.words().is_empty());
+        noise.others_cpu = 0.5;
+        noise.io_pressure = Some(0.2);
+        assert_eq!(noise.words().len(), 2);
+    }
+}

@@ -1,0 +1,91 @@
+//! What makes the program easy to live with: `doctor`, `--events`.
+#![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
+
+#[macro_use]
+#[path = "support/study.rs"]
+mod study;
+
+#[expect(dead_code, reason = "other tests use what this one does not")]
+mod support;
+
+use std::fs;
+
+use serde_json::Value;
+use support::Ground;
+
+/// A directory twice, with different block sizes; needs no root and no time.
+const QUICK: &str = study!(
+    "Block sizes, quick",
+    r#"block-size = ["4 KiB", "8 KiB"]"#,
+    [r#"dir = { path = "data" }"#],
+    [r#"name = "random write"
+random = { mode = "write", size = "1 MiB", block-size = "{block-size}", access = "uniform", time = "10 ms" }"#],
+    3
+);
+
+/// The log of the only run in a ground.
+fn log(ground: &Ground) -> String {
+    let runs = fs::read_dir(ground.path().join("store/runs")).unwrap();
+    let dirs: Vec<_> = runs.map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(dirs.len(), 1);
+    fs::read_to_string(dirs[0].join("log.jsonl")).unwrap()
+}
+
+#[test]
+fn the_lines_of_a_run_are_copied_as_they_are() {
+    let ground = Ground::new();
+    fs::create_dir(ground.path().join("data")).unwrap();
+    ground.write("s.toml", QUICK);
+    ground.write("events.jsonl", "of an earlier run\n");
+    let said = ground.stackrace(&["run", "s.toml", "--events", "events.jsonl"]);
+    assert!(said.ended(0).out.contains("VERDICT"), "{}", said.out);
+    let copy = fs::read_to_string(ground.path().join("events.jsonl")).unwrap();
+    assert_eq!(copy, log(&ground));
+    // Of a resumed run all lines come, and on standard output nothing else.
+    let said = ground.stackrace(&["resume", "--rounds", "4", "--events", "-"]);
+    assert_eq!(said.ended(0).out, log(&ground));
+    assert!(said.out.len() > copy.len());
+    for line in said.out.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert!(line["event"].is_string(), "{line}");
+    }
+}
+
+#[test]
+fn lines_that_cannot_be_written_are_refused_before_the_run() {
+    let ground = Ground::new();
+    fs::create_dir(ground.path().join("data")).unwrap();
+    ground.write("s.toml", QUICK);
+    let said = ground.stackrace(&["run", "s.toml", "--events", "nowhere/events.jsonl"]);
+    assert!(said.ended(3).err.contains("nowhere"), "{}", said.err);
+    assert!(!ground.path().join("store/runs").exists());
+}
+
+#[test]
+fn every_layer_is_named_and_nothing_is_made() {
+    let ground = Ground::new();
+    let said = ground.stackrace(&["doctor", "--quick", "--json"]);
+    let health: Value = serde_json::from_str(&said.ended(0).out).unwrap();
+    let layers = health["layers"].as_array().unwrap();
+    let dir = layers.iter().find(|one| one["layer"] == "dir").unwrap();
+    // A directory needs nothing, on no machine.
+    assert_eq!(dir["missing"], serde_json::json!([]));
+    assert_eq!(dir["root"], false);
+    assert!(layers.len() > 20, "{}", layers.len());
+    assert!(health["store"]["free_bytes"].as_u64().unwrap() > 0);
+    assert!(health["noise"].is_null() && health["left"] == serde_json::json!([]));
+    assert_eq!(fs::read_dir(ground.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn the_sentences_name_each_layer_once() {
+    let ground = Ground::new();
+    let text = ground.stackrace(&["doctor", "--quick"]);
+    let text = &text.ended(0).out;
+    let words = |word: &str| {
+        let words = text.split(|letter: char| !letter.is_alphanumeric());
+        words.filter(|one| *one == word).count()
+    };
+    assert_eq!(words("tmpfs"), 1, "{text}");
+    assert!(text.contains("left behind     nothing"), "{text}");
+}
