@@ -269,6 +269,10 @@ fn trials(
     temporary::work(context, &host, |journal, id| {
         let mut places = Vec::new();
         for directory in directories {
+            // A journal names whole paths: it may be undone from anywhere.
+            let Ok(directory) = host.canonical(directory) else {
+                return Ok(None);
+            };
             let root = directory.join(format!(".stackrace-probe-{id}"));
             let entry = Undo::RemoveTree(root.clone());
             let named = journal.will(&directory.to_string_lossy(), entry);

@@ -7,7 +7,7 @@ use crate::stack::gives::{Below, Danger, GivesKind, Takes};
 use crate::stack::identity::Identity;
 use crate::stack::layer::Layer;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Layers that fit, bottom up; the last gives a directory, or bare devices.
 pub(crate) struct Stack {
@@ -91,7 +91,7 @@ impl Stack {
     /// The directory it is, where it is one of the user's and nothing else.
     pub(crate) fn existing_directory(&self) -> Option<PathBuf> {
         match &self.layers[..] {
-            [only] if only.kind() == "dir" => only.disk_needed().map(|(path, _)| path),
+            [only] => only.existing_directory().map(Path::to_owned),
             _ => None,
         }
     }

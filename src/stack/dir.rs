@@ -8,7 +8,7 @@ use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
 use crate::stack::layer::{Layer, LayerKind, Tried};
 use crate::stack::setup::Setup;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// An existing directory.
 pub(crate) const KIND: LayerKind = LayerKind {
@@ -52,6 +52,10 @@ impl Layer for Dir {
 
     fn takes(&self) -> Takes {
         Takes::Nothing
+    }
+
+    fn existing_directory(&self) -> Option<&Path> {
+        Some(&self.path)
     }
 
     /// Nothing of its own: as much as the trial's data need.

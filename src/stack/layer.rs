@@ -10,7 +10,7 @@ use crate::host::imagined::Tool;
 use crate::host::{Host, LabDisk, Needs, Package};
 use crate::journal::UndoKind;
 use crate::setting::{Refusal, SettingDoc, Settings};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// One kind of layer, as a study's author sees it.
 pub(crate) struct LayerKind {
@@ -213,6 +213,10 @@ pub(crate) trait Layer: Send + Sync {
     /// What must be there where its server is, if it has one: on the peer if what it takes stands
     /// there, else on this machine.
     fn server_needs(&self) -> Option<Needs> {
+        None
+    }
+    /// The directory of the user's that it measures as it is; none: it makes something.
+    fn existing_directory(&self) -> Option<&Path> {
         None
     }
     /// Where it needs how many bytes of disk; an empty path is the site's scratch directory.
