@@ -64,6 +64,12 @@ impl ReportForm for Markdown {
         }
         if let Some(measured) = audited::table(&audited::audit(record), &record.head) {
             table(&mut text, &measured);
+            for effect in &verdict.order_effects {
+                let workload = record.head.workloads.get(effect.workload);
+                let name = workload.map_or("", |workload| workload.name.as_str());
+                let sentence = format!("{name}: {}.", effect.sentence);
+                text.push_str(&format!("\n{}\n", escaped(&sentence)));
+            }
         }
         let notes = content::notes(record, verdict);
         if !notes.is_empty() {

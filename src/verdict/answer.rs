@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::course::PhaseCourse;
 use super::effects::EffectTable;
+use super::slices::OrderEffect;
 use super::statement::{Comparison, ConfigurationRow, More, State, VerdictWord};
 
 /// The answer of a run as far as it has come.
@@ -39,6 +40,8 @@ pub(crate) struct Verdict {
     pub(crate) effects: Vec<EffectTable>,
     /// What the time series of the trials say, of each configuration, workload and phase.
     pub(crate) courses: Vec<PhaseCourse>,
+    /// What the order of turns did, of each workload whose slices stayed.
+    pub(crate) order_effects: Vec<OrderEffect>,
     /// Projection: how many more rounds would decide.
     pub(crate) more: Option<More>,
     /// What the reader must know before believing the figures.

@@ -14,7 +14,7 @@ use super::shares::Shares;
 use super::sides::{Sides, ranked_sides, sides};
 use super::statement::VerdictWord;
 use super::table::{Evidence, ObservationTable};
-use super::{course, effects, outlook, rows, sentence};
+use super::{course, effects, outlook, rows, sentence, slices};
 use crate::event::{Decide, Until};
 
 /// What the record says so far.
@@ -62,6 +62,7 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Verdict {
         workloads,
         effects: effects::effects(&table, checked_at.is_some()),
         courses,
+        order_effects: slices::order_effects(evidence),
         more: None,
         notes,
     };

@@ -6,10 +6,12 @@
 //! off to the turns of others shows in no order. The choice rests on these comparisons; a workload whose
 //! slices end begins anew with the next round.
 
-use stackrace_stats::{FIRST_LOOK, paired_ratio, two_sided_level};
+use serde::Serialize;
+use stackrace_stats::{FIRST_LOOK, Ratio, paired_ratio, two_sided_level};
 
 use super::table::Evidence;
 use crate::event::{Ended, Observation, SliceSum, SlicesEnded};
+use crate::unit;
 
 /// A third of the margin may be owed to slices.
 const SHARE_OF_MARGIN: f64 = 1.0 / 3.0;
@@ -42,6 +44,27 @@ pub(super) fn notes(evidence: &Evidence<'_>) -> Vec<String> {
                 rounds + 1,
                 ended.why
             ))
+        })
+        .collect()
+}
+
+/// What the order of turns did to a workload whose slices stayed.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct OrderEffect {
+    /// Workload by index.
+    pub(crate) workload: usize,
+    /// How large the effect was, in plain words.
+    pub(crate) sentence: String,
+}
+
+/// How large the effect of the order was, of each workload whose slices stayed.
+pub(super) fn order_effects(evidence: &Evidence<'_>) -> Vec<OrderEffect> {
+    let workloads = 0..evidence.head.workloads.len();
+    let stayed = workloads.filter(|workload| evidence.in_slices(*workload));
+    stayed
+        .map(|workload| OrderEffect {
+            workload,
+            sentence: Slices { evidence, workload }.effect_words(),
         })
         .collect()
 }
@@ -81,6 +104,35 @@ impl Slices<'_> {
             "its first three rounds do not show that trials in one go have the same ratio"
                 .to_owned()
         })
+    }
+
+    /// How much the order of turns matters, for the configuration where it may matter most.
+    fn effect_words(&self) -> String {
+        let head = self.evidence.head;
+        let ns = self
+            .trials(true)
+            .find_map(|trial| Some(trial.sliced.as_ref()?.slice_ns));
+        let slices = ns.map_or(String::new(), |ns| {
+            format!(" of {}", unit::time_ns(ns as f64))
+        });
+        let allowed = head.decide.margin.ln_1p() * SHARE_OF_MARGIN;
+        let pairs = (1..head.configurations.len()).filter_map(|other| {
+            let (order, after) = self.order_effects(other);
+            Some((other, EffectSize::of(&order)?, EffectSize::of(&after)?))
+        });
+        let most = |pair: &(usize, EffectSize, EffectSize)| pair.1.most.max(pair.2.most);
+        let Some((other, order, after)) = pairs.max_by(|a, b| most(a).total_cmp(&most(b))) else {
+            return format!(
+                "measured in slices{slices}: too few rounds to tell whether the order of the turns matters"
+            );
+        };
+        let [a, b] = [0, other].map(|t| head.configurations[t].name.as_str());
+        format!(
+            "measured in slices{slices}: work right after a turn of the other one differs by {} from work after an own turn; that can shift the ratio of {a} and {b} by {}; above {} slices would have ended",
+            order.words(),
+            after.words(),
+            unit::percent(allowed.exp_m1())
+        )
     }
 
     /// Complete trials of finished rounds, in slices or in one go.
@@ -149,14 +201,45 @@ fn forwards_effect(trial: &Observation) -> Option<f64> {
     Some(speed(&sliced.forwards)? - speed(&sliced.backwards)?)
 }
 
+/// The size of an effect over some rounds, whichever its direction, as logarithms.
+struct EffectSize {
+    estimate: f64,
+    /// It is no larger than this, with the confidence of the test over all checks.
+    most: f64,
+}
+
+impl EffectSize {
+    /// None: too few rounds.
+    fn of(effects: &[f64]) -> Option<Self> {
+        let ratio = tested(effects)?;
+        let most = ratio.low.ln().abs().max(ratio.high.ln().abs());
+        Some(Self {
+            estimate: ratio.estimate.ln().abs(),
+            most,
+        })
+    }
+
+    fn words(&self) -> String {
+        let [estimate, most] = [self.estimate, self.most].map(f64::exp_m1);
+        let estimate = unit::percent(estimate);
+        match most {
+            // No bound says anything there.
+            most if most > 1.0 => format!("{estimate} (very uncertain)"),
+            most => format!("{estimate} (at most {})", unit::percent(most)),
+        }
+    }
+}
+
+/// An effect with its interval over all checks; none: too few rounds.
+fn tested(effects: &[f64]) -> Option<Ratio> {
+    let rounds = u32::try_from(effects.len()).unwrap_or(u32::MAX);
+    let enough = rounds >= FIRST_LOOK;
+    enough.then(|| paired_ratio(effects, two_sided_level(ERROR, rounds)))?
+}
+
 /// Whether an effect is larger than allowed, and no chance of these rounds.
 fn matters(effects: &[f64], allowed: f64) -> bool {
-    let rounds = u32::try_from(effects.len()).unwrap_or(u32::MAX);
-    if rounds < FIRST_LOOK {
-        return false;
-    }
-    let ratio = paired_ratio(effects, two_sided_level(ERROR, rounds));
-    ratio.is_some_and(|ratio| ratio.excludes_one() && ratio.estimate.ln().abs() > allowed)
+    tested(effects).is_some_and(|ratio| ratio.excludes_one() && ratio.estimate.ln().abs() > allowed)
 }
 
 /// Whether an effect is certainly not larger than allowed.

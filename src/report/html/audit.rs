@@ -6,13 +6,14 @@ use crate::audit::{Audit, AuditCell, AuditCheck, Grade, checks};
 use crate::event::RunStarted;
 use crate::record::Record;
 use crate::report::{audited, figure};
+use crate::verdict::Verdict;
 
 /// More cells than this show the evidence of what is more than "ok" only: a page of hundreds of
 /// configurations would be mostly that.
 const EVIDENCE_CELLS_MAX: usize = 60;
 
 /// A grid per workload.
-pub(super) fn audit(record: &Record) -> Markup {
+pub(super) fn audit(record: &Record, verdict: &Verdict) -> Markup {
     let (audit, head) = (audited::audit(record), &record.head);
     if audit.cells.is_empty() {
         return html! {};
@@ -28,6 +29,9 @@ pub(super) fn audit(record: &Record) -> Markup {
             @let cells: Vec<&AuditCell> = audit.cells.iter().filter(|cell| cell.workload == at).collect();
             @if !cells.is_empty() {
                 h3 { (workload.name) }
+                @for effect in verdict.order_effects.iter().filter(|effect| effect.workload == at) {
+                    p { strong { "Turns: " } (effect.sentence) "." }
+                }
                 (grid(&workload.name, &cells, head))
                 @for cell in &cells { (evidence(cell, head, whole)) }
             }
@@ -143,8 +147,13 @@ fn limits(audit: &Audit) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Fact;
+    use crate::event::{Fact, SliceSum, Sliced};
     use crate::record::sample;
+    use crate::verdict::{Evidence, judge};
+
+    fn judged(record: &Record) -> Verdict {
+        judge(&Evidence::of(record))
+    }
 
     #[test]
     fn the_grid_says_in_words_what_each_check_found() {
@@ -161,7 +170,7 @@ mod tests {
             .head
             .environment
             .push(Fact::new("limit sda", "600000000 B/s, SATA 6.0 Gbit/s"));
-        let page = audit(&record).into_string();
+        let page = audit(&record, &judged(&record)).into_string();
         for words in [
             "<td class=\"ok\"",
             "100 % of the bytes read came from the page cache",
@@ -176,6 +185,36 @@ mod tests {
     }
 
     #[test]
+    fn a_workload_in_slices_says_what_the_order_of_the_turns_did() {
+        let mut record = sample::record(&sample::small());
+        let sum = |operations| SliceSum {
+            ns: 1_000_000_000,
+            operations,
+            bytes: 0,
+            latency_ns: 1,
+        };
+        for line in &mut record.lines {
+            if let crate::event::Event::Trial(trial) = &mut line.event
+                && trial.workload == 1
+            {
+                trial.sliced = Some(Sliced {
+                    slice_ns: 50_000_000,
+                    slices: 40,
+                    forwards: sum(1000),
+                    backwards: sum(1000),
+                });
+            }
+        }
+        let verdict = judged(&record);
+        let page = audit(&record, &verdict).into_string();
+        let words = "<strong>Turns: </strong>measured in slices of 50.0 ms: ";
+        assert_eq!(page.matches(words).count(), 1, "{page}");
+        let (_, after) = page.split_once(words).unwrap();
+        let (before, _) = page.split_once(words).unwrap();
+        assert!(before.contains("browse") && after.contains("by 0.00 % (at most 0.00 %)"));
+    }
+
+    #[test]
     fn imported_figures_are_not_judged() {
         let mut record = sample::record(&sample::small());
         for line in &mut record.lines {
@@ -183,6 +222,6 @@ mod tests {
                 trial.settled.caches = "unknown".to_owned();
             }
         }
-        assert_eq!(audit(&record).into_string(), "");
+        assert_eq!(audit(&record, &judged(&record)).into_string(), "");
     }
 }

@@ -134,7 +134,7 @@ fn sections(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<
             "Beside published figures",
             tables::beside(verdict, options),
         ),
-        ("audit", "What was measured", audit::audit(record)),
+        ("audit", "What was measured", audit::audit(record, verdict)),
         ("rounds", "Round by round", plots::rounds(record, verdict)),
         ("sweep", "By block size", sweep::sweep(record, verdict)),
         ("latency", "Latency", latency::latency(record, verdict)),

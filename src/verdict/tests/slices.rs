@@ -72,6 +72,37 @@ fn slices_end_where_the_order_of_the_turns_matters_and_stay_where_it_may_be_chan
     );
 }
 
+#[test]
+fn the_size_of_what_the_order_does_is_told_where_slices_stay() {
+    let head = two();
+    let told = |data: &[Observation], rounds| {
+        let verdict = judge(&evidence(&head, data, rounds));
+        let [effect] = &verdict.order_effects[..] else {
+            panic!("{:?}", verdict.order_effects)
+        };
+        assert_eq!(effect.workload, 0);
+        effect.sentence.clone()
+    };
+    // a gains 2 % and b 1 % in laps in the order of the round: 0.5 % of the ratio for the order, and
+    // 1.5 % for what one loses more than the other.
+    assert_eq!(
+        told(&ordered([1.02, 1.01], 0.0), 5),
+        "measured in slices of 50.0 ms: work right after a turn of the other one differs by 0.49 % (at most 0.49 %) from work after an own turn; that can shift the ratio of a and b by 1.5 % (at most 1.5 %); above 1.6 % slices would have ended"
+    );
+    let noisy = told(&ordered([1.02, 1.01], 0.001), 5);
+    assert!(noisy.contains("by 0.49 % (at most 0.65 %)"), "{noisy}");
+    let chance = told(&ordered([1.0, 1.0], 0.9), 5);
+    assert!(chance.contains("(very uncertain)"), "{chance}");
+    let few = told(&ordered([1.0, 1.0], 0.001)[..4], 2);
+    assert!(few.ends_with("too few rounds to tell whether the order of the turns matters"));
+    let mut evidence = evidence(&head, &[], 5);
+    let data = ordered([1.05, 0.95], 0.001);
+    evidence.trials = data.iter().collect();
+    let why = "of this test".to_owned();
+    evidence.slices_ended = vec![(5, SlicesEnded { workload: 0, why })];
+    assert!(judge(&evidence).order_effects.is_empty(), "they ended");
+}
+
 /// Three rounds of both kinds: the ratio in one go, the ratio in slices, and the noise of both.
 fn both_kinds(whole: f64, slices: f64, by: f64) -> Vec<Observation> {
     let each = |round| {
