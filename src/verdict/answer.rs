@@ -52,8 +52,15 @@ impl Verdict {
     /// Whether the question is open, and there is a hint which way it goes: a grade of its own.
     pub(crate) fn hints(&self) -> bool {
         let mut comparisons = self.overall.iter().chain(&self.ranking);
+        // A hint on one comparison of an answered question is no news: the claims are its grade.
         self.state == State::Undecided
             && comparisons.any(|c| matches!(c.word, VerdictWord::Probably { .. }))
+    }
+
+    /// Whether a configuration was dropped, by name.
+    pub(super) fn dropped(&self, name: &str) -> bool {
+        let mut rows = self.configurations.iter();
+        rows.any(|row| row.name == name && row.dropped_after.is_some())
     }
 
     /// How far the question is answered, as people read it.

@@ -102,10 +102,14 @@ pub(crate) fn ask(
     records: &[Record],
     question: &Question,
 ) -> Result<Vec<RunAnswer>, QuestionError> {
+    // The study's own question keeps its shares of the error (`shares.rs`). Asked by the rules
+    // below, it would get other intervals than the report.
     if question.is_the_study_s() {
         return Ok(records.iter().map(own).collect());
     }
     let mut asked = Vec::new();
+    // Every question is turned into comparisons before any is answered: each share of the error
+    // depends on how many there are in all runs together.
     for record in records {
         let mut head = record.head.clone();
         head.decide.margin = question.margin.unwrap_or(head.decide.margin);
@@ -125,6 +129,7 @@ fn own(record: &Record) -> RunAnswer {
     let verdict = judge(&Evidence::of(record));
     let mut sentences = vec![verdict.sentence];
     sentences.extend(verdict.details);
+    // Comparisons within levels hold each on its own, so they are not part of the family.
     let whole = verdict
         .workloads
         .into_iter()
@@ -150,7 +155,7 @@ fn own(record: &Record) -> RunAnswer {
 struct Asked {
     sides: Vec<Sides>,
     figures: Vec<ComparedFigure>,
-    /// The sides are the best one against each other one: which is best was read off the data.
+    /// Which configuration is best is asked, of more than two: the data decide which pairs matter.
     ranked: bool,
 }
 
@@ -188,9 +193,12 @@ impl Asked {
     fn answer(&self, record: &Record, head: &RunStarted, family: usize) -> RunAnswer {
         let mut evidence = Evidence::of(record);
         evidence.head = head;
+        // The verdict itself is not used: its error is shared by the study's comparisons, not by
+        // these.
         let rounds = u32::try_from(evidence.rounds.len()).unwrap_or(u32::MAX);
         let notes = judge(&evidence).notes;
         let table = ObservationTable::new(&evidence);
+        // Bonferroni: right however the metrics of the same trials depend on each other.
         let alpha = (1.0 - head.decide.confidence) / family.max(1) as f64;
         let comparisons: Vec<Comparison> = self
             .figures
@@ -239,18 +247,13 @@ fn two_sides(head: &RunStarted, words: &str) -> Result<Sides, QuestionError> {
         .map(|at| (words[..at].trim(), words[at + 1..].trim()))
         .collect();
     let configuration = |name: &str| head.configurations.iter().position(|t| t.name == name);
+    // A configuration against itself has the ratio 1 in every round and an interval of no width.
     let configurations = pairs
         .iter()
         .find_map(|(a, b)| Some((configuration(a)?, configuration(b)?)))
         .filter(|(a, b)| a != b);
     if let Some((a, b)) = configurations {
-        return Ok(Sides {
-            a: vec![a],
-            b: vec![b],
-            a_name: head.configurations[a].name.clone(),
-            b_name: head.configurations[b].name.clone(),
-            within: String::new(),
-        });
+        return Ok(Sides::of_two(head, a, b));
     }
     let levels = pairs
         .iter()
@@ -260,6 +263,8 @@ fn two_sides(head: &RunStarted, words: &str) -> Result<Sides, QuestionError> {
             let level = |t: &crate::event::ConfigurationHead| t.levels.iter().any(|l| l == name);
             configuration(name).is_some() || head.configurations.iter().any(level)
         };
+        // The message names the half that is unknown. Of several commas the first one parts the
+        // halves.
         let wrong = match pairs.first() {
             Some((a, b)) => [a, b].into_iter().find(|name| !known(name)),
             None => None,
@@ -294,6 +299,7 @@ fn of_levels(head: &RunStarted, factor: usize, a: &str, b: &str) -> Option<Sides
     };
     let (mut side_a, mut side_b) = (Vec::new(), Vec::new());
     for t in of(a).filter(|_| a != b) {
+        // Equal in everything else: otherwise the ratio holds the effect of a third factor, too.
         if let Some(partner) = of(b).find(|partner| others(*partner) == others(t)) {
             side_a.push(t);
             side_b.push(partner);
@@ -327,6 +333,7 @@ fn figures(head: &RunStarted, question: &Question) -> Result<Vec<ComparedFigure>
             .iter()
             .map(|w| ComparedFigure::primary(*w))
             .collect();
+        // With one workload the overall figure is its primary metric and would be asked twice.
         if question.workload.is_none() && head.workloads.len() > 1 {
             figures.insert(0, ComparedFigure::Overall);
         }
@@ -340,6 +347,7 @@ fn figures(head: &RunStarted, question: &Question) -> Result<Vec<ComparedFigure>
             metric,
         })
     };
+    // Workloads without the metric are passed over; only if all lack it is the name wrong.
     let figures: Vec<ComparedFigure> = workloads.iter().filter_map(named).collect();
     if figures.is_empty() {
         let metrics = workloads.iter().flat_map(|w| &head.workloads[*w].metrics);

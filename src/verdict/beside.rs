@@ -123,6 +123,8 @@ impl Matching<'_> {
             .iter()
             .filter(|comparison| comparison.factor == theirs);
         let mut rows = Vec::new();
+        // One pair of levels was published for many loads and levels of the other factors. The
+        // loops below take them apart again.
         for (b, a) in distinct(of.map(|comparison| (comparison.b.as_str(), comparison.a.as_str())))
         {
             let level = |wanted: &str| {
@@ -131,6 +133,7 @@ impl Matching<'_> {
                     .find(|(_, theirs)| *theirs == wanted)
                     .map(|(own, _)| *own)
             };
+            // What is left out by any `continue` here has no row, so `unmatched` lists it.
             let (Some(own_b), Some(own_a)) = (level(b), level(a)) else {
                 continue;
             };
@@ -153,6 +156,8 @@ impl Matching<'_> {
                         .filter(|c| c.factor == theirs && (c.b.as_str(), c.a.as_str()) == (b, a))
                         .filter(|c| on(metric, c))
                         .filter(|c| {
+                            // The two figures of a ratio differ in its own factor alone: either has
+                            // the other levels.
                             let levels = &self.figures.figures[c.figures[1]].levels;
                             published.iter().all(|(at, level)| levels[*at] == *level)
                         })
@@ -215,6 +220,8 @@ impl Matching<'_> {
         let ratios: Vec<f64> = theirs.iter().map(|comparison| comparison.ratio).collect();
         let published_ratio = published::geometric_mean(&ratios).filter(|_| !sides.is_empty())?;
         let better = workloads[workload].metrics[at].better;
+        // A round counts with all of its pairs or not at all. With the pairs that happen to be
+        // there, the mix of levels would change from round to round.
         let logs: Vec<f64> = (0..self.table.rounds.len())
             .filter_map(|round| {
                 let mut sum = 0.0;
@@ -249,12 +256,15 @@ impl Matching<'_> {
 
     /// What has no partner, on either side.
     fn unmatched(&self, rows: &[BesideRow]) -> Vec<String> {
+        // Without figures every list below would only repeat that.
         if self.figures.figures.is_empty() {
             return vec!["no figures were published, only plots".to_owned()];
         }
         let mut lists = self.unmatched_levels();
         let used = |name: &str| {
             rows.iter()
+                // `own_on` is `workload: metric`; the colon keeps `read` from matching
+                // `read-random`.
                 .any(|row| row.own_on.starts_with(&format!("{name}: ")))
         };
         let workloads = self
@@ -300,6 +310,7 @@ impl Matching<'_> {
             let levels = self.card.factors[*at]
                 .levels
                 .iter()
+                // An empty level says that the factor does not apply there.
                 .filter(|level| !level.is_empty());
             let unknown = levels.filter(|level| !pair.levels.iter().any(|(_, l)| l == *level));
             their_levels.extend(unknown.map(|level| format!("{} {level}", pair.published)));
@@ -324,6 +335,7 @@ impl Matching<'_> {
 
 fn on(metric: &MetricPair, comparison: &PublishedRatio) -> bool {
     let (workload, name) = metric.published;
+    // A published load may carry a version: `bonnie++ 1.03e`.
     comparison.workload.starts_with(workload) && comparison.metric.name == name
 }
 

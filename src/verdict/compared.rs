@@ -15,6 +15,7 @@ pub(super) fn comparison(
     figure: ComparedFigure,
     alpha: f64,
 ) -> Comparison {
+    // Imported results are numbered, not paired: pairing them by number would be arbitrary.
     if table.evidence.imported {
         return unpaired::comparison(table, (sides.a[0], sides.b[0]), figure);
     }
@@ -26,12 +27,15 @@ pub(super) fn comparison(
     let interval = said.map(|said| Interval::from(said.ratio));
     let robust = || {
         let n = u32::try_from(logs.len()).ok()?;
+        // The same error as the interval it stands beside, so that only the method differs.
         let level = stackrace_stats::two_sided_level(alpha, n);
         stackrace_stats::hodges_lehmann(&logs, level)
     };
     Comparison {
         a: sides.a_name.clone(),
         b: sides.b_name.clone(),
+        // Names instead of indices: a comparison is also written to files that are read without a
+        // record.
         within: sides.within.clone(),
         workload: figure.workload_name(head),
         metric: figure.metric(head).cloned(),

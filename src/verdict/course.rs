@@ -83,6 +83,7 @@ fn together(phases: &[&PhaseObservation]) -> Option<PhaseCourse> {
         .filter_map(|phase| Some((*phase, course(phase)?)))
         .collect();
     let widths = trials.iter().filter_map(|(_, course)| course.uncertainty);
+    // The caller knows configuration, workload and phase, and fills them in.
     (!trials.is_empty()).then(|| PhaseCourse {
         configuration: 0,
         workload: 0,
@@ -119,6 +120,7 @@ fn change(trials: &[(&PhaseObservation, Course)]) -> Option<RateChange> {
         .push(shown);
     }
     let most = if up.len() > down.len() { up } else { down };
+    // One trial alone may look like anything, and what a minority shows is not how the phase goes.
     if most.len() < TRIALS_MIN || 2 * most.len() < trials.len() {
         return None;
     }
@@ -180,6 +182,7 @@ fn changed(change: &RateChange, trials: usize) -> String {
             "a cache that fills, or a cold start",
         )
     };
+    // Phases that only create, stat or remove files move no bytes.
     let moved = match change.after_bytes {
         bytes if bytes > 0.0 => format!(" ({})", unit::bytes(bytes as u64)),
         _ => String::new(),
@@ -190,6 +193,7 @@ fn changed(change: &RateChange, trials: usize) -> String {
         unit::time_ns(change.after_s * 1e9),
         change.trials
     );
+    // Up to two changes are a step or a plateau. More have no single cause that could be named.
     if change.times > 2.0 {
         return format!(
             "the rate swings, about {:.0} times per trial: at most it {fall}; the figure averages unlike states",
@@ -204,6 +208,8 @@ fn changed(change: &RateChange, trials: usize) -> String {
 fn short(courses: &[&PhaseCourse], margin: f64) -> Option<String> {
     let wide = courses
         .iter()
+        // Where the rate changes, the wide interval comes from the change and not from short
+        // trials.
         .filter(|c| c.change.is_none() && c.trials >= TRIALS_MIN);
     let wide: Vec<f64> = wide
         .filter_map(|course| course.uncertainty.filter(|width| *width > margin))

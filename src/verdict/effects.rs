@@ -70,6 +70,7 @@ pub(super) fn effects(table: &ObservationTable<'_>, checked: bool) -> Vec<Effect
     let factors: Vec<Factor> = (0..head.factors.len())
         .map(|at| Factor::of(head, at))
         .collect();
+    // With a single factor, its main effects are the comparisons of the verdict already.
     let varied = factors.iter().filter(|factor| factor.levels.len() > 1);
     if varied.count() < 2 || table.evidence.imported || !checked {
         return Vec::new();
@@ -91,6 +92,7 @@ pub(super) fn effects(table: &ObservationTable<'_>, checked: bool) -> Vec<Effect
     let found: Vec<_> = found.iter().filter(|effect| asked(effect.term)).collect();
     let spent = (1.0 - head.decide.confidence) / found.len().max(1) as f64;
     let workloads = table.workloads();
+    // With one workload both tables would be the same: there is one, with the whole error.
     let mut figures = vec![(
         ComparedFigure::Overall,
         if workloads > 1 { spent / 2.0 } else { spent },
@@ -135,6 +137,7 @@ impl Factor {
 
 /// `[configuration][round]`, as far as each was in the race; a missing one is not a number.
 fn values(table: &ObservationTable<'_>, figure: ComparedFigure) -> Vec<Vec<f64>> {
+    // The statistics leave out a round in which a value that an effect needs is not a number.
     let value = |t, at| table.ln(t, figure, at).unwrap_or(f64::NAN);
     (0..table.configurations())
         .map(|t| (0..table.rounds_of(t)).map(|at| value(t, at)).collect())
@@ -162,6 +165,7 @@ fn row(
             other,
             at,
         } => (
+            // An interaction is relative to the other factor's first level.
             EffectKind::Interaction,
             factor,
             level,

@@ -53,6 +53,7 @@ pub(super) fn interaction(word: VerdictWord, ratio: Option<Interval>) -> String 
             ),
             None => "undecided".to_owned(),
         },
+        // These words have no direction, so they are those of a main effect.
         VerdictWord::TooFew | VerdictWord::Unpaired { .. } => fragment(word, ratio),
     }
 }
@@ -77,6 +78,7 @@ fn unpaired(runs: (usize, usize), differs: bool, ratio: Option<Interval>) -> Str
 /// `12-19 % faster`, or `3.1-4.2 times as fast` where per cents would be unreadable.
 fn faster(at_least: f64, at_most: f64) -> String {
     if at_most >= 1.0 {
+        // Ends that are the same when rounded are written once.
         let (low, high) = (times(1.0 + at_least), times(1.0 + at_most));
         return if low == high {
             format!("{low} times as fast")

@@ -18,6 +18,7 @@ use super::statement::Interval;
 use super::table::{ComparedFigure, Evidence, ObservationTable};
 use super::{unpaired, work};
 use crate::event::RunStarted;
+use crate::published::distinct;
 use crate::record::Record;
 use stackrace_stats::{FIRST_LOOK, Ratio, two_sided_level};
 
@@ -59,6 +60,7 @@ pub(crate) fn gate(
     }
     let asked = question.confidence;
     let confidence = asked.unwrap_or(pair.head().decide.confidence);
+    // Bonferroni over the figures asked about at once.
     let alpha = (1.0 - confidence) / figures.len() as f64;
     let answers: Vec<FigureAnswer> = figures
         .iter()
@@ -88,6 +90,7 @@ pub(crate) fn gate(
 }
 
 fn worst(answers: &[FigureAnswer]) -> GateOutcome {
+    // One figure that is worse fails the gate, whatever the others say. Passing takes all of them.
     let any = |outcome| answers.iter().any(|answer| answer.outcome == outcome);
     if any(GateOutcome::Worse) {
         GateOutcome::Worse
@@ -120,6 +123,7 @@ fn failed((record, configuration): &(&Record, usize)) -> Option<GateFailure> {
 
 impl GatePair<'_> {
     fn paired(&self) -> bool {
+        // An imported run holds runs of its tool that were made one after the other: no pairs.
         let record = self.compared[0].0;
         self.one_run() && !record.imported()
     }
@@ -143,6 +147,7 @@ impl GatePair<'_> {
 
     /// Refuses the same results twice: they would count as independent ones.
     fn check_apart(&self) -> Result<(), GateError> {
+        // Two configurations of one run share its rounds on purpose: these are the pairs.
         if self.one_run() {
             return Ok(());
         }
@@ -177,12 +182,14 @@ impl GatePair<'_> {
                 Some(name) => name,
                 None => head.workloads[w].metrics.first().map_or("", |m| &m.name),
             };
+            // A run without the workload or the metric would drop out of its side's mean unseen.
             for (record, _) in self.all() {
                 let other = workload(&record.head, &head.workloads[w].name)?;
                 metric(&record.head, other, name)?;
             }
             Ok(Some((w, metric(head, w, name)?)))
         };
+        // Only a metric that no workload has leads here.
         if workloads.is_empty() {
             let all = head.workloads.iter().flat_map(|w| &w.metrics);
             return Err(GateError::Unknown {
@@ -201,6 +208,7 @@ impl GatePair<'_> {
             let parts = weighed.map(|w| (w.name.clone(), w.weight, w.metrics.first().cloned()));
             parts.collect::<Vec<_>>()
         };
+        // With other workloads, weights or metrics, the overall figure is a mean of other things.
         let own = parts(self.head());
         match self.all().all(|(record, _)| parts(&record.head) == own) && !own.is_empty() {
             true => Ok(vec![None]),
@@ -213,6 +221,7 @@ impl GatePair<'_> {
     fn differing(&self, figures: &[GatedFigure]) -> Result<Vec<String>, GateError> {
         let own = self.compared[0].0;
         let mut asked: Vec<usize> = figures.iter().flatten().map(|(w, _)| *w).collect();
+        // The overall figure rests on every workload that has a weight.
         if asked.is_empty() {
             let weighed = |w: &usize| own.head.workloads[*w].weight > 0.0;
             asked = (0..own.head.workloads.len()).filter(weighed).collect();
@@ -252,6 +261,7 @@ impl GatePair<'_> {
                 .iter()
                 .map(|name| format!("the metric {name}")),
         );
+        // Both were read from decimal texts, so equal shares may differ in the last bits.
         if (question.worse_than - head.decide.margin).abs() > 1e-9 {
             undeclared.push(format!(
                 "the limit of {}",
@@ -275,6 +285,8 @@ impl GatePair<'_> {
             Some(factor) => factor_sides(head, factor)
                 .iter()
                 .any(|sides| sides.a.contains(&a) && sides.b.contains(&b)),
+            // Of more than two the study asks for the best one, and this pair was picked out of
+            // those.
             None => head.configurations.len() == 2,
         }
     }
@@ -313,11 +325,13 @@ impl GatePair<'_> {
         let figure = figure.map_or(ComparedFigure::Overall, |(workload, metric)| {
             ComparedFigure::Metric { workload, metric }
         });
+        // Only rounds that both took part in: one of them may have been dropped or have failed.
         let rounds = table.rounds_of(a).min(table.rounds_of(b));
         let differences: Vec<f64> = (0..rounds)
             .filter_map(|at| Some(table.ln(b, figure, at)? - table.ln(a, figure, at)?))
             .collect();
         let pairs = u32::try_from(differences.len()).unwrap_or(u32::MAX);
+        // The level of this look: the run could have been stopped and read at each one before it.
         let alpha = two_sided_level(alpha, pairs.max(1));
         let enough = differences.len() >= PAIRS_MIN;
         Found {
@@ -339,6 +353,9 @@ impl GatePair<'_> {
             (workload.name.as_str(), workload.metrics[m].name.as_str())
         });
         let [a, b] = [self.baseline, self.compared].map(|side| separate::run_logs(side, named));
+        // As if each run of one side had a partner on the other: with n runs on each, the error of
+        // the difference is this over the square root of n, which is what `Found::more`
+        // extrapolates.
         let spread = stackrace_stats::variance(&a) + stackrace_stats::variance(&b);
         Found {
             ratio: (a.len().min(b.len()) >= RUNS_MIN)
@@ -411,16 +428,6 @@ fn metric(head: &RunStarted, workload: usize, name: &str) -> Result<usize, GateE
     })
 }
 
-fn distinct(names: impl Iterator<Item = String>) -> Vec<String> {
-    let mut seen: Vec<String> = Vec::new();
-    for name in names {
-        if !seen.contains(&name) {
-            seen.push(name);
-        }
-    }
-    seen
-}
-
 /// What the values of a figure say.
 struct Found {
     ratio: Option<Ratio>,
@@ -440,6 +447,7 @@ impl Found {
         if self.ratio.is_none() {
             return Some(self.first.saturating_sub(have).max(1));
         }
+        // The search ends at this number, which stands for "or more".
         stackrace_stats::rounds_to_exclude(self.effect, self.deviation, self.alpha, allowed)
             .filter(|total| *total < stackrace_stats::equivalence::ROUNDS_MAX)
             .map(|total| total.saturating_sub(have).max(1))

@@ -71,6 +71,8 @@ pub(crate) fn history(runs: &[(&Record, &Verdict)]) -> Vec<HistoryLine> {
                 let Some((cell, value)) = cell.and_then(|cell| Some((cell, cell.value?))) else {
                     continue;
                 };
+                // By name: another version of the study may list workloads and configurations in
+                // another order.
                 let known = courses.iter().position(|course| {
                     (&course.workload, &course.metric, &course.configuration)
                         == (&workload.name, &cell.metric, &row.name)
@@ -97,6 +99,8 @@ pub(crate) fn history(runs: &[(&Record, &Verdict)]) -> Vec<HistoryLine> {
                 });
                 results[place].push(RunResults {
                     work: format!("{} {}", workload.kind, workload.summary),
+                    // What was special about a run is in all of its rounds, so they are one value.
+                    // An imported record holds several runs of its tool.
                     logs: match record.imported() {
                         true => logs,
                         false => vec![stackrace_stats::mean(&logs)],
@@ -121,6 +125,7 @@ pub(crate) fn history(runs: &[(&Record, &Verdict)]) -> Vec<HistoryLine> {
 
 /// The runs from this place on against those before it; none: they are too few, or did other work.
 fn change(results: &[RunResults], at: usize) -> Option<HistoryChange> {
+    // Near either end there are too few runs on one side, and `get` finds none.
     let before = results.get(at.checked_sub(WINDOW)?..at)?;
     let after = results.get(at..at + WINDOW)?;
     let mut all = before.iter().chain(after);

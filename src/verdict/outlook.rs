@@ -17,6 +17,8 @@ pub(super) fn settled(
 ) -> bool {
     if table.evidence.ranks() {
         // Which is best: every other one is worse than the leader or within the margin of it.
+        // A dropped one was found to be worse then. It is measured no more, so its interval need
+        // not go on saying so.
         let dropped = |c: &Comparison| {
             let mut dropped = table.evidence.dropped.iter();
             dropped.any(|(t, _)| table.evidence.head.configurations[*t].name == c.b)
@@ -46,14 +48,9 @@ pub(crate) fn may_stop(verdict: &Verdict, decide: &Decide) -> bool {
         Until::Never => false,
         Until::Overall => verdict.settled,
         Until::Each => {
-            let gone = |name: &str| {
-                let mut rows = verdict.configurations.iter();
-                rows.any(|row| row.name == name && row.dropped_after.is_some())
-            };
+            let gone = |c: &Comparison| verdict.dropped(&c.a) || verdict.dropped(&c.b);
             let mut each = verdict.workloads.iter();
-            verdict.settled
-                && each
-                    .all(|c| !c.within.is_empty() || c.word.decides() || gone(&c.a) || gone(&c.b))
+            verdict.settled && each.all(|c| !c.within.is_empty() || c.word.decides() || gone(c))
         }
     }
 }
@@ -71,6 +68,7 @@ pub(crate) fn undecided_workloads(evidence: &Evidence<'_>) -> Vec<usize> {
     if open || evidence.head.decide.until != Until::Each {
         return all;
     }
+    // What is dropped is measured no more: its comparisons stay as open as they are.
     let live: Vec<&Sides> = whole.iter().filter(|sides| sides.live(&table)).collect();
     let decided = |w: usize, sides: &Sides| {
         let figure = ComparedFigure::primary(w);
@@ -96,6 +94,8 @@ pub(super) fn more(
     } else {
         &verdict.overall
     };
+    // With `until = "each"` a decided overall figure is not the end; single workloads are open
+    // then.
     let open: Vec<(&Comparison, f64)> = match (verdict.state, head.decide.until) {
         (State::TooFew | State::Unpaired, _) => return None,
         (State::Undecided, _) if !verdict.settled => {
@@ -109,16 +109,12 @@ pub(super) fn more(
             .collect(),
         _ => return None,
     };
-    let gone = |name: &str| {
-        let mut rows = verdict.configurations.iter();
-        rows.any(|row| row.name == name && row.dropped_after.is_some())
-    };
     let open = open.into_iter().filter(|(c, _)| {
         let undecided = matches!(
             c.word,
             VerdictWord::Undecided | VerdictWord::Probably { .. }
         );
-        undecided && !gone(&c.a) && !gone(&c.b)
+        undecided && !verdict.dropped(&c.a) && !verdict.dropped(&c.b)
     });
     let mut needed: Option<u32> = Some(0);
     for (comparison, alpha) in open {
@@ -126,6 +122,7 @@ pub(super) fn more(
         let logs: Vec<f64> = ratios.map(|(_, ratio)| ratio.ln()).collect();
         let total = stackrace_stats::rounds_to_decide(&logs, alpha, head.decide.margin);
         let rounds = total.map(|total| total - u32::try_from(logs.len()).unwrap_or(total));
+        // If nothing would decide one of them, there is no projection for the whole.
         needed = needed.zip(rounds).map(|(x, y)| x.max(y));
     }
     if needed == Some(0) {

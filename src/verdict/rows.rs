@@ -29,6 +29,7 @@ pub(super) fn rows(
             cells: cells(table, t),
         })
         .collect();
+    // Imported results without a metric in common have no baseline to be relative to.
     let compared = !table.evidence.imported || overall.iter().any(|c| c.ratio.is_some());
     let base = overall.first().filter(|_| compared).map(|c| c.a.clone());
     for row in rows
@@ -42,6 +43,7 @@ pub(super) fn rows(
         });
     }
     if ranked && rows.len() > 1 {
+        // One without a figure comes last.
         let figure = |row: &ConfigurationRow| row.overall.map_or(0.0, |overall| overall.estimate);
         rows.sort_by(|x, y| figure(y).total_cmp(&figure(x)));
     }
@@ -61,6 +63,8 @@ fn cells(table: &ObservationTable<'_>, configuration: usize) -> Vec<MetricCell> 
                 })
                 .collect();
             let values: Vec<f64> = rounds.iter().map(|(_, value)| *value).collect();
+            // 95 % whatever confidence the study asks for: it describes one configuration and is no
+            // claim.
             let value = stackrace_stats::geometric_mean(&values, 0.05)
                 .map(Interval::from)
                 .or_else(|| {
@@ -113,6 +117,7 @@ pub(super) fn notes(table: &ObservationTable<'_>) -> Vec<String> {
         .flat_map(|t| (0..table.rounds_of(t)).map(move |at| (t, at)))
         .filter(|(t, at)| lacks(*t, *at))
         .count();
+    // Without weights there is no overall comparison that could lack it.
     if missing > 0 && table.evidence.head.workloads.iter().any(|w| w.weight > 0.0) {
         notes.push(format!("a finished round lacks a complete trial {missing} times: it is left out of that configuration's overall comparison"));
     }

@@ -3,7 +3,7 @@
 
 use super::answer::Verdict;
 use super::fragment::{range, tells, times};
-use super::statement::{Comparison, ConfigurationRow, Interval, State, VerdictWord};
+use super::statement::{Comparison, Interval, State, VerdictWord};
 use super::table::Evidence;
 use crate::event::RunStarted;
 use crate::unit;
@@ -38,6 +38,7 @@ pub(super) fn whole(verdict: &Verdict, evidence: &Evidence<'_>) -> String {
     }
     if verdict.state == State::TooFew {
         let first = stackrace_stats::FIRST_LOOK;
+        // While a run goes on, no command is needed for the next round.
         let goes_on = if evidence.ended {
             format!(" `{}` goes on.", resume(head))
         } else {
@@ -59,10 +60,12 @@ pub(super) fn whole(verdict: &Verdict, evidence: &Evidence<'_>) -> String {
         let parts: Vec<String> = said.map(|c| pair(c, &over)).collect();
         parts.join("; ")
     };
+    // Each comparison involves one that failed before it had a round.
     if found.is_empty() {
         return format!("No verdict: {failed}.");
     }
     let found = format!("{found}; {}.", certainty(verdict));
+    // With a failure no number of rounds answers the whole question, so none is projected.
     match (failed.is_empty(), ranked) {
         (true, _) => format!("{}{}", capital(&found), outlook(verdict, evidence)),
         (false, true) => format!("{failed}. Without it: {found}"),
@@ -137,6 +140,7 @@ fn certainty(verdict: &Verdict) -> String {
 }
 
 fn over(head: &RunStarted) -> String {
+    // Workloads without weight are not part of the overall figure.
     let weighed = head.workloads.iter().filter(|w| w.weight > 0.0);
     match weighed.collect::<Vec<_>>()[..] {
         [only] => format!(" in {}", only.name),
@@ -249,6 +253,7 @@ fn counted(count: usize, thing: &str) -> String {
 /// A sentence begins with a capital, unless it begins with a name.
 fn capital(text: &str) -> String {
     let mut chars = text.chars();
+    // A sentence begins with a name, whose case is part of it, or with "no difference".
     match chars.next().filter(|_| text.starts_with("no ")) {
         Some(first) => first.to_uppercase().chain(chars).collect(),
         None => text.to_owned(),
@@ -298,15 +303,11 @@ fn outlook(verdict: &Verdict, evidence: &Evidence<'_>) -> String {
 /// Which is best, what it is ahead of, and what it is not separated from.
 fn ranking(verdict: &Verdict, head: &RunStarted) -> String {
     let leader = verdict.ranking.first().map_or("", |c| c.a.as_str());
-    let dropped = |name: &str| {
-        let gone = |row: &ConfigurationRow| row.name == name && row.dropped_after.is_some();
-        verdict.configurations.iter().any(gone)
-    };
     // One that was dropped is out by what was said then, whatever its interval says now.
     let (behind, others): (Vec<&Comparison>, Vec<&Comparison>) = verdict
         .ranking
         .iter()
-        .partition(|c| matches!(c.word, VerdictWord::Worse { .. }) || dropped(&c.b));
+        .partition(|c| matches!(c.word, VerdictWord::Worse { .. }) || verdict.dropped(&c.b));
     let (ties, open): (Vec<&Comparison>, Vec<&Comparison>) =
         others.into_iter().partition(|c| c.word.is_tie());
     let over = over(head);
@@ -348,6 +349,7 @@ fn ahead(leader: &str, behind: &[&Comparison]) -> Option<String> {
         let parts: Vec<String> = behind.iter().filter_map(part).collect();
         return Some(format!("{leader} is {}", list(&parts)));
     }
+    // The intervals hold all together, so the smallest of their ends holds for each.
     let least = behind.iter().filter_map(ratio).map(|ratio| ratio.low);
     let least = unit::percent(least.fold(f64::INFINITY, f64::min) - 1.0);
     Some(format!(
@@ -358,6 +360,7 @@ fn ahead(leader: &str, behind: &[&Comparison]) -> Option<String> {
 
 /// The leader and those within the margin of it.
 fn tie(leader: &str, ties: &[&Comparison]) -> String {
+    // The widest bound is the one that holds for all that are named.
     let names = std::iter::once(leader.to_owned()).chain(ties.iter().map(|c| c.b.clone()));
     let largest = ties.iter().map(|c| match c.word {
         VerdictWord::NoDifference { larger_than } => larger_than,
@@ -388,6 +391,7 @@ pub(super) fn details(verdict: &Verdict, head: &RunStarted) -> Vec<String> {
         .iter()
         .filter(|c| c.within.is_empty())
         .collect();
+    // On the log scale twice as fast and half as fast are equally far from no difference.
     let size = |c: &Comparison| c.ratio.map_or(0.0, |ratio| ratio.estimate.ln().abs());
     comparisons.sort_by(|x, y| size(y).total_cmp(&size(x)));
     comparisons

@@ -27,6 +27,7 @@ pub(super) fn run_logs(side: &Side<'_>, named: NamedFigure<'_>) -> Vec<f64> {
         let rounds = (0..table.rounds.len()).filter_map(|at| table.ln(*configuration, figure, at));
         let rounds: Vec<f64> = rounds.collect();
         match record.imported() {
+            // A run without the figure is no value: the mean of no rounds is not a number.
             true => logs.extend(rounds),
             false if rounds.is_empty() => {}
             false => logs.push(stackrace_stats::mean(&rounds)),

@@ -1,7 +1,8 @@
-//! Who is compared with whom.
+//! Which configurations are compared with which.
 
 use super::table::{ComparedFigure, ObservationTable};
 use crate::event::RunStarted;
+use crate::published::distinct;
 
 /// A set of configurations compared with another, pair by pair (`a[i]` with `b[i]`), averaged.
 #[derive(Debug, Clone)]
@@ -36,6 +37,7 @@ impl Sides {
         table: &ObservationTable<'_>,
         figure: ComparedFigure,
     ) -> Vec<(u32, f64)> {
+        // A partner of a dropped configuration goes on alone; those rounds are no pairs.
         let rounds = self
             .a
             .iter()
@@ -76,12 +78,8 @@ pub(super) fn factor_sides(head: &RunStarted, factor: &str) -> Vec<Sides> {
     let Some(index) = head.factors.iter().position(|name| name == factor) else {
         return Vec::new();
     };
-    let mut levels: Vec<&str> = Vec::new();
-    for configuration in &head.configurations {
-        if !levels.contains(&configuration.levels[index].as_str()) {
-            levels.push(&configuration.levels[index]);
-        }
-    }
+    let configurations = head.configurations.iter();
+    let levels = distinct(configurations.map(|t| t.levels[index].as_str()));
     let others = |t: usize| -> Vec<&str> {
         head.configurations[t]
             .levels
@@ -132,6 +130,7 @@ pub(super) fn factor_sides(head: &RunStarted, factor: &str) -> Vec<Sides> {
             });
         }
     }
+    // With one combination, the row within it would only repeat the whole.
     if whole.iter().any(|sides| sides.a.len() > 1) {
         whole.extend(within);
     }
@@ -197,6 +196,7 @@ fn leader(table: &ObservationTable<'_>) -> usize {
             .filter_map(|at| table.overall_ln(t, at))
             .collect();
         if values.is_empty() {
+            // One without any value never leads.
             f64::NEG_INFINITY
         } else {
             stackrace_stats::mean(&values)

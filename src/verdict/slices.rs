@@ -79,6 +79,7 @@ impl Slices<'_> {
     /// Why its slices must end; none: they may stay.
     fn must_end(&self) -> Option<String> {
         let head = self.evidence.head;
+        // On the log scale, as the effects are.
         let allowed = head.decide.margin.ln_1p() * SHARE_OF_MARGIN;
         for other in 1..head.configurations.len() {
             let (order, after) = self.order_effects(other);
@@ -89,6 +90,7 @@ impl Slices<'_> {
                 ));
             }
         }
+        // Only what writes also has trials in one go. Reads put no work off, so the order says all.
         let also_whole = self.trials(false).next().is_some();
         let unproven = (1..head.configurations.len()).any(|other| {
             // One that failed or was dropped says nothing any more.
@@ -150,6 +152,8 @@ impl Slices<'_> {
     fn trial(&self, sliced: bool, configuration: usize, round: u32) -> Option<&Observation> {
         let of =
             |trial: &&Observation| trial.configuration == configuration && trial.round == round;
+        // What was measured again after a resume counts the last time, as in the verdict
+        // (`ObservationTable::new`).
         self.trials(sliced).filter(of).last()
     }
 
@@ -161,6 +165,8 @@ impl Slices<'_> {
             let [a, b] = [0, other].map(|t| self.trial(true, t, *round));
             let (a, b) = (a?, b?);
             let (of_a, of_b) = (forwards_effect(a)?, forwards_effect(b)?);
+            // Half of each, since only every second lap has the other order. Where the other one
+            // comes first in the round, "forwards" is B A, and the sign turns.
             let sign = if a.position < b.position { 0.5 } else { -0.5 };
             Some((sign * (of_b - of_a), sign * (of_b + of_a)))
         });
@@ -195,6 +201,7 @@ fn forwards_effect(trial: &Observation) -> Option<f64> {
         .any(|phase| phase.offered_per_s.is_some());
     let speed = |sum: &SliceSum| {
         let time = if open { sum.latency_ns } else { sum.ns };
+        // A short trial may have no operation, or no lap, in one of the directions.
         let speed = sum.operations as f64 / time as f64;
         (speed.is_finite() && speed > 0.0).then(|| speed.ln())
     };

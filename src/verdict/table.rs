@@ -47,6 +47,7 @@ impl<'a> Evidence<'a> {
         let rounds = record.complete_rounds();
         let mut dropped = record.dropped();
         let failures: Vec<&Observation> = record.failures().collect();
+        // A failure keeps its configuration out as a drop does, from its round on.
         for trial in &failures {
             if !dropped
                 .iter()
@@ -123,6 +124,7 @@ impl<'a> Evidence<'a> {
     /// What failed and was tried again after a resume, one sentence each.
     pub(super) fn tried_again(&self) -> Vec<String> {
         let again = |trial: &&&Observation| {
+            // The very trial, not one that is equal to it: two attempts may fail in the same way.
             trial.ended.error().is_some()
                 && !self
                     .failures
@@ -211,6 +213,7 @@ impl<'a> ObservationTable<'a> {
             .iter()
             .filter(|trial| trial.ended == Ended::Complete)
         {
+            // The numbers ascend. What is not among them is of a round that never ended.
             let Ok(at) = rounds.binary_search(&trial.round) else {
                 continue;
             };
@@ -228,6 +231,7 @@ impl<'a> ObservationTable<'a> {
             };
             for (metric, value) in cell.iter_mut().zip(&trial.metrics) {
                 if metric[at].is_none() || trial.sliced.is_some() {
+                    // Only a positive, finite figure has a logarithm.
                     metric[at] = value.filter(|value| value.is_finite() && *value > 0.0);
                 }
             }

@@ -12,6 +12,7 @@ use super::statement::{Comparison, Interval, VerdictWord};
 use super::table::{ComparedFigure, Evidence, ObservationTable};
 use super::{fragment, work};
 use crate::event::{Better, Fact, MetricHead, WorkloadHead};
+use crate::published::distinct;
 use crate::record::Record;
 
 /// Probability of each interval to miss.
@@ -175,6 +176,7 @@ pub(crate) fn difference(a: &Side<'_>, b: &Side<'_>, anyway: bool) -> Difference
         let other_work = other_work(a, b, &head_a.name, &head_b.name);
         let mut figures = Vec::new();
         for (at, metric) in head_a.metrics.iter().enumerate() {
+            // Name, unit and direction must agree: values of one name in other units have no ratio.
             let place = head_b.metrics.iter().position(|known| known == metric);
             let Some(place) = place else { continue };
             let logs_a = separate::run_logs(a, Some((&head_a.name, &metric.name)));
@@ -185,6 +187,8 @@ pub(crate) fn difference(a: &Side<'_>, b: &Side<'_>, anyway: bool) -> Difference
                 figures.push(figure);
             }
         }
+        // A pair of workloads without a common metric is not listed; what each alone has is in
+        // `only`.
         if !figures.is_empty() {
             let differs = !refused.is_empty() || !other_work.is_empty();
             if differs && !anyway {
@@ -199,12 +203,8 @@ pub(crate) fn difference(a: &Side<'_>, b: &Side<'_>, anyway: bool) -> Difference
             });
         }
     }
-    let mut notes: Vec<String> = Vec::new();
-    for warning in a.iter().chain(b).flat_map(|(record, _)| record.warnings()) {
-        if !notes.iter().any(|known| known == warning) {
-            notes.push(warning.to_owned());
-        }
-    }
+    let warnings = a.iter().chain(b).flat_map(|(record, _)| record.warnings());
+    let notes = distinct(warnings.map(str::to_owned));
     Difference {
         notes,
         environment: differing_facts(a[0], b[0]),
@@ -222,6 +222,7 @@ fn refused(a: &Side<'_>, b: &Side<'_>) -> Vec<String> {
     let all: Vec<&Record> = a.iter().chain(b).map(|(record, _)| *record).collect();
     for (at, record) in all.iter().enumerate() {
         let run = &record.head.run;
+        // Two configurations of one run are the same record twice, and a fair comparison.
         let of_one_run = a.len() == 1 && b.len() == 1 && own.head.run == *run;
         let known = all[..at]
             .iter()
@@ -274,6 +275,7 @@ fn stored(side: &Side<'_>, used: &[(usize, usize)]) -> Stored {
     for (w, workload) in head.workloads.iter().enumerate() {
         for (m, metric) in workload.metrics.iter().enumerate() {
             let named = Some((workload.name.as_str(), metric.name.as_str()));
+            // A metric without any value is no figure that the other side lacks.
             if !used.contains(&(w, m)) && !separate::run_logs(side, named).is_empty() {
                 only.push(format!("{}: {}", workload.name, metric.name));
             }
@@ -303,6 +305,7 @@ pub(super) fn differing_facts(
 fn facts((record, configuration): (&Record, usize)) -> Vec<Fact> {
     let mut facts = record.head.environment.clone();
     let set_up = record.layer_facts(configuration);
+    // The first set-up stands for all of them: later ones were made from the same study.
     for layer in set_up.first().copied().unwrap_or_default() {
         let named = |fact: &Fact| Fact::new(format!("{}: {}", layer.layer, fact.name), &fact.value);
         facts.extend(layer.facts.iter().map(named));
@@ -320,6 +323,7 @@ fn matching(a: &[WorkloadHead], b: &[WorkloadHead]) -> Vec<(usize, usize)> {
             pairs.push((at, other));
         }
     }
+    // Fixed before the second pass, so that a pair it finds does not make another one unique.
     let named = pairs.clone();
     let left = |all: &[WorkloadHead], kind: &str, side: fn(&(usize, usize)) -> usize| {
         let free = |at: &usize| !named.iter().any(|pair| side(pair) == *at);
@@ -342,6 +346,7 @@ fn matching(a: &[WorkloadHead], b: &[WorkloadHead]) -> Vec<(usize, usize)> {
 /// One metric of two sides, from a logarithm for each run, oriented up; none where one side has none.
 fn figure(metric: &MetricHead, a: &[f64], b: &[f64]) -> Option<FigurePair> {
     let ratio = ratio(a, b)?;
+    // The logarithms are oriented up, so a mean of "lower is better" has its sign turned back.
     let value = |logs: &[f64]| {
         let mean = stackrace_stats::mean(logs);
         match metric.better {
@@ -362,13 +367,7 @@ fn figure(metric: &MetricHead, a: &[f64], b: &[f64]) -> Option<FigurePair> {
 /// Facts that are not the same on both sides, in A's order, then B's.
 fn differing(a: &[Fact], b: &[Fact]) -> Vec<(String, Option<String>, Option<String>)> {
     let of = |facts: &[Fact], name: &str| Fact::value_of(facts, name).map(str::to_owned);
-    let mut names: Vec<&str> = Vec::new();
-    for fact in a.iter().chain(b) {
-        if !names.contains(&fact.name.as_str()) {
-            names.push(&fact.name);
-        }
-    }
-    names
+    distinct(a.iter().chain(b).map(|fact| fact.name.as_str()))
         .into_iter()
         .map(|name| (name.to_owned(), of(a, name), of(b, name)))
         .filter(|(_, a, b)| a != b)

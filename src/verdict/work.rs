@@ -26,6 +26,7 @@ pub(super) fn other_machine(a: &RunStarted, b: &RunStarted) -> Vec<String> {
     let mut differing: Vec<String> = MACHINE
         .iter()
         .filter_map(|name| {
+            // A fact that one of them did not record says nothing against the other.
             let (in_a, in_b) = (fact(a, name)?, fact(b, name)?);
             (in_a != in_b).then(|| format!("{name}: {in_a} and {in_b}"))
         })
@@ -43,6 +44,7 @@ fn fact<'a>(head: &'a RunStarted, name: &str) -> Option<&'a str> {
 }
 
 fn same_memory(a: &str, b: &str) -> bool {
+    // As `/proc/meminfo` has it; its kB are KiB.
     let kib = |text: &str| text.strip_suffix("kB")?.trim().parse::<f64>().ok();
     match (kib(a), kib(b)) {
         (Some(a), Some(b)) => (a - b).abs() <= MEMORY_SHARE * a.max(b),
@@ -61,6 +63,7 @@ pub(super) fn other_work((a, in_a): (&Record, usize), (b, in_b): (&Record, usize
     if done_a != done_b {
         differing.push(format!("\"{done_a}\" and \"{done_b}\""));
     }
+    // The seed of an imported record is a placeholder.
     let own = !a.imported() && !b.imported();
     if own && a.head.seed != b.head.seed && SEEDED.contains(&head_a.kind.as_str()) {
         differing.push(format!(
@@ -74,6 +77,7 @@ pub(super) fn other_work((a, in_a): (&Record, usize), (b, in_b): (&Record, usize
 /// A workload's summary without the version of the tool that did it: another version of a tool is
 /// no other work.
 fn work(head: &WorkloadHead) -> &str {
+    // The summary is `imported from TOOL VERSION: SETTINGS`.
     match head.summary.strip_prefix("imported from ") {
         Some(told) => told.split_once(": ").map_or("", |(_, settings)| settings),
         None => &head.summary,
@@ -82,6 +86,7 @@ fn work(head: &WorkloadHead) -> &str {
 
 /// Whether two records hold the same results: one run, or two imports of one text.
 pub(super) fn same_results(a: &Record, b: &Record) -> bool {
+    // A text that was imported twice has two run ids and one hash.
     let hashes = |record: &Record| -> Vec<String> {
         record.origins().map(|text| text.hash.clone()).collect()
     };
