@@ -16,6 +16,7 @@ fn page(answer: &RunAnswer, screen: Screen) -> String {
     let mut lead = answer.sentences.clone();
     lead.extend(worth(answer));
     let mut facts = vec![("run".to_owned(), answer.run.clone())];
+    // Rounds only number imported results, and no margin is applied to them.
     if !answer.imported {
         facts.push(("rounds".to_owned(), rounds(answer)));
         facts.push(("margin".to_owned(), content::share(answer.margin)));
@@ -53,6 +54,7 @@ fn worth(answer: &RunAnswer) -> Option<String> {
         1 => format!("Holds with {confidence} confidence"),
         n => format!("All {n} hold together with {confidence} confidence"),
     };
+    // The study's own question has its confidence in its sentence.
     answer.chosen_after.then(|| {
         format!(
             "Chosen after the run, so exploratory. {together}. Valid only if chosen before seeing results."

@@ -20,6 +20,7 @@ pub(super) fn audit(record: &Record) -> Audit {
 
 /// One line a configuration, naming what set its pace: `xfs: device rate (loop0 97 % busy, 412 MB/s)`.
 pub(super) fn limited(audit: &Audit, head: &RunStarted) -> Vec<String> {
+    // Without the figures behind a limit, configurations with the same limits share one line.
     let lines = |briefly: bool| {
         let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
         for (at, configuration) in head.configurations.iter().enumerate() {
@@ -43,6 +44,7 @@ pub(super) fn limited(audit: &Audit, head: &RunStarted) -> Vec<String> {
         found = lines(true);
     }
     let all = head.configurations.len();
+    // A single configuration is named, although it is all there are.
     let line = |(words, names): (String, Vec<&str>)| match names.len() {
         some if some > 1 && some == all => format!("all {all} configurations: {words}"),
         _ => format!("{}: {words}", names.join("; ")),
@@ -60,6 +62,7 @@ fn pace(cells: &[&AuditCell], head: &RunStarted, briefly: bool) -> String {
             None => limits.push((by, vec![cell])),
         }
     }
+    // A limit that holds for all workloads needs no list of them.
     let one = limits.len() == 1;
     let part = |(by, same): &(LimitedBy, Vec<&AuditCell>)| {
         let mut words = by.words().to_owned();
@@ -128,6 +131,7 @@ pub(super) fn limits_near(
     unit: &str,
     values: impl Iterator<Item = f64>,
 ) -> Vec<(f64, String)> {
+    // `f64::max` passes over what is not a number.
     let most = values.fold(0.0, f64::max);
     if unit != "B/s" {
         return Vec::new();
@@ -141,6 +145,7 @@ pub(super) fn limits_near(
     };
     let limits = crate::audit::limits(&record.head.environment).into_iter();
     limits
+        // A limit far above would press the lines to the floor of the chart.
         .filter(|limit| limit.bytes_per_s <= NEAR * most && measured(limit))
         .map(|limit| {
             let rate = figure::value("B/s", limit.bytes_per_s);
@@ -154,6 +159,7 @@ pub(super) fn limits_near(
 
 /// Judgements that say more than "ok"; a limit is none.
 pub(super) fn remarks(cell: &AuditCell) -> impl Iterator<Item = &Judgement> {
+    // A check that only finds the bottleneck has its own column and is no remark.
     let limits = |check: &str| {
         let mut all = crate::audit::checks().into_iter();
         all.any(|known| known.limits && known.name == check)

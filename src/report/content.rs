@@ -44,6 +44,16 @@ impl TextRow {
             ..Self::default()
         }
     }
+
+    /// A row about one configuration.
+    fn of_configuration(row: &ConfigurationRow, cells: Vec<String>) -> Self {
+        Self {
+            cells,
+            configuration: Some(row.configuration),
+            dropped: row.dropped_after.is_some(),
+            ..Self::default()
+        }
+    }
 }
 
 /// `95 % interval`.
@@ -53,6 +63,7 @@ pub(super) fn interval_name(verdict: &Verdict) -> String {
 
 /// A share that is mostly a round number: `95 %`, `99.5 %`.
 pub(super) fn share(value: f64) -> String {
+    // Rounded first: 0.07 is shown as 7 %, not as 7.000000000000001 %.
     let percent = (value * 1e4).round() / 1e2;
     format!("{percent} %")
 }
@@ -60,6 +71,7 @@ pub(super) fn share(value: f64) -> String {
 /// Confidence, margin, rounds, trials, time: one line of facts, separated by dots.
 pub(super) fn facts(record: &Record, verdict: &Verdict) -> Vec<String> {
     let trials = record.trials().count();
+    // Confidence, margin and time of a run mean nothing for what another tool measured.
     if record.imported() {
         return vec![
             "imported".to_owned(),
@@ -105,6 +117,7 @@ pub(super) fn notes(record: &Record, verdict: &Verdict) -> Vec<String> {
             notes.push(note);
         }
     };
+    // The verdict's notes first: where room is short, the first note alone is shown.
     verdict.notes.iter().cloned().for_each(&mut add);
     record
         .warnings()
@@ -170,6 +183,7 @@ pub(super) fn primary(row: &ConfigurationRow, workload: usize) -> Option<&Metric
 
 /// All configurations over all workloads; none: there is no overall figure.
 pub(super) fn overall(verdict: &Verdict) -> Option<TextTable> {
+    // One configuration, or imported ones without a common metric: a table of nothing but dashes.
     if verdict
         .configurations
         .iter()
@@ -189,17 +203,9 @@ pub(super) fn overall(verdict: &Verdict) -> Option<TextTable> {
         rows: verdict
             .configurations
             .iter()
-            .map(|row| TextRow {
-                cells: vec![
-                    configuration_name(row),
-                    row.overall
-                        .map_or(figure::MISSING.to_owned(), |i| figure::ratio(i.estimate)),
-                    row.overall
-                        .map_or(figure::MISSING.to_owned(), figure::ratio_range),
-                ],
-                configuration: Some(row.configuration),
-                dropped: row.dropped_after.is_some(),
-                ..TextRow::default()
+            .map(|row| {
+                let [ratio, interval] = figure::ratio_texts(row.overall);
+                TextRow::of_configuration(row, vec![configuration_name(row), ratio, interval])
             })
             .collect(),
     })
@@ -215,19 +221,15 @@ pub(super) fn workload(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Tex
             let cell = primary(row, at);
             let interval = cell.and_then(|cell| cell.value);
             let unit = metric.map_or("", |metric| metric.unit.as_str());
-            TextRow {
-                cells: vec![
-                    configuration_name(row),
-                    interval.map_or(figure::MISSING.to_owned(), |i| {
-                        figure::value(unit, i.estimate)
-                    }),
-                    interval.map_or(figure::MISSING.to_owned(), |i| figure::range(unit, i)),
-                    cell.map_or(0, |cell| cell.rounds.len()).to_string(),
-                ],
-                configuration: Some(row.configuration),
-                dropped: row.dropped_after.is_some(),
-                ..TextRow::default()
-            }
+            let cells = vec![
+                configuration_name(row),
+                interval.map_or(figure::MISSING.to_owned(), |i| {
+                    figure::value(unit, i.estimate)
+                }),
+                interval.map_or(figure::MISSING.to_owned(), |i| figure::range(unit, i)),
+                cell.map_or(0, |cell| cell.rounds.len()).to_string(),
+            ];
+            TextRow::of_configuration(row, cells)
         })
         .collect();
     TextTable {
@@ -269,12 +271,7 @@ pub(super) fn metrics(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Text
                     )
                 }));
             }
-            TextRow {
-                cells,
-                configuration: Some(row.configuration),
-                dropped: row.dropped_after.is_some(),
-                ..TextRow::default()
-            }
+            TextRow::of_configuration(row, cells)
         })
         .collect();
     TextTable {
@@ -304,12 +301,14 @@ pub(super) fn video_tables(verdict: &Verdict) -> Vec<TextTable> {
                 let here = |cell: &&MetricCell| cell.workload == at && cell.metric.name == name;
                 let cell = row.cells.iter().find(here)?;
                 let values = cell.rounds.iter().map(|(_, value)| *value);
+                // The slowest second is that of all rounds; of rates the mean counts.
                 match values.len() {
                     0 => None,
                     _ if name.ends_with("slowest second") => values.reduce(f64::min),
                     rounds => Some(values.sum::<f64>() / rounds as f64),
                 }
             };
+            // Only workloads that play or record streams have these metrics.
             if let Some(rates) = StreamRates::of(rounds) {
                 tables.push(TextTable {
                     title: format!("Video formats on {}: {name}", configuration_name(row)),
@@ -380,17 +379,9 @@ type Naming = fn(&Comparison) -> String;
 /// that no column repeats what a heading can say.
 pub(super) fn comparison_tables(verdict: &Verdict) -> Vec<TextTable> {
     let all: Vec<&Comparison> = verdict.overall.iter().chain(&verdict.workloads).collect();
-    let names = |name: &dyn Fn(&Comparison) -> String| {
-        let mut names: Vec<String> = Vec::new();
-        for comparison in &all {
-            let name = name(comparison);
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        names
-    };
-    let (comparisons, places) = (names(&comparison_name), names(&comparison_place));
+    let names = |name: Naming| distinct(all.iter().map(|comparison| name(comparison)));
+    let (comparisons, places) = (names(comparison_name), names(comparison_place));
+    // The shorter list gives the headings: fewer tables, each with more rows.
     let by_comparison = comparisons.len() < places.len();
     let (headings, heading, row): (Vec<String>, Naming, Naming) = if by_comparison {
         (comparisons, comparison_name, comparison_place)
@@ -428,15 +419,8 @@ pub(super) fn comparison_tables(verdict: &Verdict) -> Vec<TextTable> {
 
 /// Ratio, interval, verdict.
 pub(super) fn ratio_cells(comparison: &Comparison) -> [String; 3] {
-    [
-        comparison
-            .ratio
-            .map_or(figure::MISSING.to_owned(), |i| figure::ratio(i.estimate)),
-        comparison
-            .ratio
-            .map_or(figure::MISSING.to_owned(), figure::ratio_range),
-        comparison.text.clone(),
-    ]
+    let [ratio, interval] = figure::ratio_texts(comparison.ratio);
+    [ratio, interval, comparison.text.clone()]
 }
 
 /// Own ratios beside published ones, a table per comparison.
@@ -489,12 +473,11 @@ fn beside_row(row: &BesideRow) -> TextRow {
         Some(false) => "no",
         None => "too few rounds",
     };
+    let [ratio, interval] = figure::ratio_texts(row.ratio);
     TextRow::of(vec![
         row.own_on.clone(),
-        row.ratio
-            .map_or(figure::MISSING.to_owned(), |i| figure::ratio(i.estimate)),
-        row.ratio
-            .map_or(figure::MISSING.to_owned(), figure::ratio_range),
+        ratio,
+        interval,
         format!("{}{mark}", figure::ratio(row.published_ratio)),
         inside.to_owned(),
     ])

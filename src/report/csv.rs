@@ -66,12 +66,14 @@ impl CsvRow<'_> {
 fn table(record: &Record) -> DataTable {
     let audit = audited::audit(record);
     let head = &record.head;
+    // Once for each trial and not for each row: an audit goes through all of the trial's counters.
     let audits: Vec<_> = record
         .trials()
         .map(|trial| (trial, audit.trial(head, trial)))
         .collect();
     let mut rows: Vec<CsvRow<'_>> = Vec::new();
     for (trial, audit) in &audits {
+        // A log is read from a file: an index in it may point nowhere.
         let (Some(configuration), Some(workload)) = (
             head.configurations.get(trial.configuration),
             head.workloads.get(trial.workload),
@@ -99,6 +101,7 @@ fn table(record: &Record) -> DataTable {
         }
     }));
     all.extend(figures(&rows));
+    // Counters of an imported trial were never taken: empty, since 0 would be a figure.
     all.extend(counted(&rows));
     all.extend(observed(&rows));
     DataTable { columns: all }

@@ -61,6 +61,7 @@ fn values(pair: &WorkloadPair, sides: [(&str, &Stored, usize); 2]) -> Option<Bar
     let rows = rows.map(|((side, stored, configuration), estimate)| BarRow {
         label: format!("{side}: {}", stored.configuration),
         configuration,
+        // Only the interval of the ratio says whether the two differ.
         value: Some(Interval {
             estimate,
             low: f64::NAN,
@@ -102,6 +103,7 @@ fn sheet(difference: &Difference) -> Sheet {
     let mut lead = vec![
         "Unpaired: results measured at different times, side by side. Any other change is in the ratios, and what is compared was not declared before, so there is no verdict.".to_owned(),
     ];
+    // Imported configurations of one record are no pairs either.
     if a.run == b.run && !a.imported {
         lead.push(format!(
             "Both are from one run, whose verdict pairs their rounds: stackrace report {}",
@@ -126,6 +128,7 @@ fn sheet(difference: &Difference) -> Sheet {
         .iter()
         .filter(|pair| !pair.figures.is_empty());
     parts.extend(compared.map(|pair| SheetPart::Table(figures(pair))));
+    // Metrics of one name in other units have no ratio, so they are nothing in common.
     if difference.workloads.is_empty() {
         let why = "no metric of the same name and unit in a workload of the same kind";
         parts.push(SheetPart::List(

@@ -42,6 +42,7 @@ fn table(verdict: &Verdict, effects: &EffectTable, rows_max: usize) -> TextTable
     };
     TextTable {
         title: format!("Effects of the factors on {}", place(effects)),
+        // The error is shared by all rows, those included that are not shown.
         note: format!(
             "A ratio above 1: better than the first level. All {} rows hold together with {} confidence.{more}",
             effects.rows.len(),
@@ -67,6 +68,7 @@ fn needed(row: &EffectRow, all: &[EffectRow]) -> bool {
         other.kind == EffectKind::Interaction && same
     };
     let unlike = |other: &EffectRow| !other.word.is_tie();
+    // Where an interaction is shown to be small, the main effect says what each level would.
     row.kind != EffectKind::Within || all.iter().filter(interacts).any(unlike)
 }
 
@@ -79,14 +81,11 @@ fn row(effect: &EffectRow) -> TextRow {
         _ => String::new(),
     };
     let (factor, a, b) = (&effect.factor, &effect.a, &effect.b);
+    let [ratio, interval] = figure::ratio_texts(effect.ratio);
     TextRow::of(vec![
         format!("{factor} {b} against {a}{place}"),
-        effect
-            .ratio
-            .map_or(figure::MISSING.to_owned(), |i| figure::ratio(i.estimate)),
-        effect
-            .ratio
-            .map_or(figure::MISSING.to_owned(), figure::ratio_range),
+        ratio,
+        interval,
         effect.text.clone(),
     ])
 }

@@ -28,6 +28,7 @@ pub(super) fn value(metric_unit: &str, value: f64) -> String {
 pub(super) fn range(metric_unit: &str, interval: Interval) -> String {
     let texts = [interval.estimate, interval.low, interval.high].map(|end| value(metric_unit, end));
     let [estimate, low, high] = texts.each_ref().map(|text| split(text));
+    // One unit where all three numbers have it; else each brings its own.
     if estimate.1 == low.1 && estimate.1 == high.1 {
         format!("[{}, {}]", low.0, high.0)
     } else {
@@ -49,6 +50,7 @@ pub(super) fn tick(metric_unit: &str, value: f64) -> String {
     }
     let text = self::value(metric_unit, value);
     let (number, unit) = split(&text);
+    // Zeros may go behind a point alone: 100 must not become 1.
     if !number.contains('.') {
         return text;
     }
@@ -59,6 +61,7 @@ pub(super) fn tick(metric_unit: &str, value: f64) -> String {
 /// A plain number of three digits.
 pub(super) fn digits(value: f64) -> String {
     match value.abs() {
+        // Limits where rounding adds a digit: 99.95 is shown as 100 and not as 100.0.
         v if v == 0.0 || v >= 99.95 => format!("{value:.0}"),
         v if v >= 9.995 => format!("{value:.1}"),
         v if v >= 0.1 => format!("{value:.2}"),
@@ -70,6 +73,7 @@ pub(super) fn digits(value: f64) -> String {
 pub(super) fn ratio(value: f64) -> String {
     match value {
         r if !r.is_finite() => MISSING.to_owned(),
+        // So far from 1 only the order of magnitude is worth reading.
         r if r != 0.0 && !(0.0005..9999.5).contains(&r.abs()) => format!("{r:.0e}"),
         r => digits(r),
     }
@@ -81,6 +85,13 @@ pub(super) fn ratio_range(interval: Interval) -> String {
         return MISSING.to_owned();
     }
     format!("[{}, {}]", ratio(interval.low), ratio(interval.high))
+}
+
+/// A ratio and its interval; each is marked where it is missing.
+pub(super) fn ratio_texts(ratio: Option<Interval>) -> [String; 2] {
+    ratio.map_or([MISSING; 2].map(str::to_owned), |interval| {
+        [self::ratio(interval.estimate), ratio_range(interval)]
+    })
 }
 
 /// `throughput, higher is better`.
@@ -103,6 +114,8 @@ pub(super) fn counted(count: usize, thing: &str) -> String {
 
 /// Whether a character reverses the direction of what follows.
 fn reorders(letter: char) -> bool {
+    // Embeddings and overrides (U+202A to U+202E), isolates (U+2066 to U+2069): with them a name
+    // could be read as another one.
     matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
@@ -118,6 +131,7 @@ pub(super) fn plain(text: &str) -> String {
     let spaced: String = text
         .chars()
         .filter(|c| !reorders(*c))
+        // A space and not nothing: words parted by a line break stay apart.
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect();
     spaced.trim().to_owned()

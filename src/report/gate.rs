@@ -1,7 +1,7 @@
 //! The answer of a gate: one line, then what it rests on.
 
 use super::content::{TextRow, TextTable};
-use super::figure::{self, MISSING};
+use super::figure;
 use super::render::render;
 use super::screen::Screen;
 use super::sheet::{Sheet, SheetPart};
@@ -64,14 +64,15 @@ fn row(answer: &FigureAnswer) -> TextRow {
         None => name.to_owned(),
     };
     let (a, b) = answer.values;
+    let [ratio, interval] = figure::ratio_texts(answer.ratio);
     TextRow::of(vec![
         on.strip_prefix("on ").unwrap_or(&on).to_owned(),
-        answer
-            .ratio
-            .map_or(MISSING.to_owned(), |ratio| figure::ratio(ratio.estimate)),
-        answer.ratio.map_or(MISSING.to_owned(), figure::ratio_range),
+        ratio,
+        interval,
+        // Equal numbers of rounds, as always in a paired answer, are written once.
         match a == b {
             true => a.to_string(),
+            // In the order of the title: the compared side first.
             false => format!("{b}, {a}"),
         },
         outcome,

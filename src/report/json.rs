@@ -79,6 +79,7 @@ impl ReportForm for Json {
         };
         // Only a map with keys that are no texts could fail, and there is none.
         let mut text = serde_json::to_vec_pretty(&page).unwrap_or_default();
+        // Tools that work by lines miss the last one without it.
         text.push(b'\n');
         text
     }

@@ -101,6 +101,8 @@ fn case(gate: &GateAnswer, answer: &FigureAnswer, strict: bool) -> Case {
             || format!("{workload}: not more than {limit} worse"),
             |metric| format!("{workload}, {}: not more than {limit} worse", metric.name),
         ),
+        // JUnit has no word for undecided. Skipped is not red, which is what CI should do unless
+        // asked.
         result: match (answer.outcome, strict) {
             (GateOutcome::Passed, _) => None,
             (GateOutcome::Worse, _) => {
@@ -126,6 +128,8 @@ fn escaped(text: &str) -> String {
             '>' => safe.push_str("&gt;"),
             '"' => safe.push_str("&quot;"),
             '\n' | '\t' => safe.push(letter),
+            // XML 1.0 has no way to write most control characters, U+FFFE and U+FFFF, not even
+            // escaped.
             letter if letter.is_control() || ('\u{fffe}'..='\u{ffff}').contains(&letter) => {
                 safe.push(char::REPLACEMENT_CHARACTER);
             }

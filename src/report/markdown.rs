@@ -34,6 +34,7 @@ impl ReportForm for Markdown {
         for sentence in &verdict.details {
             text.push_str(&format!("\n{}\n", with_commands(sentence)));
         }
+        // Facts and notes hold names from outside, so all of them are escaped.
         text.push_str(&format!(
             "\n{}\n",
             escaped(&content::facts(record, verdict).join(" · "))
@@ -130,6 +131,7 @@ fn table(text: &mut String, table: &TextTable) {
         if at == 0 || table.text.contains(&at) {
             "---".to_owned()
         } else {
+            // GitHub aligns a column to the right where its dashes end in a colon.
             "---:".to_owned()
         }
     })));
@@ -143,12 +145,14 @@ fn table(text: &mut String, table: &TextTable) {
 fn with_commands(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;
+    // The program's own commands come in backquotes. Any other backquote is part of a name.
     while let Some((before, after)) = rest.split_once("`stackrace ")
         && let Some((command, left)) = after.split_once('`')
     {
         out.push_str(&format!("{} ", escaped(before)));
         // Within code nothing has a meaning but its end and, in a table, the bar.
         out.push_str(&format!("`stackrace {}`", plain(command).replace('|', " ")));
+        // `escaped` trims, so the space behind the code would be lost.
         out.push_str(if left.starts_with(' ') { " " } else { "" });
         rest = left;
     }
@@ -163,6 +167,7 @@ fn escaped(text: &str) -> String {
                 out.push('\\');
                 out.push(c);
             }
+            // GitHub passes HTML through.
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),

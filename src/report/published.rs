@@ -115,13 +115,8 @@ fn figures_of(card: &Card, table: &PublishedTable, workload: &str, metrics: &[&s
         figure.workload == workload && metrics.contains(&figure.metric.name.as_str())
     };
     let mut rows: Vec<TextRow> = Vec::new();
-    let mut configurations: Vec<&[String]> = Vec::new();
-    for figure in table.figures.iter().filter(of) {
-        if !configurations.contains(&figure.levels.as_slice()) {
-            configurations.push(&figure.levels);
-        }
-    }
-    for levels in configurations {
+    let shown = || table.figures.iter().filter(of);
+    for levels in distinct(shown().map(|figure| figure.levels.as_slice())) {
         let mut cells = vec![card.configuration(levels)];
         cells.extend(metrics.iter().map(|metric| {
             table
@@ -131,19 +126,14 @@ fn figures_of(card: &Card, table: &PublishedTable, workload: &str, metrics: &[&s
         }));
         rows.push(TextRow::of(cells));
     }
-    let mut units: Vec<String> = Vec::new();
-    for figure in table.figures.iter().filter(of) {
-        let unit = match figure.original.as_str() {
-            "" => format!("{} computed from the bytes stated", figure.metric.name),
-            "K/sec" => "published in K/sec, 1024 B each, with the per cent of one CPU".to_owned(),
-            "MB/s" => "published in MB/s, taken as 10⁶ B".to_owned(),
-            other => format!("published in {other}"),
-        };
-        if !units.contains(&unit) {
-            units.push(unit);
-        }
-    }
-    let units = format!("{}.", super::content::capital(&units.join("; ")));
+    let unit = |figure: &PublishedFigure| match figure.original.as_str() {
+        "" => format!("{} computed from the bytes stated", figure.metric.name),
+        "K/sec" => "published in K/sec, 1024 B each, with the per cent of one CPU".to_owned(),
+        "MB/s" => "published in MB/s, taken as 10⁶ B".to_owned(),
+        other => format!("published in {other}"),
+    };
+    let units = distinct(shown().map(unit)).join("; ");
+    let units = format!("{}.", super::content::capital(&units));
     TextTable {
         title: workload.to_owned(),
         note: units,
@@ -159,6 +149,7 @@ fn figures_of(card: &Card, table: &PublishedTable, workload: &str, metrics: &[&s
 fn cell(figure: &PublishedFigure) -> String {
     let value = match figure.reading {
         PublishedValue::Value(value) => figure::value(&figure.metric.unit, value),
+        // As bonnie++ prints what was over too soon to be timed.
         PublishedValue::TooShort => "+++++".to_owned(),
     };
     match figure.cpu_percent {
@@ -179,6 +170,7 @@ fn ratio_tables(card: &Card, all: &[PublishedRatio]) -> Vec<TextTable> {
                 .copied()
                 .filter(|c| (&c.b, &c.a) == (b, a))
                 .collect();
+            // Columns and rows in the order of publication, so that both can be laid side by side.
             let columns = distinct(of.iter().map(|comparison| comparison.within.as_str()));
             let names = distinct(of.iter().map(|comparison| comparison.on()));
             let widest = names
@@ -193,6 +185,7 @@ fn ratio_tables(card: &Card, all: &[PublishedRatio]) -> Vec<TextTable> {
                     title,
                     &of,
                     some,
+                    // The mean is over all columns, so only the last part has it.
                     columns.len() > 1 && some.ends_with(&columns[columns.len() - 1..]),
                 ));
             }
@@ -206,6 +199,7 @@ fn fitting<'a, 'b>(columns: &'a [&'b str], width: usize) -> Vec<&'a [&'b str]> {
     let mut groups = Vec::new();
     let (mut from, mut used) = (0, 0);
     for (at, column) in columns.iter().enumerate() {
+        // Six characters for a figure, two between columns.
         let needed = column.chars().count().max(6) + 2;
         if at > from && used + needed > width {
             groups.push(&columns[from..at]);
@@ -305,6 +299,7 @@ fn machine_readable(card: &Card, table: &PublishedTable) -> Value {
             "value": figure.value(),
             "too_short": figure.reading == PublishedValue::TooShort,
             "cpu_percent": figure.cpu_percent,
+            // Figures that were computed here were published in no unit.
             "published_unit": (!figure.derived()).then_some(&figure.original),
         })
     });

@@ -51,6 +51,7 @@ pub(super) fn glued(text: &str) -> String {
     while let Some(word) = words.next() {
         out.push_str(word);
         let figure = word.ends_with(|c: char| c.is_ascii_digit());
+        // Units have at most three letters before anything else (`MiB`, `op/s`); `%` has none.
         let unit = |next: &&str| next.chars().take_while(|c| c.is_alphabetic()).count() <= 3;
         match words.peek() {
             Some(next) if figure && unit(next) => out.push(GLUE),
@@ -64,6 +65,7 @@ pub(super) fn glued(text: &str) -> String {
 /// Breaks a paragraph into lines; a word longer than a line is broken too. Columns are counted as
 /// terminals do (East Asian characters take two).
 pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+    // The tables' library breaks lines, too, and knows wide and combining letters.
     let mut grid = Grid::new();
     grid.load_style(NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic)

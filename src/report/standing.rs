@@ -46,6 +46,7 @@ pub(crate) fn standings(record: &Record, verdict: &Verdict) -> Standings {
     };
     let unit = metric.map_or("", |metric| metric.unit.as_str());
     let rows = verdict.configurations.iter().map(|row| {
+        // Until there are ratios, the first workload stands for all.
         let cell = content::primary(row, 0);
         let value = if ratios {
             row.overall

@@ -53,6 +53,7 @@ impl ReportForm for Terminal {
             page.text.push('\n');
             page.labelled("next", "1", &options.next);
         }
+        // Only a terminal has a screen to fit; a file gets everything.
         match options.lines_max {
             Some(most) if page.lines() > most => {
                 brief(record, verdict, options, most.max(LINES_MIN))
@@ -70,6 +71,7 @@ const NOTES_LINES: usize = 2;
 /// What fits so many lines (at least [`LINES_MIN`]): the sentence, the ranking, then as many of the
 /// details as there is room for, and where the rest is.
 fn brief(record: &Record, verdict: &Verdict, options: &ReportOptions, lines_max: usize) -> String {
+    // The end first: what to do next must be seen, and the middle gets what room is left.
     let mut tail = Page::new(options);
     tail.text.push('\n');
     let notes = content::notes(record, verdict);
@@ -115,6 +117,7 @@ fn ranking(record: &Record, verdict: &Verdict, options: &ReportOptions, room: us
         ))
     };
     let table = content::overall(verdict).or_else(only).unwrap_or_default();
+    // Wrapping decides how high a row is, so numbers of rows are tried from all downwards.
     for rows in (1..=table.rows.len()).rev() {
         let mut page = Page::new(options);
         let more = table.rows.len() - rows;
@@ -303,9 +306,12 @@ impl Page {
         let mut grid = Grid::new();
         grid.load_style(NOTHING)
             .set_content_arrangement(ContentArrangement::Dynamic)
+            // One column less: each line gets a space in front.
             .set_width(u16::try_from(self.width - 1).unwrap_or(u16::MAX))
             .set_header(&table.head);
         if self.colour {
+            // The library colours only what it takes for a terminal; the caller has decided that
+            // already.
             grid.enforce_styling();
         }
         for row in &table.rows {
@@ -321,6 +327,7 @@ impl Page {
         for (at, column) in grid.column_iter_mut().enumerate() {
             if at > 0 && !table.text.contains(&at) {
                 column.set_cell_alignment(CellAlignment::Right);
+                // A figure is never broken over two lines; columns of text give way.
                 column.set_constraint(ColumnConstraint::ContentWidth);
             }
         }

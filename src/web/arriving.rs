@@ -54,6 +54,7 @@ impl<'a> ReceivedLine<'a> {
         let until_ns = self.clock.now_ns() + REQUEST_NS;
         let mut bytes = Vec::new();
         loop {
+            // Parsed anew with every piece: heads are short, and nothing has to be kept in between.
             if let Some((request, begin)) = http::head(&bytes)? {
                 let rest = bytes.split_off(begin);
                 return Ok(Arrived {
@@ -86,6 +87,7 @@ impl<'a> ReceivedLine<'a> {
             until_ns,
         } = arrived;
         let length = http::length(&request, most)?;
+        // Small forms ask for no room: the number of connections limits all of them together.
         let room = match length > SMALL_FORM {
             true => Some(limits.form(length).ok_or(HttpError::Refused(
                 503,
@@ -93,9 +95,11 @@ impl<'a> ReceivedLine<'a> {
             ))?),
             false => None,
         };
+        // Some clients (curl) wait for this before they send a long form.
         if length > 0 && request.header("expect").is_some() {
             let _ = self.stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n");
         }
+        // What follows the form would be a second request, and a connection has only one.
         bytes.truncate(length);
         // Only what arrives takes memory; growing in steps would hold twice as much for a moment.
         if bytes.try_reserve_exact(length - bytes.len()).is_err() {
@@ -111,6 +115,8 @@ impl<'a> ReceivedLine<'a> {
     fn more(&mut self, bytes: &mut Vec<u8>, most: usize, until_ns: u64) -> Result<(), HttpError> {
         let mut part = [0; 16 << 10];
         let room = part.len().min(most - bytes.len());
+        // A limit for each silence and one for the whole: a byte now and then must not hold a
+        // thread.
         let patience = patience(self.clock, until_ns).ok_or(HttpError::Refused(
             408,
             "The request took too long to arrive.",
@@ -136,6 +142,7 @@ impl<'a> ReceivedLine<'a> {
         while !bytes.is_empty() {
             let patience = patience(self.clock, until_ns).ok_or(ErrorKind::TimedOut)?;
             self.stream.set_write_timeout(Some(patience))?;
+            // In parts, so that the whole time is looked at even if the other side reads slowly.
             match self.stream.write(&bytes[..bytes.len().min(PART)]) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
                 Ok(sent) => bytes = &bytes[sent..],

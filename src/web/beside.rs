@@ -12,7 +12,7 @@ use crate::verdict;
 /// Runs one can choose from, the newest.
 const RUNS_MAX: usize = 100;
 
-/// The page. `a` and `b` in the address are `RUN/TREATMENT`, the configuration by index.
+/// The page. `a` and `b` in the address are `RUN/CONFIGURATION`, the configuration by index.
 pub(super) fn page(site: &WebSite, request: &HttpRequest) -> HttpResponse {
     let (a, b) = (request.asked("a"), request.asked("b"));
     let runs: Vec<RunSummary> = match site.cache.list() {
@@ -98,6 +98,7 @@ fn difference(site: &WebSite, a: &str, b: &str) -> Result<Markup, Box<HttpRespon
         Ok((judged, at))
     };
     let ((a, configuration_a), (b, configuration_b)) = (side(a)?, side(b)?);
+    // As without `--anyway`: other work and other machines are named and not compared.
     let difference = verdict::difference(
         &[(&a.record, configuration_a)],
         &[(&b.record, configuration_b)],

@@ -90,6 +90,7 @@ impl RunCache {
 
     fn summary(&self, run: &str) -> RunSummary {
         let version = self.version(run);
+        // The lock is not held while a log is read, or every other page would wait for it.
         let known = self.summaries.lock().get(run).cloned();
         if let (Some(version), Some((of, summary))) = (version, known)
             && of == version
@@ -180,6 +181,7 @@ impl RunCache {
         let judged = Arc::new(Judged { record, verdict });
         if let Some(version) = version {
             let mut records = self.records.lock();
+            // Two visitors may have had it read at once: one record of a run stays.
             records.retain(|(id, ..)| id != run);
             records.push_back((run.to_owned(), version, Arc::clone(&judged)));
             if records.len() > RECORDS_MAX {

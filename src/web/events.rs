@@ -65,6 +65,8 @@ impl EventLine<'_, '_> {
         if let Some(id) = id {
             text.push_str(&format!("id: {id}\n"));
         }
+        // A line ends at either character; a name with a line break must not begin a field of its
+        // own.
         for line in report::written(piece).split(['\n', '\r']) {
             text.push_str(&format!("data: {line}\n"));
         }
@@ -78,6 +80,8 @@ impl EventLine<'_, '_> {
         let now_ns = self.site.clock.now_ns();
         if now_ns.saturating_sub(self.said_ns) > SILENCE_NS {
             self.said_ns = now_ns;
+            // A line that begins with a colon is a comment: browsers pass over it, and sending it
+            // fails once the visitor is gone.
             self.line.send(b": still here\n\n")?;
         }
         Ok(())
@@ -126,8 +130,10 @@ fn one(site: &WebSite, line: &mut EventLine<'_, '_>, run: &str, mut seen: u64) -
     loop {
         // Asked before the log is read: what was written until the end is then sent.
         let goes_on = site.cache.goes_on(run);
+        // A log that cannot be looked at just now counts as unchanged.
         let bytes = site.cache.version(run).map_or(seen, |(bytes, _)| bytes);
         let due = site.clock.now_ns().saturating_sub(worked_ns) >= WORK_NS;
+        // What came last is sent at once: there is no next time.
         if bytes != seen && (due || !goes_on) {
             seen = bytes;
             worked_ns = site.clock.now_ns();

@@ -34,6 +34,7 @@ pub(super) struct Page<'a> {
 
 /// The page as an answer.
 pub(super) fn page(site: &WebSite, status: u16, page: &Page<'_>) -> HttpResponse {
+    // An address that would only be refused is not offered.
     let shown = PAGES.iter();
     let shown = shown.filter(|(address, _)| *address != "/start" || site.control.is_some());
     let whole = html! {
@@ -44,6 +45,7 @@ pub(super) fn page(site: &WebSite, status: u16, page: &Page<'_>) -> HttpResponse
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (page.title) " · stackrace" }
+                // Without it, browsers ask for `/favicon.ico` with every page.
                 link rel="icon" href="data:,";
                 link rel="stylesheet" href="/style.css";
                 script src="/page.js" defer {}
@@ -128,6 +130,7 @@ pub(super) fn ago(then: &str, now: &str) -> String {
         return "at an unknown time".to_owned();
     };
     let seconds = now.duration_since(then).as_secs();
+    // Clocks of two machines may differ: what is in the future is just now, too.
     match seconds {
         ..60 => "just now".to_owned(),
         60..3600 => format!("{} min ago", seconds / 60),

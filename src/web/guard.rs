@@ -56,6 +56,7 @@ impl Guard {
             return Admission::Granted;
         };
         if let Some(given) = request.asked("token") {
+            // `Lax`: a link in a mail or a chat still opens. No script can read it.
             return if same(given, token) {
                 Admission::Cookie {
                     cookie: format!(
@@ -103,6 +104,7 @@ impl Guard {
     /// Whether a name is an address or this machine's own. The port is not looked at: a tunnel has
     /// another one, and a name that was bent would have ours.
     fn ours(&self, host: &str) -> bool {
+        // Brackets keep the colons of an IPv6 address apart from that of the port.
         let name = match host.strip_prefix('[') {
             Some(rest) => rest.split(']').next().unwrap_or_default(),
             None => host.rsplit_once(':').map_or(host, |(name, _)| name),
@@ -122,6 +124,7 @@ impl Guard {
 /// Whether a request comes from a page of ours or from no page. Browsers name the origin of what
 /// they send, and since 2023 all of them say how it relates to us.
 fn same_origin(request: &HttpRequest, host: &str) -> bool {
+    // Asked of all headers: with two of them `header` finds none, and none is ours.
     if request.headers.iter().any(|(name, _)| name == "origin") {
         let ours = format!("http://{host}");
         return request.header("origin") == Some(ours.as_str());

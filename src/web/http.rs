@@ -98,6 +98,7 @@ pub(super) fn head(bytes: &[u8]) -> Result<Option<(HttpRequest, usize)>, HttpErr
     };
     let target = parsed.path.unwrap_or_default();
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    // A request for a proxy (`http://…`) or for all of a server (`*`) has none.
     if !path.starts_with('/') {
         return Err(HttpError::Refused(400, "The request has no path."));
     }
@@ -133,6 +134,7 @@ pub(super) fn understood(bytes: &[u8]) -> Result<Option<HttpRequest>, HttpError>
 /// They are not said in a way that we speak, or more than so many.
 pub(super) fn length(request: &HttpRequest, most: usize) -> Result<usize, HttpError> {
     let named = |name: &str| request.headers.iter().any(|(known, _)| known == name);
+    // A form with two lengths is how a second request is smuggled in: only one of both is read.
     if named("transfer-encoding") {
         return Err(HttpError::Refused(411, "The form needs a Content-Length."));
     }
@@ -156,6 +158,7 @@ pub(super) fn length(request: &HttpRequest, most: usize) -> Result<usize, HttpEr
 /// There are too many.
 pub(super) fn pairs(text: &[u8]) -> Result<Vec<(String, String)>, HttpError> {
     let pairs = form_urlencoded::parse(text).into_owned();
+    // One more than allowed is enough to see that there are too many.
     let pairs: Vec<_> = pairs.take(PAIRS_MAX + 1).collect();
     match pairs.len() > PAIRS_MAX {
         true => Err(HttpError::Refused(400, "There are too many values.")),

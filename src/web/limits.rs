@@ -50,6 +50,7 @@ impl Stream {
     /// Whether the visitor has closed its end.
     fn is_closed(&self) -> bool {
         use rustix::net::{RecvFlags, recv};
+        // Takes nothing out of the connection, and does not wait.
         let look = RecvFlags::PEEK | RecvFlags::DONTWAIT;
         match recv(&self.handle, &mut [0; 1], look) {
             Ok((bytes, _)) => bytes == 0,
@@ -63,6 +64,7 @@ impl Limits {
     /// ended still take too much.
     pub(super) fn arrive(self: &Arc<Self>, stream: &TcpStream) -> Option<Visit> {
         let handle = stream.try_clone().ok()?;
+        // Counted first, then checked: two that arrive at once cannot both take the last place.
         if self.threads.fetch_add(1, Ordering::SeqCst) >= THREADS_MAX {
             self.threads.fetch_sub(1, Ordering::SeqCst);
             return None;
@@ -90,6 +92,7 @@ impl Limits {
             bytes,
         };
         let before = self.form_bytes.fetch_add(bytes, Ordering::SeqCst);
+        // Too much is given back as the room is dropped.
         (before + bytes <= FORM_BYTES_MAX).then_some(room)
     }
 
@@ -124,6 +127,7 @@ impl Visit {
         if full(&streams) {
             return None;
         }
+        // From here on it is not among the connections of which the oldest ends.
         let handle = self.limits.leave(self.id)?;
         let id = self.id;
         streams.push(Stream { id, client, handle });

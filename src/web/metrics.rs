@@ -40,6 +40,7 @@ pub(super) fn page(site: &WebSite) -> HttpResponse {
         Ok(runs) => runs,
         Err(error) => return frame::sorry(site, 500, &error.to_string()),
     };
+    // Every stage, also with 0: an alert cannot watch a series that comes and goes.
     let mut stages = BTreeMap::from(
         ["running", "finished", "interrupted", "failed", "unreadable"].map(|stage| (stage, 0)),
     );

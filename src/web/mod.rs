@@ -108,6 +108,7 @@ fn visit(site: &WebSite, mut stream: TcpStream, place: &Visit) {
             }
         },
     };
+    // An answer that does not arrive concerns the visitor alone.
     let _ = line.answer(&answer, head_only);
     line.close();
 }
@@ -146,11 +147,13 @@ impl WebSite {
             "/import" | "/import/keep" => IMPORT_MAX,
             _ => FORM_MAX,
         };
+        // Held until the answer is made: the texts take memory just as long.
         let (request, _room) = line.form(arrived, most, &self.limits)?;
         Ok((self.page(&request), head_only))
     }
 
     fn page(&self, request: &HttpRequest) -> Answer {
+        // The path begins with a slash: what is before it is no part.
         let parts: Vec<&str> = request.path.split('/').skip(1).collect();
         match (request.method, parts.as_slice()) {
             (Method::Get, [""]) => runs::page(self).into(),

@@ -81,7 +81,9 @@ fn one(site: &WebSite, title: &str, runs: &[&RunSummary]) -> Markup {
     let shown: Vec<Arc<Judged>> = runs
         .iter()
         .take(RUNS_MAX)
+        // Oldest first, as time goes in a chart.
         .rev()
+        // Removed or damaged since the list was read.
         .filter_map(|run| site.cache.judged(&run.run).ok())
         .collect();
     let records: Vec<&Record> = shown.iter().map(|judged| &judged.record).collect();

@@ -60,6 +60,7 @@ pub(super) fn stage_line(site: &WebSite, run: &str, stage: &Stage) -> Markup {
     html! {
             p { "This run is " strong { (stage.word()) } "." }
             p { a href={ "/run/" (run) "/report.html" } download={ (run) ".html" } { "Report as one file" } }
+            // `RUN/0`, its slash escaped: the first configuration.
             p { a href={ "/beside?b=" (run) "%2F0" } { "Put it beside another" } }
             @if site.control.is_some() {
                 @match stage {

@@ -56,6 +56,7 @@ pub(super) fn page(site: &WebSite) -> HttpResponse {
 }
 
 fn item(list: &[(RunSummary, Stage)], begun: &Begun) -> Markup {
+    // A run tells its process, which is how one that was started here is found.
     let run = list.iter().find_map(|(run, stage)| match stage {
         Stage::Running(Some(now)) if now.pid == begun.pid => Some(&run.run),
         _ => None,
@@ -119,6 +120,7 @@ fn act(
     let Some(control) = &site.control else {
         return read_only(site);
     };
+    // An id becomes part of a path only if a run has exactly this one.
     if !site.cache.holds(run) {
         return frame::sorry(site, 404, "There is no such run.");
     }

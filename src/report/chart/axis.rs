@@ -27,13 +27,16 @@ impl Axis {
     /// inverse on a logarithmic one) do not count. Without any it is the one from 1 to 2.
     pub(in crate::report) fn over(scale: Scale, values: impl Iterator<Item = f64>) -> Self {
         let mut ends: Option<(f64, f64)> = None;
+        // Products of the ends must stay finite, and a logarithm needs a positive value.
         for value in values {
             if value.abs() <= MOST && (scale == Scale::Linear || value >= 1.0 / MOST) {
                 let (low, high) = ends.unwrap_or((value, value));
                 ends = Some((low.min(value), high.max(value)));
             }
         }
+        // Without values any axis does: nothing is drawn on it.
         let (mut low, mut high) = ends.unwrap_or((1.0, 2.0));
+        // Between equal ends every place would be 0/0.
         if low == high {
             (low, high) = match scale {
                 Scale::Linear if low == 0.0 => (0.0, 1.0),
@@ -86,6 +89,7 @@ impl Axis {
 
     /// With so much more of its length at either end.
     pub(in crate::report) fn widened(self, share: f64) -> Self {
+        // On the scale's own terms, so that the same share of the drawing is gained everywhere.
         let (low, high) = (self.forward(self.low), self.forward(self.high));
         let more = (high - low) * share;
         Self {
@@ -149,12 +153,14 @@ impl Axis {
                 .filter(|&value| self.holds(value))
                 .map(|value| (value, label(value)))
                 .collect();
+            // Rounded labels may come out alike: those ticks are too dense, whatever room there is.
             let fits = ticks.len() <= 9
                 && ticks.windows(2).all(|pair| {
                     let distance = (self.share(pair[1].0) - self.share(pair[0].0)) * length;
                     distance >= (room(&pair[0].1) + room(&pair[1].1)) / 2.0
                         && pair[0].1 != pair[1].1
                 });
+            // One tick gives no scale, so it is the last resort.
             if fits && ticks.len() >= 2 {
                 return ticks;
             }
@@ -168,8 +174,10 @@ impl Axis {
     fn candidates(self) -> Vec<Vec<f64>> {
         match self.scale {
             Scale::Linear => self.steps(),
+            // Block sizes are powers of two: no steps within a power.
             Scale::Log2 => (1..8).map(|step| self.powers(2.0, step, &[1.0])).collect(),
             Scale::Log10 if self.high / self.low < 12.0 => {
+                // Within one decade 1, 2 and 5 would give two or three labels only.
                 let mut sets = vec![self.powers(10.0, 1, &[1.0, 1.5, 2.0, 3.0, 5.0, 7.0])];
                 if self.high / self.low < 3.0 {
                     sets = self.steps();
@@ -199,6 +207,7 @@ impl Axis {
                 let step = step * power;
                 let first = (self.low / step).ceil();
                 let count = (range / step).floor() as usize + 1;
+                // A bound on the work; far more than ever fit.
                 (0..count.min(200))
                     .map(|at| {
                         let value = (first + at as f64) * step;
@@ -211,6 +220,8 @@ impl Axis {
     }
 
     fn powers(self, base: f64, step: i32, within: &[f64]) -> Vec<f64> {
+        // The cast cuts towards 0, so one power more at either end. `ticks` drops what lies
+        // outside.
         let exponent = |value: f64| (value.ln() / base.ln()) as i32;
         let first = exponent(self.low) - 1;
         let last = exponent(self.high) + 1;

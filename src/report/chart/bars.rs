@@ -75,6 +75,7 @@ fn scale(group: &BarGroup) -> Axis {
     let longest = values()
         .map(|value| value.estimate)
         .filter(|v| v.is_finite());
+    // Half as much again as the longest bar: enough for any interval that says something.
     let most = 1.5 * longest.fold(0.0, f64::max);
     let ends = values().flat_map(|value| {
         let high = value.high.is_finite().then(|| value.high.min(most));
@@ -89,6 +90,7 @@ fn caption(row: &BarRow, unit: &str) -> String {
         return figure::MISSING.to_owned();
     };
     let estimate = figure::value(unit, value.estimate);
+    // Imported figures may have a mean without an interval.
     match value.low.is_finite() && value.high.is_finite() {
         true => format!("{estimate} {}", figure::range(unit, value)),
         false => estimate,
@@ -107,6 +109,7 @@ fn draw(row: &BarRow, unit: &str, axis: Axis, top: f64) -> Markup {
             text x=(px(MARK)) y=(px(top + 12.0)) { (fit(&row.label, room)) }
             text class="figure" x=(px(WIDTH)) y=(px(top + 12.0)) text-anchor="end" { (text) }
             @if let Some(value) = row.value {
+                // A value near 0 keeps a line that can be seen.
                 rect class="value" x="0" y=(px(y - 5.0)) height="10" width=(px(place(value.estimate).max(1.0))) {}
                 @if value.low.is_finite() && value.high.is_finite() {
                     line class="end" x1=(px(place(value.low))) x2=(px(place(value.high))) y1=(px(y)) y2=(px(y)) {}

@@ -25,6 +25,7 @@ pub(super) fn ticks_below(ticks: Vec<(f64, String)>, width: f64) -> Vec<Tick> {
     let mut placed = Vec::new();
     for (x, label) in ticks.into_iter().filter(|tick| !tick.1.is_empty()) {
         let room = ems(&label) * FONT;
+        // A label centred at an edge would be cut off, so there it is drawn towards the middle.
         let (anchor, left) = if x + room / 2.0 > width {
             ("end", x - room)
         } else if x < room / 2.0 {
@@ -32,6 +33,7 @@ pub(super) fn ticks_below(ticks: Vec<(f64, String)>, width: f64) -> Vec<Tick> {
         } else {
             ("middle", x - room / 2.0)
         };
+        // A label without room is left out; its tick stays.
         let label = if left >= free_from {
             free_from = left + room + 4.0;
             label
@@ -56,10 +58,12 @@ pub(super) fn px(value: f64) -> String {
 /// and symbols are square.
 pub(super) fn ems(text: &str) -> f64 {
     text.chars()
+        // No font comes with the page and none can be measured: wide estimates, so that text fits.
         .map(|c| match c {
             'i' | 'j' | 'l' | 't' | 'f' | 'r' | 'I' | '.' | ',' | ':' | ' ' | '[' | ']' => 0.36,
             'm' | 'w' | 'M' | 'W' | '%' => 0.92,
             'A'..='Z' => 0.7,
+            // From Hangul Jamo on, most scripts and symbols are as wide as they are high.
             c if u32::from(c) >= 0x1100 => 1.05,
             _ => 0.58,
         })
@@ -96,6 +100,7 @@ pub(super) fn marker(series: usize, x: f64, y: f64) -> Markup {
         d.push('Z');
         path(d)
     };
+    // A shape for each colour: for print, and for readers who see the colours alike.
     match series % SERIES_MAX {
         1 => polygon(&[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)]),
         2 => polygon(&[(0.0, -1.2), (1.1, 0.8), (-1.1, 0.8)]),

@@ -149,6 +149,7 @@ fn draw(row: &ForestRow, axis: Axis, top: f64) -> Markup {
             text x=(px(SIDE + indent)) y=(px(top + 14.0)) { (fit(&row.label, room)) }
             text class="figure" x=(px(WIDTH - SIDE)) y=(px(top + 14.0)) text-anchor="end" { (text) }
             @if let Some(ratio) = row.ratio {
+                // Imported ratios may have no interval.
                 @if !ratio.low.is_nan() && !ratio.high.is_nan() {
                     line class="whisker" x1=(px(place(ratio.low))) x2=(px(place(ratio.high)))
                         y1=(px(y)) y2=(px(y)) {}
@@ -200,6 +201,7 @@ fn foot(axis: Axis, bottom: f64) -> Markup {
     let place = |value: f64| axis.place(value, SIDE, WIDTH - SIDE);
     let ticks = axis.ticks(
         WIDTH - 2.0 * SIDE,
+        // Multiples of a step have digits such as 1.1500000000000001.
         &|value| format!("{}", (value * 1e4).round() / 1e4),
         &|label| ems(label) * FONT + 14.0,
     );

@@ -32,8 +32,10 @@ impl Label {
 pub(super) fn spread(wanted: Vec<Label>, highest: f64, lowest: f64) -> Vec<Option<Label>> {
     let mut placed: Vec<Option<Label>> = Vec::new();
     for label in wanted {
+        // `clamp` panics if its ends are crossed, as in a drawing lower than one line.
         let y = label.y.clamp(highest, lowest.max(highest));
         let steps = ((lowest - highest) / LINE).max(0.0) as usize + 1;
+        // The nearest place first, above and below by turns.
         let mut places = (0..=steps).flat_map(|step| {
             let away = step as f64 * LINE;
             [y - away, y + away]

@@ -100,6 +100,7 @@ pub(in crate::report) fn line(chart: &LineChart<'_>) -> Markup {
         text class="faint" text-anchor="end" x=(px(WIDTH - RIGHT)) y=(px(HEIGHT - 6.0)) {
             (fit(&chart.x_name, WIDTH - left - RIGHT))
         }
+        // Callers spread more lines over several charts: colours and markers end here.
         @for (at, line) in chart.lines.iter().take(SERIES_MAX).enumerate() {
             (draw(at, line, chart, &x, &y))
         }
@@ -143,11 +144,13 @@ fn words(
         let text = fit(text, right - left - 4.0);
         let last = right - ems(&text) * FONT;
         Label {
+            // The left edge wins, since a text begins there.
             left: wanted.min(last).max(left + 4.0),
             text,
             y,
         }
     };
+    // Changes first: the first ones get the places they want, and limits may move.
     let mut wanted: Vec<Label> = changes
         .iter()
         .map(|&(_, at, words)| label(words, x(at) + 5.0, TOP + 12.0))
@@ -197,6 +200,7 @@ fn draw(
         .copied()
         .filter(|&(at, value)| chart.x.holds(at) && chart.y.holds(value))
         .collect();
+    // `&mut dyn`: a band is drawn there and back as one path, from two kinds of iterators.
     let path = |points: &mut dyn Iterator<Item = (f64, f64)>| {
         let mut d = String::new();
         for (at, value) in points {
@@ -227,6 +231,7 @@ fn draw(
         g class={ "series s" (line.series % SERIES_MAX) } data-configuration=(line.label) {
             title { (line.label) }
             @if few {
+                // Few points: a line between them would suggest values that were never measured.
                 @for &(at, low, high) in &line.band {
                     line class="end" x1=(px(x(at) + aside)) x2=(px(x(at) + aside)) y1=(px(y(low))) y2=(px(y(high))) {}
                 }

@@ -32,6 +32,7 @@ pub(in crate::report) struct RoundsRow {
 /// The chart; `unit` is that of the metric.
 pub(in crate::report) fn rounds(id: &str, title: &str, unit: &str, rows: &[RoundsRow]) -> Markup {
     let axis = Axis::over_positive(rows.iter().flat_map(|row| {
+        // The axis passes over ends that are not numbers.
         let ends = row.mean.map_or([f64::NAN; 2], |mean| [mean.low, mean.high]);
         row.rounds.iter().map(|(_, value, _)| *value).chain(ends)
     }))
@@ -64,6 +65,8 @@ pub(in crate::report) fn rounds(id: &str, title: &str, unit: &str, rows: &[Round
         .map(|row| format!("{}: {}.", row.label, caption(row, unit)))
         .collect::<Vec<_>>()
         .join(" ");
+    // A group and no image: its dots are links, and the parts of an image are hidden from screen
+    // readers.
     frame(
         "group",
         (id, title, &desc),
@@ -126,6 +129,8 @@ fn joined(
     numbers
         .into_iter()
         .filter_map(|number| {
+            // Only neighbours are joined: a line past a configuration without this round would
+            // suggest a value there.
             let mut path = String::new();
             let mut drawn = false;
             let mut pen_down = false;

@@ -20,9 +20,11 @@ pub(in crate::report) fn spark(
 ) -> Markup {
     let values = &values[values.len().saturating_sub(ROOM)..];
     let most = values.iter().copied().fold(0.0, f64::max);
+    // A step of the full width, however few the values: new ones come in at the right at one pace.
     let step = WIDTH / ROOM as f64;
     let left = WIDTH - step * values.len() as f64;
     let x = |at: usize| left + step * (at as f64 + 0.5);
+    // Without any rate there is no scale: a flat line at the bottom.
     let y = |value: f64| match most > 0.0 && value.is_finite() {
         true => HEIGHT - 1.0 - (HEIGHT - 4.0) * (value / most),
         false => HEIGHT - 1.0,

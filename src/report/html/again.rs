@@ -13,12 +13,14 @@ const FILE: &str = "study.toml";
 /// and offsets.
 fn command(record: &Record) -> String {
     let decide = &record.head.decide;
+    // Rounded: 0.07 is 7 %, not 7.000000000000001 %.
     let share = |share: f64| format!("{} %", (share * 1e8).round() / 1e6);
     let mut argv: Vec<String> = ["stackrace", "run", FILE].map(str::to_owned).to_vec();
     // A study has its sizes twice; the words of the command said which were used.
     if record.head.command.iter().any(|word| word == "--full") {
         argv.push("--full".to_owned());
     }
+    // Where it ran is no part of the study, so it is taken from the command line.
     argv.extend(places(&record.head.command));
     for (name, value) in [
         ("--seed", record.head.seed.to_string()),
@@ -39,6 +41,7 @@ fn places(command: &[String]) -> Vec<String> {
     let mut words = Vec::new();
     let mut rest = command.iter();
     while let Some(word) = rest.next() {
+        // An option's value comes with `=` or as the next word.
         match word.split_once('=').map_or(&**word, |(name, _)| name) {
             "--lab" | "--sudo" => words.push(word.clone()),
             "--system" | "--memory" | "--on" | "--ssh" if word.contains('=') => {
@@ -57,6 +60,7 @@ fn places(command: &[String]) -> Vec<String> {
 /// The study, verbatim, and how to run it again.
 pub(super) fn study(record: &Record) -> Markup {
     let head = &record.head;
+    // A data address: the page stays one file.
     let text = base64::engine::general_purpose::STANDARD.encode(&head.study);
     let here = head
         .environment
@@ -68,6 +72,7 @@ pub(super) fn study(record: &Record) -> Markup {
             ", BLAKE3 " code class="hash" { (head.study_hash) } "."
         }
         p { "Started as: " code { (shell(&head.command)) } }
+        // Of an imported run there is nothing that stackrace could do again.
         @if !record.imported() && !head.study.is_empty() {
             p {
                 "To do it again, "

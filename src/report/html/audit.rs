@@ -18,6 +18,7 @@ pub(super) fn audit(record: &Record, verdict: &Verdict) -> Markup {
     if audit.cells.is_empty() {
         return html! {};
     }
+    // Of a large study only remarks have their evidence shown, or the page would be mostly that.
     let whole = audit.cells.len() <= EVIDENCE_CELLS_MAX;
     html! {
         p {
@@ -42,6 +43,7 @@ pub(super) fn audit(record: &Record, verdict: &Verdict) -> Markup {
 
 /// Checks that say something of any of these cells; limits are in a column of their own.
 fn said(cells: &[&AuditCell]) -> Vec<&'static AuditCheck> {
+    // A column for each check that judged anything here; empty ones would hide the others.
     let said = |name: &str| cells.iter().any(|cell| cell.judgement(name).is_some());
     let all = checks().into_iter();
     all.filter(|check| !check.limits && said(check.name))

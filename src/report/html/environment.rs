@@ -54,6 +54,7 @@ pub(super) fn environment(record: &Record) -> Markup {
             .collect(),
         ..TextTable::default()
     };
+    // A run that ended early has configurations that never stood: they make no fact differ.
     let set_up: Vec<usize> = (0..record.head.configurations.len())
         .filter(|&configuration| !record.layer_facts(configuration).is_empty())
         .collect();
@@ -125,6 +126,7 @@ fn names(record: &Record, configurations: &[usize]) -> Markup {
             .get(at)
             .map_or("", |configuration| configuration.name.as_str())
     };
+    // With one configuration its name says more than "all".
     if configurations.len() == record.head.configurations.len() && configurations.len() > 1 {
         return html! { "all" };
     }
@@ -137,6 +139,7 @@ fn names(record: &Record, configurations: &[usize]) -> Markup {
 /// file systems are compared fact by fact.
 fn layer_facts(record: &Record) -> Vec<LayerFact> {
     let mut facts: Vec<LayerFact> = Vec::new();
+    // By height and not by layer: XFS and ext4 at one height are compared with each other.
     let mut known: BTreeMap<(usize, String), usize> = BTreeMap::new();
     for configuration in 0..record.head.configurations.len() {
         for layers in record.layer_facts(configuration) {
@@ -165,6 +168,8 @@ fn layer_facts(record: &Record) -> Vec<LayerFact> {
 
 fn enter(values: &mut Vec<(String, Vec<usize>)>, value: &str, configuration: usize) {
     match values.iter_mut().find(|(known, _)| known == value) {
+        // Configurations come one after the other, so what was set up again is the last of the
+        // list.
         Some((_, configurations)) if configurations.last() == Some(&configuration) => {}
         Some((_, configurations)) => configurations.push(configuration),
         None => values.push((value.to_owned(), vec![configuration])),
@@ -206,6 +211,7 @@ fn command(command: &CommandRun) -> Markup {
         format!("{}: ", command.host)
     };
     let status = command
+        // Ended by a signal, or never started.
         .status
         .map_or("no status".to_owned(), |status| format!("status {status}"));
     html! {

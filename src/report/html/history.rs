@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use super::plots::{facet_title, with_legend};
 use super::tables::table;
+use crate::published::distinct;
 use crate::record::Record;
 use crate::report::chart::{Axis, ChartLine, LineChart, SERIES_MAX, Scale};
 use crate::report::content::{TextRow, TextTable};
@@ -12,16 +13,11 @@ use crate::verdict::{HistoryLine, HistoryPoint};
 
 /// What has changed over these runs, oldest first; `courses` are of the same runs.
 pub(crate) fn history(runs: &[&Record], courses: &[HistoryLine]) -> Markup {
-    let mut workloads: Vec<&str> = Vec::new();
-    for course in courses {
-        if !workloads.contains(&course.workload.as_str()) {
-            workloads.push(&course.workload);
-        }
-    }
+    let workloads = distinct(courses.iter().map(|course| course.workload.as_str()));
     html! {
         p {
-            "A ring marks a change: the run differs from the one before it by more than their intervals "
-            "allow (Welch, 95 % for each pair). Without any real change, about one pair in twenty is ringed. "
+            "A ring marks a change: this run and the next two differ from the three before it (Welch's 95 % "
+            "interval of the ratio excludes 1). Without any real change, about one in twenty is ringed. "
             "Runs at different times are not paired: any other change between them is in the figures."
         }
         @for (at, workload) in workloads.iter().enumerate() {
@@ -51,6 +47,7 @@ fn chart(
     let ends = points().flat_map(|point| {
         [point.value.estimate, point.value.low, point.value.high]
             .into_iter()
+            // An open end, or one at 0, would widen the axis without end.
             .filter(|end| end.is_finite() && *end > 0.0)
     });
     let ends: Vec<f64> = ends.collect();
@@ -106,6 +103,7 @@ fn series(runs: &[&Record], course: &HistoryLine) -> usize {
         let mut configurations = run.head.configurations.iter();
         configurations.position(|one| one.name == course.configuration)
     };
+    // The newest run decides, so the colour is that of the page people look at.
     runs.iter().rev().find_map(named).unwrap_or(0)
 }
 
@@ -116,6 +114,7 @@ fn figures(workload: &str, runs: &[&Record], courses: &[&HistoryLine]) -> TextTa
             (run + 1).to_string(),
             record
                 .started_at()
+                // To the minute: `2026-11-21T14:05`.
                 .get(..16)
                 .unwrap_or_default()
                 .replace('T', " "),

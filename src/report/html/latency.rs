@@ -52,6 +52,7 @@ pub(super) fn latency(record: &Record, verdict: &Verdict) -> Markup {
                     rings: Vec::new(),
                 })
             })
+            // One point is no curve.
             .filter(|line| line.points.len() > 1)
             .collect();
         let Some(head) = record.head.workloads.get(*workload) else {
@@ -89,6 +90,7 @@ fn merged(record: &Record) -> Merged {
                 let Some(histogram) = decoded(&op.histogram) else {
                     continue;
                 };
+                // Phases of one workload may have the same operations: then the title needs both.
                 let title = if trial.phases.len() > 1 {
                     format!("{}, {}", phase.name, op.op)
                 } else {
@@ -155,8 +157,11 @@ fn tail(histogram: &Histogram<u64>) -> Vec<(f64, f64)> {
         })
         .collect();
     for (at, &(value, count)) in buckets.iter().enumerate() {
+        // 0 ns, below what the clock resolves, has no place on a logarithmic axis.
         let point = ((value.max(1)) as f64, (total - before as f64) / total);
         before += count;
+        // Steps too small to be seen make the page larger and show nothing. The last one is the
+        // maximum and always stays.
         let far = points.last().is_none_or(|last| {
             (point.0 / last.0).log10() > 0.02 || (last.1 / point.1).log10() > 0.04
         });
@@ -170,6 +175,7 @@ fn tail(histogram: &Histogram<u64>) -> Vec<(f64, f64)> {
 fn facets(id: &str, title: &str, mut lines: Vec<ChartLine>) -> Vec<Markup> {
     let points = || lines.iter().flat_map(|line| line.points.iter().copied());
     let x = Axis::over(Scale::Log10, points().map(|point| point.0)).widened(0.02);
+    // Every operation took at least the shortest time, so curves begin at 1.
     let y = Axis::over(Scale::Log10, points().map(|point| point.1).chain([1.0]));
     let mut charts = Vec::new();
     while !lines.is_empty() {

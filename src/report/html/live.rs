@@ -15,11 +15,13 @@ pub(crate) fn race(record: &Record, verdict: &Verdict) -> Markup {
     let standings = standings(record, verdict);
     let configurations = standings.rows.iter();
     let live = configurations.filter(|row| row.out_after.is_none()).count();
+    // Even if all have failed, the bar needs a length.
     let all = live.max(1) * record.head.workloads.len();
     let trials = record
         .trials()
         .filter(|trial| trial.round == done + 1)
         .count();
+    // A trial that is measured again after a resume is there twice.
     let trials = trials.min(all);
     html! {
         p {

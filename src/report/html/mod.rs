@@ -82,6 +82,7 @@ fn page(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Markup {
                 meta name="color-scheme" content="light dark";
                 meta name="generator" content={ "stackrace " (record.head.stackrace) };
                 title { (title) }
+                // Our own text; escaped, its `>` selectors would be broken.
                 style { (PreEscaped(STYLE)) }
             }
             body {
@@ -192,6 +193,7 @@ fn method(record: &Record, verdict: &Verdict) -> Markup {
     let margin = content::share(verdict.margin);
     let rounds = record.complete_rounds().len();
     let anew = rounds > 0
+        // Once per round or more: set up anew each time. Once in all: it stood throughout.
         && (0..head.configurations.len()).any(|at| record.layer_facts(at).len() >= rounds.max(2));
     html! {
         p {

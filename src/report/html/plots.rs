@@ -33,6 +33,7 @@ pub(super) fn hero(record: &Record, verdict: &Verdict) -> Markup {
     let groups = groups(verdict);
     let all: usize = groups.iter().map(|group| group.rows.len()).sum();
     let title = "Ratios with their intervals";
+    // What does not fit beside the verdict is folded, the overall comparisons last.
     let (first, rest) = if all <= HERO_ROWS {
         (groups, Vec::new())
     } else if verdict.overall.is_empty() {
@@ -104,6 +105,7 @@ fn values(record: &Record, verdict: &Verdict) -> (Vec<BarGroup>, Vec<BarGroup>) 
     let mut groups: Vec<BarGroup> = groups
         .filter_map(|(at, workload)| {
             let metric = workload.metrics.first()?;
+            // In the verdict's order: best first where a ranking is asked.
             let rows = verdict.configurations.iter().map(|row| BarRow {
                 label: row.name.clone(),
                 configuration: row.configuration,
@@ -173,7 +175,8 @@ pub(super) fn rounds(record: &Record, verdict: &Verdict) -> Markup {
     let mut charts = Vec::new();
     for (w, head) in record.head.workloads.iter().enumerate() {
         for (m, metric) in head.metrics.iter().enumerate() {
-            let drawn = m == 0 || few && ["B/s", "op/s", "ns"].contains(&metric.unit.as_str());
+            // Of further metrics, rates and latencies alone, and those only while colours suffice.
+            let drawn = m == 0 || few && view::has_view(&metric.unit);
             let rows: Vec<RoundsRow> = verdict
                 .configurations
                 .iter()
@@ -255,6 +258,7 @@ pub(super) fn time(record: &Record, verdict: &Verdict) -> Markup {
                 _ => workload.name.clone(),
             };
             let id = format!("time-{w}-{at}");
+            // Phases that only touch metadata move no bytes; their operations are what is judged.
             let moved = |one: &Timed<'_>| one.phase.series.iter().any(|&(_, bytes)| bytes > 0);
             let bytes = found.iter().any(moved);
             if bytes {
@@ -370,6 +374,7 @@ fn time_charts(
     let mut lines: Vec<ChartLine> = phases
         .iter()
         .filter_map(|one| {
+            // The change was found in the primary amount; at the other it might not be there.
             let change = one.change.filter(|_| primary).map(changed);
             Some(ChartLine {
                 change,
@@ -437,6 +442,7 @@ fn median_trial(record: &Record, configuration: usize, workload: usize) -> Optio
         .collect();
     trials.sort_by(|a, b| a.0.total_cmp(&b.0));
     trials
+        // Of an even number the lower one: a trial that took place, not the mean of two.
         .get(trials.len().saturating_sub(1) / 2)
         .map(|pair| pair.1)
 }
@@ -476,6 +482,7 @@ fn time_line(one: &Timed<'_>, amount: Amount) -> Option<ChartLine> {
 
 /// Means of neighbours, so that no more than [`TIME_POINTS`] are left.
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    // Means of neighbours and not every n-th value, so that a short stall stays visible.
     let size = points.len().div_ceil(TIME_POINTS).max(1);
     points
         .chunks(size)

@@ -38,12 +38,13 @@ fn drawn(metrics: &[MetricHead]) -> impl Iterator<Item = (usize, &MetricHead)> {
     metrics
         .iter()
         .enumerate()
-        .filter(|(at, metric)| *at == 0 || ["B/s", "op/s", "ns"].contains(&metric.unit.as_str()))
+        .filter(|(at, metric)| *at == 0 || view::has_view(&metric.unit))
 }
 
 fn by_factor(record: &Record, verdict: &Verdict, factor: usize, charts: &mut Vec<Chart>) {
     let size = |row: &ConfigurationRow| bytes(row.levels.get(factor)?);
     let mut sizes: Vec<u64> = verdict.configurations.iter().filter_map(&size).collect();
+    // A level that is no amount (`default` beside `4 KiB`) has no place on the axis.
     if sizes.len() < verdict.configurations.len() {
         return;
     }
@@ -110,6 +111,7 @@ fn by_workload(record: &Record, verdict: &Verdict, charts: &mut Vec<Chart>) {
         name, mut sizes, ..
     } in groups
     {
+        // By size: names in the study may stand in any order.
         sizes.sort_unstable();
         sizes.dedup_by_key(|size| size.0);
         if sizes.len() < SIZES_MIN {
@@ -193,6 +195,7 @@ fn finish(
     record: &Record,
     charts: &mut Vec<Chart>,
 ) {
+    // Levels come in the study's order; a line drawn in that order would go back and forth.
     for line in &mut lines {
         line.points.sort_by(|a, b| a.0.total_cmp(&b.0));
         line.band.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -238,6 +241,7 @@ fn finish(
 
 /// A level that is an amount of bytes with its unit; a bare number could mean anything.
 fn bytes(level: &str) -> Option<u64> {
+    // `parse_bytes` also takes bare numbers, and a level `3` may be a count or a version.
     level
         .ends_with('B')
         .then(|| unit::parse_bytes(level).ok())
@@ -247,6 +251,7 @@ fn bytes(level: &str) -> Option<u64> {
 
 /// The first amount of bytes in a name, and the name without it.
 fn amount(name: &str) -> Option<(u64, String)> {
+    // At a digit that nothing of a word precedes: not the 3 of `zstd3` nor the 5 of `1.5`.
     let starts = name.char_indices().filter(|&(at, c)| {
         let before = name[..at].chars().next_back();
         c.is_ascii_digit() && before.is_none_or(|c| !c.is_alphanumeric() && c != '.')

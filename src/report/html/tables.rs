@@ -27,6 +27,7 @@ pub(super) fn table(table: &TextTable) -> Markup {
                     tr {
                         @for (at, name) in table.head.iter().enumerate() {
                             th scope="col" class=(class(at)) {
+                                // Screen readers need a heading for every column.
                                 @if name.is_empty() { span class="unseen" { "remark" } }
                                 (name)
                             }
@@ -142,6 +143,7 @@ impl Means<'_> {
     fn share(&self, ns: impl Fn(&Observation) -> Option<u64>, machine: Machine) -> String {
         text(
             self.of(|trial| {
+                // Times of the whole machine add up over its processors.
                 let cpus = match machine {
                     Machine::Whole => f64::from(trial.counted.cpus.max(1)),
                     Machine::One => 1.0,
@@ -175,6 +177,7 @@ fn text(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
 
 /// Bytes in SI units, as the rates are.
 fn si_bytes(value: f64) -> String {
+    // Rates and amounts have the same SI digits; only the ending differs.
     unit::bytes_per_second(value)
         .trim_end_matches("/s")
         .to_owned()
@@ -257,6 +260,7 @@ fn resource_row(configuration: &str, workload: &str, means: &Means<'_>) -> TextR
     names.dedup();
     let amplification = means.of(|trial| {
         let device = trial.counted.devices.first()?;
+        // Creating and removing files moves no bytes: no ratio then.
         let asked = moved(trial);
         (asked > 0).then(|| (device.read_bytes + device.written_bytes) as f64 / asked as f64)
     });

@@ -63,6 +63,7 @@ pub(super) fn trials(record: &Record) -> Markup {
     if trials.is_empty() {
         return html! {};
     }
+    // Above that, cards would make the page too large to open; rows carry the addresses instead.
     let cards = trials.len() <= CARDS_MAX;
     let rows = trials
         .iter()
@@ -113,6 +114,7 @@ fn row(record: &Record, at: usize, trial: &Observation, cards: bool) -> TextRow 
             value.map_or(figure::MISSING.to_owned(), |value| {
                 figure::value(metric.map_or("", |metric| &metric.unit), value)
             }),
+            // Nothing was timed here.
             match record.imported() {
                 true => figure::MISSING.to_owned(),
                 false => unit::time_ns(trial.elapsed_ns as f64),
@@ -123,6 +125,7 @@ fn row(record: &Record, at: usize, trial: &Observation, cards: bool) -> TextRow 
             notes(error, trial),
         ],
         dropped: false,
+        // A link leads to the card where there is one, so only one of both has the address.
         id: if cards { String::new() } else { id(at) },
         href: if cards {
             format!("#{}", id(at))
@@ -164,6 +167,7 @@ type SetUp<'a> = BTreeMap<(u32, usize), &'a [LayerFacts]>;
 fn set_up(record: &Record) -> SetUp<'_> {
     let events = record.lines.iter().map(|line| &line.event);
     events
+        // Kept by round: stacks that are set up anew may get other facts each time.
         .filter_map(|event| match event {
             Event::StackSetUp {
                 round,

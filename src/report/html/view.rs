@@ -25,8 +25,14 @@ const VIEWS: [(&str, &str, &str); 3] = [
     ("latency", "latency", "ns"),
 ];
 
+/// Whether figures of this unit have a view of their own.
+pub(super) fn has_view(unit: &str) -> bool {
+    VIEWS.iter().any(|(_, _, known)| *known == unit)
+}
+
 impl Chart {
     fn class(&self) -> String {
+        // The style sheet's rules hide what lacks the chosen class.
         let mut class = String::from("view");
         if self.primary {
             class.push_str(" primary");
@@ -52,6 +58,7 @@ pub(super) fn charts(section: &str, charts: &[Chart]) -> Markup {
     views.push(("all", "all"));
     let open = primary <= OPEN_MAX;
     html! {
+        // Nothing to switch if all charts are primary, or none is.
         @if charts.len() > primary && primary > 0 {
             fieldset class="switch" {
                 legend { "Show" }
