@@ -126,7 +126,15 @@ pub(crate) enum TurnRequest {
     Open(Box<Assignment>),
     /// Execute a turn: [`TurnReply::Executed`] after everything that happened in it.
     Execute(Turn),
-    /// End the turn under way, as Ctrl-C would.
+    /// Execute turns of one workload each, every one of another configuration, whose trials alternate in
+    /// slices: [`TurnReply::Executed`] as for one turn.
+    ExecuteInSlices {
+        /// In the order of the first lap.
+        turns: Vec<Turn>,
+        /// How long a slice lasts, ns.
+        slice_ns: u64,
+    },
+    /// End what is under way, as Ctrl-C would.
     Interrupt,
     /// Tear down what stands: [`TurnReply::Closed`].
     Close,
@@ -174,7 +182,7 @@ pub(crate) enum TurnReply {
     },
     /// Something happened that belongs on record.
     Happened(Box<Event>),
-    /// The turn is over.
+    /// The turn, or the turns in slices, are over.
     Executed {
         /// Its trials were done, well or not; else it was interrupted.
         done: bool,

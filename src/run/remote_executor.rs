@@ -59,8 +59,37 @@ pub(crate) struct RemoteExecutor<'a> {
 impl Executor for RemoteExecutor<'_> {
     fn execute(&mut self, turn: &Turn) -> Result<Turned, Broken> {
         let worker = self.worker_of(turn.configuration);
+        self.executed(worker, TurnRequest::Execute(turn.clone()))
+    }
+
+    /// Several places would have to change turns in step.
+    fn slices(&self) -> bool {
+        self.workers.len() == 1
+    }
+
+    fn execute_in_slices(&mut self, turns: &[Turn], slice_ns: u64) -> Result<Turned, Broken> {
+        let turns = turns.to_vec();
+        let asked = TurnRequest::ExecuteInSlices { turns, slice_ns };
+        self.executed(&self.workers[0], asked)
+    }
+
+    fn end(&mut self) -> Result<(), Broken> {
+        let mut ended = Ok(());
+        for worker in &self.workers {
+            worker.close(|reply| {
+                let heard = self.heard(worker, reply);
+                ended = std::mem::replace(&mut ended, Ok(())).and(heard);
+            });
+        }
+        ended
+    }
+}
+
+impl RemoteExecutor<'_> {
+    /// Has a worker do what is asked, and passes on what it says meanwhile.
+    fn executed(&self, worker: &RemoteWorker, asked: TurnRequest) -> Result<Turned, Broken> {
         let lost = |why: &dyn std::fmt::Display| Turned::Lost(format!("{}: {why}", worker.place));
-        if let Err(error) = worker.send(TurnRequest::Execute(turn.clone())) {
+        if let Err(error) = worker.send(asked) {
             return Ok(lost(&error));
         }
         let mut interrupted = false;
@@ -86,19 +115,6 @@ impl Executor for RemoteExecutor<'_> {
         }
     }
 
-    fn end(&mut self) -> Result<(), Broken> {
-        let mut ended = Ok(());
-        for worker in &self.workers {
-            worker.close(|reply| {
-                let heard = self.heard(worker, reply);
-                ended = std::mem::replace(&mut ended, Ok(())).and(heard);
-            });
-        }
-        ended
-    }
-}
-
-impl RemoteExecutor<'_> {
     /// The worker at the place of a configuration.
     fn worker_of(&self, configuration: usize) -> &RemoteWorker {
         let place = self.study.place_of(configuration);

@@ -56,24 +56,37 @@ impl Watcher for TurnReporter {
     }
 }
 
+/// What a coordinator asks for at once.
+pub(crate) enum AskedTurns {
+    /// A turn.
+    One(Turn),
+    /// Turns whose trials alternate in slices of so many ns.
+    InSlices(Vec<Turn>, u64),
+}
+
 /// The turns of a conversation as they are asked for. An interrupt is passed on at once; when the
 /// coordinator is lost before it closes the conversation, that is an interrupt as well.
 pub(crate) fn asked_for(
     requests: Receiver<WorkerRequest>,
     interrupt: Arc<Interrupt>,
-) -> impl Iterator<Item = Turn> {
+) -> impl Iterator<Item = AskedTurns> {
     let (sender, turns) = channel();
     std::thread::spawn(move || {
         for request in requests {
-            match request {
-                WorkerRequest::Turn(TurnRequest::Execute(turn)) => {
-                    if sender.send(turn).is_err() {
-                        return;
-                    }
+            let asked = match request {
+                WorkerRequest::Turn(TurnRequest::Execute(turn)) => AskedTurns::One(turn),
+                WorkerRequest::Turn(TurnRequest::ExecuteInSlices { turns, slice_ns }) => {
+                    AskedTurns::InSlices(turns, slice_ns)
                 }
-                WorkerRequest::Turn(TurnRequest::Interrupt) => interrupt.raise(),
+                WorkerRequest::Turn(TurnRequest::Interrupt) => {
+                    interrupt.raise();
+                    continue;
+                }
                 WorkerRequest::Turn(TurnRequest::Close) => return,
                 _ => break,
+            };
+            if sender.send(asked).is_err() {
+                return;
             }
         }
         interrupt.raise();
@@ -87,11 +100,17 @@ pub(crate) fn asked_for(
 /// The coordinator is lost.
 pub(crate) fn execute_all(
     executor: &mut dyn Executor,
-    mut turns: impl Iterator<Item = Turn>,
+    mut asked: impl Iterator<Item = AskedTurns>,
     reporter: &TurnReporter,
 ) -> Result<(), Broken> {
-    let executed = turns.try_for_each(|turn| {
-        let done = executor.execute(&turn)? == Turned::Done;
+    let executed = asked.try_for_each(|asked| {
+        let turned = match asked {
+            AskedTurns::One(turn) => executor.execute(&turn)?,
+            AskedTurns::InSlices(turns, slice_ns) => {
+                executor.execute_in_slices(&turns, slice_ns)?
+            }
+        };
+        let done = turned == Turned::Done;
         reporter.say(TurnReply::Executed { done })
     });
     executed.and(executor.end())

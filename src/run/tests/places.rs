@@ -253,6 +253,56 @@ fn a_trial_that_fails_at_a_place_takes_its_configuration_out_and_no_other() {
     assert_eq!(record.order_of(3).unwrap().len(), 4);
 }
 
+/// A run on one machine that is not this one.
+fn race_on_another_machine(text: &str, left: usize) -> (Reason, Record) {
+    let (_base, study, ledger) = begin(text);
+    let (there, _, stands) = imagined(text, "", "", left);
+    let race = Coordinator {
+        study: &study,
+        ledger: ledger.clone(),
+        watcher: &Unwatched,
+    };
+    let mut executor = RemoteExecutor {
+        study: &study,
+        ledger: ledger.clone(),
+        watcher: &Unwatched,
+        interrupt: Arc::default(),
+        workers: vec![there],
+    };
+    let reason = race.run(&mut executor).unwrap();
+    drop(executor);
+    assert_eq!(stands.recv().unwrap(), [""; 0]);
+    let record = ledger.lock().record().clone();
+    (reason, record)
+}
+
+#[test]
+fn configurations_take_turns_in_slices_on_another_machine_as_on_this_one() {
+    let sliced = |record: &Record| -> Vec<_> {
+        let trials = record.trials();
+        let trials = trials.map(|t| {
+            (
+                t.round,
+                t.configuration,
+                t.ended.clone(),
+                t.sliced.is_some(),
+            )
+        });
+        trials.collect()
+    };
+    let text = slices::study("nothing", "");
+    let here = run_study(&text, Fault::Never, "");
+    let (reason, there) = race_on_another_machine(&text, usize::MAX);
+    assert_eq!(reason, Reason::Rounds);
+    assert_eq!(sliced(&there), sliced(&here.record));
+    assert!(there.trials().all(|trial| trial.sliced.is_some()));
+    let (reason, there) = race_on_another_machine(&slices::study("fail b", ""), usize::MAX);
+    assert_eq!(reason, Reason::Rounds);
+    assert_eq!(there.failures().count(), 1);
+    let (reason, _) = race_on_another_machine(&text, 6);
+    assert_eq!(reason, Reason::Lost);
+}
+
 #[test]
 fn an_interrupt_reaches_the_place_that_is_at_work() {
     let (_base, study, ledger) = begin(PLACES);

@@ -113,7 +113,7 @@ impl Workload for Turning {
     }
 }
 
-fn study(does: &str, trial: &str) -> String {
+pub(super) fn study(does: &str, trial: &str) -> String {
     format!(
         r#"title = "Turning"
 seed = 7
