@@ -12,7 +12,7 @@ use crate::journal::Journal;
 use crate::printed::Importer;
 use crate::workload::WorkloadKind;
 
-/// A classic tool.
+/// A classic benchmark, with everything this program has of it.
 pub(crate) struct ClassicTool {
     /// The word after `stackrace`.
     pub(crate) name: &'static str,
@@ -28,7 +28,7 @@ pub(crate) struct ClassicTool {
 pub(crate) struct ToolCommand {
     /// Adds its arguments and its help to a command of its name.
     pub(crate) arguments: fn(Command) -> Command,
-    /// Does it. The result is the exit code.
+    /// Runs the command with the words it was given. The result is the exit code.
     pub(crate) run: fn(&ArgMatches, &Console<'_>) -> Result<u8, Failure>,
 }
 
@@ -43,6 +43,7 @@ pub(crate) fn raw_command(command: Command, about: &'static str, words: &'static
         .num_args(0..)
         .trailing_var_arg(true)
         .allow_hyphen_values(true);
+    // The tools have options of clap's names (-h, -V) with other meanings.
     command.disable_help_flag(true).about(about).arg(words)
 }
 
@@ -68,7 +69,7 @@ pub(crate) struct Console<'a> {
     pub(crate) error: fn(&str),
     /// A variable of the environment.
     pub(crate) variable: fn(&str) -> Option<OsString>,
-    /// A number that is another each time.
+    /// A random number for a seed, different each time.
     pub(crate) entropy: fn() -> u64,
     /// Lets the first Ctrl-C raise the interrupt and say what then happens, the second end the
     /// program and say what is left.
@@ -82,12 +83,12 @@ pub(crate) struct Console<'a> {
 }
 
 impl Console<'_> {
-    /// See the field.
+    /// Prints on standard output, without the parentheses that calling a field needs.
     pub(crate) fn print(&self, text: &str) {
         (self.print)(text);
     }
 
-    /// See the field.
+    /// Prints on standard error, likewise.
     pub(crate) fn error(&self, text: &str) {
         (self.error)(text);
     }

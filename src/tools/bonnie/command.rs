@@ -15,7 +15,7 @@ use super::options;
 use super::options::BonnieOptions;
 use super::print::{csv, csv_header, text};
 use super::report::{self as classic, BonnieFiles, BonnieLayout, BonnieReport, Cell, Data};
-use super::user::{self, Who};
+use super::user::{self, WorkUser};
 use super::workload::{cell, columns, memory_mib, usual_size_mib};
 use crate::failure::{self, Failure};
 use crate::host::{Host, local::LocalHost};
@@ -36,7 +36,7 @@ enum Refusal {
     /// The usage follows.
     Usage(String),
     /// Nothing follows.
-    Said(String),
+    Message(String),
 }
 
 /// See [`super::TOOL`].
@@ -49,17 +49,19 @@ pub(super) const COMMAND: ToolCommand = ToolCommand {
 };
 
 fn exec(console: &Console<'_>, words: &[String]) -> Result<u8, Failure> {
+    // CheckedOptions for before the other options are read, so that help comes beside a wrong option, too.
     if words.iter().any(|word| word == "--help") {
         console.print(HELP);
         return Ok(0);
     }
+    // Its only command is getent: nothing that a plan or a record would have to show.
     let host = LocalHost::new(Arc::new(|_| ()));
     let asked = options::read(words)
         .map_err(Refusal::Usage)
         .and_then(|mut options| {
             options.quiet |= console.quiet;
             let who = who(console, &host, &options)?;
-            let asked = Asked::new(options, who)?;
+            let asked = CheckedOptions::new(options, who)?;
             Ok(asked)
         });
     match asked {
@@ -68,7 +70,7 @@ fn exec(console: &Console<'_>, words: &[String]) -> Result<u8, Failure> {
             console.error(&format!("{why}\n{HELP}"));
             Ok(REFUSED)
         }
-        Err(Refusal::Said(why)) => {
+        Err(Refusal::Message(why)) => {
             console.error(&format!("{why}\n"));
             Ok(REFUSED)
         }
@@ -80,9 +82,11 @@ fn who(
     console: &Console<'_>,
     host: &dyn Host,
     options: &BonnieOptions,
-) -> Result<Option<Who>, Refusal> {
+) -> Result<Option<WorkUser>, Refusal> {
     let own = rustix::process::geteuid();
     let Some(user) = &options.user else {
+        // Refused by the original, too: a mistake in a program that removes files must not have
+        // root's rights.
         return match own.is_root() {
             true => Err(Refusal::Usage(
                 "You must use the \"-u\" switch when running as root.".to_owned(),
@@ -91,25 +95,28 @@ fn who(
         };
     };
     let group = options.group.as_deref();
-    let who = user::find(host, user, group).map_err(Refusal::Said)?;
+    let who = user::find(host, user, group).map_err(Refusal::Message)?;
     if !options.quiet {
         console.error(&format!("Using uid:{}, gid:{}.\n", who.uid, who.gid));
     }
+    // Users who name themselves change nothing: setgroups(2) needs CAP_SETGID and would fail.
     Ok((own.is_root() || own.as_raw() != who.uid).then_some(who))
 }
 
 /// What is asked for, checked against the machine.
-struct Asked {
+struct CheckedOptions {
     options: BonnieOptions,
-    who: Option<Who>,
+    who: Option<WorkUser>,
     size_mib: u64,
 }
 
-impl Asked {
-    fn new(options: BonnieOptions, who: Option<Who>) -> Result<Asked, Refusal> {
+impl CheckedOptions {
+    fn new(options: BonnieOptions, who: Option<WorkUser>) -> Result<CheckedOptions, Refusal> {
         let ram_mib = options.ram_mib.unwrap_or_else(memory_mib);
         let size_mib = options.size_mib.unwrap_or_else(|| usual_size_mib(ram_mib));
+        // -c says how many copies run at the same time, so their data count together.
         let whole = size_mib * u64::from(options.concurrency);
+        // With less the page cache answers the reads. With -r 0 the right side is 0: no check.
         if size_mib > 0 && whole < 2 * ram_mib {
             return Err(Refusal::Usage(format!(
                 "File size should be double RAM for good results, RAM is {ram_mib}M."
@@ -119,11 +126,12 @@ impl Asked {
             BonnieVersion::V1_03 => NAME_BYTES_1_03,
             BonnieVersion::V2_00 => NAME_BYTES_2_00,
         };
+        // -n counts files in units of 1024, so units times bytes are KiB.
         let names_kib = options.files * name_bytes;
         if ram_mib > 0 && names_kib * 2 > ram_mib * 1024 {
-            return Err(Refusal::Said(format!(
+            return Err(Refusal::Message(format!(
                 "When testing {}K of files in {ram_mib} MiB of RAM the system is likely to\n\
-                 start paging BonniePlan++ data and the test will give suspect\n\
+                 start paging Bonnie++ data and the test will give suspect\n\
                  results, use less files or install more RAM for this test.",
                 options.files
             )));
@@ -134,7 +142,7 @@ impl Asked {
                 options.directory.display()
             )));
         }
-        Ok(Asked {
+        Ok(CheckedOptions {
             options,
             who,
             size_mib,
@@ -166,6 +174,7 @@ impl Asked {
 
     /// All runs, and their reports.
     fn run_all(&self, console: &Console<'_>, host: &LocalHost) -> Result<u8, Failure> {
+        // `stackrace clean` reads the journal in another process and another directory.
         let directory = std::fs::canonicalize(&self.options.directory)
             .map_err(|error| Failure::internal(error.to_string()))?;
         let interrupt = Arc::new(Interrupt::default());
@@ -174,17 +183,23 @@ impl Asked {
         let seed = self
             .options
             .seed
+            // The upper half: at most ten digits, which the CSV shows and -z takes back.
             .unwrap_or_else(|| (console.entropy)() >> 32);
         let runs = self.options.runs.unwrap_or(1);
         if runs > 1 {
+            // As the original: no header above a single line.
             console.print(&csv_header(self.layout()));
         }
         let mut code = 0;
         (console.temporary)(host, &mut |journal, id| {
             let name = format!(".stackrace-bonnie-{id}");
             for run in 0..u64::from(runs) {
+                // Another seed for each run: with one seed, -x would repeat the same seeks and
+                // names.
                 let plan = self.plan(&directory, name.clone(), seed.wrapping_add(run));
-                promise(journal, &plan)?;
+                // Before any file exists: a kill in between leaves an entry too many, never a
+                // file.
+                write_journal(journal, &plan)?;
                 let Some(cells) = self.run_once(console, &plan, &interrupt)? else {
                     code = failure::INTERRUPTED;
                     break;
@@ -204,9 +219,11 @@ impl Asked {
         interrupt: &Interrupt,
     ) -> Result<Option<[Cell; 12]>, Failure> {
         let work = || {
+            // For good, so that nothing started by this thread has root's rights back.
             if let Some(who) = self.who {
-                user::become_one(who).map_err(|why| Failure::unable(why).next("become root"))?;
+                user::become_user(who).map_err(|why| Failure::unable(why).next("become root"))?;
             }
+            // Looked at only after the data are removed: they go after a failure or Ctrl-C, too.
             let result = self.phases(console, plan, interrupt);
             plan.remove_data()
                 .map_err(|error| Failure::internal(error.to_string()))?;
@@ -224,9 +241,10 @@ impl Asked {
     ) -> Result<Option<[Cell; 12]>, Failure> {
         let mut cells = [Cell::default(); 12];
         for (column, phase) in columns(plan, self.options.characters_mib == Some(0)) {
-            self.tell(console, before(plan.version, phase));
+            self.tell(console, starting(plan.version, phase));
             let control = interrupt.control();
             let outcome = plan.run(phase, SLICE_NS, &control);
+            // An interrupted phase has a rate, but not of the work its column stands for.
             if control.stopped() {
                 return Ok(None);
             }
@@ -234,18 +252,17 @@ impl Asked {
                 let next = "see whether the disk is full, and whether the user may write there";
                 Failure::internal(format!("{}: {error}", column.name())).next(next)
             })?;
+            // One "done..." for each seeker that ends, as the original prints them.
             if phase == Phase::Seeks {
                 self.tell(console, &"done...".repeat(plan.seekers as usize));
                 self.tell(console, "\n");
             } else {
-                self.tell(
-                    console,
-                    if column.moves_data() {
-                        "done\n"
-                    } else {
-                        "done.\n"
-                    },
-                );
+                // The originals put a full stop behind phases of files, and none behind data.
+                let end = match column.moves_data() {
+                    true => "done\n",
+                    false => "done.\n",
+                };
+                self.tell(console, end);
             }
             cells[column as usize] = cell(plan, phase, &outcome);
         }
@@ -276,6 +293,7 @@ impl Asked {
                 .into_owned()
         };
         BonnieReport {
+            // As the originals call themselves, so that programs that read their CSV take ours.
             program: match options.version {
                 BonnieVersion::V1_03 => "1.03e",
                 BonnieVersion::V2_00 => "2.00a",
@@ -286,6 +304,7 @@ impl Asked {
             seed: Some(seed.to_string()),
             data: (self.size_mib > 0).then_some(Data {
                 size_mib: self.size_mib,
+                // The column is empty for the usual chunk.
                 chunk: (chunk != classic::CHUNK).then_some(chunk),
                 seeks: Some(options.seeks),
                 seekers: Some(options.seekers),
@@ -308,6 +327,7 @@ impl Asked {
         let limit_ns = self.options.too_fast_ns;
         if self.options.runs.is_none() {
             let table = text(report, limit_ns);
+            // With -q only CSV goes to standard output, so that `>> file.csv` works (bonnie++(8)).
             match self.options.quiet {
                 true => console.error(&table),
                 false => console.print(&table),
@@ -317,8 +337,10 @@ impl Asked {
     }
 }
 
-/// Says in the journal what will be made.
-fn promise(journal: &Journal, plan: &BonniePlan) -> Result<(), Failure> {
+/// Writes to the journal which files and directories the run will create.
+fn write_journal(journal: &Journal, plan: &BonniePlan) -> Result<(), Failure> {
+    // Data files by name, as they lie in the user's directory. The many files have a directory of
+    // their own, which goes as a whole.
     let data = plan.data_files().into_iter().map(Undo::RemoveFile);
     for undo in data.chain([Undo::RemoveTree(plan.file_directory())]) {
         journal
@@ -337,7 +359,7 @@ fn whole(outcome: PhaseOutcome) -> Result<PhaseOutcome, stackrace_engine::OpErro
 }
 
 /// What is said when a phase begins.
-fn before(version: BonnieVersion, phase: Phase) -> &'static str {
+fn starting(version: BonnieVersion, phase: Phase) -> &'static str {
     match (phase, version) {
         (Phase::WriteCharacters, BonnieVersion::V1_03) => "Writing with putc()...",
         (Phase::WriteCharacters, BonnieVersion::V2_00) => "Writing a byte at a time...",

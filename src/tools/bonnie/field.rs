@@ -18,6 +18,7 @@ pub(super) fn misread(line: usize, what: impl Into<String>, next: &str) -> Impor
 pub(super) fn number(text: &str) -> Option<f64> {
     let plain = |c: char| c.is_ascii_digit() || c == '.';
     let begins = text.starts_with(|c: char| c.is_ascii_digit());
+    // `parse` alone also takes "inf", "nan", "1e5" and ".5", which bonnie++ never prints.
     let number: f64 = text
         .parse()
         .ok()
@@ -52,6 +53,7 @@ pub(super) fn chunk_bytes(text: &str) -> Option<u64> {
 
 /// `62186us`, `102ms` or `5s`, in ns.
 pub(super) fn latency_ns(text: &str) -> Option<u64> {
+    // "us" and "ms" before "s": all three end with it.
     let (digits, unit_ns) = match text.strip_suffix("us") {
         Some(digits) => (digits, 1_000),
         None => match text.strip_suffix("ms") {
@@ -66,11 +68,13 @@ pub(super) fn latency_ns(text: &str) -> Option<u64> {
 pub(super) fn files_words(text: &str) -> Option<BonnieFiles> {
     let (words, directories) = match text.split_once('/') {
         Some((words, directories)) => (words, small(directories)?),
+        // A single directory is not printed.
         None => (text, 1),
     };
     let mut words = words.split(':');
     let number = whole(words.next()?)?;
     let made = match (words.next(), words.next()) {
+        // Empty files, the default, are shown as a number alone.
         (None, _) => Made::Sizes { max: 0, min: 0 },
         (Some("link"), None) => Made::HardLinks,
         (Some("symlink"), None) => Made::SymbolicLinks,
@@ -98,6 +102,7 @@ pub(super) fn data_words(text: &str) -> Option<(Data, u32)> {
         None | Some("") => Some(None),
         Some(number) => small(number).map(Some),
     };
+    // 2.00 leaves the default out between its colons: `1G:::20000` has only seeks.
     let (concurrency, seeks) = (more()?.unwrap_or(1), more()?);
     let data = Data {
         size_mib,

@@ -1,4 +1,4 @@
-//! bonnie++ 1.03, 1.9x and 2.00, tables and CSV: `classic::bonnie` reads them.
+//! The importer of bonnie++: tables and CSV of 1.03, 1.96, 1.97 and 2.00 become results.
 
 use super::parse::parse;
 use super::report::{BonnieFiles, BonnieLayout, BonnieReport, Made, metrics, notes, values};
@@ -18,6 +18,7 @@ fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
     let results: Vec<Imported> = reports.iter().map(imported).collect();
     // A table without figures is only its head.
     let figures = |result: &Imported| result.values.iter().any(Option::is_some);
+    // A note besides "left out" says why figures are missing: such a report is whole without any.
     let too_fast =
         |report: &BonnieReport| notes(report).len() > usize::from(report.left_out.is_some());
     if !reports
@@ -40,6 +41,7 @@ fn recognises(text: &str) -> bool {
             || line.contains("------Sequential Create------")
     };
     let fields = |line: &str| line.matches(',').count() >= COMMAS_MIN;
+    // In this order: `parse` reads the whole text, and only some texts have so many commas.
     text.lines().any(banner) || text.lines().any(fields) && parse(text).is_ok()
 }
 
@@ -63,6 +65,7 @@ fn imported(report: &BonnieReport) -> Imported {
     Imported {
         tool: "bonnie++",
         version: Some(format!("bonnie++ {version}")),
+        // Half a table, its beginning cut off, names no machine.
         label: Some(report.name.clone()).filter(|name| !name.is_empty()),
         workload,
         kind: "bonnie++".to_owned(),

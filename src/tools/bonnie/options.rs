@@ -92,6 +92,7 @@ const WORD_2_00: &str = "cdgmnprsuxyzZ";
 /// What is wrong with them, a sentence.
 pub(super) fn read(words: &[String]) -> Result<BonnieOptions, String> {
     let (long, words): (Vec<_>, Vec<_>) = long_options(words)?;
+    // First of all, wherever it stands: it decides which letters take a word.
     let mut version = BonnieVersion::V2_00;
     if let Some((_, word)) = long.iter().find(|(name, _)| *name == "version") {
         version = match word.as_str() {
@@ -119,6 +120,8 @@ pub(super) fn read(words: &[String]) -> Result<BonnieOptions, String> {
                     attached => attached.to_owned(),
                 };
                 options.take_word(letter, &value)?;
+            // The value of -f is optional, so it must be attached: "-f 2" would be a word of its
+            // own.
             } else if letter == 'f' && version == BonnieVersion::V2_00 && !letters.is_empty() {
                 options.characters_mib = Some(number("-f", std::mem::take(&mut letters))?);
             } else {
@@ -157,6 +160,7 @@ fn long_options(words: &[String]) -> Result<Sorted, String> {
 }
 
 fn number(option: &str, text: &str) -> Result<u64, String> {
+    // `parse` alone would take "+5".
     let digits = !text.is_empty() && text.chars().all(|c| c.is_ascii_digit());
     let number = text.parse().ok().filter(|_| digits);
     number.ok_or(format!("{option} {text}: it takes a whole number"))
@@ -174,6 +178,7 @@ fn mib(option: &str, text: &str) -> Result<u64, String> {
         None => (text.strip_suffix(['m', 'M']).unwrap_or(text), 1),
     };
     let size = number(option, digits)?.checked_mul(factor);
+    // Shifted to bytes later: 2^32 MiB are 2^52 bytes, which cannot overflow and no machine has.
     size.filter(|mib| *mib < 1 << 32)
         .ok_or(format!("{option} {text}: that is too much"))
 }
@@ -184,6 +189,7 @@ fn chunk(option: &str, text: &str) -> Result<usize, String> {
         Some(digits) => (digits, 1024),
         None => (text, 1),
     };
+    // What saturates lies outside `CHUNKS` and is refused with the rest.
     let bytes = number(option, digits)?.saturating_mul(factor);
     if !CHUNKS.contains(&bytes) || !bytes.is_power_of_two() {
         return Err(format!(
@@ -208,6 +214,7 @@ impl BonnieOptions {
             ("content", _) => return Err(format!("--content {word}: it is original or random")),
             ("too-fast", _) => {
                 let seconds = word.parse::<f64>().ok();
+                // Kept in ns: 1e9 s are 1e18, which 64 bits hold.
                 let seconds = seconds.filter(|seconds| (0.0..1e9).contains(seconds));
                 let seconds = seconds.ok_or(format!("--too-fast {word}: it takes seconds"))?;
                 self.too_fast_ns = (seconds * 1e9) as u64;
@@ -223,6 +230,7 @@ impl BonnieOptions {
             'D' => self.direct = true,
             'f' => self.characters_mib = Some(0),
             'q' => self.quiet = true,
+            // In 1.03 -y stands alone; in 2.00 it takes a word and is refused there.
             'y' => return Err(together('y')),
             _ => return Err(format!("-{letter} is no option")),
         }
@@ -244,6 +252,7 @@ impl BonnieOptions {
                     None => (word, None),
                 };
                 self.user = Some(user.to_owned());
+                // -g may come before -u, and a user without a group must not undo it.
                 self.group = group.or(self.group.take());
             }
             'x' => self.runs = Some(small("-x", word)?),
@@ -264,6 +273,7 @@ impl BonnieOptions {
         self.size_mib = Some(mib("-s", parts.next().unwrap_or_default())?);
         if let Some(part) = parts.next() {
             self.chunk = chunk("-s", part)?;
+            // 1.03 has one chunk: that of the data is also that of the small files.
             if self.version == BonnieVersion::V1_03 {
                 self.file_chunk = self.chunk;
             }
@@ -311,7 +321,7 @@ impl BonnieOptions {
         }
     }
 
-    /// What makes no sense, whatever the machine.
+    /// Refuses options that contradict each other or that no machine can carry out.
     fn check(&self) -> Result<(), String> {
         let wrong = |text: &str| Err(text.to_owned());
         if matches!(self.made, FileKind::Files { min, max } if min > max) {
@@ -323,6 +333,7 @@ impl BonnieOptions {
         if self.made == FileKind::SymbolicLinks && self.directories > 1 {
             return wrong("-n: symbolic links into other directories would lead nowhere");
         }
+        // 2^21 units of 1024 files: names number 2^31 at most.
         if self.files >= 1 << 21 {
             return wrong("-n: that is more files than names can number");
         }
@@ -337,6 +348,7 @@ impl BonnieOptions {
         {
             return wrong("-s: 1.03 has at most 1000 files of 1 GiB");
         }
+        // O_DIRECT takes whole blocks only (open(2)), so a write of one byte fails with EINVAL.
         let characters = self.characters_mib != Some(0) && self.size_mib != Some(0);
         if self.direct && characters && self.version == BonnieVersion::V2_00 {
             return wrong(
@@ -423,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused_by_name() {
+    fn impossible_options_are_refused_by_name() {
         for (line, name) in [
             ("-p 3", "-p"),
             ("-ys", "-y"),

@@ -41,6 +41,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<BonnieReport>, ImportError> {
                 (at, read.above) = (next, true);
                 continue;
             }
+            // Not an error yet: a CSV line below may tell the same run.
             Some(Err(error)) => read.unreadable = read.unreadable.or(Some(error)),
             None => {}
         }
@@ -93,6 +94,7 @@ impl ReadSoFar {
         match self.reports.last_mut().filter(|_| self.above) {
             Some(table) if same_run(table, &report) => {
                 agree(table, &report, at)?;
+                // CSV of 1.03 does not say "1.03e"; the banner of the table does.
                 let program = std::mem::take(&mut table.program);
                 *table = BonnieReport { program, ..report };
             }
@@ -135,6 +137,7 @@ fn whole_lines(text: &str) -> (Vec<&str>, bool) {
         || last.ends_with("--")
         || last.ends_with("+++");
     let csv = last.matches(',').count() >= COMMAS;
+    // A row that was cut off may end in a shorter number that looks whole.
     if !ended && !csv {
         lines.pop();
     }
@@ -144,6 +147,7 @@ fn whole_lines(text: &str) -> (Vec<&str>, bool) {
 /// Takes out the figure at the end of a CSV line that may lack digits.
 fn leave_out_the_end(report: &mut BonnieReport) {
     let last = &mut report.cells[BonnieColumn::RandomDelete as usize];
+    // The last field: a processor's percentage in 1.03, a latency in the others.
     match report.layout {
         BonnieLayout::V1_03 => last.figure = None,
         _ => last.latency_ns = None,
@@ -190,6 +194,7 @@ fn same(layout: BonnieLayout, table: Cell, csv: Cell, column: BonnieColumn) -> b
     let figures = match (table.figure, csv.figure) {
         (None, None) | (Some(BonnieFigure::TooFast), Some(BonnieFigure::TooFast)) => true,
         (
+            // Tables of 2.00 have no rates of files, so only the processor can be compared.
             Some(BonnieFigure::Garbage { cpu_percent, .. }),
             Some(BonnieFigure::Rate {
                 cpu_percent: csv, ..
@@ -286,6 +291,8 @@ pub(crate) fn csv_line(text: &str, line: usize) -> Result<BonnieReport, ImportEr
         number: 0,
     };
     let count = text.split(',').count();
+    // 1.03 names no format: its first field is the machine, so only the number of fields tells.
+    // The format of 2.00 calls itself 1.98.
     let layout = match (text.split(',').next().unwrap_or_default(), count) {
         ("1.96", 48) => BonnieLayout::V1_96,
         ("1.97", 48) => BonnieLayout::V1_97,
@@ -325,6 +332,7 @@ fn csv_1_03(mut fields: Fields<'_>) -> Result<BonnieReport, ImportError> {
 }
 
 fn csv_later(layout: BonnieLayout, fields: &mut Fields<'_>) -> Result<BonnieReport, ImportError> {
+    // The format, which has chosen the layout already.
     fields.next();
     let program = fields.next().to_owned();
     let name = fields.next().to_owned();
@@ -332,6 +340,7 @@ fn csv_later(layout: BonnieLayout, fields: &mut Fields<'_>) -> Result<BonnieRepo
     let seed = Some(fields.next().to_owned()).filter(|seed| !seed.is_empty());
     let size = fields.may(size_mib, "a size")?;
     let chunk = fields.may(chunk_bytes, "a chunk")?;
+    // Format 1.98 put two fields in here: 50 columns instead of 48.
     let (seeks, seekers) = match layout {
         BonnieLayout::V2_00 => (
             fields.may(small, "a number of seeks")?,

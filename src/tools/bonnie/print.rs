@@ -51,6 +51,7 @@ fn fields_2_00(report: &BonnieReport, too_fast_ns: u64) -> Vec<String> {
     let number = |number: Option<u32>| number.map(|number| number.to_string()).unwrap_or_default();
     let data = report.data.as_ref();
     let mut fields = vec![
+        // The format, not the version of the program: 2.00 writes 1.98 here.
         "1.98".to_owned(),
         report.program.clone(),
         report.name.clone(),
@@ -81,6 +82,8 @@ fn fields_2_00(report: &BonnieReport, too_fast_ns: u64) -> Vec<String> {
                 1 => String::new(),
                 several => several.to_string(),
             };
+            // One field late, as in the original, and the chunk's size nowhere: programs that read
+            // 1.98 expect them so.
             [all.number.to_string(), max, min, String::new(), directories]
         }
     });
@@ -104,6 +107,7 @@ fn csv_pairs(report: &BonnieReport, columns: &[BonnieColumn], too_fast_ns: u64) 
                         format!("{per_s:.1}")
                     }
                     BonnieColumn::Seeks => seeks(per_s),
+                    // Cut off, not rounded, as the original does in CSV.
                     _ => format!("{:.0}", per_s.trunc()),
                 };
                 [rate, cpu.to_string()]
@@ -118,6 +122,7 @@ fn shown(figure: BonnieFigure, too_fast_ns: u64) -> Option<(f64, u64)> {
     let cpu = figure.cpu_percent().unwrap_or(0.0) as u64;
     match figure {
         BonnieFigure::TooFast => None,
+        // At least 1 ns, also with --too-fast 0: there is no rate over no time.
         BonnieFigure::Measured { elapsed_ns, .. } if elapsed_ns < too_fast_ns.max(1) => None,
         BonnieFigure::Garbage { shown, .. } => Some((shown as f64, cpu)),
         BonnieFigure::Rate { .. } | BonnieFigure::Measured { .. } => {
@@ -201,6 +206,8 @@ fn latency(cell: &Cell) -> String {
     let Some(ns) = cell.latency_ns else {
         return String::new();
     };
+    // The limits are the original's, in whole microseconds: up to 99999 it prints us, up to
+    // 99999999 ms, so that five digits are enough.
     match ns {
         0 => String::new(),
         99_999_999_001.. => format!("{}s", ns / 1_000_000_000),
@@ -221,6 +228,7 @@ pub(super) fn text_rate(layout: BonnieLayout, column: BonnieColumn, per_s: f64) 
         _ if old || !column.moves_data() => format!("{:5.0}", per_s.trunc()),
         _ if per_s < 10_000.0 => format!("{:4.0}k", per_s.trunc()),
         _ if mib < 100.0 => format!("{mib:4.1}m"),
+        // Half up; `{:.0}` alone would round half to even.
         _ if mib < 1000.0 => format!("{:4.0}m", (mib + 0.5).floor()),
         _ => format!("{:4.1}g", mib / 1024.0),
     }
@@ -243,6 +251,7 @@ pub(crate) fn text(report: &BonnieReport, too_fast_ns: u64) -> String {
             (true, Some(_)) => "Machine   Size:chnk",
             (false, _) => "Name:Size etc      ",
         });
+        // 2.00 has the unit behind each rate, so its titles have none.
         let unit = if old { " K/sec %CP" } else { "  /sec %CP" };
         text.push_str(&unit.repeat(5));
         text.push_str("  /sec %CP\n");
@@ -256,6 +265,7 @@ pub(crate) fn text(report: &BonnieReport, too_fast_ns: u64) -> String {
     match (&report.files, &report.data) {
         (Some(said), with_data) => {
             let (version, name) = match (old, with_data) {
+                // 1.03 prints version and machine once, above the data.
                 (true, Some(_)) => (" ".repeat(FIELD + 1), String::new()),
                 _ => (version, cut(&report.name, FIELD)),
             };
@@ -272,6 +282,7 @@ pub(crate) fn text(report: &BonnieReport, too_fast_ns: u64) -> String {
             text.push_str(&format!("\n{:>FIELD$}", files_words(said)));
             row(&mut text, report, files, too_fast_ns);
         }
+        // 2.00 ends a table without files with an empty line.
         (None, _) if !old => text.push('\n'),
         (None, _) => {}
     }

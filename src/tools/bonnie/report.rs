@@ -100,6 +100,7 @@ impl BonnieColumn {
 
     /// Whether its rate is an amount of data per second.
     pub(crate) fn moves_data(self) -> bool {
+        // Columns are in the order of `ALL`: data before seeks, files behind them.
         (self as usize) < BonnieColumn::Seeks as usize
     }
 }
@@ -299,6 +300,7 @@ pub(crate) fn values(report: &BonnieReport) -> Vec<Option<f64>> {
 /// The values of [`heads`].
 pub(crate) fn of_column(report: &BonnieReport, column: BonnieColumn) -> [Option<f64>; 3] {
     let cell = report.cells[column as usize];
+    // Reports count KiB, metrics bytes.
     let scale = if column.moves_data() { 1024.0 } else { 1.0 };
     [
         cell.figure

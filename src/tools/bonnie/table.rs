@@ -28,6 +28,7 @@ pub(super) fn read_files(lines: &[&str], at: usize) -> Result<(BonnieReport, usi
     let mut reader = Reader { lines, at };
     let mut report = BonnieReport::new(BonnieLayout::V1_03, [Cell::default(); 12]);
     reader.files(&mut report)?;
+    // 1.03 names the machine in the half about data, which is missing.
     report.name.clear();
     report.left_out = Some("the half of the table about data is missing".to_owned());
     Ok((report, reader.at))
@@ -72,6 +73,8 @@ impl<'a> Reader<'a> {
         let program = banner[BANNER.len()..].split('-').next().unwrap_or_default();
         let program = program.trim();
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '.';
+        // Releases have a letter behind the number ("1.03e", "2.00a"); the layout does not depend
+        // on it.
         let known = program.get(..4).filter(|_| program.chars().all(plain));
         let layout = match known.unwrap_or_default() {
             "1.03" => BonnieLayout::V1_03,
@@ -114,6 +117,8 @@ impl<'a> Reader<'a> {
             report.concurrency = number;
         }
         self.pass(" %CP")?;
+        // Word by word where every phase has figures: that also reads tables whose blanks were
+        // changed.
         if let Some((before, cells)) = self.words(12) {
             let (size, name) = before.split_last().unwrap_or((&"", &[]));
             self.named(report, &name.join(" "), size)?;
@@ -132,6 +137,7 @@ impl<'a> Reader<'a> {
             return Err(self.wrong("the size is missing in front of the rates"));
         };
         name.clone_into(&mut report.name);
+        // 1.9x says it in the row of titles, 2.00 behind the size; where it is not said it is 1.
         report.concurrency = report.concurrency.max(concurrency);
         report.data = Some(data);
         Ok(())
@@ -144,6 +150,7 @@ impl<'a> Reader<'a> {
         match self.files(&mut whole) {
             Ok(()) => *report = whole,
             Err(error) => {
+                // Not behind the half: a CSV line may follow at any line of it.
                 self.at = before + 1;
                 let what = format!("files: line {} of the text: {}", error.line, error.what);
                 report.left_out = Some(what);
@@ -177,6 +184,8 @@ impl<'a> Reader<'a> {
     /// those words look like cells; what it begins with comes first.
     fn words(&self, cells: usize) -> Option<(Vec<&'a str>, Vec<&'a str>)> {
         let mut words: Vec<&str> = self.line().split_whitespace().collect();
+        // A phase that was left out has no words at all, so a shorter row cannot be told apart by
+        // words.
         let first = words.len().checked_sub(cells).filter(|first| *first > 0)?;
         let rest = words.split_off(first);
         let cell = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit() || c == '+');
@@ -215,6 +224,7 @@ impl<'a> Reader<'a> {
         }
         let mut cells = match self.words(columns.len()) {
             Some((_, cells)) => Cells::Words(cells),
+            // "Latency" and the blanks behind it are 17 characters.
             None => Cells::Columns(self.line().as_bytes().get(17..).unwrap_or_default()),
         };
         for column in columns {
@@ -239,6 +249,8 @@ impl<'a> Reader<'a> {
         layout: BonnieLayout,
         column: BonnieColumn,
     ) -> Result<Option<BonnieFigure>, ImportError> {
+        // A blank, five characters of rate, a blank, three of processor: 10 where a phase was left
+        // out.
         let rate = cells.next(5, 10).map_err(|what| self.wrong(what))?;
         let Some(rate) = rate else {
             return Ok(None);
@@ -253,11 +265,14 @@ impl<'a> Reader<'a> {
             self.wrong(format!("{rate:?} and {cpu:?} are no figures of {name}"))
         };
         let cpu_percent = small(&cpu).ok_or_else(wrong)?;
+        // 2.00 shows whatever lies in a register where the rate of files belongs. It is kept only
+        // to print the table again.
         if layout == BonnieLayout::V2_00 && column as usize > BonnieColumn::Seeks as usize {
             let shown = whole(&rate).ok_or_else(wrong)?;
             return Ok(Some(BonnieFigure::Garbage { shown, cpu_percent }));
         }
         let per_s = if layout == BonnieLayout::V2_00 && column.moves_data() {
+            // 2.00 puts a unit behind rates of data; the older ones always print KiB/s.
             let scaled = |unit, kib: f64| Some(number(rate.strip_suffix(unit)?)? * kib);
             scaled('k', 1.0)
                 .or_else(|| scaled('m', 1024.0))
@@ -305,6 +320,8 @@ impl Cells<'_> {
             .iter()
             .position(|byte| *byte == b' ')
             .unwrap_or(word.len());
+        // A blank and a right-aligned word must end where its column does, unless the word is too
+        // wide. Anything else is another column's word.
         if begin + length != 1 + width.max(length) {
             return Err("the columns of this row are not where they should be");
         }

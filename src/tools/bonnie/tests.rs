@@ -129,7 +129,7 @@ fn figures_are_those_that_stand_there() {
 
 /// The text of 2.00 shows anything in the place of file rates; it is no figure.
 #[test]
-fn garbage_is_no_figure() {
+fn rates_of_files_in_a_table_of_2_00_are_not_read() {
     let report = &parse(&golden("2.00a_n64_textUB.stderr")).unwrap()[0];
     let at = |column: BonnieColumn| of_column(report, column);
     assert_eq!(

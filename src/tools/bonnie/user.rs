@@ -4,9 +4,9 @@ use rustix::fs::{Gid, Uid};
 
 use crate::host::{Host, argv};
 
-/// Who the work is done as.
+/// The user and the group that do the work, as the kernel numbers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Who {
+pub(super) struct WorkUser {
     pub(super) uid: u32,
     pub(super) gid: u32,
 }
@@ -16,8 +16,9 @@ pub(super) struct Who {
 ///
 /// # Errors
 /// One of them cannot be found.
-pub(super) fn find(host: &dyn Host, user: &str, group: Option<&str>) -> Result<Who, String> {
+pub(super) fn find(host: &dyn Host, user: &str, group: Option<&str>) -> Result<WorkUser, String> {
     let entry = |kind: &str, name: &str| -> Option<Vec<String>> {
+        // Not /etc/passwd: users may come from LDAP or another source of nsswitch.conf.
         let output = host.exec(&argv(["getent", kind, name])).ok()?;
         let line = output.stdout.lines().next()?.to_owned();
         let found = output.status == Some(0);
@@ -25,6 +26,7 @@ pub(super) fn find(host: &dyn Host, user: &str, group: Option<&str>) -> Result<W
     };
     let number = |fields: &[String], at: usize| fields.get(at)?.parse::<u32>().ok();
     let (uid, own) = match user.parse::<u32>() {
+        // As in the original: for a number the user's own group is not looked up.
         Ok(uid) => (uid, None),
         Err(_) => {
             let fields = entry("passwd", user).ok_or(format!("Can't find user {user}"))?;
@@ -40,20 +42,26 @@ pub(super) fn find(host: &dyn Host, user: &str, group: Option<&str>) -> Result<W
     let gid = match (group, own) {
         (Some(group), _) => group.parse().or_else(|_| named(group))?,
         (None, Some(own)) => own,
+        // bonnie++(8): a user by number without a group works as `nogroup`.
         (None, None) => named("nogroup")?,
     };
-    Ok(Who { uid, gid })
+    Ok(WorkUser { uid, gid })
 }
 
 /// Makes the calling thread, and all it starts, work as another user, for good.
 ///
 /// # Errors
 /// The system refused.
-pub(super) fn become_one(who: Who) -> Result<(), String> {
+pub(super) fn become_user(who: WorkUser) -> Result<(), String> {
     let (uid, gid) = (Uid::from_raw(who.uid), Gid::from_raw(who.gid));
+    // rustix makes the system calls for this thread alone. The C library's setuid would change
+    // every thread of the process, also the one that keeps root's rights to clean up.
     let become_it = || {
+        // Groups before the user: without root's uid they can no longer be changed. All
+        // supplementary groups go, because root's would still open files.
         rustix::thread::set_thread_groups(&[gid])?;
         rustix::thread::set_thread_res_gid(gid, gid, gid)?;
+        // Real, effective and saved: a saved uid of 0 would let the thread become root again.
         rustix::thread::set_thread_res_uid(uid, uid, uid)
     };
     become_it().map_err(|errno| {

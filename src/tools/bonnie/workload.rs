@@ -111,6 +111,8 @@ pub(crate) fn columns(plan: &BonniePlan, fast: bool) -> Vec<(BonnieColumn, Phase
 
 /// What a report says of one phase.
 pub(crate) fn cell(plan: &BonniePlan, phase: Phase, outcome: &PhaseOutcome) -> Cell {
+    // The column of latencies is of chunks, seeks and files; what closes a phase is in its time
+    // only.
     let work = |op: &&stackrace_engine::OpOutcome| !matches!(op.op, Op::Fsync | Op::Rmdir);
     let longest = outcome.ops.iter().filter(work).map(|op| op.latency.max());
     let amount = match phase {
@@ -131,6 +133,7 @@ pub(crate) fn cell(plan: &BonniePlan, phase: Phase, outcome: &PhaseOutcome) -> C
 
 /// Memory of this machine, MiB; none: the system does not say.
 pub(crate) fn memory_mib() -> u64 {
+    // sysinfo(2) counts in units of `mem_unit` bytes.
     let info = rustix::system::sysinfo();
     let bytes = u128::from(info.totalram) * u128::from(info.mem_unit.max(1));
     u64::try_from(bytes >> 20).unwrap_or(0)
@@ -157,6 +160,7 @@ struct Classic {
 
 impl Classic {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
+        // `SettingDoc::choice` lets no other word through.
         let version = match settings.text("version")?.as_str() {
             "1.03" => BonnieVersion::V1_03,
             _ => BonnieVersion::V2_00,
@@ -210,6 +214,7 @@ impl Classic {
                 "leave one out",
             );
         }
+        // The originals write whole chunks only, so a rest would never be written.
         if !plan.bytes.is_multiple_of(plan.chunk as u64) {
             let message = "size is no multiple of the chunk".to_owned();
             return refuse("size", message, "write a whole number of MiB");
@@ -385,6 +390,8 @@ impl Workload for Classic {
 
     fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
         let plan = BonniePlan {
+            // One seed for all phases: names follow from it, and a phase must find the files of
+            // the one before.
             directory: place.directory.to_owned(),
             seed: place.seed,
             ..self.plan.clone()
@@ -402,6 +409,7 @@ impl Workload for Classic {
             }
             cells[column as usize] = cell;
         }
+        // Any layout will do: values come from the cells alone.
         let report = BonnieReport::new(classic::BonnieLayout::V2_00, cells);
         let run: Vec<BonnieColumn> = self.phase_list().into_iter().map(|(it, _)| it).collect();
         let columns = classic::in_metric_order().filter(|column| run.contains(column));

@@ -30,6 +30,7 @@ const HELP: &str = include_str!("help.txt");
 
 impl From<JobError> for Failure {
     fn from(refusal: JobError) -> Self {
+        // Exit code 1, as fio has for whatever it refuses.
         Failure::internal(refusal.to_string()).next(refusal.next)
     }
 }
@@ -62,6 +63,7 @@ fn exec(console: &Console<'_>, words: &[String]) -> Result<u8, Failure> {
     };
     let planned = plan::plan(&jobs, entropy)?;
     if options.read_only {
+        // A job that reads writes, too, where its files have to be laid out first.
         let changes = |it: &&plan::Planned| {
             let job = &jobs[it.job];
             job.read_share < 1.0 || (it.reads_first(job) && !it.wanting().is_empty()) || job.unlink
@@ -78,6 +80,7 @@ fn exec(console: &Console<'_>, words: &[String]) -> Result<u8, Failure> {
         }
     }
     for job in &jobs {
+        // Also with --parse-only: what is done in another way belongs to the check.
         for note in &job.notes {
             console.error(&format!("{}: {note}\n", job.name));
         }
@@ -87,6 +90,7 @@ fn exec(console: &Console<'_>, words: &[String]) -> Result<u8, Failure> {
     }
     let interrupt = Arc::new(Interrupt::default());
     (console.catch_interrupt)(&interrupt, "what was measured follows", "files stay")?;
+    // Opened before the run: a report that cannot be written must not cost a measurement.
     let mut output = Output::new(*console, &options)?;
     if options.normal {
         output.say(&announced(&jobs));
@@ -236,6 +240,7 @@ fn conclude(
     let local = now.to_zoned(jiff::tz::TimeZone::system());
     let report = FioReport {
         unix_ms: unix_ns / 1_000_000,
+        // As ctime(3) prints it, in local time: fio does, and importers look for it.
         date: local.strftime("%a %b %e %H:%M:%S %Y").to_string(),
         pid: std::process::id(),
         jobs: measured::reports(jobs, ran),

@@ -114,7 +114,7 @@ fn clones_are_reported_apart_unless_asked_for() {
 
 /// A phase that fails is reported with what the system said, and the others go on.
 #[test]
-fn a_job_that_fails_is_said_to_have() {
+fn a_failed_job_is_reported_with_its_error() {
     let base = tempfile::tempdir_in("/var/tmp").unwrap();
     let text = format!(
         "[bad]\ndirectory={}\nrw=read\nsize=64k\ninvalidate=0\n",

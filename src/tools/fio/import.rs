@@ -17,6 +17,7 @@ pub(super) const IMPORTER: Importer = Importer {
 };
 
 fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
+    // JSON first: a text may hold both outputs of one run, and JSON has all digits.
     let (version, jobs) = if text.contains("\"fio version\"") {
         json::read(text)?
     } else {
@@ -76,6 +77,8 @@ fn imported(
     let alone = job.directions.len() == 1;
     let mut figures = Figures::default();
     let (throughput, operations) = (Some(direction.throughput), Some(direction.operations));
+    // The first metric is the primary one: of sequential jobs the throughput, of others the
+    // operations.
     let sequential = matches!(job.mode.as_str(), "read" | "write");
     if sequential {
         figures.rate("throughput", "B/s", throughput);
@@ -85,6 +88,7 @@ fn imported(
         figures.rate("throughput", "B/s", throughput);
     }
     direction.latency.metrics(&direction.name, &mut figures);
+    // fio reports syncs once a job; they belong to its writes.
     if let Some(sync) = job.sync.as_ref().filter(|_| direction.name == "write") {
         sync.metrics("fsync", &mut figures);
     }

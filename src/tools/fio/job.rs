@@ -23,6 +23,7 @@ pub(crate) fn jobs(sections: &Sections) -> Result<Vec<FioJob>, JobError> {
     let mut jobs: Vec<FioJob> = Vec::new();
     for section in &sections.all {
         let reader = Reader::new(section)?;
+        // fio runs all jobs of one group together, and a new group begins behind a wall.
         let waits = reader.flag("stonewall")?.unwrap_or(false);
         let fresh = reader.flag("new_group")?.unwrap_or(false);
         if fresh && !waits && !jobs.is_empty() {
@@ -125,6 +126,7 @@ fn queue_depth(
 
 fn direct(reader: &Reader<'_>) -> Result<bool, JobError> {
     Ok(match reader.last_of(&["direct", "buffered"]) {
+        // One switch under two names, the second one turned around.
         Some("direct") => reader.flag("direct")?.unwrap_or(false),
         Some(_) => !reader.flag("buffered")?.unwrap_or(true),
         None => false,
@@ -150,6 +152,7 @@ fn percentiles(reader: &Reader<'_>) -> Result<Vec<f64>, JobError> {
                 "write up to 20 numbers: 50:99:99.9",
             )
         })?;
+    // Both reports print them rising, and importers refuse others.
     numbers.sort_by(f64::total_cmp);
     numbers.dedup();
     Ok(numbers)
@@ -191,6 +194,7 @@ fn job(section: &Section, reader: &Reader<'_>, group: u64) -> Result<FioJob, Job
     let layout = files::layout(reader, access)?;
     files::check_blocks(reader, access, &sizes, align)?;
     let (time_ns, time_based) = when::time(reader)?;
+    // Before `verify`, which depends on what is written.
     let content = fill::content(reader)?;
     let clones = reader.count_in("numjobs", 1..=MANY)?.unwrap_or(1) as u32;
     let (verify, read_back) =

@@ -71,6 +71,7 @@ impl Sections {
             let option = find(&switch.name).ok_or_else(|| {
                 unknown(&place, &format!("--{}", shown(&switch.name)), &switch.name)
             })?;
+            // On the command line `name` begins a job.
             if option.name == "name" {
                 let name = switch.value.clone().unwrap_or_default();
                 open = self.begin(name, place.clone())?;
@@ -132,6 +133,8 @@ impl Sections {
             }
             let value = value.map(|value| expand(value, &place, variable));
             let value = value.transpose()?;
+            // In a file the brackets begin one; `name` gives it another name, and its files keep
+            // that of the brackets.
             if option.name == "name" {
                 self.rename(value.unwrap_or_default(), open, &place)?;
                 continue;
@@ -201,8 +204,8 @@ impl Sections {
             _ => {
                 return Err(JobError::at(
                     place,
-                    "name names no job",
-                    "write it below [name]",
+                    "`name=` is not supported here",
+                    "write it below the [name] of a job",
                 ));
             }
         }
@@ -232,6 +235,7 @@ fn expand(
     let mut text = String::new();
     let mut rest = value;
     while let Some((before, after)) = rest.split_once("${") {
+        // What a variable holds is not searched again, so that this ends.
         let (name, after) = after.split_once('}').ok_or_else(|| {
             let what = format!("\"{}\" has ${{ without }}", shown(value));
             JobError::at(place, what, "write ${NAME}")
@@ -248,6 +252,7 @@ fn expand(
         rest = after;
     }
     text.push_str(rest);
+    // fio computes with these; as they stand they would become a part of a file's name.
     for keyword in ["$pagesize", "$mb_memory", "$ncpus"] {
         if text.contains(keyword) {
             let what = format!("{keyword} is not supported");

@@ -29,11 +29,13 @@ impl Times {
 
     fn latency(&self, percentiles: &[f64]) -> Option<FioLatency> {
         let all = self.histogram.as_ref()?;
+        // Exact to 0.1 %: the histogram keeps three digits.
         let at = |percent: &f64| (*percent, all.value_at_quantile(percent / 100.0));
         Some(FioLatency {
             count: all.len(),
             min: all.min(),
             max: all.max(),
+            // Of the exact sum: the histogram's own mean is that of its buckets.
             mean: self.sum_ns as f64 / all.len().max(1) as f64,
             deviation: all.stdev(),
             percentiles: percentiles.iter().map(at).collect(),
@@ -102,6 +104,7 @@ struct Gathered<'a> {
 
 fn error_of(result: &Result<PhaseOutcome, StartError>) -> i32 {
     match result {
+        // An error without a number must not become 0, which means success.
         Ok(outcome) => outcome.error.as_ref().map_or(0, |error| error.errno.max(1)),
         Err(_) => NOT_BEGUN,
     }
@@ -121,6 +124,7 @@ impl<'a> Gathered<'a> {
             }
         }
         self.outcomes.push(outcomes);
+        // Jobs that are reported as one ran at the same time: the longest counts, not the sum.
         self.elapsed_ns = self.elapsed_ns.max(elapsed_ns);
     }
 
@@ -163,6 +167,7 @@ impl<'a> Gathered<'a> {
             read: read.moved(&job.percentiles),
             written: written.moved(&job.percentiles),
             synced: synced.latency.latency(&job.percentiles),
+            // getrusage(2) counts the whole process: beside other jobs the share would be of all.
             cpu: (self.alone && first.is_some()).then_some(cpu),
             elapsed_ns: self.elapsed_ns,
             plain: job.engine != Engine::Ring,
@@ -196,6 +201,7 @@ fn classes(directions: [&Direction; 2]) -> Vec<u64> {
         .filter_map(|it| it.latency.histogram.as_ref())
     {
         for step in all.iter_recorded() {
+            // The iterator gives the upper end of a bucket, which may lie in the class above.
             let ns = all.lowest_equivalent(step.value_iterated_to());
             counts[CLASSES.partition_point(|end| *end <= ns)] += step.count_since_last_iteration();
         }

@@ -43,6 +43,7 @@ impl FioOptions {
         let mut words = words.iter();
         while let Some(word) = words.next() {
             let switch = word.strip_prefix("--").or(word.strip_prefix('-'));
+            // "-" alone is no option but a job file: standard input.
             let Some(switch) = switch.filter(|switch| !switch.is_empty()) else {
                 options.files.push(word.clone());
                 continue;
@@ -51,6 +52,8 @@ impl FioOptions {
                 Some((name, value)) => (name, Some(value.to_owned())),
                 None => (switch, None),
             };
+            // fio's parser (getopt_long_only) takes "-iodepth 4" for "--iodepth=4". Only an option
+            // that needs a value may take the next word, which is else a job file.
             if value.is_none() && !is_flag(name) && !PLAIN.contains(&name) {
                 value = words.next().cloned();
             }
@@ -125,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_goes_where_it_is_asked_for() {
+    fn output_options_choose_format_and_file() {
         let options = read("--output-format=json,normal --output=o.json a.fio --section=x b.fio");
         assert!(options.json && options.normal);
         assert_eq!(options.files, ["a.fio", "b.fio"]);

@@ -41,6 +41,7 @@ pub(super) fn plan(jobs: &[FioJob], entropy: u64) -> Result<Vec<Planned>, JobErr
     let mut all: Vec<Planned> = Vec::new();
     for (at, job) in jobs.iter().enumerate() {
         for clone in 0..job.clones {
+            // Counted over all jobs: two clones never draw the same numbers.
             let number = all.len() as u64;
             let seed = derive(job.seed.unwrap_or(entropy), number);
             all.push(Planned::new(at, job, clone, seed)?);
@@ -95,6 +96,7 @@ fn paths(job: &FioJob, clone: u32) -> Vec<PathBuf> {
         JobFiles::Pattern(pattern) => (0..job.file_count)
             .map(|file| {
                 let name = pattern
+                    // The title last: what it holds is no pattern.
                     .replace("$jobnum", &clone.to_string())
                     .replace("$filenum", &file.to_string())
                     .replace("$jobname", &job.title);
@@ -137,6 +139,7 @@ fn look(job: &FioJob, path: &Path) -> Result<Option<Found>, JobError> {
         };
     }
     let bytes = File::open(path)
+        // stat(2) says 0 for the size of a device; its end is found by seeking.
         .and_then(|mut file| file.seek(SeekFrom::End(0)))
         .map_err(|error| {
             refused(
@@ -171,6 +174,7 @@ fn sizes(job: &FioJob, paths: &[PathBuf], found: &[Option<Found>]) -> Result<Vec
                     ),
                     "write size=64m, or name a file that exists",
                 )),
+                // Percent times bytes may exceed 64 bits.
                 bytes => Ok((u128::from(bytes) * u128::from(percent) / 100) as u64),
             }
         }
@@ -221,6 +225,7 @@ fn operations(job: &FioJob, sizes: &[u64]) -> Result<Option<u64>, JobError> {
         _ => in_bytes(total),
     };
     let pass = match job.size {
+        // With `filesize`, `size` limits a pass and not the files.
         Some(Extent::Bytes(all)) if all < total => pass.min(in_bytes(all)),
         _ => pass,
     };
@@ -247,6 +252,7 @@ impl Planned {
     fn new(at: usize, job: &FioJob, clone: u32, seed: u64) -> Result<Self, JobError> {
         let paths = paths(job, clone);
         let found = match job.engine {
+            // The null engine opens nothing, so no file has to exist.
             classic::Engine::Null => vec![None; paths.len()],
             _ => paths
                 .iter()
@@ -294,6 +300,7 @@ impl Planned {
         let blocks: u64 = files.map(|target| target.bytes / u64::from(block)).sum();
         let ops = match self.spec.access {
             AccessPattern::Sequential if self.spec.block_sizes.len() == 1 => blocks.min(writes),
+            // Random writes may be anywhere.
             _ => blocks,
         };
         Spec {
@@ -326,6 +333,7 @@ fn spec(job: &FioJob, targets: Vec<IoTarget>, stop: Stop, seed: u64) -> Spec {
         },
         align: job.align.and_then(NonZeroU32::new),
         read_share: job.read_share,
+        // A clone is one thread of fio's.
         threads: 1,
         queue_depth: job.queue_depth,
         direct: job.direct,

@@ -9,6 +9,7 @@ use super::report::{CLASSES, FioLatency, FioReport, JobReport, Moved, Own, VERSI
 
 /// Pairs that become an object in their order.
 #[derive(Default)]
+// A list and no map: ranks and classes are text, whose order is not that of their numbers.
 struct Pairs<T>(Vec<(String, T)>);
 
 impl<T: Serialize> Serialize for Pairs<T> {
@@ -59,7 +60,7 @@ struct FioJob<'a> {
     stackrace: Additional<'a>,
 }
 
-/// Whole where it is.
+/// A number without decimals where it has none: fio prints whole milliseconds, and parsers expect them.
 struct Number(f64);
 
 impl Serialize for Number {
@@ -197,6 +198,7 @@ fn job(job: &JobReport, shared: usize) -> FioJob<'_> {
         job_runtime: Number(milliseconds(job.elapsed_ns)),
         usr_cpu: job.cpu.map(|(user, _)| user * 100.0),
         sys_cpu: job.cpu.map(|(_, system)| system * 100.0),
+        // Ten classes end at 1 us or below, ten at 1 ms, the rest above it.
         latency_ns: class(0..10, 1),
         latency_us: class(10..20, 1_000),
         latency_ms: class(20..32, 1_000_000),
@@ -211,6 +213,7 @@ fn job(job: &JobReport, shared: usize) -> FioJob<'_> {
 }
 
 fn direction(job: &JobReport, moved: Option<&Moved>) -> Direction {
+    // Without clat the percentiles can only be those of lat.
     let whole = job.whole_percentiles || !job.plain;
     let Some(moved) = moved else {
         return Direction {
@@ -233,6 +236,7 @@ fn direction(job: &JobReport, moved: Option<&Moved>) -> Direction {
         io_bytes: moved.bytes,
         io_kbytes: moved.bytes >> 10,
         bw_bytes: rate.round() as u64,
+        // fio's `bw` is KiB/s; `bw_bytes` beside it has the digits.
         bw: (rate / 1024.0).round() as u64,
         iops: moved.per_second(moved.operations),
         runtime: Number(milliseconds(moved.elapsed_ns)),

@@ -57,6 +57,7 @@ fn msec(ns: u64) -> String {
 /// The unit that suits a distribution, and how many ns it has.
 fn unit(latency: &FioLatency) -> (&'static str, f64) {
     let suits = |scale: u64| {
+        // fio's own rule: a unit is left when minimum, maximum and deviation are all large in it.
         latency.min > 2_000 * scale
             && latency.max > 99_999 * scale
             && latency.deviation > 1e3 * scale as f64
@@ -89,6 +90,8 @@ fn percentiles(name: &str, latency: &FioLatency) -> String {
     let values = latency
         .percentiles
         .iter()
+        // Rounded here, so that the widest value, which sets the columns, is the one that is
+        // printed.
         .map(|(at, ns)| (at, (*ns as f64 / scale).round()));
     let width = values
         .clone()
@@ -112,6 +115,8 @@ pub(crate) fn announced(jobs: &[FioJob]) -> String {
     let mut text = String::new();
     for job in jobs {
         let sizes = job.block_sizes.iter().map(|(size, _)| f64::from(*size));
+        // One range for all three kinds: mixed jobs have one size for both, and nothing is
+        // trimmed.
         let low = binary(sizes.clone().fold(f64::INFINITY, f64::min));
         let high = binary(sizes.fold(0.0, f64::max));
         text.push_str(&format!(
@@ -251,6 +256,7 @@ fn summary(group: u64, jobs: &[&JobReport]) -> String {
         };
         let shortest = moved.iter().map(|it| it.elapsed_ns).min().unwrap_or(0);
         let bytes: u64 = moved.iter().map(|it| it.bytes).sum();
+        // Over the longest job, because all of a group run at the same time.
         let rate = bytes as f64 * 1e9 / longest.max(1) as f64;
         let rates = moved.iter().map(|it| it.per_second(it.bytes));
         let (low, high) = rates.fold((f64::INFINITY, 0.0f64), |(low, high), rate| {

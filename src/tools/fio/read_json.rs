@@ -66,7 +66,10 @@ pub(super) fn read(whole: &str) -> Result<(String, Vec<JobResult>), ImportError>
     let (mut version, mut jobs) = (None, Vec::new());
     let mut place = 0;
     while let Some(begin) = next_object(whole, place) {
+        // serde_json counts lines from where it began, users from the beginning of the file.
         let line = whole[..begin].matches('\n').count();
+        // A stream, because other output may follow a document: another one, or the same run's
+        // normal report.
         let mut stream =
             serde_json::Deserializer::from_str(&whole[begin..]).into_iter::<Document>();
         let document = match stream.next() {
@@ -133,6 +136,7 @@ fn job(
 ) -> Result<JobResult, ImportError> {
     sound(line, &reported.jobname, reported.error)?;
     let mut options = global.clone();
+    // A job's own options are behind [global], so they replace what is there.
     options.extend(reported.options);
     let option = |name: &str| options.get(name).map(String::as_str);
     let whole = |name: &str| {
@@ -152,6 +156,7 @@ fn job(
         ("write", &reported.write),
         ("trim", &reported.trim),
     ] {
+        // fio prints all three directions, with zeros for those that were not done.
         if moved.io_bytes > 0 {
             directions.push(direction(line, &reported.jobname, name, moved)?);
         }
@@ -175,6 +180,8 @@ fn job(
             .to_owned(),
         block: block(option("bs").or(option("blocksize")).unwrap_or("4k")),
         depth: whole("iodepth")?,
+        // Without group_reporting every clone is a job of its own in the report, and each says
+        // numjobs.
         jobs: if grouped { whole("numjobs")? } else { 1 },
         directions,
         sync: sync.map(|sync| latency(&sync.lat_ns, &sync.lat_ns)),
@@ -209,6 +216,7 @@ fn block(option: &str) -> String {
 fn direction(line: usize, job: &str, name: &str, moved: &Moved) -> Result<Direction, ImportError> {
     let seconds = moved.runtime / 1e3;
     let follows = |rate: f64, amount: u64| {
+        // Under a millisecond fio's runtime is 0, and no rate follows from it.
         rate >= 0.0 && (seconds <= 0.0 || agree(rate, amount as f64 / seconds))
     };
     for (what, holds) in [
@@ -229,6 +237,7 @@ fn direction(line: usize, job: &str, name: &str, moved: &Moved) -> Result<Direct
     let times = [&moved.clat_ns, &moved.lat_ns];
     let sound = times
         .iter()
+        // A thousandth for rounding: the mean has decimals, the maximum has none.
         .all(|times| times.mean >= 0.0 && times.mean <= times.max * 1.001)
         && times.iter().all(|times| rising(times));
     if !sound {
@@ -262,6 +271,7 @@ fn rising(times: &Times) -> bool {
 }
 
 fn latency(whole: &Times, completion: &Times) -> ResultLatency {
+    // fio prints percentiles of clat unless a job asks for `lat_percentiles`.
     let (of, source) = if whole.percentile.is_empty() {
         ("the completion latency (clat)", completion)
     } else {

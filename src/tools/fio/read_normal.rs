@@ -22,7 +22,7 @@ const PASSED: [&str; 11] = [
 ];
 
 /// What is said of a job before the run.
-struct Asked {
+struct Announced {
     name: String,
     group: u64,
     mode: String,
@@ -46,7 +46,7 @@ pub(super) fn jobs_named(text: &str) -> usize {
 /// The version and every job.
 pub(super) fn read(text: &str) -> Result<(String, Vec<JobResult>), ImportError> {
     let mut version: Option<String> = None;
-    let mut asked: Vec<Asked> = Vec::new();
+    let mut asked: Vec<Announced> = Vec::new();
     let mut jobs: Vec<JobResult> = Vec::new();
     // Groups whose summary was seen, and whether a job's part is open.
     let mut summed: Vec<u64> = Vec::new();
@@ -99,7 +99,7 @@ pub(super) fn read(text: &str) -> Result<(String, Vec<JobResult>), ImportError> 
 }
 
 /// `name: (g=0): rw=randread, bs=(R) 4096B-4096B, (W) …, (T) …, ioengine=psync, iodepth=1`
-fn question(line: TextLine<'_>) -> Result<Asked, ImportError> {
+fn question(line: TextLine<'_>) -> Result<Announced, ImportError> {
     let refuse = || line.refuse("name: (g=0): rw=…, bs=…, ioengine=…, iodepth=…");
     let (name, rest) = line.text.split_once(": (g=").ok_or_else(refuse)?;
     let (group, rest) = rest.split_once("): ").ok_or_else(refuse)?;
@@ -130,7 +130,7 @@ fn question(line: TextLine<'_>) -> Result<Asked, ImportError> {
             .ok_or_else(refuse)
     };
     let (low, high) = (bytes(low)?, bytes(high)?);
-    Ok(Asked {
+    Ok(Announced {
         name: name.to_owned(),
         group: line.whole(group)?,
         mode,
@@ -145,12 +145,13 @@ fn question(line: TextLine<'_>) -> Result<Asked, ImportError> {
 }
 
 /// `name: (groupid=0, jobs=1): err= 0: pid=2933: Sat Nov 21 11:30:41 2026`
-fn part(line: TextLine<'_>, asked: &[Asked]) -> Result<JobResult, ImportError> {
+fn part(line: TextLine<'_>, asked: &[Announced]) -> Result<JobResult, ImportError> {
     let refuse = || line.refuse("name: (groupid=0, jobs=1): err= 0: pid=…: date");
     let (name, rest) = line.text.split_once(": (groupid=").ok_or_else(refuse)?;
     let (group, rest) = rest.split_once(", jobs=").ok_or_else(refuse)?;
     let (jobs, rest) = rest.split_once("): err=").ok_or_else(refuse)?;
     let (error, _) = rest.split_once(": pid=").ok_or_else(refuse)?;
+    // What follows the number in parentheses explains it: "22 (Invalid argument)".
     let error = error.split('(').next().unwrap_or_default().trim();
     sound(line.index, name, error.parse().map_err(|_| refuse())?)?;
     let group = line.whole(group)?;
@@ -312,6 +313,7 @@ fn times(line: TextLine<'_>, latency: &mut ResultLatency, text: &str) -> Result<
     let [Some(low), Some(high), Some(mean), Some(_)] = found else {
         return Err(refuse());
     };
+    // Each of the three is rounded to its own digits.
     if low > mean * 1.05 || mean > high * 1.05 {
         return Err(line.contradicts("itself: the mean is not between min and max"));
     }

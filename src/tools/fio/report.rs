@@ -61,7 +61,7 @@ pub(crate) struct FioLatency {
     pub(crate) mean: f64,
     /// Standard deviation, ns.
     pub(crate) deviation: f64,
-    /// Which, and ns.
+    /// Ranks in percent, and latencies in ns.
     pub(crate) percentiles: Vec<(f64, u64)>,
 }
 
@@ -85,7 +85,7 @@ pub(crate) struct Moved {
 /// What fio has no field for.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Own {
-    /// Who did the I/O.
+    /// The engine that did the I/O.
     pub(crate) engine: String,
     /// Why this engine was chosen.
     pub(crate) engine_why: String,
@@ -98,9 +98,9 @@ pub(crate) struct Own {
 /// One job, or several as one.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct JobReport {
-    /// Of the first.
+    /// The first job's name.
     pub(crate) name: String,
-    /// Its group.
+    /// The group it ran in.
     pub(crate) group: u64,
     /// Number of jobs that this report stands for.
     pub(crate) jobs: u32,
@@ -112,9 +112,9 @@ pub(crate) struct JobReport {
     pub(crate) options: [Vec<(String, String)>; 2],
     /// Operations outstanding at once, as asked for.
     pub(crate) queue_depth: u32,
-    /// None: nothing was.
+    /// What was read; none: nothing.
     pub(crate) read: Option<Moved>,
-    /// None: nothing was.
+    /// What was written; none: nothing.
     pub(crate) written: Option<Moved>,
     /// Latencies of fsync or fdatasync; none: there were none.
     pub(crate) synced: Option<FioLatency>,
@@ -139,7 +139,7 @@ pub(crate) struct FioReport {
     pub(crate) unix_ms: u64,
     /// The same in words.
     pub(crate) date: String,
-    /// Of the process.
+    /// Process id.
     pub(crate) pid: u32,
     /// Jobs, those of one group after each other.
     pub(crate) jobs: Vec<JobReport>,

@@ -40,7 +40,7 @@ pub(super) struct Direction {
     pub(super) latency: ResultLatency,
 }
 
-/// ns.
+/// Latencies of one direction, ns.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ResultLatency {
     /// From the moment fio began to submit.
@@ -54,6 +54,7 @@ pub(super) struct ResultLatency {
 impl ResultLatency {
     fn percentile(&self, wanted: f64) -> Option<f64> {
         let mut all = self.percentiles.iter();
+        // Ranks were text ("99.900000"): parsed, they may differ from ours in the last bits.
         all.find(|(at, _)| (at - wanted).abs() < 1e-6)
             .map(|(_, ns)| *ns)
     }
@@ -69,6 +70,7 @@ impl ResultLatency {
 
 /// Whether a version is one whose layouts are read: of fio 3, or of `stackrace fio`.
 pub(super) fn is_known(version: &str) -> bool {
+    // fio 2 printed microseconds, in fields of other names.
     version.starts_with("fio-3.")
         || (version.starts_with("stackrace-") && version.ends_with(" (fio-3.33 layout)"))
 }

@@ -51,6 +51,7 @@ pub(super) fn group(
             ledger,
         });
         if control.stopped() {
+            // Ctrl-C while files were laid out: there is nothing to report.
             return Ok(Vec::new());
         }
     }
@@ -70,6 +71,7 @@ pub(super) fn group(
             let _ = residency::evict(&target.path);
         }
     }
+    // Threads start one after the other; what a group measures is all of them together.
     let start = Barrier::new(ready.len());
     let ran = std::thread::scope(|scope| {
         let start = &start;
@@ -170,11 +172,15 @@ fn reserve(job: &FioJob, target: &IoTarget) -> std::io::Result<()> {
     let file = File::options()
         .write(true)
         .create(true)
+        // Data of the user's stay: a job only adds the length that is missing.
         .truncate(false)
         .open(&target.path)?;
     if job.reserve != Reserve::Size {
+        // Without FALLOC_FL_KEEP_SIZE, so that the file gets its length, too (fallocate(2)).
         match rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, target.bytes) {
             Ok(()) => return Ok(()),
+            // Only "this file system cannot": on a full disk (ENOSPC) a sparse file would fail
+            // later, in the middle of the measurement.
             Err(Errno::OPNOTSUPP) if job.reserve == Reserve::IfPossible => {}
             Err(error) => return Err(error.into()),
         }
@@ -186,6 +192,7 @@ impl Ready<'_> {
     fn run(&self, control: &Control) -> Ran {
         let measured = self.phase(&self.planned.spec, control);
         let back = match &measured {
+            // After an error or Ctrl-C the answer is known already, or not wanted any more.
             Ok(outcome) if self.job.read_back && outcome.ended == PhaseEnd::Complete => {
                 let writes = outcome.ops.iter().find(|it| it.op == Op::Write);
                 let writes = writes.map_or(0, |it| it.count);

@@ -30,7 +30,7 @@ fn refused(options: &str) -> String {
 }
 
 #[test]
-fn what_is_said_of_all_holds_for_the_jobs_after_it() {
+fn global_options_apply_to_the_jobs_after_them() {
     let jobs = read(
         "; two groups\n[global]\nrw=randread\nsize=${SIZE} # from outside\n\n[one]\n  numjobs=4\n\
          [global]\nbs=16k\n[two]\nstonewall\nbs=8k\nbs=32k\n[three]\nname=third\n",
@@ -184,7 +184,7 @@ const REFUSED: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn what_no_phase_can_keep_is_refused_where_it_stands() {
+fn unsupported_options_are_refused_with_their_place() {
     for (options, why) in REFUSED {
         let said = refused(options);
         assert!(said.contains(why), "{options}: {said}");

@@ -4,8 +4,11 @@
 /// `kb_base=1000`, where `ki` is the other one.
 fn factor(suffix: &str, base: u64) -> Option<u64> {
     let lower = suffix.to_ascii_lowercase();
+    // fio(1): "B" is optional, so `kB` is `k`, and case does not matter.
     let prefix = lower.strip_suffix('b').unwrap_or(&lower);
     let (letter, base) = match prefix.strip_suffix('i') {
+        // 1000 and 1024 change places: by default fio's `k` is 1024 and its `ki` 1000, against SI
+        // and IEC, for old scripts.
         Some(letter) => (letter, 2024 - base),
         None => (prefix, base),
     };
@@ -22,6 +25,7 @@ fn factor(suffix: &str, base: u64) -> Option<u64> {
 /// The digits a text begins with, as a number, and the rest.
 fn leading(text: &str) -> Option<(u64, &str)> {
     if let Some(hex) = text.strip_prefix("0x").or(text.strip_prefix("0X")) {
+        // "b" is a digit here and not the unit: digits are taken as far as they go.
         let end = hex.find(|c: char| !c.is_ascii_hexdigit());
         let (digits, rest) = hex.split_at(end.unwrap_or(hex.len()));
         return Some((u64::from_str_radix(digits, 16).ok()?, rest));
@@ -39,6 +43,7 @@ pub(super) fn bytes(text: &str, base: u64) -> Option<u64> {
 
 /// A plain number, which may have a suffix as a size has.
 pub(super) fn count(text: &str) -> Option<u64> {
+    // A plain number is no size: its `k` is 1000.
     bytes(text, 1000)
 }
 
@@ -51,6 +56,7 @@ pub(super) fn time_ns(text: &str, unit_ns: u64) -> Option<u64> {
             if !rest.is_empty() {
                 return None;
             }
+            // Each part is 60 times the one behind it; there are no days.
             seconds = seconds.checked_mul(60)?.checked_add(number)?;
         }
         return seconds.checked_mul(1_000_000_000);
@@ -114,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn one_value_is_said_of_both() {
+    fn one_value_applies_to_reads_and_writes() {
         assert_eq!(pair("4k"), (Some("4k"), Some("4k")));
         assert_eq!(pair("4k,8k,16k"), (Some("4k"), Some("8k")));
         assert_eq!(pair("4k,"), (Some("4k"), None));

@@ -67,6 +67,7 @@ fn exec(console: Console<'_>, verb: PostmarkOptions) -> Result<u8, Failure> {
         catching: false,
         code: 0,
     };
+    // Before the banner: a file that is refused ends the program, and then nothing was printed.
     let commands = match verb.configuration {
         Some(path) => {
             let read = COMMANDS_MAX.read(&path).map_err(|error| {
@@ -188,6 +189,8 @@ impl Shell<'_> {
             );
         }
         let here = std::env::current_dir().unwrap_or_default();
+        // Commands start in `/`, PostMark's in the directory it was started in. Path and command
+        // are arguments, so that no character of the path means anything to the shell.
         let script = "cd -- \"$1\" && eval \"$2\"";
         let words = ["sh", "-c", script, "sh"].map(AsRef::as_ref);
         let argv = host::argv(
@@ -211,6 +214,8 @@ impl Shell<'_> {
             return Flow::End;
         }
         self.running.store(true, Ordering::SeqCst);
+        // Filled inside: the report is printed when the files are gone, as by then nothing can go
+        // wrong.
         let mut done = None;
         let ran = (self.console.temporary)(&self.host, &mut |journal, id| {
             let plan = self.prepare(journal, id)?;
@@ -244,6 +249,8 @@ impl Shell<'_> {
         }
         let (interrupt, running) = (Arc::clone(&self.interrupt), Arc::clone(&self.running));
         let error = self.console.error;
+        // Not the console's handler: between two runs there is nothing to clean up, and Ctrl-C
+        // ends the shell at once.
         ctrlc::set_handler(move || {
             if !running.load(Ordering::SeqCst) || interrupt.raised() {
                 std::process::exit(i32::from(failure::INTERRUPTED));
@@ -263,6 +270,8 @@ impl Shell<'_> {
         let count = |value: i32| u32::try_from(value).unwrap_or(0);
         let given = asked.locations.iter();
         let mut wanted: Vec<(&str, i32)> = given.map(|it| (it.path.as_str(), it.weight)).collect();
+        // Without a location PostMark works where it was started, with names that have no
+        // directory.
         if wanted.is_empty() {
             wanted.push(("", 1));
         }
@@ -304,9 +313,11 @@ impl Shell<'_> {
         let control = self.interrupt.control();
         let mut began_ns = 0;
         let mut notice = |notice| {
+            // PostMark takes its first time here, after its directories were made.
             if notice == PostMarkProgress::Creating {
                 began_ns = SystemClock.unix_ns();
             }
+            // A reader that has gone must not end the program here: the files would stay.
             (self.console.print_on)(sign(notice, plan.subdirectories > 1));
         };
         let ran = plan
@@ -320,6 +331,7 @@ impl Shell<'_> {
     }
 
     fn report(&self, ran: &PostMarkOutcome, began_ns: u64, file: Option<&str>) {
+        // PostMark prints no report then; it has said "out of files!" already.
         if ran.outcome.ended != PhaseEnd::Complete || ran.out_of_files {
             return;
         }

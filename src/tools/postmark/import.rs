@@ -1,4 +1,4 @@
-//! PostMark 1.5x, both of its reports: `classic::postmark` reads them.
+//! The importer of PostMark 1.5x: its verbose and its terse report become results.
 
 use super::parse::{has_report, parse};
 use super::report::{PostmarkReport, metrics, values};
@@ -28,6 +28,7 @@ fn imported(report: &PostmarkReport) -> Imported {
     notes.extend(figures.missing("0 or not in the text"));
     Imported {
         tool: "postmark",
+        // Not known: the banner of 1.53 says 1.51, too.
         version: None,
         label: None,
         workload: format!(

@@ -248,6 +248,7 @@ impl PostmarkSettings {
             return Err("no file size low or high bounds specified".to_owned());
         }
         let high = text.split_once(' ').map_or(0, |(_, high)| integer(high));
+        // A bound that is missing or too small makes all files equal.
         (self.size_low, self.size_high) = (low, high.max(low));
         Ok(())
     }
@@ -278,6 +279,7 @@ impl PostmarkSettings {
             weight: heavy.max(1),
         });
         match weight {
+            // The location stays, with a weight of 1: PostMark only complains.
             Some(weight) if heavy <= 0 => Err(format!("ignoring invalid weight '{weight}'")),
             _ => Ok(()),
         }

@@ -63,6 +63,8 @@ pub(crate) fn parse(text: &str) -> Result<Vec<PostmarkReport>, ImportError> {
     while at < lines.len() {
         let line = lines[at];
         at += 1;
+        // At the end, because the prompt stands before it: what was typed has no line break in the
+        // output.
         if line.ends_with("Current configuration is:") {
             settings.clear();
         } else if let Some(shown) = shown(line) {
@@ -229,6 +231,7 @@ impl<'a> Verbose<'a> {
             match (place, next) {
                 // Of creation or of deletion: without the lines before it there is no telling.
                 (Some(_), None) if fields(line, MIXED).is_some() => {}
+                // Whatever line comes first may be the first that was not cut off.
                 (Some(place), expected) if expected.is_none_or(|expected| expected == place) => {
                     found[place] = words(line, place).map(|words| (self.at, words));
                     next = Some(place + 1);
@@ -272,6 +275,7 @@ impl Figures<'_> {
         };
         match seconds {
             None => Ok(rate as f64),
+            // Integers, as PostMark divides them; the quotient has the decimals it cut off.
             Some(seconds) if rate == count / seconds => Ok(count as f64 / seconds as f64),
             Some(_) => Err(self.wrong(place, "the rate is not the count over the seconds")),
         }
@@ -329,7 +333,9 @@ impl Figures<'_> {
         let Some((rate, during)) = self.whole(1, 1).zip(during) else {
             return Ok(());
         };
+        // The rate was cut off: the true one lies below the next whole number.
         let most = rate.saturating_add(1).saturating_mul(during);
+        // A transaction reads or appends, and it creates or deletes: at most one of each.
         for (one, other) in [(5, 6), (4, 9)] {
             if sum(one, other).is_some_and(|sum| sum.is_none_or(|sum| sum >= most)) {
                 return Err(self.wrong(1, "there are more operations than transactions"));

@@ -15,6 +15,8 @@ impl Seconds {
         let mut at_ns = tally.began_ns;
         let times = [tally.creation_ns, tally.transactions_ns, tally.deletion_ns];
         let marks = times.map(|ns| {
+            // PostMark calls time(2) at these moments: a fraction that crosses a second counts as
+            // 1, and a whole part within one second as none.
             at_ns = at_ns.saturating_add(ns);
             at_ns / 1_000_000_000
         });
@@ -30,6 +32,8 @@ impl Seconds {
 
 /// An amount as both reports and `show` put it: bytes only where there is nothing.
 fn amount(bytes: f32) -> String {
+    // PostMark's limits: exactly 1 MiB is 1024 kilobytes, and the smallest amounts are parts of
+    // one.
     if bytes > 1_048_576.0 {
         format!("{:.2} megabytes", bytes / 1_048_576.0)
     } else if bytes == 0.0 {
@@ -52,6 +56,7 @@ impl Tally {
             format!("{indent}{count} {what} ({} per second)\n", count / seconds)
         };
         let part = |name: &str, count: u64, seconds: u64| {
+            // Whole numbers are divided, so rates are cut off, as PostMark's are.
             line(&format!("\t\t{name}: "), count, "files", seconds)
         };
         let moved = |bytes: f32, how: &str| {
@@ -84,6 +89,7 @@ impl Tally {
         let seconds = Seconds::of(self);
         let (total, during) = (seconds.total, seconds.transactions);
         let (deleted, deletion) = match version {
+            // Both mistakes are 1.51's, and scripts may know its numbers.
             Version::V1_51 => (self.created(), seconds.creation),
             Version::V1_53 => (self.deleted(), seconds.deletion),
         };

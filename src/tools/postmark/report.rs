@@ -103,6 +103,7 @@ impl Tally {
         let seconds = |ns: u64| ns as f64 / 1e9;
         let elapsed_ns = self.creation_ns + self.transactions_ns + self.deletion_ns;
         let per = |count: u64, ns: u64| {
+            // A part that was not begun has no rate.
             if ns == 0 {
                 0.0
             } else {

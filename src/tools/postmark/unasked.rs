@@ -27,9 +27,11 @@ pub(super) fn read(most: ByteLimit) -> Result<Option<Vec<u8>>, Failure> {
     let file = match openat(CWD, NAME, how, Mode::empty()) {
         Ok(file) => File::from(file),
         Err(Errno::NOENT) => return Ok(None),
+        // ELOOP is what O_NOFOLLOW answers for a symbolic link (open(2)).
         Err(Errno::LOOP) => return Err(refused("is a link")),
         Err(errno) => return Err(refused(&format!("cannot be read: {errno}"))),
     };
+    // Of the open file and not of the name, which may lead elsewhere by now.
     let meta = file
         .metadata()
         .map_err(|error| refused(&format!("cannot be read: {error}")))?;
@@ -48,6 +50,7 @@ fn foreign(regular: bool, owner: u32, mode: u32, own: u32) -> Option<String> {
     if !regular {
         return Some("is no regular file".to_owned());
     }
+    // Root may change any file, so a file of root's is no greater risk.
     if owner != own && owner != 0 {
         return Some(format!("belongs to another user (id {owner})"));
     }

@@ -46,7 +46,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         SettingDoc::flag(
             "buffering",
             "true",
-            "Through a buffer of 4 KiB as the C library's, instead of a system call per block.",
+            "Through a buffer as the C library's (at most 8 KiB), instead of a system call per block.",
         ),
         SettingDoc::count(
             "bias-read",
@@ -209,11 +209,14 @@ impl Workload for Mail {
         let (reads, creations) = (of_ten(plan.bias_read), of_ten(plan.bias_create));
         let appends = plan.bias_read.map_or(0, |_| transactions - reads);
         let mean = self.mean_bytes();
+        // A file lacks half of the range on average, and an append adds half of what is lacking.
         let appended = u64::from(plan.size_high - plan.size_low) / 4;
+        // PostMark has room for twice the files of the beginning, and then creates no more.
         let at_once = files + creations.min(files);
         Cost {
             prepare_bytes: 0,
             measured_bytes: Some((files + creations + reads) * mean + appends * appended),
+            // At worst every file has grown to its limit, in whole blocks.
             disk_bytes: (at_once * u64::from(plan.size_high).next_multiple_of(4096)).max(1 << 20),
             measured_ns: None,
             files: at_once,
@@ -235,6 +238,7 @@ impl Workload for Mail {
                 path: place.directory.to_owned(),
                 weight: 1,
             }],
+            // The lower half: PostMark's seed has 32 bits.
             seed: self.seed.unwrap_or(place.seed as u32),
             ..self.plan.clone()
         };
@@ -251,6 +255,8 @@ impl Workload for Mail {
     }
 
     fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
+        // With fewer it was stopped in the middle: rates of a part would pass for those of the
+        // whole.
         let whole = |outcome: &&PhaseOutcome| outcome.stretches.len() == STRETCHES.len();
         let Some(outcome) = outcomes.first().filter(whole) else {
             return vec![None; self.metrics().len()];
@@ -276,9 +282,11 @@ pub(super) fn tally(outcome: &PhaseOutcome, transactions: u64) -> Tally {
             .sum()
     };
     let bytes = |op: Op| metric::of(outcome, op).map_or(0, |entry| entry.bytes);
+    // Reading a file is one operation with its opening; so are creating and writing one.
     let (bytes_read, bytes_written) = (bytes(Op::Open), bytes(Op::Create) + bytes(Op::Append));
     Tally {
         began_ns: 0,
+        // In the order of `STRETCHES`: creation, transactions, deletion.
         creation_ns: elapsed(0),
         transactions_ns: elapsed(1),
         deletion_ns: elapsed(2),

@@ -40,6 +40,8 @@ fn exec(console: &Console<'_>, words: &[String]) -> Result<u8, Failure> {
         Failure::internal(why).next("see the options: stackrace sysbench fileio help")
     };
     let mut options = SysbenchOptions::read(words).map_err(wrong)?;
+    // 0.4 never seeds its generator unless --init-rng asks for it: its positions are the same each
+    // time. In 1.0 a seed of 0 asks for a new one, which therefore is never 0.
     options.plan.seed = match (options.plan.version, options.seed) {
         (SysbenchVersion::V0_4, _) if !options.seeded => 0,
         (_, 0) => (console.entropy)().max(1),
@@ -89,6 +91,7 @@ fn prepare(
     interrupt: &Interrupt,
 ) -> Result<u8, Failure> {
     let plan = &options.plan;
+    // 0.4 says less: neither flags, nor files one by one, nor bytes.
     let new = plan.version == SysbenchVersion::V1_0;
     let mut text = first_lines(options);
     text.push_str(&format!(
@@ -151,6 +154,7 @@ fn run(
     }
     let head = measured::head(options);
     console.print(&print::head(&head));
+    // Every request would pay for counters; without an interval none are read.
     let live = (options.interval_s > 0).then(LiveCounters::default);
     let control = interrupt.control();
     let (finished, ends) = channel();
@@ -162,10 +166,13 @@ fn run(
             plan.run(control, live)
         });
         let begun = ends.recv_timeout(BEGINNING);
+        // Still running, so it could begin. A plan that cannot (files are missing) ends sooner,
+        // and then its start must not have been announced.
         if begun == Err(RecvTimeoutError::Timeout) {
             console.print(print::started(head.layout));
             if let Some(live) = live {
                 watch(console, options, live, || {
+                    // A wait that the end of the run cuts short.
                     ends.recv_timeout(Duration::from_secs(options.interval_s))
                         == Err(RecvTimeoutError::Timeout)
                 });
@@ -179,6 +186,7 @@ fn run(
     };
     match result {
         Ok(run) => {
+            // It was over before the first wait: its start still comes before its results.
             if begun != Err(RecvTimeoutError::Timeout) {
                 console.print(print::started(head.layout));
             }
@@ -199,6 +207,7 @@ fn watch(
     let mut before_ns = begun_ns;
     while wait() {
         let now_ns = SystemClock.now_ns();
+        // This function is called that long after the start.
         let second =
             (now_ns.saturating_sub(begun_ns) + BEGINNING.as_nanos() as u64) / 1_000_000_000;
         let seconds = now_ns.saturating_sub(before_ns).max(1) as f64 / 1e9;

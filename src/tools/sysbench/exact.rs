@@ -125,6 +125,7 @@ impl Exact {
             content: content(settings)?,
             threads: at_least_one(settings, "threads")?,
             events: settings.optional_count("operations")?.unwrap_or_default(),
+            // Always limited, although 0.4 itself is not: a trial has to end.
             time_ns: Some(settings.time_ns("time")?),
             rate: settings.optional_number("rate")?.filter(|rate| *rate > 0.0),
             seed: 0,
@@ -171,6 +172,7 @@ impl Exact {
     /// Whether anything is ever synced.
     fn syncs(&self) -> bool {
         let plan = &self.plan;
+        // Sequential modes of 0.4 sync only at the end.
         let bursts = plan.fsync_every > 0
             && !(plan.version == SysbenchVersion::V0_4 && plan.mode.sequential());
         plan.mode.writes() && (plan.fsync_each || plan.fsync_at_end || bursts)
@@ -182,6 +184,7 @@ impl Exact {
         let both = self.plan.mode == SysbenchMode::RandomBoth;
         match name.split_once(' ').map_or(name, |(first, _)| first) {
             "operations" | "throughput" => true,
+            // In one direction they would repeat `operations` and `throughput`.
             "reads" | "writes" | "read" | "write" => both,
             "fsyncs" => self.syncs(),
             "event" => self.plan.version == SysbenchVersion::V1_0 && !self.plan.mode.writes(),
@@ -274,6 +277,8 @@ impl Workload for Exact {
         Cost {
             prepare_bytes: if laid_out { plan.total_bytes } else { 0 },
             measured_bytes: None,
+            // Files are written in whole blocks, so each may be up to a block longer than its
+            // share.
             disk_bytes: plan.total_bytes + u64::from(plan.files) * u64::from(plan.block_size),
             measured_ns: plan.time_ns,
             files: u64::from(plan.files),

@@ -1,4 +1,4 @@
-//! sysbench fileio 0.4.12, 0.5 and 1.0: `classic::sysbench` reads them.
+//! The importer of sysbench: reports of fileio 0.4, 0.5 and 1.0 become results.
 
 use super::lines::has_results;
 use super::parse::parse;
@@ -11,6 +11,8 @@ pub(super) const IMPORTER: Importer = Importer {
     summary: "what sysbench fileio 0.4, 0.5 or 1.0 prints when it has run",
     recognises: |text| {
         let banner = |line: &str| line.trim().starts_with("sysbench ");
+        // Results alone, because the beginning may be cut off; and a banner alone, so that the
+        // user learns why a run without results is refused.
         has_results(text) || text.lines().any(banner) && text.contains("file")
     },
     read: |text| Ok(parse(text)?.iter().map(imported).collect()),

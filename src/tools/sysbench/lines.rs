@@ -186,6 +186,7 @@ impl<'a> Lines<'a> {
         let plain = word
             .bytes()
             .all(|byte| byte.is_ascii_digit() || byte == b'.');
+        // `parse` alone takes "inf" and "1e5".
         let number: Option<f64> = word.parse().ok().filter(|_| plain);
         let number = number.filter(|number| number.is_finite());
         number.ok_or_else(|| self.behind(format!("\"{word}\" is no number")))
@@ -198,6 +199,7 @@ impl<'a> Lines<'a> {
         let (number, unit) = word.split_at(end);
         let power = match unit {
             "b" | "B" => 0,
+            // 0.4 writes Kb, and means 1024 bytes as 1.0 does with KiB.
             "Kb" | "KiB" => 1,
             "Mb" | "MiB" => 2,
             "Gb" | "GiB" => 3,
@@ -211,6 +213,7 @@ impl<'a> Lines<'a> {
     pub(super) fn seek_report(&mut self) -> bool {
         let begins = |line: &&str| {
             let line = line.trim();
+            // Any of the first lines of a part: a text may begin in the middle of a run.
             is_banner(line)
                 || [RUNNING, FLAGS]
                     .iter()

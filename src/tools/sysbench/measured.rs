@@ -26,6 +26,8 @@ pub(super) fn layout(version: SysbenchVersion) -> SysbenchLayout {
 pub(super) fn flags(options: &SysbenchOptions) -> String {
     let plan = &options.plan;
     let all = [
+        // O_SYNC, O_DSYNC and O_DIRECT of Linux on x86-64, as 0.4 prints them. The blanks behind
+        // the words are those of 1.0.
         (plan.open_sync, "sync ", 0o4_010_000),
         (plan.open_dsync, "dsync ", 0o10_000),
         (plan.direct, "directio", 0o40_000),
@@ -73,6 +75,7 @@ pub(super) fn head(options: &SysbenchOptions) -> Head {
         block_bytes: bytes(block),
         merged_bytes: merged.then(|| bytes(block * u64::from(plan.merged))),
         random: (!plan.mode.sequential()).then_some((plan.events, plan.ratio)),
+        // fsync after each write stands in for bursts, and for the end.
         fsync_every: (plan.fsync_every > 0 && !plan.fsync_each)
             .then(|| u64::from(plan.fsync_every)),
         fsync_each: plan.fsync_each,
@@ -153,6 +156,7 @@ pub(super) fn report(options: &SysbenchOptions, run: &SysbenchOutcome) -> Sysben
 
 /// Whether operations of this kind are events.
 fn is_event(options: &SysbenchOptions, op: Op) -> bool {
+    // 1.0 counts the fsyncs of bursts as events; one after each write is inside the write's event.
     op != Op::Fsync || (options.plan.version == SysbenchVersion::V1_0 && !options.plan.fsync_each)
 }
 
@@ -192,6 +196,7 @@ fn percentile_0_4(events: &[&OpOutcome], count: u64, rank: u64) -> f64 {
         .flat_map(|it| it.latency.iter_recorded())
         .map(|step| (step.value_iterated_to(), step.count_since_last_iteration()))
         .collect();
+    // Each kind of operation has a histogram of its own; one after the other they are in no order.
     all.sort_unstable();
     let needed = (count as f64 * rank as f64 / 100.0 + 0.5).floor() as u64;
     let mut sum = 0;
@@ -220,6 +225,7 @@ fn done(options: &SysbenchOptions, outcome: &PhaseOutcome) -> Done {
             written,
             transferred: read + written,
             bytes_per_s: (read + written) / seconds,
+            // 0.4 does not count fsyncs as requests.
             requests_per_s: (reads + writes) as f64 / seconds,
         },
         SysbenchVersion::V1_0 => Done::Rated {

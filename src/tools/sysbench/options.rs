@@ -65,6 +65,7 @@ impl SysbenchOptions {
     /// # Errors
     /// One sentence, for a word that is unknown or makes no sense.
     pub(super) fn read(words: &[String]) -> Result<Self, String> {
+        // 0.4 takes its test as an option, 1.0 as a word: that tells them apart.
         let old = words.iter().any(|word| word.starts_with("--test"));
         let mut options = Self::new(if old {
             SysbenchVersion::V0_4
@@ -85,6 +86,7 @@ impl SysbenchOptions {
                 None => (option, None),
             };
             match (name, value.unwrap_or_default()) {
+                // In front, where 1.0 has its test: the rest is the same.
                 ("test", test) => plain.insert(0, test),
                 ("file-async-backlog", value) => backlog = number(name, value)?,
                 ("file-io-mode", "sync") => options.plan.transfer = Transfer::Sync,
@@ -93,6 +95,7 @@ impl SysbenchOptions {
                 _ => options.take(name, value)?,
             }
         }
+        // After all words: the backlog may come before or behind its mode.
         if queued {
             options.plan.transfer = Transfer::Async { backlog };
         }
@@ -208,6 +211,7 @@ fn number<T: TryFrom<u64>>(name: &str, text: &str) -> Result<T, String> {
         "m" | "M" => 20,
         "g" | "G" => 30,
         "t" | "T" => 40,
+        // An unknown suffix: a shift by 64 is refused by `checked_shl`.
         _ => 64,
     };
     let number: Option<u64> = digits.parse().ok();
@@ -254,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_to_ask_are_understood() {
+    fn options_of_0_4_and_of_1_0_are_understood() {
         let new = read("--threads=4 fileio --file-test-mode=rndrw --time=60 --file-extra-flags=sync,direct --file-io-mode=async --file-fsync-all run").unwrap();
         assert_eq!(
             (new.plan.threads, new.plan.time_ns),
@@ -274,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_by_name() {
+    fn contradicting_options_are_refused_by_name() {
         for (line, why) in [
             ("cpu run", "\"cpu\" measures no storage"),
             ("--test=oltp run", "\"oltp\" measures no storage"),

@@ -83,6 +83,7 @@ fn whole_head(lines: &mut Lines<'_>) -> Result<Option<Head>, ImportError> {
     let version = banner.split([' ', ':']).nth(1).unwrap_or("");
     let mut numbers = version.split('.');
     let layout = match (numbers.next(), numbers.next()) {
+        // 0.5 has the layout of 0.4, with other words in a few labels.
         (Some("0"), Some("4" | "5")) => SysbenchLayout::V0_4,
         (Some("1"), Some("0")) => SysbenchLayout::V1_0,
         _ => return Err(lines.behind(format!("nothing is known of sysbench {version}"))),
@@ -108,6 +109,7 @@ fn rest_of_head(lines: &mut Lines<'_>) -> Head {
         }
         lines.at += 1;
         let rest = |label| line.strip_prefix(label).map(str::trim);
+        // What is damaged here is as good as missing: 0 and "" mean that it is not known.
         if let Some(threads) = rest(THREADS) {
             head.threads = lines.count(threads).unwrap_or(0);
         } else if let Some(block) = rest("Block size") {
@@ -144,6 +146,7 @@ fn head(
     let interval_s = lines.count_within("Report intermediate results every", "second(s)")?;
     lines.option("Validation checks: on.");
     let seed = seed(lines);
+    // Only fileio prints this line: it is another test of sysbench.
     if lines.option(FLAGS).is_none() {
         return Ok(None);
     }
@@ -277,10 +280,12 @@ fn histogram(lines: &mut Lines<'_>) -> Result<Vec<(f64, u64)>, ImportError> {
 
 /// What 0.4 prints below what was done, as far as it can be read.
 fn summary_0_4(lines: &mut Lines<'_>, results: &mut Results) -> Result<(), ImportError> {
+    // 0.5 already calls it as 1.0 does, and has a word of its own for the statistics below.
     if lines.option("Test execution summary:").is_none() {
         lines.take("General statistics:")?;
     }
     general(lines, results)?;
+    // 0.5 puts its unit behind the number.
     let sum = lines.take("total time taken by event execution:")?;
     results.latency.sum = lines.number(sum.trim_end_matches('s'))? * 1e3;
     if lines.option("per-request statistics:").is_none() {
@@ -349,6 +354,7 @@ fn counted(lines: &mut Lines<'_>) -> Result<Done, ImportError> {
         .and_then(|it| it.strip_suffix("/sec)"));
     let (read, written) = (lines.size(read)?, lines.size(written)?);
     let (transferred, bytes_per_s) = (lines.size(transferred)?, lines.size(speed.unwrap_or(""))?);
+    // The only line whose figure stands before its label.
     let executed = lines.next().strip_suffix(" Requests/sec executed");
     Ok(Done::Counted {
         reads,

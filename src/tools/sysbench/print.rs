@@ -40,6 +40,7 @@ fn five_digits(value: f64) -> String {
     };
     let text = format!("{value:.*}", 5usize.saturating_sub(before));
     if text.contains('.') {
+        // %g drops zeros at the end, and a point that has nothing behind it.
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
     } else {
         text
@@ -138,6 +139,7 @@ pub(crate) fn intermediate(line: &Intermediate) -> String {
 
 fn histogram(rows: &[(f64, u64)]) -> String {
     const WIDTH: f64 = 40.0;
+    // The longest row has all the stars; the others are in proportion.
     let most = rows.iter().map(|row| row.1).max().unwrap_or(1).max(1);
     let mut text = "Latency histogram (values are in milliseconds)\n       value  \
                     ------------- distribution ------------- count\n"
@@ -223,6 +225,7 @@ fn statistics_0_4(results: &Results) -> String {
          per-request statistics:\n",
         results.total_s,
         results.events,
+        // In seconds here; the lines below are in ms.
         latency.sum / 1e3
     );
     for (label, ms) in [

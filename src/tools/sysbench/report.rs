@@ -222,6 +222,8 @@ pub(crate) fn values(report: &SysbenchReport) -> Vec<Option<f64>> {
             written,
             ..
         } => (
+            // Without a time, which may be cut off, these are infinite or no numbers, and left out
+            // below.
             [reads, writes, other].map(|count| count as f64 / results.total_s),
             read / results.total_s,
             written / results.total_s,
@@ -237,10 +239,12 @@ pub(crate) fn values(report: &SysbenchReport) -> Vec<Option<f64>> {
         Done::Rated { reads, writes, .. } => (reads + writes, read + written),
     };
     let p95 = match results.latency.percentile {
+        // Another percentile has no metric. sysbench prints ms, metrics are in ns.
         Some((95, ms)) => ms * 1e6,
         _ => 0.0,
     };
     let latency = [results.latency.mean * 1e6, p95];
+    // Two metrics: events of 1.0 may be fsyncs, requests of 0.4 never are.
     let (event, request) = match report.head.layout {
         SysbenchLayout::V1_0 => (latency, [0.0; 2]),
         SysbenchLayout::V0_4 => ([0.0; 2], latency),

@@ -94,6 +94,7 @@ impl FileIo {
         let ratio = settings.number("ratio")?;
         let read_share = match mode {
             "seqrd" | "rndrd" => 1.0,
+            // Reads for each write, as a share: 1.5 are 60 %.
             "rndrw" => ratio / (ratio + 1.0),
             _ => 0.0,
         };
@@ -107,6 +108,8 @@ impl FileIo {
             new_files: mode == "seqwr",
         };
         let mut io = BlockIo::parse(settings, &frame)?;
+        // fsync-every = 1 is sysbench's --file-fsync-all, whose fsync counts into the write's
+        // latency.
         let each = io
             .durability
             .fsync_every
@@ -168,11 +171,13 @@ impl Workload for FileIo {
     }
 
     fn offered_per_s(&self, phase: usize) -> Option<f64> {
+        // The second phase, where there is one, reads everything back as fast as it can.
         self.io.offered_per_s().filter(|_| phase == 0)
     }
 
     fn prepare(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
         match self.mode {
+            // Making its files is what it measures.
             "seqwr" => Ok(()),
             _ => self.io.lay_out(place),
         }

@@ -68,6 +68,7 @@ pub(super) fn blocks(
                 "leave it out, or write a random job and from 512 to 64m",
             ));
         }
+        // fio's default: the smallest block, so that a large one begins where a small one might.
         None if random && sizes.len() > 1 => sizes.iter().map(|(size, _)| *size).min(),
         None => None,
     };
@@ -152,6 +153,7 @@ pub(super) fn access(reader: &Reader<'_>, random: bool) -> Result<Access, JobErr
         "random" => Access::Once,
         "zipf" => Access::Zipf(number(Some(ZIPF), 100.0)?),
         "pareto" => Access::Pareto(number(Some(PARETO), 1.0)?),
+        // fio gives percent, the engine takes a share of the range. There is no default.
         "normal" => Access::Normal(number(None, 100.0)? / 100.0),
         _ => {
             let what = format!("random_distribution={} is not supported", shown(word));
@@ -215,6 +217,7 @@ fn files(reader: &Reader<'_>, asked: Option<u64>) -> Result<JobFiles, JobError> 
             return Err(reader.refuse("filename", what, "write it once: filename=one:other"));
         }
         let names = parts(text);
+        // "-" is standard input or output to fio, which no phase can seek in.
         if names.is_empty() || names.iter().any(|name| name == "-") {
             let what = format!("filename={} names no file", shown(text));
             return Err(reader.refuse("filename", what, "write a path, or leave it out"));
@@ -229,6 +232,7 @@ fn files(reader: &Reader<'_>, asked: Option<u64>) -> Result<JobFiles, JobError> 
         return Ok(JobFiles::Named(names));
     }
     let pattern = reader.text("filename_format").unwrap_or(PATTERN);
+    // Any other "$" is a variable of fio that would end up in the name as it stands.
     let rest = ["$jobname", "$jobnum", "$filenum"]
         .iter()
         .fold(pattern.to_owned(), |rest, word| rest.replace(word, ""));

@@ -47,6 +47,8 @@ pub(super) fn content(reader: &Reader<'_>) -> Result<Content, JobError> {
     // Random data has nothing to be refilled: no block is written twice.
     reader.flag("refill_buffers")?;
     Ok(Content::Random {
+        // fio says how much goes away, the engine the size before over the size after: 50 % is a
+        // ratio of 2.
         ratio: 100.0 / (100 - compress) as f64,
         duplicates: duplicates as f64 / 100.0,
     })
@@ -72,6 +74,8 @@ pub(super) fn seed(reader: &Reader<'_>) -> Result<Option<u64>, JobError> {
     let seed = reader.count_in("randseed", 0..=u64::MAX)?;
     Ok(match (seed, repeats) {
         (Some(seed), _) => Some(seed),
+        // Either of the two asks for a repeatable sequence; randrepeat does unless it is switched
+        // off.
         (None, [Some(false), None | Some(false)] | [None, Some(false)]) => None,
         _ => Some(SEED),
     })
@@ -124,6 +128,7 @@ pub(super) fn verify(
             "leave out dedupe_percentage or verify",
         ),
         Content::Random { .. } => {
+            // Reads of the null engine return whatever is in the buffer.
             if reader.text("ioengine") == Some("null") {
                 return refuse(
                     "verify",

@@ -35,6 +35,7 @@ impl<'a> Reader<'a> {
     }
 
     fn all(&self) -> impl DoubleEndedIterator<Item = &'a Given> {
+        // A job's own options come behind those of all jobs, so that the last one counts.
         self.section.global.iter().chain(&self.section.own)
     }
 
@@ -162,6 +163,7 @@ impl<'a> Reader<'a> {
         };
         if extent == Extent::Bytes(0) {
             return match name {
+                // fio's default: as much as `size`.
                 "io_size" => Ok(None),
                 _ => Err(self.refuse(
                     name,

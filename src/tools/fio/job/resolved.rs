@@ -19,7 +19,7 @@ pub(crate) enum Access {
     Normal(f64),
 }
 
-/// Who does the I/O.
+/// Which system calls do the I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Engine {
     /// `pread` and `pwrite`.
@@ -106,9 +106,9 @@ pub(crate) struct SyncPolicy {
 pub(crate) struct FioJob {
     /// What its files are called, `$jobname`: the word in brackets.
     pub(crate) title: String,
-    /// Its name.
+    /// The job's name in the report.
     pub(crate) name: String,
-    /// Where it begins.
+    /// Where its section begins, for refusals.
     pub(crate) place: OptionPlace,
     /// Its group: those of one group run at the same time.
     pub(crate) group: u64,
@@ -118,23 +118,23 @@ pub(crate) struct FioJob {
     pub(crate) description: Option<String>,
     /// What was said of all jobs, and of this: name and value.
     pub(crate) options: [Vec<(String, String)>; 2],
-    /// As `rw` has it.
+    /// The value of `rw`, for the report.
     pub(crate) mode: &'static str,
-    /// Share of reads.
+    /// Share of reads, 0 to 1.
     pub(crate) read_share: f64,
     /// Order of the blocks.
     pub(crate) access: Access,
-    /// Bytes and weights.
+    /// Block sizes in bytes, with their weights.
     pub(crate) block_sizes: Vec<(u32, u32)>,
     /// Random blocks lie at multiples of it.
     pub(crate) align: Option<u32>,
-    /// Of all files together; none: what there is.
+    /// Bytes of all files together (`size`); none: what there is.
     pub(crate) size: Option<Extent>,
-    /// Of each file.
+    /// Bytes of each file (`filesize`).
     pub(crate) file_bytes: Option<u64>,
-    /// To be moved; none: as much as there is.
+    /// Bytes to transfer (`io_size`); none: one pass.
     pub(crate) io_size: Option<Extent>,
-    /// Passes.
+    /// Passes over the data (`loops`).
     pub(crate) loops: u64,
     /// Operations at most.
     pub(crate) operations: Option<u64>,
@@ -142,17 +142,17 @@ pub(crate) struct FioJob {
     pub(crate) files: JobFiles,
     /// How many there are.
     pub(crate) file_count: u32,
-    /// Where they are; clones take them in turn. Empty: here.
+    /// Directories of the files; clones take them in turn. Empty: the working directory.
     pub(crate) directories: Vec<String>,
-    /// Jobs that are alike.
+    /// How many copies of the job run (`numjobs`).
     pub(crate) clones: u32,
     /// Operations outstanding at once.
     pub(crate) queue_depth: u32,
-    /// Who does the I/O.
+    /// Which system calls do the I/O.
     pub(crate) engine: Engine,
-    /// As it was called.
+    /// The engine's name in the report, which is the job file's where fio has it.
     pub(crate) engine_name: String,
-    /// Past the page cache.
+    /// Whether I/O bypasses the page cache.
     pub(crate) direct: bool,
     /// Longest time, ns.
     pub(crate) time_ns: Option<u64>,

@@ -13,6 +13,7 @@ const RATES: std::ops::RangeInclusive<f64> = 0.001..=1e9;
 
 /// Longest time, ns, and whether all of it is used.
 pub(super) fn time(reader: &Reader<'_>) -> Result<(Option<u64>, bool), JobError> {
+    // 0 is fio's default: no limit.
     let time = reader.time_ns("runtime", S)?.filter(|time| *time > 0);
     let based = reader.flag("time_based")?.unwrap_or(false);
     if based && time.is_none() {
@@ -96,6 +97,7 @@ fn rate(
     let amount = reader.size(name, word)? as f64;
     let rate = match (name, sizes) {
         ("rate_iops", _) => amount,
+        // `rate` counts bytes, the schedule operations.
         (_, [(size, _)]) => amount / f64::from(*size),
         _ => {
             let what = "rate with blocks of several sizes is not supported";
@@ -134,6 +136,7 @@ pub(super) fn durable(reader: &Reader<'_>, read_share: f64) -> Result<SyncPolicy
         let what = "fsync and fdatasync exclude each other";
         return Err(reader.refuse("fdatasync", what, "leave one of them out"));
     }
+    // The engine has one switch for both: fdatasync or fsync.
     if data > 0 && (end || close) && read_share < 1.0 {
         let what = "fdatasync after writes and fsync at the end are not supported together";
         return Err(reader.refuse(
@@ -143,8 +146,10 @@ pub(super) fn durable(reader: &Reader<'_>, read_share: f64) -> Result<SyncPolicy
         ));
     }
     Ok(SyncPolicy {
+        // One of them is 0: both together were refused above.
         every: fsync.max(data),
         data_only: data > 0,
+        // Every file is synced in the job's time by either; closing adds nothing.
         at_end: end || close,
         open_sync,
         open_dsync,
