@@ -54,6 +54,7 @@ impl ByteLimit {
         }
         if line.last() == Some(&b'\n') {
             line.pop();
+        // The last line of a stream may have no break; one that fills the limit was cut off.
         } else if line.len() as u64 > self.0 {
             return Err(self.exceeded("a line"));
         }

@@ -15,6 +15,7 @@ pub(crate) struct Interrupt {
 impl Interrupt {
     /// Asks the run to end; the phase under way ends as soon as its outstanding operations do.
     pub(crate) fn raise(&self) {
+        // The flag first: a control that is made just now reads it after it can be found.
         self.flag.store(true, Ordering::SeqCst);
         let current = self.current.lock();
         for control in &*current.unwrap_or_else(PoisonError::into_inner) {

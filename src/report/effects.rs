@@ -35,6 +35,7 @@ fn table(verdict: &Verdict, effects: &EffectTable, rows_max: usize) -> TextTable
         .iter()
         .filter(|row| needed(row, &effects.rows))
         .collect();
+    // A terminal has no room for all of them; the page has.
     let hidden = shown.len().saturating_sub(rows_max);
     let more = match hidden {
         0 => String::new(),

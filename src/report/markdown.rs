@@ -101,6 +101,7 @@ pub(super) fn sheet(sheet: &Sheet) -> String {
         text.push('\n');
     }
     for (name, value) in &sheet.facts {
+        // A fact without a name belongs to the one before it.
         let name = if name.is_empty() { "also" } else { name };
         text.push_str(&format!("- {}: {}\n", escaped(name), escaped(value)));
     }

@@ -47,6 +47,7 @@ fn sheet(card: &Card, table: &PublishedTable) -> Sheet {
     let ratios = comparisons(card, table);
     let remarks = remarks(card, table);
     let conclusions = conclusions(card, table);
+    // A list with nothing in it has no heading either.
     let mut list = |title: &str, items: Vec<String>| {
         if !items.is_empty() {
             parts.push(SheetPart::List(title.to_owned(), items));

@@ -63,6 +63,7 @@ impl Coordinator<'_> {
     /// The record cannot be written: nothing measured after that would survive.
     pub(crate) fn run(&self, executor: &mut dyn Executor) -> Result<Reason, Broken> {
         let ended = self.rounds(executor);
+        // Also after an error, and before it is passed on: nothing may stand when this returns.
         let torn_down = executor.end();
         let (reason, detail) = ended?;
         torn_down?;
@@ -90,6 +91,7 @@ impl Coordinator<'_> {
                 return Ok((Reason::Time, detail));
             }
             let live = self.live();
+            // A study of one configuration measures without comparing.
             let enough = if self.study.configurations.len() > 1 {
                 2
             } else {
@@ -126,10 +128,13 @@ impl Coordinator<'_> {
             let record = ledger.record();
             let mut evidence = Evidence::of(record);
             let before = record.checked_at(done);
+            // The check is on record already, from an execution that ended right after it: what it
+            // decided stands.
             let whole = match before {
                 true => Vec::new(),
                 false => verdict::end_slices(&evidence),
             };
+            // The verdict of this check does not count the slices that end with it.
             let ended = whole.iter().map(|ended| (done, ended.clone()));
             evidence.slices_ended.extend(ended);
             (
@@ -214,6 +219,7 @@ impl Coordinator<'_> {
             order: order.clone(),
             orders: orders.clone(),
         })?;
+        // Without orders within workloads, each turn is whole.
         let turned = match orders.is_empty() {
             true => self.whole_turns(round, &order, live, executor)?,
             false => self.workload_by_workload(round, &orders, executor)?,
@@ -252,6 +258,7 @@ impl Coordinator<'_> {
         executor: &mut dyn Executor,
     ) -> Result<Turned, Broken> {
         let turns = order.iter().copied().enumerate();
+        // The order was drawn when others were live, too; a resumed round keeps it.
         let turns = turns.filter(|(_, configuration)| live.contains(configuration));
         let turns = turns.map(|(position, configuration)| Turn {
             round,
@@ -279,6 +286,7 @@ impl Coordinator<'_> {
         orders: &[Vec<usize>],
         executor: &mut dyn Executor,
     ) -> Result<Turned, Broken> {
+        // Fixed for the whole round: every configuration gets the same workloads.
         let asked = self.asked(round, executor.slices());
         for at in 0..asked.len() {
             let (workload, kind) = asked[at];
@@ -367,6 +375,7 @@ impl Coordinator<'_> {
         configuration: usize,
         asked: &[(usize, TrialKind)],
     ) -> Turn {
+        // A stack stays up for what this round still asks of it.
         let mut later = asked[1..].iter();
         let more = later.any(|later| !self.has(round, configuration, *later));
         Turn {

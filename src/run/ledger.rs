@@ -27,6 +27,7 @@ impl Ledger {
             .map_err(|error| trouble = Some(error.to_string()))
             .ok();
         let run = record.head.run.clone();
+        // An execution that was killed may have written lines that the index missed.
         for line in &record.lines {
             if let Some(open) = &mut index
                 && let Err(error) = open.note(&run, line)
@@ -51,6 +52,7 @@ impl Ledger {
 
     /// Tells another of each line: first of those on record, then of the others as they are written.
     pub(crate) fn copy_to(&mut self, mut copy: LineCopy) {
+        // `all` ends with the first line that is not wanted, and then none is.
         if self.record.lines.iter().all(&mut copy) {
             self.copy = Some(copy);
         }

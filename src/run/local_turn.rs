@@ -47,6 +47,7 @@ impl Executor for LocalExecutor<'_> {
     fn end(&mut self) -> Result<(), Broken> {
         let mut ended = self.tear_down_leftovers();
         let mut standing = std::mem::take(&mut self.standing);
+        // In the study's order, so that the ends of two runs read alike.
         standing.sort_by_key(|up| up.configuration);
         for up in standing {
             // Also where the coordinator is lost and nothing can be reported any more.
@@ -153,7 +154,9 @@ impl LocalExecutor<'_> {
                     false => Before::Nothing,
                 },
             };
+            // It is written over once for all workloads of this stack.
             capacity = 0;
+            // Left out of this round alone.
             let Some(observation) = self.measured(trial)? else {
                 continue;
             };
@@ -175,6 +178,7 @@ impl LocalExecutor<'_> {
         (self.tell)(Event::Trial(Box::new(observation)))?;
         Ok(match ended {
             Ended::Complete => Going::On,
+            // An error after Ctrl-C is most likely its effect.
             Ended::Failed { .. } if !self.interrupt.raised() => Going::Failed,
             Ended::Failed { .. } | Ended::Interrupted => Going::Interrupted,
         })
@@ -192,6 +196,7 @@ impl LocalExecutor<'_> {
             self.watcher.warned(&text);
             (self.tell)(Event::Trial(Box::new(observation)))?;
             (self.tell)(Event::Warned { text })?;
+            // It is written over by now.
             if let Before::Preconditioning { capacity } = &mut trial.before {
                 *capacity = 0;
             }
@@ -240,6 +245,7 @@ impl LocalExecutor<'_> {
                 });
                 match told {
                     Ok(()) => Ok(Some(stack)),
+                    // What cannot be put on record must not stand.
                     Err(broken) => self.tear_down(round, configuration, stack).and(Err(broken)),
                 }
             }
@@ -264,6 +270,7 @@ impl LocalExecutor<'_> {
     /// Tries again what earlier turns could not take down: it would be in the way of the next stack.
     /// A machine that had lost its power may be back.
     pub(super) fn tear_down_leftovers(&self) -> Result<(), Broken> {
+        // Groups are the tags that `site_of` makes.
         let begin = format!("{}-r", self.execution);
         let stands = |group: &str| {
             let mut standing = self.standing.iter();

@@ -40,6 +40,7 @@ pub(crate) fn phase_observation(
         operations: outcome
             .ops
             .iter()
+            // An operation that never happened has no latencies.
             .filter(|op| op.count > 0)
             .map(operation)
             .collect(),

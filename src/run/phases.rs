@@ -126,6 +126,7 @@ impl<'a> PeerPhases<'a> {
         let stopped = self
             .conversation
             .send(&WorkerRequest::Phase(PhaseRequest::Stop));
+        // Its last replies: when they end, it has stopped.
         while stopped.is_ok() && self.conversation.receive().is_ok() {}
         let removed = self.host.remove_tree(&self.directory);
         removed.map_err(|error| error.to_string())
@@ -219,6 +220,7 @@ fn work(
             return Ok(());
         }
         let control = interrupt.control();
+        // A pause there spoils the trial as much as one here.
         let pulse = Pulse::begin();
         let outcome = workload.measure(phase, &place(order, cold, &ledger, &control));
         let mut counted = Counted::default();

@@ -47,6 +47,7 @@ impl Trial<'_> {
             let figure = observation.metrics.first().copied().flatten();
             done.passes.push(figure);
             figures.push(figure.unwrap_or(f64::NAN));
+            // Asked after each pass: the window is the last five, whatever came before.
             done.steady = steady_after(&figures).is_some();
             if done.steady {
                 break;

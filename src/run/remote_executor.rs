@@ -77,6 +77,7 @@ impl Executor for RemoteExecutor<'_> {
         let mut ended = Ok(());
         for worker in &self.workers {
             worker.close(|reply| {
+                // The first failure is reported; the other workers are closed all the same.
                 let heard = self.heard(worker, reply);
                 ended = std::mem::replace(&mut ended, Ok(())).and(heard);
             });
@@ -120,6 +121,7 @@ impl RemoteExecutor<'_> {
         let place = self.study.place_of(configuration);
         let mut workers = self.workers.iter();
         let named = workers.find(|worker| Some(worker.place.as_str()) == place);
+        // Without a factor of places, the only worker has all configurations.
         named.unwrap_or(&self.workers[0])
     }
 

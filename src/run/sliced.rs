@@ -59,6 +59,7 @@ fn measure(ready: &mut [&mut SlicedTrial<'_>], slice_ns: u64) {
         counters.push(Arc::new(SliceCounter::new(own.clone())));
         devices.extend(own);
     }
+    // Stacks may share a disk, which is counted once.
     devices.sort();
     devices.dedup();
     let seats = Alternation::seats(ready.len(), slice_ns).into_iter();
@@ -88,6 +89,7 @@ fn phases(
     ready: &[&mut SlicedTrial<'_>],
     controls: &[Arc<Control>],
 ) -> Vec<Result<PhaseOutcome, WorkloadError>> {
+    // Threads, since a phase cannot be left and entered again: each waits for its turns inside.
     std::thread::scope(|scope| {
         let phases: Vec<_> = ready
             .iter()
@@ -102,6 +104,7 @@ fn phases(
             .collect();
         let joined = phases.into_iter().map(|phase| phase.join());
         joined
+            // A panic is a fault of this program, and must not look like a failed trial.
             .map(|ended| ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
             .collect()
     })
@@ -204,6 +207,7 @@ impl<'a> SlicedTrial<'a> {
 
 fn sliced(parts: &[AlternatedPart], slice_ns: u64) -> Sliced {
     let sum = |backwards: bool| {
+        // Laps count from 0, and every second one goes backwards.
         let of = |part: &&AlternatedPart| part.lap.is_multiple_of(2) != backwards;
         let plus = |sum: SliceSum, part: &AlternatedPart| SliceSum {
             ns: sum.ns + part.ns,

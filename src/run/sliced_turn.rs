@@ -68,6 +68,8 @@ impl LocalExecutor<'_> {
             before: Before::Nothing,
         });
         let trials: Vec<Trial<'_>> = trials.collect();
+        // All of them again, also those that were watched: trials in slices are compared with each
+        // other.
         let mut attempt = 1;
         loop {
             let observations = sliced::run(&trials, slice_ns);

@@ -57,8 +57,10 @@ impl Trial<'_> {
 
     /// Data just laid out, if they may stay for the next trial.
     pub(super) fn data_to_keep(&self, directory: &Path) -> Option<KeptData> {
+        // Data on other machines and on bare devices cannot be compared with what they were.
         let alone = self.standing.others().is_empty() && self.standing.bare().is_none();
         let stays = self.keeps && alone && matches!(self.before, Before::Nothing);
+        // What is written over has other content each time: then sizes alone are compared.
         let sampled = match self.workload().data_use() {
             DataUse::Read => true,
             DataUse::Rewritten if self.in_place() => false,

@@ -193,6 +193,7 @@ impl Trial<'_> {
             .prepare_peers(&mut peers)
             .map_err(|error| Ended::Failed { error })
             .and_then(|()| self.measure_with(directory, found, observation, &mut peers));
+        // Whatever came of it, a peer must not go on alone.
         for peer in peers {
             if let Err(why) = peer.end() {
                 let note = format!("the trial's files on another machine: {why}");
@@ -265,9 +266,12 @@ impl Trial<'_> {
                 self.settle(directory, observation)?;
             }
             let control = self.begins(name);
+            // A trial starts with its first phase: preparing is outside of the clock.
             if phase == 0 {
                 observation.started_at = self.executor.clock.today();
             }
+            // As close around the phase as can be: all that lies between is counted as the
+            // workload's.
             let before = Snapshot::take(self.standing.devices());
             let released = others.iter().try_for_each(PeerPhases::start);
             released.map_err(|error| self.elsewhere(&control, error))?;
@@ -341,6 +345,7 @@ impl Trial<'_> {
         };
         self.stopped(&control)?;
         let stopped = || self.executor.interrupt.raised();
+        // The others prepare at the same time, and are waited for last.
         let prepared = others.iter().try_for_each(|other| other.prepared(&stopped));
         prepared.map_err(|error| self.elsewhere(&control, error))?;
         observation.prepare_ns = clock.now_ns().saturating_sub(began);
@@ -357,6 +362,7 @@ impl Trial<'_> {
     ) {
         observation.others = others.iter_mut().map(PeerPhases::node).collect();
         let own = workload.metrics();
+        // Sums over all machines are more metrics than the workload itself has.
         if self.executor.study.workload_heads[self.workload]
             .metrics
             .len()
@@ -416,12 +422,14 @@ impl Trial<'_> {
         let everything = policy.drop_caches && !self.own_files_suffice();
         let (mut settled, mut resident) = self.make_cold(directory, everything, policy.remount)?;
         let warm = |(resident, total): (u64, u64)| resident.saturating_mul(WARM_ONE_OF) > total;
+        // Dropping the files' own pages did not do: everything is dropped after all.
         if policy.drop_caches && !everything && resident.is_none_or(warm) {
             let remounted = settled.remounted;
             (settled, resident) = self.make_cold(directory, true, false)?;
             settled.remounted = remounted;
         }
         let first = observation.phases.is_empty();
+        // What any phase found in memory adds up; once unknown, the sum is.
         let plus = |sum: Option<u64>, more: Option<u64>| {
             if first {
                 more
@@ -455,6 +463,7 @@ impl Trial<'_> {
         let mut settled = settled.map_err(|error| Ended::Failed {
             error: format!("cannot settle: {error}"),
         })?;
+        // Without the rights to drop all caches, the kernel still takes advice about single files.
         if self.executor.study.policy.drop_caches
             && settled.caches == "none"
             && residency::evict_tree(directory).is_ok()
@@ -471,6 +480,7 @@ impl Trial<'_> {
         hasher.update(&self.executor.study.seed.to_le_bytes());
         hasher.update(&self.round.to_le_bytes());
         hasher.update(&(self.workload as u64).to_le_bytes());
+        // Each pass has data of its own: storage that keeps equal blocks once must not know them.
         if let Before::Pass(number) = self.before {
             hasher.update(&number.to_le_bytes());
         }

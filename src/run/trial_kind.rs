@@ -33,6 +33,7 @@ pub(super) fn trial_kinds(
     let Some(slices) = study.policy.slices else {
         return vec![TrialKind::Whole];
     };
+    // Slices that ended do so for the rest of the run, also for reads.
     let sliced = TrialKind::Sliced(slices.ns);
     let mut ended = record.slices_ended();
     match study.slicing(workload) {

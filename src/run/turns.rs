@@ -71,6 +71,7 @@ pub(crate) fn asked_for(
     interrupt: Arc<Interrupt>,
 ) -> impl Iterator<Item = AskedTurns> {
     let (sender, turns) = channel();
+    // A thread of its own: a turn may take hours, and an interrupt has to reach it meanwhile.
     std::thread::spawn(move || {
         for request in requests {
             let asked = match request {
@@ -85,6 +86,7 @@ pub(crate) fn asked_for(
                 WorkerRequest::Turn(TurnRequest::Close) => return,
                 _ => break,
             };
+            // The turns ended in an error, which is reported elsewhere.
             if sender.send(asked).is_err() {
                 return;
             }
@@ -113,5 +115,6 @@ pub(crate) fn execute_all(
         let done = turned == Turned::Done;
         reporter.say(TurnReply::Executed { done })
     });
+    // `end` is called in any case: its value is worked out before `and` looks at the other one.
     executed.and(executor.end())
 }

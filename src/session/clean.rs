@@ -65,6 +65,7 @@ impl Cleaned {
 /// # Errors
 /// The store cannot be read, or a journal cannot be written.
 pub(crate) fn clean(context: &Context, list: bool) -> Result<Vec<Cleaned>, Failure> {
+    // No run goes on whose record these commands could be in.
     let host = context.host(Arc::new(|_| ()));
     let mut cleaned = Vec::new();
     for found in journals(context)? {
@@ -93,6 +94,7 @@ fn undone(host: &LocalHost, path: PathBuf, cleaned: &mut Vec<Cleaned>) {
         Ok(journal) => journal,
         Err(error) => return cleaned.push(left_alone(&path, &error)),
     };
+    // A command that still runs could make anew what is undone here.
     if let Err(command) = outlive(host, &path, &journal) {
         return cleaned.push(Cleaned::Busy(path, command));
     }
@@ -145,6 +147,8 @@ pub(super) fn outlive(host: &LocalHost, path: &Path, journal: &Journal) -> Resul
         command.map_or(Ok(()), Err)
     };
     wait(host, path.parent())?;
+    // The entry that removes a peer's directory names it, and the name is the id by which commands
+    // are found there.
     for entry in journal.pending() {
         if let (
             GROUND,
@@ -174,6 +178,7 @@ pub(crate) fn is_left_on(context: &Context, peers: &[&str]) -> Result<bool, Fail
     let mut dead = dead
         .iter()
         .flatten()
+        // A journal that cannot be read is told of by `clean`.
         .filter_map(|path| Journal::look(path).ok());
     Ok(dead.any(|journal| journal.pending().iter().any(|entry| of_peer(&entry.undo))))
 }
@@ -184,6 +189,7 @@ fn journals(context: &Context) -> Result<Vec<Result<PathBuf, Cleaned>>, Failure>
     let refused = |error: &OwnError| Cleaned::Refused(error.to_string(), error.next());
     let dir = context.store_dir()?;
     let store = match OwnDir::open(&dir).and_then(OwnDir::obeyed) {
+        // No run was ever kept here.
         Err(error) if error.is_missing() => return Ok(Vec::new()),
         store => store.map_err(|error| Failure::refused(error.to_string()).next(error.next()))?,
     };

@@ -100,6 +100,7 @@ pub(crate) fn prepare(
     let written = |sized: &[SizedPart]| request.overrides.written(&study(request, &sides, sized));
     let known = match &request.like {
         Some(run) => Some(sizes::of_run(context, run)?),
+        // With sizes given, those of earlier runs do not matter.
         None if request.size.is_some() => None,
         None => sizes::same_question(context, &written(&[])),
     };
@@ -139,6 +140,7 @@ fn sized(
     shape: &Shape,
     host: &LocalHost,
 ) -> Result<Vec<SizedPart>, Failure> {
+    // All sides do the same work, so the fullest one limits it.
     let free = sides.iter().map(|side| side.free).min().unwrap_or(0);
     let directories = sides.iter().map(|side| (&*side.text, &*side.path));
     let sizing = Sizing {
@@ -228,6 +230,7 @@ fn sides(host: &dyn Host, directories: &[PathBuf]) -> Result<Vec<Side>, Failure>
     }
     let mut sides: Vec<Side> = Vec::new();
     for directory in directories {
+        // Links resolved: two names of one directory are one.
         let path = std::fs::canonicalize(directory).map_err(|error| {
             Failure::refused(format!("{}: {error}", directory.display()))
                 .next("name an existing directory")

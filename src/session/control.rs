@@ -92,6 +92,7 @@ impl Owner {
             process,
             said,
         });
+        // Only one that has ended: what goes on must stay in the list.
         if begun.len() > BEGUN_MAX
             && let Some(old) = begun.iter_mut().position(|p| p.process.ended().is_some())
         {
@@ -114,6 +115,7 @@ impl RunControl for Owner {
             .filter_map(|entry| entry.file_name().into_string().ok())
             .filter(|name| name.ends_with(".toml"))
             .collect();
+        // A directory lists its files in no order.
         names.sort_unstable();
         names
     }
@@ -128,6 +130,7 @@ impl RunControl for Owner {
     }
 
     fn resume(&self, run: &str) -> Result<(), String> {
+        // `resume` refuses, too, but only where the visitor has to open its output.
         if self.store.goes_on(run) {
             return Err("This run is going on already.".to_owned());
         }
@@ -143,8 +146,9 @@ impl RunControl for Owner {
         let mut stopped = held(&self.stopped);
         let this = (run.to_owned(), now.pid);
         if stopped.contains(&this) {
-            return Err("It was asked to stop already; it lowers what stands first.".to_owned());
+            return Err("It was asked to stop already; it tears down its stacks first.".to_owned());
         }
+        // By the log it holds open: the number alone may be another program's by now.
         let log = self.store.run_dir(run).join("log.jsonl");
         interrupt_holder(now.pid, &log)
             .map_err(|why| format!("It is not stopped: {why}. Stop it where it was started."))?;
@@ -183,6 +187,7 @@ fn tail(file: &File) -> String {
         return String::new();
     }
     let text = String::from_utf8_lossy(&bytes).into_owned();
+    // The rest of a line that was cut off would make no sense.
     match begin {
         0 => text,
         _ => text

@@ -196,6 +196,7 @@ fn tool(host: &LocalHost, tools: &'static [&'static str]) -> Vec<HostError> {
 
 fn parts(host: &LocalHost) -> Vec<(&'static str, Vec<HostError>)> {
     let mut build = host.missing(&Needs {
+        // That root is needed is added once, below.
         root: false,
         ..image::NEEDS
     });
@@ -319,6 +320,7 @@ fn noise(devices: &[String]) -> Noise {
         .map(|device| device.read_bytes + device.written_bytes);
     Noise {
         seconds: ns / 1e9,
+        // The machine's counter has steps of 10 ms, ours is finer: the difference may be below 0.
         others_cpu: ((counted.cpu_machine_busy_ns as f64 - own_ns) / all_ns).max(0.0),
         steal: counted.cpu_steal_ns as f64 / all_ns,
         io_pressure: counted.pressure_io_ns.map(|waited| waited as f64 / ns),

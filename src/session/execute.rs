@@ -48,6 +48,7 @@ pub(crate) fn start(
     wipe: &[String],
     observer: &dyn Observer,
 ) -> Result<FinishedRun, Failure> {
+    // Before the store is opened: a study that is refused leaves nothing behind.
     preflight::check(context, study, wipe)?;
     let store = context.open_store()?;
     let mut environment = observe::environment();

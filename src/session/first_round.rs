@@ -25,7 +25,9 @@ fn words(decide: &Decide, seconds: f64) -> Option<(String, String)> {
     if seconds <= allowed {
         return None;
     }
+    // A study with fewer rounds than a verdict takes is not to be given time for more.
     let rounds = FIRST_LOOK.min(decide.rounds_max);
+    // In whole steps, as a time is typed.
     let needed = (f64::from(rounds) * seconds / STEP_SECONDS).ceil() * STEP_SECONDS;
     let share = allowed / (f64::from(rounds) * seconds);
     let text = format!(

@@ -31,6 +31,7 @@ pub(crate) fn run(
     title: Option<String>,
 ) -> Result<FinishedRun, Failure> {
     let (mut sources, mut refusals) = (Vec::new(), Vec::new());
+    // `-` and `NAME=-` both mean standard input.
     let of_stdin = |word: &&String| matches!(word.rsplit('=').next(), Some("-"));
     if files.iter().filter(of_stdin).count() > 1 {
         let what = "error: - stands twice: standard input can be read once";
@@ -64,6 +65,7 @@ pub(crate) fn run(
 /// One file and what is read from it, or why it is refused.
 fn source(word: &str, tool: Option<&str>) -> Result<ImportSource, String> {
     let (name, file) = match word.split_once('=') {
+        // A file whose own name has a `=` is meant as it is.
         Some((name, file)) if !Path::new(word).exists() => (Some(name), file),
         _ => (None, word),
     };
@@ -116,12 +118,14 @@ fn plain_text(bytes: Vec<u8>) -> Result<String, Option<usize>> {
     if let Some(unit) = unit {
         let (pairs, odd) = bytes[2..].as_chunks::<2>();
         let text = String::from_utf16(&pairs.iter().map(|pair| unit(*pair)).collect::<Vec<_>>());
+        // An odd byte at the end is half of a character: the text was cut off.
         return text.ok().filter(|_| odd.is_empty()).ok_or(None);
     }
     let text = String::from_utf8(bytes).map_err(|error| {
         let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         Some(before.iter().filter(|byte| **byte == b'\n').count() + 1)
     })?;
+    // The mark of the byte order is none of the tool's text.
     let mark = '\u{feff}';
     Ok(text.strip_prefix(mark).map(str::to_owned).unwrap_or(text))
 }

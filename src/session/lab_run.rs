@@ -227,6 +227,7 @@ impl LabRun<'_> {
     fn make(&self, stopped: Option<Stopped>) -> Result<FinishedRun, Failure> {
         let interrupt = self.observer.catch_interrupt(LEFT)?;
         let mut finished = None;
+        // What can be refused is, before the first machine starts.
         let descriptions: Vec<Description> = self
             .guests
             .iter()
@@ -310,6 +311,7 @@ impl LabRun<'_> {
         let Some(known) = self.known else {
             return Ok(());
         };
+        // Of several places, each has a fact of its own (`places::merged`).
         let of_place = guest
             .place
             .as_ref()
@@ -334,6 +336,8 @@ impl LabRun<'_> {
     fn place(&self, guest: &Guest, machine: &LabMachine) -> Result<ReadyPlace, Failure> {
         let name = guest.place.as_deref();
         let part = part(self.study, name)?;
+        // Where stacks keep files, the store needs a disk; a journal alone fits into memory
+        // (`/run`).
         let store = if scratch(&part).is_some() {
             for number in 1..=machine.nodes() {
                 let node = machine.node(number).map_err(unable)?;
@@ -351,6 +355,7 @@ impl LabRun<'_> {
         let facts = &mut place.facts;
         facts.extend(machine.facts().iter().cloned());
         facts.push(Fact::new(MEMORY, self.memory));
+        // A place that is named after its system says it already.
         if guest.place.as_ref() != Some(&guest.system) {
             facts.push(Fact::new(RUNS, &*guest.system));
         }
@@ -391,6 +396,7 @@ fn scratch(study: &Study) -> Option<u64> {
         let needed = configuration.stack.disk_needed();
         needed.iter().map(|(_, bytes)| *bytes).sum::<u64>()
     });
+    // What stands together needs its files together; else the largest stack is the measure.
     let needed: u64 = match study.policy.stand_together() {
         true => needed.sum(),
         false => needed.max().unwrap_or(0),

@@ -78,6 +78,7 @@ impl Tally {
             if !self.add(answer) {
                 continue;
             }
+            // A process that has it open belongs to a run that goes on.
             let holders = remote.host().holders(&store);
             if let Some(holder) = holders.first() {
                 let path = store.display();

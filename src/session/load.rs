@@ -138,6 +138,7 @@ fn check_directory(
         Failure::refused(format!("{} cannot be used: {why}", directory.display()))
             .next("name a directory you may write to")
     };
+    // Asked before anything is made: the error is then about the directory itself.
     rustix::fs::access(directory, Access::WRITE_OK | Access::EXEC_OK)
         .map_err(|errno| refused(&std::io::Error::from(errno)))?;
     let free = host
@@ -200,6 +201,7 @@ struct Load<'a> {
 
 impl Load<'_> {
     fn lay_out_and_measure(&self, private: &Path) -> Loaded {
+        // Also laying out the data can be interrupted.
         let control = self.interrupt.control();
         let prepared = self
             .request
@@ -265,11 +267,13 @@ impl Load<'_> {
                 }
             }
             loaded.phases.push(LoadedPhase { name, resident });
+            // The next phase would find other data than it expects.
             if loaded.outcomes[phase].ended != PhaseEnd::Complete {
                 break;
             }
         }
         let heads = self.request.workload.metrics();
+        // Figures are made of all phases together.
         let values = if loaded.outcomes.len() == self.request.workload.phases().len() {
             self.request.workload.evaluate(&loaded.outcomes)
         } else {

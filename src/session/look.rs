@@ -79,7 +79,7 @@ pub(super) fn before_study(
         directories,
         workloads: study.workload_heads.len(),
         configurations: study.configurations.len(),
-        // Between a fast and a slow storage: which it is, nobody has measured.
+        // Between a fast and a slow storage: which of them it is has not been measured.
         round_seconds: (time.round_seconds.least * time.round_seconds.most).sqrt(),
         run_seconds: time.run_seconds.most,
         anyway,
@@ -117,6 +117,7 @@ pub(super) fn before(
     }
     loop {
         let began = SystemClock.now_ns();
+        // Anew as often as the user waits for a quieter machine.
         let trials = trials(context, &looked.directories, seconds)?;
         let took = SystemClock.now_ns().saturating_sub(began);
         let left = decide.time_max_ns.saturating_sub(took).max(1);
@@ -163,6 +164,7 @@ impl Outlook {
         let (workloads, k) = (looked.workloads.max(1), looked.configurations);
         let each = looked.round_seconds / (workloads * k.max(1)) as f64;
         let averaged = LASTING + (1.0 - LASTING) * (trial / each.max(trial));
+        // As many comparisons as a ranking has: every pair.
         let pairs = (k * k.saturating_sub(1) / 2).max(1);
         Self {
             noise,
@@ -178,11 +180,14 @@ impl Outlook {
         let rounds = rounds.max(FIRST_LOOK);
         let level = two_sided_level(self.alpha, rounds);
         let half = detectable(self.deviation, rounds, level).unwrap_or(f64::MAX);
+        // A difference as large as the half-width is found every second time. A chance of 80 %
+        // takes 0.84 standard errors more.
         half * (SURE * self.deviation / f64::from(rounds).sqrt()).exp() - 1.0
     }
 
     /// Rounds that show a difference as large as the margin; at most as many as a run can have.
     fn rounds(&self) -> u32 {
+        // More rounds show smaller differences, so the first number that does can be bisected.
         let (mut first, mut last) = (FIRST_LOOK, ROUNDS_MAX);
         while first < last {
             let middle = first.midpoint(last);
@@ -249,11 +254,13 @@ fn noise(laps: &[Vec<f64>]) -> Option<f64> {
     let all = mean(&of_lap);
     let rest = |(lap, values): (usize, &Vec<f64>)| -> f64 {
         let squares = values.iter().zip(&of_place);
+        // What a place and a lap do not explain: the residual of a two-way layout.
         let squares = squares.map(|(value, place)| (value - place - of_lap[lap] + all).powi(2));
         squares.sum()
     };
     let sum: f64 = logs.iter().enumerate().map(rest).sum();
     let freedom = ((places - 1) * (laps.len() - 1)) as f64;
+    // A ratio of two trials has the variance of both.
     let deviation = (2.0 * sum / freedom).sqrt();
     deviation.is_finite().then_some(deviation)
 }
@@ -282,6 +289,7 @@ fn trials(
             }
             places.push(root);
         }
+        // Without a second place, a directory is set against itself.
         if let [only] = &places[..] {
             places.push(only.clone());
         }

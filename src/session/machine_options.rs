@@ -18,6 +18,7 @@ impl SshOptions<'_> {
     pub(super) fn way(&self, option: &str, on: &str) -> Result<Way, Failure> {
         let to = Destination::parse(on);
         let to = to.map_err(|why| Failure::usage(format!("{option}: {why}")))?;
+        // No shell reads this: quotes would be part of a word.
         let ssh: Vec<String> = self.command.split_whitespace().map(str::to_owned).collect();
         if ssh.is_empty() {
             return Err(Failure::usage("--ssh names no command").next("--ssh \"ssh -i KEY\""));

@@ -90,6 +90,7 @@ pub(crate) fn on_record(
 }
 
 fn only(on: Option<&str>, peers: &[String], ssh: &SshOptions<'_>) -> Result<MachineWay, Failure> {
+    // `here` among other machines is this one, without SSH.
     let on = on.filter(|on| *on != HERE);
     Ok(MachineWay {
         place: None,
@@ -168,6 +169,8 @@ impl<'a> ConnectedMachine<'a> {
         let Some(way) = &self.asked.way else {
             return said;
         };
+        // The worker cannot know how it was reached; what helps on a terminal there does not help
+        // here.
         let root = format!(
             "log in as root: --on {}; or --sudo, where sudo asks no password",
             way.to.as_root()
@@ -216,7 +219,8 @@ impl<'a> ConnectedMachine<'a> {
         let options = names.iter().map(|name| format!(" --peer {name}"));
         let peers: String = options.collect();
         let Some(remote) = &self.remote else {
-            // A store that cannot be read was told of before.
+            // This machine's own store stays: only what is left on its peers is told. A store that
+            // cannot be read was told of before.
             if clean::is_left_on(context, &names).unwrap_or(false) {
                 let what = format!("something is left on {}", names.join(" or "));
                 observer.warn(&what, &format!("stackrace clean{peers}"));
@@ -281,6 +285,7 @@ pub(crate) fn run(
         observer,
         on_record: &OnceLock::new(),
     };
+    // All are connected before any begins: where one is not reached, none has done anything.
     let connected = machines
         .iter()
         .map(|machine| ConnectedMachine::connect(context, machine));
@@ -308,6 +313,7 @@ pub(crate) fn plan(
     for machine in machines {
         let there = ConnectedMachine::connect(context, machine)?;
         let planned = there.plan(study);
+        // Also after a failure: the worker has had a directory there since it was connected.
         there.put_away(context, observer);
         tell(&there.called(), planned?);
     }

@@ -3,8 +3,8 @@
 //!
 //! `cli` reads arguments and prints; here is what they ask for. A study is read and put at its places
 //! (`study_file`), checked against the machine before anything is touched (`preflight`), and run to its
-//! end (`execute`) or continued (`resume`): in the lab, over SSH or here (`run_place`). What leaves this room is data, events and failures; while
-//! it works it tells an [`Observer`].
+//! end (`execute`) or continued (`resume`): in the lab, over SSH or here (`run_place`). What leaves
+//! this room is data, events and failures; while it works it tells an [`Observer`].
 
 pub(crate) mod clean;
 pub(crate) mod compare;

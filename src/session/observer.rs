@@ -1,4 +1,4 @@
-//! Who is told what a session does while it does it.
+//! What a session reports while it works, and what it asks.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ pub(crate) trait Observer {
     /// Something the user has to act on: what, and what to do.
     fn warn(&self, text: &str, next: &str);
 
-    /// An answer within the time is hopeless on the machine as it is: `text` says so. Asks where
-    /// somebody can answer, else says that the run starts.
+    /// An answer within the time is hopeless on the machine as it is: `text` says so. Asks on a
+    /// terminal, else says that the run starts.
     fn wait_or_start(&self, text: &str) -> Start;
 
     /// Ctrl-C ends what follows cleanly. A second one ends the program at once; `left` says what is

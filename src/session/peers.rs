@@ -41,6 +41,7 @@ pub(super) fn ways(words: &[String], ssh: &SshOptions<'_>) -> Result<Vec<PeerWay
             Some((to, address)) => (to, Some(address)),
             None => (&**word, None),
         };
+        // One machine twice would be two nodes of a stack that share their disks.
         if !names.insert(to) {
             return Err(Failure::usage(format!("--peer {to} is said twice"))
                 .next("name another machine, or leave one out"));
@@ -76,6 +77,7 @@ pub(super) fn check(study: &Study, options: &MachineOptions<'_>) -> Result<(), F
         return Err(Failure::usage(format!("{same} cannot be a peer of itself"))
             .next("name another machine"));
     }
+    // The first machine of a stack is none of its own peers.
     let nodes = study.configurations.iter().map(|each| each.stack.nodes());
     let needed = nodes.max().unwrap_or(1) - 1;
     if given == needed {

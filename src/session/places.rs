@@ -75,6 +75,7 @@ impl ReadyPlace {
             }),
             WorkerReply::Refused { code, text, next } => {
                 let text = advice(text);
+                // There it was a message of its own, here it is part of one.
                 let text = format!("{called}: {}", text.trim_start_matches("error: "));
                 Err(Failure::new(FailureKind::Remote(code), text).next(advice(next)))
             }
@@ -174,6 +175,7 @@ impl PlacesRun<'_> {
         warnings: &[String],
     ) -> Result<(SharedLedger, Journal), Failure> {
         if let Some(stopped) = stopped {
+            // What stood is removed before the record says that the run goes on.
             let (journal, leftovers) = stopped.take_over(self.store)?;
             let ledger = stopped.resumed(self.store, leftovers, self.observer)?;
             return Ok((ledger, journal));

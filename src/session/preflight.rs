@@ -19,6 +19,7 @@ use crate::unit;
 /// A directory is missing, the machine lacks something or has no room, or a disk may not be written
 /// over.
 pub(crate) fn check(context: &Context, study: &Study, wipe: &[String]) -> Result<(), Failure> {
+    // In this order: the room in a directory that is missing says nothing.
     check_places(context, study)?;
     check_machine(context, study)?;
     check_dangers(study, wipe)
@@ -53,6 +54,7 @@ pub(crate) fn dangers(study: &Study, wipe: &[String]) -> Vec<Danger> {
     let mut all = Stack::named_twice(configurations.map(|one| &one.stack), &host);
     for configuration in &study.configurations {
         for danger in configuration.stack.dangers(&host, wipe) {
+            // Configurations often name the same disk.
             if !all.contains(&danger) {
                 all.push(danger);
             }
@@ -162,6 +164,7 @@ fn on_this_machine<T>(
 pub(super) fn check_machine(context: &Context, study: &Study) -> Result<(), Failure> {
     on_this_machine(context, study, |machine| {
         let missing = (machine.missing)();
+        // All that is missing at once: it can be installed in one go.
         if !missing.is_empty() {
             return Err(Failure::unable(missing.join("\n")));
         }
@@ -206,6 +209,7 @@ fn check_room(
 
 /// What is free at a place, or where it would be made.
 fn free_bytes(host: &dyn Host, path: &Path) -> Option<u64> {
+    // What does not exist yet will lie where its nearest ancestor does.
     let there = path.ancestors().find(|path| host.is_dir(path))?;
     host.free_bytes(there).ok()
 }
@@ -215,6 +219,7 @@ fn check_places(context: &Context, study: &Study) -> Result<(), Failure> {
     let host = context.host(Arc::new(|_| ()));
     check_places_on(&host, study, 1, "")?;
     for node in 2..=host.nodes() {
+        // A peer that cannot be had is refused by `check_machine`.
         if let Ok(peer) = host.peer(node) {
             check_places_on(peer, study, node, &format!("{}: ", peer.name()))?;
         }

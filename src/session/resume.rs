@@ -42,16 +42,19 @@ impl Longer {
         if let Some(rounds) = self.rounds {
             let done = u32::try_from(record.complete_rounds().len()).unwrap_or(ROUNDS_MAX);
             decide.rounds_max = done.saturating_add(rounds);
+            // So many rounds were asked for, needed or not.
             decide.until = Until::Never;
         }
         let used = (record.elapsed_seconds() * 1e9) as u64;
         match (self.time_ns, self.rounds) {
             (Some(more), rounds) => {
                 decide.time_max_ns = used.saturating_add(more);
+                // More time alone: the number of rounds must not end the run before.
                 if rounds.is_none() {
                     decide.rounds_max = ROUNDS_MAX;
                 }
             }
+            // More rounds alone: the time must not end the run before.
             (None, Some(_)) => decide.time_max_ns = used.saturating_add(NO_LIMIT_NS),
             (None, None) => {}
         }

@@ -50,7 +50,7 @@ pub(crate) fn run(
     images: Images<'_>,
 ) -> Result<FinishedRun, Failure> {
     study_file::check_wipe(study, place.wipe)?;
-    // In virtual time a limit is one of the clock that is simulated: nobody waits for it.
+    // In virtual time a limit is one of the clock that is simulated: no user waits for it.
     if !place.lab.is_some_and(|lab| lab.virtual_time) {
         let plan = preflight::plan(context, study, false)?;
         first_round::warn(&study.decide, plan.time.round_seconds.least, observer);
@@ -95,6 +95,7 @@ pub(crate) fn resume(
     observer: &dyn Observer,
     images: Images<'_>,
 ) -> Result<FinishedRun, Failure> {
+    // A run in virtual time was made in the lab, too: the narrower question first.
     if virtual_clock::made(&stopped.record) {
         return virtual_run::resume(context, study, store, stopped, observer, images);
     }

@@ -41,6 +41,7 @@ impl Shape {
         let all = purpose.parts;
         let fits = time * MEASURING_SHARE / (ROUNDS_LEAST * TRIAL_SECONDS * sides as f64);
         let mut parts: Vec<usize> = (0..all.len()).collect();
+        // The heaviest stay, in the purpose's order.
         parts.sort_by(|a, b| all[*b].weight.total_cmp(&all[*a].weight));
         // 5.0 is computed as 4.999… of some times.
         parts.truncate((fits + 1e-6).max(1.0) as usize);
@@ -157,6 +158,7 @@ fn with_time(command: &[String], seconds: f64) -> String {
     while let Some(word) = given.next() {
         match word.as_str() {
             "--time" => drop(given.next()),
+            // It brings a time of its own.
             "--quick" => {}
             word if word.starts_with("--time=") => {}
             _ => words.push(word.clone()),

@@ -51,6 +51,7 @@ pub(super) fn same_question(context: &Context, study: &str) -> Option<EarlierSiz
     let asked = question(study);
     let store = context.open_store().ok()?;
     let mut ids = store.ids().ok()?;
+    // Ids begin with date and time, so the last one in order is the newest.
     ids.sort_unstable();
     let records = ids
         .iter()
@@ -80,6 +81,7 @@ pub(super) fn with_those_of(study: &str, earlier: &EarlierSizes) -> String {
 
 /// What stands before the workloads, they themselves, and what follows.
 fn parts(study: &str) -> (&str, &str, &str) {
+    // As `compare` writes them: workloads between the stacks and the decision.
     let first = study.find("[[workload]]").unwrap_or(study.len());
     let (before, rest) = study.split_at(first);
     let (workloads, after) = rest.split_at(rest.find("[decide]").unwrap_or(rest.len()));

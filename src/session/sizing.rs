@@ -158,6 +158,7 @@ impl<'a> Probe<'a> {
             trials += 1;
             let aimed_at = (target * AIMED_AT / fastest).min(GROWTH_MAX);
             let larger = scaled(size, aimed_at);
+            // It cannot grow: the room is used up.
             if fastest >= target * LONG_ENOUGH || trials == TRIALS_MAX || larger == size {
                 break seconds;
             }
@@ -217,6 +218,7 @@ impl<'a> Probe<'a> {
         };
         let measured = workload.prepare(&place).and_then(|()| {
             let mut elapsed_ns = 0;
+            // Names and sizes of many files are cached elsewhere than their pages.
             let many = workload.cost().files > 1;
             for phase in 0..workload.phases().len() {
                 self.settle(directory, many);
@@ -257,6 +259,7 @@ impl<'a> Probe<'a> {
                 bytes,
             };
             let began = SystemClock.now_ns();
+            // Random: storage that compresses or deduplicates would look faster than it is.
             stackrace_engine::lay_out(&[target], Content::Random, 1, &Control::default())
                 .map_err(|error| refused(name, &error))?;
             seconds += SystemClock.now_ns().saturating_sub(began) as f64 / 1e9;

@@ -49,6 +49,7 @@ impl Overrides {
             decide.rounds_max = rounds;
             decide.time_max_ns = NO_LIMIT_NS;
         }
+        // A time that is given limits the rounds, too.
         decide.time_max_ns = self.time_max_ns.unwrap_or(decide.time_max_ns);
         study.seed = self.seed.unwrap_or(study.seed);
     }
@@ -73,6 +74,7 @@ impl Overrides {
         if let Some(seed) = self.seed {
             written.push_str(&format!("seed = {seed}\n"));
         }
+        // By lines: a TOML library would lose the order and the comments.
         let mut in_decide = false;
         for line in text.lines() {
             if line.starts_with('[') {
@@ -96,6 +98,7 @@ impl Overrides {
 pub(crate) fn until_decided(decide: &mut Decide) {
     decide.rounds_max = ROUNDS_MAX;
     decide.time_max_ns = NO_LIMIT_NS;
+    // It would go on although all is decided.
     if decide.until == Until::Never {
         decide.until = Until::Overall;
     }
@@ -118,6 +121,7 @@ pub(crate) fn read(name: &str, full: bool) -> Result<Study, Failure> {
 /// The text of a study: a file, or one that ships.
 fn read_study(name: &str) -> Result<(String, Vec<u8>), Failure> {
     let path = Path::new(name);
+    // A file comes before a study of its name that ships.
     if !path.is_file()
         && let Some((shipped, text)) = study::SHIPPED.iter().find(|(shipped, _)| *shipped == name)
     {
@@ -185,6 +189,7 @@ pub(crate) fn at_places(
 /// # Errors
 /// The study is not valid.
 pub(crate) fn part(study: &Study, place: Option<&str>) -> Result<Study, Failure> {
+    // Read again, as a study with its stacks and workloads cannot be copied.
     let mut part = parse(&study.name, study.text.as_bytes())?;
     if place.is_some() {
         let mut there = (0..study.configurations.len()).map(|t| study.place_of(t) == place);

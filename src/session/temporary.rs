@@ -24,6 +24,7 @@ pub(crate) fn work<T>(
     work: impl FnOnce(&Journal, &str) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let id = format!("{:016x}", entropy());
+    // Commands bear this id, by which `clean` finds those that outlive this process.
     host.belong_to(&id);
     let works = OwnDir::open_or_make(&context.store_dir()?)
         .and_then(|store| store.dir_or_make(DIRECTORY))

@@ -25,6 +25,7 @@ pub(crate) fn made(record: &Record) -> bool {
 
 /// The clock of a run in virtual time, as it stood when the run stopped; none: it had another.
 pub(super) fn of(record: &Record) -> Option<Arc<GivenClock>> {
+    // The last line is the last moment of the run's own time.
     let last = record.lines.last().filter(|_| made(record))?;
     GivenClock::at(&last.at).map(Arc::new)
 }

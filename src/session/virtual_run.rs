@@ -187,6 +187,7 @@ pub(crate) fn resume(
     };
     let image = images(run.system)?;
     let (begun, found) = (fact(IMAGE), image.0.name());
+    // The fact may also name the modules (`made_of`).
     if begun.and_then(|name| name.split(" with ").next()) != Some(&found) {
         return Err(Failure::refused(format!(
             "the run was begun on the image {}, and this program has {found}",
@@ -366,8 +367,10 @@ impl VirtualRun<'_> {
                 format!("{}: {}", disk.serial, disk.described()),
             ));
         }
+        // What the log follows from, so that the same run has the same id anywhere.
         let mut hash = blake3::Hasher::new();
         for word in [self.study.hash().as_str(), image, self.options.memory] {
+            // The 0 keeps words apart: two that border elsewhere are others.
             hash.update(word.as_bytes()).update(&[0]);
         }
         hash.update(&self.study.seed.to_le_bytes());
@@ -377,6 +380,7 @@ impl VirtualRun<'_> {
                 1 => format!("{ID}-{name}"),
                 again => format!("{ID}-{name}-{again}"),
             };
+            // The same run once more: its log is kept beside the first one.
             if self.store.run_dir(&run).exists() {
                 continue;
             }

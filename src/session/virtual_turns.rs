@@ -70,6 +70,7 @@ enum State {
 pub(super) fn orders(assignment: &Assignment, turn: Option<&Turn>) -> GuestOrders {
     let open = TurnRequest::Open(Box::new(assignment.clone()));
     let execute = turn.map(|turn| TurnRequest::Execute(turn.clone()));
+    // All of it in advance: there is no way into a guest that runs.
     let requests = [Some(open), execute, Some(TurnRequest::Close)];
     let requests = requests.into_iter().flatten().map(WorkerRequest::Turn);
     GuestOrders {
@@ -138,6 +139,7 @@ impl Executor for VirtualExecutor<'_> {
     }
 
     fn execute(&mut self, turn: &Turn) -> Result<Turned, Broken> {
+        // Only what was announced is started by `fill`.
         if self.turns.front().is_none_or(|next| next.turn != *turn) {
             self.announce(std::slice::from_ref(turn));
         }
@@ -208,6 +210,7 @@ impl VirtualExecutor<'_> {
             .map(|guest| PollFd::from_borrowed_fd(guest.as_fd(), PollFlags::IN))
             .collect();
         match poll(&mut polled, Some(&MOMENT)) {
+            // A signal: `execute` looks at its flag next.
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(errno) => return Err(Broken(format!("cannot wait for guests: {errno}"))),
         }

@@ -42,6 +42,7 @@ fn received(
     assignment: &Assignment,
 ) -> Result<(Context, Study, Study), Failure> {
     let mut study = study_file::parse(&assignment.name, assignment.text.as_bytes())?;
+    // A seed that was given on the command line is not in the text.
     study.seed = assignment.seed;
     let part = study_file::part(&study, assignment.place.as_deref())?;
     let context = context(connection, &assignment.store, assignment.peers.clone());

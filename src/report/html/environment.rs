@@ -179,6 +179,7 @@ fn enter(values: &mut Vec<(String, Vec<usize>)>, value: &str, configuration: usi
 /// Every command, complete, round by round.
 pub(super) fn commands(record: &Record) -> Markup {
     let mut groups: Vec<(String, Vec<&CommandRun>)> =
+        // Commands of a log stand between its rounds, the first of them before any.
         vec![("Before the first round".to_owned(), Vec::new())];
     for line in &record.lines {
         match &line.event {

@@ -29,6 +29,7 @@ pub(crate) fn race(record: &Record, verdict: &Verdict) -> Markup {
                 "Round " (done + 1) " of at most " (most) ": " (trials) " of " (all) " trials done"
             }
             " "
+            // In trials and not in rounds: it also moves within a round.
             progress id="progress" max=(u64::from(most) * all as u64)
                 value=(u64::from(done) * all as u64 + trials as u64) {}
         }

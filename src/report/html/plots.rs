@@ -120,6 +120,7 @@ fn values(record: &Record, verdict: &Verdict) -> (Vec<BarGroup>, Vec<BarGroup>) 
         .filter(|group| group.rows.iter().any(|row| row.value.is_some()))
         .collect();
     let mut rows = 0;
+    // From the front, and no further than the first one that has no room.
     let fits = groups.iter().take_while(|group| {
         rows += group.rows.len();
         rows <= HERO_ROWS

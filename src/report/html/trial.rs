@@ -53,6 +53,7 @@ fn ended(trial: &Observation) -> (&'static str, Option<&str>) {
 
 /// Name of a configuration or workload by index.
 fn named<T>(of: &[T], at: usize, name: impl Fn(&T) -> &String) -> String {
+    // A log is read from a file: an index in it may point nowhere.
     of.get(at)
         .map_or_else(|| figure::MISSING.to_owned(), |of| name(of).clone())
 }
