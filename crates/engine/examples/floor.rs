@@ -73,6 +73,7 @@ impl Asked {
 }
 
 fn cpu_ns() -> f64 {
+    // CPU time and not elapsed time: other programs of the machine are left out of it.
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
 }
@@ -119,6 +120,7 @@ impl Offsets {
             .state
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
+        // The high bits of a product: as even as a remainder, and cheaper.
         let block = (u128::from(self.state) * u128::from(self.blocks)) >> 64;
         block as u64 * BLOCK as u64
     }
@@ -146,6 +148,7 @@ fn ring(depth: u32) -> Failable<IoUring> {
     let mut builder = IoUring::builder();
     builder
         .setup_single_issuer()
+        // Completions are then handled in this thread, when it asks for them.
         .setup_defer_taskrun()
         .setup_no_sqarray();
     Ok(builder.build(depth)?)

@@ -167,10 +167,12 @@ impl Work {
         let mut attributes = vec![std::mem::MaybeUninit::<rustix::fs::Statx>::uninit(); BATCH];
         let create = timed(|| {
             self.batches(&mut ring, |slot, home, name, out| {
+                // Each of the three begins when the one before it is done.
                 let linked = squeue::Flags::IO_LINK;
                 let place = types::DestinationSlot::try_from_slot_target(slot as u32)
                     .map_err(|slot| format!("no slot {slot}"))?;
                 let open = opcode::OpenAt::new(home, name)
+                    // The kernel refuses close-on-exec for a slot of the ring: it is no descriptor.
                     .flags((MAKE - OFlags::CLOEXEC).bits() as i32)
                     .mode(0o644)
                     .file_index(Some(place));

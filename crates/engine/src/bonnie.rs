@@ -281,6 +281,7 @@ fn unlink(path: &Path) -> Result<(), OpError> {
 }
 
 fn open(path: &Path, flags: OFlags, op: Op) -> Result<OwnedFd, OpError> {
+    // Of use only where the flags create the file.
     let mode = Mode::from_raw_mode(0o600);
     openat(CWD, path, flags | OFlags::CLOEXEC, mode).map_err(|errno| fault(op, path, errno))
 }

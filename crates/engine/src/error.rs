@@ -88,6 +88,7 @@ impl StartError {
                 "use direct = false, or a file system that supports direct I/O".to_owned()
             }
             Self::Preallocate { errno, .. } => match Errno::from_raw_os_error(*errno) {
+                // fallocate(2): the file system cannot, or this is no regular file.
                 Errno::OPNOTSUPP | Errno::NODEV => {
                     "leave preallocation out: only some file systems can reserve blocks, and a \
                      device has all of its own"
@@ -96,6 +97,7 @@ impl StartError {
             }
             .to_owned(),
             Self::Ring {
+                // 1: only members of `kernel.io_uring_group` may; 2: no process may.
                 disabled: Some(1 | 2),
                 ..
             } => "allow it with: sysctl kernel.io_uring_disabled=0, or use the sync engine"

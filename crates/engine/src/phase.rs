@@ -1,6 +1,8 @@
 //! One phase of block I/O from beginning to end: set up, start all workers at once, merge their
 //! results.
 
+mod closing;
+
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -9,7 +11,7 @@ use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use crate::alternation::AlternationSeat;
 use crate::block_report::{BlockReport, drive_ring_whole, drive_whole};
-use crate::block_worker::{BlockWorker, Cadence, FailedOp, NextPass};
+use crate::block_worker::{BlockWorker, Cadence, NextPass};
 use crate::choose::{EngineChoice, IoMethod, choose};
 use crate::clock::{Calibration, FastClock};
 use crate::content::{ContentPool, POOL_BYTES};
@@ -21,10 +23,10 @@ use crate::error::StartError;
 use crate::gate::StartGate;
 use crate::io::IoDevice;
 use crate::io::null::Null;
-use crate::io::sync::{Sync, sync_file};
+use crate::io::sync::Sync;
 use crate::io::uring::{Buffers, Uring, build};
 use crate::memory::AlignedMemory;
-use crate::outcome::{Op, OpError, PhaseEnd, PhaseOutcome, mean_outstanding};
+use crate::outcome::{Op, PhaseEnd, PhaseOutcome, mean_outstanding};
 use crate::pace::{Eager, Scheduled, Thinking};
 use crate::pacing::Schedule;
 use crate::recorder::Recorder;
@@ -552,57 +554,6 @@ impl BlockPhase<'_> {
             clock: clock.name(),
             clock_error: clock.disagreement(),
             clock_back,
-        }
-    }
-
-    /// The closing fsync, and when it ended in the phase's time, ns.
-    fn close(&self, mut clock: FastClock, elapsed_ns: u64) -> (Recorder, Option<FailedOp>, u64) {
-        if self.control.seat.is_some() || self.spec.again.is_some() {
-            // The time in which other phases had their parts, and between two passes, is none of
-            // this one.
-            clock.set(elapsed_ns);
-        }
-        let (recorder, failed) = self.sync_all(clock);
-        (recorder, failed, clock.now_ns())
-    }
-
-    /// Syncs every file, one after the other.
-    fn sync_all(&self, clock: FastClock) -> (Recorder, Option<FailedOp>) {
-        let mut recorder = Recorder::new(self.spec.slice_ns, &[Op::Fsync]).closing();
-        let mut begun_ns = clock.now_ns();
-        for (target, file) in self.files.iter().enumerate() {
-            let synced = sync_file(file, self.spec.durability.data_only);
-            let now_ns = clock.now_ns();
-            if let Err(errno) = synced {
-                let target = target as u32;
-                let fault = errno.into();
-                let failure = FailedOp {
-                    op: Op::Fsync,
-                    target,
-                    offset: None,
-                    fault,
-                    finding: String::new(),
-                    at_ns: now_ns,
-                };
-                return (recorder, Some(failure));
-            }
-            recorder.record(Op::Fsync, begun_ns, now_ns, 0);
-            begun_ns = now_ns;
-        }
-        (recorder, None)
-    }
-
-    fn error(&self, failure: FailedOp) -> OpError {
-        OpError {
-            op: failure.op,
-            path: self.spec.targets[failure.target as usize].path.clone(),
-            offset: failure.offset,
-            errno: failure.fault.errno,
-            detail: if failure.finding.is_empty() {
-                failure.fault.detail.to_owned()
-            } else {
-                failure.finding
-            },
         }
     }
 }

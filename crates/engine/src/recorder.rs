@@ -72,6 +72,7 @@ impl Series {
     /// Doubles the width of a slice: each pair becomes one.
     fn widen(&mut self) {
         self.slice_ns = self.slice_ns.saturating_mul(2);
+        // In place and from the front: what is written lies no further than what is read.
         for index in 0..self.slices.len() {
             let slice = std::mem::take(&mut self.slices[index]);
             self.slices[index / 2].ops += slice.ops;
@@ -234,6 +235,7 @@ impl Recorder {
     /// threads.
     pub fn merge(recorders: Vec<Recorder>, slice_ns: u64) -> Merged {
         let mut lanes: [Option<OpOutcome>; Op::ALL.len()] = [const { None }; Op::ALL.len()];
+        // Those of a single thread would be the whole once more.
         let several = recorders.iter().filter(|r| !r.closing).count() > 1;
         let (mut threads, mut lateness, mut short) = (Vec::new(), None, 0);
         let mut series: Option<Series> = None;

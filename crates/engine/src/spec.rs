@@ -258,6 +258,7 @@ impl Spec {
             return refuse(what, "call fsync after every write, or count it by itself");
         }
         match self.pacing {
+            // Negated, so that a rate that is not a number is refused, too.
             Pacing::Fixed(rate) | Pacing::Poisson(rate) if !(rate > 0.0 && rate.is_finite()) => {
                 refuse(
                     format!("{rate} operations per second"),

@@ -75,6 +75,7 @@ pub fn scan(root: &Path) -> Result<Scan, OpError> {
             WalkStep::Entry(kind) => scan_one(&mut walk, kind, root, &mut found)?,
         }
     }
+    // Directories list their entries in no order.
     found.entries.sort();
     Ok(found)
 }
@@ -102,6 +103,7 @@ fn scan_one(walk: &mut Walk, kind: FileType, root: &Path, found: &mut Scan) -> R
     };
     let path = walk.current_path();
     let path = path.strip_prefix(root).unwrap_or(&path).to_path_buf();
+    // The permissions alone: the rest of the word is the kind.
     let mode = u32::from(about.stx_mode) & 0o7777;
     let is_directory = kind == EntryKind::Directory;
     found.entries.push(TreeEntry { path, kind, mode });

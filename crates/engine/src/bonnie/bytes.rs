@@ -72,6 +72,7 @@ impl BonnieRun<'_> {
             _ => Some(ChunkSource::new(plan, CHARACTERS)?),
         };
         let mut stream = CharacterStream::new(self.room(STREAM_BYTES)?);
+        // The characters that the originals write.
         let counting: Vec<u8> = (0..plan.chunk).map(|i| (i & 0x7f) as u8).collect();
         let mut data = DataFiles::create(plan)?;
         let why = match plan.version {
@@ -111,6 +112,7 @@ impl BonnieRun<'_> {
                     data.write(source.next(plan.chunk))?;
                     Ok::<u64, Halt>(plan.chunk as u64)
                 })?;
+                // After the clock: what begins the next file belongs to no block.
                 data.advance().map_err(|e| data.fault(Op::Write, e))?;
             }
             data.close(plan.close_flushes(), worker)
@@ -130,6 +132,7 @@ impl BonnieRun<'_> {
                 worker.time(Op::Write, || {
                     got = data.read(chunk).map_err(|e| data.fault(Op::Read, e))?;
                     change(chunk, &mut index);
+                    // By what was read: the last block may be short.
                     data.step_back(got).map_err(|e| data.fault(Op::Write, e))?;
                     data.write(chunk)?;
                     Ok::<u64, Halt>(plan.chunk as u64)

@@ -39,6 +39,7 @@ impl OpenDirectories {
         let path = plan.file_directory();
         let top = open(&path, LIST, op)?;
         let mut flushed = Vec::new();
+        // Once, and before the clock: opening them is no part of a flush.
         if plan.fsync && plan.directories > 1 {
             for number in 0..plan.directories {
                 flushed.push(open(&path.join(names::directory(number)), LIST, op)?);
@@ -55,6 +56,7 @@ impl OpenDirectories {
     /// Flushes the directory that was changed.
     fn flush(&self, directory: u32) -> Result<(), Errno> {
         let changed = self.flushed.get(directory as usize);
+        // A single directory is the top one itself.
         rustix::fs::fsync(changed.unwrap_or(&self.top))
     }
 }
@@ -85,6 +87,7 @@ impl OpenDirectory<'_> {
         worker: &mut Worker<'_>,
         mut work: impl FnMut(&OwnedFd, &CStr) -> Result<u64, Errno>,
     ) -> Result<(), ReadEnd> {
+        // The entries are fetched within the operation that needs them, as `readdir` does it.
         worker
             .time(op, || {
                 loop {
@@ -138,6 +141,7 @@ impl BonnieRun<'_> {
                     Err(ReadEnd::Failed(halt)) => return Err(halt),
                 }
             }
+            // Its descriptor goes first: `leave` may remove the directory.
             drop(reading);
             leave(number, worker)?;
         }
@@ -180,6 +184,7 @@ impl BonnieRun<'_> {
         Ok(self.alone(&ops, why, |worker| {
             for (index, name) in names.iter().enumerate() {
                 worker.proceed()?;
+                // The first file is what all links lead to.
                 let link =
                     first.filter(|_| index > 0 && !matches!(plan.made, FileKind::Files { .. }));
                 let done = worker.time(Op::Create, || match link {
@@ -360,6 +365,7 @@ impl FileCreator<'_> {
         while let Some(pool) = self.pool.as_mut().filter(|_| left > 0) {
             let bytes = left.min(self.plan.file_chunk as u64) as usize;
             let position = pool.place(0, bytes);
+            // write(2) writes less than asked where the disk gets full.
             if rustix::io::write(&file, pool.bytes(position, bytes))? < bytes {
                 return Err(Errno::NOSPC);
             }
@@ -369,6 +375,7 @@ impl FileCreator<'_> {
             rustix::fs::fsync(&file)?;
             self.home.flush(name.directory)?;
         }
+        // Some file systems say only here that a write failed (NFS, quotas).
         close(file)?;
         Ok(size)
     }
@@ -397,6 +404,7 @@ fn look(directory: &OwnedFd, name: &CStr, room: &mut [u8]) -> Result<u64, Errno>
     while left > 0 {
         let bytes = left.min(room.len() as u64) as usize;
         match rustix::io::read(&file, &mut room[..bytes])? {
+            // It ends before the size that it had a moment ago.
             0 => return Err(Errno::IO),
             got => left -= got as u64,
         }

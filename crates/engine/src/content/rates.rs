@@ -115,7 +115,9 @@ fn making() -> Result<ContentRate, StartError> {
     let mut failed = None;
     let bytes_per_second = median(|| {
         let begun_ns = cpu_ns();
+        // Its making is what is timed: the memory is part of it.
         let pool = ContentPool::new(Content::Random, 0, 0, 1, 4096..=4096, POOL_BYTES);
+        // Only how long it took is wanted; a failure is told after the turns.
         failed = black_box(pool).err().or(failed.take());
         POOL_BYTES as f64 / (cpu_ns() - begun_ns).max(1) as f64 * 1e9
     });

@@ -108,6 +108,7 @@ impl FileSet {
         let made = |directory: u32| self.first_in(directory + 1) - self.first_in(directory);
         let own = match self.names.rename_to {
             RenameTo::NextDirectory if self.names.renamed => {
+                // Each file moved to the next directory, those of the last one to the first.
                 made(directory.checked_sub(1).unwrap_or(self.directories - 1))
             }
             _ => made(directory),

@@ -58,6 +58,8 @@ pub(super) struct BufferedFile<'a> {
 impl BufferedFile<'_> {
     fn size(&mut self) -> Result<usize, Errno> {
         if self.size == 0 {
+            // As glibc does at the first transfer: the file's preferred size, if it is below
+            // `BUFSIZ`.
             let preferred = usize::try_from(rustix::fs::fstat(self.fd)?.st_blksize);
             self.size = match preferred {
                 Ok(bytes) if (1..BUFFER_BYTES_MAX).contains(&bytes) => bytes,
@@ -75,6 +77,7 @@ impl BufferedFile<'_> {
         }
         let size = self.size()?;
         self.flush()?;
+        // Whole buffers go past the buffer, as in glibc's `fwrite`.
         let (whole, rest) = data.split_at(data.len() - data.len() % size);
         if !whole.is_empty() {
             write_all(self.fd, whole, &mut self.short)?;
@@ -115,6 +118,7 @@ impl BufferedFile<'_> {
                 done += taken;
                 continue;
             }
+            // What is at least a buffer long is read past it, as in glibc's `fread`.
             let got = if left < size {
                 let got = rustix::io::read(self.fd, &mut self.bytes[..size])?;
                 (self.begin, self.end) = (0, got);

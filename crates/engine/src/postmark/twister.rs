@@ -30,6 +30,7 @@ impl Twister {
             upper
         };
         let words = std::array::from_fn(|_| half() | half() >> 16);
+        // Behind the last word: the first draw renews the state.
         Twister { words, next: WORDS }
     }
 
@@ -40,6 +41,7 @@ impl Twister {
         }
         let mut word = self.words[self.next];
         self.next += 1;
+        // Tempering, as published.
         word ^= word >> 11;
         word ^= (word << 7) & 0x9d2c_5680;
         word ^= (word << 15) & 0xefc6_0000;

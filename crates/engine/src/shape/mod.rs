@@ -251,6 +251,7 @@ impl Field {
         let chooser = match access {
             AccessPattern::Sequential | AccessPattern::Uniform => Chooser::Uniform,
             AccessPattern::OncePerPass => {
+                // Worker k takes the positions k, k + workers, …: together each one once.
                 let (first, step) = (u64::from(share.worker), u64::from(share.workers));
                 if count < step {
                     return Err(StartError::Spec {
@@ -281,10 +282,12 @@ impl Field {
                 deviation,
                 spare: None,
             },
+            // A single block cannot be parted into hot and cold.
             AccessPattern::HotCold { .. } if count == 1 => Chooser::Uniform,
             AccessPattern::HotCold { hot_range, hot_ops } => {
                 // At least one block on each side, or a draw below 0 would be needed.
                 let hot = ((count as f64 * hot_range).ceil() as u64).clamp(1, count - 1);
+                // A draw of 64 bits is below this with the probability asked for.
                 Chooser::HotCold {
                     hot,
                     threshold: (hot_ops * 2f64.powi(64)) as u64,
@@ -328,6 +331,7 @@ impl Field {
             Chooser::Zipf { zipf, scatter } => scatter.apply(zipf.rank(draw)),
             Chooser::Pareto { exponent, scatter } => {
                 let rank = (count - 1) as f64 * draw.unit().powf(*exponent);
+                // Rounding may reach the number of blocks itself.
                 scatter.apply((rank as u64).min(count - 1))
             }
             Chooser::Normal { deviation, spare } => normal(draw, count, *deviation, spare),
@@ -363,6 +367,7 @@ fn normal(draw: &mut Draw, count: u64, deviation: f64, spare: &mut Option<f64>) 
             return (position as u64).min(count - 1);
         }
     }
+    // So wide a deviation that nearly all lie outside is uniform.
     draw.below(count)
 }
 

@@ -38,8 +38,10 @@ impl Zipf {
             let width = self.integral_first - self.integral_last;
             let u = self.integral_last + draw.unit() * width;
             let x = inverse(u, self.exponent);
+            // Rounding may carry the draw beyond either end of the ranks.
             let k = (x + 0.5).floor().clamp(1.0, self.count);
             let bar = integral(k + 0.5, self.exponent) - k.powf(-self.exponent);
+            // The first test spares nearly all draws the two powers of the second.
             if k - x <= self.squeeze || u >= bar {
                 return k as u64 - 1;
             }
@@ -54,12 +56,14 @@ fn integral(x: f64, s: f64) -> f64 {
     if power.abs() > 1e-8 {
         power.exp_m1() / power * log
     } else {
+        // Taylor's series: 0/0 is near.
         log * (1.0 + power / 2.0)
     }
 }
 
 /// The inverse of `integral`.
 fn inverse(y: f64, s: f64) -> f64 {
+    // Rounding may go below -1, of which `ln_1p` knows no value.
     let power = (y * (1.0 - s)).max(-1.0);
     if power.abs() > 1e-8 {
         (power.ln_1p() / power * y).exp()

@@ -130,6 +130,7 @@ impl Job<'_> {
         worker: &mut Worker<'_>,
     ) -> Result<Option<u64>, Halt> {
         let gap_ns = exponential(mean_ns, draw.bits()) as u64;
+        // Relaxed: only the sum counts, and it orders nothing else.
         let due_ns = self.next_arrival_ns.fetch_add(gap_ns, Ordering::Relaxed) + gap_ns;
         let deadline_ns = self.plan.time_ns.unwrap_or(u64::MAX);
         let spin_ns = spin_ns(self.plan.threads);
@@ -142,6 +143,7 @@ impl Job<'_> {
             if now_ns >= due_ns {
                 return Ok(Some(due_ns));
             }
+            // Sleeps end late, so the last stretch is spent spinning.
             match due_ns.min(deadline_ns).saturating_sub(now_ns + spin_ns) {
                 0 => std::hint::spin_loop(),
                 left_ns => sleep_ns(left_ns.min(LOOK_NS)),

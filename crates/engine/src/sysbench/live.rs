@@ -75,6 +75,7 @@ impl LiveCounters {
 
     /// What happened since the last call.
     pub fn take(&self) -> LiveSnapshot {
+        // Swapped, not read and then cleared: no event between the two is lost.
         let take = |counter: &AtomicU64| counter.swap(0, Ordering::Relaxed);
         LiveSnapshot {
             read_bytes: take(&self.read_bytes),

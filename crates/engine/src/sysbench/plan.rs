@@ -177,6 +177,7 @@ impl SysbenchPlan {
     /// Bytes of a file that are touched.
     pub(super) fn reach(&self) -> u64 {
         match self.version {
+            // Whole blocks always: the last one of a file may reach beyond its end.
             SysbenchVersion::V0_4 if !self.mode.sequential() => self
                 .file_bytes()
                 .next_multiple_of(u64::from(self.block_size)),
@@ -217,6 +218,7 @@ impl SysbenchPlan {
     /// [`StartError::Spec`].
     pub fn check(&self) -> Result<(), StartError> {
         let block = u64::from(self.block_size);
+        // A product that wraps around would pass for a small one.
         let request = block.saturating_mul(u64::from(self.merged.max(1)));
         let wrong = if self.files == 0 || self.threads == 0 || block == 0 {
             "files, threads and block size must be at least 1".to_owned()

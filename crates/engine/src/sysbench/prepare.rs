@@ -87,6 +87,7 @@ impl SysbenchPlan {
         }
         let permissions = Permissions::from_raw_mode(0o600);
         let fd = rustix::fs::open(&path, flags, permissions).map_err(failed)?;
+        // Only the length decides: what is in the file is kept, whatever it is.
         let found = rustix::fs::seek(&fd, SeekFrom::End(0)).map_err(failed)?;
         let needed = self.file_bytes();
         told(
@@ -108,6 +109,7 @@ impl SysbenchPlan {
             }
             offset += written as u64;
         }
+        // What is still in memory would be written while others are measured.
         rustix::fs::fsync(&fd).map_err(|errno| fault(Op::Fsync, &path, errno))?;
         Ok(offset - found)
     }
@@ -190,6 +192,7 @@ fn seal(block: &mut [u8], offset: u64) {
 /// What is wrong with a block that was read at `offset`.
 pub(super) fn flaw(block: &[u8], offset: u64) -> Option<String> {
     let at = block.len().checked_sub(SEAL_BYTES)?;
+    // Little endian, four bytes of checksum or eight of offset.
     let number = |part: &[u8]| {
         part.iter()
             .rev()

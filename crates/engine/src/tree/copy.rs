@@ -145,6 +145,7 @@ pub fn copy_file(
                     .time(Op::Fsync, || fsync(&target).map(|()| 0))
                     .map_err(|errno| fault(Op::Fsync, to, errno))?;
             }
+            // Part of the copy: some file systems write back only here (NFS).
             close(target).map_err(|errno| fault(Op::Write, to, errno).into())
         },
     ))
@@ -187,6 +188,7 @@ impl FilePair<'_> {
         while offset < size {
             worker.proceed()?;
             let copied = worker.time(Op::Copy, || {
+                // Without offsets, the positions of both files move on by themselves.
                 let copied =
                     copy_file_range(self.source.0, None, self.target.0, None, KERNEL_BYTES);
                 copied.map(|bytes| bytes as u64)

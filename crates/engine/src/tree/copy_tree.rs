@@ -76,6 +76,7 @@ pub fn copy_tree(
 ) -> Result<PhaseOutcome, OpError> {
     let walk = Walk::open(from, Op::Readdir)?;
     let buffer = method.buffer(to)?;
+    // A bare name lies in the working directory.
     let parent = match to.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
@@ -191,6 +192,8 @@ impl Copier<'_> {
             return Err(refusal(Op::Mkdir, &self.path, Errno::INVAL, detail).into());
         }
         let parent = self.target();
+        // Writable for us until it is full; its source may be read-only, and `seal` brings its
+        // mode.
         let mkdir = || mkdirat(parent, name, Mode::from_raw_mode(0o700)).map(|()| 0);
         let flags = READ.union(OFlags::DIRECTORY);
         let made = worker.time(Op::Mkdir, mkdir).and_then(|_| {
@@ -199,6 +202,7 @@ impl Copier<'_> {
         });
         let (root, made) = made.map_err(|errno| fault(Op::Mkdir, &self.path, errno))?;
         self.targets.push(made);
+        // The first one made is the root.
         self.root.get_or_insert(root);
         let done = worker.time(Op::Readdir, || self.walk.read());
         done.map(drop)
@@ -237,6 +241,7 @@ impl Copier<'_> {
         };
         let (buffer, mut short) = (&mut self.buffer, 0);
         let copied = worker.time(Op::Copy, || one.copy(buffer, &mut short));
+        // After the clock: counting is no part of the copy.
         (0..short).for_each(|_| worker.count_short());
         self.files += 1;
         let path = || self.path.join(OsStr::from_bytes(name.to_bytes()));
@@ -273,6 +278,7 @@ impl Copier<'_> {
                 let group = Some(Gid::from_raw(known.stx_gid));
                 chownat(target, name, owner, group, nofollow).map_err(CopyError::Target)?;
             }
+            // No mode: that of a symbolic link is fixed on Linux.
             utimensat(target, name, &times(&known), nofollow).map_err(CopyError::Target)?;
             Ok(0)
         });
@@ -283,6 +289,7 @@ impl Copier<'_> {
                 let path = self.path.join(OsStr::from_bytes(name.to_bytes()));
                 fault(Op::Copy, &path, errno).into()
             }
+            // A link is a single call, which is neither cut nor stopped.
             CopyError::Cut { .. } | CopyError::Stopped => Halt::Stopped,
         })
     }
@@ -311,6 +318,7 @@ fn temporary_name<'a>(name: &CStr, number: u64, room: &'a mut Vec<u8>) -> &'a CS
     room.push(b'.');
     room.extend_from_slice(&name[..name.len().min(TEMPORARY_OF_BYTES)]);
     room.push(b'.');
+    // Not secret, only unlike all others of the run.
     let random = derive(0, number);
     room.extend((0..6).map(|place| LETTERS[(random >> (place * 5)) as usize & 31]));
     room.push(0);
@@ -388,6 +396,7 @@ impl FileCopy<'_> {
                 rest = &rest[put..];
             }
             total += got as u64;
+            // A large file must not delay the stop.
             self.proceed()?;
         }
     }
@@ -396,6 +405,8 @@ impl FileCopy<'_> {
         let mut copied = 0;
         while copied < size {
             match copy_file_range(source, None, made, None, KERNEL_BYTES) {
+                // 0 before the end: the file has shrunk, or its file system (as procfs) does not
+                // say its size.
                 Ok(0) => return Err(CopyError::Cut { copied, size }),
                 Ok(bytes) => copied += bytes as u64,
                 Err(errno) => return Err(CopyError::Target(errno)),

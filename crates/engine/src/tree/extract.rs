@@ -61,6 +61,7 @@ pub fn extract_tar(
         openat(CWD, archive, flags, Mode::empty()).map_err(|e| fault(Op::Open, archive, e))?;
     let made = |errno| fault(Op::Mkdir, to, errno);
     mkdirat(CWD, to, Mode::from_raw_mode(0o755)).map_err(made)?;
+    // Between the two calls, another process could put a link in its place.
     let flags = flags | OFlags::DIRECTORY | OFlags::NOFOLLOW;
     let root = openat(CWD, to, flags, Mode::empty()).map_err(made)?;
     let mut extractor = Extractor {
@@ -128,6 +129,7 @@ impl<'a> ArchiveReader<'a> {
     /// The next record, whole but for the last.
     fn turn(&mut self) -> io::Result<()> {
         (self.given, self.held) = (0, 0);
+        // A pipe may give less than was asked for.
         while self.held < RECORD_BYTES {
             match rustix::io::read(&self.source, &mut self.record[self.held..])? {
                 0 => break,
@@ -214,9 +216,11 @@ impl Extractor<'_> {
         loop {
             worker.proceed()?;
             told.left.set(HEADER_BYTES_MAX);
+            // Entries begin at whole blocks; the reader may stand behind the data of the last one.
             let begun = told.offset.get().next_multiple_of(BLOCK_BYTES);
             let Some(entry) = entries.next() else { break };
             let mut entry = entry.map_err(|error| self.damaged("", begun, &error))?;
+            // Data of files are not limited as headers are.
             told.left.set(u64::MAX);
             let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
             self.entry(&mut entry, worker)
@@ -274,6 +278,7 @@ impl Extractor<'_> {
         worker: &mut Worker<'_>,
     ) -> Result<(), ExtractError> {
         let kind = entry.header().entry_type();
+        // Global headers hold for all that follow, and nothing they can say is needed here.
         if kind.is_pax_global_extensions() {
             io::copy(entry, &mut io::sink())?;
             return Ok(());
@@ -372,6 +377,7 @@ impl Extractor<'_> {
             }
         }
         futimens(&made, &seal.times).map_err(target)?;
+        // Before the mode: chown(2) clears the set-user-ID bit.
         if self.owners {
             let (user, group) = seal.owner;
             fchown(&made, Some(user), Some(group)).map_err(target)?;
@@ -397,6 +403,7 @@ impl Extractor<'_> {
     fn link(&self, other: &[u8], path: &Path) -> Result<u64, ExtractError> {
         let refuse = |what: &str| ExtractError::Refused(format!("links to a name that {what}"));
         let other = inside(other).map_err(refuse)?;
+        // This archive made the directory, so it is no link that leads elsewhere.
         let known = |parent| self.directories.contains(parent);
         if !other.parent().is_some_and(known) {
             return Err(refuse("the archive has not unpacked"));

@@ -95,11 +95,13 @@ impl TreeShape {
         for _ in 0..links {
             let (home, depth) = &homes[random.below(homes.len() as u64) as usize];
             let path = self.fresh(home, &mut random, &mut taken);
+            // Up to the root and down again: a relative target holds wherever the tree lies.
             let mut target: PathBuf = (0..*depth).map(|_| "..").collect();
             if files_to > files_from {
                 let file = random.below((files_to - files_from) as u64) as usize;
                 target.push(&entries[files_from + file].path);
             } else {
+                // A link to nothing is a link as well.
                 target.push("nothing");
             }
             entries.push(TreeEntry {
@@ -119,6 +121,7 @@ impl TreeShape {
         let spread = u64::from(max.saturating_sub(min)) + 1;
         let mut length = u64::from(min) + random.below(spread);
         loop {
+            // Names are drawn until one is new; longer ones are not used up so soon.
             let letter = |_| LETTERS[random.below(LETTERS.len() as u64) as usize];
             let name: Vec<u8> = (0..length).map(letter).collect();
             let path = home.join(OsStr::from_bytes(&name));

@@ -246,6 +246,7 @@ impl ProfilePart {
         let above = above.unwrap_or(self.sizes.len() - 1);
         let (right, high) = self.sizes[above];
         let (left, low) = self.sizes[above.saturating_sub(1)];
+        // Below the first point of the table there is nothing to interpolate.
         if right <= left {
             return high as f64;
         }
@@ -309,6 +310,7 @@ struct TreeBuilder {
 impl TreeBuilder {
     /// Each directory lies in any of those above the depth limit.
     fn nest(&mut self, directories: u64, depth_max: usize) {
+        // Directories may also lie in the root itself.
         let mut parents = vec![0];
         for number in 0..directories {
             let parent = parents[self.random.below(parents.len() as u64) as usize];
@@ -347,11 +349,14 @@ impl TreeBuilder {
         number: u8,
         files: &mut Vec<PathBuf>,
     ) {
+        // The quantiles of the table, so that a small tree has its spread, too. Only the order is
+        // drawn.
         let size = |index| {
             let size = part.size((index as f64 + 0.5) / count as f64) * scale;
             size.round() as u64
         };
         let mut sizes: Vec<u64> = (0..count).map(size).collect();
+        // Fisher and Yates: each order is equally likely.
         for last in (1..sizes.len()).rev() {
             let other = self.random.below(last as u64 + 1) as usize;
             sizes.swap(last, other);
@@ -405,6 +410,7 @@ impl TreeBuilder {
             }
             Placement::Mailbox => {
                 let maildir = format!("user-{:03}/Maildir", index / MAILBOX);
+                // A maildir has three directories; what has been read lies in `cur`.
                 for beside in ["new", "tmp"] {
                     self.directory(&Path::new(&maildir).join(beside));
                 }

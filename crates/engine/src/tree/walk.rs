@@ -129,6 +129,8 @@ impl Walk {
             .frames
             .last_mut()
             .expect("the root's frame is never left");
+        // All names at once: what is made or removed meanwhile may or may not be listed
+        // (readdir(3)).
         let mut entries = RawDir::new(&frame.fd, &mut self.room);
         while let Some(entry) = entries.next() {
             let entry = entry?;
@@ -218,6 +220,7 @@ impl Walk {
             let detail = "is a mount point: not entered";
             return Ok(Descent::Elsewhere(refusal(op, &path, Errno::XDEV, detail)));
         }
+        // A subvolume of Btrfs has a device number of its own and is no mount point.
         let device = |about: &Statx| (about.stx_dev_major, about.stx_dev_minor);
         if device(root) != device(&about) {
             let detail = "lies on another file system or subvolume: not entered";

@@ -91,6 +91,7 @@ impl Suspect<'_> {
     /// What is wrong, beginning at this sector.
     fn describe(&self, first: usize) -> String {
         let sector = &self.sectors[first];
+        // The most telling first: ours and in its place, ours from elsewhere, zeros, damage.
         if let Some(generation) = self.generation(first) {
             return self.of_other_generation(generation);
         }

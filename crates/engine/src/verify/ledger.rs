@@ -14,6 +14,7 @@ use crate::content::SECTOR;
 use crate::error::StartError;
 use crate::spec::{Content, IoTarget, Spec};
 
+// One word for each unit: whether it is taken, whether it is unsure, and its generation.
 const IN_USE: u32 = 1 << 31;
 const UNSURE: u32 = 1 << 30;
 const GENERATION_MAX: u32 = UNSURE - 1;
@@ -54,6 +55,7 @@ impl Expected {
 
     /// Whether the unit may hold this generation.
     pub(super) fn allows(self, generation: u32) -> bool {
+        // After the largest number comes 1, so ages count back from the newest.
         let age = |generation: u32| self.newest.wrapping_sub(generation) & GENERATION_MAX;
         (1..=GENERATION_MAX).contains(&generation) && age(generation) <= age(self.oldest)
     }
@@ -139,6 +141,7 @@ impl ContentLedger {
                 "give larger blocks or smaller files, or leave verification out",
             );
         }
+        // Generation 0: nothing was written there.
         units.resize_with(count, AtomicU32::default);
         let stamp = Stamp::new(seed, keep);
         let marks = (0..).zip(targets).map(|(file, _)| stamp.mark(file));
@@ -168,6 +171,7 @@ impl ContentLedger {
                 "give the same files and sizes as when they were laid out",
             );
         }
+        // A phase that only reads brings no content of its own.
         if spec.read_share < 1.0 && spec.content != self.content {
             return refuse(
                 format!(
@@ -228,12 +232,14 @@ impl ContentLedger {
     /// Gives a unit back as it was.
     #[inline]
     pub(super) fn give_back(&self, unit: usize) {
+        // Release pairs with `take` of the next owner.
         self.units[unit].fetch_and(!IN_USE, Ordering::Release);
     }
 
     /// The generation the next write gives a unit.
     #[inline]
     pub(super) fn next(&self, unit: usize) -> u32 {
+        // The caller has taken the unit, so no other thread changes its word.
         let newest = self.units[unit].load(Ordering::Relaxed) & GENERATION_MAX;
         newest % GENERATION_MAX + 1
     }
@@ -258,6 +264,7 @@ impl ContentLedger {
         if self.units[unit].load(Ordering::Relaxed) & UNSURE != 0 {
             self.sure(unit);
         }
+        // One store: the new generation, given back and sure.
         self.units[unit].store(next, Ordering::Release);
     }
 
@@ -265,8 +272,10 @@ impl ContentLedger {
     /// now on any of its sectors may be old or new.
     #[cold]
     pub(super) fn half_written(&self, unit: usize) {
+        // What was unsure before stays so, back to its oldest generation.
         let Expected { oldest, .. } = self.expected(unit);
         let next = self.next(unit);
+        // Before the word says that the unit is unsure: `expected` then finds the entry.
         self.unsure().insert(unit, oldest);
         self.units[unit].store(next | UNSURE, Ordering::Release);
     }

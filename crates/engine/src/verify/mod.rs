@@ -18,13 +18,15 @@ mod finding;
 mod lay_out;
 mod ledger;
 mod sector;
+mod slots;
 mod verifier;
 
 pub use lay_out::lay_out_verified;
 pub use ledger::{ContentLedger, unit_bytes};
 
 pub(crate) use finding::ContentMismatch;
-pub(crate) use verifier::{Slots, Verified};
+pub(crate) use slots::Slots;
+pub(crate) use verifier::Verified;
 
 #[cfg(test)]
 mod tests;

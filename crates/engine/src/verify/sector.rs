@@ -87,6 +87,7 @@ pub(super) struct Stamp {
 impl Stamp {
     pub(super) fn new(seed: u64, keep: usize) -> Stamp {
         let mut draw = Draw::new(seed, PURPOSE_POOL);
+        // A body may begin at the last word of the pool.
         let words = (0..POOL_WORDS + BODY_WORDS).map(|_| draw.bits());
         Stamp {
             pool: words.collect(),
@@ -103,14 +104,17 @@ impl Stamp {
     /// Makes a sector what its label says.
     #[inline]
     pub(super) fn write(&self, sector: &mut Sector, label: Label) {
+        // Twice, so that neighbouring offsets and generations get unlike keys.
         let key = scramble(scramble(label.mark ^ label.offset) ^ u64::from(label.generation));
         let place = key as usize % POOL_WORDS;
         let (body, _) = sector[HEADER_BYTES..].as_chunks_mut();
         for (word, random) in body.iter_mut().zip(&self.pool[place..place + BODY_WORDS]) {
             *word = (random ^ key).to_le_bytes();
         }
+        // What compresses away is at the end.
         sector[self.keep..].fill(0);
         sector[8..HEADER_BYTES].copy_from_slice(&label.header());
+        // Last: it covers all that follows its own eight bytes.
         let checksum = checksum(sector);
         sector[..8].copy_from_slice(&checksum);
     }

@@ -8,18 +8,12 @@ use rustix::io::Errno;
 use super::finding::{ContentMismatch, judge, truncated};
 use super::ledger::ContentLedger;
 use super::sector::{Label, Stamp, sectors, sectors_mut};
+use super::slots::Slots;
 use crate::content::SECTOR;
 use crate::io::{IoDevice, IoFailure};
 use crate::outcome::Op;
 use crate::ring::{Ring, Wait};
 use crate::shape::BlockStep;
-
-/// A device or ring with a buffer of its own for each operation under way, which it writes from
-/// and reads into.
-pub(crate) trait Slots {
-    /// The first bytes of a slot whose operation is not under way.
-    fn buffer(&mut self, slot: usize, bytes: usize) -> &mut [u8];
-}
 
 /// The units an operation needs, and how many of them it has already.
 #[derive(Debug, Clone, Copy, Default)]

@@ -44,7 +44,7 @@ fn what_was_read_is_out_of_the_cache_before_it_comes_again() {
             assert_eq!(whole, BYTES, "the last pass is left alone");
         }
         assert!(resident(once + 1, evicted) < BYTES, "it was read before");
-        assert_eq!(resident(once + 1, None), BYTES, "nobody asked for it");
+        assert_eq!(resident(once + 1, None), BYTES, "no drop was asked for");
     }
 }
 
