@@ -14,10 +14,12 @@ impl Stack {
     /// Builds the stack, bottom up, and reads back what was really obtained.
     ///
     /// # Errors
-    /// The layer that failed and why; what stood by then has been lowered, except what the error
+    /// The layer that failed and why; what stood by then has been torn down, except what the error
     /// says is left.
     pub(crate) fn set_up(&self, site: &Site<'_>) -> Result<StandingStack, StackError> {
         self.check_needs(site.host)?;
+        // Before anything is made: a machine that is started again later has lost its part, and
+        // this tells.
         let boots = boots(site.host, self.nodes()).map_err(StackError::whole)?;
         let mut setup = Setup::new(site).map_err(StackError::whole)?;
         match self.build(&mut setup) {
@@ -31,6 +33,7 @@ impl Stack {
                 boots,
             }),
             Err(error) => Err(StackError {
+                // The caller gets no parts of a stack that failed, so it could not undo them.
                 left: setup.tear_down(),
                 ..error
             }),
@@ -51,11 +54,13 @@ impl Stack {
             };
             let home = self.home(index);
             setup.stand_on(home).map_err(|e| failed(e.into()))?;
-            let raised = layer.set_up(setup, below).map_err(failed)?;
-            facts.push(setup.placed(raised.facts));
+            let standing = layer.set_up(setup, below).map_err(failed)?;
+            facts.push(setup.placed(standing.facts));
             if home == 1 {
-                devices.splice(0..0, raised.devices);
-                disks.extend(raised.disks);
+                // In front: the devices under the top file system, which show the workload's
+                // traffic, come first.
+                devices.splice(0..0, standing.devices);
+                disks.extend(standing.disks);
             }
             if self.is_doubled(index) {
                 facts.push(set_up_there(setup, layer.as_ref()).map_err(failed)?);
@@ -63,13 +68,14 @@ impl Stack {
             // What stands on a peer is found there by the layer that serves it.
             let last = index + 1 == self.layers.len();
             below = match last || self.home(index + 1) == home {
-                true => raised.gives,
+                true => standing.gives,
                 false => {
-                    setup.there = raised.gives;
+                    setup.there = standing.gives;
                     Gives::Nothing
                 }
             };
         }
+        // Behind all layers, and each once: several devices may lie on one disk.
         for disk in disks {
             if !devices.contains(&disk) {
                 devices.push(disk);
@@ -89,7 +95,7 @@ impl Stack {
     }
 }
 
-/// Raises a layer on the peer, on what the ones below gave there.
+/// Sets a layer up on the peer, on what the ones below gave there.
 fn set_up_there(setup: &mut Setup<'_>, layer: &dyn Layer) -> Result<LayerFacts, LayerError> {
     setup.on_peer(|setup| {
         let below = setup.there();

@@ -23,6 +23,7 @@ impl Stack {
     pub(crate) fn new(layers: Vec<Box<dyn Layer>>) -> Result<Self, (usize, String)> {
         let mut below: Option<&dyn Layer> = None;
         for (index, layer) in layers.iter().enumerate() {
+            // Each machine has a directory of its own there, and a layer takes one.
             if let Some(loaded) = below.filter(|below| below.loaded_from() > 1) {
                 let (below, nodes) = (loaded.kind(), loaded.loaded_from());
                 let why = format!(
@@ -79,7 +80,7 @@ impl Stack {
         top.is_some_and(|top| top.gives() == GivesKind::Bare)
     }
 
-    /// Where raising this stack takes how many bytes of disk; an empty path is the site's scratch
+    /// Where setting up this stack takes how many bytes of disk; an empty path is the site's scratch
     /// directory.
     pub(crate) fn disk_needed(&self) -> Vec<(PathBuf, u64)> {
         self.layers
@@ -99,6 +100,7 @@ impl Stack {
     /// How many machines it needs.
     pub(crate) fn nodes(&self) -> usize {
         let layers = self.layers.iter().enumerate();
+        // A layer that stands on the second machine and needs a peer needs a third one.
         let nodes = layers.map(|(index, layer)| self.home(index) - 1 + layer.nodes());
         nodes.max().unwrap_or(1)
     }
@@ -121,6 +123,8 @@ impl Stack {
     /// How many layers above one have what they take there.
     fn above(&self, index: usize, place: Below) -> usize {
         let above = self.layers[index + 1..].iter();
+        // Each layer that takes what stands on a peer moves all layers below it one machine
+        // further.
         above.filter(|layer| layer.below() == place).count()
     }
 
@@ -138,7 +142,7 @@ impl Stack {
         }
     }
 
-    /// What must be there before it is raised: each layer, by its number, with a machine and what it
+    /// What must be there before it is set up: each layer, by its number, with a machine and what it
     /// needs there.
     pub(crate) fn needs(&self) -> Vec<(usize, usize, Needs)> {
         let mut needs = Vec::new();
@@ -146,6 +150,8 @@ impl Stack {
             let home = self.home(index);
             needs.push((index, home, layer.needs()));
             let on_peer = usize::from(layer.below() == Below::OnPeer);
+            // The client needs one thing and its server another; layers without a server need the
+            // same on both machines.
             match layer.server_needs() {
                 Some(server) => needs.push((index, home + on_peer, server)),
                 None if layer.nodes() > 1 || self.is_doubled(index) => {
@@ -160,6 +166,7 @@ impl Stack {
     /// What is missing on the machines it needs, with the number of the layer that needs it.
     fn lacks(&self, host: &dyn Host) -> Vec<(Option<usize>, HostError)> {
         let node = self.nodes();
+        // Nothing can be asked of a machine that is not there.
         if node > host.nodes() {
             return vec![(None, HostError::NoPeer { node })];
         }
@@ -289,7 +296,7 @@ fn plural(given: GivesKind) -> &'static str {
     }
 }
 
-/// What is missing to raise some stacks, none twice, each need asked for once; empty: nothing.
+/// What is missing to set up some stacks, none twice, each need asked for once; empty: nothing.
 pub(crate) fn missing<'a>(
     stacks: impl Iterator<Item = &'a Stack>,
     host: &dyn Host,

@@ -1,4 +1,4 @@
-//! Why a stack could not be raised, settled or lowered.
+//! Why a stack could not be set up, settled or torn down.
 
 use crate::host::HostError;
 use crate::journal::JournalError;
@@ -62,7 +62,7 @@ impl fmt::Display for LayerError {
     }
 }
 
-/// Why a stack could not be raised, settled or lowered.
+/// Why a stack could not be set up, settled or torn down.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StackError {
     /// Which layer, from 0 at the bottom; none: the stack as a whole.
@@ -87,6 +87,7 @@ impl StackError {
 
     /// What the user can do about it; empty: nothing better than what the system said.
     pub(crate) fn next(&self) -> String {
+        // First what is left behind: it may keep any other stack from being set up.
         if !self.left.is_empty() {
             return "end what holds it, then run: stackrace clean".to_string();
         }

@@ -22,6 +22,7 @@ pub(crate) struct Examined {
 pub(super) fn of(kinds: &[LayerKind], host: &dyn Host) -> Vec<Examined> {
     let modules = Modules::of(host);
     let each = kinds.iter().filter_map(|kind| {
+        // What a layer needs depends on its settings; its example stands for the usual ones.
         let layer = written::layer(kinds, kind.example).ok()?;
         let mut missing = Vec::new();
         let mut root = false;
@@ -75,6 +76,7 @@ struct Modules {
 impl Modules {
     fn of(host: &dyn Host) -> Self {
         let read = |path: String| host.read_text(Path::new(&path)).unwrap_or_default();
+        // Modules lie in a directory of the running kernel; others may be installed beside it.
         let release = read("/proc/sys/kernel/osrelease".to_owned());
         let at = |name: &str| read(format!("/lib/modules/{}/{name}", release.trim()));
         Self {

@@ -20,7 +20,9 @@ use crate::stack::layer::{Expected, KillStack, LayerKind, ON_A_DISK, RealStack, 
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// What is given to `mkfs` where the study gives no `-E` of its own.
+/// What is given to `mkfs` where the study gives no `-E` of its own. With lazy initialisation the
+/// kernel would write inode tables during the first trials; a discard would give back blocks that
+/// were laid out (mke2fs(8)).
 pub(crate) const EXTENDED: &str = "lazy_itable_init=0,lazy_journal_init=0,nodiscard";
 
 const PACKAGES: &[Package] = &[Package::new(
@@ -292,6 +294,8 @@ const fn version(name: &'static str, tools: &'static [&'static str]) -> Plain {
         packages: PACKAGES,
         mkfs: &MKFS,
         mount: &MOUNT,
+        // mke2fs keeps the words of the last -E only, so ours would undo the study's, or the other
+        // way round.
         keeping: |mkfs| match mkfs.iter().any(|word| word.starts_with("-E")) {
             true => &[],
             false => &["-E", EXTENDED],
@@ -303,6 +307,7 @@ const fn version(name: &'static str, tools: &'static [&'static str]) -> Plain {
 }
 
 fn geometry(host: &dyn Host, _root: &Path, device: &Path) -> Result<Vec<Fact>, LayerError> {
+    // -h: the superblock alone; the groups would be megabytes of text.
     let words = ["dumpe2fs", "-h"].map(OsStr::new);
     let output = host.must(&argv([words[0], words[1], device.as_os_str()]))?;
     Ok(header(&output.stdout))
@@ -312,6 +317,7 @@ fn geometry(host: &dyn Host, _root: &Path, device: &Path) -> Result<Vec<Fact>, L
 pub(crate) fn header(text: &str) -> Vec<Fact> {
     let facts = text.lines().filter_map(|line| {
         let (name, value) = line.split_once(':')?;
+        // The other lines are counters, dates and hashes, which differ from trial to trial.
         GEOMETRY
             .contains(&name)
             .then(|| Fact::new(name, value.trim()))

@@ -136,6 +136,7 @@ const F2FS: &Plain = &Plain {
     packages: PACKAGES,
     mkfs: &MKFS,
     mount: &MOUNT,
+    // No discard (mkfs.f2fs(8)): blocks that were laid out stay.
     keeping: |_| &["-t", "0"],
     uuid: |uuid| ["-U".to_string(), uuid.to_string()],
     geometry: told,
@@ -146,6 +147,7 @@ const F2FS: &Plain = &Plain {
 fn told(host: &dyn Host, _root: &Path, device: &Path) -> Result<Vec<Fact>, LayerError> {
     let about = Path::new("/sys/fs/f2fs").join(block::kernel_name(host, device));
     let fact = |name: &&str| {
+        // Which of these files there are depends on the version of the kernel.
         let text = host.read_text(&about.join(name)).ok()?;
         Some(Fact::new(*name, text.trim()))
     };

@@ -50,7 +50,7 @@ pub(crate) enum Below {
     OnBoth,
 }
 
-/// What a raised layer gives to the one above.
+/// What a standing layer gives to the one above.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Gives {
     /// Below the first layer.
@@ -98,6 +98,7 @@ impl Device {
     /// The path that names it after the next start of the machine too.
     pub(crate) fn lasting_path(&self) -> PathBuf {
         match &self.origin {
+            // The kernel's name may be another disk's after the next start; the id stays.
             Origin::Disk(disk) => disk.asked.link(),
             _ => self.path.clone(),
         }
@@ -107,11 +108,11 @@ impl Device {
 /// Where a device comes from: what may be formatted follows from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// A loop device on a file that the loop layer below created in this raise.
+    /// A loop device on a file that the loop layer below created for this stack.
     LoopOn(PathBuf),
     /// A whole disk the study names, guarded.
     Disk(NamedDisk),
-    /// Put together of devices below in this raise, under a name that is drawn for it.
+    /// Put together of devices below for this stack, under a name that is drawn for it.
     Made(String),
     /// A disk of the lab, by its serial: the guest and all its disks are disposable.
     Lab(String),
@@ -121,7 +122,7 @@ pub(crate) enum Origin {
     Replica(String),
 }
 
-/// What raising a layer would do to what is there already.
+/// What setting up a layer would do to what is there already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Danger {
     /// It is refused.

@@ -55,6 +55,7 @@ impl LayerKind {
         takes: Takes::Nothing,
         gives: GivesKind::Directory,
         example: "",
+        // Tests set up every example, so that a kind which keeps this is found.
         parse: |settings| Err(Refusal::at(&settings.span, "this layer cannot be made", "")),
         words: &[],
         packages: &[],
@@ -198,6 +199,7 @@ pub(crate) trait Layer: Send + Sync {
     }
     /// How many machines it needs.
     fn nodes(&self) -> usize {
+        // Otherwise what it takes stands on the peer, or on both machines.
         if self.below() == Below::Here { 1 } else { 2 }
     }
     /// A layer it cannot do without somewhere below, or with settings that one does not have: why
@@ -208,7 +210,7 @@ pub(crate) trait Layer: Send + Sync {
     fn accepts(&self, _below: &[Box<dyn Layer>]) -> Result<(), String> {
         Ok(())
     }
-    /// What must be there before it can be raised, on each machine it stands on.
+    /// What must be there before it can be set up, on each machine it stands on.
     fn needs(&self) -> Needs;
     /// What must be there where its server is, if it has one: on the peer if what it takes stands
     /// there, else on this machine.

@@ -101,6 +101,7 @@ const NILFS2: &Plain = &Plain {
     packages: PACKAGES,
     mkfs: &MKFS,
     mount: &MOUNT,
+    // No discard (mkfs.nilfs2(8)): blocks that were laid out stay.
     keeping: |_| &["-K"],
     // Its mkfs draws the UUID itself: the label bears the mark.
     uuid: |uuid| ["-L".to_string(), uuid.to_string()],
@@ -112,6 +113,7 @@ const NILFS2: &Plain = &Plain {
 fn told(host: &dyn Host, _root: &Path, device: &Path) -> Result<Vec<Fact>, LayerError> {
     let about = Path::new("/sys/fs/nilfs2").join(block::kernel_name(host, device));
     let fact = |name: &&str| {
+        // Which of these files there are depends on the version of the kernel.
         let text = host.read_text(&about.join(name)).ok()?;
         Some(Fact::new(*name, text.trim()))
     };

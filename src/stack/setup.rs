@@ -14,7 +14,7 @@ use std::time::Duration;
 /// What a layer builds with.
 pub(crate) struct Setup<'a> {
     site: &'a Site<'a>,
-    /// Common beginning of every name this raise makes; it is drawn for it.
+    /// Common beginning of every name of this set-up; it is drawn for it.
     mark: String,
     /// 16 random digits, the end of `mark`.
     nonce: String,
@@ -81,9 +81,13 @@ const APPEARS_PAUSE: Duration = Duration::from_millis(100);
 
 impl<'a> Setup<'a> {
     pub(crate) fn new(site: &'a Site<'a>) -> Result<Self, LayerError> {
+        // The tag becomes a part of paths, labels and names of pools; not every tool takes other
+        // characters.
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
         let tag: String = site.tag.chars().map(plain).collect();
         let nonce = site.host.nonce()?;
+        // Before any name is made with it: undoing trusts only names with digits that the journal
+        // knows.
         site.journal.draw(&nonce)?;
         Ok(Self {
             site,
@@ -127,6 +131,7 @@ impl<'a> Setup<'a> {
         let [first, there] = self.peer()?.line()?;
         let here = match self.home {
             1 => first,
+            // A peer's line begins at the first machine: its own address is the second one.
             home => self.machine(home)?.line()?[1],
         };
         Ok([here, there])
@@ -137,6 +142,7 @@ impl<'a> Setup<'a> {
         let peer = self.peer()?;
         match self.home {
             1 => peer.measure_line(bytes),
+            // The coordinator is no end of this line: the machine itself has to measure it.
             home => self.machine(home)?.measure_line_to(peer, bytes),
         }
     }
@@ -149,6 +155,7 @@ impl<'a> Setup<'a> {
         let here = (self.host, self.node);
         (self.host, self.node) = (self.peer()?, self.home + 1);
         let built = build(self);
+        // After an error, too: what follows must not be built on the wrong machine.
         (self.host, self.node) = here;
         built
     }
@@ -164,6 +171,7 @@ impl<'a> Setup<'a> {
 
     /// What the layers below gave on the peer.
     pub(crate) fn there(&mut self) -> Gives {
+        // Taken away, so that no second layer is put on the same devices.
         std::mem::replace(&mut self.there, Gives::Nothing)
     }
 
@@ -198,7 +206,7 @@ impl<'a> Setup<'a> {
         format!("stackrace-{}-{number}", self.nonce)
     }
 
-    /// A number that no other name of this raise has.
+    /// A number that no other name of this set-up has.
     fn draw(&mut self) -> u32 {
         self.drawn += 1;
         self.drawn
@@ -209,6 +217,8 @@ impl<'a> Setup<'a> {
     pub(crate) fn uuid(&mut self) -> String {
         let number = self.draw();
         let half = match self.nonce.len() {
+            // The digits of the nonce come first, so that every UUID of a stack can be told for
+            // ours.
             16 => [&self.nonce[..8], &self.nonce[8..12], &self.nonce[12..]].join("-"),
             _ => self.nonce.clone(),
         };
@@ -233,7 +243,7 @@ impl<'a> Setup<'a> {
     }
 
     /// Says in the journal that a device is about to carry a signature with a mark of ours, which
-    /// is wiped when the stack is lowered.
+    /// is wiped when the stack is torn down.
     pub(crate) fn will_carry(&mut self, device: &Device, mark: &str) -> Result<(), LayerError> {
         self.will(Undo::Blank {
             device: device.lasting_path(),
@@ -252,7 +262,7 @@ impl<'a> Setup<'a> {
         Ok(self.host().must(command)?)
     }
 
-    /// Starts a server of which a machine has one; lowering ends it with all it began, by the mark they
+    /// Starts a server of which a machine has one; tearing down ends it with all it began, by the mark they
     /// bear. `daemons` are what must not run yet, its program first.
     pub(crate) fn start(
         &mut self,
@@ -260,6 +270,7 @@ impl<'a> Setup<'a> {
         command: &[OsString],
     ) -> Result<(), LayerError> {
         for daemon in daemons {
+            // One that runs is not ours: it is neither used nor, later, ended.
             self.host().check_free(daemon)?;
         }
         let program = daemons
@@ -271,15 +282,18 @@ impl<'a> Setup<'a> {
             program,
             mark: self.mark.clone(),
         })?;
+        // In the environment, because a process hands it on to all that it starts.
         let mut marked = argv(["env".to_string(), format!("{}={}", daemon::MARK, self.mark)]);
         marked.extend_from_slice(command);
         self.host().must(&marked)?;
         Ok(())
     }
 
-    /// Sets a parameter of the kernel until the stack is lowered.
+    /// Sets a parameter of the kernel until the stack is torn down.
     pub(crate) fn set_parameter(&mut self, file: &Path, text: &str) -> Result<(), LayerError> {
         let before = self.host().read_text(file)?.trim().to_string();
+        // Without an entry where nothing changes: undoing would take back what another program
+        // sets meanwhile.
         if before != text {
             self.will(Undo::WriteBack {
                 file: file.to_path_buf(),
@@ -318,11 +332,14 @@ impl<'a> Setup<'a> {
             ));
         }
         let ancestors: Vec<&Path> = scratch.ancestors().collect();
+        // From the root down, and none of them journalled: the scratch directory is part of the
+        // record.
         for directory in ancestors.into_iter().rev() {
             if !host.is_dir(directory) {
                 host.create_dir(directory)?;
             }
         }
+        // Without links: the table of mounts and /sys show paths without them.
         Ok(host.canonical(scratch)?)
     }
 
@@ -331,6 +348,7 @@ impl<'a> Setup<'a> {
         let undo = undo.into();
         let undo = match self.node {
             1 => undo,
+            // There is one journal for all machines, on the first one.
             node => Undo::on(node, self.host, undo),
         };
         let id = self.site.journal.will(&self.site.tag, undo)?;
@@ -346,12 +364,15 @@ impl<'a> Setup<'a> {
         undo: Undo,
         make: impl FnOnce(&dyn Host) -> Result<(), HostError>,
     ) -> Result<(), LayerError> {
+        // Looked at before the journal: an entry would let undoing remove what is not ours.
         if self.host().exists(path) {
             let there = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
             return Err(HostError::path("create", path, there).into());
         }
         let id = self.will(undo)?;
         make(self.host()).map_err(|error| {
+            // It appeared between the look and the creation, so it is another's, and must never be
+            // removed.
             if error.is_already_there()
                 && let Err(unwritten) = self.site.journal.done(id)
             {
@@ -388,6 +409,7 @@ impl<'a> Setup<'a> {
     /// the server of the kernel. Only root can make it, and it goes with the machine's memory.
     pub(crate) fn prove(&mut self, what: &str) -> Result<PathBuf, LayerError> {
         let path = Path::new(PROOFS).join(self.name(what));
+        // One file is enough for several entries: they all end with the machine's memory.
         if !self.host().exists(&path) {
             self.create_file(&path, 0, Filling::Sparse)?;
         }

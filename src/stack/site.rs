@@ -4,7 +4,7 @@ use crate::host::Host;
 use crate::journal::{Journal, UndoKind};
 use std::path::PathBuf;
 
-/// Where a stack is raised, and for whom.
+/// Where a stack is set up, and for whom.
 pub(crate) struct Site<'a> {
     /// The machine.
     pub(crate) host: &'a dyn Host,
@@ -13,7 +13,7 @@ pub(crate) struct Site<'a> {
     /// An absolute directory of the run: mount points live here, and disk files where the study
     /// names no directory. Created when it is not there; part of the record, not journalled.
     pub(crate) scratch: PathBuf,
-    /// Names this raise: `r3-t1`.
+    /// Names this set-up: `r3-t1`.
     pub(crate) tag: String,
     /// What random content follows from.
     pub(crate) seed: u64,

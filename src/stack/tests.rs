@@ -133,12 +133,12 @@ fn what_a_peer_serves_may_be_replicated_to_a_third_machine() {
     ]);
     assert_eq!(shape.nodes(), 3);
     assert_eq!(stack(&[disk, "ext3 = {}", "nfs = {}"]).nodes(), 2);
-    let raised = shape.set_up(&site).unwrap();
-    let layers: Vec<&str> = raised.facts().iter().map(|l| l.layer.as_str()).collect();
+    let standing = shape.set_up(&site).unwrap();
+    let layers: Vec<&str> = standing.facts().iter().map(|l| l.layer.as_str()).collect();
     let on = ["lab-disks on node2", "lab-disks on node3", "drbd on node2"];
     assert_eq!(layers[..3], on);
     assert_eq!(layers[3..], ["ext3 on node2", "nfs"]);
-    assert_eq!(raised.devices(), [""; 0], "node1 has none of them");
+    assert_eq!(standing.devices(), [""; 0], "node1 has none of them");
     let steps: Vec<String> = host.steps().iter().map(|step| step.shown()).collect();
     let at = |words: &str| steps.iter().position(|step| step.contains(words)).unwrap();
     assert!(steps[at("mkfs.ext3")].starts_with("node2: "));
@@ -153,7 +153,7 @@ fn what_a_peer_serves_may_be_replicated_to_a_third_machine() {
     };
     assert!(slowed("node2: ", "2", "1000us") && slowed("node3: ", "2", "1000us"));
     assert!(slowed("node2: ", "3", "2000us") && slowed("", "2", "2000us"));
-    raised.tear_down(&site).unwrap();
+    standing.tear_down(&site).unwrap();
     assert_eq!(host.left(), Vec::<String>::new());
 }
 
@@ -279,12 +279,12 @@ fn a_plan_shows_every_step_in_order() {
         "loop = { size = \"1 GiB\", count = 2, logical-sector = 4096 }",
         "btrfs = { profile = \"raid1\", compression = \"zstd\", mount = [\"noatime\"] }",
     ]);
-    let raised = stack.set_up(&site).unwrap();
-    let settled = raised.settle(&site, true, true).unwrap();
+    let standing = stack.set_up(&site).unwrap();
+    let settled = standing.settle(&site, true, true).unwrap();
     assert!(settled.remounted);
     assert_eq!(settled.caches, "drop_caches");
-    assert_eq!(raised.devices()[..2], ["{loop 1}", "{loop 2}"]);
-    raised.tear_down(&site).unwrap();
+    assert_eq!(standing.devices()[..2], ["{loop 1}", "{loop 2}"]);
+    standing.tear_down(&site).unwrap();
     let at = scratch.display().to_string();
     let steps: Vec<String> = host
         .steps()
@@ -338,7 +338,7 @@ fn with_disks(fault: Fault) -> PlanHost {
         .with_disk(&link(2), 1 << 30, "TEST")
 }
 
-/// Raises, settles, lowers; then, as after a restart, undoes what the journal on the disk names.
+/// Sets up, settles, tears down; then, as after a restart, undoes what the journal on the disk names.
 /// Returns whether the fault was met.
 fn survive(shape: &[&str], fault: Fault) -> bool {
     let base = tempfile::tempdir().unwrap();
@@ -363,11 +363,11 @@ fn survive(shape: &[&str], fault: Fault) -> bool {
                 }
                 true
             }
-            Ok(raised) => {
-                let settled = raised.settle(&site, true, true);
+            Ok(standing) => {
+                let settled = standing.settle(&site, true, true);
                 let dropped = settled.as_ref().is_ok_and(|s| s.caches == "drop_caches");
-                let lowered = raised.tear_down(&site);
-                !dropped || lowered.is_err()
+                let torn_down = standing.tear_down(&site);
+                !dropped || torn_down.is_err()
             }
         }
     };
@@ -505,11 +505,11 @@ fn what_is_not_ours_any_more_is_not_wiped() {
     let disk = Path::new("/dev/disk/by-id/disk-of-test-1");
     let journal = Journal::nowhere();
     let host = with_disks(Fault::Never);
-    let raised = stack(&[ON_A_DISK, "ext4 = {}"])
+    let standing = stack(&[ON_A_DISK, "ext4 = {}"])
         .set_up(&site(&host, &journal, &scratch))
         .unwrap();
     let host = host.carrying(disk, "ext4", "of its owner");
-    let error = raised
+    let error = standing
         .tear_down(&site(&host, &journal, &scratch))
         .unwrap_err();
     assert!(

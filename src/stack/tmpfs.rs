@@ -115,6 +115,8 @@ impl Layer for Tmpfs {
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, _below: Gives) -> Result<StandingLayer, LayerError> {
+        // A tmpfs takes its memory while it is filled: in the middle of a trial the kernel would
+        // swap, or kill.
         if let Some(free) = memory_available(setup.host())
             && self.size > free
         {
@@ -127,6 +129,7 @@ impl Layer for Tmpfs {
                 "ask for less",
             ));
         }
+        // In bytes, which tmpfs(5) rounds up to whole pages.
         let mut given = vec![format!("size={}", self.size)];
         given.extend(self.mount.iter().cloned());
         let root = setup.mount("tmpfs", OsStr::new("tmpfs"), &given, Memory::Yes)?;

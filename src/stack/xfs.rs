@@ -181,7 +181,9 @@ const XFS: &Plain = &Plain {
     packages: PACKAGES,
     mkfs: &MKFS,
     mount: &MOUNT,
+    // No discard (mkfs.xfs(8)): blocks that were laid out stay.
     keeping: |_| &["-K"],
+    // XFS refuses to mount a second file system of the same UUID: ours is drawn for each.
     uuid: |uuid| ["-m".to_string(), format!("uuid={uuid}")],
     geometry,
     all_options: plain::untold,
@@ -202,6 +204,7 @@ pub(crate) fn sections(text: &str) -> Vec<Fact> {
         let values = values.replace(',', " ");
         let values = values.split_whitespace().collect::<Vec<_>>().join(" ");
         match (name.trim(), facts.last_mut()) {
+            // Nothing in front of the sign: the section goes on.
             ("", Some(last)) => {
                 last.value.push(' ');
                 last.value.push_str(&values);

@@ -208,6 +208,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             ["cnid-size", "cnid-rate", "cnid-requests"],
             bytes,
         )?),
+        // The kernel takes 0 for "no limit".
         "tmpfs" if bytes == 0 => {
             return Err(Refusal::at(
                 settings.span_of("cnid-size"),
@@ -290,6 +291,7 @@ impl Share for Afp {
         facts: &mut Vec<Fact>,
     ) -> Result<PathBuf, LayerError> {
         let own = Path::new(OWN).join(setup.name("afp"));
+        // Not in the run's directory, through which a guest may not go.
         setup.create_tree(&own)?;
         facts.extend(self.lay_out(setup, &own, &root)?);
         let file = own.join("afp.conf");
@@ -314,6 +316,7 @@ impl Share for Afp {
     ) -> Result<PathBuf, LayerError> {
         let root = setup.mount_point()?;
         let at = SocketAddr::new(ends.server, PORT).to_string();
+        // Linux has no client for AFP in its kernel: this program serves the mount through FUSE.
         let mut command = argv(["stackrace", "lab", "mount-afp", &at, SHARE]);
         command.push(root.clone().into());
         setup.mount_with(command, &root, Memory::No)?;
@@ -342,6 +345,7 @@ impl Afp {
         for directory in [&share, &database, &files, &beside] {
             host.create_dir(directory)?;
         }
+        // A guest gets through to the share, and sees nothing else of the directory.
         host.must(&words(["chmod", "0711"], own))?;
         host.must(&words(["chown", &format!("{GUEST}:")], &files))?;
         // A guest may not go where a run keeps its mounts.
@@ -363,6 +367,8 @@ impl Afp {
     /// or kept elsewhere.
     fn configuration(&self, own: &Path, ends: &Ends) -> String {
         let own = own.display();
+        // Without a signature of ours netatalk would draw one and keep it in a file of the
+        // machine's.
         let mut text = format!(
             "[Global]\nuam list = uams_guest.so\nguest account = {GUEST}\n\
              afp listen = {server}\nafp port = {PORT}\n\
@@ -381,8 +387,10 @@ impl Afp {
 
     /// Looks where the database really is; an error where that is not what was asked.
     fn lies_where_asked(&self, host: &dyn Host, file: &Path) -> Result<Fact, LayerError> {
+        // An error where the file is missing: its mount would be answered for all the same.
         host.must(&words(["ls", "-l"], file))?;
         let found = host.mount_of(file)?;
+        // The file lies in OWN/cnid/SHARE/.AppleDB.
         let own = file.ancestors().nth(4).unwrap_or(file);
         let right = found.mount_point == own.join("cnid")
             && match &self.database {
@@ -415,6 +423,7 @@ fn words<const N: usize>(words: [&str; N], path: &Path) -> Vec<OsString> {
 fn bind(setup: &mut Setup<'_>, from: &Path, to: &Path) -> Result<(), LayerError> {
     let mut command = words(["mount", "--bind"], from);
     command.push(to.into());
+    // As if its content were lost: while the server runs it must not be unmounted to settle.
     setup.mount_with(command, to, Memory::Yes)
 }
 

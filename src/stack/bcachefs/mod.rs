@@ -133,6 +133,7 @@ struct Bcachefs {
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     let replicas = settings.count("replicas")?;
+    // The format has room for four (BCH_REPLICAS_MAX).
     if !(1..=4).contains(&replicas) {
         return Err(Refusal::at(
             settings.span_of("replicas"),
@@ -163,7 +164,10 @@ impl Bcachefs {
     /// The options in the superblock of the first device.
     fn read_back(&self, host: &dyn Host, device: &Path) -> Result<Vec<Fact>, LayerError> {
         let show = argv(["bcachefs", "show-super"].map(OsStr::new));
+        // One device is enough: each member has the options of all.
         let shown = host.must(&[show, vec![device.into()]].concat())?;
+        // The superblock, and not the command: an option of the mkfs words may have set the same
+        // field again.
         let facts = options_of(&shown.stdout);
         let replicas = self.replicas.to_string();
         for (name, asked) in [
@@ -242,6 +246,8 @@ impl Layer for Bcachefs {
         filesystem::format(setup, &self.command(), uuid, &devices)?;
         let mut source = OsString::new();
         for (index, device) in devices.iter().enumerate() {
+            // Members of one file system stand in the source with colons between them
+            // (bcachefs(8)).
             source.push(if index > 0 { ":" } else { "" });
             source.push(&device.path);
         }
@@ -255,7 +261,13 @@ impl Layer for Bcachefs {
             &self.mount,
             &[],
         )?);
-        Ok(filesystem::raised(host, self.kind(), root, facts, &devices))
+        Ok(filesystem::standing(
+            host,
+            self.kind(),
+            root,
+            facts,
+            &devices,
+        ))
     }
 }
 

@@ -233,7 +233,9 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     let data = settings.text("profile")?;
     let metadata = settings
         .optional_text("metadata-profile")?
+        // Never left to mkfs.btrfs, whose choice for metadata depends on the number of devices.
         .unwrap_or_else(|| data.clone());
+    // No option at all: uncompressed is the default, and then not shown.
     let compression = Some(settings.text("compression")?).filter(|word| word != "none");
     if let Some(word) = &compression
         && !is_compression(word)
@@ -257,6 +259,7 @@ fn is_compression(word: &str) -> bool {
     let levels = match word.split(':').next() {
         Some("zlib") => 1..=9,
         Some("zstd") => 1..=15,
+        // lzo has no levels (btrfs(5)).
         _ => return word == "lzo",
     };
     match word.split_once(':') {
@@ -278,6 +281,7 @@ fn devices_min(profile: &str) -> usize {
 
 impl Btrfs {
     fn mkfs_command(&self) -> Vec<String> {
+        // No discard (mkfs.btrfs(8)): blocks that were laid out stay.
         let words = [
             "mkfs.btrfs",
             "--nodiscard",
@@ -351,7 +355,7 @@ impl Layer for Btrfs {
             &asked,
             &[],
         )?);
-        Ok(filesystem::raised(
+        Ok(filesystem::standing(
             setup.host(),
             self.kind(),
             root,
@@ -369,12 +373,14 @@ impl Btrfs {
     /// Reads back where data and metadata really go.
     fn profiles(&self, host: &dyn Host, root: &Path) -> Result<Vec<Fact>, LayerError> {
         let ask = |what: &str| {
+            // -b: bytes, where other units are rounded.
             let command = ["btrfs", "filesystem", what, "-b"].map(OsStr::new);
             host.must(&argv(command.into_iter().chain([root.as_os_str()])))
         };
         let spread = ask("df")?.stdout;
         for (kind, asked) in [("Data", &self.data), ("Metadata", &self.metadata)] {
             let got = profile_of(&spread, kind);
+            // Any of them: mkfs may leave an empty chunk of another profile behind.
             if !got.iter().any(|got| got.eq_ignore_ascii_case(asked)) {
                 return Err(LayerError::refused(
                     format!(

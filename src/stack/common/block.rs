@@ -6,7 +6,7 @@ use crate::unit;
 use std::path::{Path, PathBuf};
 
 /// Deepest pile of devices that is followed.
-const DEPTH_MAX: u32 = 16;
+pub(super) const DEPTH_MAX: u32 = 16;
 
 /// `/sys` counts sizes in 512 byte units, whatever the device's sectors are.
 pub(crate) const SYS_SECTOR_BYTES: u64 = 512;
@@ -40,6 +40,7 @@ pub(crate) fn under_mount(host: &dyn Host, mount: &MountInfo) -> Vec<String> {
     if !source.starts_with("/dev") {
         return Vec::new();
     }
+    // A source may be a link (/dev/mapper/x); members below have the kernel's names.
     let Ok(device) = host.canonical(source) else {
         return Vec::new();
     };
@@ -76,11 +77,13 @@ fn descend(host: &dyn Host, device: &str, depth_left: u32, found: &mut Vec<Strin
     let Ok(directory) = host.canonical(&Path::new("/sys/class/block").join(device)) else {
         return;
     };
+    // A partition's directory lies in that of its disk.
     let whole = if host.exists(&directory.join("partition")) {
         directory.parent().unwrap_or(&directory).to_path_buf()
     } else {
         directory
     };
+    // dm and md list here what they are made of.
     let below = host.list(&whole.join("slaves")).unwrap_or_default();
     if !below.is_empty() {
         for device in below {
@@ -88,6 +91,7 @@ fn descend(host: &dyn Host, device: &str, depth_left: u32, found: &mut Vec<Strin
         }
         return;
     }
+    // A loop device has no slaves: it lies where its file lies.
     if let Ok(file) = host.read_text(&whole.join("loop/backing_file")) {
         let file = PathBuf::from(file.trim_end_matches('\n'));
         let mount = file.parent().map(|directory| host.mount_of(directory));
@@ -110,6 +114,7 @@ pub(crate) fn fact(host: &dyn Host, disk: &str) -> Fact {
     let read = |name: &str| {
         let text = host.read_text(&directory.join(name)).ok()?;
         let text = text.trim();
+        // Some drivers have the file and say nothing in it.
         (!text.is_empty()).then(|| text.to_string())
     };
     let size = read("size").and_then(|sectors| sectors.parse::<u64>().ok());

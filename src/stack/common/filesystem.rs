@@ -45,10 +45,13 @@ pub(crate) fn format(
     uuid_words: impl FnOnce(&str) -> Vec<String>,
     devices: &[Device],
 ) -> Result<(), LayerError> {
+    // All are looked at before anything is written to one of them.
     for device in devices {
         ours_to_format(setup.host(), device)?;
     }
     let mut words: Vec<OsString> = command.iter().map(OsString::from).collect();
+    // On a loop device the file goes, and the signature with it. A disk stays, and would be taken
+    // for another's.
     if setup.is_outlived() {
         let uuid = setup.uuid();
         for device in devices {
@@ -60,6 +63,7 @@ pub(crate) fn format(
     setup.host().must(&words)?;
     for device in devices {
         if let Origin::Disk(disk) = &device.origin {
+            // The tool was given a path: if another disk is there by now, this has to be known.
             guard::still_there(setup.host(), disk)?;
         }
     }
@@ -67,8 +71,8 @@ pub(crate) fn format(
 }
 
 /// The one place that decides whether a device may be written over. One of the loop layer must still
-/// lie on the very file that layer created in this raise; a disk must be the one the study names and
-/// unused; one that was put together in this raise must bear a name of ours; one of the lab must be
+/// lie on the very file that layer created for this stack; a disk must be the one the study names and
+/// unused; one that was put together for it must bear a name of ours; one of the lab must be
 /// the one it is taken for. None may carry a signature.
 ///
 /// # Errors
@@ -87,6 +91,7 @@ pub(crate) fn ours_to_format(host: &dyn Host, device: &Device) -> Result<(), Lay
             }
         }
         Origin::Made(name) => {
+            // Its name was drawn for this stack, and its path is made of that name.
             if !device.path.to_string_lossy().contains(name) || !name.starts_with("stackrace-") {
                 return Err(not_ours(device, &format!("{name} is not ours")));
             }
@@ -135,6 +140,7 @@ fn still_on(host: &dyn Host, device: &Device, file: &Path) -> Result<(), LayerEr
         .join(block::name(&device.path))
         .join("loop/backing_file");
     let backing = host.read_text(&backing)?;
+    // Only the line break: a path may end with a blank.
     let backing = backing.trim_end_matches('\n');
     // `/sys` is read as text, so a path that is none is compared as it would be shown.
     if backing == file.to_string_lossy() {
@@ -157,6 +163,7 @@ pub(crate) fn mount_facts(
     defaults_too: &[String],
 ) -> Result<Vec<Fact>, LayerError> {
     let mount = mounted(host, root)?;
+    // mount(8) may run a helper (mount.TYPE), which mounts what it likes.
     if mount.file_system != file_system {
         return Err(LayerError::refused(
             format!(
@@ -176,7 +183,7 @@ pub(crate) fn mount_facts(
 }
 
 /// A file system on these devices, as it came to stand at its root.
-pub(crate) fn raised(
+pub(crate) fn standing(
     host: &dyn Host,
     layer: &str,
     root: PathBuf,
@@ -203,6 +210,7 @@ pub(crate) fn mounted(host: &dyn Host, root: &Path) -> Result<MountInfo, LayerEr
     let mount = host
         .mounts()?
         .into_iter()
+        // The last one: a later mount at the same point hides those before.
         .rev()
         .find(|mount| mount.mount_point == root);
     mount.ok_or_else(|| {

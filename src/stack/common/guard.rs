@@ -6,16 +6,13 @@
 //! What is in use is never touched. Looking is one thing ([`inspect`]), judging another
 //! ([`objections`]): the judgement needs no machine.
 
-use crate::host::{DeviceContent, FixedDevice, Host, HostError, Needs, argv};
+use crate::host::{DeviceContent, FixedDevice, Host, HostError, Needs, Output, argv};
 use crate::journal::{erase, partitions};
 use crate::stack::common::block;
 use crate::stack::error::LayerError;
 use crate::stack::identity::Identity;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
-
-/// `/sys` counts sizes in 512 byte units, whatever the device's sectors are.
-const SYS_SECTOR_BYTES: u64 = 512;
 
 /// What the model of a disk is that reports none.
 pub(crate) const NO_MODEL: &str = "none";
@@ -62,6 +59,7 @@ pub(crate) fn objections(asked: &Identity, found: &Found, wipe: bool) -> Vec<(St
             "name the whole disk, or make a study for a directory".to_string(),
         ));
     }
+    // To the byte: a model is sold in several sizes, and an id may be mistyped.
     if found.size != Some(asked.size) {
         let (words, next) = match found.size {
             Some(size) => (
@@ -113,6 +111,7 @@ pub(crate) fn clear(
     refuse(objections(asked, &found, wipe))?;
     if !found.carries.is_empty() {
         let node = &disk.device.node;
+        // Partitions first: wiping the table of the disk makes their devices disappear.
         for partition in partitions(host, node) {
             erase(host, &partition)?;
         }
@@ -183,6 +182,7 @@ fn refuse(objections: Vec<(String, String)>) -> Result<(), LayerError> {
 /// Follows the id of a disk, for the only time.
 fn find(host: &dyn Host, asked: &Identity) -> Result<NamedDisk, LayerError> {
     let link = asked.link();
+    // With nothing found, the first objection says that there is no such device.
     if !host.exists(&link) {
         refuse(objections(asked, &Found::default(), false))?;
     }
@@ -225,7 +225,7 @@ fn look(host: &dyn Host, disk: &NamedDisk, looking: Looking) -> Result<Found, Ho
         size: read("size")
             .ok()
             .and_then(|sectors| sectors.trim().parse::<u64>().ok())
-            .and_then(|sectors| sectors.checked_mul(SYS_SECTOR_BYTES)),
+            .and_then(|sectors| sectors.checked_mul(block::SYS_SECTOR_BYTES)),
         model: match model.trim() {
             "" => NO_MODEL.to_string(),
             model => model.to_string(),
@@ -242,10 +242,12 @@ fn look(host: &dyn Host, disk: &NamedDisk, looking: Looking) -> Result<Found, Ho
         carried(host, part, &mut found)?;
         used(host, part, &mut found.uses)?;
     }
+    // A switch on the device, or a snapshot: it would fail at the first write.
     if read("ro").is_ok_and(|flag| flag.trim() == "1") {
         found.uses.push("it is read-only".to_string());
     }
     if found.uses.is_empty() {
+        // Only where the tables show nothing: going through all processes takes time.
         found.uses = host.device_users(&disk.device);
     }
     // Reading a hard disk here and there takes seconds, and says nothing more of one that carries
@@ -261,17 +263,23 @@ fn look(host: &dyn Host, disk: &NamedDisk, looking: Looking) -> Result<Found, Ho
     Ok(found)
 }
 
+impl Found {
+    fn add(&mut self, what: String) {
+        // Several tools may name the same.
+        if !self.carries.contains(&what) {
+            self.carries.push(what);
+        }
+    }
+}
+
+/// Asks a tool about a device.
+fn ask(host: &dyn Host, words: &[&str], device: &Path) -> Result<Output, HostError> {
+    let words = words.iter().map(OsString::from);
+    host.exec(&argv(words.chain([device.as_os_str().to_os_string()])))
+}
+
 /// What one device or partition carries, as each tool names it, and whether its pool is imported.
 fn carried(host: &dyn Host, device: &Path, found: &mut Found) -> Result<(), HostError> {
-    let mut add = |what: String| {
-        if !found.carries.contains(&what) {
-            found.carries.push(what);
-        }
-    };
-    let ask = |words: &[&str]| {
-        let words = words.iter().map(OsString::from);
-        host.exec(&argv(words.chain([device.as_os_str().to_os_string()])))
-    };
     let listed = [
         "wipefs",
         "--no-act",
@@ -283,14 +291,15 @@ fn carried(host: &dyn Host, device: &Path, found: &mut Found) -> Result<(), Host
         listed.iter().map(OsStr::new).chain([device.as_os_str()]),
     ))?;
     for line in listed.stdout.lines().filter(|line| !line.trim().is_empty()) {
-        add(signature(line));
+        found.add(signature(line));
     }
-    let probed = ask(&["blkid", "--probe", "--output", "export"])?;
+    let probed = ask(host, &["blkid", "--probe", "--output", "export"], device)?;
     match probed.status {
         // blkid(8): 2 is "nothing found".
         Some(2) => {}
+        // wipefs has named it already, with its label.
         Some(0) if !listed.stdout.trim().is_empty() => {}
-        _ => add(format!(
+        _ => found.add(format!(
             "what blkid says: {}",
             [probed.stdout.trim(), probed.stderr.trim()]
                 .join(" ")
@@ -298,6 +307,12 @@ fn carried(host: &dyn Host, device: &Path, found: &mut Found) -> Result<(), Host
                 .replace('\n', ", ")
         )),
     }
+    pooled(host, device, found)
+}
+
+/// What md, LVM and ZFS know of a device, where they are installed: each finds remains of its own
+/// that the others do not know.
+fn pooled(host: &dyn Host, device: &Path, found: &mut Found) -> Result<(), HostError> {
     let installed = |tool: &'static [&'static str]| {
         let needs = Needs {
             tools: tool,
@@ -305,22 +320,27 @@ fn carried(host: &dyn Host, device: &Path, found: &mut Found) -> Result<(), Host
         };
         host.missing(&needs).is_empty()
     };
-    if installed(&["mdadm"]) && ask(&["mdadm", "--examine"])?.stdout.contains("Array UUID") {
-        add("a member of an array (mdadm)".to_string());
+    if installed(&["mdadm"]) {
+        let examined = ask(host, &["mdadm", "--examine"], device)?;
+        if examined.stdout.contains("Array UUID") {
+            found.add("a member of an array (mdadm)".to_string());
+        }
     }
     if installed(&["pvs"]) {
-        let volume = ask(&["pvs", "--noheadings", "--options", "vg_name"])?;
+        let names = ["pvs", "--noheadings", "--options", "vg_name"];
+        let volume = ask(host, &names, device)?;
+        // pvs fails for a device that is no physical volume.
         if volume.status == Some(0) {
-            add(match volume.stdout.trim() {
+            found.add(match volume.stdout.trim() {
                 "" => "a physical volume (pvs)".to_string(),
                 group => format!("a physical volume of the group {group} (pvs)"),
             });
         }
     }
     if installed(&["zdb"]) {
-        let labels = ask(&["zdb", "-l"])?;
+        let labels = ask(host, &["zdb", "-l"], device)?;
         if let Some(pool) = pool_of(&labels.stdout) {
-            add(format!("a label of the pool {pool} (zdb)"));
+            found.add(format!("a label of the pool {pool} (zdb)"));
             // ZFS in user space holds no device in a way that the kernel would know of.
             let pools = host.exec(&argv(["zpool", "list", "-H", "-o", "name"]))?;
             if pools.stdout.lines().any(|line| line.trim() == pool) {
@@ -354,6 +374,7 @@ fn used(host: &dyn Host, device: &Path, uses: &mut Vec<String>) -> Result<(), Ho
     for holder in host.list(&directory.join("holders")).unwrap_or_default() {
         uses.push(format!("{name} is held by {}", holder.to_string_lossy()));
     }
+    // By number as well: the source of a mount is whatever text was given to mount(2).
     let number = host.read_text(&directory.join("dev")).unwrap_or_default();
     for mount in host.mounts()? {
         let (major, minor) = mount.st_dev;
@@ -373,6 +394,7 @@ fn used(host: &dyn Host, device: &Path, uses: &mut Vec<String>) -> Result<(), Ho
         host.canonical(Path::new(file))
             .is_ok_and(|file| file == device)
     };
+    // The first line is the head of the table.
     if swaps.lines().skip(1).any(swapped) {
         uses.push(format!("{name} holds swapped memory"));
     }

@@ -105,8 +105,11 @@ impl Line {
     pub(crate) fn set_up(self, setup: &mut Setup<'_>) -> Result<Ready, LayerError> {
         let addresses = setup.ends()?;
         let [here, there] = addresses;
+        // A queue acts on what leaves a card, so each end slows one direction.
         self.slow(setup, there)?;
         setup.on_peer(|setup| self.slow(setup, here))?;
+        // A second of the declared rate: a slow line must not take minutes, and a few packets
+        // measure nothing.
         let bytes = self.rate.unwrap_or(SENT).clamp(SENT_MIN, SENT);
         let mut facts = vec![Fact::new(
             "line asked for",
@@ -115,6 +118,7 @@ impl Line {
                 asked => asked,
             },
         )];
+        // After both queues stand: it is the slowed line that results are read with.
         match setup.measure_line(bytes) {
             Ok(None) => {}
             Ok(Some(speed)) => facts.push(Fact::new(
@@ -144,6 +148,7 @@ impl Line {
         ];
         // Room for what is on its way: a second of a gigabit line.
         words.extend(["limit", "100000"]);
+        // Whole microseconds, which every version of tc takes.
         let delay = self.delay_ns.map(|ns| format!("{}us", ns / 1000));
         if let Some(delay) = &delay {
             words.extend(["delay", delay]);
@@ -154,6 +159,7 @@ impl Line {
             words.extend(["rate", rate]);
         }
         setup.host().must(&argv(words))?;
+        // u32 filters compare bytes of the header, which differ between the two protocols.
         let (protocol, family) = match other {
             IpAddr::V4(_) => ("ip", "ip"),
             IpAddr::V6(_) => ("ipv6", "ip6"),
@@ -173,6 +179,7 @@ fn room(setup: &mut Setup<'_>, card: &str, other: IpAddr) -> Result<String, Laye
     let found = setup
         .host()
         .must(&argv(["tc", "qdisc", "show", "dev", card]))?;
+    // One netem for each line that begins at this card.
     let slowed = found.stdout.matches("netem").count();
     let ours = found.stdout.contains(&format!(" {LINE_HANDLE} root"));
     let filters = ["tc", "-pretty", "filter", "show", "dev", card];
@@ -186,6 +193,8 @@ fn room(setup: &mut Setup<'_>, card: &str, other: IpAddr) -> Result<String, Laye
             "let stacks that slow a line stand one after the other: provision = \"each-round\"",
         ));
     }
+    // A queue bears no name of ours: this file, which is gone after a restart as the queue is,
+    // stands for it.
     let proof = setup.prove(&format!("line-{card}"))?;
     setup.will(CLEAR.of([proof.into(), card.into()]))?;
     if !ours {
@@ -204,6 +213,7 @@ fn room(setup: &mut Setup<'_>, card: &str, other: IpAddr) -> Result<String, Laye
 fn card(host: &dyn Host, address: IpAddr) -> Result<String, LayerError> {
     let address = address.to_string();
     let found = host.must(&argv(["ip", "-o", "route", "get", &address]))?;
+    // `10.77.0.2 dev eth0 src 10.77.0.1 uid 0`: what follows "dev".
     let mut words = found.stdout.split_whitespace();
     words.find(|word| *word == "dev");
     words
@@ -226,10 +236,12 @@ pub(crate) const CLEAR: UndoKind = UndoKind {
 /// When the tool fails.
 fn clear(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
     let (proof, card) = (Path::new(&of[0]), text(of, 1));
+    // The machine was started again, and the queue went with that.
     if !host.exists(proof) {
         return Ok(());
     }
     let found = host.must(&argv(["tc", "qdisc", "show", "dev", card]))?;
+    // Only with our handle: another program may have replaced the queue.
     if found.stdout.contains(&format!(" {LINE_HANDLE} root")) {
         host.must(&argv(["tc", "qdisc", "del", "dev", card, "root"]))?;
     }

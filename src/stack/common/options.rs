@@ -115,6 +115,7 @@ enum Seen<'a> {
 
 fn seen<'a>(option: &str, in_force: &'a [String]) -> Seen<'a> {
     let shown = |word: &str| in_force.iter().any(|other| other == word);
+    // Defaults without an opposite are never in the table of mounts.
     if shown(option) || NOT_SHOWN.contains(&option) {
         return Seen::Yes;
     }
@@ -148,6 +149,7 @@ fn seen<'a>(option: &str, in_force: &'a [String]) -> Seen<'a> {
 /// An amount the way the kernel's option parsers write it: `65536k`, `1m`, `4096`.
 fn amount(text: &str) -> Option<u64> {
     let text = text.to_ascii_lowercase();
+    // The kernel's k, m and g are powers of 1024.
     let (number, unit) = match text.char_indices().next_back()? {
         (at, 'k') => (&text[..at], " KiB"),
         (at, 'm') => (&text[..at], " MiB"),

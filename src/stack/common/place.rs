@@ -12,13 +12,12 @@ use crate::unit;
 
 /// Name of the layer under which these facts are on record.
 const LAYER: &str = "place";
-/// Deepest pile of devices that is followed.
-const DEPTH_MAX: u32 = 16;
 
 /// The facts of a directory, on a file system that this run mounted (`ours`) or found; none: it cannot
 /// be found out where it lies.
 pub(crate) fn facts(host: &dyn Host, directory: &Path, ours: bool) -> Option<LayerFacts> {
     let mount = host.mount_of(directory).ok()?;
+    // A file system that was there before may be old and full, which a new one is not.
     let mounted = if ours {
         "by this run"
     } else {
@@ -33,7 +32,7 @@ pub(crate) fn facts(host: &dyn Host, directory: &Path, ours: bool) -> Option<Lay
     facts.extend(made(&mount));
     let mut devices = Vec::new();
     for device in block::under_mount(host, &mount) {
-        descend(host, &device, DEPTH_MAX, &mut devices);
+        descend(host, &device, block::DEPTH_MAX, &mut devices);
     }
     if !devices.is_empty() {
         facts.push(Fact::new("devices", devices.join(", ")));
@@ -50,6 +49,7 @@ fn used(directory: &Path) -> Option<Fact> {
     if space.f_blocks == 0 {
         return None;
     }
+    // f_bfree and not f_bavail: what is kept for root is not used (statvfs(3)).
     let used = space.f_blocks.saturating_sub(space.f_bfree) as f64 / space.f_blocks as f64;
     let all = space.f_blocks.saturating_mul(space.f_frsize);
     let value = format!("{:.1} % of {}", 100.0 * used, unit::bytes(all));
@@ -82,6 +82,7 @@ fn descend(host: &dyn Host, device: &str, depth_left: u32, found: &mut Vec<Strin
     let Some(depth_left) = depth_left.checked_sub(1) else {
         return;
     };
+    // Two members of an array may be partitions of one disk.
     if found.iter().any(|known| known == device) {
         return;
     }

@@ -92,6 +92,7 @@ impl Layer for Asked {
         let device = &devices[0].path;
         let mut command = vec![format!("mkfs.{name}")];
         command.extend(
+            // Before the study's words: where both set the same, the later one counts.
             (self.of.keeping)(&self.mkfs)
                 .iter()
                 .map(ToString::to_string),
@@ -99,6 +100,8 @@ impl Layer for Asked {
         command.extend(self.mkfs.iter().cloned());
         let uuid = |uuid: &str| (self.of.uuid)(uuid).to_vec();
         filesystem::format(setup, &command, uuid, &devices)?;
+        // Geometry is read once it is mounted: /sys shows what is mounted, and xfs_info asks for a
+        // mount point.
         let root = setup.mount(name, device.as_os_str(), asked, Memory::No)?;
         let host = setup.host();
         let mut facts = (self.of.geometry)(host, &root, device)?;
@@ -108,7 +111,7 @@ impl Layer for Asked {
             let name = "options of the driver, defaults included";
             facts.push(Fact::new(name, all.join(",")));
         }
-        Ok(filesystem::raised(host, name, root, facts, &devices))
+        Ok(filesystem::standing(host, name, root, facts, &devices))
     }
 }
 

@@ -136,6 +136,7 @@ impl<S: Share> Layer for Shared<S> {
 
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
         let place = self.place;
+        // The line before the server, which listens at its address.
         let Ready {
             addresses: [client, server],
             mut facts,
@@ -179,6 +180,7 @@ const LOOK: Duration = Duration::from_millis(200);
 /// When it does not in time.
 pub(crate) fn listening(host: &dyn Host, server: &str, port: u16) -> Result<(), LayerError> {
     for _ in 0..LOOKS {
+        // Looked up in the table of sockets, because a connection of ours would be a client's.
         if host.listener(port)?.is_some() {
             return Ok(());
         }
@@ -250,6 +252,7 @@ impl ServerPlace {
             return self.line.set_up(setup);
         }
         Ok(Ready {
+            // The loopback address, so that no other machine reaches the server.
             addresses: [IpAddr::V4(Ipv4Addr::LOCALHOST); 2],
             facts: vec![Fact::new("server", "this machine")],
         })
@@ -278,6 +281,8 @@ impl ServerPlace {
     ) -> Result<T, LayerError> {
         let served = |setup: &mut Setup<'_>, gives: Gives| match gives {
             Gives::Mounted(root) | Gives::Private(root) => {
+                // What is served is open, so it can neither be unmounted nor exported when
+                // settling.
                 setup.keep_standing();
                 setup.lies_in(&root);
                 build(setup, root)

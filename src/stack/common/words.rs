@@ -89,6 +89,8 @@ pub(crate) fn mount_options(
     lists: &[&Words],
 ) -> Result<Vec<String>, Refusal> {
     let texts = settings.optional_texts(name)?.unwrap_or_default();
+    // mount(8) takes several in one word, so each is checked by itself: a comma must not smuggle
+    // one in.
     let options = texts.iter().flat_map(|text| text.split(','));
     let options: Vec<String> = options
         .map(|option| option.trim().to_string())
@@ -112,6 +114,7 @@ pub(crate) fn lines(
     allowed: &Words,
 ) -> Result<Vec<String>, Refusal> {
     let given = settings.optional_texts(name)?.unwrap_or_default();
+    // smb.conf(5) and afp.conf read "Strict Sync" and "strictsync" as the same option.
     let plain = |name: &str| name.to_ascii_lowercase().replace(' ', "");
     for line in &given {
         let refuse = |refused: Refused| refused.at(settings, name, allowed);
@@ -161,6 +164,8 @@ impl Words {
             if rest.is_empty() {
                 return Ok((option, *value, None));
             }
+            // getopt(3): a long option takes its value behind "=", a short one right behind the
+            // letter.
             let is_long = option.starts_with("--");
             match rest.strip_prefix('=') {
                 Some(rest) if is_long => return Ok((option, *value, Some(rest))),
@@ -190,6 +195,7 @@ fn pair_of(lists: &[&Words], text: &str) -> Result<(), Refused> {
 /// Whether an option may have a value.
 fn check(option: &'static str, kind: OptionValue, value: Option<&str>) -> Result<(), Refused> {
     let word = |text: &str| {
+        // No slash and no comma: neither a path nor a second option fits into a value.
         let plain = |c: char| c.is_ascii_alphanumeric() || "_-.:+^@%".contains(c);
         !text.is_empty() && text.len() <= VALUE_MAX && text.chars().all(plain)
     };
@@ -206,6 +212,7 @@ fn check(option: &'static str, kind: OptionValue, value: Option<&str>) -> Result
                 manual: "",
                 options: allowed,
             };
+            // Lists within a word (`-E a=1,b`) have options of their own.
             return text.split(',').try_for_each(|pair| {
                 pair_of(&[&list], pair).map_err(|refused| Refused {
                     inside: Some((option, allowed)),
@@ -226,6 +233,7 @@ fn is_amount(text: &str) -> bool {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic() || c == '%');
     let unit = &text[digits.len()..];
     text.len() <= VALUE_MAX
+        // Units like "KiB"; a longer one would be a word.
         && unit.len() <= 3
         && digits.starts_with(|c: char| c.is_ascii_digit())
         && digits.parse::<f64>().is_ok()

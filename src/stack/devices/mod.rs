@@ -61,11 +61,13 @@ pub(crate) fn in_directory(settings: &Settings, directory: &Path) -> Result<Disk
         ));
     }
     let sizes = each(settings, "size", ids.len())?;
+    // Size and model besides the id: a mistyped id must not be enough to lose a disk.
     let models = each(settings, "model", ids.len())?;
     let mut disks: Vec<Identity> = Vec::new();
     for ((id, size), model) in ids.into_iter().zip(sizes).zip(models) {
         let id =
             stable(&id, directory).map_err(|(message, help)| Refusal::at(span, message, help))?;
+        // An array of one disk twice would be no array.
         if disks.iter().any(|disk| disk.id == id) {
             let message = format!("{id} is named twice");
             return Err(Refusal::at(span, message, "name each disk once"));
@@ -112,6 +114,8 @@ fn stable(id: &str, directory: &Path) -> Result<String, (String, String)> {
         Err(_) => id.to_string(),
     };
     let kernel = name.contains('/') || name.is_empty() || name.starts_with('.');
+    // The kernel gives names such as sdb in the order in which devices appear: after a restart
+    // another disk may have it.
     if !kernel && !Path::new("/sys/class/block").join(&name).exists() {
         return Ok(name);
     }
@@ -126,6 +130,7 @@ fn stable(id: &str, directory: &Path) -> Result<String, (String, String)> {
 
 /// The links to a device.
 fn ids_of(name: &str, directory: &Path) -> Vec<String> {
+    // For the advice in a refusal, so on the machine on which the study is read.
     let host = LocalHost::new(Arc::new(|_| ()));
     let device = Path::new("/dev").join(name);
     let device = host.canonical(&device).unwrap_or(device);
@@ -203,6 +208,8 @@ impl Layer for Disks {
         let mut disks: Vec<NamedDisk> = Vec::new();
         for asked in &self.disks {
             let disk = guard::clear(host, asked, setup.may_wipe().contains(&asked.id))?;
+            // udev makes several links to a disk (by its serial, by its WWN), so ids that differ
+            // prove nothing.
             if let Some(other) = disks.iter().find(|other| other.device == disk.device) {
                 return Err(guard::same_disk(
                     &other.asked.id,
@@ -210,6 +217,7 @@ impl Layer for Disks {
                     &disk.device.node,
                 ));
             }
+            // At once: from here on an open file keeps other programs from taking it.
             setup.outlived_by(&disk.device);
             disks.push(disk);
         }

@@ -35,6 +35,7 @@ fn drbdadm(world: &mut World, words: &[OsString]) -> Output {
         };
     };
     let connection = match verb.as_str() {
+        // Forced, this end is the source of a first sync.
         "primary" if words.iter().any(|word| word == "--force") => Some("SyncSource"),
         "disconnect" => Some("StandAlone"),
         _ => None,
@@ -60,6 +61,7 @@ fn up(world: &mut World, words: &[OsString], resource: String) -> Output {
     });
     let replica = Assembly {
         tool: TOOL,
+        // The file names the same device for each of the two machines.
         gives: devices.take(1).collect(),
         asked: [(CONNECTION, "Connected"), (CONFIGURATION, text.as_str())]
             .map(|(name, value)| (name.to_string(), value.to_string()))

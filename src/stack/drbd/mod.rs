@@ -46,7 +46,7 @@ const LOOK: Duration = Duration::from_millis(200);
 /// DRBD.
 pub(crate) const KIND: LayerKind = LayerKind {
     name: "drbd",
-    summary: "A device replicated to a peer (DRBD): what it lies on is raised on both machines.",
+    summary: "A device replicated to a peer (DRBD): what it lies on is set up on both machines.",
     settings: &[
         SettingDoc::choice(
             "protocol",
@@ -243,6 +243,7 @@ impl Drbd {
             self.protocol
         );
         if self.dual {
+            // Without it the second machine cannot become primary (drbd.conf(5)).
             text.push_str("    allow-two-primaries yes;\n");
         }
         for option in &self.net {
@@ -275,6 +276,22 @@ struct End {
     name: String,
     disk: PathBuf,
     address: IpAddr,
+}
+
+impl End {
+    /// An end on a disk that may be written over, on a machine whose driver is loaded.
+    fn of(host: &dyn Host, disk: &Device, address: IpAddr) -> Result<Self, LayerError> {
+        filesystem::ours_to_format(host, disk)?;
+        // Now, because free device numbers are looked for in /sys, where the driver shows them.
+        host.must(&argv(["modprobe", "drbd"]))?;
+        // drbdadm finds its own section of the file by this name (`on NAME`).
+        let name = host.must(&argv(["uname", "-n"]))?.stdout;
+        Ok(Self {
+            name: name.trim().to_string(),
+            disk: disk.path.clone(),
+            address,
+        })
+    }
 }
 
 /// The tool with its words for one resource.
@@ -368,6 +385,7 @@ impl Layer for Drbd {
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        // What lies below stands on both machines; `build` set it up twice.
         let here = filesystem::devices(below)?;
         let there = filesystem::devices(setup.there())?;
         if setup.is_outlived() {
@@ -376,22 +394,13 @@ impl Layer for Drbd {
                 "put it on loop or on lab-disks",
             ));
         }
+        // The driver holds the devices below open as long as the resource is up.
         setup.keep_standing();
         let ready = self.line.set_up(setup)?;
         let peer = setup.peer()?;
-        let end = |host: &dyn Host, disk: &Device, address| -> Result<End, LayerError> {
-            filesystem::ours_to_format(host, disk)?;
-            host.must(&argv(["modprobe", "drbd"]))?;
-            let name = host.must(&argv(["uname", "-n"]))?.stdout;
-            Ok(End {
-                name: name.trim().to_string(),
-                disk: disk.path.clone(),
-                address,
-            })
-        };
         let ends = [
-            end(setup.host(), &here[0], ready.addresses[0])?,
-            end(peer, &there[0], ready.addresses[1])?,
+            End::of(setup.host(), &here[0], ready.addresses[0])?,
+            End::of(peer, &there[0], ready.addresses[1])?,
         ];
         if ends[0].name == ends[1].name {
             return Err(LayerError::refused(
@@ -402,8 +411,10 @@ impl Layer for Drbd {
                 "give one another name (hostnamectl hostname NAME)",
             ));
         }
+        // One number for both ends, because the port follows from it.
         let minor = free_minor(setup.host(), peer)?;
         let resource = setup.name("drbd").trim_start_matches('.').to_string();
+        // The same text on both machines: each end finds itself by its name.
         let text = self.configuration(&resource, minor, &ends);
         let up = |setup: &mut Setup<'_>| -> Result<Admin, LayerError> {
             let admin = Admin {
@@ -411,13 +422,17 @@ impl Layer for Drbd {
                 resource: resource.clone(),
             };
             setup.create_text(&admin.file, &text)?;
+            // Before the first command that makes something; taking down what is not there is
+            // fine.
             setup.will(undo::DOWN.of([resource.clone().into()]))?;
+            // --force: it asks nothing. That the device carries no signature was looked at above.
             admin.run(setup.host(), &["create-md", "--force"])?;
             admin.run(setup.host(), &["up"])?;
             Ok(admin)
         };
         let admin = up(setup)?;
         let there = setup.on_peer(up)?;
+        // First the connection: what is declared without it does not reach the peer.
         let connected = admin.until(setup.host(), "cstate", &["Connected"]);
         connected.map_err(|error| unconnected(error, &ends, PORT + minor))?;
         let mut facts = self.bring((setup.host(), &admin), (peer, &there))?;
@@ -448,9 +463,12 @@ impl Drbd {
         let mut first = "none: both disks were declared the same";
         if self.state == State::Resyncing {
             first = "under way from this machine to the peer";
+            // Declares this disk the good one: all of it is copied to the peer.
             admin.run(host, &["primary", "--force"])?;
             admin.until(host, "cstate", &["SyncSource", "PausedSyncS"])?;
         } else {
+            // Declares both disks the same, without a first sync: what they held before is never
+            // read.
             admin.run(host, &["new-current-uuid", "--clear-bitmap"])?;
             admin.until(host, "dstate", &["UpToDate/UpToDate"])?;
             admin.run(host, &["primary"])?;
@@ -458,6 +476,7 @@ impl Drbd {
         if self.dual {
             there.run(peer, &["primary"])?;
         }
+        // Last: both disks were the same before the peer went.
         if self.state == State::Disconnected {
             admin.run(host, &["disconnect"])?;
             admin.until(host, "cstate", &["StandAlone"])?;
@@ -499,6 +518,7 @@ impl Drbd {
         };
         // The default, C, is not always shown.
         let protocol = value("protocol").unwrap_or_else(|| "C".to_string());
+        // Without a connection there is no protocol in force.
         if self.state != State::Disconnected && protocol != self.protocol {
             return Err(LayerError::refused(
                 format!(

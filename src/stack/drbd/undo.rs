@@ -39,6 +39,7 @@ fn down(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
         if output.status == Some(0) || NO_REPLICA.iter().any(|words| said(words)) {
             return Ok(());
         }
+        // udev opens devices for a moment when they change; anything else stays as it is.
         if tries == BUSY_TRIES || !said("open") {
             let command = shown(&command);
             return Err(HostError::Failed { command, output });

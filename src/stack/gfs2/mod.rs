@@ -287,8 +287,10 @@ impl Layer for Gfs2 {
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
         let devices = filesystem::devices(below)?;
         let device = devices[0].path.clone();
+        // -O asks nothing, -K keeps the blocks that were laid out (mkfs.gfs2(8)).
         let mut command = vec!["mkfs.gfs2".to_string(), "-O".to_string(), "-K".to_string()];
         let locks = if self.dlm {
+            // First, because a mount with locks fails without the cluster.
             cluster(setup)?;
             // One journal for each machine.
             ["-p", "lock_dlm", "-j", "2", "-t", "stackrace:work"].as_slice()
@@ -336,9 +338,11 @@ impl Gfs2 {
             Fact::new("mounted on", format!("{} of 2 machines", self.mounted_on)),
             Fact::new("load from", format!("{} of 2 machines", self.load_from)),
         ];
+        // There is one machine, and nothing to be counted.
         if !self.dlm {
             facts.clear();
         }
+        // Found by its device: the directories are named after lock tables.
         for mount in mounts {
             let about = Path::new("/sys/fs/gfs2").join(mount);
             let ours = host.canonical(&about.join("device"));
@@ -376,6 +380,7 @@ fn cluster(setup: &mut Setup<'_>) -> Result<(), LayerError> {
         command.push(file.into());
         setup.start(&[COROSYNC], &command)
     })?;
+    // Locks are kept between members, so both have to be members first.
     setup.on_both(|setup| complete(setup.host()))?;
     setup.on_both(|setup| {
         // No machine is fenced and a second machine is not waited for: the stack is disposable.
@@ -435,6 +440,8 @@ fn members(said: &str) -> Option<u32> {
 /// corosync.conf(5): two machines, every word on a line of its own; it speaks at these addresses alone,
 /// and keeps what it has to remember in a directory of ours.
 fn configuration(addresses: [IpAddr; 2], state: &Path) -> String {
+    // two_node: with one of two machines gone, the other still has a quorum. udpu needs no
+    // multicast, which networks often keep back.
     let mut text = format!(
         "system {{\n  state_dir: {}\n}}\ntotem {{\n  version: 2\n  cluster_name: {CLUSTER}\n  transport: udpu\n  token: 10000\n}}\n\
          quorum {{\n  provider: corosync_votequorum\n  two_node: 1\n}}\n\

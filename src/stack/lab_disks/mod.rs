@@ -211,6 +211,7 @@ pub(crate) fn own_disk(
         requests.unwrap_or(0),
     ];
     Ok(LabDisk {
+        // A number that no disk of the layer `lab-disks` can have.
         serial: serial(&like, DEVICES_MAX as u64 + 1),
         bytes,
         logical_sector: sector,
@@ -236,6 +237,7 @@ impl Layer for LabDisks {
             1 => "1 disk".to_string(),
             count => format!("{count} disks"),
         };
+        // All disks of one layer are alike.
         let like = self.disks.first().map(LabDisk::described);
         format!("{disks} of the lab, {}", like.unwrap_or_default())
     }
@@ -267,9 +269,11 @@ impl Layer for LabDisks {
         let mut facts = Vec::new();
         for (number, disk) in (0..).zip(&self.disks) {
             let disk = &in_use(disk, setup.seed(), number);
+            // By its serial: the names of the guest's disks follow the order in which they were
+            // found.
             let path = host.lab_disk(disk)?;
             if disk.model.is_none() {
-                // Everything is given back, so that each raise finds the disk as it was when new.
+                // Everything is given back, so that each set-up finds the disk as it was when new.
                 // Without --force it fails where the disk is in use. A modelled drive is new: its
                 // guest lives for this stack alone.
                 host.must(&argv([OsStr::new("blkdiscard"), path.as_os_str()]))?;
@@ -303,6 +307,7 @@ fn in_use(disk: &LabDisk, seed: u64, number: u64) -> LabDisk {
     let mut disk = disk.clone();
     if let Some(model) = &mut disk.model {
         let mut hash = blake3::Hasher::new();
+        // Words of its own, so that no other number drawn from the seed is the same.
         hash.update(b"head and platter");
         hash.update(&seed.to_le_bytes())
             .update(&number.to_le_bytes());
@@ -317,11 +322,13 @@ fn waited(host: &dyn Host, device: &Path, asked: &LabDisk) -> Result<Option<Fact
     let Some(latency) = asked.latency_ns else {
         return Ok(None);
     };
+    // Direct: the page cache would answer at once.
     let mut command = argv(["dd", "of=/dev/null", "iflag=direct"]);
     command.extend(argv([format!("bs={BLOCK}"), format!("count={READS}")]));
     let mut from = OsString::from("if=");
     from.push(device);
     command.push(from);
+    // dd(1) prints its statistics on standard error.
     let said = host.must(&command)?.stderr;
     // Of a plan there is nothing to be read.
     let Some(took_ns) = taken_ns(&said) else {

@@ -30,6 +30,7 @@ pub(super) fn disks(settings: &Settings, word: &str) -> Result<Vec<LabDisk>, Ref
         let message = format!("there is no drive model \"{word}\"");
         return Err(unknown_word(span, &message, word, names, "models"));
     };
+    // A measurement of the card with another speed would bear the card's name.
     if let Some(name) = OF_THE_CARD.iter().find(|name| settings.given(name)) {
         return Err(Refusal::at(
             settings.span_of(name),

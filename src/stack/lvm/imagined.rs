@@ -107,6 +107,7 @@ fn lvcreate(world: &mut World, words: &[OsString]) -> Output {
     let name = asked.get("name").cloned().unwrap_or_default();
     let path = PathBuf::from("/dev").join(group).join(&name);
     assembly.gives.push(path.into());
+    // Only this volume is read back.
     if name == "data" {
         assembly.asked.extend(asked);
     }
@@ -138,6 +139,7 @@ fn lvs(world: &mut World, words: &[OsString]) -> Output {
             "origin": "",
         },
         {"lv_name": "[pool]", "segtype": "thin-pool", "lv_size": size, "origin": ""},
+        // Always there: a layer without a snapshot does not look for one.
         {"lv_name": "snapshot", "segtype": "linear", "lv_size": size, "origin": "data"},
     ]);
     said(serde_json::json!({"report": [{"lv": volumes}]}).to_string())

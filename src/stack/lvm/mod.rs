@@ -166,6 +166,7 @@ impl Lvm {
     /// The volume's share of the room it may take: a snapshot as large as what it is taken of, and
     /// its tables, never runs full.
     fn share(&self) -> u32 {
+        // Percent. The rest is for what LVM keeps itself, and for the snapshot.
         if self.snapshot { 45 } else { 95 }
     }
 
@@ -202,12 +203,14 @@ impl Lvm {
 
     /// The same for a cached one: the last device caches the others.
     fn create_cached(&self, group: &str, devices: &[Device]) -> Vec<Vec<OsString>> {
+        // %PVS counts the devices that are named, %VG would count the cache's, too (lvcreate(8)).
         let (slow, fast) = devices.split_at(devices.len() - 1);
         let share = format!("{}%PVS", self.share());
         let mut data = argv(CREATE.iter().copied());
         data.extend(argv(["--name", "data", "--type", "linear"]));
         data.extend(argv(["--extents", &share, group]));
         data.extend(slow.iter().map(|device| device.path.clone().into()));
+        // A tenth stays for the pool's metadata and its spare.
         let mut pool = argv(["lvcreate", "--yes", "--type", "cache-pool"]);
         pool.extend(argv(["--name", "fast", "--extents", "90%PVS", group]));
         pool.extend(fast.iter().map(|device| device.path.clone().into()));
@@ -248,6 +251,7 @@ impl Lvm {
         let of = format!("{group}/data");
         // LVM keeps names that begin with "snapshot" for itself.
         let mut command = argv(["lvcreate", "--yes", "--snapshot", "--name", "held"]);
+        // A thin snapshot takes its blocks from the pool and has no size.
         if self.shape != VolumeKind::Thin {
             command.extend(argv(["--extents", "100%FREE"]));
         }
@@ -270,6 +274,8 @@ impl Lvm {
         else {
             return Err(LayerError::refused("lvs does not name the volume", ""));
         };
+        // Compared with what lvs says: defaults of lvm.conf may have changed what lvcreate was
+        // told.
         let mut asked = vec![("segtype", self.shape.word().to_string())];
         match self.shape {
             VolumeKind::Striped => {
@@ -325,6 +331,7 @@ fn volumes(host: &dyn Host, group: &str) -> Result<Vec<Volume>, LayerError> {
         "json",
         "--units",
         "b",
+        // Plain bytes, so that sizes can be compared as text.
         "--nosuffix",
         "--options",
         COLUMNS,
@@ -449,14 +456,18 @@ impl Layer for Lvm {
             let uuid = regrouped(&setup.uuid());
             // Also of loop devices: udev would activate the group again while they are detached.
             setup.will_carry(device, &uuid)?;
+            // pvcreate(8): a UUID of one's own needs --norestorefile, else a backup to restore
+            // from.
             let mut command = argv(["pvcreate", "--norestorefile", "--uuid", &uuid]);
             command.push(device.path.clone().into());
             host.must(&command)?;
         }
         let group = setup.plain_name("group");
+        // The tag tells an administrator (`vgs -o +tags`) who made a group that was left behind.
         let mut command = argv(["vgcreate", "--addtag", "stackrace", &group]);
         command.extend(devices.iter().map(|device| device.path.clone().into()));
         setup.make(undo::REMOVE.of([group.clone().into()]), &command)?;
+        // Without entries of their own: all volumes go with the group.
         for command in self.create(&group, &devices) {
             host.must(&command)?;
         }

@@ -29,6 +29,7 @@ pub(super) fn mdadm(world: &mut World, words: &[OsString]) -> Output {
     let uuid = uuid.clone();
     let told = ["level", "raid-devices"].map(|word| array.asked.get(word).cloned());
     let [level, count] = told.map(Option::unwrap_or_default);
+    // It borrows the world, which stopping an array changes.
     drop(arrays);
     match after(words, "--stop") {
         Some(_) => world.disassemble(&uuid),
@@ -65,6 +66,7 @@ fn about(asked: &BTreeMap<String, String>, members: usize) -> BTreeMap<&'static 
     let word = |name: &str| asked.get(name).cloned().unwrap_or_default();
     let count: usize = word("raid-devices").parse().unwrap_or(0);
     let kib: u64 = word("chunk").parse().unwrap_or(0);
+    // Sectors behind the superblock, or none (md(4)).
     let bitmap = match word("bitmap").as_str() {
         "internal" => "+8",
         _ => "none",
@@ -73,6 +75,7 @@ fn about(asked: &BTreeMap<String, String>, members: usize) -> BTreeMap<&'static 
         ("md/level", format!("raid{}", word("level"))),
         ("md/raid_disks", count.to_string()),
         ("md/degraded", count.saturating_sub(members).to_string()),
+        // /sys counts bytes, mdadm takes KiB.
         ("md/chunk_size", (kib * 1024).to_string()),
         ("md/bitmap/location", bitmap.to_string()),
         ("md/metadata_version", word("metadata")),

@@ -224,6 +224,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         let message = "RAID 1 has no chunks".to_string();
         return refuse("chunk", message, "leave chunk out");
     }
+    // Without redundancy nothing can be missing, out of sync, or marked in a bitmap.
     let redundant = level != "0";
     let bitmap = settings.optional_text("bitmap")?;
     if !redundant && bitmap.as_deref() == Some("internal") {
@@ -288,6 +289,8 @@ impl Md {
     /// The members, and the empty place of the one left out.
     fn create(&self, device: &Path, name: &str, uuid: &str, devices: &[Device]) -> Vec<String> {
         let count = devices.len();
+        // --run asks nothing: what the devices carry was looked at. A fixed home host, because
+        // that of the machine would stand in the superblock (mdadm(8)).
         let words = [
             "mdadm",
             "--create",
@@ -309,6 +312,7 @@ impl Md {
         let mut words: Vec<String> = words.map(str::to_string).to_vec();
         let mut option = |name: &str, value: String| words.extend([name.to_string(), value]);
         if let Some(chunk) = self.chunk {
+            // mdadm(8) counts KiB.
             option("--chunk", (chunk / 1024).to_string());
         }
         if let Some(bitmap) = &self.bitmap {
@@ -327,6 +331,7 @@ impl Md {
                 .map(|d| d.path.to_string_lossy().into_owned()),
         );
         if self.degraded {
+            // mdadm's word for a place without a device.
             words.push("missing".to_string());
         }
         words
@@ -351,6 +356,7 @@ impl Md {
             ("metadata_version", self.metadata.clone()),
         ];
         if self.level != "0" {
+            // RAID 0 has no such file.
             asked.push(("degraded", usize::from(self.degraded).to_string()));
         }
         if let Some(chunk) = self.chunk {
@@ -392,6 +398,7 @@ impl Md {
 /// `MD_LEVEL=raid1` lines of `mdadm --detail --export`, without those of single members.
 pub(crate) fn exported(text: &str) -> Vec<Fact> {
     text.lines()
+        // Members have names of loop devices or disks that differ from trial to trial.
         .filter(|line| line.starts_with("MD_") && !line.starts_with("MD_DEVICE_"))
         .filter_map(|line| line.split_once('='))
         .map(|(name, value)| Fact::new(name, value))
@@ -459,12 +466,14 @@ impl Layer for Md {
         let host = setup.host();
         let devices = filesystem::to_format(host, below)?;
         let (name, uuid) = (setup.short_name(), setup.uuid());
+        // A name and no number: mdadm takes a free one.
         let device = PathBuf::from("/dev/md").join(&name);
         // Also of loop devices: udev would put the array together again while they are detached.
         for member in &devices {
             setup.will_carry(member, &uuid)?;
         }
         let create = argv(self.create(&device, &name, &uuid, &devices));
+        // By UUID: the kernel may give the array another device when udev assembles it.
         setup.make(undo::STOP.of([uuid.into()]), &create)?;
         setup.await_device(&device)?;
         if !self.assume_clean && self.level != "0" {

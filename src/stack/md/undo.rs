@@ -15,6 +15,7 @@ pub(super) const STOP: UndoKind = UndoKind {
 /// Stops an array by its UUID; one that does not stand is fine.
 fn stop(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
     let uuid = text(of, 0);
+    // The name in /dev/md may be gone although the array stands.
     let scan = host.must(&argv(["mdadm", "--detail", "--scan"]))?;
     for device in arrays(&scan.stdout, uuid) {
         until_free(host, &argv(["mdadm", "--stop", device]))?;

@@ -56,6 +56,7 @@ fn exportfs(world: &mut World, words: &[OsString]) -> Output {
             Some(_) => world.disassemble(&place),
             None => complained(1, "Could not find what to unexport"),
         },
+        // As the server prints it: the directory first, then the client.
         "-s" => {
             let lines = world.assembled(EXPORT).map(|(place, export)| {
                 let (client, directory) = place.split_once(':').unwrap_or_default();

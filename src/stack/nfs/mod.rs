@@ -216,6 +216,7 @@ impl Share for Nfs {
         served: PathBuf,
         facts: &mut Vec<Fact>,
     ) -> Result<PathBuf, LayerError> {
+        // Both are said: without them the client tries one version after the other (nfs(5)).
         let mut options = vec![format!("vers={}", self.version), "proto=tcp".to_string()];
         // Version 4 sees one tree, whose root it is; version 3 names the directory.
         let (kind, seen) = match self.version {
@@ -243,6 +244,7 @@ impl Share for Nfs {
 fn start(setup: &mut Setup<'_>, ends: &Ends) -> Result<(), LayerError> {
     let host = setup.host();
     host.must(&argv(["modprobe", "nfsd"]))?;
+    // A machine has one server of NFS, which is the kernel's.
     host.check_free(&SERVER)?;
     host.check_free(&MOUNTD)?;
     let theirs = undo::exported(host)?;
@@ -252,6 +254,7 @@ fn start(setup: &mut Setup<'_>, ends: &Ends) -> Result<(), LayerError> {
             "take it back (exportfs -u), or run the study in the lab: stackrace run STUDY --lab",
         ));
     }
+    // Only where none runs: one of the machine's own is used and left alone.
     if host.check_free(&RPCBIND).is_ok() {
         setup.start(&[RPCBIND], &argv(["rpcbind", "-w"]))?;
     }
@@ -273,7 +276,10 @@ impl Nfs {
             IpAddr::V4(client) => client.to_string(),
             IpAddr::V6(client) => format!("[{client}]"),
         };
+        // An export outlives its directory: without an entry it would stand in the server's table.
         setup.will(undo::UNEXPORT.of([client.clone().into(), root.into()]))?;
+        // fsid=0 is the root of what version 4 sees, and names file systems without a UUID
+        // (exports(5)). The workload is root on its own machine, so it has to be root here.
         let asked = format!("rw,{},no_root_squash,no_subtree_check,fsid=0", self.export);
         let mut command = argv(["exportfs", "-o", &asked]);
         let mut served = OsString::from(format!("{client}:"));
@@ -282,6 +288,7 @@ impl Nfs {
         let host = setup.host();
         host.must(&command)?;
         match in_force(&undo::exported(host)?, root) {
+            // By whole words: "sync" is a part of "async".
             Some(options) if options.split(',').any(|option| option == self.export) => {
                 Ok(Fact::new("export in force", options))
             }

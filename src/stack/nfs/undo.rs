@@ -62,6 +62,7 @@ fn end_server(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
     let since = host.read_text(Path::new(BOOT))?;
     let begun = since.trim() == boot && host.exists(proof);
     let ours = begun && host.running("nfsd")?.is_some();
+    // With exports of another's by now, ending the server would take their files away.
     if ours && exported(host)?.is_empty() {
         host.must(&argv(["rpc.nfsd", "0"]))?;
     }

@@ -272,14 +272,17 @@ impl Share for Smb {
         root: PathBuf,
         facts: &mut Vec<Fact>,
     ) -> Result<(), LayerError> {
+        // Nothing in Samba's usual directories: they belong to a server of the machine's own.
         let own = Path::new(OWN).join(setup.name("smb"));
         let file = setup.scratch()?.join(setup.name("smb.conf"));
         setup.create_tree(&own)?;
         setup.create_text(&file, &self.configuration(&own, ends, &root))?;
         let host = setup.host();
+        // Asked before the server is started: it says what is in force, and what is misspelt.
         let mut command = argv(["testparm", "--suppress-prompt", "--section-name", SHARE]);
         command.push(file.clone().into());
         let found = host.must(&command)?;
+        // testparm(1) warns of an unknown option and succeeds; the server would go on without it.
         if let Some(line) = found.stderr.lines().find(|line| line.contains("unknown")) {
             return Err(LayerError::refused(
                 format!("Samba does not know an option: {line}"),
@@ -289,6 +292,7 @@ impl Share for Smb {
         let mut command = argv(["smbd", "--daemon", "--log-basename"]);
         command.extend([own.into(), "--configfile".into(), file.into()]);
         setup.start(&[SERVER], &command)?;
+        // It goes to the background before it can be reached.
         share::listening(host, "Samba", PORT)?;
         let lines = found.stdout.lines().map(str::trim);
         let lines: Vec<&str> = lines.filter(|line| line.contains('=')).collect();
@@ -304,6 +308,7 @@ impl Share for Smb {
         facts: &mut Vec<Fact>,
     ) -> Result<PathBuf, LayerError> {
         let source = format!("//{}/{SHARE}", ends.server);
+        // One version: the client would agree with the server on any (mount.cifs(8)).
         let mut options = vec!["guest".to_string(), "vers=3.1.1".to_string()];
         options.extend(self.mount.iter().cloned());
         let root = setup.mount("cifs", OsStr::new(&source), &options, Memory::No)?;
@@ -320,12 +325,14 @@ impl Smb {
     fn configuration(&self, own: &Path, ends: &Ends, root: &Path) -> String {
         let Ends { client, server, .. } = ends;
         let own = own.display();
+        // Bad User: a name that the server does not know, as the client's, becomes the guest.
         let mut text = format!(
             "[global]\nserver role = standalone server\nmap to guest = Bad User\nguest account = root\n\
              interfaces = {server}\nbind interfaces only = yes\nhosts allow = {client}\nhosts deny = ALL\n\
              smb ports = {PORT}\ndisable netbios = yes\nload printers = no\ndisable spoolss = yes\n\
              log level = 0\nlog file = {own}/log\nncalrpc dir = {own}\nprivate dir = {own}\n"
         );
+        // Each of them would else be that of the machine's own server.
         for kept in ["pid", "lock", "state", "cache"] {
             text.push_str(&format!("{kept} directory = {own}\n"));
         }

@@ -313,14 +313,14 @@ pub(super) fn a_disk_is_blank_again_when_its_stack_is_lowered() -> Ended {
         let stack = Stack::new(vec![disk.layer(), super::layer(upper)]).unwrap();
         for _ in 0..2 {
             let site = site(&disk.host, &journal, &scratch);
-            let raised = stack.set_up(&site).unwrap();
-            std::fs::write(raised.directory().join("data"), b"x").unwrap();
-            raised.tear_down(&site).unwrap();
+            let standing = stack.set_up(&site).unwrap();
+            std::fs::write(standing.directory().join("data"), b"x").unwrap();
+            standing.tear_down(&site).unwrap();
             guard::blank(&disk.host, &disk.identity()).unwrap();
         }
-        let raised = stack.set_up(&site(&disk.host, &journal, &scratch)).unwrap();
-        assert!(!raised.directory().as_os_str().is_empty());
-        drop((raised, journal));
+        let standing = stack.set_up(&site(&disk.host, &journal, &scratch)).unwrap();
+        assert!(!standing.directory().as_os_str().is_empty());
+        drop((standing, journal));
         let journal = Journal::open(&path).unwrap();
         assert_eq!(
             undo_all(&disk.host, &journal).unwrap().failed,
@@ -340,11 +340,11 @@ pub(super) fn what_was_made_by_others_since_is_left_alone() -> Ended {
     let journal = Journal::nowhere();
     let stack = Stack::new(vec![disk.layer(), super::layer("ext4 = {}")]).unwrap();
     let site: Site<'_> = site(&disk.host, &journal, &scratch);
-    let raised = stack.set_up(&site).unwrap();
-    let point = raised.directory().parent().unwrap().to_path_buf();
+    let standing = stack.set_up(&site).unwrap();
+    let point = standing.directory().parent().unwrap().to_path_buf();
     disk.run(&format!("umount {}", point.display()));
     disk.run("mkfs.ext4 -q -F -L photos DEVICE");
-    let error = raised.tear_down(&site).unwrap_err();
+    let error = standing.tear_down(&site).unwrap_err();
     assert!(
         error.to_string().contains("does not bear our mark"),
         "{error}"

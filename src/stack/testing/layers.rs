@@ -10,10 +10,10 @@ pub(super) fn an_existing_directory_needs_no_root() -> Ended {
     let base = tempfile::tempdir().unwrap();
     std::fs::write(base.path().join("photo"), b"x").unwrap();
     let line = format!("dir = {{ path = \"{}\" }}", base.path().display());
-    whole_life(&[&line], |raised| {
-        assert!(!value(&raised.facts()[0].facts, "file system").is_empty());
+    whole_life(&[&line], |standing| {
+        assert!(!value(&standing.facts()[0].facts, "file system").is_empty());
         assert!(
-            raised
+            standing
                 .directory()
                 .starts_with(base.path().canonicalize().unwrap())
         );
@@ -30,11 +30,11 @@ pub(super) fn a_stack_whose_program_died_is_undone_from_the_journal() -> Ended {
     ]);
     let ground = ground(&stack)?;
     let journal = Journal::create(&ground.journal()).unwrap();
-    let raised = stack
+    let standing = stack
         .set_up(&site(&ground.host, &journal, &ground.scratch))
         .unwrap();
-    std::fs::write(raised.directory().join("data"), b"x").unwrap();
-    drop(raised);
+    std::fs::write(standing.directory().join("data"), b"x").unwrap();
+    drop(standing);
     drop(journal);
     assert_ne!(ground.host.list(&ground.scratch).unwrap(), [""; 0]);
     let journal = Journal::open(&ground.journal()).unwrap();
@@ -95,9 +95,9 @@ pub(super) fn a_busy_stack_is_not_forced_down() -> Ended {
     let ground = ground(&stack)?;
     let journal = Journal::create(&ground.journal()).unwrap();
     let site = site(&ground.host, &journal, &ground.scratch);
-    let raised = stack.set_up(&site).unwrap();
-    let held = std::fs::File::create(raised.directory().join("held")).unwrap();
-    let error: StackError = raised.tear_down(&site).unwrap_err();
+    let standing = stack.set_up(&site).unwrap();
+    let held = std::fs::File::create(standing.directory().join("held")).unwrap();
+    let error: StackError = standing.tear_down(&site).unwrap_err();
     let me = format!("(process {})", std::process::id());
     assert!(error.to_string().contains(&me), "{error}");
     assert_eq!(journal.pending().len(), 5);
@@ -115,10 +115,10 @@ pub(super) fn odd_paths_are_raised_and_undone() -> Ended {
     let odd = std::ffi::OsStr::from_bytes(b"a b\\\xff");
     let scratch = ground.scratch.join(odd);
     let journal = Journal::create(&ground.journal()).unwrap();
-    let raised = stack
+    let standing = stack
         .set_up(&site(&ground.host, &journal, &scratch))
         .unwrap();
-    drop((raised, journal));
+    drop((standing, journal));
     let journal = Journal::open(&ground.journal()).unwrap();
     assert_eq!(undo_all(&ground.host, &journal).unwrap().failed, []);
     std::fs::remove_dir(&scratch).unwrap();

@@ -267,13 +267,13 @@ pub(super) fn whole_life(lines: &[&str], look: impl FnOnce(&StandingStack)) -> E
     let ground = ground(&stack)?;
     let journal = Journal::create(&ground.journal()).unwrap();
     let site = site(&ground.host, &journal, &ground.scratch);
-    let raised = stack.set_up(&site).unwrap();
-    let directory = raised.directory().to_path_buf();
+    let standing = stack.set_up(&site).unwrap();
+    let directory = standing.directory().to_path_buf();
     assert_eq!(ground.host.list(&directory).unwrap(), [""; 0]);
-    assert_eq!(raised.facts().len(), lines.len());
-    look(&raised);
+    assert_eq!(standing.facts().len(), lines.len());
+    look(&standing);
     std::fs::write(directory.join("data"), vec![7; 100_000]).unwrap();
-    let settled = raised.settle(&site, false, true).unwrap();
+    let settled = standing.settle(&site, false, true).unwrap();
     let in_memory = lines[0].starts_with("tmpfs");
     let ours = !lines[0].starts_with("dir");
     assert_eq!(settled.remounted, ours && !in_memory);
@@ -282,7 +282,7 @@ pub(super) fn whole_life(lines: &[&str], look: impl FnOnce(&StandingStack)) -> E
         std::fs::read(directory.join("data")).unwrap(),
         vec![7; 100_000]
     );
-    raised.tear_down(&site).unwrap();
+    standing.tear_down(&site).unwrap();
     assert!(!directory.exists());
     assert!(journal.pending().is_empty());
     ground.assert_nothing_left();

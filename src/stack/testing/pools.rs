@@ -43,13 +43,13 @@ pub(super) fn every_topology() -> Ended {
     ] {
         for ashift in [9, 12] {
             let pool = format!("zpool = {{ topology = \"{topology}\", ashift = {ashift} }}");
-            whole_life(&[FOUR, &pool, "dataset = {}"], |raised| {
-                let facts = &raised.facts()[1].facts;
+            whole_life(&[FOUR, &pool, "dataset = {}"], |standing| {
+                let facts = &standing.facts()[1].facts;
                 let layout = value(facts, "layout");
                 assert!(layout.contains(word), "{layout}");
                 let mirrors = layout.split(' ').filter(|name| name.starts_with("mirror"));
                 assert_eq!(mirrors.count() == 2, topology == "raid10", "{layout}");
-                for device in &raised.devices()[..4] {
+                for device in &standing.devices()[..4] {
                     let found = value(facts, &format!("ashift of {device}"));
                     assert_eq!(found, ashift.to_string());
                 }
@@ -63,9 +63,9 @@ pub(super) fn properties_are_read_back() -> Ended {
     answers()?;
     let dataset = "dataset = { compression = \"gzip-9\", recordsize = \"8 KiB\", atime = \"off\", primarycache = \"metadata\", logbias = \"throughput\", properties = [\"copies=2\"] }";
     let pool = "zpool = { topology = \"mirror\", properties = [\"failmode=continue\"] }";
-    whole_life(&[TWO, pool, dataset], |raised| {
-        assert_eq!(value(&raised.facts()[1].facts, "failmode"), "continue");
-        let facts = &raised.facts()[2].facts;
+    whole_life(&[TWO, pool, dataset], |standing| {
+        assert_eq!(value(&standing.facts()[1].facts, "failmode"), "continue");
+        let facts = &standing.facts()[2].facts;
         for (name, found) in [
             ("compression", "gzip-9"),
             ("recordsize", "8192"),
@@ -83,8 +83,8 @@ pub(super) fn properties_are_read_back() -> Ended {
 pub(super) fn log_and_cache_take_the_last_devices() -> Ended {
     answers()?;
     let pool = "zpool = { topology = \"mirror\", log = 1, cache = 1 }";
-    whole_life(&[FOUR, pool, "dataset = {}"], |raised| {
-        let layout = value(&raised.facts()[1].facts, "layout").to_string();
+    whole_life(&[FOUR, pool, "dataset = {}"], |standing| {
+        let layout = value(&standing.facts()[1].facts, "layout").to_string();
         let names: Vec<&str> = layout.split(' ').collect();
         assert_eq!(names.len(), 7, "{layout}");
         assert!(names[0].starts_with("mirror") && names[3] == "logs" && names[5] == "cache");
@@ -144,11 +144,11 @@ pub(super) fn a_pool_whose_program_died_is_undone_from_the_journal() -> Ended {
     let stack = stack(&[TWO, "zpool = { topology = \"mirror\" }", "dataset = {}"]);
     let ground = ground(&stack)?;
     let journal = Journal::create(&ground.journal()).unwrap();
-    let raised = stack
+    let standing = stack
         .set_up(&site(&ground.host, &journal, &ground.scratch))
         .unwrap();
-    std::fs::write(raised.directory().join("data"), b"x").unwrap();
-    drop((raised, journal));
+    std::fs::write(standing.directory().join("data"), b"x").unwrap();
+    drop((standing, journal));
     let journal = Journal::open(&ground.journal()).unwrap();
     assert_eq!(undo_all(&ground.host, &journal).unwrap().failed, []);
     ground.assert_nothing_left();
@@ -171,9 +171,9 @@ pub(super) fn a_file_system_on_a_volume() -> Ended {
             volume,
             "xfs = {}",
         ],
-        |raised| {
-            assert_eq!(value(&raised.facts()[2].facts, "volblocksize"), "16384");
-            assert!(raised.devices()[0].starts_with("zd"));
+        |standing| {
+            assert_eq!(value(&standing.facts()[2].facts, "volblocksize"), "16384");
+            assert!(standing.devices()[0].starts_with("zd"));
         },
     )?;
     Ok(())

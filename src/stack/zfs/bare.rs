@@ -1,7 +1,7 @@
 //! Devices left as they are, for a workload that makes and destroys pools on them itself.
 //!
 //! What the workload may make is in the journal before it begins: pools whose names begin with a
-//! mark of ours, mounted in one directory. Whatever of that stands when the stack is lowered goes.
+//! mark of ours, mounted in one directory. Whatever of that stands when the stack is torn down goes.
 
 use crate::event::{Fact, LayerFacts};
 use crate::host::Needs;
@@ -70,6 +70,7 @@ impl Layer for BareDevices {
 
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
         let host = setup.host();
+        // Looked at now: the workload's commands will not ask again.
         let devices = filesystem::to_format(host, below)?;
         let mark = setup.plain_name("pool");
         let directory = setup.scratch()?.join(format!(".{mark}"));
@@ -80,6 +81,7 @@ impl Layer for BareDevices {
             }
         }
         let pools = ["-a", "-b"].map(|end| format!("{mark}{end}"));
+        // Entries for pools that do not exist yet: only the workload knows when it makes one.
         for pool in &pools {
             setup.will(DESTROY.of([pool.into()]))?;
         }

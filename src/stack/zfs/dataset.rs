@@ -82,6 +82,7 @@ impl Layer for Dataset {
         let name = format!("{}/data", pool(below)?.name);
         let root = setup.mount_point()?;
         // It ends with its pool, which the journal names.
+        // noauto: an import of the pool brings the dataset back unmounted (zfsprops(7)).
         let mut create = argv(["zfs", "create", "-o", "canmount=noauto", "-o"]);
         let mut point = OsString::from("mountpoint=");
         point.push(&root);

@@ -31,6 +31,7 @@ fn zpool(world: &mut World, words: &[OsString]) -> Output {
     match verb.as_str() {
         "create" => create(world, words),
         "list" => {
+            // An exported pool is known to its devices alone.
             let standing = world.assembled(POOL).filter(|(_, pool)| !pool.away);
             said(
                 standing
@@ -121,6 +122,7 @@ fn zdb(world: &mut World, words: &[OsString]) -> Output {
     let Some((_, pool)) = pools.find(|(_, pool)| pool.members.contains(&device)) else {
         return complained(1, "failed to unpack label 0");
     };
+    // 12 is what ZFS chooses for sectors of 4 KiB.
     let ashift = pool.asked.get("ashift").map_or("12", String::as_str);
     said(format!("    vdev_tree:\n        ashift: {ashift}\n"))
 }

@@ -125,6 +125,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     let ashift = |name: &str| -> Result<Option<u64>, Refusal> {
         let value = settings.optional_count(name)?;
         match value {
+            // The range of zpoolprops(7).
             Some(value) if !(9..=16).contains(&value) => Err(Refusal::at(
                 settings.span_of(name),
                 format!("{name} cannot be {value}"),
@@ -163,6 +164,7 @@ impl Zpool {
     /// The words after the name: where which device goes.
     fn vdevs(&self, devices: &[Device]) -> Result<Vec<OsString>, LayerError> {
         let paths: Vec<&OsStr> = devices.iter().map(|d| d.path.as_os_str()).collect();
+        // In the order of the settings' documentation: data, special, log, cache.
         let (data, rest) = paths.split_at(paths.len().saturating_sub(self.extra()));
         let (special, rest) = rest.split_at(self.special);
         let (log, cache) = rest.split_at(self.log);
@@ -190,6 +192,7 @@ impl Zpool {
             if !devices.is_empty() {
                 words.push(purpose.into());
             }
+            // Devices of a cache cannot be mirrored (zpoolconcepts(7)).
             if devices.len() > 1 && purpose != "cache" {
                 words.push("mirror".into());
             }
@@ -201,11 +204,14 @@ impl Zpool {
     fn create(&self, name: &str, devices: &[Device]) -> Result<Vec<OsString>, LayerError> {
         // -f: that the devices may be written over was found out before, and a single special or
         // log device beside a mirror is what was asked for.
+        // cachefile=none: no service imports the pool when the machine starts again
+        // (zpoolprops(7)).
         let mut command = argv(["zpool", "create", "-f", "-o", "cachefile=none"]);
         if let Some(ashift) = self.ashift {
             command.extend(argv(["-o".to_string(), format!("ashift={ashift}")]));
         }
         command.extend(zfs::words(&self.properties));
+        // The pool's own dataset would be mounted at /NAME.
         command.extend(argv(["-O", "mountpoint=none", name]));
         command.extend(self.vdevs(devices)?);
         Ok(command)
@@ -214,6 +220,7 @@ impl Zpool {
     /// The ashift in the labels, which alone is what ZFS works with.
     fn ashift_of(&self, host: &dyn Host, devices: &[Device]) -> Result<Vec<Fact>, LayerError> {
         let mut facts = Vec::new();
+        // Data and metadata lie on these; logs and caches come behind them.
         let (main, _) = devices.split_at(devices.len().saturating_sub(self.log + self.cache));
         for device in main {
             let name = block::kernel_name(host, &device.path);
@@ -323,8 +330,10 @@ impl Layer for Zpool {
         }
         zfs::load(host);
         if let Some(ashift) = self.max_auto_ashift {
+            // Before the pool: the parameter counts when devices are added.
             setup.set_parameter(Path::new(MAX_AUTO_ASHIFT), &ashift.to_string())?;
         }
+        // Import looks at what lies in this directory, and so at no disk of another's.
         let links = setup.scratch()?.join(format!(".{name}"));
         setup.create_tree(&links)?;
         if setup.is_outlived() {
@@ -342,6 +351,7 @@ impl Layer for Zpool {
         let mut import = argv(["zpool", "import", "-d"]);
         import.push(links.into());
         import.extend(argv(["-o", "cachefile=none", &name]));
+        // ZFS has a cache of its own (ARC), which drop_caches does not empty.
         setup.moves(argv(["zpool", "export", &name]), import);
         let names: Vec<String> = devices
             .iter()

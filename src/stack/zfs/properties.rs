@@ -162,6 +162,7 @@ pub(crate) const PACKAGES: &[Package] = &[Package::new("zfsutils-linux", &["zpoo
 /// Loads the module, which no command of ZFS does by itself. A ZFS in user space has none; where
 /// there is no ZFS at all, the first command says so.
 pub(crate) fn load(host: &dyn Host) {
+    // Ignored where it fails: a ZFS in user space has no module.
     if !host.exists(Path::new("/sys/module/zfs")) {
         let _ = host.exec(&argv(["modprobe", "zfs"]));
     }
@@ -197,6 +198,7 @@ pub(crate) fn asked(
         let Some(value) = settings.optional_bytes(name)? else {
             continue;
         };
+        // What any ZFS may take; whether this one does is read back.
         if !value.is_power_of_two() || !(512..=16 << 20).contains(&value) {
             return Err(Refusal::at(
                 settings.span_of(name),
@@ -226,6 +228,7 @@ fn is_compression(word: &str) -> bool {
     match word.split_once('-') {
         None => ["off", "on", "lz4", "zstd", "gzip", "lzjb", "zle"].contains(&word),
         Some(("gzip", text)) => level(text, 1..=9),
+        // The same as zstd-fast-1 (zfsprops(7)).
         Some(("zstd", "fast")) => true,
         Some(("zstd", text)) => match text.strip_prefix("fast-") {
             Some(text) => level(text, 1..=1000),
@@ -271,6 +274,7 @@ pub(crate) fn obtained(
     name: &str,
     asked: &[(String, String)],
 ) -> Result<Vec<Fact>, LayerError> {
+    // -H: tabs and no head; -p: exact numbers.
     let all = host.must(&argv(["zfs", "get", "-Hp", "all", name]))?;
     let found = lines(&all.stdout);
     check(name, asked, &found)?;
@@ -337,6 +341,7 @@ pub(crate) fn check(
 /// Whether two values are one: levels that have two names, and sizes with and without a unit.
 fn same(name: &str, asked: &str, found: &str) -> bool {
     let bytes = |text: &str| {
+        // `zpool get` prints 128K where 131072 was asked.
         let (number, unit) = text.split_at(text.trim_end_matches(char::is_alphabetic).len());
         let shift = match unit.to_ascii_uppercase().as_str() {
             "" | "B" => 0,
@@ -347,6 +352,7 @@ fn same(name: &str, asked: &str, found: &str) -> bool {
         };
         number.parse::<u64>().ok()?.checked_shl(shift)
     };
+    // zfsprops(7) names several values twice, and `zfs get` may answer with the other name.
     asked == found
         || (bytes(asked).is_some() && bytes(asked) == bytes(found))
         || matches!(
@@ -362,6 +368,7 @@ fn same(name: &str, asked: &str, found: &str) -> bool {
 /// One fact for each property that was asked for, or is not at its default.
 pub(crate) fn facts(asked: &[(String, String)], found: &[Property]) -> Vec<Fact> {
     let told = |property: &&Property| {
+        // "-" are figures (used, available), which differ from trial to trial.
         let set = property.source != "default" && property.source != "-";
         set || asked.iter().any(|(name, _)| *name == property.name)
     };

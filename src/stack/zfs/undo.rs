@@ -17,6 +17,8 @@ pub(super) const DESTROY: UndoKind = UndoKind {
 fn destroy(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
     let name = text(of, 0);
     let list = argv(["zpool", "list", "-H", "-o", "name"]);
+    // All pools, and not this one by name: zpool fails for a name it does not know, as it does for
+    // other reasons.
     let output = host.exec(&list)?;
     // Without a pool, the module or the daemon: zpool fails, in words of its version.
     let none = ["no pools", "module", "daemon"];

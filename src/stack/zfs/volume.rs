@@ -148,12 +148,14 @@ impl Layer for Zvol {
         // It ends with its pool, which the journal names.
         let mut create = argv(["zfs", "create"]);
         if self.sparse {
+            // No room is reserved for it in the pool (zfs-create(8)).
             create.push("-s".into());
         }
         create.extend(zfs::words(&self.properties));
         create.extend(argv(["-V", &self.size.to_string(), &name]));
         host.must(&create)?;
         let path = Path::new("/dev/zvol").join(&name);
+        // udev makes the link some time after the command has returned.
         setup.await_device(&path)?;
         let mut asked = self.properties.clone();
         asked.push(("volsize".to_string(), self.size.to_string()));
