@@ -69,3 +69,31 @@ fn a_run_takes_the_rounds_of_the_command_line() {
     said.ended(2);
     said.err_has("--until-decided");
 }
+
+/// A margin of 100 % at 50 % confidence is decided soon, one way or the other.
+#[test]
+fn a_run_that_is_decided_says_what_would_measure_more() {
+    let ground = Ground::new();
+    fs::create_dir(ground.path().join("data")).unwrap();
+    let easy = "margin = \"100 %\"\nconfidence = \"50 %\"";
+    let study = STUDY.replace("until = \"never\"", easy);
+    let study = study.replace("rounds-at-most = 3", "rounds-at-most = 1000");
+    ground.write("study.toml", study);
+    ground.stackrace(&["run", "study.toml", "--quiet"]).ended(0);
+    let decided = rounds(&ground);
+    let said = format!("was decided after {decided} rounds: only --rounds N measures more");
+    for more in [
+        &["resume"][..],
+        &["resume", "--more-time", "3 s"],
+        &["resume", "--until-decided"],
+    ] {
+        let resumed = ground.stackrace(more);
+        resumed.ended(0);
+        resumed.err_has(&said);
+        assert_eq!(rounds(&ground), decided);
+    }
+    let resumed = ground.stackrace(&["resume", "--rounds", "1"]);
+    resumed.ended(0);
+    resumed.err_has(&said);
+    assert_eq!(rounds(&ground), decided + 1);
+}

@@ -47,10 +47,10 @@ impl Observer for Setting {
             return Start::Now;
         }
         error(&format!(
-            "{text}\nWait until it is quieter, or go on? [w/G] "
+            "{text}\nWait for a quieter time (w), or go on now (Enter)? "
         ));
         let mut answer = String::new();
-        // Where nothing can be read nobody answers.
+        // Where nothing can be read there is no answer.
         let read = std::io::stdin()
             .lock()
             .take(ANSWER_BYTES)

@@ -15,6 +15,8 @@ use crate::verdict::{self, Evidence, State};
 /// A round may end so much later than the time allowed, as a share of it: how long it takes is an
 /// estimate, and the time left over would be of no use.
 const TIME_TOLERANCE: f64 = 0.03;
+/// The same before the first check: rounds that end without any verdict are of no use at all.
+const FIRST_TIME_TOLERANCE: f64 = 0.10;
 
 /// Why an execution ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,7 +174,11 @@ impl Coordinator<'_> {
     fn too_late(&self, done: u32) -> Option<String> {
         let ledger = self.ledger.lock();
         let record = ledger.record();
-        let allowed = self.study.decide.time_max_ns as f64 / 1e9 * (1.0 + TIME_TOLERANCE);
+        let tolerance = match done < FIRST_LOOK {
+            true => FIRST_TIME_TOLERANCE,
+            false => TIME_TOLERANCE,
+        };
+        let allowed = self.study.decide.time_max_ns as f64 / 1e9 * (1.0 + tolerance);
         let left = allowed - record.elapsed_seconds();
         let evidence = Evidence::of(record);
         let Some(mut mean) = evidence.round_seconds else {

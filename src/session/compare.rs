@@ -209,7 +209,6 @@ pub(crate) fn run(
     };
     let busy = look::before(context, &mut study.decide, &looked)?;
     let mut warnings = prepared.warnings;
-    warnings.extend(busy);
     warnings.extend(cache_warning(&study, request.warm));
     if request.quick {
         warnings.push(format!(
@@ -220,6 +219,8 @@ pub(crate) fn run(
     for warning in &warnings {
         observer.remark(&format!("warning: {warning}"));
     }
+    // This was said already, perhaps with a question.
+    warnings.extend(busy);
     execute::start(context, &study, &warnings, &[], observer)
 }
 

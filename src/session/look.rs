@@ -36,6 +36,8 @@ const TRIALS: usize = 10;
 const HOPELESS: f64 = 5.0;
 /// What stays of the variance of a short trial however long a trial lasts; the rest averages out.
 const LASTING: f64 = 0.5;
+/// A difference this large and larger is no answer to promise, as a share.
+const TELLS_MAX: f64 = 3.0;
 /// Normal deviations that make a chance of a half one of 80 %.
 const SURE: f64 = 0.84;
 /// Time between two looks while the user waits for a quieter machine, s.
@@ -135,7 +137,10 @@ pub(super) fn before(
         }
         let text = outlook.words(limited, allowed);
         let asked = match looked.anyway {
-            true => Start::Now,
+            true => {
+                looked.observer.remark(&text);
+                Start::Now
+            }
             false => looked.observer.wait_or_start(&text),
         };
         if asked == Start::Now {
@@ -206,23 +211,34 @@ impl Outlook {
     fn words(&self, limited: bool, allowed: f64) -> String {
         let vary = format!(
             "results vary by {} from one trial to the next",
-            unit::percent(self.noise.exp_m1())
+            difference(self.noise.exp_m1())
         );
-        let margin = unit::percent(self.margin);
-        let needed = about(self.seconds());
+        let needed = format!(
+            "A difference of {} takes about {} to see.",
+            difference(self.margin),
+            about(self.seconds())
+        );
         if !limited || self.seconds() <= allowed {
-            return format!("{vary} here: telling a {margin} difference takes about {needed}");
+            return format!("On this machine, {vary}. {needed}");
         }
-        let given = about(allowed);
-        let rounds = (allowed / self.round_seconds).min(f64::from(ROUNDS_MAX)) as u32;
-        let told = unit::percent(self.difference(rounds));
         let busy = match self.seconds() > HOPELESS * allowed {
-            true => format!("This machine is busy now: {vary}."),
+            true => format!("This machine is noisy now: {vary}."),
             false => format!("On this machine, {vary}."),
         };
-        format!(
-            "{busy} Telling a {margin} difference takes about {needed}; you gave {given}, which tells one of {told}."
-        )
+        let rounds = (allowed / self.round_seconds).min(f64::from(ROUNDS_MAX)) as u32;
+        let seen = match self.difference(rounds) {
+            told if told < TELLS_MAX => format!("only one of {} or more shows", difference(told)),
+            _ => "none is likely to show".to_owned(),
+        };
+        format!("{busy} {needed} In the {} given, {seen}.", about(allowed))
+    }
+}
+
+/// A difference as people say it: `5 %`, `a factor of 2.3`.
+fn difference(share: f64) -> String {
+    match share {
+        share if share < 1.0 => unit::percent(share).replace(".0 %", " %"),
+        share => format!("a factor of {:.1}", 1.0 + share),
     }
 }
 
@@ -446,19 +462,25 @@ mod tests {
         let quiet = outlook(0.01, 120).words(true, 120.0);
         assert_eq!(
             quiet,
-            "results vary by 1.0 % from one trial to the next here: telling a 5.0 % difference takes about 30 s"
+            "On this machine, results vary by 1 % from one trial to the next. A difference of 5 % takes about 30 s to see."
         );
         let busy = outlook(0.3, 120).words(true, 120.0);
         assert!(
-            busy.starts_with("This machine is busy now: results vary by 35 %"),
+            busy.starts_with("This machine is noisy now: results vary by 35 % from one"),
             "{busy}"
         );
         assert!(
-            busy.contains("you gave 2 min, which tells one of "),
+            busy.contains(" to see. In the 2 min given, only one of ") && busy.ends_with("shows."),
             "{busy}"
         );
+        let hopeless = outlook(1.0, 120).words(true, 30.0);
+        assert!(hopeless.contains("vary by a factor of 2.7"), "{hopeless}");
+        assert!(
+            hopeless.ends_with("In the 30 s given, none is likely to show."),
+            "{hopeless}"
+        );
         let unlimited = outlook(0.3, 120).words(false, 1e9);
-        assert!(!unlimited.contains("you gave"), "{unlimited}");
+        assert!(!unlimited.contains("given"), "{unlimited}");
     }
 
     /// A machine on which nothing can be told within the time: what the smallest margin makes of any.
@@ -482,6 +504,7 @@ mod tests {
             let warned = before(&context, &mut decide, &looked).unwrap();
             assert_eq!(observer.asked.get(), asked, "{margin} {anyway}");
             assert_eq!(warned.is_some(), margin < 1.0, "kept with the result");
+            assert_eq!(observer.told.borrow().len(), 1, "said once");
             assert!(decide.time_max_ns < 20_000_000_000, "a look takes time");
         }
         let left = std::fs::read_dir(place.path()).unwrap().count();

@@ -170,7 +170,7 @@ impl Stopped {
         }
         if decided {
             observer.remark(&format!(
-                "the question of {run} was decided after {rounds} rounds: unless it is asked for more, nothing further is measured"
+                "the question of {run} was decided after {rounds} rounds: only --rounds N measures more"
             ));
         }
         observer.remark(&format!(

@@ -121,3 +121,37 @@ fn a_stack_is_worn_in_by_every_workload_of_its_first_round_and_written_over_once
         assert_eq!(trial.preconditioned.is_some(), trial.round == 1);
     }
 }
+
+/// Rounds that fit a time, which a run of four rounds tells: when its round `at` ended, over `share`.
+fn rounds_in(at: u32, share: f64) -> usize {
+    let whole = run_study(
+        &STUDY.replace("rounds-at-most = 2", "rounds-at-most = 4"),
+        Fault::Never,
+        "",
+    );
+    let mut until = whole.record;
+    let ends = |event: &Event| matches!(event, Event::RoundFinished { round } if *round == at);
+    let last = until
+        .lines
+        .iter()
+        .position(|line| ends(&line.event))
+        .unwrap();
+    until.lines.truncate(last + 1);
+    let allowed = until.elapsed_seconds() / share;
+    let text = STUDY.replace(
+        "at-most = \"1 h\"",
+        &format!("at-most = \"{:.0} us\"", allowed * 1e6),
+    );
+    let text = text.replace("rounds-at-most = 2", "rounds-at-most = 9");
+    let run = run_study(&text, Fault::Never, "");
+    assert_eq!(run.reason, Reason::Time);
+    run.record.complete_rounds().len()
+}
+
+#[test]
+fn a_round_that_ends_a_little_late_is_begun_where_it_brings_the_first_verdict() {
+    assert_eq!(rounds_in(3, 1.07), 3, "it brings the first verdict");
+    assert_eq!(rounds_in(3, 1.3), 1, "far too late");
+    assert_eq!(rounds_in(4, 1.07), 3, "one more verdict");
+    assert_eq!(rounds_in(4, 1.0), 4);
+}
