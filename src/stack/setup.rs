@@ -528,7 +528,7 @@ pub(crate) fn appears(host: &dyn Host, device: &Path) -> Result<(), LayerError> 
         host.pause(APPEARS_PAUSE);
     }
     Err(LayerError::refused(
-        format!("{} was made and does not appear", device.display()),
+        format!("{} was created and does not appear", device.display()),
         "check that udevd runs",
     ))
 }

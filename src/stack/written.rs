@@ -8,7 +8,13 @@ use crate::setting::{GivenSetting, Refusal, Settings, Value};
 /// # Errors
 /// The line is not `KIND = { NAME = VALUE, … }` with values that settings can have.
 pub(super) fn settings(kinds: &[LayerKind], line: &str) -> Result<Settings, Refusal> {
-    let wrong = || Refusal::at(&(0..line.len()), "this is no line of a layer", "");
+    let wrong = || {
+        Refusal::at(
+            &(0..line.len()),
+            "this is not a layer: write KIND = { NAME = VALUE }",
+            "",
+        )
+    };
     let table: toml::Table = line.parse().map_err(|_| wrong())?;
     let (owner, inner) = table.into_iter().next().ok_or_else(wrong)?;
     let mut settings = Vec::new();

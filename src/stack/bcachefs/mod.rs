@@ -137,7 +137,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     if !(1..=4).contains(&replicas) {
         return Err(Refusal::at(
             settings.span_of("replicas"),
-            format!("{replicas} replicas cannot be had"),
+            format!("replicas must be between 1 and 4, not {replicas}"),
             "write 1 to 4",
         ));
     }

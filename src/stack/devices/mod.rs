@@ -124,7 +124,8 @@ fn stable(id: &str, directory: &Path) -> Result<String, (String, String)> {
         true => format!("write its name in {}", directory.display()),
         false => format!("now it is: {}", ids.join(", or ")),
     };
-    let message = format!("\"{id}\" is no id: another disk may have that name tomorrow");
+    let message =
+        format!("\"{id}\" is not a lasting id: another disk may have that name after a restart");
     Err((message, help))
 }
 

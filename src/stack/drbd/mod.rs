@@ -542,7 +542,7 @@ impl Drbd {
 fn unconnected(error: LayerError, ends: &[End; 2], port: usize) -> LayerError {
     let [here, there] = [&ends[0], &ends[1]].map(|end| format!("{}:{port}", end.address));
     LayerError::refused(
-        format!("the machines do not find each other: {error}"),
+        format!("the machines cannot connect to each other: {error}"),
         format!(
             "let TCP through between {here} and {there}, both ways, and see dmesg | tail on both"
         ),

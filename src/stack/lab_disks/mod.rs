@@ -166,7 +166,7 @@ fn latency(settings: &Settings) -> Result<Option<u64>, Refusal> {
     let most = unit::time_ns(LATENCY_MAX_NS as f64);
     Err(Refusal::at(
         settings.span_of("latency"),
-        format!("a disk that takes longer than {most} for a request would be taken for dead"),
+        format!("a disk that takes longer than {most} for a request would be given up as failed"),
         "write less, like \"4 ms\"",
     ))
 }

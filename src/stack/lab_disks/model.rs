@@ -69,7 +69,7 @@ fn size(settings: &Settings, card: &Card, sector: u64) -> Result<u64, Refusal> {
     let whole = card.capacity().map_err(|error| {
         Refusal::at(
             settings.span_of("model"),
-            format!("the card {word} makes no drive: {error}"),
+            format!("the model {word} cannot be used: {error}"),
             "name another model",
         )
     })?;
@@ -77,7 +77,7 @@ fn size(settings: &Settings, card: &Card, sector: u64) -> Result<u64, Refusal> {
     let Some(bytes) = asked.or(whole) else {
         return Err(Refusal::at(
             span,
-            format!("how large the {word} is has to be said"),
+            format!("the size of a {word} must be given"),
             "write a size, like size = \"16 GiB\"",
         ));
     };
@@ -92,7 +92,7 @@ fn size(settings: &Settings, card: &Card, sector: u64) -> Result<u64, Refusal> {
     if bytes < SIZE_MIN {
         return Err(Refusal::at(
             span,
-            format!("{bytes} bytes are no drive"),
+            format!("{bytes} bytes are too few for a drive"),
             "write a size of at least 1 MiB, like \"16 GiB\"",
         ));
     }

@@ -138,7 +138,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     if let Some(count) = stripes.filter(|count| !(2..=DEVICES_MAX).contains(count)) {
         return Err(Refusal::at(
             settings.span_of("stripes"),
-            format!("{count} stripes cannot be had"),
+            format!("{count} stripes are not possible"),
             format!("write 2 to {DEVICES_MAX}"),
         ));
     }
@@ -146,7 +146,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     if !stripe_size.is_power_of_two() || stripe_size < 4096 {
         return Err(Refusal::at(
             settings.span_of("stripe-size"),
-            format!("a stripe cannot have {stripe_size} B"),
+            format!("a stripe of {stripe_size} B is not possible"),
             "write a power of two from \"4 KiB\"",
         ));
     }

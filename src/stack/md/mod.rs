@@ -217,7 +217,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     if let Some(chunk) = chunk
         && (!chunk.is_power_of_two() || chunk < 4096)
     {
-        let message = format!("a chunk cannot have {chunk} B");
+        let message = format!("a chunk of {chunk} B is not possible");
         return refuse("chunk", message, "write a power of two from \"4 KiB\"");
     }
     if level == "1" && chunk.is_some() {
@@ -233,7 +233,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     }
     let degraded = settings.flag("degraded")?;
     if !redundant && degraded {
-        let message = "RAID 0 cannot stand with a member missing".to_string();
+        let message = "RAID 0 does not work with a member missing".to_string();
         return refuse("degraded", message, "choose another raid");
     }
     let layout = settings.optional_text("layout")?;

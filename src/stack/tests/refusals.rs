@@ -114,7 +114,7 @@ fn devices_and_what_is_put_together_of_them_are_refused_where_they_stand() {
     assert_refused(&[
         (
             "devices = { ids = \"/dev/sda\", size = \"1 TB\", model = \"X\" }",
-            "\"/dev/sda\" is no id",
+            "\"/dev/sda\" is not a lasting id",
         ),
         (
             "devices = { ids = [\"a\", \"a\"], size = \"1 TB\", model = \"X\" }",
@@ -148,7 +148,7 @@ fn devices_and_what_is_put_together_of_them_are_refused_where_they_stand() {
         ),
         (
             "md = { raid = 0, degraded = true }",
-            "cannot stand with a member missing",
+            "does not work with a member missing",
         ),
         (
             "md = { raid = 1, chunk = \"64 KiB\" }",
@@ -164,9 +164,12 @@ fn devices_and_what_is_put_together_of_them_are_refused_where_they_stand() {
         ),
         (
             "lvm = { kind = \"striped\", stripes = 1 }",
-            "1 stripes cannot be had",
+            "1 stripes are not possible",
         ),
-        ("bcachefs = { replicas = 5 }", "5 replicas cannot be had"),
+        (
+            "bcachefs = { replicas = 5 }",
+            "replicas must be between 1 and 4, not 5",
+        ),
     ]);
 }
 

@@ -118,7 +118,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             .ok()
             .filter(|count| *count < DEVICES_MAX)
             .ok_or_else(|| {
-                let message = format!("{count} devices cannot be had for {name}");
+                let message = format!("{name} cannot be {count}");
                 Refusal::at(settings.span_of(name), message, "write 0, 1 or 2")
             })
     };

@@ -288,7 +288,7 @@ impl BonnieOptions {
         }
         match parts.next() {
             None => Ok(()),
-            Some(part) => Err(format!("-s {word}: what is {part} for?")),
+            Some(part) => Err(format!("-s {word}: {part} is one part too many")),
         }
     }
 
@@ -317,7 +317,7 @@ impl BonnieOptions {
         }
         match parts.next() {
             None => Ok(()),
-            Some(part) => Err(format!("-n {word}: what is {part} for?")),
+            Some(part) => Err(format!("-n {word}: {part} is one part too many")),
         }
     }
 
@@ -335,7 +335,7 @@ impl BonnieOptions {
         }
         // 2^21 units of 1024 files: names number 2^31 at most.
         if self.files >= 1 << 21 {
-            return wrong("-n: that is more files than names can number");
+            return wrong("-n: at most 2097151 times 1024 files can be named");
         }
         if self.size_mib == Some(0) && self.files == 0 {
             return wrong("-s 0 and -n 0 leave nothing to do");

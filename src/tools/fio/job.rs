@@ -59,10 +59,10 @@ fn mode(
         _ => {
             let next = match word {
                 word if word.contains("trim") => {
-                    "trims are not done; choose among: read, write, rw, randread, randwrite, randrw"
+                    "trims are not supported; choose among: read, write, rw, randread, randwrite, randrw"
                 }
                 word if word.contains(':') => {
-                    "leave out what follows the colon: sequential jobs have no gaps, random ones no runs"
+                    "leave out what follows the colon: skipping and runs of blocks are not supported"
                 }
                 _ => "choose among: read, write, rw, randread, randwrite, randrw",
             };
@@ -145,7 +145,7 @@ fn percentiles(reader: &Reader<'_>) -> Result<Vec<f64>, JobError> {
     let mut numbers = numbers
         .filter(|all| all.len() <= 20 && all.iter().all(valid))
         .ok_or_else(|| {
-            let what = "percentile_list is no list of percentiles";
+            let what = "percentile_list is not a list of percentiles";
             reader.refuse(
                 "percentile_list",
                 what,

@@ -111,7 +111,7 @@ impl Sections {
             if let Some(rest) = line.strip_prefix('[') {
                 let name = rest.strip_suffix(']').filter(|name| !name.is_empty());
                 let name = name.ok_or_else(|| {
-                    let what = format!("\"{}\" begins no job", shown(line));
+                    let what = format!("\"{}\" is not the beginning of a job", shown(line));
                     JobError::at(&place, what, "write [name], or [global]")
                 })?;
                 open = self.begin(name.to_owned(), place)?;

@@ -241,7 +241,7 @@ fn operations(job: &FioJob, sizes: &[u64]) -> Result<Option<u64>, JobError> {
         return Err(JobError::at(
             &job.place,
             what,
-            "write a smaller bs, or a larger size",
+            "write a smaller bs or a larger size",
         ));
     }
     let all = once.saturating_mul(job.loops);

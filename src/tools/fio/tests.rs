@@ -160,19 +160,19 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "thinktime=1 ioengine=io_uring iodepth=2",
-        "holds up the whole queue",
+        "pauses the whole queue",
     ),
     ("thinktime=1 thinktime_blocks=4", "thinktime_blocks above 1"),
     ("time_based", "time_based without runtime"),
     (
         "rw=read verify=crc32c",
-        "what this job reads was written by another",
+        "a job that only reads cannot verify",
     ),
     ("rw=write verify=pattern", "verify=pattern is not supported"),
     ("rw=write verify=1 zero_buffers", "zeros cannot be verified"),
     (
         "rw=write verify=1 filename=a numjobs=2",
-        "several jobs write the same file",
+        "several clones write the same file",
     ),
     ("fsync=1 fdatasync=1", "exclude each other"),
     ("ioengine=mmap", "ioengine=mmap is not supported"),
@@ -191,7 +191,7 @@ fn unsupported_options_are_refused_with_their_place() {
     }
     for (text, why) in [
         ("rw=read\n", "a.fio:1: rw stands before the first job"),
-        ("[x\n", "a.fio:1: \"[x\" begins no job"),
+        ("[x\n", "a.fio:1: \"[x\" is not the beginning of a job"),
         (
             "[x]\n\n[y]\nnew_group\n",
             "a.fio:4: new_group without stonewall",

@@ -15,7 +15,7 @@ pub(super) const VERSION: SettingDoc = SettingDoc::choice(
     "version",
     &["0.4", "1.0"],
     "",
-    "The very requests of this sysbench, fsync bursts included; without it only the modes are its own.",
+    "Make exactly the requests of this version of sysbench, fsync bursts included; without it only the modes are the same.",
 );
 pub(super) const IO: SettingDoc = SettingDoc::choice(
     "io",
@@ -31,7 +31,7 @@ pub(super) const BACKLOG: SettingDoc = SettingDoc::count(
 pub(super) const MERGE: SettingDoc = SettingDoc::count(
     "merge",
     "0",
-    "With version: so many blocks in one request of a sequential mode; 0: one.",
+    "With version: blocks in one request of a sequential mode; 0: one.",
 );
 pub(super) const FSYNC_EACH: SettingDoc = SettingDoc::flag(
     "fsync-each",

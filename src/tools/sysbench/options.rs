@@ -217,7 +217,7 @@ fn number<T: TryFrom<u64>>(name: &str, text: &str) -> Result<T, String> {
     let number: Option<u64> = digits.parse().ok();
     let number = number.and_then(|number| number.checked_mul(1u64.checked_shl(shift)?));
     let number = number.and_then(|number| T::try_from(number).ok());
-    number.ok_or_else(|| format!("--{name}: \"{text}\" is no number it can take"))
+    number.ok_or_else(|| format!("--{name}: \"{text}\" is not a number that it takes"))
 }
 
 fn command(plain: &[&str]) -> Result<Command, String> {
@@ -227,7 +227,7 @@ fn command(plain: &[&str]) -> Result<Command, String> {
     };
     if test != "fileio" {
         return Err(format!(
-            "\"{test}\" measures no storage: of sysbench's tests only fileio is here"
+            "\"{test}\" is not supported: of sysbench's tests only fileio is"
         ));
     }
     match rest {
@@ -235,7 +235,7 @@ fn command(plain: &[&str]) -> Result<Command, String> {
         ["run"] => Ok(Command::Run),
         ["cleanup"] => Ok(Command::Cleanup),
         ["help"] => Ok(Command::Help),
-        [] => Err("fileio wants a command: prepare, run, cleanup or help".to_owned()),
+        [] => Err("fileio needs a command: prepare, run, cleanup or help".to_owned()),
         [first, ..] => {
             let wrong = match *first {
                 "prepare" | "run" | "cleanup" | "help" => rest.last().unwrap_or(first),
@@ -280,9 +280,9 @@ mod tests {
     #[test]
     fn contradicting_options_are_refused_by_name() {
         for (line, why) in [
-            ("cpu run", "\"cpu\" measures no storage"),
-            ("--test=oltp run", "\"oltp\" measures no storage"),
-            ("fileio", "wants a command"),
+            ("cpu run", "\"cpu\" is not supported"),
+            ("--test=oltp run", "\"oltp\" is not supported"),
+            ("fileio", "needs a command"),
             ("fileio dance", "\"dance\" is no command"),
             ("fileio run now", "\"now\" is no command"),
             ("fileio --file-nm=3 run", "--file-nm is not an option"),
@@ -290,14 +290,14 @@ mod tests {
                 "fileio --report-checkpoints=3 run",
                 "--report-checkpoints is not",
             ),
-            ("fileio --file-num=3x run", "\"3x\" is no number"),
+            ("fileio --file-num=3x run", "\"3x\" is not a number"),
             (
                 "fileio --threads=99999999999 run",
-                "is no number it can take",
+                "is not a number that it takes",
             ),
             (
                 "fileio --file-total-size=99999999T run",
-                "is no number it can take",
+                "is not a number that it takes",
             ),
             ("fileio --file-test-mode=foo run", "one of seqwr, seqrewr"),
             ("fileio --file-extra-flags=foo run", "not \"foo\""),

@@ -1,6 +1,6 @@
 //! File I/O as sysbench's: six modes over several files, fsync at a cadence.
 //!
-//! With `version` these are the very requests of that sysbench ([`exact`]). Without, it shares
+//! With `version` these are exactly the requests of that sysbench ([`exact`]). Without, it shares
 //! sysbench's vocabulary (modes, 1.5 reads a write, fsync after every 100 requests), not
 //! its sequence. Data is random, not zeros: zeros compress to nothing on half of the file
 //! systems this is meant to compare. With `fsync-every = 1` the fsync counts into the latency of
@@ -22,7 +22,7 @@ const MODES: [&str; 6] = ["seqwr", "seqrewr", "seqrd", "rndrd", "rndwr", "rndrw"
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "fileio",
-    summary: "sysbench file I/O, its very requests or in its style: six modes, fsync at a cadence",
+    summary: "sysbench file I/O: its exact requests, or the same modes; six modes, periodic fsync",
     source: "the modes and defaults of sysbench 1.0.20 fileio",
     settings: &[
         SettingDoc::choice(

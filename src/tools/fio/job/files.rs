@@ -61,11 +61,11 @@ pub(super) fn blocks(
     let align = match reader.bytes("blockalign")? {
         Some(align) if random && BLOCK_BYTES.contains(&align) => Some(align as u32),
         Some(_) => {
-            let what = "blockalign does not work here";
+            let what = "blockalign is for random jobs, and from 512 to 64m";
             return Err(reader.refuse(
                 "blockalign",
                 what,
-                "leave it out, or write a random job and from 512 to 64m",
+                "leave it out, or write rw=randread, for example, and a size in that range",
             ));
         }
         // fio's default: the smallest block, so that a large one begins where a small one might.

@@ -35,7 +35,8 @@ pub(super) fn content(reader: &Reader<'_>) -> Result<Content, JobError> {
     let duplicates = reader.percent("dedupe_percentage")?.unwrap_or(0);
     if reader.flag("zero_buffers")?.unwrap_or(false) {
         if compress > 0 || duplicates > 0 {
-            let what = "zeros compress and repeat as they are";
+            let what =
+                "zero_buffers and a percentage exclude each other: zeros compress completely";
             return Err(reader.refuse("zero_buffers", what, "leave it out, or the percentages"));
         }
         return Ok(Content::Zero);
@@ -101,7 +102,7 @@ pub(super) fn verify(
         return refuse("verify", &what, "write verify=crc32c");
     }
     if read_share == 1.0 {
-        let what = "what this job reads was written by another, and nothing is known of it";
+        let what = "a job that only reads cannot verify: it does not know what was written";
         return refuse("verify", what, "verify in the job that writes");
     }
     if fatal == Some(false) {
@@ -113,7 +114,7 @@ pub(super) fn verify(
         );
     }
     if clones > 1 && matches!(layout.files, JobFiles::Named(_)) {
-        let what = "several jobs write the same file, and none knows what the others wrote";
+        let what = "verify is not supported where several clones write the same file";
         return refuse("verify", what, "leave filename out, or write numjobs=1");
     }
     match content {

@@ -49,11 +49,12 @@ pub(super) fn pace(
             return Err(reader.refuse(
                 "thinktime_blocks",
                 what,
-                "leave it out: one thinks after each block",
+                "leave it out: there is a pause after each block",
             ));
         }
         None if think_ns > 0 && queue_depth > 1 => {
-            let what = "thinktime holds up the whole queue in fio, and here each place in it";
+            let what =
+                "thinktime with iodepth above 1 is not supported: fio pauses the whole queue";
             return Err(reader.refuse(
                 "thinktime",
                 what,
@@ -138,7 +139,7 @@ pub(super) fn durable(reader: &Reader<'_>, read_share: f64) -> Result<SyncPolicy
     }
     // The engine has one switch for both: fdatasync or fsync.
     if data > 0 && (end || close) && read_share < 1.0 {
-        let what = "fdatasync after writes and fsync at the end are not supported together";
+        let what = "fdatasync and a sync at the end are not supported together";
         return Err(reader.refuse(
             "fdatasync",
             what,
