@@ -1,8 +1,9 @@
 //! Stopping a run from outside: a flag, and the phases that run at the moment.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use stackrace_engine::{AlternationSeat, Control};
 
 /// Raised once, by Ctrl-C or from the live page, and never taken back.
@@ -17,8 +18,7 @@ impl Interrupt {
     pub(crate) fn raise(&self) {
         // The flag first: a control that is made just now reads it after it can be found.
         self.flag.store(true, Ordering::SeqCst);
-        let current = self.current.lock();
-        for control in &*current.unwrap_or_else(PoisonError::into_inner) {
+        for control in &*self.current.lock() {
             control.stop.store(true, Ordering::SeqCst);
         }
     }
@@ -45,7 +45,7 @@ impl Interrupt {
             })
         };
         let controls: Vec<Arc<Control>> = seats.into_iter().map(control).collect();
-        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = controls.clone();
+        *self.current.lock() = controls.clone();
         // Raised between two phases: the new ones must not run on.
         for control in &controls {
             control.stop.store(self.raised(), Ordering::SeqCst);

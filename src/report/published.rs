@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn pages() {
+    fn texts_of_published_studies_are_as_reviewed() {
         for card in ALL {
             insta::assert_snapshot!(format!("published-{}", card.name), text(card, "terminal"));
         }

@@ -517,7 +517,7 @@ fn what_failed_is_said() {
 }
 
 #[test]
-fn texts() {
+fn texts_for_terminal_and_markdown_are_as_reviewed() {
     let small = sample::record(&sample::small());
     insta::assert_snapshot!("terminal-small", rendered("terminal", &small));
     insta::assert_snapshot!("markdown-small", rendered("markdown", &small));

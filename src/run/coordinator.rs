@@ -54,7 +54,7 @@ pub(crate) struct Coordinator<'a> {
     pub(crate) study: &'a Study,
     /// Where results go.
     pub(crate) ledger: SharedLedger,
-    /// Who watches.
+    /// Told of checks and warnings.
     pub(crate) watcher: &'a dyn Watcher,
 }
 

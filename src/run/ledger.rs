@@ -1,6 +1,8 @@
 //! The log, the index and the record in memory, kept the same.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::{Mutex, MutexGuard};
 
 use super::executor::Broken;
 use crate::event::{Event, LogLine};
@@ -97,7 +99,7 @@ impl SharedLedger {
 
     /// The ledger, for as long as the guard lives.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Ledger> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 
     /// Writes one event.

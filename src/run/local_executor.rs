@@ -32,7 +32,7 @@ pub(crate) struct LocalExecutor<'a> {
     pub(crate) scratch: PathBuf,
     /// Where time comes from.
     pub(crate) clock: Arc<dyn Clock>,
-    /// Who watches.
+    /// Told what begins, and what went wrong.
     pub(crate) watcher: &'a dyn Watcher,
     /// How to stop it.
     pub(crate) interrupt: Arc<Interrupt>,
@@ -50,7 +50,7 @@ pub(crate) struct KeptStack {
     pub(super) configuration: usize,
     /// The round in which it was set up, from 1.
     pub(super) since: u32,
-    /// It.
+    /// Its layers, and how they are torn down.
     pub(super) stack: StandingStack,
     /// Data that lie on it for the next trial, by workload.
     pub(super) data: RefCell<BTreeMap<usize, KeptData>>,

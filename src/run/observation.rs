@@ -156,7 +156,7 @@ mod tests {
 
     /// A closed loop of one thread is recorded as it was before open loops were.
     #[test]
-    fn a_closed_loop_has_none_of_it() {
+    fn a_closed_loop_has_no_lateness_and_no_service_times() {
         let closed = observed(Pacing::Closed { think_time_ns: 0 }, 1);
         for word in ["lateness", "unissued", "threads"] {
             assert!(closed.get(word).is_none(), "{word}");

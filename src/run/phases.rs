@@ -39,7 +39,7 @@ impl<'a> PeerPhases<'a> {
     /// Has a peer prepare its part of a trial.
     ///
     /// # Errors
-    /// Words.
+    /// The directory cannot be made, or the peer is lost.
     pub(super) fn prepare(
         host: &'a dyn Host,
         peer: &Peer,
@@ -120,7 +120,7 @@ impl<'a> PeerPhases<'a> {
     /// Stops what it does, and removes the trial's files there.
     ///
     /// # Errors
-    /// Words.
+    /// The files could not be removed.
     pub(super) fn end(self) -> Result<(), String> {
         // Before that, it may still make files. A peer that is lost has stopped by itself.
         let stopped = self

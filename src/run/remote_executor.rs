@@ -48,7 +48,7 @@ pub(crate) struct RemoteExecutor<'a> {
     pub(crate) study: &'a Study,
     /// Where results go.
     pub(crate) ledger: SharedLedger,
-    /// Who watches.
+    /// Told what begins, and what went wrong.
     pub(crate) watcher: &'a dyn Watcher,
     /// How to stop it.
     pub(crate) interrupt: Arc<Interrupt>,

@@ -7,7 +7,8 @@ use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use parking_lot::Mutex;
 
 use super::context::entropy;
 use super::import;
@@ -86,7 +87,7 @@ impl Owner {
         argv.extend_from_slice(words);
         let said = unnamed(&self.store)?;
         let process = start(&argv, &said).map_err(|error| error.to_string())?;
-        let mut begun = held(&self.begun);
+        let mut begun = self.begun.lock();
         begun.push(Program {
             what,
             process,
@@ -143,7 +144,7 @@ impl RunControl for Owner {
         }
         let unknown = "Which process runs it is not on record. Stop it where it was started.";
         let now = self.store.now(run).ok_or(unknown)?;
-        let mut stopped = held(&self.stopped);
+        let mut stopped = self.stopped.lock();
         let this = (run.to_owned(), now.pid);
         if stopped.contains(&this) {
             return Err("It was asked to stop already; it tears down its stacks first.".to_owned());
@@ -165,7 +166,7 @@ impl RunControl for Owner {
     }
 
     fn begun(&self) -> Vec<Begun> {
-        let mut begun = held(&self.begun);
+        let mut begun = self.begun.lock();
         begun
             .iter_mut()
             .map(|program| Begun {
@@ -194,9 +195,4 @@ fn tail(file: &File) -> String {
             .split_once('\n')
             .map_or(String::new(), |(_, rest)| rest.to_owned()),
     }
-}
-
-/// A lock; nothing is left half done by a thread that ended while it held it.
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -110,7 +110,7 @@ pub(crate) struct LayerHealth {
 /// One other part.
 #[derive(Debug, Serialize)]
 pub(crate) struct PartHealth {
-    /// What it is.
+    /// Its name, as it is shown.
     pub(crate) part: String,
     /// What is missing.
     pub(crate) missing: Vec<Lack>,

@@ -69,7 +69,11 @@ fn source(word: &str, tool: Option<&str>) -> Result<ImportSource, String> {
         Some((name, file)) if !Path::new(word).exists() => (Some(name), file),
         _ => (None, word),
     };
-    let refused = |what: &str, next: &str| format!("error: {file}: {what}\n  next: {next}");
+    let shown = match file {
+        "-" => "standard input",
+        file => file,
+    };
+    let refused = |what: &str, next: &str| format!("error: {shown}: {what}\n  next: {next}");
     if name.is_some_and(|name| name.trim().is_empty()) {
         return Err(refused("its name is empty", "write NAME=FILE"));
     }
@@ -77,11 +81,6 @@ fn source(word: &str, tool: Option<&str>) -> Result<ImportSource, String> {
         "-" => TEXT_MAX.read_from(std::io::stdin().lock()),
         file => TEXT_MAX.read(Path::new(file)),
     };
-    let file = match file {
-        "-" => "standard input",
-        file => file,
-    };
-    let refused = |what: &str, next: &str| format!("error: {file}: {what}\n  next: {next}");
     let bytes = bytes.map_err(|error| {
         let next = match error.kind() {
             ErrorKind::FileTooLarge => "give it the results alone",
@@ -94,12 +93,12 @@ fn source(word: &str, tool: Option<&str>) -> Result<ImportSource, String> {
             Some(line) => (format!(":{line}"), "this is not UTF-8 text"),
             None => (String::new(), "this is no whole text in UTF-16"),
         };
-        format!("error: {file}{place}: {what}\n  next: give it what the tool printed")
+        format!("error: {shown}{place}: {what}\n  next: give it what the tool printed")
     })?;
     let name = name.map(|name| name.trim().to_owned());
-    ImportSource::read(name, file, text, tool).map_err(|error| {
+    ImportSource::read(name, shown, text, tool).map_err(|error| {
         format!(
-            "error: {file}:{}: {}\n  next: {}",
+            "error: {shown}:{}: {}\n  next: {}",
             error.line, error.what, error.next
         )
     })

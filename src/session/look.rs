@@ -57,7 +57,7 @@ pub(super) struct Looked<'a> {
     pub(super) run_seconds: f64,
     /// Do not ask.
     pub(super) anyway: bool,
-    /// Who asks.
+    /// Says what was found, and asks the user.
     pub(super) observer: &'a dyn Observer,
 }
 

@@ -19,7 +19,7 @@ use crate::study::Study;
 
 /// A place whose worker waits for its first turn.
 pub(super) struct ReadyPlace {
-    /// What it is.
+    /// Its environment, for the record.
     pub(super) facts: Vec<Fact>,
     worker: RemoteWorker,
 }

@@ -39,13 +39,13 @@ pub(super) struct VirtualExecutor<'a> {
     pub(super) ledger: SharedLedger,
     /// The clock of the ledger: the sum of what the guests' clocks show.
     pub(super) clock: Arc<GivenClock>,
-    /// Who watches.
+    /// Told what begins.
     pub(super) watcher: &'a dyn Watcher,
     /// How to stop it.
     pub(super) interrupt: Arc<Interrupt>,
     /// How many guests may run side by side.
     pub(super) jobs: usize,
-    /// In order.
+    /// Turns announced and not done, in the order of the round.
     pub(super) turns: VecDeque<VirtualTurn>,
     /// Guests started so far.
     pub(super) started: usize,

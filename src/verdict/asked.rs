@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn sides_may_be_turned_and_the_metric_any() {
+    fn either_side_may_be_the_baseline_and_any_metric_may_be_asked() {
         let record = sample::record(&sample::small());
         let turned = Question {
             sought: comparison("xfs, ext4"),
@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn what_there_is_not_is_named() {
+    fn an_unknown_name_is_told_with_the_valid_ones() {
         let record = sample::record(&sample::small());
         let of = |question: Question| ask(std::slice::from_ref(&record), &question).unwrap_err();
         let wrong = of(Question {

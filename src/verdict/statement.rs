@@ -11,7 +11,7 @@ use crate::event::MetricHead;
 pub(crate) enum State {
     /// Answered.
     Decided,
-    /// Not yet.
+    /// The intervals hold both a difference that matters and none.
     Undecided,
     /// Fewer complete rounds than the first look needs.
     TooFew,
@@ -96,7 +96,7 @@ pub(crate) struct Comparison {
     /// B over A, oriented so that above 1 B is better; its ends are not numbers where no interval
     /// can be given (only of imported results).
     pub(crate) ratio: Option<Interval>,
-    /// What follows.
+    /// What the interval says.
     pub(crate) word: VerdictWord,
     /// The word as a sentence fragment (`12-19 % faster`).
     pub(crate) text: String,

@@ -27,7 +27,7 @@ pub(super) struct RunCache {
 pub(super) struct Judged {
     /// What is on record.
     pub(super) record: Record,
-    /// What follows.
+    /// What the record says so far.
     pub(super) verdict: Verdict,
 }
 

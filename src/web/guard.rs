@@ -102,7 +102,7 @@ impl Guard {
     }
 
     /// Whether a name is an address or this machine's own. The port is not looked at: a tunnel has
-    /// another one, and a name that was bent would have ours.
+    /// another one, and a rebound name would have ours.
     fn ours(&self, host: &str) -> bool {
         // Brackets keep the colons of an IPv6 address apart from that of the port.
         let name = match host.strip_prefix('[') {
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bent_name_is_not_answered() {
+    fn only_addresses_and_own_names_are_answered() {
         let loopback = guard(true, None);
         let network = guard(false, None);
         for (host, on_loopback, on_network) in [

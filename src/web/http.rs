@@ -195,7 +195,7 @@ impl HttpResponse {
         }
     }
 
-    /// Look there instead.
+    /// A redirect (303): the visitor is to get another address.
     pub(super) fn see(place: impl Into<String>) -> Self {
         Self::new(303, "text/plain; charset=utf-8", "").with("Location", place)
     }

@@ -199,7 +199,7 @@ fn one_that_fails_before_or_in_its_slices_fails_alone() {
 }
 
 #[test]
-fn one_that_is_stopped_interrupts_the_run() {
+fn a_trial_that_is_stopped_interrupts_the_run() {
     let run = run_study(&study("stop b", ""), Fault::Never, "");
     assert_eq!(run.ended("b"), ["interrupted"]);
     assert_eq!(run.reason, Reason::Interrupted);

@@ -72,7 +72,7 @@ pub(crate) struct FigureAnswer {
     pub(crate) ratio: Option<Interval>,
     /// Rounds used of the baseline and of what is compared with it; of separate runs, how many runs.
     pub(crate) values: (usize, usize),
-    /// What follows.
+    /// Whether the figure passes.
     pub(crate) outcome: GateOutcome,
     /// Further rounds, or further runs of each, that would decide if all stayed as it is; none:
     /// decided, or more than anyone would wait for.
@@ -88,7 +88,7 @@ pub(crate) struct GateAnswer {
     pub(crate) sentence: String,
     /// What is compared.
     pub(crate) compared: GateSide,
-    /// With what.
+    /// What it is compared with.
     pub(crate) baseline: GateSide,
     /// The share that is too much.
     pub(crate) worse_than: f64,

@@ -62,7 +62,7 @@ fn the_interval_decides_and_not_the_estimate() {
 
 /// One that is worse decides for all, and what is asked at once is paid for.
 #[test]
-fn asking_more_is_paid_for() {
+fn figures_asked_for_together_share_the_error() {
     let record = sample::record(&sample::small());
     let alone = asked(&record, &on_workload("import", 0.05));
     let mut three = question(0.05);
@@ -85,7 +85,7 @@ fn asking_more_is_paid_for() {
 }
 
 #[test]
-fn what_is_not_there_is_named() {
+fn an_unknown_workload_or_metric_is_named_with_the_known_ones() {
     let record = sample::record(&sample::small());
     let wrong = on_workload("browsing", 0.05);
     let unknown = gate(&[(&record, 0)], &[(&record, 1)], &wrong).unwrap_err();

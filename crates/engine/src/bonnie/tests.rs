@@ -397,7 +397,7 @@ fn links_lead_to_the_first_file() {
 
 /// What fails says where, and what was done until then stays in the outcome.
 #[test]
-fn a_failure_has_its_place() {
+fn a_failure_names_operation_and_file() {
     let room = tempfile::tempdir().unwrap();
     let plan = plan(room.path(), BonnieVersion::V2_00);
     let error = plan

@@ -87,7 +87,7 @@ pub struct SysbenchPlan {
     pub version: SysbenchVersion,
     /// What is done.
     pub mode: SysbenchMode,
-    /// How.
+    /// Which system calls move the data.
     pub transfer: Transfer,
     /// At least 1.
     pub files: u32,

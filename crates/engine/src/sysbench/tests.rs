@@ -263,7 +263,7 @@ fn an_open_loop_waits_for_its_arrivals() {
 }
 
 #[test]
-fn what_is_watched_adds_up() {
+fn live_counters_add_up_to_the_outcome() {
     let base = tempfile::tempdir().unwrap();
     let (watched, live) = (
         SysbenchPlan {
