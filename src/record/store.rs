@@ -217,7 +217,7 @@ impl Store {
                     Err(_) => dir.remove_file(name)?,
                 }
             }
-            // Last: a directory without a log is no run, and nobody would find the rest of it.
+            // Last: a directory without a log is no run, so its rest would never be found.
             dir.remove_file(LOG)?;
             let all = OwnDir::open(&self.dir)?.dir(RUNS)?;
             all.remove_dir(run)?;

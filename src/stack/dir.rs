@@ -102,10 +102,7 @@ impl Layer for Dir {
 ///
 /// # Errors
 /// When it does not exist or is something else.
-pub(crate) fn usable(
-    host: &dyn crate::host::Host,
-    path: &std::path::Path,
-) -> Result<PathBuf, LayerError> {
+pub(crate) fn usable(host: &dyn crate::host::Host, path: &Path) -> Result<PathBuf, LayerError> {
     if !host.exists(path) {
         return Err(LayerError::refused(
             format!("{} does not exist", path.display()),
@@ -122,7 +119,7 @@ pub(crate) fn usable(
 }
 
 /// Says in plain words that nothing can be written there.
-fn read_only(error: LayerError, path: &std::path::Path) -> LayerError {
+fn read_only(error: LayerError, path: &Path) -> LayerError {
     match error {
         LayerError::Host(HostError::Path {
             kind: std::io::ErrorKind::ReadOnlyFilesystem,
