@@ -270,7 +270,6 @@ impl Files {
     fn bytes_expected(&self) -> u64 {
         let (low, high) = (self.size_min.max(1) as f64, self.size_max.max(1) as f64);
         let mean = if self.size_max > self.size_min {
-            // Mean of a log-uniform distribution.
             (high - low) / (high / low).ln()
         } else {
             self.size_max as f64
@@ -334,6 +333,7 @@ impl Workload for Files {
         let disk = (bytes + self.count * 4096).max(1 << 20);
         Cost {
             prepare_bytes: 0,
+            // Written by `create`, and once more read.
             measured_bytes: Some(if self.phases.iter().any(|phase| phase.word == "read") {
                 bytes * 2
             } else {
@@ -364,6 +364,7 @@ impl Workload for Files {
         // A file has to be looked for under the name that an earlier phase gave it.
         set.names.renamed = before.iter().any(|phase| phase.op == Op::Rename);
         set.names.linked = before.iter().any(|phase| phase.op == Op::Link);
+        // The order is one in which files are found again; made they are one after the other.
         let making = matches!(phase.op, Op::Mkdir | Op::Create);
         let pass = Pass {
             order: if making {

@@ -78,6 +78,7 @@ impl Cost {
     /// What it costs where so many machines do it at once, each on data of its own. Each needs only
     /// its own share in its memory.
     pub(crate) fn on(self, machines: usize) -> Self {
+        // A study may ask for absurd sizes: the plan shows them, and must not wrap around.
         let times = |bytes: u64| bytes.saturating_mul(machines as u64);
         Self {
             prepare_bytes: times(self.prepare_bytes),

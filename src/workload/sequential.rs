@@ -101,6 +101,7 @@ impl Workload for Sequential {
             Mode::Rewrite => "overwrite a file of",
             Mode::Read => "read a file of",
         };
+        // A read has nothing to sync, whatever the setting says.
         let at_end = self.mode != Mode::Read && self.io.durability.fsync_at_end;
         format!(
             "{what} {} {} in blocks of {}{}{}",
@@ -154,6 +155,7 @@ impl Workload for Sequential {
     }
 
     fn offered_per_s(&self, phase: usize) -> Option<f64> {
+        // Only the measured phase is paced: `verify` reads everything back as fast as it can.
         self.io.offered_per_s().filter(|_| phase == 0)
     }
 
