@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::io_limit::{IO_LIMIT, io_limit};
 use super::physical;
 use crate::event::Fact;
 
@@ -78,6 +79,7 @@ pub(crate) fn environment_of(read: &dyn Fn(&str) -> Option<String>) -> Vec<Fact>
             "/sys/devices/system/clocksource/clocksource0/current_clocksource",
         ),
     );
+    add(IO_LIMIT, io_limit(read));
     kernel_settings(read, &mut add);
     facts
 }
@@ -113,6 +115,11 @@ fn kernel_settings(
             "unprivileged".to_owned()
         }),
     );
+}
+
+/// Whether a control group limits the I/O of this program.
+pub(crate) fn io_limited() -> bool {
+    io_limit(&read).is_some()
 }
 
 /// Bytes of memory (`MemTotal`); none where it cannot be read.

@@ -8,6 +8,7 @@ mod cpu;
 mod diskstats;
 mod environment;
 mod heat;
+mod io_limit;
 mod kernel_threads;
 mod memory;
 mod physical;
@@ -18,9 +19,11 @@ mod slices;
 mod stored;
 
 pub(crate) use environment::{
-    environment, environment_of, kernel, memory_available, memory_bytes, memory_bytes_of,
+    environment, environment_of, io_limited, kernel, memory_available, memory_bytes,
+    memory_bytes_of,
 };
 
+pub(crate) use io_limit::IO_LIMIT;
 pub(crate) use pulse::Pulse;
 pub(crate) use slices::SliceCounter;
 pub(crate) use stored::{stored_below, stored_file};

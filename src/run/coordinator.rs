@@ -4,13 +4,14 @@ use stackrace_stats::FIRST_LOOK;
 
 use super::executor::{Broken, Executor, Turned, Watcher};
 use super::ledger::SharedLedger;
-use super::trial_kind::{TrialKind, trial_kinds};
+use super::trial_kind::{TrialKind, io_limit, trial_kinds};
 use crate::agent::message::Turn;
 use crate::event::{Ended, Event};
 use crate::plan;
 use crate::study::{Provision, RoundOrder, Study};
 use crate::unit;
 use crate::verdict::{self, Evidence, State};
+use crate::workload::Slicing;
 
 /// A round may end so much later than the time allowed, as a share of it: how long it takes is an
 /// estimate, and the time left over would be of no use.
@@ -64,6 +65,7 @@ impl Coordinator<'_> {
     /// # Errors
     /// The record cannot be written: nothing measured after that would survive.
     pub(crate) fn run(&self, executor: &mut dyn Executor) -> Result<Reason, Broken> {
+        self.tell_io_limit(executor)?;
         let ended = self.rounds(executor);
         // Also after an error, and before it is passed on: nothing may stand when this returns.
         let torn_down = executor.end();
@@ -74,6 +76,27 @@ impl Coordinator<'_> {
             detail,
         })?;
         Ok(reason)
+    }
+
+    /// Says, before the first round, why nothing is measured in slices.
+    fn tell_io_limit(&self, executor: &dyn Executor) -> Result<(), Broken> {
+        let mut workloads = 0..self.study.workload_heads.len();
+        let could = |workload| self.study.slicing(workload) != Slicing::Never;
+        if !executor.slices() || !workloads.any(could) {
+            return Ok(());
+        }
+        let text = {
+            let ledger = self.ledger.lock();
+            let record = ledger.record();
+            let new = record.complete_rounds().is_empty();
+            let limit = io_limit(self.study, record).filter(|_| new);
+            let Some(limit) = limit else { return Ok(()) };
+            format!(
+                "a control group limits the I/O of this program ({limit}): reads are measured in one go, not in slices"
+            )
+        };
+        self.watcher.warned(&text);
+        self.append(Event::Warned { text })
     }
 
     fn rounds(&self, executor: &mut dyn Executor) -> Result<(Reason, String), Broken> {

@@ -2,6 +2,8 @@
 
 use stackrace_stats::FIRST_LOOK;
 
+use crate::event::Fact;
+use crate::observe::IO_LIMIT;
 use crate::record::Record;
 use crate::study::Study;
 use crate::workload::Slicing;
@@ -22,6 +24,14 @@ impl TrialKind {
     }
 }
 
+/// The limit of a control group because of which reads are measured in one go although nothing in the
+/// study says so: what hands out I/O in portions makes slices noisier than trials in one go.
+pub(super) fn io_limit<'a>(study: &Study, record: &'a Record) -> Option<&'a str> {
+    let chosen = study.policy.slices.is_none_or(|slices| slices.writes);
+    let limit = Fact::value_of(&record.head.environment, IO_LIMIT);
+    limit.filter(|_| !chosen)
+}
+
 /// How a workload, by its index, is measured in a round, in this order, where the executor can measure
 /// in slices.
 pub(super) fn trial_kinds(
@@ -38,6 +48,7 @@ pub(super) fn trial_kinds(
     let mut ended = record.slices_ended();
     match study.slicing(workload) {
         Slicing::Never => vec![TrialKind::Whole],
+        _ if io_limit(study, record).is_some() => vec![TrialKind::Whole],
         _ if ended.any(|(_, ended)| ended.workload == workload) => vec![TrialKind::Whole],
         Slicing::Writes if round <= FIRST_LOOK => {
             let mut both = vec![TrialKind::Whole, sliced];

@@ -32,7 +32,12 @@ pub(crate) fn check(context: &Context, study: &Study, wipe: &[String]) -> Result
 pub(crate) fn plan(context: &Context, study: &Study, here: bool) -> Result<Plan, Failure> {
     on_this_machine(context, study, |machine| {
         if here {
-            return Plan::of(study, machine);
+            let mut plan = Plan::of(study, machine);
+            let chosen = study.policy.slices.is_some_and(|slices| slices.writes);
+            if !chosen && crate::observe::io_limited() {
+                plan.workloads.iter_mut().for_each(|one| one.slices = None);
+            }
+            return plan;
         }
         // What this machine lacks, or has, says nothing of another one.
         Plan::of(

@@ -3,6 +3,7 @@
 use stackrace_engine::spec::{Content, IoEngine, IoTarget, Spec, Stop};
 
 use super::*;
+use crate::run::trial_kind::{TrialKind, trial_kinds};
 use crate::setting::{SettingDoc, Settings};
 use crate::workload::Slicing;
 
@@ -303,4 +304,21 @@ fn writes_are_measured_in_one_go_where_no_study_asks_for_slices() {
     let text = study("nothing", "").replace("does =", "writes = true, does =");
     let run = run_study(&text, Fault::Never, "");
     assert_eq!(kinds(&run)[..2], ["www", "www"]);
+}
+
+#[test]
+fn where_a_control_group_limits_io_reads_are_in_slices_only_if_a_study_asks_for_them() {
+    let kinds = |trial: &str, limited: bool| {
+        let (_base, study, ledger) = begin(&study("nothing", trial));
+        let mut record = ledger.lock().record().clone();
+        if limited {
+            let limit = crate::event::Fact::new(crate::observe::IO_LIMIT, "io.max: 8:0 rbps=1");
+            record.head.environment.push(limit);
+        }
+        trial_kinds(&study, &record, 0, 1)
+    };
+    assert_eq!(kinds("", false), [TrialKind::Sliced(50_000_000)]);
+    assert_eq!(kinds("", true), [TrialKind::Whole]);
+    let asked = "slice = \"10 ms\"";
+    assert_eq!(kinds(asked, true), [TrialKind::Sliced(10_000_000)]);
 }
