@@ -4,15 +4,13 @@
 //! Where the tool that makes a format is not needed, its magic bytes are written where the kernel's
 //! or libblkid's sources look for them.
 
+use super::disk_users::*;
 use super::guarded::{Disk, SIZE, disk};
 use super::{Ended, NamedCase};
-use crate::host::{Host, argv};
+use crate::host::Host;
 use crate::stack::common::guard;
 use std::any::Any;
 use std::io::Read as _;
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
 
 /// What is brought to a disk.
 enum Case {
@@ -24,8 +22,12 @@ enum Case {
     Made(&'static [&'static str], &'static str, u64),
     /// What a function does.
     Done(&'static [&'static str], fn(&Disk)),
-    /// Something that uses it as long as what is returned lives.
-    Used(&'static [&'static str], fn(&Disk) -> Box<dyn Any>),
+    /// Something that uses it as long as what is returned lives, and the words that tell of it.
+    Used(
+        &'static [&'static str],
+        &'static str,
+        fn(&Disk) -> Box<dyn Any>,
+    ),
 }
 
 use Case::{AtEnd, Bytes, Done, Made, Used};
@@ -198,59 +200,109 @@ const CASES: &[(&str, Case)] = &[
     ),
     (
         "a mounted file system",
-        Used(&["mkfs.ext4", "mount"], mounted),
+        Used(&["mkfs.ext4", "mount"], " is mounted at ", mounted),
+    ),
+    (
+        "a mounted file system of another number",
+        Used(&["mkfs.btrfs", "mount"], " is mounted at ", mounted_btrfs),
+    ),
+    (
+        "a file system mounted by another path",
+        Used(
+            &["mkfs.ext4", "mknod", "mount"],
+            " is mounted at ",
+            mounted_by_another_path,
+        ),
     ),
     (
         "a file system mounted where only others see it",
-        Used(&["mkfs.ext4", "unshare"], mounted_elsewhere),
+        Used(
+            &["mkfs.ext4", "unshare"],
+            "with exclusive right",
+            mounted_elsewhere,
+        ),
     ),
     (
         "a mounted partition",
         Used(
             &["addpart", "delpart", "mkfs.ext4", "mount"],
+            "p1 is mounted at ",
             mounted_partition,
         ),
     ),
     (
+        "a process that reads a partition",
+        Used(&["addpart", "delpart"], "has it open", opened_partition),
+    ),
+    (
         "a loop device on it",
-        Used(&["losetup"], |disk| looped(disk, 0)),
+        Used(&["losetup"], "lies on it, from byte 0", |disk| {
+            looped(disk, 0)
+        }),
     ),
     (
         "a loop device on it behind a gap",
-        Used(&["losetup"], |disk| looped(disk, 1 << 20)),
+        Used(&["losetup"], "lies on it, from byte 1048576", |disk| {
+            looped(disk, 1 << 20)
+        }),
     ),
     (
         "a mounted loop device on it behind a gap",
-        Used(&["losetup", "mkfs.ext4", "mount"], looped_and_mounted),
+        Used(
+            &["losetup", "mkfs.ext4", "mount"],
+            "lies on it, from byte 1048576",
+            looped_and_mounted,
+        ),
     ),
     (
         "a loop device on the same file",
-        Used(&["losetup"], |disk| {
+        Used(&["losetup"], "lies on it, from byte 0", |disk| {
             Box::new(Loop::on(disk, &disk.base.path().join("file"), 0))
         }),
     ),
     (
         "a process that may write to it",
-        Used(&[], |disk| Box::new(opened(&disk.device, "<>"))),
+        Used(&[], "has it open", |disk| {
+            Box::new(opened(&disk.device, "<>"))
+        }),
     ),
     (
         "a process that reads it",
-        Used(&[], |disk| Box::new(opened(&disk.device, "<"))),
+        Used(&[], "has it open", |disk| {
+            Box::new(opened(&disk.device, "<"))
+        }),
     ),
     (
         "a process that has it open by another path",
-        Used(&["mknod"], opened_by_another_path),
+        Used(&["mknod"], "has it open", opened_by_another_path),
     ),
-    ("a holder of the exclusive right", Used(&[], held)),
-    ("swap space in use", Used(&["mkswap", "swapon"], swapping)),
-    ("a mapped device", Used(&["dmsetup"], mapped)),
+    (
+        "a holder of the exclusive right",
+        Used(&[], "with exclusive right", held),
+    ),
+    (
+        "swap space in use",
+        Used(&["mkswap", "swapon"], "holds swapped memory", swapping),
+    ),
+    (
+        "a mapped device",
+        Used(&["dmsetup"], " is held by ", mapped),
+    ),
+    (
+        "a disk that may only be read",
+        Used(&["blockdev"], "it is read-only", only_read),
+    ),
 ];
 
 /// The cases, for the list of tests.
 pub(crate) fn cases() -> impl Iterator<Item = NamedCase> {
     CASES.iter().map(|(name, case)| {
         let test: Box<dyn Fn() -> Ended + Send> = Box::new(move || is_guarded(case));
-        (format!("guard::{name}"), test)
+        let kind = match case {
+            Used(..) => "used",
+            _ => "carried",
+        };
+        (format!("guard::{kind}::{name}"), test)
     })
 }
 
@@ -259,12 +311,12 @@ pub(crate) fn cases() -> impl Iterator<Item = NamedCase> {
 fn is_guarded(case: &'static Case) -> Ended {
     let tools = match case {
         Bytes(..) | AtEnd(..) => &[],
-        Made(tools, ..) | Done(tools, _) | Used(tools, _) => *tools,
+        Made(tools, ..) | Done(tools, _) | Used(tools, ..) => *tools,
     };
     let disk = disk(tools)?;
     guard::blank(&disk.host, &disk.identity()).unwrap();
-    if let Used(_, make) = case {
-        return is_untouched(&disk, *make);
+    if let Used(_, words, make) = case {
+        return is_untouched(&disk, words, *make);
     }
     match case {
         Bytes(at, bytes) => disk.write(*at, bytes),
@@ -286,7 +338,8 @@ fn is_guarded(case: &'static Case) -> Ended {
     Ok(())
 }
 
-fn is_untouched(disk: &Disk, make: fn(&Disk) -> Box<dyn Any>) -> Ended {
+/// Several checks may see one use. The words tell that the one meant saw it.
+fn is_untouched(disk: &Disk, words: &str, make: fn(&Disk) -> Box<dyn Any>) -> Ended {
     let user = make(disk);
     if let Some(missing) = user.downcast_ref::<String>() {
         return Err(missing.clone());
@@ -296,6 +349,8 @@ fn is_untouched(disk: &Disk, make: fn(&Disk) -> Box<dyn Any>) -> Ended {
         let error = guard::clear(&disk.host, &disk.identity(), wipe).unwrap_err();
         assert!(error.to_string().contains("is in use"), "{error}");
     }
+    let uses = guard::inspect(&disk.host, &disk.identity()).unwrap().uses;
+    assert!(uses.iter().any(|usage| usage.contains(words)), "{uses:?}");
     assert_eq!(disk.digest(), before);
     Ok(())
 }
@@ -333,202 +388,4 @@ fn shifted(disk: &Disk, offset: u64) {
     let device = Loop::on(disk, &disk.device, offset);
     let path = device.path.to_string_lossy().into_owned();
     disk.run(&format!("mkfs.ext4 -q {path}"));
-}
-
-/// A loop device of a test.
-struct Loop {
-    path: PathBuf,
-}
-
-impl Loop {
-    fn on(disk: &Disk, file: &Path, offset: u64) -> Self {
-        let (offset, file) = (offset.to_string(), file.to_string_lossy());
-        let words = ["losetup", "--find", "--show", "--offset", &offset, &file];
-        let made = disk.host.must(&argv(words.map(String::from))).unwrap();
-        Self {
-            path: PathBuf::from(made.stdout.trim()),
-        }
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        run(&["losetup", "--detach", &self.path.to_string_lossy()]);
-    }
-}
-
-/// A mount of a test.
-struct Mount {
-    point: PathBuf,
-    _on: Option<Box<dyn Any>>,
-}
-
-impl Mount {
-    fn of(disk: &Disk, device: &Path, on: Option<Box<dyn Any>>) -> Self {
-        let point = disk.base.path().join("mnt");
-        std::fs::create_dir(&point).unwrap();
-        disk.run(&format!("mount {} {}", device.display(), point.display()));
-        Self { point, _on: on }
-    }
-}
-
-impl Drop for Mount {
-    fn drop(&mut self) {
-        run(&["umount", &self.point.to_string_lossy()]);
-    }
-}
-
-/// What a test takes back when it ends, in whatever way.
-#[expect(clippy::disallowed_methods, reason = "a test takes back what it made")]
-fn run(words: &[&str]) {
-    let ended = std::process::Command::new(words[0])
-        .args(&words[1..])
-        .status();
-    assert!(
-        ended.unwrap().success() || std::thread::panicking(),
-        "{words:?}"
-    );
-}
-
-fn mounted(disk: &Disk) -> Box<dyn Any> {
-    disk.run("mkfs.ext4 -q DEVICE");
-    Box::new(Mount::of(disk, &disk.device, None))
-}
-
-/// A process that is ended with the test.
-struct Process(Child);
-
-impl Process {
-    /// Runs a line of a shell until the test ends, and waits until it says that it is ready.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "a user of the disk is another process"
-    )]
-    fn of(program: &str, words: &[&str]) -> Self {
-        let mut child = std::process::Command::new(program)
-            .args(words)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut ready = [0; 6];
-        child
-            .stdout
-            .as_mut()
-            .unwrap()
-            .read_exact(&mut ready)
-            .unwrap();
-        assert_eq!(&ready, b"ready\n");
-        Self(child)
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        drop(self.0.stdin.take());
-        self.0.wait().unwrap();
-    }
-}
-
-fn mounted_elsewhere(disk: &Disk) -> Box<dyn Any> {
-    disk.run("mkfs.ext4 -q DEVICE");
-    let point = disk.base.path().join("mnt");
-    std::fs::create_dir(&point).unwrap();
-    let line = format!(
-        "mount {} {} && echo ready && read end",
-        disk.device.display(),
-        point.display()
-    );
-    let words = ["--mount", "--propagation", "private", "sh", "-c", &line];
-    Box::new(Process::of("unshare", &words))
-}
-
-fn mounted_partition(disk: &Disk) -> Box<dyn Any> {
-    disk.run("addpart DEVICE 1 2048 200000");
-    let part = PathBuf::from(format!("{}p1", disk.device.display()));
-    let partition = Partition(disk.device.clone());
-    disk.run(&format!("mkfs.ext4 -q {}", part.display()));
-    Box::new(Mount::of(disk, &part, Some(Box::new(partition))))
-}
-
-/// A partition that the kernel was told of.
-struct Partition(PathBuf);
-
-impl Drop for Partition {
-    fn drop(&mut self) {
-        run(&["delpart", &self.0.to_string_lossy(), "1"]);
-    }
-}
-
-fn looped(disk: &Disk, offset: u64) -> Box<dyn Any> {
-    Box::new(Loop::on(disk, &disk.device, offset))
-}
-
-fn looped_and_mounted(disk: &Disk) -> Box<dyn Any> {
-    let device = Loop::on(disk, &disk.device, 1 << 20);
-    disk.run(&format!("mkfs.ext4 -q {}", device.path.display()));
-    let path = device.path.clone();
-    Box::new(Mount::of(disk, &path, Some(Box::new(device))))
-}
-
-fn opened(device: &Path, how: &str) -> Process {
-    let line = format!("exec 3{how}{}; echo ready; read end", device.display());
-    Process::of("sh", &["-c", &line])
-}
-
-fn opened_by_another_path(disk: &Disk) -> Box<dyn Any> {
-    let number = disk.host.fix_device(&disk.device).unwrap().number.unwrap();
-    let path = disk.base.path().join("disk");
-    disk.run(&format!(
-        "mknod {} b {} {}",
-        path.display(),
-        number.major,
-        number.minor
-    ));
-    Box::new(opened(&path, "<>"))
-}
-
-fn held(disk: &Disk) -> Box<dyn Any> {
-    let mut options = std::fs::OpenOptions::new();
-    let excl = i32::try_from(rustix::fs::OFlags::EXCL.bits()).unwrap();
-    options.read(true).custom_flags(excl);
-    Box::new(options.open(&disk.device).unwrap())
-}
-
-fn swapping(disk: &Disk) -> Box<dyn Any> {
-    disk.run("mkswap --quiet DEVICE");
-    let device = disk.device.to_string_lossy().into_owned();
-    match disk.host.must(&argv(["swapon", &device])) {
-        Ok(_) => Box::new(Swap(device)),
-        Err(error) => Box::new(format!("this kernel does not swap to it: {error}")),
-    }
-}
-
-/// Swap space in use.
-struct Swap(String);
-
-impl Drop for Swap {
-    fn drop(&mut self) {
-        run(&["swapoff", &self.0]);
-    }
-}
-
-fn mapped(disk: &Disk) -> Box<dyn Any> {
-    if !Path::new("/sys/class/misc/device-mapper").exists() {
-        return Box::new("the kernel lacks mapped devices (dm)".to_string());
-    }
-    let name = format!("of-test-{}", disk.host.nonce().unwrap());
-    let table = format!("0 2048 linear {} 0", disk.device.display());
-    let words = ["dmsetup", "create", &name, "--table", &table].map(String::from);
-    disk.host.must(&argv(words)).unwrap();
-    Box::new(Mapped(name))
-}
-
-/// A mapped device.
-struct Mapped(String);
-
-impl Drop for Mapped {
-    fn drop(&mut self) {
-        run(&["dmsetup", "remove", &self.0]);
-    }
 }

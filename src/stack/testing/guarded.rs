@@ -12,7 +12,7 @@ use crate::stack::undo_all;
 use crate::stack::{Danger, Layer, Site, Stack};
 use std::fmt::Write as _;
 use std::io::{Seek as _, SeekFrom, Write as _};
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{FileExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -100,25 +100,45 @@ impl Disk {
         device.sync_all().unwrap();
     }
 
-    /// What is on it, all of it.
+    /// What is on it, all of it. Holes of the file are zeros, and are not read.
     pub(super) fn digest(&self) -> String {
+        use rustix::fs::{SeekFrom, seek};
         let mut hash = blake3::Hasher::new();
-        let mut file = std::fs::File::open(self.base.path().join("file")).unwrap();
-        std::io::copy(&mut file, &mut hash).unwrap();
+        let file = std::fs::File::open(self.base.path().join("file")).unwrap();
+        let mut block = vec![0; 4096];
+        let mut at = 0;
+        while let Ok(data) = seek(&file, SeekFrom::Data(at)) {
+            let hole = seek(&file, SeekFrom::Hole(data)).unwrap();
+            for start in (data..hole).step_by(block.len()) {
+                file.read_exact_at(&mut block, start).unwrap();
+                // Zeros that were written and zeros that never were are the same.
+                if block.iter().any(|byte| *byte != 0) {
+                    hash.update(&start.to_le_bytes());
+                    hash.update(&block);
+                }
+            }
+            at = hole;
+        }
         hash.finalize().to_hex().to_string()
+    }
+
+    /// One of the tools tells of it in these words.
+    fn assert_carries(&self, what: &str) -> guard::Found {
+        let found = guard::inspect(&self.host, &self.identity()).unwrap();
+        assert!(
+            found.carries.iter().any(|carried| carried.contains(what)),
+            "{what}: {:?}",
+            found.carries
+        );
+        found
     }
 
     /// What is on it, judged: nothing may be written while it carries something, then it is wiped
     /// by permission, and blank.
     fn assert_guarded(&self, what: &str) {
         let asked = self.identity();
-        let found = guard::inspect(&self.host, &asked).unwrap();
+        let found = self.assert_carries(what);
         assert_eq!(found.uses, [""; 0], "{what}");
-        assert!(
-            found.carries.iter().any(|carried| carried.contains(what)),
-            "{what}: {:?}",
-            found.carries
-        );
         let error = guard::clear(&self.host, &asked, false).unwrap_err();
         assert!(error.to_string().contains("carries"), "{what}: {error}");
         assert!(error.next().ends_with("--wipe loop-of-test"));
@@ -144,6 +164,16 @@ pub(super) fn a_physical_volume_alone_and_in_a_group() -> Ended {
     let group = format!("of-test-{}", disk.host.nonce().unwrap());
     disk.run(&format!("vgcreate {group} DEVICE"));
     disk.assert_guarded(&format!("a physical volume of the group {group}"));
+    Ok(())
+}
+
+/// wipefs names both; that it cannot tell which one counts, only blkid says.
+pub(super) fn two_file_systems_at_once() -> Ended {
+    let disk = disk(&["mkfs.ext4"])?;
+    disk.run("mkfs.ext4 -q DEVICE");
+    disk.write(8192, b"OCFSV2");
+    disk.assert_carries("what blkid says: ");
+    disk.assert_guarded("ext4");
     Ok(())
 }
 
@@ -191,6 +221,7 @@ pub(super) fn a_member_of_an_array() -> Ended {
     let sum = (sum & 0xffff_ffff) + (sum >> 32);
     block[216..220].copy_from_slice(&u32::try_from(sum & 0xffff_ffff).unwrap().to_le_bytes());
     disk.write(4096, &block);
+    disk.assert_carries("a member of an array (mdadm)");
     disk.assert_guarded("linux_raid_member");
     Ok(())
 }

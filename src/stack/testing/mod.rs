@@ -3,6 +3,8 @@
 //! Rust's test harness cannot ignore a test while it runs, so these are a list, which
 //! `tests/machine.rs` runs and reports.
 
+mod between;
+mod disk_users;
 mod guard_table;
 mod guarded;
 mod layers;
@@ -37,6 +39,10 @@ pub(crate) const ON_MACHINE: &[NamedTest] = &[
         "guarded::a_physical_volume_alone_and_in_a_group",
         guarded::a_physical_volume_alone_and_in_a_group,
     ),
+    (
+        "guarded::two_file_systems_at_once",
+        guarded::two_file_systems_at_once,
+    ),
     ("guarded::an_encrypted_device", guarded::an_encrypted_device),
     (
         "guarded::a_member_of_an_array",
@@ -67,6 +73,26 @@ pub(crate) const ON_MACHINE: &[NamedTest] = &[
     (
         "guarded::an_id_that_is_pointed_to_and_fro_during_40_set_ups",
         repointed::an_id_that_is_pointed_to_and_fro_during_40_set_ups,
+    ),
+    (
+        "guarded::what_others_do_between_check_and_format",
+        between::what_others_do_between_check_and_format,
+    ),
+    (
+        "guarded::a_disk_that_changes_before_its_stack_stands",
+        between::a_disk_that_changes_before_its_stack_stands,
+    ),
+    (
+        "guarded::a_disk_that_is_opened_while_it_is_wiped",
+        between::a_disk_that_is_opened_while_it_is_wiped,
+    ),
+    (
+        "guarded::what_is_in_use_is_not_given_back",
+        between::what_is_in_use_is_not_given_back,
+    ),
+    (
+        "guarded::a_path_that_leads_to_another_disk_meanwhile",
+        between::a_path_that_leads_to_another_disk_meanwhile,
     ),
     (
         "guarded::two_ids_of_one_disk",

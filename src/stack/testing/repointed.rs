@@ -1,65 +1,16 @@
 //! Ids of disks that lead elsewhere a moment later: what was looked at is what is written to.
 
+use super::between::between;
 use super::guarded::{Disk, SIZE, disk};
 use super::{Ended, settings, site};
-use crate::event::LayerFacts;
 use crate::host::Host;
-use crate::host::Needs;
 use crate::journal::Journal;
 use crate::stack::common::guard;
 use crate::stack::devices::in_directory;
-use crate::stack::error::LayerError;
-use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::setup::Setup;
-use crate::stack::{Danger, Layer, Stack, undo_all};
+use crate::stack::{Danger, Stack, undo_all};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// A layer that points an id to another disk, and hands on what it is given.
-struct PointsElsewhere {
-    link: PathBuf,
-    to: PathBuf,
-}
-
-impl Layer for PointsElsewhere {
-    fn kind(&self) -> &'static str {
-        "points-elsewhere"
-    }
-
-    fn describe_asked(&self) -> String {
-        String::new()
-    }
-
-    fn takes(&self) -> Takes {
-        Takes::Devices { min: 1, max: 1 }
-    }
-
-    fn gives(&self) -> GivesKind {
-        GivesKind::Devices
-    }
-
-    fn devices_given(&self) -> Option<usize> {
-        Some(1)
-    }
-
-    fn needs(&self) -> Needs {
-        Needs::default()
-    }
-
-    fn set_up(&self, _setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
-        point(&self.link, &self.to);
-        Ok(StandingLayer {
-            gives: below,
-            facts: LayerFacts {
-                layer: self.kind().to_string(),
-                facts: Vec::new(),
-            },
-            devices: Vec::new(),
-            disks: Vec::new(),
-        })
-    }
-}
 
 /// Makes a link lead to a device, at once: at no moment it is not there.
 fn point(link: &Path, device: &Path) {
@@ -70,14 +21,14 @@ fn point(link: &Path, device: &Path) {
 }
 
 /// A disk that is not to be touched, with an ext4 that carries a file system label.
-fn precious() -> Result<(Disk, String), String> {
+pub(super) fn precious() -> Result<(Disk, String), String> {
     let disk = disk(&["mkfs.ext4", "mkfs.xfs", "mount"])?;
     disk.run("mkfs.ext4 -q -L photos DEVICE");
     let digest = disk.digest();
     Ok((disk, digest))
 }
 
-fn scratch_of(disk: &Disk) -> PathBuf {
+pub(super) fn scratch_of(disk: &Disk) -> PathBuf {
     let scratch = disk.base.path().canonicalize().unwrap().join("scratch");
     std::fs::create_dir(&scratch).unwrap();
     scratch
@@ -88,11 +39,12 @@ pub(super) fn an_id_that_leads_elsewhere_after_the_check() -> Ended {
     for upper in ["ext4 = {}", "xfs = {}"] {
         let disk = disk(&["mkfs.ext4", "mkfs.xfs", "mount"])?;
         let link = disk.identity().link();
-        let elsewhere = PointsElsewhere {
-            link: link.clone(),
-            to: other.device.clone(),
-        };
-        let layers = vec![disk.layer(), Box::new(elsewhere), super::layer(upper)];
+        let (moved, to) = (link.clone(), other.device.clone());
+        let elsewhere = between(move |_, _| {
+            point(&moved, &to);
+            Ok(())
+        });
+        let layers = vec![disk.layer(), elsewhere, super::layer(upper)];
         let stack = Stack::new(layers).unwrap();
         let journal = Journal::nowhere();
         let scratch = scratch_of(&disk);
