@@ -8,6 +8,9 @@
 //! user who could write one of them could make root do anything. Other users may read what others
 //! wrote, but obey only what is their own.
 
+mod error;
+pub(crate) mod held;
+
 use std::collections::VecDeque;
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
@@ -19,6 +22,11 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
+pub(crate) use error::OwnError;
+
+/// What the paths of directories begin with that this process holds open (proc_pid_fd(5)).
+const DESCRIPTORS: &str = "/proc/self/fd/";
+
 /// Most links that are followed on the way to a directory.
 const LINKS_MAX: usize = 40;
 
@@ -29,85 +37,6 @@ const DEPTH_MAX: u32 = 256;
 const OTHERS_WRITE: u32 = 0o022;
 /// Bit of a directory in which each user can remove only what is the user's own.
 const STICKY: u32 = 0o1000;
-
-/// Why a file or directory is not used.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum OwnError {
-    /// The system refused something.
-    #[error("cannot {tried} {}: {source}", path.display())]
-    System {
-        /// What was tried, as a verb: `open`.
-        tried: &'static str,
-        /// The file or directory.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// It is a link, or reached through one of another user's.
-    #[error("{} is a link, which is not followed here", path.display())]
-    Link {
-        /// The file or directory that is refused.
-        path: PathBuf,
-    },
-    /// It is a FIFO, a device or the like.
-    #[error("{} is no regular file", path.display())]
-    NoFile {
-        /// The file or directory that is refused.
-        path: PathBuf,
-    },
-    /// It belongs to another user.
-    #[error("{} belongs to another user (uid {owner})", path.display())]
-    Foreign {
-        /// The file or directory that is refused.
-        path: PathBuf,
-        /// Number of that user.
-        owner: u32,
-    },
-    /// Others may write it.
-    #[error("{} can be written by other users (mode {mode:04o})", path.display())]
-    Writable {
-        /// The file or directory that is refused.
-        path: PathBuf,
-        /// Its mode, as chmod(1) writes it.
-        mode: u32,
-    },
-}
-
-impl OwnError {
-    fn system(tried: &'static str, path: &Path, errno: impl Into<io::Error>) -> Self {
-        Self::System {
-            tried,
-            path: path.to_path_buf(),
-            source: errno.into(),
-        }
-    }
-
-    /// Whether nothing of that name is there.
-    pub(crate) fn is_missing(&self) -> bool {
-        matches!(self, Self::System { source, .. } if source.kind() == io::ErrorKind::NotFound)
-    }
-
-    /// What the user can do about it; empty: nothing better than what the system said.
-    pub(crate) fn next(&self) -> String {
-        match self {
-            Self::System { .. } => String::new(),
-            Self::Link { path } => {
-                format!(
-                    "look where it leads (ls -l {}), and remove it",
-                    path.display()
-                )
-            }
-            Self::NoFile { path } => format!("remove it: rm {}", path.display()),
-            Self::Foreign { .. } => {
-                "run stackrace as that user, or name a store of your own: --store DIR".to_owned()
-            }
-            Self::Writable { path, .. } => format!(
-                "see that all in it is yours, then: chmod go-w {}; or name another store: --store DIR",
-                path.display()
-            ),
-        }
-    }
-}
 
 /// A directory that is held open.
 #[derive(Debug)]
@@ -154,11 +83,18 @@ impl OwnDir {
         Ok((Self::walk(parent, Way::OwnLinks, false)?, name.to_owned()))
     }
 
+    /// Where a directory is, without links.
+    ///
+    /// # Errors
+    /// As [`OwnDir::around`].
+    pub(crate) fn way_to(path: &Path) -> Result<PathBuf, OwnError> {
+        Ok(Self::walk(path, Way::OwnLinks, false)?.path)
+    }
+
     /// Goes from the root to a directory, name by name.
     fn walk(path: &Path, way: Way, make: bool) -> Result<Self, OwnError> {
         let whole = std::path::absolute(path).map_err(|e| OwnError::system("find", path, e))?;
-        let mut here = Self::root()?;
-        let mut names = parts(&whole);
+        let (mut here, mut names) = Self::start(&whole)?;
         let mut links = 0;
         while let Some(name) = names.pop_front() {
             let at = here.path.join(&name);
@@ -210,6 +146,23 @@ impl OwnDir {
         here.readable()
     }
 
+    /// Where the way of a path begins, and the names that follow: at a directory that this process
+    /// holds, or at the root.
+    fn start(path: &Path) -> Result<(Self, VecDeque<OsString>), OwnError> {
+        let Ok(inside) = path.strip_prefix(DESCRIPTORS) else {
+            return Ok((Self::root()?, parts(path)));
+        };
+        let mut names = parts(inside);
+        let number = names.pop_front().unwrap_or_default();
+        let path = Path::new(DESCRIPTORS).join(number);
+        // The kernel follows it to what is held. Its text names where that lies, which another user
+        // may have changed.
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let handle = rustix::fs::open(&path, flags, Mode::empty())
+            .map_err(|error| OwnError::system("open", &path, error))?;
+        Ok((Self { handle, path }, names))
+    }
+
     fn root() -> Result<Self, OwnError> {
         let path = PathBuf::from("/");
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -259,11 +212,19 @@ impl OwnDir {
     /// # Errors
     /// It is not there, is a link, or for root: another user can write it.
     pub(crate) fn dir(&self, name: impl AsRef<OsStr>) -> Result<Self, OwnError> {
-        let path = self.path_of(name.as_ref())?;
+        self.dir_of_any(name.as_ref())?.checked(is_strict())
+    }
+
+    /// A directory in this one, whichever user's it is.
+    ///
+    /// # Errors
+    /// It is not there, or is a link.
+    fn dir_of_any(&self, name: &OsStr) -> Result<Self, OwnError> {
+        let path = self.path_of(name)?;
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let handle = rustix::fs::openat(&self.handle, name.as_ref(), flags, Mode::empty())
-            .map_err(|error| self.not_opened(name.as_ref(), &path, error))?;
-        Self { handle, path }.checked(is_strict())
+        let handle = rustix::fs::openat(&self.handle, name, flags, Mode::empty())
+            .map_err(|error| self.not_opened(name, &path, error))?;
+        Ok(Self { handle, path })
     }
 
     /// Makes a directory in this one, for the user alone, and opens it.
@@ -271,7 +232,6 @@ impl OwnDir {
     /// # Errors
     /// Something of that name is there, or the system refuses.
     pub(crate) fn make_dir(&self, name: impl AsRef<OsStr>) -> Result<Self, OwnError> {
-        self.path_of(name.as_ref())?;
         self.make(name.as_ref())?;
         self.dir(name)
     }
@@ -295,9 +255,14 @@ impl OwnDir {
         }
     }
 
-    fn make(&self, name: &OsStr) -> Result<(), OwnError> {
+    /// Makes a directory in this one, for the user alone.
+    ///
+    /// # Errors
+    /// As [`OwnDir::make_dir`].
+    pub(crate) fn make(&self, name: &OsStr) -> Result<(), OwnError> {
+        let path = self.path_of(name)?;
         rustix::fs::mkdirat(&self.handle, name, Mode::RWXU)
-            .map_err(|error| OwnError::system("create", &self.path.join(name), error))
+            .map_err(|error| OwnError::system("create", &path, error))
     }
 
     /// The path of a name in it; a name that leads elsewhere is refused.
@@ -322,18 +287,20 @@ impl OwnDir {
         }
     }
 
-    fn file(&self, name: &str, flags: OFlags, obeyed: bool) -> Result<File, OwnError> {
-        let path = self.path_of(name.as_ref())?;
+    fn file(&self, name: &OsStr, flags: OFlags, obeyed: bool) -> Result<File, OwnError> {
+        let path = self.path_of(name)?;
         // NONBLOCK: the open of a FIFO would wait for its other end.
         let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let handle = rustix::fs::openat(&self.handle, name, flags, Mode::RUSR | Mode::WUSR)
-            .map_err(|error| self.not_opened(name.as_ref(), &path, error))?;
+            .map_err(|error| self.not_opened(name, &path, error))?;
         // Of what is open, not of the name: between the two, another file could take its place.
         let about = stat(&handle, &path)?;
         if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile {
             return Err(OwnError::NoFile { path });
         }
-        if obeyed || is_strict() {
+        // A file that was just made is this user's, whatever owner the file system says it has: NFS may map
+        // root to another user.
+        if !flags.contains(OFlags::EXCL) && (obeyed || is_strict()) {
             check_own(&about, &path)?;
         }
         Ok(File::from(handle))
@@ -344,7 +311,7 @@ impl OwnDir {
     /// # Errors
     /// It is not there, is no regular file, or for root: another user can write it.
     pub(crate) fn read(&self, name: &str) -> Result<File, OwnError> {
-        self.file(name, OFlags::RDONLY, false)
+        self.file(name.as_ref(), OFlags::RDONLY, false)
     }
 
     /// Opens a file to read what is then obeyed.
@@ -352,7 +319,7 @@ impl OwnDir {
     /// # Errors
     /// As [`OwnDir::read`]; it is another user's, or others may write it.
     pub(crate) fn read_to_obey(&self, name: &str) -> Result<File, OwnError> {
-        self.file(name, OFlags::RDONLY, true)
+        self.file(name.as_ref(), OFlags::RDONLY, true)
     }
 
     /// All bytes of a file.
@@ -373,16 +340,16 @@ impl OwnDir {
     /// Something of that name is there, or the system refuses.
     pub(crate) fn create(&self, name: &str) -> Result<File, OwnError> {
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL;
-        self.file(name, flags, true)
+        self.file(name.as_ref(), flags, true)
     }
 
     /// Makes a file for the user alone, to be written over.
     ///
     /// # Errors
     /// As [`OwnDir::create`].
-    pub(crate) fn create_to_overwrite(&self, name: &str) -> Result<File, OwnError> {
+    pub(crate) fn create_to_overwrite(&self, name: impl AsRef<OsStr>) -> Result<File, OwnError> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
-        self.file(name, flags, true)
+        self.file(name.as_ref(), flags, true)
     }
 
     /// Opens a file to read it and to write at its end; `make`: where it is missing, it is made.
@@ -395,7 +362,7 @@ impl OwnDir {
         } else {
             OFlags::empty()
         };
-        let file = self.file(name, OFlags::RDWR | OFlags::APPEND | create, true)?;
+        let file = self.file(name.as_ref(), OFlags::RDWR | OFlags::APPEND | create, true)?;
         // Who can open a file can lock it, and a lock would stop its owner.
         rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR).map_err(|error| {
             OwnError::system("keep others out of", &self.path.join(name), error)

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::event::CommandRun;
 use crate::owned::OwnDir;
+use crate::owned::held::HeldDir;
 use crate::time::{Clock, SystemClock};
 use rand_core::{Rng, SeedableRng};
 use rustix::fs::{Mode, OFlags};
@@ -18,7 +19,6 @@ use rustix::process::{Pid, Signal, getpid};
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -237,22 +237,21 @@ impl Host for LocalHost {
     }
 
     fn create_dir(&self, path: &Path) -> Result<(), HostError> {
-        std::fs::DirBuilder::new()
-            .mode(0o700)
-            .create(path)
-            .map_err(|error| HostError::path("create directory", path, error))
+        tree::make_in_parent("create directory", path, |parent, name| parent.make(&name))
+    }
+
+    fn hold_dir(&self, path: &Path) -> Result<Option<HeldDir>, HostError> {
+        let held = HeldDir::open(path);
+        held.map(Some)
+            .map_err(|error| tree::refused("hold", path, error))
     }
 
     fn create_file(&self, path: &Path, bytes: u64, filling: Filling) -> Result<(), HostError> {
         let failed = |error: std::io::Error| HostError::path("create", path, error);
-        let mut file = std::fs::OpenOptions::new()
-            .read(true)
-            .write(true)
-            // Never a file that exists: it would not be ours to remove.
-            .create_new(true)
-            .mode(0o600)
-            .open(path)
-            .map_err(failed)?;
+        // Never a file that exists: it would not be ours to remove.
+        let mut file = tree::make_in_parent("create", path, |parent, name| {
+            parent.create_to_overwrite(name)
+        })?;
         match filling {
             Filling::Sparse => file.set_len(bytes).map_err(failed)?,
             Filling::Allocated => {
@@ -338,6 +337,11 @@ impl Host for LocalHost {
 
     fn canonical(&self, path: &Path) -> Result<PathBuf, HostError> {
         reading::canonical(path)
+    }
+
+    fn own_way_to(&self, directory: &Path) -> Result<PathBuf, HostError> {
+        let way = OwnDir::way_to(directory);
+        way.map_err(|error| tree::refused("find", directory, error))
     }
 
     fn free_bytes(&self, path: &Path) -> Result<u64, HostError> {

@@ -35,6 +35,7 @@ pub(crate) use mountinfo::MountInfo;
 pub(crate) use needs::{Daemon, Driver, Needs, Package};
 pub(crate) use probe::ReadProbe;
 
+use crate::owned::held::HeldDir;
 use crate::unit;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -164,6 +165,15 @@ pub(crate) trait Host: Send + Sync {
     /// # Errors
     /// Also when something of that name exists.
     fn create_dir(&self, path: &Path) -> Result<(), HostError>;
+    /// Holds a directory that was just made, so that it can be worked in whatever happens to its name;
+    /// none: it is on another machine, or imagined.
+    ///
+    /// # Errors
+    /// Something else is in its place.
+    fn hold_dir(&self, path: &Path) -> Result<Option<HeldDir>, HostError> {
+        let _ = path;
+        Ok(None)
+    }
     /// Creates one file of a size, for the owner alone (mode 0600).
     ///
     /// # Errors
@@ -247,6 +257,13 @@ pub(crate) trait Host: Send + Sync {
     /// # Errors
     /// When it does not exist.
     fn canonical(&self, path: &Path) -> Result<PathBuf, HostError>;
+    /// The same of a directory to work in: for root, no link of another user leads there.
+    ///
+    /// # Errors
+    /// When it does not exist, or such a link does.
+    fn own_way_to(&self, directory: &Path) -> Result<PathBuf, HostError> {
+        self.canonical(directory)
+    }
     /// Bytes this user may still write in the file system that holds a directory.
     ///
     /// # Errors

@@ -67,12 +67,31 @@ pub(super) fn in_parent(
     let removed = OwnDir::around(path).and_then(|(parent, name)| remove(&parent, name));
     match removed {
         Err(error) if error.is_missing() => Ok(()),
-        Err(OwnError::System { path, source, .. }) => Err(HostError::path("remove", &path, source)),
-        Err(error) => Err(HostError::NotOurs {
+        removed => removed.map_err(|error| refused("remove", path, error)),
+    }
+}
+
+/// Makes what has a name in the directory it lies in, which is held open, as [`in_parent`] removes it.
+///
+/// # Errors
+/// As [`in_parent`]; that directory is gone.
+pub(super) fn make_in_parent<T>(
+    what: &'static str,
+    path: &Path,
+    make: impl FnOnce(&OwnDir, OsString) -> Result<T, OwnError>,
+) -> Result<T, HostError> {
+    let made = OwnDir::around(path).and_then(|(parent, name)| make(&parent, name));
+    made.map_err(|error| refused(what, path, error))
+}
+
+/// Why something of a path was not done.
+pub(super) fn refused(what: &'static str, path: &Path, error: OwnError) -> HostError {
+    match error {
+        OwnError::System { path, source, .. } => HostError::path(what, &path, source),
+        error => HostError::NotOurs {
             path: path.to_path_buf(),
             why: error.to_string(),
-        }),
-        Ok(()) => Ok(()),
+        },
     }
 }
 

@@ -14,6 +14,7 @@ use stackrace_stats::{PASSES_MAX, steady_after};
 
 use super::trial::{Before, Trial};
 use crate::event::{Ended, Preconditioned};
+use crate::owned::held::with_real_names;
 use crate::plan::FILLS;
 
 impl Trial<'_> {
@@ -87,6 +88,6 @@ impl Trial<'_> {
 
 fn failed(error: &str) -> Ended {
     Ended::Failed {
-        error: format!("preconditioning: {error}"),
+        error: with_real_names(&format!("preconditioning: {error}")),
     }
 }

@@ -14,6 +14,7 @@ use super::phases::PeerPhases;
 use crate::agent::message::PhaseOrder;
 use crate::event::{Counted, Ended, Observation, Settled};
 use crate::observe::{self, Pulse, Snapshot};
+use crate::owned::held::with_real_names;
 use crate::stack::{Site, StandingStack};
 use crate::unit;
 use crate::workload::{BareDevices, KeptData, Place, Workload, together};
@@ -155,7 +156,7 @@ impl Trial<'_> {
         if found.is_none() {
             let made = self.executor.host.create_dir(directory);
             made.map_err(|error| Ended::Failed {
-                error: error.to_string(),
+                error: with_real_names(&error.to_string()),
             })?;
         }
         Ok(found)
@@ -174,9 +175,8 @@ impl Trial<'_> {
         }
         // The stack's own journal entry covers the directory: a failure here is undone with it.
         if let Err(error) = self.executor.host.remove_tree(directory) {
-            observation.notes.push(format!(
-                "the trial's files could not be removed right after it: {error}"
-            ));
+            let note = format!("the trial's files could not be removed right after it: {error}");
+            observation.notes.push(with_real_names(&note));
         }
     }
 
@@ -461,7 +461,7 @@ impl Trial<'_> {
     ) -> Result<(Settled, Option<(u64, u64)>), Ended> {
         let settled = self.standing.settle(self.site, everything, remount);
         let mut settled = settled.map_err(|error| Ended::Failed {
-            error: format!("cannot settle: {error}"),
+            error: with_real_names(&format!("cannot settle: {error}")),
         })?;
         // Without the rights to drop all caches, the kernel still takes advice about single files.
         if self.executor.study.policy.drop_caches
@@ -522,7 +522,9 @@ impl Trial<'_> {
         if control.stopped() {
             Ended::Interrupted
         } else {
-            Ended::Failed { error }
+            Ended::Failed {
+                error: with_real_names(&error),
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 //! The way to a first operation is short: a file or device needs neither store nor journal. A
 //! directory gets a private subdirectory, which is in a journal before it is made.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use rustix::fs::Access;
@@ -16,8 +16,8 @@ use crate::event::{Counted, Ended, MetricHead, Observation, Settled};
 use crate::failure::Failure;
 use crate::host::{Host, local::LocalHost};
 use crate::interrupt::Interrupt;
-use crate::journal::{Journal, Undo};
 use crate::observe::{self, Snapshot};
+use crate::owned::held::with_real_names;
 use crate::run::phase_observation;
 use crate::setting::Settings;
 use crate::stack;
@@ -93,8 +93,15 @@ pub(crate) fn run(
             let host = LocalHost::new(Arc::new(|_| ()));
             check_directory(request, &host, directory)?;
             temporary::work(context, &host, |journal, id| {
-                let private = private(&host, journal, directory, id)?;
-                Ok(load.lay_out_and_measure(&private))
+                let name = directory.display().to_string();
+                let held = temporary::private(&host, journal, directory, "load", id, &name)?;
+                let mut loaded = load.lay_out_and_measure(held.path());
+                loaded.trouble = loaded.trouble.map(|trouble| with_real_names(&trouble));
+                let mut outcomes = loaded.outcomes.iter_mut();
+                if let Some(error) = outcomes.find_map(|outcome| outcome.error.as_mut()) {
+                    error.path = with_real_names(&error.path.to_string_lossy()).into();
+                }
+                Ok(loaded)
             })
         }
     }
@@ -155,22 +162,6 @@ fn check_directory(
         .next("free space there, or give less data"));
     }
     Ok(())
-}
-
-/// A subdirectory of our own, in the journal before it is made.
-fn private(
-    host: &dyn Host,
-    journal: &Journal,
-    directory: &Path,
-    id: &str,
-) -> Result<PathBuf, Failure> {
-    let private = directory.join(format!(".stackrace-load-{id}"));
-    journal
-        .will("load", Undo::RemoveTree(private.clone()))
-        .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
-    host.create_dir(&private)
-        .map_err(|error| Failure::refused(error.to_string()).next(error.next()))?;
-    Ok(private)
 }
 
 /// Adds what a phase did, and what the system counted meanwhile.

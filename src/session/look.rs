@@ -15,8 +15,7 @@ use super::observer::{Observer, Start};
 use super::{preflight, study_file, temporary};
 use crate::event::Decide;
 use crate::failure::Failure;
-use crate::host::{Host, local::LocalHost};
-use crate::journal::Undo;
+use crate::host::local::LocalHost;
 use crate::study::{ROUNDS_MAX, Study};
 use crate::time::{Clock, SystemClock};
 use crate::unit;
@@ -290,20 +289,15 @@ fn trials(
 ) -> Result<Option<Vec<Vec<f64>>>, Failure> {
     let host = LocalHost::new(Arc::new(|_| ()));
     temporary::work(context, &host, |journal, id| {
-        let mut places = Vec::new();
+        let (mut places, mut held_dirs) = (Vec::new(), Vec::new());
         for directory in directories {
-            // A journal names whole paths: it may be undone from anywhere.
-            let Ok(directory) = host.canonical(directory) else {
+            let name = directory.to_string_lossy();
+            let held = temporary::private(&host, journal, directory, "probe", id, &name);
+            let Ok(held) = held else {
                 return Ok(None);
             };
-            let root = directory.join(format!(".stackrace-probe-{id}"));
-            let entry = Undo::RemoveTree(root.clone());
-            let named = journal.will(&directory.to_string_lossy(), entry);
-            named.map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
-            if host.create_dir(&root).is_err() {
-                return Ok(None);
-            }
-            places.push(root);
+            places.push(held.path().to_path_buf());
+            held_dirs.push(held);
         }
         // Without a second place, a directory is set against itself.
         if let [only] = &places[..] {

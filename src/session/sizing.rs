@@ -4,17 +4,18 @@
 //! trial needs. The fastest directory sets the size, as none of its trials may be too short. These
 //! trials are never reported and no verdict counts them.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::OnceLock;
 
 use stackrace_engine::spec::{Content, IoTarget};
 use stackrace_engine::{Control, residency};
 
 use super::context::Context;
-use super::temporary;
+use super::temporary::{self, PrivateDir};
 use crate::failure::Failure;
 use crate::host::{Host, local::LocalHost};
-use crate::journal::{Journal, Undo};
+use crate::journal::Journal;
+use crate::owned::held::with_real_names;
 use crate::purpose::{PurposeWorkload, SizedBy, WorkloadSize};
 use crate::study::Study;
 use crate::time::{Clock, SystemClock};
@@ -85,7 +86,7 @@ struct Probe<'a> {
     asked: &'a Sizing<'a>,
     host: &'a LocalHost,
     /// A directory of our own on each of the places.
-    roots: Vec<PathBuf>,
+    roots: Vec<PrivateDir>,
     /// Bytes per second that data are laid out with, the mean of all; none: not needed yet.
     lays_out: Option<f64>,
 }
@@ -99,13 +100,8 @@ impl<'a> Probe<'a> {
     ) -> Result<Self, Failure> {
         let mut roots = Vec::new();
         for (name, path) in &asked.directories {
-            let root = path.join(format!(".stackrace-probe-{id}"));
-            journal
-                .will(name, Undo::RemoveTree(root.clone()))
-                .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
-            host.create_dir(&root)
-                .map_err(|error| refused(name, &error))?;
-            roots.push(root);
+            let root = temporary::private(host, journal, path, "probe", id, name);
+            roots.push(root?);
         }
         Ok(Self {
             asked,
@@ -196,7 +192,7 @@ impl<'a> Probe<'a> {
         let study = (self.asked.study)(&[sized])?;
         let trial = |side: &usize| {
             let workload = &*study.configurations[*side].workloads[0];
-            let directory = self.roots[*side].join(".stackrace-trial");
+            let directory = self.roots[*side].path().join(".stackrace-trial");
             self.trial(workload, &directory, self.asked.directories[*side].0)
         };
         sides.iter().map(trial).collect()
@@ -255,7 +251,7 @@ impl<'a> Probe<'a> {
         let mut seconds = 0.0;
         for (root, (name, _)) in self.roots.iter().zip(&self.asked.directories) {
             let target = IoTarget {
-                path: root.join("data"),
+                path: root.path().join("data"),
                 bytes,
             };
             let began = SystemClock.now_ns();
@@ -271,6 +267,7 @@ impl<'a> Probe<'a> {
 }
 
 fn refused(name: &str, error: &dyn std::fmt::Display) -> Failure {
-    Failure::refused(format!("{name} cannot be used: {error}"))
+    let text = format!("{name} cannot be used: {error}");
+    Failure::refused(with_real_names(&text))
         .next("choose a directory you may write to, with some free space")
 }

@@ -1,11 +1,12 @@
 //! Work that leaves nothing behind, with a journal of its own for as long as it takes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::context::{Context, entropy, unjournalled};
 use crate::failure::Failure;
-use crate::host::local::LocalHost;
-use crate::journal::Journal;
+use crate::host::{Host, local::LocalHost};
+use crate::journal::{Journal, Undo};
+use crate::owned::held::HeldDir;
 use crate::owned::{OwnDir, OwnError};
 use crate::stack;
 
@@ -44,6 +45,50 @@ pub(crate) fn work<T>(
         .remove_tree(&id)
         .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
     result
+}
+
+/// A private directory in one of the user's, named `.stackrace-KIND-ID`: in the journal before it is
+/// made, and held. `name` is what the user called the directory.
+///
+/// # Errors
+/// Nothing can be made there.
+pub(super) fn private(
+    host: &LocalHost,
+    journal: &Journal,
+    directory: &Path,
+    kind: &str,
+    id: &str,
+    name: &str,
+) -> Result<PrivateDir, Failure> {
+    let refused = |error: &dyn std::fmt::Display| {
+        Failure::refused(format!("{name} cannot be used: {error}"))
+            .next("choose a directory you may write to, with some free space")
+    };
+    // A journal names whole paths: it may be undone from anywhere.
+    let directory = host.own_way_to(directory);
+    let directory = directory.map_err(|error| refused(&error))?;
+    let private = directory.join(format!(".stackrace-{kind}-{id}"));
+    let entry = journal.will(name, Undo::RemoveTree(private.clone()));
+    entry.map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+    host.create_dir(&private).map_err(|error| refused(&error))?;
+    let held = HeldDir::open(&private).map_err(|error| refused(&error))?;
+    let path = held.path().join("work");
+    host.create_dir(&path).map_err(|error| refused(&error))?;
+    Ok(PrivateDir { path, _held: held })
+}
+
+/// A directory to work in that stays the same whatever happens to its name.
+pub(super) struct PrivateDir {
+    /// In the one that is held: that one's own path is a link, which workloads do not follow.
+    path: PathBuf,
+    _held: HeldDir,
+}
+
+impl PrivateDir {
+    /// Its path, good as long as this lives.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
 }
 
 /// The failure of a directory that cannot be made in the store.

@@ -8,6 +8,7 @@ use super::setup::Setup;
 use super::site::Site;
 use super::standing::{StandingStack, boots};
 use crate::event::LayerFacts;
+use crate::owned::held::HeldDir;
 use std::path::PathBuf;
 
 impl Stack {
@@ -25,6 +26,7 @@ impl Stack {
         match self.build(&mut setup) {
             Ok(built) => Ok(StandingStack {
                 directory: built.directory,
+                held: built.held,
                 bare: built.bare,
                 facts: built.facts,
                 devices: built.devices,
@@ -85,9 +87,10 @@ impl Stack {
             Gives::Bare(bare) => Some(bare.clone()),
             _ => None,
         };
-        let directory = working_directory(setup, below).map_err(StackError::whole)?;
+        let (directory, held) = working_directory(setup, below).map_err(StackError::whole)?;
         Ok(Built {
             directory,
+            held,
             bare,
             facts,
             devices,
@@ -107,6 +110,7 @@ fn set_up_there(setup: &mut Setup<'_>, layer: &dyn Layer) -> Result<LayerFacts, 
 
 struct Built {
     directory: PathBuf,
+    held: Option<HeldDir>,
     bare: Option<Bare>,
     facts: Vec<LayerFacts>,
     devices: Vec<String>,
@@ -114,14 +118,23 @@ struct Built {
 
 /// The root of a fresh file system is not always empty (`lost+found`); a directory in it is. It
 /// needs no entry in the journal: it ends with the file system it lies in.
-fn working_directory(setup: &Setup<'_>, top: Gives) -> Result<PathBuf, LayerError> {
+/// A private directory lies in one of the user's, where others may rename what lies above it: it is
+/// held, and worked in through its descriptor.
+fn working_directory(
+    setup: &Setup<'_>,
+    top: Gives,
+) -> Result<(PathBuf, Option<HeldDir>), LayerError> {
     match top {
-        Gives::Private(path) => Ok(path),
-        Gives::Bare(bare) => Ok(bare.directory),
+        Gives::Private(path) => {
+            let held = setup.host().hold_dir(&path)?;
+            let path = held.as_ref().map_or(path, |held| held.path().to_path_buf());
+            Ok((path, held))
+        }
+        Gives::Bare(bare) => Ok((bare.directory, None)),
         Gives::Mounted(root) => {
             let path = root.join("work");
             setup.host().create_dir(&path)?;
-            Ok(path)
+            Ok((path, None))
         }
         Gives::Nothing | Gives::Devices(_) | Gives::Pool(_) => Err(LayerError::refused(
             "the top layer gives no directory",

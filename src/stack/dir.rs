@@ -1,7 +1,7 @@
 //! A directory the user has: whatever it lies on is measured as it is, and left as it was.
 
 use crate::event::{Fact, LayerFacts};
-use crate::host::{HostError, Needs};
+use crate::host::{Host, HostError, Needs};
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::block;
 use crate::stack::error::LayerError;
@@ -102,7 +102,7 @@ impl Layer for Dir {
 ///
 /// # Errors
 /// When it does not exist or is something else.
-pub(crate) fn usable(host: &dyn crate::host::Host, path: &Path) -> Result<PathBuf, LayerError> {
+pub(crate) fn usable(host: &dyn Host, path: &Path) -> Result<PathBuf, LayerError> {
     if !host.exists(path) {
         return Err(LayerError::refused(
             format!("{} does not exist", path.display()),
@@ -115,7 +115,7 @@ pub(crate) fn usable(host: &dyn crate::host::Host, path: &Path) -> Result<PathBu
             "name a directory",
         ));
     }
-    Ok(host.canonical(path)?)
+    Ok(host.own_way_to(path)?)
 }
 
 /// Says in plain words that nothing can be written there.

@@ -4,6 +4,7 @@
 use crate::event::{Fact, LayerFacts, Settled};
 use crate::host::{Host, HostError};
 use crate::journal::{self, undo_entries, unmount, until_free};
+use crate::owned::held::HeldDir;
 use crate::stack::common::line;
 use crate::stack::error::{LayerError, StackError};
 use crate::stack::gives::Bare;
@@ -20,6 +21,10 @@ const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 #[derive(Debug)]
 pub(crate) struct StandingStack {
     pub(super) directory: PathBuf,
+    /// What keeps [`StandingStack::directory`] the same whatever happens to its name; none: its path
+    /// is its name, below a mount or a directory of the run's own.
+    #[expect(dead_code, reason = "held open as long as the stack stands")]
+    pub(super) held: Option<HeldDir>,
     pub(super) bare: Option<Bare>,
     pub(super) facts: Vec<LayerFacts>,
     pub(super) devices: Vec<String>,
@@ -46,7 +51,8 @@ pub(crate) fn boots(host: &dyn Host, nodes: usize) -> Result<Vec<String>, HostEr
 }
 
 impl StandingStack {
-    /// A private directory, empty when the stack was raised.
+    /// A private directory, empty when the stack was raised. Its path may be one that only this
+    /// process can use.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
     }

@@ -70,7 +70,8 @@ pub(crate) fn two_directories_are_compared_without_root() {
             "--for",
             "files",
         ])
-        .args(["--time", "20 s", "--store"])
+        // Three rounds end well before the limit, which leaves room for a machine that is busy.
+        .args(["--time", "60 s", "--rounds", "3", "--store"])
         .arg(&store)
         .current_dir(ground.path())
         .output()
@@ -88,7 +89,9 @@ pub(crate) fn the_same_file_system_is_compared_only_where_one_insists() {
         one.to_str().unwrap(),
         two.to_str().unwrap(),
         "--time",
-        "20 s",
+        "60 s",
+        "--rounds",
+        "3",
     ];
     let refused = ground.stackrace(&args);
     refused

@@ -9,6 +9,7 @@ mod undo;
 use crate::event::{Fact, LayerFacts};
 use crate::host::imagined::Tool;
 use crate::host::{Driver, Filling, Host, HostError, Needs, Package, argv};
+use crate::owned::held::HeldDir;
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::block;
 use crate::stack::dir;
@@ -225,12 +226,16 @@ impl Layer for Loop {
         self.check_space(host, &directory)?;
         let private = directory.join(setup.name("disks"));
         setup.create_dir(&private)?;
+        let held = host.hold_dir(&private)?;
         setup.lies_in(&directory);
         let mut devices = Vec::new();
         let mut facts = self.facts_below(host, &directory)?;
         for number in 1..=self.count {
             let file = private.join(format!("disk-{number}"));
             let device = self.make(setup, &file, number as u64)?;
+            if let Some(held) = &held {
+                check_backing(host, held, &file, &device)?;
+            }
             facts.push(read_back(host, &device, self)?);
             devices.push(Device {
                 path: device,
@@ -316,6 +321,34 @@ fn attach(setup: &mut Setup<'_>, options: &[String], file: &Path) -> Result<Path
         )),
         device => Ok(PathBuf::from(device)),
     }
+}
+
+/// Refuses a device that is not on the file that was just made: another user who may rename the
+/// directory could have put another file in its place between the two commands.
+fn check_backing(
+    host: &dyn Host,
+    held: &HeldDir,
+    file: &Path,
+    device: &Path,
+) -> Result<(), LayerError> {
+    let mut command = argv(["losetup", "--noheadings"]);
+    command.extend(argv(["--output", "BACK-MAJ:MIN,BACK-INO"]));
+    command.push(device.into());
+    let told = host.must(&command)?.stdout;
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let made = held.identity(&name);
+    if made.is_ok_and(|made| told.split_whitespace().eq(made.iter().map(String::as_str))) {
+        return Ok(());
+    }
+    // The journal finds a device by the name of its file, which leads elsewhere now.
+    host.must(&argv(["losetup", "--detach", &device.to_string_lossy()]))?;
+    Err(LayerError::refused(
+        format!(
+            "{} was replaced while a loop device was set up on it; nothing was written to what took its place",
+            file.display()
+        ),
+        "as root, name a directory in which no other user can rename files",
+    ))
 }
 
 fn on_off(flag: bool) -> &'static str {

@@ -92,6 +92,7 @@ impl BlockIo {
 fn check_passes(settings: &Settings, io: &BlockIo) -> Result<(), Refusal> {
     let refuse =
         |message: &str, help: &str| Err(Refusal::at(settings.span_of(PASSES.name), message, help));
+    // Each thread, and each place in its queue, may still write while another begins the next pass.
     let workers = u64::from(io.threads) * u64::from(io.queue_depth);
     match io.access {
         _ if io.passes == 1 => Ok(()),

@@ -127,6 +127,7 @@ impl BlockIo {
     /// What is done between two passes of so many operations: what was read is cached, and would be read
     /// from there the second time; a file that exists is not a new one.
     fn again(&self, ops: u64, place: &Place<'_>) -> Option<Again> {
+        // Direct I/O leaves nothing in the page cache, and a warm start asks for warm passes.
         let cached = self.read_share > 0.0 && !self.direct && place.cold;
         let fresh = match (self.new_files, cached) {
             (true, _) => Fresh::Anew,

@@ -1,0 +1,83 @@
+//! Why a file or directory is not used.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a file or directory is not used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OwnError {
+    /// The system refused something.
+    #[error("cannot {tried} {}: {source}", path.display())]
+    System {
+        /// What was tried, as a verb: `open`.
+        tried: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It is a link, or reached through one of another user's.
+    #[error("{} is a link, which is not followed here", path.display())]
+    Link {
+        /// The file or directory that is refused.
+        path: PathBuf,
+    },
+    /// It is a FIFO, a device or the like.
+    #[error("{} is no regular file", path.display())]
+    NoFile {
+        /// The file or directory that is refused.
+        path: PathBuf,
+    },
+    /// It belongs to another user.
+    #[error("{} belongs to another user (uid {owner})", path.display())]
+    Foreign {
+        /// The file or directory that is refused.
+        path: PathBuf,
+        /// Number of that user.
+        owner: u32,
+    },
+    /// Others may write it.
+    #[error("{} can be written by other users (mode {mode:04o})", path.display())]
+    Writable {
+        /// The file or directory that is refused.
+        path: PathBuf,
+        /// Its mode, as chmod(1) writes it.
+        mode: u32,
+    },
+}
+
+impl OwnError {
+    pub(super) fn system(tried: &'static str, path: &Path, errno: impl Into<io::Error>) -> Self {
+        Self::System {
+            tried,
+            path: path.to_path_buf(),
+            source: errno.into(),
+        }
+    }
+
+    /// Whether nothing of that name is there.
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(self, Self::System { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// What the user can do about it; empty: nothing better than what the system said.
+    pub(crate) fn next(&self) -> String {
+        match self {
+            Self::System { .. } => String::new(),
+            Self::Link { path } => {
+                format!(
+                    "look where it leads (ls -l {}), and remove it",
+                    path.display()
+                )
+            }
+            Self::NoFile { path } => format!("remove it: rm {}", path.display()),
+            Self::Foreign { .. } => {
+                "run stackrace as that user, or name a store of your own: --store DIR".to_owned()
+            }
+            Self::Writable { path, .. } => format!(
+                "see that all in it is yours, then: chmod go-w {}; or name another store: --store DIR",
+                path.display()
+            ),
+        }
+    }
+}
