@@ -192,7 +192,7 @@ impl Stack {
         self.layers.iter().flat_map(|layer| layer.disks())
     }
 
-    /// Their ids.
+    /// Ids of the disks it is told to write over.
     pub(crate) fn disk_ids(&self) -> impl Iterator<Item = &str> {
         self.disks().map(|disk| disk.id.as_str())
     }

@@ -7,7 +7,7 @@ use std::fmt;
 /// Why one layer could not do its work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LayerError {
-    /// The machine refused.
+    /// The machine refused a command or a file.
     Host(HostError),
     /// The journal could not be written: nothing was created.
     Journal(JournalError),

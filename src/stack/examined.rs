@@ -8,7 +8,7 @@ use std::path::Path;
 /// Whether one kind of layer can be set up on a machine, with the settings of its example.
 #[derive(Debug)]
 pub(crate) struct Examined {
-    /// Its name.
+    /// The name of the kind.
     pub(crate) layer: &'static str,
     /// Whether it needs the rights of root.
     pub(crate) root: bool,

@@ -38,7 +38,7 @@ const SETTINGS: &[SettingDoc] = &[
     options::MOUNT,
 ];
 
-/// ext2.
+/// The layer `ext2` of a study.
 pub(crate) const EXT2: LayerKind = LayerKind {
     name: "ext2",
     summary: "The second extended file system, without a journal, on one device.",
@@ -70,7 +70,7 @@ pub(crate) const EXT2: LayerKind = LayerKind {
     ..LayerKind::EMPTY
 };
 
-/// ext3.
+/// The layer `ext3` of a study.
 pub(crate) const EXT3: LayerKind = LayerKind {
     name: "ext3",
     summary: "The third extended file system, with a journal, on one device.",
@@ -108,7 +108,7 @@ pub(crate) const EXT3: LayerKind = LayerKind {
     ..LayerKind::EMPTY
 };
 
-/// ext4.
+/// The layer `ext4` of a study.
 pub(crate) const EXT4: LayerKind = LayerKind {
     name: "ext4",
     summary: "The fourth extended file system on one device.",

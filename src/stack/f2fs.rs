@@ -18,7 +18,7 @@ use std::path::Path;
 /// What the driver tells of a mounted file system.
 const TOLD: [&str; 3] = ["features", "encoding", "current_reserved_blocks"];
 
-/// F2FS.
+/// The layer `f2fs` of a study.
 pub(crate) const KIND: LayerKind = LayerKind {
     name: "f2fs",
     summary: "F2FS, made for flash memory, on one device of at least 40 MiB.",

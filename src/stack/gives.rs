@@ -15,9 +15,9 @@ pub(crate) enum Takes {
     Nothing,
     /// Block devices.
     Devices {
-        /// At least.
+        /// Fewest devices.
         min: usize,
-        /// At most.
+        /// Most devices.
         max: usize,
     },
     /// The root of a file system of ours, or a private directory.
@@ -125,7 +125,7 @@ pub(crate) enum Origin {
 /// What setting up a layer would do to what is there already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Danger {
-    /// It is refused.
+    /// The disk must not be written over.
     Refused(LayerError),
     /// It would be lost: `on ata-MODEL_SERIAL: ext4 "photos"`.
     Lost(String),
@@ -134,7 +134,7 @@ pub(crate) enum Danger {
 /// A layer that stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StandingLayer {
-    /// What it gives.
+    /// What it gives to the layer above.
     pub(crate) gives: Gives,
     /// What it really got.
     pub(crate) facts: LayerFacts,

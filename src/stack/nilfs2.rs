@@ -24,7 +24,7 @@ const TOLD: [&str; 5] = [
     "segments/segments_number",
 ];
 
-/// NILFS2.
+/// The layer `nilfs2` of a study.
 pub(crate) const KIND: LayerKind = LayerKind {
     name: "nilfs2",
     summary: "NILFS2, which writes everything to a log, on one device of at least 128 MiB.",

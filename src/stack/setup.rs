@@ -53,7 +53,7 @@ pub(super) struct StackParts {
 /// A mount of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mounted {
-    /// On which machine.
+    /// The machine it is on, by its number.
     pub(crate) node: usize,
     /// What mounted it, and mounts it again.
     pub(crate) command: Vec<OsString>,
@@ -121,7 +121,7 @@ impl<'a> Setup<'a> {
         Ok(())
     }
 
-    /// The peer.
+    /// The machine beside the one that is built on.
     pub(crate) fn peer(&self) -> Result<&'a dyn Host, HostError> {
         self.machine(self.home + 1)
     }
@@ -394,7 +394,7 @@ impl<'a> Setup<'a> {
         self.create(path, undo, |host| host.create_dir(path))
     }
 
-    /// Creates a file.
+    /// Creates a file of a size, which is removed again.
     pub(crate) fn create_file(
         &mut self,
         path: &Path,

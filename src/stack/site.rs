@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// Where a stack is set up, and for whom.
 pub(crate) struct Site<'a> {
-    /// The machine.
+    /// The machine on which it is set up; others are its peers.
     pub(crate) host: &'a dyn Host,
     /// What is created is said here first.
     pub(crate) journal: &'a Journal,

@@ -17,7 +17,7 @@ use crate::unit;
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// tmpfs.
+/// The layer `tmpfs` of a study.
 pub(crate) const KIND: LayerKind = LayerKind {
     name: "tmpfs",
     summary: "A file system in memory; it is never unmounted between trials, which would empty it.",

@@ -16,7 +16,7 @@ use crate::stack::layer::{Expected, KillStack, LayerKind, RealStack, Tried};
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// XFS.
+/// The layer `xfs` of a study.
 pub(crate) const KIND: LayerKind = LayerKind {
     name: "xfs",
     summary: "XFS on one device of at least 300 MiB.",

@@ -60,7 +60,7 @@ const SERVERS: [Daemon; 3] = [
 /// What the kernel calls every file system in user space.
 const FUSE: &str = "fuse";
 
-/// AFP.
+/// The layer `afp` of a study.
 pub(crate) const KIND: LayerKind = LayerKind {
     name: "afp",
     summary: "A directory served over AFP by netatalk and mounted here.",

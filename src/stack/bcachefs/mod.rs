@@ -16,7 +16,7 @@ use crate::stack::setup::{Memory, Setup};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-/// Bcachefs.
+/// The layer `bcachefs` of a study.
 pub(crate) const KIND: LayerKind = LayerKind {
     name: "bcachefs",
     summary: "Bcachefs on one or more devices, where kernel and tools have it.",

@@ -20,7 +20,7 @@ use std::path::Path;
 
 const PROFILES: &[&str] = &["single", "raid0", "raid1", "raid10"];
 
-/// Btrfs.
+/// The layer `btrfs` of a study.
 pub(crate) const KIND: LayerKind = LayerKind {
     name: "btrfs",
     summary: "Btrfs on one or more devices of about 130 MiB or more each.",

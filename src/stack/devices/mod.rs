@@ -24,7 +24,7 @@ const BY_ID: &str = "/dev/disk/by-id";
 /// Smallest disk: room for what is written over at both ends.
 const SIZE_MIN: u64 = 4 << 20;
 
-/// Real disks.
+/// The layer `devices` of a study.
 pub(crate) const KIND: LayerKind = LayerKind {
     name: "devices",
     summary: "Real disks, by id, size and model; refused when one is in use or carries anything.",

@@ -43,7 +43,7 @@ const MINORS: usize = 64;
 const LOOKS: usize = 150;
 const LOOK: Duration = Duration::from_millis(200);
 
-/// DRBD.
+/// The layer `drbd` of a study.
 pub(crate) const KIND: LayerKind = LayerKind {
     name: "drbd",
     summary: "A device replicated to a peer (DRBD): what it lies on is set up on both machines.",

@@ -44,7 +44,7 @@ const DLM: Daemon = Daemon {
 const LOOKS: usize = 150;
 const LOOK: Duration = Duration::from_millis(200);
 
-/// GFS2.
+/// The layer `gfs2` of a study.
 pub(crate) const KIND: LayerKind = LayerKind {
     name: "gfs2",
     summary: "GFS2 on one device: alone, or shared by two machines with locks between them (DLM).",

@@ -31,7 +31,7 @@ const BLOCK: u64 = 4096;
 /// Sector sizes a disk can have.
 const SECTORS: [u64; 2] = [512, 4096];
 
-/// Disks of the lab.
+/// The layer `lab-disks` of a study.
 pub(crate) const KIND: LayerKind = LayerKind {
     name: "lab-disks",
     summary: "Emulated disks of the lab, with declared sectors and speed: only with `stackrace run STUDY --lab`.",
@@ -187,7 +187,7 @@ fn some(settings: &Settings, name: &str, value: Option<u64>) -> Result<Option<u6
 /// rate and its requests, and one its size, unless it is `bytes`.
 ///
 /// # Errors
-/// What makes no disk.
+/// A size, a rate or a number of requests with which there is no disk.
 pub(crate) fn own_disk(
     settings: &Settings,
     [size, rate, requests]: [&str; 3],

@@ -21,7 +21,7 @@ use std::path::Path;
 /// What `lvs` is asked for.
 const COLUMNS: &str = "lv_name,segtype,stripes,stripe_size,chunk_size,lv_size,cache_mode,cache_policy,origin,pool_lv,devices";
 
-/// A logical volume.
+/// The layer `lvm` of a study.
 pub(crate) const KIND: LayerKind = LayerKind {
     name: "lvm",
     summary: "A logical volume of LVM: linear, striped, thin or cached, also under a snapshot.",

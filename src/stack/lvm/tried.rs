@@ -66,7 +66,7 @@ const REAL: &[RealStack] = &[
     },
 ];
 
-/// See [`Tried`].
+/// The stacks with a logical volume that tests set up.
 pub(super) const TRIED: Tried = Tried {
     shapes: &[
         &[

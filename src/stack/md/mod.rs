@@ -32,7 +32,7 @@ const TOLD: [&str; 7] = [
     "sync_action",
 ];
 
-/// An array.
+/// The layer `md` of a study.
 pub(crate) const KIND: LayerKind = LayerKind {
     name: "md",
     summary: "An array of Linux's md driver: RAID 0, 1, 4, 5, 6 or 10, also with a member missing.",

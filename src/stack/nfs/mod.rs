@@ -44,7 +44,7 @@ const RPCBIND: Daemon = Daemon {
     port: Some(111),
 };
 
-/// NFS.
+/// The layer `nfs` of a study.
 pub(crate) const KIND: LayerKind = LayerKind {
     name: "nfs",
     summary: "A directory served over NFS by the kernel's server and mounted here.",

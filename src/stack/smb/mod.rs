@@ -36,7 +36,7 @@ const SERVER: Daemon = Daemon {
 /// Name of the share.
 const SHARE: &str = "work";
 
-/// SMB.
+/// The layer `smb` of a study.
 pub(crate) const KIND: LayerKind = LayerKind {
     name: "smb",
     summary: "A directory served over SMB by Samba and mounted here.",

@@ -14,7 +14,7 @@ use crate::stack::setup::Setup;
 use crate::stack::zfs::properties as zfs;
 use crate::stack::zfs::undo::DESTROY;
 
-/// Bare devices.
+/// The layer `bare` of a study.
 pub(crate) const KIND: LayerKind = LayerKind {
     name: "bare",
     summary: "Devices left as they are, for a workload that makes pools of ZFS on them itself: migrate-pool, mend-pool.",

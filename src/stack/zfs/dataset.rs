@@ -11,7 +11,7 @@ use crate::stack::setup::{Memory, Setup};
 use crate::stack::zfs::properties as zfs;
 use std::ffi::OsString;
 
-/// A dataset.
+/// The layer `dataset` of a study.
 pub(crate) const KIND: LayerKind = LayerKind {
     name: "dataset",
     summary: "A file system of ZFS in a pool; every property is read back.",

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 /// Largest ashift ZFS takes by itself on disks that ask for it.
 const MAX_AUTO_ASHIFT: &str = "/sys/module/zfs/parameters/zfs_vdev_max_auto_ashift";
 
-/// A pool.
+/// The layer `zpool` of a study.
 pub(crate) const KIND: LayerKind = LayerKind {
     name: "zpool",
     summary: "A pool of ZFS; put a dataset on it, or a zvol. Exported and imported between trials.",

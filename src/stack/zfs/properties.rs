@@ -249,7 +249,7 @@ pub(crate) fn properties(
     pairs(settings, PROPERTIES.name, &[allowed])
 }
 
-/// `-o name=value` words.
+/// The words `-o name=value` for `zfs create` and `zpool create`.
 pub(crate) fn words(asked: &[(String, String)]) -> Vec<OsString> {
     let words = asked
         .iter()

@@ -15,7 +15,7 @@ use std::path::Path;
 /// Smallest volume: below it no file system fits, and the mistake is a unit.
 const SIZE_MIN: u64 = 1 << 20;
 
-/// A volume.
+/// The layer `zvol` of a study.
 pub(crate) const KIND: LayerKind = LayerKind {
     name: "zvol",
     summary: "A block device in a pool of ZFS; every property is read back.",

@@ -33,13 +33,13 @@ const NAME_BYTES_2_00: u64 = 37;
 
 /// Why nothing was begun, in the words of the original where it has any.
 enum Refusal {
-    /// The usage follows.
+    /// A mistake in the options: the usage is printed behind it.
     Usage(String),
-    /// Nothing follows.
+    /// The machine does not allow it: the usage would not help.
     Message(String),
 }
 
-/// See [`super::TOOL`].
+/// `stackrace bonnie++`, for [`super::TOOL`].
 pub(super) const COMMAND: ToolCommand = ToolCommand {
     arguments: |command| {
         let about = "Drop-in for bonnie++ 2.00 and 1.03: its options and its output";

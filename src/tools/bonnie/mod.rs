@@ -19,7 +19,7 @@ pub(crate) use report::*;
 
 use super::tool::ClassicTool;
 
-/// See the room's list.
+/// bonnie++, as `tools::ALL` lists it.
 pub(super) const TOOL: ClassicTool = ClassicTool {
     name: "bonnie++",
     command: command::COMMAND,

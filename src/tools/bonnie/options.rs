@@ -12,7 +12,7 @@ use super::workload::{CHUNKS, DIRECTORIES_MAX, FILES_MAX};
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct BonnieOptions {
     pub(super) version: BonnieVersion,
-    /// `-d`.
+    /// `-d`: where the files are made.
     pub(super) directory: PathBuf,
     /// `-s`, MiB; none: what suits the memory.
     pub(super) size_mib: Option<u64>,
@@ -36,19 +36,19 @@ pub(super) struct BonnieOptions {
     pub(super) runs: Option<u32>,
     /// `-f`, MiB of characters; 0: none; none: the usual.
     pub(super) characters_mib: Option<u64>,
-    /// `-b`.
+    /// `-b`: fsync after each file, directory and updating seek.
     pub(super) fsync: bool,
-    /// `-q`.
+    /// `-q`: no progress, and the table on standard error.
     pub(super) quiet: bool,
-    /// `-D`.
+    /// `-D`: direct I/O where data files are created.
     pub(super) direct: bool,
-    /// `-z`.
+    /// `-z`: the seed; none: a random one.
     pub(super) seed: Option<u64>,
     /// `-c`: a label, and a factor in the check of the size.
     pub(super) concurrency: u32,
-    /// `--too-fast`, ns.
+    /// `--too-fast`: phases shorter than this show no rate, ns.
     pub(super) too_fast_ns: u64,
-    /// `--content`.
+    /// `--content`: what data blocks hold.
     pub(super) content: Content,
 }
 

@@ -136,7 +136,7 @@ pub(crate) enum BonnieFigure {
     },
     /// The text of 2.00 does not show rates of files, but anything; what it shows, to be shown again.
     Garbage {
-        /// What stands there.
+        /// The number in the table, which is no rate.
         shown: u64,
         /// Percent of one processor.
         cpu_percent: u32,
@@ -205,7 +205,7 @@ pub(crate) struct Data {
 pub(crate) struct BonnieFiles {
     /// How many, in units of [`FILES_UNIT`].
     pub(crate) number: u64,
-    /// What they were.
+    /// Files of which sizes, or links.
     pub(crate) made: Made,
     /// Over how many directories.
     pub(crate) directories: u32,
@@ -227,7 +227,7 @@ pub(crate) enum Made {
     SymbolicLinks,
 }
 
-/// One report.
+/// What one run of bonnie++ reports.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct BonnieReport {
     /// The version whose layout it has.

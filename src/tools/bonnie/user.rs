@@ -51,7 +51,7 @@ pub(super) fn find(host: &dyn Host, user: &str, group: Option<&str>) -> Result<W
 /// Makes the calling thread, and all it starts, work as another user, for good.
 ///
 /// # Errors
-/// The system refused.
+/// The system refused, as it does for a caller without root's rights.
 pub(super) fn become_user(who: WorkUser) -> Result<(), String> {
     let (uid, gid) = (Uid::from_raw(who.uid), Gid::from_raw(who.gid));
     // rustix makes the system calls for this thread alone. The C library's setuid would change

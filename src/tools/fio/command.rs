@@ -35,7 +35,7 @@ impl From<JobError> for Failure {
     }
 }
 
-/// See [`super::TOOL`].
+/// `stackrace fio`, for [`super::TOOL`].
 pub(super) const COMMAND: ToolCommand = ToolCommand {
     arguments: |command| {
         let about =
@@ -227,7 +227,7 @@ pub(super) fn failed(jobs: &[FioJob], ran: &[Ran]) -> Vec<String> {
     failed
 }
 
-/// Prints the report.
+/// Prints the report in each layout that was asked for.
 fn conclude(
     options: &FioOptions,
     jobs: &[FioJob],

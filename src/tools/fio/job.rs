@@ -14,7 +14,7 @@ use read::Reader;
 use resolved::MANY;
 pub(crate) use resolved::{Access, Content, Engine, Extent, FioJob, JobFiles, JobPace, Reserve};
 
-/// Resolves all jobs.
+/// Reads every option of all jobs, and numbers their groups.
 ///
 /// # Errors
 /// The first option that contradicts another, or that no phase can keep.

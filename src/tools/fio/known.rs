@@ -1,6 +1,6 @@
 //! The options that are understood, and what to do without those that are not.
 
-/// One option.
+/// One option of a job that is understood.
 #[derive(Debug)]
 pub(crate) struct Known {
     /// Its name; aliases are read as this.

@@ -32,7 +32,7 @@ pub(crate) use print_normal::announced;
 
 use super::tool::ClassicTool;
 
-/// See the room's list.
+/// fio, as `tools::ALL` lists it.
 pub(super) const TOOL: ClassicTool = ClassicTool {
     name: "fio",
     command: command::COMMAND,

@@ -7,7 +7,7 @@ pub(crate) enum OptionPlace {
     Line {
         /// As it was named.
         file: String,
-        /// From 1.
+        /// Number of the line, from 1.
         line: usize,
     },
     /// On the command line.
@@ -21,7 +21,7 @@ pub(crate) struct JobError {
     pub(crate) place: OptionPlace,
     /// What is wrong there.
     pub(crate) what: String,
-    /// What to do.
+    /// What the user can do: it begins with a verb.
     pub(crate) next: String,
 }
 

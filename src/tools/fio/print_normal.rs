@@ -148,7 +148,7 @@ pub(crate) fn normal(report: &FioReport) -> String {
     text
 }
 
-/// One job's part.
+/// The lines of one job: rates, latencies, and the count of operations that ends them.
 fn part(report: &FioReport, job: &JobReport) -> String {
     let said = match job.error {
         0 => " 0".to_owned(),

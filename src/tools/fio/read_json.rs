@@ -37,7 +37,7 @@ struct Moved {
     io_bytes: u64,
     bw_bytes: f64,
     iops: f64,
-    /// ms.
+    /// How long it took, ms.
     runtime: f64,
     total_ios: u64,
     /// Missing where submission and completion are not measured apart.

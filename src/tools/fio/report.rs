@@ -53,11 +53,11 @@ pub(crate) const CLASSES: [u64; 31] = [
 pub(crate) struct FioLatency {
     /// Number of operations.
     pub(crate) count: u64,
-    /// ns.
+    /// Shortest, ns.
     pub(crate) min: u64,
-    /// ns.
+    /// Longest, ns.
     pub(crate) max: u64,
-    /// ns.
+    /// Mean, ns.
     pub(crate) mean: f64,
     /// Standard deviation, ns.
     pub(crate) deviation: f64,
@@ -68,9 +68,9 @@ pub(crate) struct FioLatency {
 /// What was read, or written.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Moved {
-    /// Bytes.
+    /// Bytes moved.
     pub(crate) bytes: u64,
-    /// Operations.
+    /// Operations that completed.
     pub(crate) operations: u64,
     /// How long it took, ns.
     pub(crate) elapsed_ns: u64,
@@ -132,7 +132,7 @@ pub(crate) struct JobReport {
     pub(crate) own: Own,
 }
 
-/// A whole run.
+/// What a run of all jobs reports.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FioReport {
     /// ms since 1970, when it ended.

@@ -11,7 +11,7 @@ const PERCENTILES: [(f64, &str); 4] =
 /// One job as both outputs tell of it.
 #[derive(Debug, Clone)]
 pub(super) struct JobResult {
-    /// From 0.
+    /// Number of its line in the text, from 0.
     pub(super) line: usize,
     pub(super) name: String,
     pub(super) group: u64,
@@ -33,9 +33,9 @@ pub(super) struct JobResult {
 pub(super) struct Direction {
     /// `read`, `write`, `trim`.
     pub(super) name: String,
-    /// B/s.
+    /// Average over the job, B/s.
     pub(super) throughput: f64,
-    /// Per second.
+    /// Average over the job, operations per second.
     pub(super) operations: f64,
     pub(super) latency: ResultLatency,
 }

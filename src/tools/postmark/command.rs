@@ -35,7 +35,7 @@ use crate::workload::SLICE_NS;
 /// A file of commands, or one line of them.
 const COMMANDS_MAX: ByteLimit = ByteLimit::new(1 << 20);
 
-/// See [`super::TOOL`].
+/// `stackrace postmark`, for [`super::TOOL`].
 pub(super) const COMMAND: ToolCommand = ToolCommand {
     arguments: |command| {
         PostmarkOptions::augment_args(command)

@@ -18,7 +18,7 @@ const UNKNOWN: &str = "Eh?\n";
 pub(crate) struct Location {
     /// As it was given.
     pub(crate) path: String,
-    /// At least 1.
+    /// How often it is chosen among all locations, at least 1.
     pub(crate) weight: i32,
 }
 
@@ -76,9 +76,9 @@ pub(crate) enum From {
 /// What a line asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// It was done.
+    /// It was done; nothing is printed.
     Done,
-    /// To be printed.
+    /// To be printed on standard output.
     Say(String),
     /// It was not done: to be printed to standard error, after `Error: `.
     Complain(String),
@@ -90,11 +90,11 @@ pub(crate) enum Answer {
     Load(String),
     /// Hand this to the shell.
     Shell(String),
-    /// End.
+    /// End the shell, or the file that the line stands in.
     Quit,
 }
 
-/// One command.
+/// What a command is about.
 #[derive(Clone, Copy)]
 enum Word {
     Size,

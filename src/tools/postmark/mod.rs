@@ -17,7 +17,7 @@ pub(crate) use report::{metrics, values};
 
 use super::tool::ClassicTool;
 
-/// See the room's list.
+/// PostMark, as `tools::ALL` lists it.
 pub(super) const TOOL: ClassicTool = ClassicTool {
     name: "postmark",
     command: command::COMMAND,

@@ -48,7 +48,7 @@ const REPORT: [&str; 12] = [
     "{} written ({} per second)",
 ];
 const MIXED: &str = "Mixed with transactions: {} files ({} per second)";
-/// Titles between them.
+/// Titles between the lines of a verbose report.
 const TITLES: [&str; 3] = ["Time:", "Files:", "Data:"];
 
 /// Every report of a text, with the configuration shown before it.
@@ -198,7 +198,7 @@ fn words(line: &str, place: usize) -> Option<Vec<&str>> {
 /// A verbose report under its reader's finger.
 struct Verbose<'a> {
     lines: &'a [&'a str],
-    /// Lines read.
+    /// Lines read so far.
     at: usize,
 }
 

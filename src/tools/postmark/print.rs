@@ -44,7 +44,7 @@ fn amount(bytes: f32) -> String {
 }
 
 impl Tally {
-    /// The verbose report.
+    /// The verbose report: counts and rates, with words.
     pub(crate) fn verbose(&self, version: Version) -> String {
         let seconds = Seconds::of(self);
         let (total, during) = (seconds.total, seconds.transactions);

@@ -27,7 +27,7 @@ pub(crate) struct Tally {
     pub(crate) began_ns: u64,
     /// Making the first files.
     pub(crate) creation_ns: u64,
-    /// The transactions.
+    /// Executing the transactions.
     pub(crate) transactions_ns: u64,
     /// Deleting what was left.
     pub(crate) deletion_ns: u64,

@@ -21,7 +21,7 @@ use crate::time::{Clock, SystemClock};
 /// So long a plan may take to find out that it cannot begin, before it is said to have begun.
 const BEGINNING: Duration = Duration::from_millis(100);
 
-/// See [`super::TOOL`].
+/// `stackrace sysbench`, for [`super::TOOL`].
 pub(super) const COMMAND: ToolCommand = ToolCommand {
     arguments: |command| {
         let about =

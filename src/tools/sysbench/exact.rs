@@ -46,7 +46,7 @@ const FILES: u32 = 128;
 pub(super) const WITH: [&str; 4] = ["io", "backlog", "merge", "fsync-each"];
 const WITHOUT: [&str; 4] = ["think-time", "preallocate", "engine", "arrivals"];
 
-/// sysbench fileio, exactly.
+/// The workload that makes sysbench's own requests.
 #[derive(Debug)]
 pub(super) struct Exact {
     word: &'static str,

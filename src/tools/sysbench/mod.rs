@@ -21,7 +21,7 @@ pub(crate) use report::{metrics, values};
 
 use super::tool::ClassicTool;
 
-/// See the room's list.
+/// sysbench, as `tools::ALL` lists it.
 pub(super) const TOOL: ClassicTool = ClassicTool {
     name: "sysbench",
     command: command::COMMAND,

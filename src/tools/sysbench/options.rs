@@ -29,10 +29,10 @@ pub(super) struct SysbenchOptions {
     pub(super) mode: Option<&'static str>,
     /// 0: from the time, or, for 0.4, none at all.
     pub(super) seed: u64,
-    /// `--init-rng`.
+    /// `--init-rng`: 0.4 seeds its generator.
     pub(super) seeded: bool,
     pub(super) interval_s: u64,
-    /// %; 0: none.
+    /// Rank of the percentile to print, %; 0: none.
     pub(super) percentile: u64,
     pub(super) histogram: bool,
 }

@@ -18,7 +18,7 @@ pub(crate) enum SysbenchLayout {
     V1_0,
 }
 
-/// One run.
+/// What one run of fileio reports.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SysbenchReport {
     /// What was asked for.

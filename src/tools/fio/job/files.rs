@@ -22,9 +22,9 @@ pub(super) struct JobLayout {
     pub(super) file_bytes: Option<u64>,
 }
 
-/// Which blocks.
+/// The sizes of blocks, and where random ones begin.
 pub(super) struct Blocks {
-    /// Bytes and weights.
+    /// Bytes of a block, and its weight among all.
     pub(super) sizes: Vec<(u32, u32)>,
     /// Random ones lie at multiples of it.
     pub(super) align: Option<u32>,
@@ -127,7 +127,7 @@ fn weights(reader: &Reader<'_>, text: &str) -> Result<Vec<(u32, u32)>, JobError>
     Ok(all)
 }
 
-/// In which order.
+/// The order in which blocks are visited.
 pub(super) fn access(reader: &Reader<'_>, random: bool) -> Result<Access, JobError> {
     let word = reader.text("random_distribution").unwrap_or("random");
     if !random {

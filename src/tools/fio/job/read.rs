@@ -7,7 +7,7 @@ use super::super::place::JobError;
 use super::super::value;
 use super::resolved::Extent;
 
-/// A job's options.
+/// Reads a job's options by name, with those of `[global]` before its own.
 pub(super) struct Reader<'a> {
     section: &'a Section,
     /// What `k` multiplies by.

@@ -5,7 +5,7 @@ use super::super::place::OptionPlace;
 /// Order of the blocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Access {
-    /// Ascending.
+    /// Block after block, ascending.
     Sequential,
     /// Random, each block once a pass.
     Once,
@@ -59,7 +59,7 @@ pub(crate) enum JobPace {
     Poisson(f64),
 }
 
-/// What is written.
+/// What the blocks that are written hold.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Content {
     /// Zeros.
@@ -93,15 +93,15 @@ pub(crate) struct SyncPolicy {
     pub(crate) every: u64,
     /// By fdatasync instead of fsync.
     pub(crate) data_only: bool,
-    /// At the end.
+    /// Every file is synced at the end of the job.
     pub(crate) at_end: bool,
-    /// `O_SYNC`.
+    /// Files are opened with `O_SYNC`.
     pub(crate) open_sync: bool,
-    /// `O_DSYNC`.
+    /// Files are opened with `O_DSYNC`.
     pub(crate) open_dsync: bool,
 }
 
-/// One job.
+/// One job with every option resolved.
 #[derive(Debug, Clone)]
 pub(crate) struct FioJob {
     /// What its files are called, `$jobname`: the word in brackets.
@@ -136,7 +136,7 @@ pub(crate) struct FioJob {
     pub(crate) io_size: Option<Extent>,
     /// Passes over the data (`loops`).
     pub(crate) loops: u64,
-    /// Operations at most.
+    /// Most operations (`number_ios`); none: no limit.
     pub(crate) operations: Option<u64>,
     /// What the files are called.
     pub(crate) files: JobFiles,
@@ -154,7 +154,7 @@ pub(crate) struct FioJob {
     pub(crate) engine_name: String,
     /// Whether I/O bypasses the page cache.
     pub(crate) direct: bool,
-    /// Longest time, ns.
+    /// Longest time (`runtime`), ns; none: no limit.
     pub(crate) time_ns: Option<u64>,
     /// The whole of that time, however often the data is passed over.
     pub(crate) time_based: bool,
@@ -162,7 +162,7 @@ pub(crate) struct FioJob {
     pub(crate) durable: SyncPolicy,
     /// When the next operation starts.
     pub(crate) pace: JobPace,
-    /// What is written.
+    /// What the blocks that are written hold.
     pub(crate) content: Content,
     /// What becomes of files that are only written, before.
     pub(crate) reserve: Reserve,
