@@ -175,6 +175,21 @@ pub(crate) fn long_time(seconds: f64) -> String {
     }
 }
 
+/// So many of a thing: `1 trial`, `2 trials`.
+pub(crate) fn counted(count: usize, thing: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {thing}{plural}")
+}
+
+/// Words as in a sentence: `a, b and c`.
+pub(crate) fn listed<T: AsRef<str>>(words: &[T]) -> String {
+    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+    match words.as_slice() {
+        [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => words.concat(),
+    }
+}
+
 /// A share in percent, with two or three digits: `12 %`, `3.4 %`, `0.21 %`.
 pub(crate) fn percent(share: f64) -> String {
     let value = share * 100.0;

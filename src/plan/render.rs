@@ -1,7 +1,7 @@
 //! A plan as text for a terminal of 80 columns.
 
 use crate::event::Until;
-use crate::unit;
+use crate::unit::{self, counted};
 
 use stackrace_stats::{PASSES_MAX, WINDOW};
 
@@ -299,13 +299,6 @@ impl Plan {
 fn row(head: &str, cells: &[String; 3]) -> String {
     let [a, b, c] = cells;
     format!("  {head:>6}  {a:>11}  {b:>11}  {c:>11}")
-}
-
-fn counted(count: usize, word: &str) -> String {
-    match count {
-        1 => format!("1 {word}"),
-        _ => format!("{count} {word}s"),
-    }
 }
 
 fn between(seconds: Bounds) -> String {

@@ -2,6 +2,7 @@
 
 use crate::event::{Better, MetricHead};
 use crate::unit;
+pub(super) use crate::unit::counted;
 use crate::verdict::Interval;
 
 /// What is shown where there is no value.
@@ -102,15 +103,6 @@ pub(super) fn metric(head: &MetricHead) -> String {
         Better::Lower => "lower is better",
     };
     format!("{}, {better}", head.name)
-}
-
-/// `1 trial`, `2 trials`.
-pub(super) fn counted(count: usize, thing: &str) -> String {
-    if count == 1 {
-        format!("1 {thing}")
-    } else {
-        format!("{count} {thing}s")
-    }
 }
 
 /// Whether a character reverses the direction of what follows.

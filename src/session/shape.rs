@@ -7,7 +7,7 @@ use super::sizing::SizedPart;
 use crate::event;
 use crate::failure::Failure;
 use crate::purpose::{Purpose, WorkloadSize};
-use crate::unit;
+use crate::unit::{self, listed};
 
 /// Rounds that the trials are sized for.
 const ROUNDS: f64 = 20.0;
@@ -167,14 +167,6 @@ fn with_time(command: &[String], seconds: f64) -> String {
     words.insert(0, "stackrace".to_owned());
     words.extend(["--time".to_owned(), format!("{:.0} s", rounded_up(seconds))]);
     event::shell(&words)
-}
-
-/// Words as in a sentence.
-fn listed(words: &[&str]) -> String {
-    match words {
-        [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
-        _ => words.concat(),
-    }
 }
 
 #[cfg(test)]

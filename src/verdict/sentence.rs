@@ -6,7 +6,7 @@ use super::fragment::{range, tells, times};
 use super::statement::{Comparison, Interval, State, VerdictWord};
 use super::table::Evidence;
 use crate::event::RunStarted;
-use crate::unit;
+use crate::unit::{self, counted, listed};
 
 /// Comparisons of a ranking that are written out; of more, only how far the leader is ahead.
 const WRITTEN_OUT: usize = 4;
@@ -244,12 +244,6 @@ fn turned(ratio: Interval) -> Interval {
     }
 }
 
-/// `1 trial`, `2 trials`.
-fn counted(count: usize, thing: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {thing}{plural}")
-}
-
 /// A sentence begins with a capital, unless it begins with a name.
 fn capital(text: &str) -> String {
     let mut chars = text.chars();
@@ -318,7 +312,7 @@ fn ranking(verdict: &Verdict, head: &RunStarted) -> String {
     }];
     if !open.is_empty() {
         let names: Vec<String> = open.iter().map(|c| not_separated(c)).collect();
-        parts.push(format!("not separated from {}", list(&names)));
+        parts.push(format!("not separated from {}", listed(&names)));
         if !ties.is_empty() {
             parts.push(tie(leader, &ties));
         }
@@ -347,7 +341,7 @@ fn ahead(leader: &str, behind: &[&Comparison]) -> Option<String> {
             Some(format!("{} as fast as {}{}", by(ratio), c.b, ends(ratio)))
         };
         let parts: Vec<String> = behind.iter().filter_map(part).collect();
-        return Some(format!("{leader} is {}", list(&parts)));
+        return Some(format!("{leader} is {}", listed(&parts)));
     }
     // The intervals hold all together, so the smallest of their ends holds for each.
     let least = behind.iter().filter_map(ratio).map(|ratio| ratio.low);
@@ -369,16 +363,8 @@ fn tie(leader: &str, ties: &[&Comparison]) -> String {
     let largest = unit::percent(largest.fold(0.0, f64::max));
     format!(
         "{} are tied: no difference larger than {largest}",
-        list(&names.collect::<Vec<_>>())
+        listed(&names.collect::<Vec<_>>())
     )
-}
-
-fn list(names: &[String]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => one.clone(),
-        [most @ .., last] => format!("{} and {last}", most.join(", ")),
-    }
 }
 
 /// One sentence for each workload, the largest differences first, at most five.

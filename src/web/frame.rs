@@ -116,11 +116,6 @@ pub(super) fn script() -> HttpResponse {
     HttpResponse::new(200, "text/javascript; charset=utf-8", SCRIPT)
 }
 
-/// `1 run`, `2 runs`.
-pub(super) fn counted(count: usize, thing: &str) -> String {
-    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
-}
-
 /// How long ago something was, both RFC 3339: `5 min ago`, `3 days ago`.
 pub(super) fn ago(then: &str, now: &str) -> String {
     let (Ok(then), Ok(now)) = (

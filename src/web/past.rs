@@ -5,11 +5,12 @@ use std::sync::Arc;
 use maud::{Markup, html};
 
 use super::cache::Judged;
-use super::frame::{self, Page, ago, counted};
+use super::frame::{self, Page, ago};
 use super::http::{HttpRequest, HttpResponse};
 use super::site::WebSite;
 use crate::record::{Record, RunSummary};
 use crate::report;
+use crate::unit::counted;
 use crate::verdict::{self, Verdict};
 
 /// Runs that are shown, the newest of them.

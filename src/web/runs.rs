@@ -3,10 +3,11 @@
 use maud::{Markup, html};
 
 use super::cache::Stage;
-use super::frame::{self, Page, ago, counted};
+use super::frame::{self, Page, ago};
 use super::http::HttpResponse;
 use super::site::WebSite;
 use crate::record::RunSummary;
+use crate::unit::counted;
 
 /// Runs that are listed.
 const RUNS_MAX: usize = 200;

@@ -20,7 +20,7 @@ use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, 
 use super::metric::{self, Latency};
 use crate::event::{Better, MetricHead};
 use crate::setting::{Refusal, SettingDoc, Settings, Span, unknown_word};
-use crate::unit;
+use crate::unit::{self, listed};
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "files",
@@ -275,14 +275,6 @@ impl Files {
             self.size_max as f64
         };
         (mean * self.count as f64) as u64
-    }
-}
-
-/// Words as in a sentence: "a, b and c".
-fn listed(words: &[&str]) -> String {
-    match words {
-        [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
-        _ => words.concat(),
     }
 }
 
