@@ -221,7 +221,7 @@ fn spread(reading: &TrialReading<'_>) -> Option<f64> {
     share(middle[middle.len() - 1] - middle[0], mean)
 }
 
-/// Operations of each slice that the phase filled.
+/// Operations of each step that the phase filled.
 fn whole_slices(phase: &PhaseObservation) -> Vec<f64> {
     let width = phase.slice_ns.max(1);
     let full = usize::try_from(phase.elapsed_ns / width).unwrap_or(usize::MAX);

@@ -2,7 +2,7 @@
 //!
 //! Where the work is the same from the first to the last moment the rate ought to be level: the
 //! warm-up has ended, and five equal parts of what is left satisfy the criterion of the SNIA Solid
-//! State Storage Performance Test Specification. Slices of one trial resemble each other, so that a
+//! State Storage Performance Test Specification. Steps of one trial resemble each other, so that a
 //! short one misses the criterion by chance now and then: one trial alone is not held against a
 //! configuration. A preconditioning that never got there is.
 
@@ -45,7 +45,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
 
 /// The course of one phase of one trial; none: it has no series, or nothing was done.
 ///
-/// Of bytes where any were moved, else of operations. The last slice is left out unless the phase
+/// Of bytes where any were moved, else of operations. The last step is left out unless the phase
 /// filled it.
 pub(crate) fn course(phase: &PhaseObservation) -> Option<Course> {
     let whole = phase.elapsed_ns / phase.slice_ns.max(1);
@@ -153,8 +153,8 @@ mod tests {
     use super::*;
     use crate::event::Observation;
 
-    /// A trial of 20 s whose slices have these bytes.
-    fn slices(bytes: impl Fn(usize) -> u64) -> Observation {
+    /// A trial of 20 s whose steps have these bytes.
+    fn steps(bytes: impl Fn(usize) -> u64) -> Observation {
         let mut trial = trial();
         trial.phases[0].series = (0..200).map(|at| (1, bytes(at))).collect();
         trial.phases[0].elapsed_ns = 20_000_000_000;
@@ -163,10 +163,10 @@ mod tests {
 
     #[test]
     fn work_that_ought_to_be_level_is_level_or_not() {
-        let even = slices(|at| 1000 + at as u64 % 7);
+        let even = steps(|at| 1000 + at as u64 % 7);
         assert_eq!(grade(&CHECK, &even), Some(Grade::Ok));
         // A slide of 18 % is no step, and not level either.
-        let slide = slices(|at| 100_000 - 90 * at as u64);
+        let slide = steps(|at| 100_000 - 90 * at as u64);
         let finding = found(&CHECK, &slide).unwrap();
         assert_eq!(finding.grade, Grade::Note);
         assert!(finding.by_chance);
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn a_stack_that_never_rested_was_not_what_was_asked_for() {
         let passed = |passes: Vec<Option<f64>>, steady| {
-            let mut trial = slices(|_| 1000);
+            let mut trial = steps(|_| 1000);
             trial.preconditioned = Some(Preconditioned {
                 passes,
                 steady,
@@ -204,11 +204,11 @@ mod tests {
     }
 
     #[test]
-    fn the_last_slice_counts_only_if_it_is_whole() {
+    fn the_last_step_counts_only_if_it_is_whole() {
         let mut phase = trial().phases.remove(0);
         phase.series = vec![(1, 100); 31];
         phase.elapsed_ns = 3_050_000_000;
-        assert_eq!(course(&phase).unwrap().slices, 30);
+        assert_eq!(course(&phase).unwrap().steps, 30);
         phase.series.clear();
         assert_eq!(course(&phase), None);
     }

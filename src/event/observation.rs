@@ -375,9 +375,9 @@ pub(crate) struct PhaseObservation {
     pub(crate) offered_per_s: Option<f64>,
     /// Each kind of operation.
     pub(crate) operations: Vec<OperationObservation>,
-    /// Width of a slice of the time series, ns.
+    /// Width of a step of the time series, ns.
     pub(crate) slice_ns: u64,
-    /// Completed (operations, bytes) in each slice.
+    /// Completed (operations, bytes) in each step.
     pub(crate) series: Vec<(u64, u64)>,
     /// Open loop only: how late operations were issued, which is the generator's own fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]

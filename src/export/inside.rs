@@ -20,10 +20,10 @@ pub(super) const LATENCY: ExportTable = ExportTable {
     of: latency,
 };
 
-/// One row per trial, phase and slice of time.
+/// One row per trial, phase and step of time.
 pub(super) const SERIES: ExportTable = ExportTable {
     name: "series",
-    summary: "one row per trial, phase and slice of time",
+    summary: "one row per trial, phase and step of time",
     of: series,
 };
 
@@ -168,9 +168,9 @@ fn series(records: &[Record]) -> DataTable {
     let rows: Vec<(Phase<'_>, usize, (u64, u64))> = phases_of(&of(records))
         .into_iter()
         .flat_map(|phase| {
-            let slices = phase.seen.series.iter().enumerate();
-            // The position gives the time of the slice: all slices of a phase are equally wide.
-            slices.map(move |(at, slice)| (phase, at, *slice))
+            let steps = phase.seen.series.iter().enumerate();
+            // The position gives the time of the step: all steps of a phase are equally wide.
+            steps.map(move |(at, step)| (phase, at, *step))
         })
         .collect();
     table(
@@ -181,7 +181,7 @@ fn series(records: &[Record]) -> DataTable {
                 "offset_ns",
                 ColumnOf::Whole(|(p, at, _)| Some(p.seen.slice_ns.saturating_mul(*at as u64))),
             ),
-            // The last slice ends with the phase.
+            // The last step ends with the phase.
             (
                 "width_ns",
                 ColumnOf::Whole(|(p, at, _)| {

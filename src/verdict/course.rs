@@ -102,9 +102,7 @@ fn change(trials: &[(&PhaseObservation, Course)]) -> Option<RateChange> {
         let Some((before, after)) = course.change() else {
             continue;
         };
-        let bytes = phase.series[..after.start]
-            .iter()
-            .map(|slice| slice.1 as f64);
+        let bytes = phase.series[..after.start].iter().map(|step| step.1 as f64);
         let shown = RateChange {
             trials: 1,
             after_s: after.start as f64 * phase.slice_ns as f64 / 1e9,
@@ -233,16 +231,16 @@ mod tests {
     use crate::event::Observation;
     use crate::record::{Record, sample};
 
-    /// The sample run with a series for every trial of a workload, from the bytes of each slice.
+    /// The sample run with a series for every trial of a workload, from the bytes of each step.
     fn noted(series: impl Fn(&Observation, usize) -> f64) -> Vec<String> {
         let record: Record = sample::record(&sample::small());
         let mut trials: Vec<Observation> = record.trials().cloned().collect();
         for trial in &mut trials {
-            let slices = (0..200).map(|at| {
+            let steps = (0..200).map(|at| {
                 let wobble = 1.0 + 0.02 * f64::from((at * 7 % 5) as u8) - 0.04;
                 (1, (1e6 * wobble * series(trial, at)) as u64)
             });
-            let series = slices.collect();
+            let series = steps.collect();
             trial.phases[0].series = series;
             trial.phases[0].elapsed_ns = 20_000_000_000;
         }
@@ -295,7 +293,7 @@ mod tests {
         }
     }
 
-    /// Slices anywhere between a tenth and nearly twice the mean, another draw in every trial.
+    /// Steps anywhere between a tenth and nearly twice the mean, another draw in every trial.
     #[test]
     fn trials_that_scatter_by_more_than_the_margin_are_too_short() {
         let anywhere = |trial: &Observation, at: usize| {

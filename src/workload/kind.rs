@@ -11,7 +11,7 @@ use crate::event::MetricHead;
 use crate::host::Host;
 use crate::setting::{Refusal, SettingDoc, Settings};
 
-/// Width of one slice of every time series, ns: 100 ms.
+/// Width of one step of every time series, ns: 100 ms.
 pub(crate) const SLICE_NS: u64 = 100_000_000;
 
 /// Whether a workload may be measured in slices, in turn with the same one on other stacks.

@@ -1,12 +1,12 @@
 //! The slowest second of a phase.
 //!
-//! The engine says how many bytes were complete at the end of each slice. Between two such moments
+//! The engine says how many bytes were complete at the end of each step. Between two such moments
 //! they are taken to have come evenly: a large operation is not credited to the instant at which it
 //! ends. Of all windows of a second that lie within the phase, from its start to the end of its last
 //! operation, wherever they begin, the one with the fewest bytes counts. A phase shorter than a
 //! window is one window.
 //!
-//! Moments are known to a slice: the rate of a window is exact to two slices' share of it.
+//! Moments are known to a step: the rate of a window is exact to two steps' share of it.
 
 use stackrace_engine::Slice;
 
@@ -47,9 +47,9 @@ impl Curve {
     fn new(series: &[Slice], slice_ns: u64) -> Curve {
         let mut points = vec![(0.0, 0.0)];
         let mut total = 0;
-        for (number, slice) in (1_u64..).zip(series) {
-            if slice.bytes > 0 {
-                total += slice.bytes;
+        for (number, step) in (1_u64..).zip(series) {
+            if step.bytes > 0 {
+                total += step.bytes;
                 points.push(((number * slice_ns) as f64, total as f64));
             }
         }
@@ -74,20 +74,20 @@ mod tests {
     use proptest::prelude::*;
 
     fn series(bytes: &[u64]) -> Vec<Slice> {
-        let slice = |bytes: &u64| Slice {
+        let step = |bytes: &u64| Slice {
             ops: u64::from(*bytes > 0),
             bytes: *bytes,
         };
-        bytes.iter().map(slice).collect()
+        bytes.iter().map(step).collect()
     }
 
     #[test]
     fn a_stall_is_found_wherever_it_begins() {
-        // Half a second at 100 bytes per slice of 10 ms, 0.7 s of nothing, then as before.
+        // Half a second at 100 bytes per step of 10 ms, 0.7 s of nothing, then as before.
         let mut bytes = vec![100; 150];
         bytes[57..127].fill(0);
         let found = slowest(&series(&bytes), 10_000_000, WINDOW_NS).unwrap();
-        // The stall's end delivers 100 bytes that came evenly over 71 slices; the other 29 slices of
+        // The stall's end delivers 100 bytes that came evenly over 71 steps; the other 29 steps of
         // the window hold 100 each.
         assert!((found - 3000.0).abs() < 1e-6, "{found}");
     }
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(slowest(&[], 10_000_000, WINDOW_NS), None);
     }
 
-    /// The same by brute force: bytes spread over the nanoseconds (here: slices) in which they came,
+    /// The same by brute force: bytes spread over the nanoseconds (here: steps) in which they came,
     /// then every window added up.
     fn naive(bytes: &[u64], window: usize) -> Option<f64> {
         let last = bytes.iter().rposition(|bytes| *bytes > 0)? + 1;
@@ -122,7 +122,7 @@ mod tests {
         }
         let sums = spread
             .windows(window)
-            .map(|slices| slices.iter().sum::<f64>());
+            .map(|steps| steps.iter().sum::<f64>());
         Some(sums.fold(f64::INFINITY, f64::min) / window as f64)
     }
 
@@ -134,9 +134,9 @@ mod tests {
         ) {
             let slice_ns = 1_000_000;
             let found = slowest(&series(&bytes), slice_ns, window as u64 * slice_ns);
-            let naive = naive(&bytes, window).map(|per_slice| per_slice * 1e9 / slice_ns as f64);
+            let naive = naive(&bytes, window).map(|per_step| per_step * 1e9 / slice_ns as f64);
             match (found, naive) {
-                // Windows that begin within a slice cannot be slower: the curve bends at slices only.
+                // Windows that begin within a step cannot be slower: the curve bends at steps only.
                 (Some(found), Some(naive)) => prop_assert!((found - naive).abs() <= 1e-6 * naive),
                 (found, naive) => prop_assert_eq!(found, naive),
             }

@@ -82,7 +82,7 @@ pub struct Pass<'a> {
     pub order: VisitOrder,
     /// Whether the end is durable.
     pub at_end: AtEnd,
-    /// Width of one slice of the time series, ns.
+    /// Width of one step of the time series, ns.
     pub slice_ns: u64,
     /// For stopping and watching.
     pub control: &'a Control,

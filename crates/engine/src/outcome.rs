@@ -210,7 +210,7 @@ pub(crate) fn merge_timings(ours: &mut Option<Timing>, theirs: Option<&Timing>) 
     }
 }
 
-/// Work completed within one slice of the time series.
+/// Work completed within one step of the time series.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Slice {
     /// Operations completed in the slice, all kinds but fsync.
@@ -278,7 +278,7 @@ pub enum PhaseEnd {
 pub struct ThreadOutcome {
     /// As [`PhaseOutcome::ops`].
     pub ops: Vec<OpOutcome>,
-    /// As [`PhaseOutcome::series`], with slices of the same width.
+    /// As [`PhaseOutcome::series`], with steps of the same width.
     pub series: Vec<Slice>,
 }
 
@@ -310,7 +310,7 @@ pub struct PhaseOutcome {
     pub unissued: u64,
     /// Bytes whose content was checked (see [`crate::verify`]); 0 where nothing was.
     pub verified_bytes: u64,
-    /// Width of one slice of `series`, ns.
+    /// Width of one step of `series`, ns.
     pub slice_ns: u64,
     /// Completed work over time, merged over all threads; slice `i` begins at `i * slice_ns`.
     pub series: Vec<Slice>,

@@ -10,7 +10,7 @@ use crate::memory::CachePadded;
 use crate::outcome::{Op, OpOutcome, Slice, ThreadOutcome, Timing, merge_timings};
 use crate::progress::Progress;
 
-/// Most slices of a time series: an hour of 100 ms.
+/// Most steps of a time series: an hour of 100 ms.
 pub const SLICES_MAX: usize = 36_000;
 
 /// Completed work over time.
@@ -118,7 +118,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// A recorder for these kinds of operation (about 270 KiB each) and slices of this width.
+    /// A recorder for these kinds of operation (about 270 KiB each) and steps of this width.
     pub fn new(slice_ns: u64, ops: &[Op]) -> Recorder {
         let mut lanes = [const { None }; Op::ALL.len()];
         for op in ops {

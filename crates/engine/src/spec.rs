@@ -181,14 +181,14 @@ pub struct Spec {
     pub engine: IoEngine,
     /// Everything random follows from it.
     pub seed: u64,
-    /// Width of one slice of the time series, ns.
+    /// Width of one step of the time series, ns.
     pub slice_ns: u64,
 }
 
 impl Spec {
     /// The simplest phase, as a base for others: uniform reads of one block size through the page
     /// cache, one thread, one at a time, as fast as possible; engine chosen automatically, seed 1,
-    /// slices of 100 ms, random content. It has no end: give it a [`Stop`].
+    /// steps of 100 ms, random content. It has no end: give it a [`Stop`].
     pub fn reads(targets: Vec<IoTarget>, block_size: u32) -> Spec {
         Spec {
             targets,

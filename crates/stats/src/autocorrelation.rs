@@ -1,7 +1,7 @@
 //! How much the values of one trial say, given that neighbours resemble each other.
 //!
-//! A hundred slices of one trial are not a hundred measurements: a device that is busy with its
-//! own housekeeping now is so in the next slice too. The plain standard error of their mean is
+//! A hundred steps of one trial are not a hundred measurements: a device that is busy with its
+//! own housekeeping now is so in the next step too. The plain standard error of their mean is
 //! then too small, by a lot: at a correlation of 0.8 between neighbours an interval that calls
 //! itself 95 % holds the truth in 49 % of all cases. What is computed here describes a trial; it
 //! is never evidence for a difference between treatments, for which trials are replicated.

@@ -55,7 +55,7 @@ pub fn segments(values: &[f64]) -> Option<Vec<Segment>> {
     if floor <= 0.0 {
         return None;
     }
-    // A slice without operations has no logarithm: it counts as the floor.
+    // A value of 0 has no logarithm: it counts as the floor.
     let logs: Vec<f64> = values.iter().map(|value| value.max(floor).ln()).collect();
     let sums = Sums::of(&logs);
     let mut variance = noise(&logs).powi(2);

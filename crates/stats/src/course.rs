@@ -1,7 +1,7 @@
 //! What the course of one trial says about it: did it begin cold, come to rest, change midway?
 //!
 //! Everything here is a description of one trial, made from the amounts (bytes, operations) of its
-//! equally long slices. It explains a figure and never decides between treatments.
+//! equally long steps. It explains a figure and never decides between treatments.
 
 use crate::autocorrelation::{batch_interval, effective_count};
 use crate::changepoint::{Segment, segments};
@@ -9,17 +9,17 @@ use crate::interval::{all_finite, mean};
 use crate::steady::{SteadyWindow, WINDOW, WarmUp, warm_up};
 
 /// Stretches a trial is cut into before changes are looked for. Wide ones resemble each other
-/// less than slices do.
+/// less than steps do.
 const STRETCHES: usize = 60;
 /// Probability of the interval of the mean to miss.
 const ALPHA: f64 = 0.05;
 
-/// The course of one trial. Positions are in slices from its start.
+/// The course of one trial. Positions are in steps from its start.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Course {
-    /// Slices looked at.
-    pub slices: usize,
-    /// Independent slices that would say as much about the mean ([`effective_count`]).
+    /// Steps looked at.
+    pub steps: usize,
+    /// Independent steps that would say as much about the mean ([`effective_count`]).
     pub effective: Option<f64>,
     /// Half-width of the 95 % interval of the mean, a share of it ([`batch_interval`]): how much
     /// another trial as long as this one would differ for being short alone.
@@ -34,7 +34,7 @@ pub struct Course {
 }
 
 impl Course {
-    /// The course of a trial from the amounts of its slices, whole ones only.
+    /// The course of a trial from the amounts of its steps, whole ones only.
     ///
     /// `None` where nothing was done, or with an amount that is negative or not finite.
     pub fn of(amounts: &[f64]) -> Option<Course> {
@@ -49,7 +49,7 @@ impl Course {
         let begin = warm_up(amounts);
         let rest = &amounts[begin.map_or(0, |begin| begin.values)..];
         Some(Course {
-            slices: amounts.len(),
+            steps: amounts.len(),
             effective: effective_count(amounts),
             uncertainty: batch_interval(amounts, ALPHA).map(|(_, half)| half / centre),
             warm_up: begin,
@@ -88,7 +88,7 @@ fn five_parts(amounts: &[f64]) -> Option<SteadyWindow> {
     SteadyWindow::of(&parts)
 }
 
-/// Segments of stretches of equal width, in slices; what is over joins the last one.
+/// Segments of stretches of equal width, in steps; what is over joins the last one.
 fn stretches(amounts: &[f64]) -> Vec<Segment> {
     let width = amounts.len().div_ceil(STRETCHES).max(1);
     let means: Vec<f64> = amounts.chunks_exact(width).map(mean).collect();
@@ -107,15 +107,15 @@ fn stretches(amounts: &[f64]) -> Vec<Segment> {
 mod tests {
     use super::*;
 
-    /// Slices of a little noise that repeats itself, from a level for each.
-    fn slices(n: usize, level: impl Fn(usize) -> f64) -> Vec<f64> {
+    /// Steps of a little noise that repeats itself, from a level for each.
+    fn steps(n: usize, level: impl Fn(usize) -> f64) -> Vec<f64> {
         let noise = [0.01, -0.02, 0.015, -0.005, 0.02, -0.01, 0.0];
         (0..n).map(|at| level(at) * (1.0 + noise[at % 7])).collect()
     }
 
     #[test]
     fn a_level_trial_is_steady_and_unchanged() {
-        let course = Course::of(&slices(300, |_| 50.0)).unwrap();
+        let course = Course::of(&steps(300, |_| 50.0)).unwrap();
         assert_eq!(course.steady(), Some(true));
         assert_eq!(course.change(), None);
         assert_eq!(course.segments.len(), 1);
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_full_cache_is_found_where_it_is() {
-        let course = Course::of(&slices(300, |at| if at < 120 { 90.0 } else { 30.0 })).unwrap();
+        let course = Course::of(&steps(300, |at| if at < 120 { 90.0 } else { 30.0 })).unwrap();
         let (before, after) = course.change().unwrap();
         assert_eq!((before.end, after.start), (120, 120));
         assert!((after.level / before.level - 1.0 / 3.0).abs() < 0.01);
@@ -134,10 +134,10 @@ mod tests {
 
     #[test]
     fn a_warm_up_is_left_out_of_the_level() {
-        let course = Course::of(&slices(300, |at| if at < 40 { 10.0 } else { 50.0 })).unwrap();
+        let course = Course::of(&steps(300, |at| if at < 40 { 10.0 } else { 50.0 })).unwrap();
         assert_eq!(course.warm_up.unwrap().values, 40);
         assert_eq!(course.steady(), Some(true));
-        let slide = Course::of(&slices(300, |at| 100.0 - at as f64 / 5.0)).unwrap();
+        let slide = Course::of(&steps(300, |at| 100.0 - at as f64 / 5.0)).unwrap();
         assert_eq!(slide.steady(), Some(false));
     }
 

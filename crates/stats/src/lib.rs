@@ -8,7 +8,7 @@
 //! The unit of evidence is the *round*: each treatment was tried once in it, in random order,
 //! so that whatever drifts over a session hits all of them alike and cancels in the difference
 //! of two treatments of the same round. Values enter as natural logarithms, which turns ratios
-//! into differences; results leave as ratios. The slices inside a trial are never replicates:
+//! into differences; results leave as ratios. The steps inside a trial are never replicates:
 //! they describe the trial, and decide nothing between treatments.
 //!
 //! | module | question |
@@ -19,7 +19,7 @@
 //! | [`equivalence`] | which word does a comparison earn, and how far is an undecided one? |
 //! | [`mod@holm`] | how does asking many questions weaken each answer? |
 //! | [`mod@effects`] | what does each factor do, and does it do so everywhere? |
-//! | [`autocorrelation`] | how much do the slices of one trial say? |
+//! | [`autocorrelation`] | how much do the steps of one trial say? |
 //! | [`steady`] | has a trial, or a device, come to rest? |
 //! | [`changepoint`] | did a trial change midway, and where? |
 //! | [`course`] | all that about one trial |

@@ -240,12 +240,12 @@ fn trials(seed: u64, studies: u32) {
         ]
     };
     table(
-        "**Changes within a trial**, slices of 100 ms. *False alarm*: a change found where there is \
+        "**Changes within a trial**, steps of 100 ms. *False alarm*: a change found where there is \
          none. *−30 %*, *−60 %*: a drop in the middle, and one after a quarter, found within a \
          twentieth of the trial of its place. Last: how often constant trials, and trials that fall \
          steadily by 30 %, are called steady.",
         &[
-            "slices",
+            "steps",
             "length",
             "false alarm",
             "−30 %",
@@ -269,8 +269,8 @@ fn within(seed: u64, studies: u32) {
         ]
     };
     table(
-        "**The mean of one trial of 300 slices**: how often its 95 % interval contains the truth, \
-         computed from ten batches, and from slices as if they were independent.",
+        "**The mean of one trial of 300 steps**: how often its 95 % interval contains the truth, \
+         computed from ten batches, and from steps as if they were independent.",
         &["correlation", "batches", "plain"],
         trial::within(seed, studies).into_iter().map(row).collect(),
     );

@@ -1,27 +1,27 @@
-//! One trial of slices of 100 ms with a known course: is a change found where there is one, and
+//! One trial of steps of 100 ms with a known course: is a change found where there is one, and
 //! only there?
 
 use stackrace_stats::Course;
 
 use crate::world::{World, share};
 
-/// How the slices of a trial scatter around their level.
+/// How the steps of a trial scatter around their level.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Slices {
+pub(crate) struct Steps {
     pub(crate) name: &'static str,
     /// Correlation of neighbours.
     rho: f64,
     /// Deviation on the log scale.
     deviation: f64,
-    /// Whether every value is replaced by one of two: the slices of a device that pauses.
+    /// Whether every value is replaced by one of two: the steps of a device that pauses.
     pauses: bool,
     /// Whether the scatter is to one side: `exp(−|z|)`, re-centred.
     one_sided: bool,
 }
 
 /// What trials are made of.
-pub(crate) fn kinds() -> Vec<Slices> {
-    let kind = |name, rho, deviation| Slices {
+pub(crate) fn kinds() -> Vec<Steps> {
+    let kind = |name, rho, deviation| Steps {
         name,
         rho,
         deviation,
@@ -35,19 +35,19 @@ pub(crate) fn kinds() -> Vec<Slices> {
         kind("correlation 0.9, 10 %", 0.9, 0.10),
         kind("correlation 0.95, 10 %", 0.95, 0.10),
         kind("correlation 0.98, 10 %", 0.98, 0.10),
-        Slices {
+        Steps {
             one_sided: true,
             ..kind("skewed, correlation 0.8, 20 %", 0.8, 0.20)
         },
-        Slices {
+        Steps {
             pauses: true,
-            ..kind("bimodal: 1 slice in 6 at a quarter of the rate", 0.5, 0.05)
+            ..kind("bimodal: 1 step in 6 at a quarter of the rate", 0.5, 0.05)
         },
     ]
 }
 
-impl Slices {
-    /// Amounts of the slices of a trial with a level for each.
+impl Steps {
+    /// Amounts of the steps of a trial with a level for each.
     fn amounts(&self, world: &mut World, n: usize, level: impl Fn(usize) -> f64) -> Vec<f64> {
         let wandering = world.wandering(n, self.rho);
         let one = |(at, state): (usize, f64)| {
@@ -95,7 +95,7 @@ pub(crate) fn findings(seed: u64, trials: u32) -> Vec<CheckResult> {
     rows
 }
 
-fn finding(world: &mut World, kind: Slices, seconds: usize, trials: u32) -> CheckResult {
+fn finding(world: &mut World, kind: Steps, seconds: usize, trials: u32) -> CheckResult {
     let n = seconds * 10;
     let (mut alarms, mut half, mut quarter, mut steady, mut slide) = (0, 0, 0, 0, 0);
     for _ in 0..trials {
@@ -122,30 +122,30 @@ fn finding(world: &mut World, kind: Slices, seconds: usize, trials: u32) -> Chec
 }
 
 fn of(amounts: Vec<f64>) -> Course {
-    Course::of(&amounts).expect("every slice has an amount")
+    Course::of(&amounts).expect("every step has an amount")
 }
 
 /// Whether the largest change is within a twentieth of the trial of where it was made.
 fn found_at(course: &Course, at: usize) -> bool {
-    let near = course.slices / 20;
+    let near = course.steps / 20;
     course
         .change()
         .is_some_and(|(_, after)| after.start.abs_diff(at) <= near)
 }
 
-/// How often the interval of a trial's mean, from slices, holds the truth.
+/// How often the interval of a trial's mean, from steps, holds the truth.
 pub(crate) struct Within {
     pub(crate) rho: f64,
     /// The one from batches.
     pub(crate) batches: f64,
-    /// The plain one, that takes slices for independent.
+    /// The plain one, that takes steps for independent.
     pub(crate) plain: f64,
 }
 
-/// Coverage of intervals of the mean of 300 slices.
+/// Coverage of intervals of the mean of 300 steps.
 pub(crate) fn within(seed: u64, trials: u32) -> Vec<Within> {
-    const SLICES: usize = 300;
-    let multiplier = stackrace_stats::t_quantile(0.975, SLICES as f64 - 1.0);
+    const STEPS: usize = 300;
+    let multiplier = stackrace_stats::t_quantile(0.975, STEPS as f64 - 1.0);
     [0.0, 0.5, 0.8, 0.9, 0.95]
         .into_iter()
         .enumerate()
@@ -153,12 +153,12 @@ pub(crate) fn within(seed: u64, trials: u32) -> Vec<Within> {
             let mut world = World::new(seed + at as u64);
             let (mut batches, mut plain) = (0, 0);
             for _ in 0..trials {
-                let values = world.wandering(SLICES, rho);
+                let values = world.wandering(STEPS, rho);
                 let (mean, half) = stackrace_stats::autocorrelation::batch_interval(&values, 0.05)
                     .expect("enough values");
                 batches += u32::from(mean.abs() <= half);
                 let variance = stackrace_stats::variance(&values);
-                plain += u32::from(mean.abs() <= multiplier * (variance / SLICES as f64).sqrt());
+                plain += u32::from(mean.abs() <= multiplier * (variance / STEPS as f64).sqrt());
             }
             Within {
                 rho,

@@ -136,9 +136,9 @@ fn changes_are_found_where_they_are_and_rarely_elsewhere() {
     }
 }
 
-/// The design's figures for slices taken for independent: 0.740, 0.485, 0.330, 0.240.
+/// The design's figures for steps taken for independent: 0.740, 0.485, 0.330, 0.240.
 #[test]
-fn slices_are_no_replicates() {
+fn steps_are_no_replicates() {
     let design = [0.95, 0.740, 0.485, 0.330, 0.240];
     for (row, plain) in trial::within(505, 2 * STUDIES).into_iter().zip(design) {
         assert!(
