@@ -43,7 +43,7 @@ fn script(ground: &Ground, name: &str, text: &str) -> String {
 #[test]
 fn an_endless_device_is_refused_with_the_limit_and_advice() {
     let ground = Ground::new();
-    for (args, code, limit, advice) in [
+    for (args, code, limit, advice) in stackrace_test_needs::attacks([
         (
             &["import", "/dev/zero"][..],
             3,
@@ -68,7 +68,7 @@ fn an_endless_device_is_refused_with_the_limit_and_advice() {
             "1 MiB",
             "name a file of PostMark commands",
         ),
-    ] {
+    ]) {
         let said = said(&ground, args);
         said.ended(code);
         said.err_has(&format!("larger than {limit}"))
@@ -154,6 +154,15 @@ fn postmark_obeys_no_file_that_another_user_can_write() {
         .ended(3)
         .err_has("can be written by other users")
         .err_has("stackrace postmark .pmrc");
+    if rustix::process::geteuid().is_root() {
+        mode(0o644);
+        std::os::unix::fs::chown(&file, Some(54_321), None).unwrap();
+        ground
+            .stackrace(&["postmark"])
+            .ended(3)
+            .err_has("stackrace postmark .pmrc");
+        std::os::unix::fs::chown(&file, Some(0), None).unwrap();
+    }
     fs::rename(&file, ground.path().join("elsewhere")).unwrap();
     std::os::unix::fs::symlink("elsewhere", &file).unwrap();
     ground

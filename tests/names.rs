@@ -35,7 +35,7 @@ fn no_terminal_obeys_a_name() {
     let ground = Ground::new();
     commands_nothing(&imported(&ground, TERMINAL, TERMINAL), "import");
     let missing = format!("{TERMINAL}.toml");
-    for args in [
+    for args in stackrace_test_needs::attacks([
         &["runs"][..],
         &["report"],
         &["report", "--format", "markdown"],
@@ -46,7 +46,7 @@ fn no_terminal_obeys_a_name() {
         &["plan", &missing],
         &["run", &missing],
         &["import", &missing],
-    ] {
+    ]) {
         let said = ground.stackrace(args);
         commands_nothing(&said.out, &format!("{args:?}"));
         commands_nothing(&said.err, &format!("{args:?}"));

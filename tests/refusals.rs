@@ -163,7 +163,7 @@ fn what_is_no_study_is_refused() {
 }
 
 fn words_of_mkfs_that_are_not_on_the_list_are_refused() {
-    for words in [
+    for words in needs::attacks([
         r#"["/dev/sda"]"#,
         r#"["-F", "/dev/null"]"#,
         r#"["-J", "device=/dev/sda"]"#,
@@ -171,7 +171,7 @@ fn words_of_mkfs_that_are_not_on_the_list_are_refused() {
         r#"["-z", "undo"]"#,
         r#"["-d", "directory"]"#,
         r#"["file"]"#,
-    ] {
+    ]) {
         let study =
             format!("loop = {{ size = \"64 MiB\" }}\n[[stack]]\next4 = {{ mkfs = {words} }}");
         spoilt(

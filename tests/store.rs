@@ -183,7 +183,7 @@ fn a_journal_that_asks_for_what_its_run_did_not_create_touches_nothing() {
     needs::root_and_loop_devices();
     let ground = Ground::new();
     let mut canaries = Canaries::new(&ground);
-    for undo in canaries.attacks() {
+    for undo in needs::attacks(canaries.attacks()) {
         // Neither a place that the journal makes up nor a mark of its own gives it a right.
         let place = format!("{{\"place\":\"{}\"}}", canaries.root.display());
         let path = journal(&ground, "hostile", &[place, entry(&undo)]);
@@ -216,7 +216,7 @@ fn a_store_that_is_not_roots_own_is_refused() {
     let photo = ground.write("photo", "x");
     let path = journal(&ground, "r", &[]);
     let run = path.parent().unwrap().to_owned();
-    for (what, mode, owner) in [
+    for (what, mode, owner) in needs::attacks([
         (ground.store(), 0o777, 0),
         (ground.store(), 0o755, MALLORY),
         (ground.store().join("runs"), 0o775, 0),
@@ -224,7 +224,7 @@ fn a_store_that_is_not_roots_own_is_refused() {
         (run, 0o755, MALLORY),
         (path.clone(), 0o666, 0),
         (path, 0o644, MALLORY),
-    ] {
+    ]) {
         let before = fs::metadata(&what).unwrap();
         fs::set_permissions(&what, PermissionsExt::from_mode(mode)).unwrap();
         chown(&what, Some(owner), None).unwrap();
@@ -333,12 +333,12 @@ fn links_and_fifos_in_the_place_of_files_are_refused() {
     let run = finished(&ground);
     let victim = ground.write("victim", "theirs");
     let id = run.file_name().unwrap().to_str().unwrap().to_owned();
-    for (file, words) in [
+    for (file, words) in needs::attacks([
         (run.join("log.jsonl"), &["report", &*id][..]),
         (run.join("log.jsonl"), &["resume", &id]),
         (run.join("journal.jsonl"), &["resume", &id]),
         (ground.store().join("stackrace.db"), &["reindex"]),
-    ] {
+    ]) {
         let kept = ground.path().join("kept");
         fs::rename(&file, &kept).unwrap();
         symlink(&victim, &file).unwrap();

@@ -147,7 +147,7 @@ mod tests {
         ] {
             assert!(proof.is_ours(Path::new(ours)), "{ours}");
         }
-        for theirs in [
+        for theirs in stackrace_test_needs::attacks([
             "/srv",
             "/srv/photos",
             "/srv/.stackrace-r1-t0-0123456789abcde-disks",
@@ -159,7 +159,7 @@ mod tests {
             "/store/runs/r",
             "/store/runs/r/../s",
             "/store/runs/r2/mnt",
-        ] {
+        ]) {
             assert!(!proof.is_ours(Path::new(theirs)), "{theirs}");
         }
     }

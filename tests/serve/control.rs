@@ -73,6 +73,49 @@ fn studies_are_started_stopped_and_gone_on_with_where_that_is_allowed() {
     server.post("/run/../stop", "").has(404, "no such run");
 }
 
+/// Numbers of processes that do not write the run's log: another program, the server, the first.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the canary is a process")]
+fn a_forged_now_file_stops_no_other_process() {
+    let ground = Ground::new();
+    ground.make_dir("data");
+    ground.make_dir("studies");
+    ground.write("studies/slow.toml", slow(8));
+    let server = Server::start(&ground, &["--control", "--studies", "studies"]);
+    assert_eq!(server.post("/start", "study=slow.toml").status, 303);
+    let run = until(|| runs(&ground).pop());
+    let dir = ground.store().join("runs").join(&run);
+    let told: serde_json::Value =
+        until(|| serde_json::from_slice(&fs::read(dir.join("now.json")).ok()?).ok());
+    // A run that stands still writes no news of its own, and still holds its log.
+    let of = |pid: &serde_json::Value| Pid::from_raw(i32::try_from(pid.as_i64()?).ok()?);
+    let running = of(&told["pid"]).unwrap();
+    kill_process(running, Signal::STOP).unwrap();
+    let stat = format!("/proc/{}/stat", told["pid"]);
+    until(|| {
+        fs::read_to_string(&stat)
+            .ok()?
+            .contains(") T ")
+            .then_some(())
+    });
+    let canary = std::process::Command::new("env")
+        .args(["--default-signal=INT", "sleep", "1000"])
+        .spawn()
+        .unwrap();
+    let mut canary = Ended(canary);
+    for pid in stackrace_test_needs::attacks([canary.0.id(), server.pid(), 1, 0, u32::MAX]) {
+        let mut forged = told.clone();
+        forged["pid"] = pid.into();
+        fs::write(dir.join("now.json"), forged.to_string()).unwrap();
+        server
+            .post(&format!("/run/{run}/stop"), "")
+            .has(409, "It is not stopped");
+        assert!(canary.0.try_wait().unwrap().is_none(), "it was stopped");
+        server.get("/").has(200, "slow");
+    }
+    kill_process(running, Signal::KILL).unwrap();
+}
+
 #[test]
 fn what_is_started_goes_on_when_the_server_ends() {
     let ground = Ground::new();

@@ -7,7 +7,7 @@ use crate::stack::testing::try_layer;
 
 /// Every line is refused at a place, in these words, with help.
 fn assert_refused(lines: &[(&str, &str)]) {
-    for (line, words) in lines {
+    for (line, words) in stackrace_test_needs::attacks(lines) {
         let refusal = try_layer(line).err().unwrap();
         assert!(
             refusal.message.contains(words),
@@ -177,7 +177,7 @@ fn devices_and_what_is_put_together_of_them_are_refused_where_they_stand() {
 /// or share elsewhere, or run a command, as root.
 #[test]
 fn words_that_reach_beyond_the_stack_are_refused() {
-    for line in [
+    for line in stackrace_test_needs::attacks([
         "ext4 = { mkfs = [\"-l\", \"/etc/passwd\"] }",
         "ext4 = { mkfs = [\"-lpasswd\"] }",
         "ext4 = { mkfs = [\"-z\", \"undo\"] }",
@@ -233,7 +233,7 @@ fn words_that_reach_beyond_the_stack_are_refused() {
         "dataset = { properties = [\"sharenfs=on\"] }",
         "dataset = { properties = [\"keylocation=file:///etc/passwd\"] }",
         "zvol = { size = \"1 GiB\", properties = [\"readonly=on\"] }",
-    ] {
+    ]) {
         let refusal = try_layer(line).err();
         let refusal = refusal.unwrap_or_else(|| panic!("{line} is taken"));
         let message = refusal.message;

@@ -46,6 +46,48 @@ pub fn skip(reason: impl Display) -> ! {
     resume_unwind(Box::new(Skipped(reason.to_string())))
 }
 
+/// What a test tries, one by one, counted for `bench/attacks`.
+#[derive(Debug)]
+pub struct Attacks<I> {
+    list: I,
+    under_way: bool,
+    held: usize,
+}
+
+/// Counts what a test tries in a loop over this list. At its end it prints
+/// `attacks: 5 held, 0 failed`: one held when the next is asked for, and failed when the test panics.
+pub fn attacks<L: IntoIterator>(list: L) -> Attacks<L::IntoIter> {
+    Attacks {
+        list: list.into_iter(),
+        under_way: false,
+        held: 0,
+    }
+}
+
+impl<I: Iterator> Iterator for Attacks<I> {
+    type Item = I::Item;
+
+    fn next(&mut self) -> Option<I::Item> {
+        self.held += usize::from(self.under_way);
+        let next = self.list.next();
+        self.under_way = next.is_some();
+        next
+    }
+}
+
+impl<I> Attacks<I> {
+    fn line(&self) -> String {
+        let failed = usize::from(self.under_way);
+        format!("attacks: {} held, {failed} failed", self.held)
+    }
+}
+
+impl<I> Drop for Attacks<I> {
+    fn drop(&mut self) {
+        print(&self.line());
+    }
+}
+
 /// Skips the test unless it runs as root.
 pub fn root() {
     if !is_root() {
@@ -154,14 +196,14 @@ fn conclude<F: FnOnce() + Send + 'static>(
     let mut list = skipped.lock().unwrap_or_else(PoisonError::into_inner);
     list.sort();
     for line in list.iter() {
-        print(line);
+        print(&format!("not run: {line}"));
     }
     conclusion.exit_code()
 }
 
 #[expect(clippy::print_stdout, reason = "a test harness prints its summary")]
 fn print(line: &str) {
-    println!("not run: {line}");
+    println!("{line}");
 }
 
 /// Runs one test to its end.
@@ -215,6 +257,16 @@ mod tests {
         });
         assert!(matches!(ended, Ok(Completion::Completed)));
         assert!(ran);
+    }
+
+    #[test]
+    fn attacks_are_counted_and_the_one_that_panics_failed() {
+        let mut tried = attacks(["one", "two", "three"]);
+        assert_eq!(tried.line(), "attacks: 0 held, 0 failed");
+        assert_eq!(tried.nth(1), Some("two"));
+        assert_eq!(tried.line(), "attacks: 1 held, 1 failed");
+        assert_eq!(tried.by_ref().count(), 1);
+        assert_eq!(tried.line(), "attacks: 3 held, 0 failed");
     }
 
     #[test]
