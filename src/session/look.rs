@@ -126,7 +126,7 @@ pub(super) fn before(
             decide.time_max_ns = left;
             return Ok(None);
         };
-        let trial = seconds / (looked.directories.len().max(2) * TRIALS) as f64;
+        let (_, trial) = shape(looked.directories.len().max(2), seconds);
         let outlook = Outlook::new(noise, trial, looked, decide);
         let needed = outlook.seconds();
         if !limited || needed <= HOPELESS * allowed {
@@ -307,9 +307,14 @@ fn trials(
     })
 }
 
+/// How often a look of so many seconds goes through so many places, and the seconds of each trial.
+fn shape(places: usize, seconds: f64) -> (usize, f64) {
+    let laps = (TRIALS / places).max(LAPS_MIN);
+    (laps, seconds / (laps * places) as f64)
+}
+
 fn laps(places: &[PathBuf], seconds: f64) -> Option<Vec<Vec<f64>>> {
-    let count = (TRIALS / places.len()).max(LAPS_MIN);
-    let each = seconds / (count * places.len()) as f64;
+    let (count, each) = shape(places.len(), seconds);
     // Writes that are made durable now and then, between reads: what most storage is asked for, and
     // what a neighbour disturbs first.
     let text = format!(
@@ -439,6 +444,15 @@ mod tests {
         assert!((noise(&laps).unwrap() - expected).abs() < 1e-9);
         assert_eq!(noise(&laps[..1]), None);
         assert_eq!(noise(&[vec![1.0], vec![2.0]]), None);
+    }
+
+    #[test]
+    fn the_trials_of_a_look_fill_its_time() {
+        for places in 2..=16 {
+            let (laps, each) = shape(places, 5.0);
+            assert!(laps >= LAPS_MIN);
+            assert!(((laps * places) as f64).mul_add(each, -5.0).abs() < 1e-9);
+        }
     }
 
     #[test]
