@@ -4,6 +4,8 @@
 //! kernel thread that is never idle limits everything above it.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
 
 use crate::event::ThreadCounted;
 
@@ -13,6 +15,9 @@ const KTHREADD: &str = "2";
 /// A tick of `/proc`, ns: 100 a second on every Linux in use, as ticks are an ABI.
 const TICK_NS: u64 = 10_000_000;
 
+/// More than any line of a `stat` file: about fifty numbers and a name of 64 bytes.
+const LINE_BYTES: usize = 2048;
+
 /// Name and time used so far, ns, by number and time of start (numbers are used again).
 pub(super) type Threads = BTreeMap<(u64, u64), (String, u64)>;
 
@@ -20,12 +25,18 @@ pub(super) type Threads = BTreeMap<(u64, u64), (String, u64)>;
 pub(super) fn take() -> Threads {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let mut threads = Threads::new();
+    let mut line = [0; LINE_BYTES];
     for process in processes {
         let number = process.file_name().to_string_lossy().parse::<u64>();
         // `/proc` also holds files and directories that are no processes.
         let Ok(number) = number else { continue };
-        let stat = std::fs::read_to_string(process.path().join("stat"));
-        if let Some((started, name, ns)) = stat.ok().as_deref().and_then(parse) {
+        // One call: the kernel gives a line of this size whole, and there are hundreds of them.
+        let stat = File::open(process.path().join("stat"));
+        let Ok(length) = stat.and_then(|mut stat| stat.read(&mut line)) else {
+            continue;
+        };
+        let stat = String::from_utf8_lossy(&line[..length]);
+        if let Some((started, name, ns)) = parse(&stat) {
             threads.insert((number, started), (name, ns));
         }
     }
@@ -73,6 +84,17 @@ mod tests {
         assert_eq!(parse(stat), Some(thread));
         assert_eq!(parse(&stat.replace(" I 2 ", " S 1 ")), None);
         assert_eq!(parse("77 (cut"), None);
+    }
+
+    #[test]
+    fn the_kernels_threads_are_found_where_proc_shows_them() {
+        let threads = take();
+        // In a container another process has that number, and the kernel's threads are not to be seen.
+        let daemon = std::fs::read_to_string("/proc/2/comm").unwrap_or_default();
+        let hidden = daemon.trim() != "kthreadd";
+        // Every Linux has the thread that ends the processes that are out of memory.
+        let known = threads.values().any(|(name, _)| name == "oom_reaper");
+        assert!(known || hidden, "{threads:?}");
     }
 
     #[test]
