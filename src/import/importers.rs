@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use super::{dbench, dd, elbencho, ior, iozone, mdtest, phoronix, time};
+use super::{dbench, dd, elbencho, ior, iozone, mdtest, phoronix, time, vdbench};
 use crate::printed::{ImportError, Imported, Importer, text};
 use crate::tools;
 
@@ -16,6 +16,7 @@ pub(super) const ALL: &[Importer] = &[
     mdtest::IMPORTER,
     phoronix::IMPORTER,
     time::IMPORTER,
+    vdbench::IMPORTER,
 ];
 
 /// Every importer, alphabetical: those of this room and those of the tools.

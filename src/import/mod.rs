@@ -22,6 +22,7 @@ mod source;
 #[cfg(test)]
 mod tests;
 mod time;
+mod vdbench;
 
 pub(crate) use design::{Design, title};
 pub(crate) use importers::{importers, read};
