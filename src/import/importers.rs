@@ -1,8 +1,17 @@
 //! Every importer, and the reading of a text by those that recognise it.
 
+mod dbench;
+mod dd;
+mod elbencho;
+mod ior;
+mod iozone;
+mod mdtest;
+mod phoronix;
+mod time;
+mod vdbench;
+
 use std::sync::LazyLock;
 
-use super::{dbench, dd, elbencho, ior, iozone, mdtest, phoronix, time, vdbench};
 use crate::printed::{ImportError, Imported, Importer, text};
 use crate::tools;
 

@@ -8,21 +8,12 @@
 //! Units inside: bytes, ns, B/s. This room reads texts and nothing else; files, the store and the
 //! terminal are the business of others.
 
-mod dbench;
-mod dd;
 mod design;
-mod elbencho;
 mod importers;
-mod ior;
-mod iozone;
-mod mdtest;
-mod phoronix;
 mod repeated;
 mod source;
 #[cfg(test)]
 mod tests;
-mod time;
-mod vdbench;
 
 pub(crate) use design::{Design, title};
 pub(crate) use importers::{importers, read};

@@ -447,8 +447,8 @@ fn the_how_to_on_importers_is_true() {
     for importer in ALL {
         let name = importer.name;
         let files = [
-            format!("src/import/{name}.rs"),
-            format!("src/import/{name}/mod.rs"),
+            format!("src/import/importers/{name}.rs"),
+            format!("src/import/importers/{name}/mod.rs"),
         ];
         assert!(
             files.iter().any(|file| root.join(file).exists()),
@@ -479,6 +479,6 @@ fn the_how_to_on_importers_is_true() {
         });
         with.count()
     };
-    assert_eq!(registered("src/import", "mod.rs"), ALL.len());
+    assert_eq!(registered("src/import/importers", "mod.rs"), ALL.len());
     assert_eq!(registered("src/tools", "import.rs"), tools::ALL.len());
 }

@@ -224,8 +224,7 @@ impl<'a> Row<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{from, golden, has, refused};
-    use crate::import::read;
+    use crate::import::tests::{from, golden, has, refused};
 
     const NAME: &str = "vdbench/vdbench-50407_t.txt";
 

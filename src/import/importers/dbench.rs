@@ -230,7 +230,7 @@ impl<'a> Output<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{from, golden, has, refused};
+    use crate::import::tests::{from, golden, has, refused};
 
     #[test]
     fn dbench_is_read_with_the_latencies_of_each_operation() {
