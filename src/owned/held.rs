@@ -5,13 +5,19 @@
 //! opened once, and every path of the workload begins at that descriptor: the kernel follows
 //! `/proc/self/fd/N` to the directory itself, wherever its name leads by then (proc_pid_fd(5)).
 
-use std::os::fd::{AsFd, AsRawFd};
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::path::{Path, PathBuf};
 
+use parking_lot::Mutex;
 use rustix::fs::AtFlags;
 
 use super::error::OwnError;
 use super::{DESCRIPTORS, OwnDir};
+
+/// The directories that are held, by descriptor, with the paths that people know: where the kernel says
+/// that one is now may be a name that another user gave it.
+static HELD: Mutex<BTreeMap<RawFd, PathBuf>> = Mutex::new(BTreeMap::new());
 
 /// A directory that is the caller's own, held open, with a path that only it can have.
 #[derive(Debug)]
@@ -33,6 +39,7 @@ impl HeldDir {
             false => parent.dir_of_any(&name)?,
         };
         let number = dir.handle.as_raw_fd();
+        HELD.lock().insert(number, dir.path.clone());
         let path = PathBuf::from(format!("{DESCRIPTORS}{number}"));
         Ok(Self { dir, path })
     }
@@ -83,20 +90,26 @@ fn has_owners(dir: &OwnDir) -> bool {
     })
 }
 
-/// A text for people: descriptors of directories are replaced by the paths they lead to now.
+impl Drop for HeldDir {
+    fn drop(&mut self) {
+        // Before it is closed: the number may be another's at once.
+        HELD.lock().remove(&self.dir.handle.as_raw_fd());
+    }
+}
+
+/// A text for people: what is held has the path that they know.
 pub(crate) fn with_real_names(text: &str) -> String {
+    let held = HELD.lock();
     let mut told = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find(DESCRIPTORS) {
-        let (before, from) = rest.split_at(at);
+    while let Some((before, from)) = rest.split_once(DESCRIPTORS) {
         told.push_str(before);
-        let digits = from[DESCRIPTORS.len()..].find(|next: char| !next.is_ascii_digit());
-        let end = digits.map_or(from.len(), |digits| DESCRIPTORS.len() + digits);
-        let (held, after) = from.split_at(end);
-        match std::fs::read_link(held) {
-            Ok(real) => told.push_str(&real.to_string_lossy()),
-            // It is held no more.
-            Err(_) => told.push_str(held),
+        let digits = from.find(|next: char| !next.is_ascii_digit());
+        let (number, after) = from.split_at(digits.unwrap_or(from.len()));
+        let path = number.parse().ok().and_then(|number| held.get(&number));
+        match path {
+            Some(path) => told.push_str(&path.to_string_lossy()),
+            None => told.extend([DESCRIPTORS, number]),
         }
         rest = after;
     }
@@ -153,6 +166,9 @@ mod tests {
         let held = HeldDir::open(&ours).unwrap();
         let text =
             |path: &Path| format!("cannot write {0}/data: no space; see {0}", path.display());
+        assert_eq!(with_real_names(&text(held.path())), text(&ours));
+        // Also when another user has given it another name, or removed it.
+        fs::remove_dir(&ours).unwrap();
         assert_eq!(with_real_names(&text(held.path())), text(&ours));
         // Of nothing that is held, nothing is said.
         let none = "cannot write /proc/self/fd/987654/data";
