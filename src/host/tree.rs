@@ -9,6 +9,9 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
+/// What [`in_parent`] tries, as errors say it.
+const REMOVE: &str = "remove";
+
 /// How the last name of everything begins that this program may remove as a tree.
 pub(crate) const MARK: &str = ".stackrace-";
 
@@ -67,7 +70,7 @@ pub(super) fn in_parent(
     let removed = OwnDir::around(path).and_then(|(parent, name)| remove(&parent, name));
     match removed {
         Err(error) if error.is_missing() => Ok(()),
-        removed => removed.map_err(|error| refused("remove", path, error)),
+        removed => removed.map_err(|error| refused(REMOVE, path, error)),
     }
 }
 
@@ -88,10 +91,12 @@ pub(super) fn make_in_parent<T>(
 pub(super) fn refused(what: &'static str, path: &Path, error: OwnError) -> HostError {
     match error {
         OwnError::System { path, source, .. } => HostError::path(what, &path, source),
-        error => HostError::NotOurs {
+        // What was to be made is not to be removed: its error may not advise that.
+        error if what == REMOVE => HostError::NotOurs {
             path: path.to_path_buf(),
             why: error.to_string(),
         },
+        error => HostError::path(what, path, std::io::Error::other(error)),
     }
 }
 
@@ -132,6 +137,20 @@ mod tests {
         assert!(!ours.exists());
         assert!(precious.join("photo").exists());
         remove(&ours, &[]).unwrap();
+    }
+
+    #[test]
+    fn what_is_not_made_is_not_said_to_be_left() {
+        let base = tempfile::tempdir().unwrap();
+        let link = base.path().join("link");
+        std::os::unix::fs::symlink(base.path(), &link).unwrap();
+        let refused = refused("hold", &link, OwnError::Link { path: link.clone() });
+        let said = format!("{refused}; {}", refused.next());
+        assert!(
+            said.starts_with("cannot hold ") && said.contains("is a link"),
+            "{said}"
+        );
+        assert!(!said.contains("remove"), "{said}");
     }
 
     #[test]

@@ -11,11 +11,10 @@ use stackrace_engine::spec::{Content, IoTarget};
 use stackrace_engine::{Control, residency};
 
 use super::context::Context;
-use super::temporary::{self, PrivateDir};
+use super::temporary::{self, PrivateDir, refused};
 use crate::failure::Failure;
 use crate::host::{Host, local::LocalHost};
 use crate::journal::Journal;
-use crate::owned::held::with_real_names;
 use crate::purpose::{PurposeWorkload, SizedBy, WorkloadSize};
 use crate::study::Study;
 use crate::time::{Clock, SystemClock};
@@ -264,10 +263,4 @@ impl<'a> Probe<'a> {
         self.lays_out = Some(rate);
         Ok(rate)
     }
-}
-
-fn refused(name: &str, error: &dyn std::fmt::Display) -> Failure {
-    let text = format!("{name} cannot be used: {error}");
-    Failure::refused(with_real_names(&text))
-        .next("choose a directory you may write to, with some free space")
 }

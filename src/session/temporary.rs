@@ -6,7 +6,7 @@ use super::context::{Context, entropy, unjournalled};
 use crate::failure::Failure;
 use crate::host::{Host, local::LocalHost};
 use crate::journal::{Journal, Undo};
-use crate::owned::held::HeldDir;
+use crate::owned::held::{HeldDir, with_real_names};
 use crate::owned::{OwnDir, OwnError};
 use crate::stack;
 
@@ -60,10 +60,7 @@ pub(super) fn private(
     id: &str,
     name: &str,
 ) -> Result<PrivateDir, Failure> {
-    let refused = |error: &dyn std::fmt::Display| {
-        Failure::refused(format!("{name} cannot be used: {error}"))
-            .next("choose a directory you may write to, with some free space")
-    };
+    let refused = |error: &dyn std::fmt::Display| refused(name, error);
     // A journal names whole paths: it may be undone from anywhere.
     let directory = host.own_way_to(directory);
     let directory = directory.map_err(|error| refused(&error))?;
@@ -75,6 +72,13 @@ pub(super) fn private(
     let path = held.path().join("work");
     host.create_dir(&path).map_err(|error| refused(&error))?;
     Ok(PrivateDir { path, _held: held })
+}
+
+/// The failure of a directory that cannot be worked in; `name` is what the user called it.
+pub(super) fn refused(name: &str, error: &dyn std::fmt::Display) -> Failure {
+    let text = format!("{name} cannot be used: {error}");
+    Failure::refused(with_real_names(&text))
+        .next("choose a directory you may write to, with some free space")
 }
 
 /// A directory to work in that stays the same whatever happens to its name.
