@@ -236,12 +236,18 @@ impl Builder<'_> {
     /// Builds the image of a system after this program's recipe, or finds it.
     ///
     /// # Errors
-    /// When a package cannot be had, or a tool is missing or fails.
+    /// When a package cannot be had, a tool is missing or fails, or the image's shell refuses the
+    /// guest's first program.
     pub(crate) fn image(&self, system: &'static System) -> Result<Image, LabError> {
-        match find(self.cache, system) {
-            Err(LabError::NoImage(_)) => {}
-            found => return found,
-        }
+        let image = match find(self.cache, system) {
+            Err(LabError::NoImage(_)) => self.new_image(system)?,
+            found => found?,
+        };
+        check_init(self.host, &image, system::INIT)?;
+        Ok(image)
+    }
+
+    fn new_image(&self, system: &'static System) -> Result<Image, LabError> {
         let image = system.image_name();
         self.build(system, &image, |work| {
             self.bootstrap(system, work, &system.packages().join(","), "image.sh")?;
@@ -352,6 +358,23 @@ impl Builder<'_> {
     }
 }
 
+/// Refuses a first program that the image's own BusyBox cannot read: no guest would start. Each
+/// version of it takes other names for functions.
+fn check_init(host: &dyn Host, image: &Image, init: &str) -> Result<(), LabError> {
+    let mut words = vec![image.file("boot/busybox").into_os_string()];
+    // Reads it and runs nothing of it.
+    words.extend(argv(["sh", "-n", "-c", init]));
+    let output = host.exec(&words)?;
+    if output.status == Some(0) {
+        return Ok(());
+    }
+    Err(LabError::Refused(format!(
+        "the shell of {} cannot read the guest's first program: {}",
+        image.name(),
+        output.stderr.trim()
+    )))
+}
+
 /// `vmlinuz` → `vmlinux`.
 fn unpack_kernel(host: &dyn Host, work: &Path) -> Result<(), LabError> {
     let path = work.join("vmlinuz");
@@ -427,6 +450,9 @@ fn described(dir: &Path, name: &str) -> Result<Part, LabError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::local::LocalHost;
+    use std::os::unix::fs::PermissionsExt;
+    use std::sync::Arc;
 
     #[test]
     fn a_damaged_image_is_not_used() {
@@ -461,6 +487,27 @@ mod tests {
         let names = ["packages".to_string()];
         let kept = cache.join(name);
         keep(&work, &kept, "6.1".to_string(), "0".to_string(), &names).unwrap();
+    }
+
+    #[test]
+    fn an_image_whose_shell_cannot_read_the_first_program_is_refused() {
+        let cache = tempfile::tempdir().unwrap();
+        let work = cache.path().join("work");
+        std::fs::create_dir_all(work.join("boot")).unwrap();
+        let busybox = work.join("boot/busybox");
+        // The shell of this machine in its place: what it cannot read either is enough here.
+        std::fs::write(&busybox, "#!/bin/sh\nshift\nexec /bin/sh \"$@\"\n").unwrap();
+        std::fs::set_permissions(&busybox, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let kept = cache.path().join("image");
+        let names = ["boot/busybox".to_string()];
+        let image = keep(&work, &kept, "6.1".to_string(), "0".to_string(), &names).unwrap();
+        let host = LocalHost::new(Arc::new(|_| ()));
+        check_init(&host, &image, system::INIT).unwrap();
+        let refused = check_init(&host, &image, "no( )(").unwrap_err().to_string();
+        assert!(
+            refused.contains("cannot read the guest's first program"),
+            "{refused}"
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::cpio::Archive;
 use super::description::Description;
 use super::error::LabError;
 use super::image::Image;
+use super::system;
 use crate::agent::program::{libc_needed, version};
 use crate::host::process::{Process, Streams};
 use crate::host::{Host, HostError, argv};
@@ -59,7 +60,7 @@ pub(super) fn write_first(site: &MachineSite<'_>, path: &Path, whole: bool) -> s
     let mut archive = Archive::new(file)?;
     archive.directory("boot")?;
     archive.directory("kit")?;
-    archive.program("init", include_bytes!("recipe/init"))?;
+    archive.program("init", system::INIT.as_bytes())?;
     archive.program("kit/start", include_bytes!("recipe/start"))?;
     let mut entries: Vec<_> =
         std::fs::read_dir(site.image.file("boot"))?.collect::<Result<_, _>>()?;

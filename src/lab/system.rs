@@ -10,6 +10,9 @@ const COMMON: &[(&str, &str)] = &[
     ("packages", include_str!("recipe/packages")),
 ];
 
+/// A guest's first program, run by the BusyBox of its image.
+pub(super) const INIT: &str = include_str!("recipe/init");
+
 /// Time of every file in an image, s since 1970: the same packages give the same bytes.
 pub(super) const EPOCH: &str = "1700000000";
 
