@@ -6,9 +6,11 @@
 //!
 //! Units: bytes, nanoseconds, operations; rates per second. Times of day are RFC 3339 in UTC.
 
+mod crash;
 mod fact;
 mod observation;
 
+pub(crate) use crash::*;
 pub(crate) use fact::*;
 pub(crate) use observation::*;
 
@@ -78,6 +80,10 @@ pub(crate) enum Event {
     Command(CommandRun),
     /// One trial ended, well or not.
     Trial(Box<Observation>),
+    /// What the operations of a trial were promised, where its workload keeps a ledger.
+    Promised(Box<Promised>),
+    /// The power was cut, and what was promised was looked for.
+    Cut(Box<Cut>),
     /// Every live configuration has been tried once more.
     RoundFinished {
         /// From 1.

@@ -290,6 +290,8 @@ fn note(to: &Transaction<'_>, run: &str, line: &LogLine) -> rusqlite::Result<()>
         | Event::StackSetUp { .. }
         | Event::StackTornDown { .. }
         | Event::Command(_)
+        | Event::Promised(_)
+        | Event::Cut(_)
         | Event::Warned { .. } => Ok(()),
     }
 }

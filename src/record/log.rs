@@ -152,6 +152,8 @@ fn durable(event: &Event) -> Durable {
     match event {
         Event::RunStarted(_)
         | Event::Trial(_)
+        | Event::Promised(_)
+        | Event::Cut(_)
         | Event::RoundFinished { .. }
         | Event::Checked { .. }
         | Event::RunEnded { .. } => Durable::Yes,

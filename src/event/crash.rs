@@ -1,0 +1,209 @@
+//! What was promised, what a power cut took, and how a machine came back.
+//!
+//! A ledger has one line for each operation: what it was promised, when it was begun and when it was
+//! acknowledged. It is kept outside of what is cut. After a cut, a checker compares what is there
+//! with the ledger. Instants are ns on the monotonic clock of the machine that did the operation.
+
+use serde::{Deserialize, Serialize};
+
+/// What an operation was promised when it was acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Promise {
+    /// Nothing: it is in the page cache, or a transaction that may be lost by its settings.
+    None,
+    /// `fsync` of the file: its content. A new file may still be without its name.
+    Fsync,
+    /// `fdatasync` of the file: its content, and the size needed to read it.
+    Fdatasync,
+    /// Written with `O_DSYNC`: as after `fdatasync`.
+    Dsync,
+    /// `fsync` of the file and then of its directory: content and name.
+    DirectorySync,
+    /// `fsync` of the file, then `rename` over the old one: all of the old or all of the new.
+    Rename,
+    /// A database said that the transaction is committed.
+    Commit,
+    /// A file was closed on a network file system.
+    Close,
+}
+
+/// What an operation did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum OperationKind {
+    /// Laid out and synced before the clock started; nothing touches it afterwards.
+    AtRest,
+    /// Part of a file was written over.
+    Overwrite,
+    /// A record was added at the end of a file.
+    Append,
+    /// A file was replaced by a new one of the same name.
+    Replace,
+    /// A new file was made.
+    Create,
+    /// A message was taken into the queue of a mail server.
+    Mail,
+    /// A file was removed: from its beginning on, the file may be missing.
+    Remove,
+    /// A transaction of a database wrote a row.
+    Transaction,
+}
+
+/// One operation, as the ledger has it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LedgerLine {
+    /// Number of the operation, in the order in which they were begun; data at rest come first.
+    pub(crate) number: u64,
+    /// Thread that did it, from 0.
+    pub(crate) worker: u32,
+    /// What it did.
+    pub(crate) kind: OperationKind,
+    /// File, relative to the directory of the trial; of a database: its file, `#` and the row.
+    // One text for files and rows: what is lost is named as a person would look for it.
+    pub(crate) object: String,
+    /// Where in the file, bytes.
+    pub(crate) offset: u64,
+    /// How much it wrote, bytes.
+    pub(crate) bytes: u64,
+    /// Generation of what it wrote, from 1: each write of the same place has a higher one.
+    pub(crate) generation: u32,
+    /// What it was promised.
+    pub(crate) promise: Promise,
+    /// When it was begun, ns.
+    pub(crate) begun_ns: u64,
+    /// When it was acknowledged, ns; none: it was not.
+    // Operations in flight stay in the ledger: the old and the new are both right after a cut.
+    pub(crate) acknowledged_ns: Option<u64>,
+}
+
+/// The ledger of one trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Promised {
+    /// Round, from 1.
+    pub(crate) round: u32,
+    /// Configuration by index.
+    pub(crate) configuration: usize,
+    /// Workload by index.
+    pub(crate) workload: usize,
+    /// What the contents follow from: it tells the files of this trial from all others.
+    pub(crate) seed: u64,
+    /// Directory of the trial, which is cut.
+    pub(crate) directory: String,
+    /// Every operation.
+    pub(crate) lines: Vec<LedgerLine>,
+}
+
+/// How a promise was broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Loss {
+    /// It is not there: no file, a file that ends before it, or zeros.
+    Lost,
+    /// Part of it is there.
+    Torn,
+    /// Something older is there, whole.
+    Stale,
+    /// What belongs to another place is there.
+    Misplaced,
+    /// What belongs to another place is there, and that place has what belongs here.
+    Swapped,
+    /// Data at rest, which nothing had touched, are damaged.
+    Collateral,
+}
+
+/// One broken promise.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LossLine {
+    /// The operation and its promise.
+    pub(crate) ledger: LedgerLine,
+    /// How it was broken.
+    pub(crate) loss: Loss,
+    /// Whether an operation that was begun after its acknowledgement survived.
+    // A flag beside the kind: a lost operation stays a lost one for its reader.
+    pub(crate) reordered: bool,
+    /// What was found, in plain words.
+    pub(crate) found: String,
+}
+
+/// How many promises were broken in which way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LossCounts {
+    /// [`Loss::Lost`].
+    pub(crate) lost: u64,
+    /// [`Loss::Torn`].
+    pub(crate) torn: u64,
+    /// [`Loss::Stale`].
+    pub(crate) stale: u64,
+    /// [`Loss::Misplaced`].
+    pub(crate) misplaced: u64,
+    /// [`Loss::Swapped`].
+    pub(crate) swapped: u64,
+    /// [`Loss::Collateral`].
+    pub(crate) collateral: u64,
+    /// Of all of these, those after which a later operation survived.
+    pub(crate) reordered: u64,
+}
+
+/// What a checker found after a cut.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct CheckedPromises {
+    /// Operations that had a promise, and were acknowledged when the power went.
+    pub(crate) promised: u64,
+    /// Promises that were broken.
+    pub(crate) counts: LossCounts,
+    /// The first 100 of them.
+    // A stack that loses everything would fill the log with one cut.
+    pub(crate) losses: Vec<LossLine>,
+    /// Operations without a promise that were done when the power went and are not there.
+    pub(crate) unpromised_lost: u64,
+    /// How far back the oldest of those lies, ns before the cut.
+    pub(crate) unpromised_ns: u64,
+    /// Acknowledged operations whose promise was broken, data at rest not counted.
+    pub(crate) rpo_operations: u64,
+    /// From the acknowledgement of the first of them to the cut, ns: work of that time is lost.
+    pub(crate) rpo_ns: u64,
+}
+
+/// How a machine came back after a cut.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Recovery {
+    /// Whether the stack could be set up and mounted at all, with or without repair.
+    pub(crate) mounted: bool,
+    /// Whether it came back only by a decision or a command of an operator.
+    pub(crate) needed_operator: bool,
+    /// The commands of repair that were needed, as typed.
+    pub(crate) repair: Vec<String>,
+    /// From the first command to the mounted file system, ns.
+    pub(crate) mount_ns: u64,
+    /// What the system said where it could not be mounted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    // Verbatim: it is what an administrator would search for.
+    pub(crate) refused: Option<String>,
+}
+
+/// One cut, and what was found afterwards.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Cut {
+    /// Round, from 1.
+    pub(crate) round: u32,
+    /// Configuration by index.
+    pub(crate) configuration: usize,
+    /// Workload by index.
+    pub(crate) workload: usize,
+    /// Number of the cut within the configuration, from 1.
+    pub(crate) number: u32,
+    /// What the drives drew from: the same seed and instant give the same crash image.
+    pub(crate) seed: u64,
+    /// When, ns, on the clock of the ledger.
+    pub(crate) at_ns: u64,
+    /// Where the instant was drawn from: `anywhere`, `flush`, `journal commit` …
+    pub(crate) stratum: String,
+    /// What was cut: `node1`, `both nodes`, `disk 2`, `line` …
+    pub(crate) of: String,
+    /// How it came back.
+    pub(crate) recovery: Recovery,
+    /// What was found; nothing: it could not be mounted.
+    // Not an empty finding: that would read as a promise that was looked for and kept.
+    pub(crate) found: Option<CheckedPromises>,
+}
