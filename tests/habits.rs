@@ -89,3 +89,89 @@ fn the_sentences_name_each_layer_once() {
     assert_eq!(words("tmpfs"), 1, "{text}");
     assert!(text.contains("left behind     nothing"), "{text}");
 }
+
+/// The program with the defaults of a ground and no other place for its runs.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the program under test is a process"
+)]
+fn bare(ground: &Ground) -> std::process::Command {
+    let mut program = std::process::Command::new(env!("CARGO_BIN_EXE_stackrace"));
+    program
+        .env("XDG_CONFIG_HOME", ground.path().join("config"))
+        .env("HOME", ground.path())
+        .env_remove("STACKRACE_STORE");
+    program
+}
+
+/// What `compare` of two directories would do, with a file of defaults.
+fn study_with(ground: &Ground, defaults: &str, words: &[&str]) -> support::Said {
+    for dir in ["a", "b", "config/stackrace"] {
+        fs::create_dir_all(ground.path().join(dir)).unwrap();
+    }
+    ground.write("config/stackrace/config.toml", defaults);
+    let asked = [
+        "compare",
+        "a",
+        "b",
+        "--anyway",
+        "--size",
+        "1M",
+        "--print-study",
+    ];
+    ground.stackrace(&[&asked[..], words].concat())
+}
+
+#[test]
+fn the_defaults_hold_where_the_command_line_says_nothing() {
+    let ground = Ground::new();
+    let defaults = "[compare]\nfor = \"mail\"\nmargin = \"7 %\"\n";
+    let mail = study_with(&ground, defaults, &[]).ended(0).out.clone();
+    let typed = ["--for", "mail", "--margin", "7 %"];
+    assert_eq!(mail, study_with(&ground, "", &typed).ended(0).out);
+    // What is typed comes first, also where it is what the program would do by itself.
+    let general = study_with(&ground, defaults, &["--for", "general", "--margin", "5 %"]);
+    let typed = ["--for", "general", "--margin", "5 %"];
+    assert_eq!(
+        general.ended(0).out,
+        study_with(&ground, "", &typed).ended(0).out
+    );
+    assert_ne!(general.out, mail);
+}
+
+#[test]
+fn the_store_of_the_defaults_is_used_and_doctor_shows_it() {
+    let ground = Ground::new();
+    fs::create_dir_all(ground.path().join("config/stackrace")).unwrap();
+    let own = ground.path().join("own");
+    let line = format!("store = \"{}\"\n", own.display());
+    ground.write("config/stackrace/config.toml", line);
+    // Without `--store`, which comes first.
+    let run = |words: &[&str]| {
+        let mut program = bare(&ground);
+        support::Said::of(&program.args(words).output().unwrap())
+    };
+    assert!(run(&["runs"]).ended(0).out.contains("no runs"));
+    assert!(own.join("runs").is_dir());
+    let said = run(&["doctor", "--quick"]);
+    assert!(
+        said.ended(0)
+            .out
+            .contains(&format!("store = {}", own.display())),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn a_wrong_default_is_refused_by_every_command() {
+    let ground = Ground::new();
+    let said = study_with(&ground, "\ncolor = \"never\"\n", &[]);
+    let err = &said.ended(3).err;
+    assert!(
+        err.contains("config.toml:2: there is no default \"color\""),
+        "{err}"
+    );
+    assert!(err.contains("did you mean \"colour\"?"), "{err}");
+    assert!(!ground.path().join("store").exists());
+}

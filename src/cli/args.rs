@@ -4,7 +4,6 @@ use crate::session::machine_options::{MachineOptions, SshOptions};
 use std::path::PathBuf;
 
 use clap::{Args, Command, CommandFactory, Parser, Subcommand};
-use clap_complete::Shell;
 
 use crate::tools;
 
@@ -42,7 +41,7 @@ pub(super) struct Common {
     #[arg(long, short, global = true)]
     pub(super) quiet: bool,
     /// When to use colour
-    #[arg(long, global = true, value_enum, default_value_t = Colour::Auto)]
+    #[arg(long, visible_alias = "color", global = true, value_enum, default_value_t = Colour::Auto)]
     pub(super) colour: Colour,
 }
 
@@ -131,10 +130,16 @@ pub(super) enum CliVerb {
         #[command(subcommand)]
         verb: AgentVerb,
     },
-    /// Print shell completions
+    /// Print shell completions, which offer studies, runs, purposes and other values too
     Completions {
-        /// For which shell
-        shell: Shell,
+        /// For which shell: bash, elvish, fish, powershell, zsh
+        shell: String,
+    },
+    /// Write the manual pages, one for each command, to a directory
+    Man {
+        /// Directory that exists [default: print the page of stackrace itself]
+        #[arg(value_name = "DIR")]
+        directory: Option<PathBuf>,
     },
 }
 

@@ -1,6 +1,7 @@
 //! `stackrace doctor`: what this machine can do, in plain sentences or as JSON.
 
 use super::args::Doctor;
+use super::defaults::Defaults;
 use super::failure::Failure;
 use super::images;
 use super::setting::Setting;
@@ -12,7 +13,7 @@ use crate::unit;
 const NAME: usize = 16;
 
 /// `stackrace doctor`.
-pub(super) fn exec(setting: &Setting, verb: Doctor) -> Result<u8, Failure> {
+pub(super) fn exec(setting: &Setting, verb: Doctor, defaults: &Defaults) -> Result<u8, Failure> {
     // Without a home there are no images, and all else can still be said.
     let cache = images::place();
     let health = doctor::examine(&setting.session, cache.as_deref(), !verb.quick);
@@ -21,7 +22,7 @@ pub(super) fn exec(setting: &Setting, verb: Doctor) -> Result<u8, Failure> {
         let text = text.map_err(|error| Failure::internal(error.to_string()))?;
         print(&format!("{text}\n"));
     } else {
-        say(&text(&health));
+        say(&text(&health, defaults));
     }
     // What is missing here is a finding, and no failure: most studies need little of it.
     Ok(0)
@@ -39,8 +40,8 @@ fn next(advice: &str) -> String {
     }
 }
 
-fn text(health: &Health) -> String {
-    let mut text = machine(health);
+fn text(health: &Health, defaults: &Defaults) -> String {
+    let mut text = machine(health, defaults);
     // What most users came for stands first; what a machine does meanwhile is the smallest part.
     text.push_str(&layers(health));
     for (part, missing) in health
@@ -81,7 +82,7 @@ fn text(health: &Health) -> String {
     text
 }
 
-fn machine(health: &Health) -> String {
+fn machine(health: &Health, defaults: &Defaults) -> String {
     let fact = |name: &str| {
         let facts = &mut health.machine.iter();
         facts
@@ -109,6 +110,7 @@ fn machine(health: &Health) -> String {
         row("processors", fact("processors")),
         row("rights", rights),
         row("results", &store),
+        row("defaults", &defaults.words()),
         ability("io_uring", &health.io_uring),
         ability("KVM", &health.kvm),
         "\n".to_owned(),

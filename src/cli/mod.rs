@@ -5,6 +5,8 @@ mod answer;
 mod args;
 mod clean;
 mod compare;
+mod complete;
+mod defaults;
 mod diff;
 mod doctor;
 mod drive;
@@ -20,6 +22,7 @@ mod import;
 mod interrupt;
 mod lab;
 mod load;
+mod man;
 mod output;
 mod plan;
 mod progress;
@@ -41,6 +44,7 @@ use std::process::ExitCode;
 use clap::{ArgMatches, FromArgMatches};
 
 use args::{Arguments, CliVerb, Colour, Common};
+use defaults::Defaults;
 use events::EventCopy;
 use failure::Failure;
 use setting::{Setting, default_store};
@@ -58,6 +62,10 @@ use crate::tools::{self, ClassicTool, Console};
 pub(crate) fn main() -> ExitCode {
     // A limit on the size of files is an error that says so, and no sudden end.
     stackrace_engine::limit::fail_beyond();
+    // A TAB in the shell: nothing else is to be done or printed then.
+    if complete::answer() {
+        return ExitCode::SUCCESS;
+    }
     let matches = Arguments::whole().get_matches();
     match dispatch(&matches) {
         Ok(code) => ExitCode::from(code),
@@ -82,9 +90,14 @@ pub(crate) fn understands<'a>(words: impl Iterator<Item = &'a [u8]>) -> bool {
 
 fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
     let common = Common::from_arg_matches(matches).unwrap_or_else(|error| error.exit());
+    let defaults = match matches.subcommand_name() {
+        // On another machine it does what it is told from here.
+        Some("agent") => Defaults::default(),
+        _ => Defaults::read()?,
+    };
     let setting = Setting {
         session: Context {
-            store: common.store.or_else(default_store),
+            store: common.store.or(defaults.store()).or_else(default_store),
             command: std::env::args_os()
                 // For the record only; nothing is opened by these words.
                 .map(|word| word.to_string_lossy().into_owned())
@@ -95,7 +108,7 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
         events: EventCopy::default(),
         screen: Screen {
             width: terminal::columns(&std::io::stdout()),
-            colour: match common.colour {
+            colour: match defaults.colour(common.colour, matches) {
                 Colour::Auto => {
                     std::io::stdout().is_terminal()
                         // no-color.org: set to anything but nothing.
@@ -117,7 +130,7 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
         CliVerb::Agent { verb } => agent(verb),
         CliVerb::Lab(verb) => lab::exec(&setting, verb.verb),
         CliVerb::Load(verb) => load::exec(&setting, verb),
-        CliVerb::Compare(verb) => compare::exec(&setting, verb),
+        CliVerb::Compare(verb) => compare::exec(&setting, defaults.compare(verb, matches)),
         CliVerb::Run(verb) => run::exec(&setting, verb),
         CliVerb::Resume(verb) => run::resume(&setting, verb),
         CliVerb::Plan(verb) => plan::exec(&setting, verb),
@@ -131,16 +144,12 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
         CliVerb::Gate(verb) => gate::exec(&setting, &verb),
         CliVerb::Serve(verb) => serve::exec(&setting, verb),
         CliVerb::Clean(verb) => clean::exec(&setting, verb),
-        CliVerb::Doctor(verb) => doctor::exec(&setting, verb),
+        CliVerb::Doctor(verb) => doctor::exec(&setting, verb, &defaults),
         CliVerb::Show(verb) => show::exec(verb),
         CliVerb::Drive(verb) => drive::exec(&verb),
         CliVerb::Reindex => report::reindex(&setting),
-        CliVerb::Completions { shell } => {
-            let mut text = Vec::new();
-            clap_complete::generate(shell, &mut Arguments::whole(), "stackrace", &mut text);
-            print(&String::from_utf8_lossy(&text));
-            Ok(0)
-        }
+        CliVerb::Completions { shell } => complete::script(&shell).map(|()| 0),
+        CliVerb::Man { directory } => man::exec(directory.as_deref()),
     }
 }
 

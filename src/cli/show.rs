@@ -19,7 +19,8 @@ use crate::tools;
 use crate::unit;
 use crate::video;
 
-const WHAT: [&str; 10] = [
+/// What can be shown.
+pub(super) const WHAT: [&str; 10] = [
     "layers",
     "workloads",
     "profiles",

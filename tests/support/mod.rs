@@ -45,6 +45,8 @@ impl Ground {
             .arg("--store")
             .arg(self.store())
             .env_remove("STACKRACE_STORE")
+            // The defaults of whom it is that runs the tests are not those of the tests.
+            .env("XDG_CONFIG_HOME", self.path().join("config"))
             .current_dir(self.path())
             .stdin(Stdio::null());
         command

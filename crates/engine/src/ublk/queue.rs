@@ -229,12 +229,15 @@ impl Queue {
 /// Has the calling thread run before all others, at its timers' very instants: a drive does not wait
 /// for a processor.
 fn urgent() -> Result<(), Errno> {
-    let first = libc::sched_param { sched_priority: 1 };
+    // The kernel's `struct sched_param`: its one field, the priority.
+    let first: libc::c_int = 1;
     // SAFETY: it changes nothing but when the timers of the calling thread fire.
     let late = unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) } != 0;
+    // The kernel is asked itself: the function of that name in musl always refuses.
+    let call = libc::SYS_sched_setscheduler;
     // SAFETY: it changes nothing but how the calling thread is scheduled, and `first` lives until
     // it returns.
-    let first = || unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const first) } == 0;
+    let first = || unsafe { libc::syscall(call, 0, libc::SCHED_FIFO, &raw const first) } == 0;
     match late || !first() {
         true => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::PERM)),
         false => Ok(()),
