@@ -3,6 +3,8 @@
 //! The shell asks this program on each TAB, so a run that has just ended is offered at once. Nothing
 //! is written then: a store that does not exist yet is not made.
 
+use std::collections::BTreeSet;
+
 use clap::Command;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
@@ -151,7 +153,8 @@ fn runs() -> Vec<CompletionCandidate> {
         all.extend(store.tags(id).iter().map(|tag| candidate(tag, &title)));
         all.push(candidate(id, &title));
     }
-    all
+    // One tag can be on several runs.
+    unique(all)
 }
 
 fn workloads() -> Vec<CompletionCandidate> {
@@ -192,11 +195,16 @@ fn things() -> Vec<CompletionCandidate> {
 fn shown() -> Vec<CompletionCandidate> {
     let layers = stack::ALL.iter();
     let layers = layers.map(|kind| candidate(kind.name, kind.summary));
-    [workloads(), purposes(), studies()]
-        .into_iter()
-        .flatten()
-        .chain(layers)
-        .collect()
+    let all = [workloads(), purposes(), studies()].into_iter().flatten();
+    // One word can be a workload and a purpose.
+    unique(all.chain(layers))
+}
+
+/// Each value once, at its first place.
+fn unique(all: impl IntoIterator<Item = CompletionCandidate>) -> Vec<CompletionCandidate> {
+    let mut known = BTreeSet::new();
+    let new = |one: &CompletionCandidate| known.insert(one.get_value().to_owned());
+    all.into_iter().filter(new).collect()
 }
 
 #[cfg(test)]
