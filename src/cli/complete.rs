@@ -16,9 +16,15 @@ use super::setting::default_store;
 use super::terminal::print;
 use super::variable::variable;
 use super::words::unknown;
+use crate::export;
+use crate::import;
+use crate::purpose;
 use crate::record::Store;
+use crate::report;
+use crate::stack;
+use crate::study;
 use crate::tables::TableForm;
-use crate::{export, import, purpose, report, stack, study, tools};
+use crate::tools;
 
 /// The shell sets this variable to its name when it asks for words.
 const ASKED: &str = "STACKRACE_COMPLETE";

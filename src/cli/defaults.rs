@@ -13,7 +13,8 @@ use super::args::{Colour, Compare};
 use super::failure::Failure;
 use super::variable::variable;
 use crate::bounded::ByteLimit;
-use crate::{purpose, unit};
+use crate::purpose;
+use crate::unit;
 
 /// Most bytes of the file: all keys with long comments need a hundredth of it.
 const TEXT_MAX: ByteLimit = ByteLimit::new(64 << 10);
