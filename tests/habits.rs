@@ -126,17 +126,20 @@ fn study_with(ground: &Ground, defaults: &str, words: &[&str]) -> support::Said 
 fn the_defaults_hold_where_the_command_line_says_nothing() {
     let ground = Ground::new();
     let defaults = "[compare]\nfor = \"mail\"\nmargin = \"7 %\"\n";
-    let mail = study_with(&ground, defaults, &[]).ended(0).out.clone();
-    let typed = ["--for", "mail", "--margin", "7 %"];
-    assert_eq!(mail, study_with(&ground, "", &typed).ended(0).out);
+    // How many workloads fit depends on the machine; the purpose and the margin do not.
+    let mail = study_with(&ground, defaults, &[]);
+    for part in ["# Purpose: mail\n", "margin = \"0.07\"\n"] {
+        assert!(mail.ended(0).out.contains(part), "{part}: {}", mail.out);
+    }
     // What is typed comes first, also where it is what the program would do by itself.
     let general = study_with(&ground, defaults, &["--for", "general", "--margin", "5 %"]);
-    let typed = ["--for", "general", "--margin", "5 %"];
-    assert_eq!(
-        general.ended(0).out,
-        study_with(&ground, "", &typed).ended(0).out
-    );
-    assert_ne!(general.out, mail);
+    for part in ["# Purpose: general\n", "margin = \"0.05\"\n"] {
+        assert!(
+            general.ended(0).out.contains(part),
+            "{part}: {}",
+            general.out
+        );
+    }
 }
 
 #[test]
