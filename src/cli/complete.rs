@@ -32,8 +32,11 @@ const ASKED: &str = "STACKRACE_COMPLETE";
 /// Most runs that are offered, the newest first: a longer list helps less than one more letter.
 const RUNS_MAX: usize = 50;
 
+/// All values of an argument.
+type Values = fn() -> Vec<CompletionCandidate>;
+
 /// Which argument of which command takes which values.
-const VALUES: &[(&[&str], &str, fn() -> Vec<CompletionCandidate>)] = &[
+const VALUES: &[(&[&str], &str, Values)] = &[
     (&["compare"], "purpose", purposes),
     (&["compare"], "like", runs),
     (&["diff"], "a", runs),
@@ -67,12 +70,7 @@ fn command() -> Command {
 }
 
 /// The command with the values of one argument, some commands below it.
-fn offered(
-    command: Command,
-    path: &[&str],
-    argument: &str,
-    values: fn() -> Vec<CompletionCandidate>,
-) -> Command {
+fn offered(command: Command, path: &[&str], argument: &str, values: Values) -> Command {
     match path.split_first() {
         // In place: `mut_arg` would put the argument behind all others.
         None => command.mut_args(|it| match it.get_id() == argument {
