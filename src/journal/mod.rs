@@ -24,6 +24,9 @@ mod peers;
 mod proof;
 mod undo;
 
+/// Name of a journal's file, in the directory of its run.
+pub(crate) const FILE: &str = "journal.jsonl";
+
 pub(crate) use busy::{busy, unmount, until_free};
 pub(crate) use devices::{erase, partitions};
 pub(crate) use entry::{EntryId, GROUND, Undo};

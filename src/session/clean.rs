@@ -208,8 +208,8 @@ fn journals(context: &Context) -> Result<Vec<Result<PathBuf, Cleaned>>, Failure>
             .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
         for name in names {
             match all.dir(&name).and_then(OwnDir::obeyed) {
-                Ok(one) if one.has("journal.jsonl") => {
-                    journals.push(Ok(one.path().join("journal.jsonl")));
+                Ok(one) if one.has(journal::FILE) => {
+                    journals.push(Ok(one.path().join(journal::FILE)));
                 }
                 // A file beside the runs, or a run that goes just now.
                 Ok(_) | Err(OwnError::System { .. }) => {}

@@ -8,7 +8,7 @@ use super::preflight;
 use crate::event::{ConfigurationHead, Event, FORMAT, Fact, RunStarted};
 use crate::failure::Failure;
 use crate::host::local::LocalHost;
-use crate::journal::Journal;
+use crate::journal::{self, Journal};
 use crate::observe;
 use crate::record::{Record, Store, run_id};
 use crate::run::{
@@ -75,7 +75,7 @@ pub(crate) fn begin(
     let record = Record::begin(line)
         .ok_or_else(|| Failure::internal("the run's first line is not its head"))?;
     let ledger = SharedLedger::new(Ledger::new(log, store.index(), record));
-    let path = store.run_dir(&run).join("journal.jsonl");
+    let path = store.run_dir(&run).join(journal::FILE);
     let journal = Journal::create(&path).map_err(unjournalled)?;
     for text in warnings {
         let text = text.clone();

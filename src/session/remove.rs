@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::failure::Failure;
-use crate::journal::{Journal, JournalError};
+use crate::journal::{self, Journal, JournalError};
 use crate::record::{RecordError, Store};
 
 /// Removes a run, by its whole id.
@@ -33,7 +33,7 @@ impl From<RecordError> for NotRemoved {
 
 /// The journal is all that knows what the run left on machines: it goes when it names nothing.
 fn nothing_left(run: &str, dir: &Path) -> Result<(), NotRemoved> {
-    let path = dir.join("journal.jsonl");
+    let path = dir.join(journal::FILE);
     let refused = |why: String, next: String| {
         Err(NotRemoved::Left(
             Failure::refused(format!("{run} is not removed: {why}")).next(next),

@@ -12,7 +12,7 @@ use super::{preflight, study_file, virtual_clock};
 use crate::event::{Event, Fact, Until};
 use crate::failure::Failure;
 use crate::host::local::LocalHost;
-use crate::journal::Journal;
+use crate::journal::{self, Journal};
 use crate::record::{Log, Record, RecordError, Store};
 use crate::run::{Ledger, SharedLedger};
 use crate::stack;
@@ -139,7 +139,7 @@ impl Stopped {
     /// Its journal, with what it had left standing removed, and how many things that were.
     pub(crate) fn take_over(&self, store: &Store) -> Result<(Journal, usize), Failure> {
         let dir = store.run_dir(&self.record.head.run);
-        take_over(&dir.join("journal.jsonl"))
+        take_over(&dir.join(journal::FILE))
     }
 
     /// Writes down that it goes on.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::context::{Context, entropy, unjournalled};
 use crate::failure::Failure;
 use crate::host::{Host, local::LocalHost};
-use crate::journal::{Journal, Undo};
+use crate::journal::{self, Journal, Undo};
 use crate::owned::held::{HeldDir, with_real_names};
 use crate::owned::{OwnDir, OwnError};
 use crate::stack;
@@ -31,7 +31,7 @@ pub(crate) fn work<T>(
         .and_then(|store| store.dir_or_make(DIRECTORY))
         .map_err(not_made)?;
     let dir = works.make_dir(&id).map_err(not_made)?;
-    let journal = Journal::create(&dir.path().join("journal.jsonl")).map_err(unjournalled)?;
+    let journal = Journal::create(&dir.path().join(journal::FILE)).map_err(unjournalled)?;
     journal.draw(&id).map_err(unjournalled)?;
     let result = work(&journal, &id);
     // Also after a failure: the work may have created something before it.

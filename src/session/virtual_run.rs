@@ -23,7 +23,7 @@ use crate::agent::message::WorkerReply;
 use crate::event::{Event, Fact};
 use crate::failure::{Failure, FailureKind};
 use crate::host::{Host, local::LocalHost};
-use crate::journal::Journal;
+use crate::journal::{self, Journal};
 use crate::lab::image::{Image, wants_zfs};
 use crate::lab::machine::MachineSite;
 use crate::lab::system;
@@ -395,7 +395,7 @@ impl VirtualRun<'_> {
             let record = Record::begin(line)
                 .ok_or_else(|| Failure::internal("the run's first line is not its head"))?;
             let ledger = SharedLedger::new(Ledger::new(log, self.store.index(), record));
-            let path = self.store.run_dir(&run).join("journal.jsonl");
+            let path = self.store.run_dir(&run).join(journal::FILE);
             let journal = Journal::create(&path).map_err(unjournalled)?;
             let text = CAUTION.to_owned();
             ledger

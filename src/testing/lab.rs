@@ -1,7 +1,8 @@
-//! The lab tried for real: two guests, their network, what can be done to them.
+//! The lab tried for real: two guests, their network, what can be done to them; guests as machines that are
+//! asked over SSH.
 
 use crate::host::{LabDisk, Output, argv, local::LocalHost};
-use crate::journal::Journal;
+use crate::journal::{self, Journal};
 use crate::lab::LabError;
 use crate::lab::description::Description;
 use crate::lab::image;
@@ -25,11 +26,105 @@ fn wrong(what: &str, found: &Output) -> String {
 /// # Errors
 /// What did not go as it must.
 pub fn two_nodes(system: &str, program: &Path, cache: &Path, dir: &Path) -> Result<(), String> {
+    let description = Description {
+        nodes: 2,
+        memory_bytes: 512 << 20,
+        disks: vec![LabDisk {
+            serial: DISK.to_string(),
+            bytes: 64 << 20,
+            logical_sector: 512,
+            physical_sector: 4096,
+            rate: None,
+            requests: None,
+            latency_ns: None,
+            model: None,
+        }],
+        ..Description::default()
+    };
+    in_guests(
+        system,
+        program,
+        cache,
+        dir,
+        &description,
+        |machine, site| {
+            network(machine)?;
+            power(machine, site, &description)?;
+            pulled(machine)
+        },
+    )
+}
+
+/// Guests that are made machines like any other.
+#[derive(Debug)]
+pub struct GuestsOverSsh<'a> {
+    /// How many.
+    pub nodes: usize,
+    /// Memory of each, bytes.
+    pub memory_bytes: u64,
+    /// Directories where commands that come over SSH are looked for first, separated by colons.
+    pub path_first: &'a str,
+}
+
+/// Starts guests as [`two_nodes`] does, of which the first may ask the others over SSH, and runs a script in
+/// the first with bash: what it printed, errors last, and its exit status.
+///
+/// # Errors
+/// A guest does not come up or its SSH server does not start; the machines could not be removed.
+pub fn over_ssh(
+    (system, program): (&str, &Path),
+    (cache, dir): (&Path, &Path),
+    guests: &GuestsOverSsh<'_>,
+    script: &[&str],
+) -> Result<(String, Option<i32>), String> {
+    let description = Description {
+        nodes: guests.nodes,
+        memory_bytes: guests.memory_bytes,
+        ..Description::default()
+    };
+    let mut said = Output::default();
+    in_guests(system, program, cache, dir, &description, |machine, _| {
+        // What says that they are guests is taken from them: they are machines like any other.
+        let key = must(
+            machine,
+            1,
+            "rm -f /run/stackrace-lab; mkdir -p /root/.ssh
+             ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/id_ed25519 && cat /root/.ssh/id_ed25519.pub",
+        )?;
+        for node in 2..=guests.nodes {
+            let ready = format!(
+                "rm -f /run/stackrace-lab; mkdir -p /root/.ssh /run/sshd && ssh-keygen -A &&
+                 echo '{}' >/root/.ssh/authorized_keys && chmod -R go= /root/.ssh &&
+                 HOME=/root /usr/sbin/sshd -o SetEnv=\"PATH={}$PATH\"",
+                key.trim(),
+                guests.path_first
+            );
+            must(machine, node, &ready)?;
+        }
+        let first = machine.node(1).map_err(|error| error.to_string())?;
+        let words = ["bash", "-c"].iter().chain(script);
+        said = first
+            .exec(&argv(words.copied()))
+            .map_err(|error| error.to_string())?;
+        Ok(())
+    })?;
+    Ok((said.stdout + &said.stderr, said.status))
+}
+
+/// Starts guests, does something with them, and removes them whatever happens.
+fn in_guests(
+    system: &str,
+    program: &Path,
+    cache: &Path,
+    dir: &Path,
+    description: &Description,
+    work: impl FnOnce(&LabMachine, &MachineSite<'_>) -> Result<(), String>,
+) -> Result<(), String> {
     let words = |error: LabError| error.to_string();
     let system = system::named(system).ok_or_else(|| format!("no system {system}"))?;
     let image = image::find(cache, system).map_err(words)?;
     let host = LocalHost::new(Arc::new(|_| ()));
-    let journal = Journal::create(&dir.join("journal.jsonl")).map_err(|error| error.to_string())?;
+    let journal = Journal::create(&dir.join(journal::FILE)).map_err(|error| error.to_string())?;
     let site = MachineSite {
         host: &host,
         journal: &journal,
@@ -41,25 +136,8 @@ pub fn two_nodes(system: &str, program: &Path, cache: &Path, dir: &Path) -> Resu
     let tried = machine::accelerator(&site, &dir.join("accelerator"))
         .map_err(words)
         .and_then(|accelerator| {
-            let description = Description {
-                nodes: 2,
-                memory_bytes: 512 << 20,
-                disks: vec![LabDisk {
-                    serial: DISK.to_string(),
-                    bytes: 64 << 20,
-                    logical_sector: 512,
-                    physical_sector: 4096,
-                    rate: None,
-                    requests: None,
-                    latency_ns: None,
-                    model: None,
-                }],
-                ..Description::default()
-            };
-            let machine = LabMachine::start(&site, &description, accelerator).map_err(words)?;
-            network(&machine)?;
-            power(&machine, &site, &description)?;
-            pulled(&machine)
+            let machine = LabMachine::start(&site, description, accelerator).map_err(words)?;
+            work(&machine, &site)
         });
     let report = undo_all(&host, &journal).map_err(|error| error.to_string())?;
     match report.failed.first() {
@@ -73,6 +151,15 @@ fn sh(machine: &LabMachine, node: usize, script: &str) -> Result<Output, String>
     let node = machine.node(node).map_err(|error| error.to_string())?;
     node.exec(&argv(["sh", "-c", script]))
         .map_err(|error| error.to_string())
+}
+
+/// The same, which has to succeed: what it printed.
+fn must(machine: &LabMachine, node: usize, script: &str) -> Result<String, String> {
+    let found = sh(machine, node, script)?;
+    match found.status {
+        Some(0) => Ok(found.stdout),
+        _ => Err(wrong(script, &found)),
+    }
 }
 
 /// Both directions answer; a delay set in one guest is seen by the other; a cut link is silent.

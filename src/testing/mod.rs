@@ -26,7 +26,7 @@ pub use classic::{bonnie, fio, postmark, sysbench};
 pub use engine::{archive, content, files, recorder, schedule, shape};
 pub use import::import;
 pub use kills::{Kill, kill_changes, kill_standing, kills};
-pub use lab::two_nodes;
+pub use lab::{GuestsOverSsh, over_ssh, two_nodes};
 pub use record::{histogram, log, report};
 pub use stats::stats;
 pub use study::{compare, study};

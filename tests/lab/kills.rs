@@ -95,8 +95,6 @@ pub(crate) fn killed_at_every_command_of_either_machine_nothing_is_left() {
 #[expect(clippy::print_stderr, reason = "what is done is said at once")]
 pub(crate) fn killed_at_every_command(peer: &[&str], stacks: Vec<Kill>) {
     let at_stack = |stack: &Kill| {
-        let ground = Ground::new();
-        let mut command = ground.program(&["lab", "shell", "--system", &system()]);
         // In a guest, /tmp is memory.
         let base = "/tmp/kills";
         let kills = include_str!("kills.sh");
@@ -105,22 +103,23 @@ pub(crate) fn killed_at_every_command(peer: &[&str], stacks: Vec<Kill>) {
             kill_changes(),
             kill_standing()
         );
-        let script = match peer.is_empty() {
-            true => format!("{declared}{kills}"),
-            false => format!("SHIMS={base}/shims\n{SSH}{declared}{kills}"),
-        };
+        let words = ["kills.sh", "/kit/stackrace", base];
+        let words = [&words[..], peer, &[stack.name, &stack.toml]].concat();
         if !peer.is_empty() {
-            command.args(["--nodes", "2"]);
+            let script = format!("{SSH}{declared}{kills}");
+            let guests = GuestsOverSsh {
+                nodes: 2,
+                memory_bytes: 1536 << 20,
+                path_first: &format!("{base}/shims:"),
+            };
+            return over_ssh(&guests, &[&[&*script][..], &words[..]].concat());
         }
+        let script = format!("{declared}{kills}");
+        let ground = Ground::new();
+        let mut command = ground.program(&["lab", "shell", "--system", &system()]);
         command.args(["--memory", "1536 MiB", "--", "bash", "-c", &script]);
-        command.args(["kills.sh", "/kit/stackrace", base]);
-        Said::of(
-            &command
-                .args(peer)
-                .args([stack.name, &stack.toml])
-                .output()
-                .unwrap(),
-        )
+        let said = Said::of(&command.args(words).output().unwrap());
+        (said.out + &said.err, said.code)
     };
     let left = Mutex::new(stacks);
     let failed = Mutex::new(Vec::new());
@@ -128,10 +127,10 @@ pub(crate) fn killed_at_every_command(peer: &[&str], stacks: Vec<Kill>) {
         for _ in 0..2 {
             threads.spawn(|| {
                 while let Some(stack) = { left.lock().unwrap().pop() } {
-                    let said = at_stack(&stack);
-                    eprint!("{}", said.out);
-                    if said.code != Some(0) || !said.out.contains(", nothing was left") {
-                        let said = format!("{}: {}{}", stack.name, said.out, said.err);
+                    let (out, code) = at_stack(&stack);
+                    eprint!("{out}");
+                    if code != Some(0) || !out.contains(", nothing was left") {
+                        let said = format!("{}: {out}", stack.name);
                         failed.lock().unwrap().push(said);
                     }
                 }

@@ -28,7 +28,7 @@ use layers::*;
 use peers::*;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use stackrace::testing::{Kill, kill_changes, kill_standing, kills};
+use stackrace::testing::{GuestsOverSsh, Kill, kill_changes, kill_standing, kills};
 use stackrace_test_needs as needs;
 use support::{Ground, Said};
 use virtual_time::*;
@@ -223,7 +223,7 @@ afp = { server = "{server}", cnid = "tmpfs", cnid-size = "16 MiB" }"#
 const ARRAYS: &str = include_str!("arrays.toml");
 const POOLS: &str = include_str!("pools.toml");
 
-/// What makes guests machines that node1 asks over SSH; what is done there with three of them.
+/// How node1 asks other guests over SSH; what is done there with three of them.
 const SSH: &str = include_str!("ssh.sh");
 const PEERS: &str = concat!(include_str!("ssh.sh"), include_str!("peers.sh"));
 

@@ -2,6 +2,16 @@
 
 use super::*;
 
+/// Runs a script in the first of some guests, which may ask the others over SSH: what it said, its status.
+pub(crate) fn over_ssh(guests: &GuestsOverSsh<'_>, script: &[&str]) -> (String, Option<i32>) {
+    let (cache, ground) = (cache("image"), Ground::new());
+    let program = Path::new(env!("CARGO_BIN_EXE_stackrace"));
+    let dirs = (cache.as_path(), ground.path());
+    let said = stackrace::testing::over_ssh((&system(), program), dirs, guests, script).unwrap();
+    assert!(machines(&ground).is_empty());
+    said
+}
+
 /// Runs a study of one round in the lab, and returns the log, what was raised as text by configuration.
 pub(crate) fn one_round(study: &str, configurations: usize) -> (Ground, Vec<String>) {
     let ground = Ground::new();
@@ -132,15 +142,17 @@ pub(crate) fn shares_are_served_by_a_peer_and_by_the_same_machine() {
 /// The guests are used as machines like any other, from node1 by its user: one stack over two of
 /// them, also where the user sits at a third; and what a kill leaves is cleaned.
 pub(crate) fn one_stack_stands_on_two_machines_over_ssh() {
-    cache("image");
-    let ground = Ground::new();
-    let words = ["lab", "shell", "--system", &system(), "--nodes", "3", "--"];
-    let said = ground.stackrace(&[&words[..], &["bash", "-c", PEERS]].concat());
-    said.ended(0);
+    let guests = GuestsOverSsh {
+        nodes: 3,
+        memory_bytes: 1 << 30,
+        path_first: "",
+    };
+    let (out, code) = over_ssh(&guests, &[PEERS]);
+    assert_eq!(code, Some(0), "{out}");
     let part = |name: &str| {
-        let mut parts = said.out.split("\n== ");
+        let mut parts = out.split("\n== ");
         let part = parts.find_map(|part| part.strip_prefix(name)?.strip_prefix('\n'));
-        part.unwrap_or_else(|| panic!("no part {name}: {}{}", said.out, said.err))
+        part.unwrap_or_else(|| panic!("no part {name}: {out}"))
     };
     for (run, peer) in [("here and node2", 2), ("node2 and node3", 3)] {
         let text = part(run);
