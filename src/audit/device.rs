@@ -205,9 +205,9 @@ fn spread(reading: &TrialReading<'_>) -> Option<f64> {
         .phases
         .iter()
         .max_by_key(|phase| phase.elapsed_ns)?;
-    let whole = whole_slices(phase);
+    let whole = whole_steps(phase);
     let each = whole.len() / PARTS;
-    let part_ns = each as f64 * phase.slice_ns as f64;
+    let part_ns = each as f64 * phase.step_ns as f64;
     // The rate of an open loop is even by design.
     if phase.offered_per_s.is_some() || each == 0 || part_ns < PART_NS_MIN {
         return None;
@@ -222,11 +222,11 @@ fn spread(reading: &TrialReading<'_>) -> Option<f64> {
 }
 
 /// Operations of each step that the phase filled.
-fn whole_slices(phase: &PhaseObservation) -> Vec<f64> {
-    let width = phase.slice_ns.max(1);
+fn whole_steps(phase: &PhaseObservation) -> Vec<f64> {
+    let width = phase.step_ns.max(1);
     let full = usize::try_from(phase.elapsed_ns / width).unwrap_or(usize::MAX);
-    let slices = phase.series.iter().take(full);
-    slices.map(|(ops, _)| *ops as f64).collect()
+    let steps = phase.series.iter().take(full);
+    steps.map(|(ops, _)| *ops as f64).collect()
 }
 
 #[cfg(test)]

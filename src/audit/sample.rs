@@ -39,7 +39,7 @@ pub(super) fn operation(op: &str, count: u64, bytes: u64) -> OperationObservatio
 pub(super) fn trial() -> Observation {
     let phase = serde_json::json!({
         "name": "measure", "elapsed_ns": 1_000_000_000u64, "engine": "sync", "clock": "tsc",
-        "depth_achieved": 1.0, "operations": [], "slice_ns": 100_000_000, "series": [],
+        "depth_achieved": 1.0, "operations": [], "step_ns": 100_000_000, "series": [],
     });
     let phase: PhaseObservation = serde_json::from_value(phase).unwrap();
     Observation {

@@ -48,7 +48,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
 /// Of bytes where any were moved, else of operations. The last step is left out unless the phase
 /// filled it.
 pub(crate) fn course(phase: &PhaseObservation) -> Option<Course> {
-    let whole = phase.elapsed_ns / phase.slice_ns.max(1);
+    let whole = phase.elapsed_ns / phase.step_ns.max(1);
     let whole = usize::try_from(whole).unwrap_or(usize::MAX);
     let series = &phase.series[..phase.series.len().min(whole)];
     // Bytes where there are any: block sizes may be mixed.
@@ -74,7 +74,7 @@ fn level(reading: &TrialReading<'_>) -> Option<CheckFinding> {
         judged.min_by(|a, b| a.0.cmp(&b.0).then(b.2.range.total_cmp(&a.2.range)))?;
     let warming = EvidenceFigure::new(
         "warm-up",
-        warm_up.values as f64 * phase.slice_ns as f64,
+        warm_up.values as f64 * phase.step_ns as f64,
         "ns",
     );
     let mut evidence = shape(level);

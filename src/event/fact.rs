@@ -12,7 +12,7 @@ pub(crate) struct Fact {
 }
 
 impl Fact {
-    /// A fact.
+    /// A fact of this name, with its value in words.
     pub(crate) fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
         Self {
             name: name.into(),

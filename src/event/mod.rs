@@ -17,14 +17,14 @@ pub(crate) use observation::*;
 use serde::{Deserialize, Serialize};
 
 /// Version of the log's format; written into [`RunStarted`]. See `docs/formats/log.md`.
-pub(crate) const FORMAT: u32 = 2;
+pub(crate) const FORMAT: u32 = 3;
 
 /// One line of a run's log.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct LogLine {
     /// When, RFC 3339, UTC.
     pub(crate) at: String,
-    /// What.
+    /// What happened.
     // One flat object a line: SQL and jq then reach every field without a path.
     #[serde(flatten)]
     pub(crate) event: Event,

@@ -376,7 +376,7 @@ pub(crate) struct PhaseObservation {
     /// Each kind of operation.
     pub(crate) operations: Vec<OperationObservation>,
     /// Width of a step of the time series, ns.
-    pub(crate) slice_ns: u64,
+    pub(crate) step_ns: u64,
     /// Completed (operations, bytes) in each step.
     pub(crate) series: Vec<(u64, u64)>,
     /// Open loop only: how late operations were issued, which is the generator's own fault.

@@ -179,19 +179,14 @@ fn series(records: &[Record]) -> DataTable {
         &[
             (
                 "offset_ns",
-                ColumnOf::Whole(|(p, at, _)| Some(p.seen.slice_ns.saturating_mul(*at as u64))),
+                ColumnOf::Whole(|(p, at, _)| Some(p.seen.step_ns.saturating_mul(*at as u64))),
             ),
             // The last step ends with the phase.
             (
                 "width_ns",
                 ColumnOf::Whole(|(p, at, _)| {
-                    let offset = p.seen.slice_ns.saturating_mul(*at as u64);
-                    Some(
-                        p.seen
-                            .elapsed_ns
-                            .saturating_sub(offset)
-                            .min(p.seen.slice_ns),
-                    )
+                    let offset = p.seen.step_ns.saturating_mul(*at as u64);
+                    Some(p.seen.elapsed_ns.saturating_sub(offset).min(p.seen.step_ns))
                 }),
             ),
             ("operations", ColumnOf::Whole(|(_, _, (ops, _))| Some(*ops))),

@@ -17,7 +17,7 @@ impl Index {
         Err(missing("write"))
     }
 
-    /// Refuses.
+    /// Says that this program was built without the index.
     pub(super) fn rebuild<R: Iterator<Item = Record>>(
         _: &Path,
         _: impl Fn() -> R,

@@ -38,7 +38,7 @@ pub(crate) struct Record {
 /// How an execution ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RunEnd<'a> {
-    /// When.
+    /// Time of day of that, RFC 3339, UTC.
     pub(crate) at: &'a str,
     /// `decided`, `rounds`, `time`, `interrupted` or `failed`.
     pub(crate) reason: &'a str,

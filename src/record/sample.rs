@@ -8,7 +8,7 @@ use super::Record;
 use crate::event::{
     Better, CommandRun, ConfigurationHead, Counted, Decide, DeviceCounted, Ended, Event, FORMAT,
     Fact, LayerFacts, LogLine, MetricHead, Observation, OperationObservation, PhaseObservation,
-    RunStarted, Settled, Until, WorkloadHead,
+    RunStarted, Settled, SliceSum, Sliced, Until, WorkloadHead,
 };
 
 /// What a made-up run looks like.
@@ -205,6 +205,30 @@ pub(crate) fn with_failure() -> Record {
     record
 }
 
+/// A run whose second workload was measured in slices, the same in either order.
+pub(crate) fn in_slices() -> Record {
+    let mut record = record(&small());
+    let sum = |operations| SliceSum {
+        ns: 1_000_000_000,
+        operations,
+        bytes: 0,
+        latency_ns: 1,
+    };
+    for line in &mut record.lines {
+        if let Event::Trial(trial) = &mut line.event
+            && trial.workload == 1
+        {
+            trial.sliced = Some(Sliced {
+                slice_ns: 50_000_000,
+                slices: 40,
+                forwards: sum(1000),
+                backwards: sum(1000),
+            });
+        }
+    }
+    record
+}
+
 /// A run that ended before its first round did.
 pub(crate) fn without_rounds() -> Record {
     let shape = small();
@@ -369,27 +393,13 @@ fn raised(shape: &SampleShape, round: u32, configuration: usize) -> Event {
     }
 }
 
-fn trial(
-    dice: &mut Dice,
-    (round, position, configuration, workload): (u32, usize, usize, usize),
-    speed: f64,
-    started_at: &str,
-) -> Observation {
-    let size = 4096.0;
-    let seconds = 3.0;
-    let count = 4000u64;
-    let (latency, histogram) = latencies(dice, count, size / speed * 1e9);
-    let moved = (speed * seconds) as u64;
-    let series = (0..30)
-        .map(|_| {
-            let part = speed * 0.1 * (0.05 * dice.noise()).exp();
-            ((part / size) as u64, part as u64)
-        })
-        .collect();
-    let op = OperationObservation {
+/// So many reads of so many bytes together, with a mean latency in ns.
+fn reads(dice: &mut Dice, count: u64, bytes: u64, mean: f64) -> OperationObservation {
+    let (latency, histogram) = latencies(dice, count, mean);
+    OperationObservation {
         op: "read".into(),
         count,
-        bytes: moved,
+        bytes,
         latency_ns_min: latency.min(),
         latency_ns_mean: latency.mean(),
         latency_ns_p50: latency.value_at_quantile(0.5),
@@ -399,7 +409,27 @@ fn trial(
         latency_ns_max: latency.max(),
         histogram,
         service: None,
-    };
+    }
+}
+
+fn trial(
+    dice: &mut Dice,
+    (round, position, configuration, workload): (u32, usize, usize, usize),
+    speed: f64,
+    started_at: &str,
+) -> Observation {
+    let size = 4096.0;
+    let seconds = 3.0;
+    let count = 4000u64;
+    let moved = (speed * seconds) as u64;
+    let op = reads(dice, count, moved, size / speed * 1e9);
+    let slowest = op.latency_ns_p99 as f64;
+    let series = (0..30)
+        .map(|_| {
+            let part = speed * 0.1 * (0.05 * dice.noise()).exp();
+            ((part / size) as u64, part as u64)
+        })
+        .collect();
     Observation {
         round,
         position,
@@ -427,7 +457,7 @@ fn trial(
             depth_achieved: 0.98,
             offered_per_s: None,
             operations: vec![op],
-            slice_ns: 100_000_000,
+            step_ns: 100_000_000,
             series,
             lateness: None,
             unissued: None,
@@ -437,7 +467,7 @@ fn trial(
             Some(speed),
             Some(speed / size),
             Some(2e9 / speed),
-            Some(latency.value_at_quantile(0.99) as f64),
+            Some(slowest),
         ],
         ..Observation::unmeasured(Ended::Complete)
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::event::{Ended as TrialEnded, Event, LogLine};
+use crate::event::{Ended as TrialEnded, Event, FORMAT, LogLine};
 use crate::time::Clock;
 
 #[cfg(feature = "sqlite")]
@@ -206,9 +206,12 @@ fn unknown_events_and_newer_formats_are_skipped_with_a_note() {
     let kept = std::fs::read(&path).unwrap();
     assert!(kept.windows(10).any(|part| part == b"teleported"));
 
-    let newer = String::from_utf8_lossy(&kept).replacen("\"format\":2", "\"format\":3", 1);
+    let format = |number: u32| format!("\"format\":{number}");
+    let kept = String::from_utf8_lossy(&kept);
+    let newer = kept.replacen(&format(FORMAT), &format(FORMAT + 1), 1);
     let record = Record::parse(newer.as_bytes(), Path::new("log.jsonl")).unwrap();
-    assert!(record.notes[0].contains("format 3"));
+    let named = format!("format {}", FORMAT + 1);
+    assert!(record.notes[0].contains(&named));
     let stranger = b"{\"at\":\"x\",\"event\":\"run-started\",\"format\":9}\n";
     let error = Record::parse(stranger, Path::new("log.jsonl")).unwrap_err();
     assert!(error.to_string().contains("newer stackrace"), "{error}");
@@ -222,18 +225,18 @@ fn a_log_of_an_older_format_is_refused_with_advice() {
     drop(store.create_run(head(run), clock()).unwrap());
     let path = store.run_dir(run).join("log.jsonl");
     let whole = std::fs::read_to_string(&path).unwrap();
-    let old = whole.replacen("\"format\":2", "\"format\":1", 1);
+    let format = |number: u32| format!("\"format\":{number}");
+    let old = whole.replacen(&format(FORMAT), &format(FORMAT - 1), 1);
     assert_ne!(old, whole);
-    // One that parses all the same, and one as version 1 wrote it.
+    // One that parses all the same, and one with a name of version 1.
     let renamed = old.replacen("\"configurations\":", "\"treatments\":", 1);
     for text in [old, renamed] {
         std::fs::write(&path, text).unwrap();
         let error = store.read(run).unwrap_err();
         let said = error.to_string();
-        assert!(
-            said.ends_with("has log format 1; this stackrace reads format 2"),
-            "{said}"
-        );
+        let (old, new) = (FORMAT - 1, FORMAT);
+        let refusal = format!("has log format {old}; this stackrace reads format {new}");
+        assert!(said.ends_with(&refusal), "{said}");
         assert!(error.next().contains("measure again"), "{}", error.next());
         assert!(store.runs().unwrap()[0].unreadable.is_some());
     }

@@ -86,8 +86,11 @@ pub(super) fn facts(record: &Record, verdict: &Verdict) -> Vec<String> {
         .trials()
         .filter(|trial| trial.ended == Ended::Complete)
         .count();
-    let mut facts = vec![
-        format!("{} confidence", share(verdict.confidence)),
+    let confidence = format!("{} confidence", share(verdict.confidence));
+    // The answer says it where it claims something.
+    let said = verdict.sentence.contains(&confidence);
+    let mut facts: Vec<String> = (!said).then_some(confidence).into_iter().collect();
+    facts.extend([
         format!("margin {}", share(verdict.margin)),
         format!(
             "{} of at most {} rounds",
@@ -102,11 +105,25 @@ pub(super) fn facts(record: &Record, verdict: &Verdict) -> Vec<String> {
             )
         },
         unit::long_time(record.elapsed_seconds()),
-    ];
+    ]);
     if let Some(ended) = record.ended() {
         facts.push(format!("ended: {}", ended.reason));
     }
     facts
+}
+
+/// Title of [`order_effects`].
+pub(super) const ORDER_EFFECTS: &str = "Order of turns";
+
+/// What the order of turns did to each workload that was measured in slices, a sentence each.
+pub(super) fn order_effects(record: &Record, verdict: &Verdict) -> Vec<String> {
+    let effects = verdict.order_effects.iter();
+    effects
+        .filter_map(|effect| {
+            let workload = record.head.workloads.get(effect.workload)?;
+            Some(format!("{}: {}.", workload.name, effect.sentence))
+        })
+        .collect()
 }
 
 /// Everything the reader must know before believing the figures, each once.

@@ -45,9 +45,8 @@ fn table(verdict: &Verdict, effects: &EffectTable, rows_max: usize) -> TextTable
         title: format!("Effects of the factors on {}", place(effects)),
         // The error is shared by all rows, those included that are not shown.
         note: format!(
-            "A ratio above 1: better than the first level. All {} rows hold together with {} confidence.{more}",
-            effects.rows.len(),
-            content::share(verdict.confidence)
+            "A ratio above 1: better than the first level. All {} rows hold together.{more}",
+            effects.rows.len()
         ),
         head: vec![
             "effect".to_owned(),

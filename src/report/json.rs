@@ -11,7 +11,7 @@ use crate::record::Record;
 use crate::verdict::{Beside, Verdict};
 
 /// Version of this form; a field never changes its meaning.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// The form for programs.
 pub(super) struct Json;

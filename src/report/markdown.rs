@@ -65,20 +65,13 @@ impl ReportForm for Markdown {
         }
         if let Some(measured) = audited::table(&audited::audit(record), &record.head) {
             table(&mut text, &measured);
-            for effect in &verdict.order_effects {
-                let workload = record.head.workloads.get(effect.workload);
-                let name = workload.map_or("", |workload| workload.name.as_str());
-                let sentence = format!("{name}: {}.", effect.sentence);
-                text.push_str(&format!("\n{}\n", escaped(&sentence)));
-            }
         }
-        let notes = content::notes(record, verdict);
-        if !notes.is_empty() {
-            text.push_str("\n## Notes\n\n");
-            for note in notes {
-                text.push_str(&format!("- {}\n", escaped(&note)));
-            }
-        }
+        list(
+            &mut text,
+            content::ORDER_EFFECTS,
+            content::order_effects(record, verdict),
+        );
+        list(&mut text, "Notes", content::notes(record, verdict));
         text.push_str(&format!(
             "\nRun {}, stackrace {}.\n",
             escaped(&record.head.run),
@@ -88,6 +81,16 @@ impl ReportForm for Markdown {
             text.push_str(&format!("\nNext: {}\n", escaped(&options.next)));
         }
         text.into_bytes()
+    }
+}
+
+/// A heading and its items; nothing where there are none.
+fn list(text: &mut String, title: &str, items: Vec<String>) {
+    if !items.is_empty() {
+        text.push_str(&format!("\n## {title}\n\n"));
+    }
+    for item in items {
+        text.push_str(&format!("- {}\n", escaped(&item)));
     }
 }
 

@@ -230,6 +230,11 @@ impl Page {
             self.heading("Limited by");
             limited.iter().for_each(|line| self.item(line));
         }
+        let turns = content::order_effects(record, verdict);
+        if !turns.is_empty() {
+            self.heading(content::ORDER_EFFECTS);
+            turns.iter().for_each(|text| self.item(text));
+        }
     }
 
     fn line(&mut self, line: &str) {

@@ -45,6 +45,30 @@ fn the_list_is_alphabetical_and_every_form_is_named() {
     assert!(by_name("pdf").is_none());
 }
 
+#[test]
+fn a_workload_in_slices_says_what_the_order_of_the_turns_did() {
+    let record = sample::in_slices();
+    for form in ["terminal", "markdown"] {
+        let page = rendered(form, &record);
+        let (_, after) = page
+            .split_once("Order of turns\n")
+            .unwrap_or_else(|| panic!("{page}"));
+        let words = after.split_whitespace().collect::<Vec<_>>().join(" ");
+        let name = &record.head.workloads[1].name;
+        let begin = format!("- {name}: measured in slices of 50.0 ms: ");
+        assert!(words.starts_with(&begin), "{words}");
+        assert!(!rendered(form, &sample::record(&sample::small())).contains("Order of turns"));
+    }
+}
+
+#[test]
+fn a_terminal_page_says_its_confidence_once() {
+    for (name, record) in records() {
+        let page = rendered("terminal", &record);
+        assert!(page.matches("% confidence").count() == 1, "{name}: {page}");
+    }
+}
+
 /// Source files below a directory, those of tests left out.
 fn sources(dir: &std::path::Path) -> Vec<std::path::PathBuf> {
     let mut found = Vec::new();

@@ -65,7 +65,7 @@ impl Coordinator<'_> {
     /// # Errors
     /// The record cannot be written: nothing measured after that would survive.
     pub(crate) fn run(&self, executor: &mut dyn Executor) -> Result<Reason, Broken> {
-        self.tell_io_limit(executor)?;
+        self.tell_no_slices(executor)?;
         let ended = self.rounds(executor);
         // Also after an error, and before it is passed on: nothing may stand when this returns.
         let torn_down = executor.end();
@@ -79,24 +79,34 @@ impl Coordinator<'_> {
     }
 
     /// Says, before the first round, why nothing is measured in slices.
-    fn tell_io_limit(&self, executor: &dyn Executor) -> Result<(), Broken> {
+    fn tell_no_slices(&self, executor: &dyn Executor) -> Result<(), Broken> {
+        let Some(why) = self.no_slices(executor) else {
+            return Ok(());
+        };
+        let text = format!("{why}: reads are measured in one go, not in slices");
+        self.watcher.warned(&text);
+        self.append(Event::Warned { text })
+    }
+
+    /// Why nothing is measured in slices; none: something is, nothing could be, or it was said before.
+    fn no_slices(&self, executor: &dyn Executor) -> Option<String> {
+        let ledger = self.ledger.lock();
+        let record = ledger.record();
+        if !record.complete_rounds().is_empty() {
+            return None;
+        }
+        if let Some(why) = self.study.no_slices() {
+            return Some(why.to_owned());
+        }
         let mut workloads = 0..self.study.workload_heads.len();
         let could = |workload| self.study.slicing(workload) != Slicing::Never;
         if !executor.slices() || !workloads.any(could) {
-            return Ok(());
+            return None;
         }
-        let text = {
-            let ledger = self.ledger.lock();
-            let record = ledger.record();
-            let new = record.complete_rounds().is_empty();
-            let limit = io_limit(self.study, record).filter(|_| new);
-            let Some(limit) = limit else { return Ok(()) };
-            format!(
-                "a control group limits the I/O of this program ({limit}): reads are measured in one go, not in slices"
-            )
-        };
-        self.watcher.warned(&text);
-        self.append(Event::Warned { text })
+        let limit = io_limit(self.study, record)?;
+        Some(format!(
+            "a control group limits the I/O of this program ({limit})"
+        ))
     }
 
     fn rounds(&self, executor: &mut dyn Executor) -> Result<(Reason, String), Broken> {

@@ -44,7 +44,7 @@ pub(crate) fn phase_observation(
             .filter(|op| op.count > 0)
             .map(operation)
             .collect(),
-        slice_ns: outcome.slice_ns,
+        step_ns: outcome.slice_ns,
         series: outcome
             .series
             .iter()

@@ -293,7 +293,7 @@ fn misleading(sides: &[Side]) -> Vec<String> {
     reasons
 }
 
-/// What must be said where the data fit into memory.
+/// What must be said where the data fit into memory and may be read from there.
 fn cache_warning(study: &Study, warm: bool) -> Option<String> {
     let memory = observe::memory_bytes()?;
     let largest = study.working_set_bytes();
@@ -310,13 +310,9 @@ fn cache_warning(study: &Study, warm: bool) -> Option<String> {
             "{fits} and caches are kept warm: reads will come from memory, not from storage"
         ));
     }
-    let how = if rustix::process::geteuid().is_root() {
-        "caches are dropped before each measurement"
-    } else {
-        "without root only the files' own pages can be dropped before each measurement, not the file system's metadata"
-    };
-    Some(format!(
-        "{fits}; {how}, what was left in memory is counted beside each result, and writes end with fsync"
+    // Root drops all caches, and each trial records what stayed: there is nothing to warn of.
+    (!rustix::process::geteuid().is_root()).then(|| format!(
+        "{fits}; without root only the files' own pages can be dropped before each measurement, not the file system's metadata; what was left in memory is counted beside each result, and writes end with fsync"
     ))
 }
 

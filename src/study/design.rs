@@ -70,20 +70,41 @@ impl Study {
     /// Whether the configurations may take turns in slices within a workload, by its index: what the
     /// study says, and what every configuration of it can do.
     pub(crate) fn slicing(&self, workload: usize) -> Slicing {
-        let can = self.configurations.iter().map(|configuration| {
-            // Machines that work in step would have to change turns in step, too.
-            match configuration.stack.loaded_from() {
-                1 => configuration.workloads[workload].slicing(),
-                _ => Slicing::Never,
-            }
-        });
+        match self.several_machines() {
+            Some(_) => Slicing::Never,
+            None => self.slicing_on_one_machine(workload),
+        }
+    }
+
+    fn slicing_on_one_machine(&self, workload: usize) -> Slicing {
+        let all = self.configurations.iter();
+        let can = all.map(|configuration| configuration.workloads[workload].slicing());
         let least = can.min().unwrap_or(Slicing::Never);
         match (self.policy.slices, least) {
             (Some(Slices { writes: false, .. }), Slicing::Writes) | (None, _) => Slicing::Never,
-            // Several places work one after the other.
-            _ if self.configurations.len() < 2 || self.places().is_some() => Slicing::Never,
+            _ if self.configurations.len() < 2 => Slicing::Never,
             (Some(_), least) => least,
         }
+    }
+
+    /// Why a run over several machines has no slices; none: it is on one machine.
+    fn several_machines(&self) -> Option<&'static str> {
+        if self.places().is_some() {
+            return Some(
+                "the configurations are on several machines, which work one after the other",
+            );
+        }
+        let mut stacks = self.configurations.iter().map(|one| &one.stack);
+        stacks.any(|stack| stack.loaded_from() != 1).then_some(
+            "several machines load one file system at once, and would have to change turns in step",
+        )
+    }
+
+    /// Why workloads that would have slices on one machine have none; none: nothing is in the way.
+    pub(crate) fn no_slices(&self) -> Option<&'static str> {
+        let mut workloads = 0..self.workload_heads.len();
+        let could = |workload| self.slicing_on_one_machine(workload) != Slicing::Never;
+        workloads.any(could).then(|| self.several_machines())?
     }
 
     fn costs(&self) -> impl Iterator<Item = Cost> {

@@ -357,7 +357,7 @@ fn phase(input: &mut Input<'_>) -> PhaseObservation {
             histogram: input.text(),
             service: Some(timing(input)).filter(|_| input.below(2) == 0),
         }],
-        slice_ns: input.up_to_bits(64),
+        step_ns: input.up_to_bits(64),
         series: (0..input.below(8))
             .map(|_| (input.up_to_bits(64), input.up_to_bits(64)))
             .collect(),

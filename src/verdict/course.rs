@@ -105,7 +105,7 @@ fn change(trials: &[(&PhaseObservation, Course)]) -> Option<RateChange> {
         let bytes = phase.series[..after.start].iter().map(|step| step.1 as f64);
         let shown = RateChange {
             trials: 1,
-            after_s: after.start as f64 * phase.slice_ns as f64 / 1e9,
+            after_s: after.start as f64 * phase.step_ns as f64 / 1e9,
             after_bytes: bytes.sum(),
             ratio: after.level / before.level,
             times: course.segments.len() as f64 - 1.0,

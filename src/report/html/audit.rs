@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use crate::audit::{Audit, AuditCell, AuditCheck, Grade, checks};
 use crate::event::RunStarted;
 use crate::record::Record;
-use crate::report::{audited, figure};
+use crate::report::{audited, content, figure};
 use crate::verdict::Verdict;
 
 /// More cells than this show the evidence of what is more than "ok" only: a page of hundreds of
@@ -31,7 +31,7 @@ pub(super) fn audit(record: &Record, verdict: &Verdict) -> Markup {
             @if !cells.is_empty() {
                 h3 { (workload.name) }
                 @for effect in verdict.order_effects.iter().filter(|effect| effect.workload == at) {
-                    p { strong { "Turns: " } (effect.sentence) "." }
+                    p { strong { (content::ORDER_EFFECTS) ": " } (effect.sentence) "." }
                 }
                 (grid(&workload.name, &cells, head))
                 @for cell in &cells { (evidence(cell, head, whole)) }
@@ -149,7 +149,7 @@ fn limits(audit: &Audit) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Fact, SliceSum, Sliced};
+    use crate::event::Fact;
     use crate::record::sample;
     use crate::verdict::{Evidence, judge};
 
@@ -188,28 +188,10 @@ mod tests {
 
     #[test]
     fn a_workload_in_slices_says_what_the_order_of_the_turns_did() {
-        let mut record = sample::record(&sample::small());
-        let sum = |operations| SliceSum {
-            ns: 1_000_000_000,
-            operations,
-            bytes: 0,
-            latency_ns: 1,
-        };
-        for line in &mut record.lines {
-            if let crate::event::Event::Trial(trial) = &mut line.event
-                && trial.workload == 1
-            {
-                trial.sliced = Some(Sliced {
-                    slice_ns: 50_000_000,
-                    slices: 40,
-                    forwards: sum(1000),
-                    backwards: sum(1000),
-                });
-            }
-        }
+        let record = sample::in_slices();
         let verdict = judged(&record);
         let page = audit(&record, &verdict).into_string();
-        let words = "<strong>Turns: </strong>measured in slices of 50.0 ms: ";
+        let words = "<strong>Order of turns: </strong>measured in slices of 50.0 ms: ";
         assert_eq!(page.matches(words).count(), 1, "{page}");
         let (_, after) = page.split_once(words).unwrap();
         let (before, _) = page.split_once(words).unwrap();

@@ -451,7 +451,7 @@ fn median_trial(record: &Record, configuration: usize, workload: usize) -> Optio
 /// Rate in each slice of a phase, s and bytes (or operations) per second; none: too short a phase.
 fn time_line(one: &Timed<'_>, amount: Amount) -> Option<ChartLine> {
     let phase = one.phase;
-    let width = phase.slice_ns as f64 / 1e9;
+    let width = phase.step_ns as f64 / 1e9;
     let elapsed = phase.elapsed_ns as f64 / 1e9;
     if width <= 0.0 {
         return None;

@@ -304,6 +304,27 @@ fn configurations_take_turns_in_slices_on_another_machine_as_on_this_one() {
 }
 
 #[test]
+fn a_run_at_several_places_says_once_why_it_has_no_slices() {
+    let warned = |text: &str| -> Vec<String> {
+        let (_base, study, ledger) = begin(text);
+        race_at_places(&study, &ledger, "", usize::MAX);
+        let ledger = ledger.lock();
+        let warnings = ledger.record().warnings().into_iter();
+        warnings.map(str::to_owned).collect()
+    };
+    let places = "level = [\"a\", \"b\", \"c\"]\nsystem = [\"x\", \"y\"]";
+    let could = slices::study("nothing", "").replace(r#"level = ["a", "b", "c"]"#, places);
+    let said = warned(&could);
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(
+        said[0].contains("on several machines") && said[0].ends_with("in one go, not in slices")
+    );
+    // Where none were asked for, and where no workload could have any, there is nothing to explain.
+    assert_eq!(warned(&format!("{could}\nslice = \"off\"")), [""; 0]);
+    assert_eq!(warned(PLACES), [""; 0]);
+}
+
+#[test]
 fn an_interrupt_reaches_the_place_that_is_at_work() {
     let (_base, study, ledger) = begin(PLACES);
     let reason = race_at_places(&study, &ledger, "interrupt b", usize::MAX);

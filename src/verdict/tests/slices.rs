@@ -182,7 +182,7 @@ fn response_times_stand_for_the_rate_of_an_open_loop() {
     for trial in &mut data {
         let open = serde_json::json!([{
             "name": "read", "elapsed_ns": 1, "engine": "sync", "clock": "tsc",
-            "depth_achieved": 0.0, "operations": [], "slice_ns": 1, "series": [],
+            "depth_achieved": 0.0, "operations": [], "step_ns": 1, "series": [],
             "offered_per_s": 100.0,
         }]);
         trial.phases = serde_json::from_value(open).unwrap();
