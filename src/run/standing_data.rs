@@ -6,16 +6,11 @@
 use std::path::{Path, PathBuf};
 
 use super::trial::{Before, Trial};
+use crate::stack::file_data;
 use crate::workload::{DataUse, KeptData};
 
-/// File systems that write over a block where it lies. On others, data that are written over are no
-/// longer laid out as they were.
-const IN_PLACE: &[&str] = &[
-    "ext2", "ext3", "ext4", "xfs", "jfs", "vfat", "exfat", "tmpfs",
-];
-
-/// File systems that cache the data of a file in the kernel's page cache, and nowhere else.
-const PAGE_CACHE_ALONE: &[&str] = &["ext2", "ext3", "ext4", "xfs", "f2fs", "btrfs"];
+/// File systems that no layer makes and that write over a block where it lies.
+const IN_PLACE: &[&str] = &["jfs", "vfat", "exfat"];
 
 /// Beginnings of the names of disks that have no cache in this machine's memory.
 const PLAIN_DISKS: &[&str] = &["sd", "vd", "xvd", "nvme", "mmcblk"];
@@ -73,12 +68,13 @@ impl Trial<'_> {
     }
 
     fn in_place(&self) -> bool {
-        self.file_system_is(IN_PLACE)
+        let of = |name: &str| file_data(name).in_place || IN_PLACE.contains(&name);
+        self.file_system().is_some_and(|name| of(&name))
     }
 
-    fn file_system_is(&self, of: &[&str]) -> bool {
+    fn file_system(&self) -> Option<String> {
         let mount = self.executor.host.mount_of(self.standing.directory());
-        mount.is_ok_and(|mount| of.contains(&&*mount.file_system))
+        mount.ok().map(|mount| mount.file_system)
     }
 
     /// Whether nothing but the pages of the trial's own files could answer from memory: large files on
@@ -93,7 +89,9 @@ impl Trial<'_> {
             && self.standing.others().is_empty()
             && !devices.is_empty()
             && devices.iter().all(plain)
-            && self.file_system_is(PAGE_CACHE_ALONE)
+            && self
+                .file_system()
+                .is_some_and(|name| file_data(&name).page_cache_alone)
     }
 
     /// Bytes free on the stack, and those its largest trial needs, with a quarter to spare.

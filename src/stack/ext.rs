@@ -16,7 +16,7 @@ use crate::stack::common::{
 };
 use crate::stack::error::LayerError;
 use crate::stack::gives::GivesKind;
-use crate::stack::layer::{Expected, KillStack, LayerKind, ON_A_DISK, RealStack, Tried};
+use crate::stack::layer::{Expected, FileData, KillStack, LayerKind, ON_A_DISK, RealStack, Tried};
 use std::ffi::OsStr;
 use std::path::Path;
 
@@ -67,6 +67,10 @@ pub(crate) const EXT2: LayerKind = LayerKind {
         changes: &["mkfs.ext2"],
         ..Tried::NOWHERE
     },
+    data: FileData {
+        in_place: true,
+        page_cache_alone: true,
+    },
     ..LayerKind::EMPTY
 };
 
@@ -104,6 +108,10 @@ pub(crate) const EXT3: LayerKind = LayerKind {
         }],
         changes: &["mkfs.ext3"],
         ..Tried::NOWHERE
+    },
+    data: FileData {
+        in_place: true,
+        page_cache_alone: true,
     },
     ..LayerKind::EMPTY
 };
@@ -154,6 +162,10 @@ pub(crate) const EXT4: LayerKind = LayerKind {
         kills: &[KillStack::on_one("ext4", ("64 MiB", 1), &["ext4 = {}"])],
         changes: &["mkfs.ext4"],
         ..Tried::NOWHERE
+    },
+    data: FileData {
+        in_place: true,
+        page_cache_alone: true,
     },
     ..LayerKind::EMPTY
 };

@@ -12,7 +12,7 @@ use crate::stack::common::{
 };
 use crate::stack::error::LayerError;
 use crate::stack::gives::GivesKind;
-use crate::stack::layer::{Expected, KillStack, LayerKind, RealStack, Tried};
+use crate::stack::layer::{Expected, FileData, KillStack, LayerKind, RealStack, Tried};
 use std::path::Path;
 
 /// What the driver tells of a mounted file system.
@@ -44,6 +44,10 @@ pub(crate) const KIND: LayerKind = LayerKind {
         kills: &[KillStack::on_one("f2fs", ("128 MiB", 1), &["f2fs = {}"])],
         changes: &["mkfs.f2fs"],
         ..Tried::NOWHERE
+    },
+    data: FileData {
+        in_place: false,
+        page_cache_alone: true,
     },
     ..LayerKind::EMPTY
 };

@@ -40,6 +40,8 @@ pub(crate) struct LayerKind {
     pub(crate) undo: &'static [UndoKind],
     /// Its programs as a plan imagines them.
     pub(crate) imagined: &'static [Tool],
+    /// What its file system does with data; of other layers, nothing.
+    pub(crate) data: FileData,
     /// What it reads out of what its tools print: none of these may fail on any text.
     pub(crate) reads: &'static [fn(&str) -> Vec<Fact>],
     /// The stacks it is tested with.
@@ -61,8 +63,26 @@ impl LayerKind {
         packages: &[],
         undo: &[],
         imagined: &[],
+        data: FileData::UNKNOWN,
         reads: &[],
         tried: Tried::NOWHERE,
+    };
+}
+
+/// What a file system does with the data of files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileData {
+    /// Whether it writes over a block where it lies: data that are written over stay laid out as they were.
+    pub(crate) in_place: bool,
+    /// Whether it caches them in the kernel's page cache and nowhere else.
+    pub(crate) page_cache_alone: bool,
+}
+
+impl FileData {
+    /// Of a file system of which neither is known.
+    pub(crate) const UNKNOWN: Self = Self {
+        in_place: false,
+        page_cache_alone: false,
     };
 }
 

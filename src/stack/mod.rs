@@ -45,7 +45,7 @@ pub(crate) use composition::{Stack, missing};
 pub(crate) use error::StackError;
 pub(crate) use examined::Examined;
 pub(crate) use gives::{Danger, GivesKind, Takes};
-pub(crate) use layer::{Layer, LayerKind};
+pub(crate) use layer::{FileData, Layer, LayerKind};
 pub(crate) use site::Site;
 pub(crate) use standing::StandingStack;
 pub(crate) use testing::{ON_MACHINE, guarded_cases, set_up_for_real};
@@ -164,6 +164,13 @@ pub(crate) fn imagined(fault: Fault) -> PlanHost {
 /// What a machine has of all that the layers need, found out without changing anything.
 pub(crate) fn examined(host: &dyn Host) -> Vec<Examined> {
     examined::of(ALL, host)
+}
+
+/// What the file system of that name does with data, as its layer says; of one that no layer makes, nothing
+/// is known.
+pub(crate) fn file_data(file_system: &str) -> FileData {
+    let kind = ALL.iter().find(|kind| kind.name == file_system);
+    kind.map_or(FileData::UNKNOWN, |kind| kind.data)
 }
 
 /// Packages that the layers need in a guest of the lab with this system.

@@ -11,7 +11,7 @@ use crate::stack::common::words::{
 use crate::stack::common::{filesystem, options};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, RealStack, Tried};
+use crate::stack::layer::{Expected, FileData, KillStack, Layer, LayerKind, RealStack, Tried};
 use crate::stack::setup::{Memory, Setup};
 use crate::unit;
 use std::ffi::OsStr;
@@ -53,6 +53,10 @@ pub(crate) const KIND: LayerKind = LayerKind {
             &["tmpfs = { size = \"16 MiB\" }"],
         )],
         ..Tried::NOWHERE
+    },
+    data: FileData {
+        in_place: true,
+        page_cache_alone: false,
     },
     ..LayerKind::EMPTY
 };

@@ -12,7 +12,7 @@ use crate::stack::common::{
 };
 use crate::stack::error::LayerError;
 use crate::stack::gives::GivesKind;
-use crate::stack::layer::{Expected, KillStack, LayerKind, RealStack, Tried};
+use crate::stack::layer::{Expected, FileData, KillStack, LayerKind, RealStack, Tried};
 use std::ffi::OsStr;
 use std::path::Path;
 
@@ -47,6 +47,10 @@ pub(crate) const KIND: LayerKind = LayerKind {
         kills: &[KillStack::on_one("xfs", ("400 MiB", 1), &["xfs = {}"])],
         changes: &["mkfs.xfs"],
         ..Tried::NOWHERE
+    },
+    data: FileData {
+        in_place: true,
+        page_cache_alone: true,
     },
     ..LayerKind::EMPTY
 };

@@ -13,7 +13,9 @@ use crate::stack::common::words::{
 use crate::stack::common::{filesystem, options};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, ON_TWO_DISKS, RealStack, Tried};
+use crate::stack::layer::{
+    Expected, FileData, KillStack, Layer, LayerKind, ON_TWO_DISKS, RealStack, Tried,
+};
 use crate::stack::setup::{Memory, Setup};
 use std::ffi::OsStr;
 use std::path::Path;
@@ -135,6 +137,10 @@ pub(crate) const KIND: LayerKind = LayerKind {
         )],
         changes: &["mkfs.btrfs"],
         ..Tried::NOWHERE
+    },
+    data: FileData {
+        in_place: false,
+        page_cache_alone: true,
     },
     ..LayerKind::EMPTY
 };

@@ -6,7 +6,7 @@ use crate::unit;
 use std::path::{Path, PathBuf};
 
 /// Deepest pile of devices that is followed.
-pub(super) const DEPTH_MAX: u32 = 16;
+const DEPTH_MAX: u32 = 16;
 
 /// `/sys` counts sizes in 512 byte units, whatever the device's sectors are.
 pub(crate) const SYS_SECTOR_BYTES: u64 = 512;
@@ -63,6 +63,23 @@ pub(crate) fn under_mount(host: &dyn Host, mount: &MountInfo) -> Vec<String> {
 /// The whole disks under some devices: partitions give their disk, mapped and loop devices what they
 /// lie on. None twice, in order of appearance.
 pub(crate) fn disks(host: &dyn Host, devices: &[String]) -> Vec<String> {
+    let all = all_below(host, devices).into_iter();
+    all.filter(|device| device.is_disk)
+        .map(|device| device.name)
+        .collect()
+}
+
+/// A device that was found on the way down.
+pub(super) struct FoundDevice {
+    /// The kernel's name of it.
+    pub(super) name: String,
+    /// Whether it lies on nothing else of this machine.
+    is_disk: bool,
+}
+
+/// Some devices and everything below them, upper ones first, none twice: what a loop device's file lies
+/// on, what a mapped device is made of, the disk of a partition.
+pub(super) fn all_below(host: &dyn Host, devices: &[String]) -> Vec<FoundDevice> {
     let mut found = Vec::new();
     for device in devices {
         descend(host, device, DEPTH_MAX, &mut found);
@@ -70,42 +87,45 @@ pub(crate) fn disks(host: &dyn Host, devices: &[String]) -> Vec<String> {
     found
 }
 
-fn descend(host: &dyn Host, device: &str, depth_left: u32, found: &mut Vec<String>) {
+fn descend(host: &dyn Host, device: &str, depth_left: u32, found: &mut Vec<FoundDevice>) {
     let Some(depth_left) = depth_left.checked_sub(1) else {
         return;
     };
-    let Ok(directory) = host.canonical(&Path::new("/sys/class/block").join(device)) else {
+    // Two members of an array may be partitions of one disk.
+    if found.iter().any(|known| known.name == device) {
         return;
-    };
+    }
+    let directory = host.canonical(&Path::new("/sys/class/block").join(device));
+    let below = directory.as_ref().map(|directory| below(host, directory));
+    found.push(FoundDevice {
+        name: device.to_owned(),
+        is_disk: matches!(below, Ok(None)),
+    });
+    for device in below.ok().flatten().unwrap_or_default() {
+        descend(host, &device, depth_left, found);
+    }
+}
+
+/// What the device of a directory of `/sys` lies on; none: it is a whole disk.
+fn below(host: &dyn Host, directory: &Path) -> Option<Vec<String>> {
     // A partition's directory lies in that of its disk.
-    let whole = if host.exists(&directory.join("partition")) {
-        directory.parent().unwrap_or(&directory).to_path_buf()
-    } else {
-        directory
-    };
+    if host.exists(&directory.join("partition")) {
+        return Some(vec![name(directory.parent()?)]);
+    }
     // dm and md list here what they are made of.
-    let below = host.list(&whole.join("slaves")).unwrap_or_default();
-    if !below.is_empty() {
-        for device in below {
-            descend(host, &device.to_string_lossy(), depth_left, found);
-        }
-        return;
+    let members = host.list(&directory.join("slaves")).unwrap_or_default();
+    if !members.is_empty() {
+        let names = members.iter();
+        return Some(
+            names
+                .map(|name| name.to_string_lossy().into_owned())
+                .collect(),
+        );
     }
-    // A loop device has no slaves: it lies where its file lies.
-    if let Ok(file) = host.read_text(&whole.join("loop/backing_file")) {
-        let file = PathBuf::from(file.trim_end_matches('\n'));
-        let mount = file.parent().map(|directory| host.mount_of(directory));
-        if let Some(Ok(mount)) = mount {
-            for device in under_mount(host, &mount) {
-                descend(host, &device, depth_left, found);
-            }
-            return;
-        }
-    }
-    let whole = name(&whole);
-    if !found.contains(&whole) {
-        found.push(whole);
-    }
+    // A loop device has no members: it lies where its file lies.
+    let file = host.read_text(&directory.join("loop/backing_file")).ok()?;
+    let folder = Path::new(file.trim_end_matches('\n')).parent()?;
+    Some(under_mount(host, &host.mount_of(folder).ok()?))
 }
 
 /// What a whole disk is, in one line: model, size, sectors, scheduler, rotation, write cache.

@@ -30,11 +30,9 @@ pub(crate) fn facts(host: &dyn Host, directory: &Path, ours: bool) -> Option<Lay
     ];
     facts.extend(used(directory));
     facts.extend(made(&mount));
-    let mut devices = Vec::new();
-    for device in block::under_mount(host, &mount) {
-        descend(host, &device, block::DEPTH_MAX, &mut devices);
-    }
+    let devices = block::all_below(host, &block::under_mount(host, &mount));
     if !devices.is_empty() {
+        let devices: Vec<String> = devices.into_iter().map(|device| device.name).collect();
         facts.push(Fact::new("devices", devices.join(", ")));
     }
     Some(LayerFacts {
@@ -74,37 +72,6 @@ fn made(mount: &MountInfo) -> Option<Fact> {
         "file system made",
         format!("{seconds} s since 1970"),
     ))
-}
-
-/// A device and everything below it, upper ones first: what a loop device's file lies on, what a
-/// mapped device is made of, the disk of a partition.
-fn descend(host: &dyn Host, device: &str, depth_left: u32, found: &mut Vec<String>) {
-    let Some(depth_left) = depth_left.checked_sub(1) else {
-        return;
-    };
-    // Two members of an array may be partitions of one disk.
-    if found.iter().any(|known| known == device) {
-        return;
-    }
-    found.push(device.to_owned());
-    let Ok(directory) = host.canonical(&Path::new("/sys/class/block").join(device)) else {
-        return;
-    };
-    if host.exists(&directory.join("partition"))
-        && let Some(disk) = directory.parent()
-    {
-        return descend(host, &block::name(disk), depth_left, found);
-    }
-    for below in host.list(&directory.join("slaves")).unwrap_or_default() {
-        descend(host, &below.to_string_lossy(), depth_left, found);
-    }
-    if let Ok(file) = host.read_text(&directory.join("loop/backing_file")) {
-        let file = Path::new(file.trim_end_matches('\n'));
-        let mount = file.parent().and_then(|folder| host.mount_of(folder).ok());
-        for below in mount.map_or(Vec::new(), |mount| block::under_mount(host, &mount)) {
-            descend(host, &below, depth_left, found);
-        }
-    }
 }
 
 #[cfg(test)]

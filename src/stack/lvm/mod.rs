@@ -12,7 +12,7 @@ use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{block, filesystem};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
-use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::layer::{FileData, Layer, LayerKind};
 use crate::stack::setup::Setup;
 use crate::unit;
 use std::ffi::OsString;
@@ -81,6 +81,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     ],
     undo: &[undo::REMOVE],
     imagined: imagined::TOOLS,
+    data: FileData::UNKNOWN,
     reads: &[|text| {
         let volumes = reported(text).into_iter().flatten();
         volumes.map(|volume| volume.fact()).collect()

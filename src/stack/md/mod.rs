@@ -12,7 +12,9 @@ use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{block, filesystem};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
-use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, ON_TWO_DISKS, RealStack, Tried};
+use crate::stack::layer::{
+    Expected, FileData, KillStack, Layer, LayerKind, ON_TWO_DISKS, RealStack, Tried,
+};
 use crate::stack::setup::Setup;
 use crate::unit;
 use std::ffi::OsStr;
@@ -85,6 +87,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
         name: "mdadm",
         run: imagined::mdadm,
     }],
+    data: FileData::UNKNOWN,
     reads: &[exported],
     tried: Tried {
         shapes: &[

@@ -23,7 +23,7 @@ const SHARED: [&str; 14] = [
 ];
 
 /// Words of layers that other files say, and why they have to.
-const ELSEWHERE: [(&str, &[&str], &str); 16] = [
+const ELSEWHERE: [(&str, &[&str], &str); 15] = [
     (
         "src/host/local.rs",
         &["bcachefs"],
@@ -67,11 +67,6 @@ const ELSEWHERE: [(&str, &[&str], &str); 16] = [
     ),
     ("src/record/index.rs", &["devices"], "the name of a column"),
     ("src/report/markdown.rs", &["md"], "the ending of a file"),
-    (
-        "src/run/standing_data.rs",
-        &["btrfs", "ext2", "ext3", "ext4", "f2fs", "tmpfs", "xfs"],
-        "the file system of a directory that no layer has set up",
-    ),
     (
         "src/session/compare.rs",
         &["tmpfs"],

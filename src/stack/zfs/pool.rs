@@ -10,7 +10,7 @@ use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{block, filesystem};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Pool, StandingLayer, Takes};
-use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
+use crate::stack::layer::{FileData, KillStack, Layer, LayerKind, Tried};
 use crate::stack::setup::Setup;
 use crate::stack::zfs::properties as zfs;
 use crate::stack::zfs::{imagined, undo::DESTROY};
@@ -72,6 +72,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     packages: zfs::PACKAGES,
     undo: &[DESTROY],
     imagined: imagined::TOOLS,
+    data: FileData::UNKNOWN,
     reads: &[|text| {
         let ashift = ashift(text).map(|ashift| Fact::new("ashift", ashift.to_string()));
         let layout = Fact::new("layout", layout(text, ""));
