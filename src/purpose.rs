@@ -12,7 +12,7 @@ pub(crate) struct WorkloadSize {
     pub(crate) bytes: u64,
     /// Times it goes over them.
     pub(crate) passes: u64,
-    /// Files.
+    /// How many files it works on.
     pub(crate) files: u64,
     /// Seconds, where it ends by the clock.
     pub(crate) seconds: f64,
@@ -32,7 +32,7 @@ impl WorkloadSize {
 /// What sets how long a trial of a workload takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SizedBy {
-    /// Its bytes.
+    /// The bytes of its data.
     Bytes,
     /// The number of its files.
     Files,

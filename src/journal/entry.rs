@@ -30,7 +30,7 @@ pub(crate) enum Undo {
     },
     /// Write a parameter of the kernel back, if it still is what we wrote.
     WriteBack {
-        /// Its file.
+        /// Path of the parameter's file.
         #[serde(with = "bytes")]
         file: PathBuf,
         /// What we wrote.
@@ -132,6 +132,6 @@ pub(crate) struct Entry {
     /// What belongs together: within a group, an older entry is only undone when every newer one
     /// has been.
     pub(crate) group: String,
-    /// How.
+    /// What undoes it.
     pub(crate) undo: Undo,
 }

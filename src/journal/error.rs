@@ -12,13 +12,13 @@ pub(crate) enum JournalError {
     /// Another process holds it.
     #[error("the run that writes {} is alive", path.display())]
     Live {
-        /// The journal.
+        /// Path of the journal that is held.
         path: PathBuf,
     },
     /// A line in the middle is not a line of this format.
     #[error("{}:{line}: this line is not valid", path.display())]
     Broken {
-        /// The journal.
+        /// Path of the journal with that line.
         path: PathBuf,
         /// From 1.
         line: usize,
@@ -26,7 +26,7 @@ pub(crate) enum JournalError {
     /// Another version of the program wrote it.
     #[error("{} has format {format}; this program reads format {FORMAT}", path.display())]
     OtherFormat {
-        /// The journal.
+        /// Path of the journal that has it.
         path: PathBuf,
         /// Its format.
         format: u32,
@@ -37,7 +37,7 @@ pub(crate) enum JournalError {
     /// The journal says that it belongs to another run than the one it was found with.
     #[error("{} says that it belongs to the run {run}", path.display())]
     OtherRun {
-        /// The journal.
+        /// Path of the journal that says so.
         path: PathBuf,
         /// The run it names.
         run: String,

@@ -53,7 +53,7 @@ impl LoadTarget {
         Ok(Self::Existing { path, bytes })
     }
 
-    /// Its path.
+    /// Path of the file, directory or device that is loaded.
     pub(crate) fn path(&self) -> &Path {
         match self {
             Self::Directory(path) | Self::Existing { path, .. } => path,

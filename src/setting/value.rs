@@ -70,7 +70,7 @@ pub(crate) enum Kind {
 /// One setting as written.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct GivenSetting {
-    /// The word.
+    /// The setting's word in the study.
     pub(crate) name: String,
     /// Its value.
     pub(crate) value: Value,

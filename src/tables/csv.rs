@@ -4,7 +4,7 @@ use csv::{Terminator, WriterBuilder};
 
 use super::column::{ColumnValues, DataTable};
 
-/// The file.
+/// The table as a CSV file: one line of names, then one line a row.
 pub(super) fn render(table: &DataTable) -> csv::Result<Vec<u8>> {
     // CRLF, which the RFC asks for, would leave a carriage return in the last column of most tools.
     let mut writer = WriterBuilder::new()

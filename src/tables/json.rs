@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::column::{ColumnValues, DataTable};
 
-/// The file.
+/// The table as a file of JSON.
 pub(super) fn render(table: &DataTable) -> Vec<u8> {
     let mut text = String::from("[");
     for row in 0..table.rows() {

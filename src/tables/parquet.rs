@@ -15,7 +15,7 @@ use parquet::schema::types::{Type, TypePtr};
 
 use super::column::{Column, ColumnValues, DataTable};
 
-/// The file.
+/// The table as a file of Parquet.
 pub(super) fn render(table: &DataTable) -> Result<Vec<u8>> {
     let fields: Vec<TypePtr> = table.columns.iter().map(field).collect::<Result<_>>()?;
     let schema = Type::group_type_builder("schema")

@@ -30,7 +30,7 @@ pub(crate) struct EffectTable {
 pub(crate) struct EffectRow {
     /// What kind.
     pub(crate) kind: EffectKind,
-    /// The factor.
+    /// Name of the factor whose levels are compared.
     pub(crate) factor: String,
     /// Its baseline.
     pub(crate) a: String,

@@ -130,7 +130,7 @@ pub(crate) struct MetricCell {
     pub(crate) workload: usize,
     /// Name of the workload.
     pub(crate) workload_name: String,
-    /// The metric.
+    /// Which of the workload's figures it is, with its unit.
     pub(crate) metric: MetricHead,
     /// Whether it is the workload's primary metric.
     pub(crate) primary: bool,

@@ -149,7 +149,7 @@ pub(crate) struct WorkloadPair {
 /// One metric of both.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct FigurePair {
-    /// The metric.
+    /// Which figure it is, with its unit.
     pub(crate) metric: MetricHead,
     /// Geometric mean of A's results, in the metric's unit.
     pub(crate) a: f64,

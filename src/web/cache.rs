@@ -47,7 +47,7 @@ pub(super) enum Stage {
 }
 
 impl Stage {
-    /// One word.
+    /// The stage as pages and filters call it.
     pub(super) fn word(&self) -> &'static str {
         match self {
             Self::Running(_) => "running",

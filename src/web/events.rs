@@ -29,7 +29,7 @@ const SILENCE_NS: u64 = 10_000_000_000;
 pub(super) enum EventStream {
     /// The list of runs.
     List,
-    /// One run.
+    /// What happens in one run.
     Run {
         /// Its id.
         run: String,

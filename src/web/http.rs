@@ -11,7 +11,7 @@ const HEADERS_MAX: usize = 64;
 /// Values in an address or a form.
 const PAIRS_MAX: usize = 128;
 
-/// What is asked.
+/// The methods of HTTP that are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Method {
     /// Read; `HEAD` is one without the body.
@@ -20,10 +20,10 @@ pub(super) enum Method {
     Post,
 }
 
-/// A request.
+/// What a visitor asked for: head and body, both within the limits.
 #[derive(Debug, Clone)]
 pub(super) struct HttpRequest {
-    /// What is asked.
+    /// Whether something is read or done.
     pub(super) method: Method,
     /// Only the head of the answer is wanted.
     pub(super) head_only: bool,
@@ -166,16 +166,16 @@ pub(super) fn pairs(text: &[u8]) -> Result<Vec<(String, String)>, HttpError> {
     }
 }
 
-/// An answer.
+/// What is sent back, whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HttpResponse {
-    /// The status.
+    /// Status code of HTTP: 200, 404.
     pub(super) status: u16,
     /// The body's media type.
     pub(super) kind: &'static str,
     /// Further headers.
     pub(super) headers: Vec<(&'static str, String)>,
-    /// The body.
+    /// What follows the headers, of the type `kind`.
     pub(super) body: Vec<u8>,
 }
 

@@ -17,7 +17,7 @@ use crate::verdict::{self, Evidence};
 /// Texts that are read at a time.
 const TEXTS_MAX: usize = 32;
 
-/// The page.
+/// The form that takes results of other tools.
 pub(super) fn page(site: &WebSite) -> HttpResponse {
     show(site, 200, &form(site))
 }

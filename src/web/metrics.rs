@@ -34,7 +34,7 @@ const METRICS: [(&str, &str); 6] = [
     ),
 ];
 
-/// The page.
+/// What monitoring reads, in the text format of OpenMetrics.
 pub(super) fn page(site: &WebSite) -> HttpResponse {
     let runs = match site.cache.list() {
         Ok(runs) => runs,

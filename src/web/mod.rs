@@ -113,9 +113,9 @@ fn visit(site: &WebSite, mut stream: TcpStream, place: &Visit) {
     line.close();
 }
 
-/// An answer.
+/// What is sent to a visitor.
 enum Answer {
-    /// All of it.
+    /// A response of a known length, sent at once.
     Whole(Box<HttpResponse>),
     /// News as they come.
     EventStream(events::EventStream),

@@ -9,7 +9,7 @@ use super::site::WebSite;
 use crate::record::RecordError;
 use crate::report;
 
-/// The page.
+/// The page of one run.
 pub(super) fn page(site: &WebSite, run: &str) -> HttpResponse {
     let judged = match site.cache.judged(run) {
         Ok(judged) => judged,

@@ -12,7 +12,7 @@ use crate::unit::counted;
 /// Runs that are listed.
 const RUNS_MAX: usize = 200;
 
-/// The page.
+/// The page with the list of runs.
 pub(super) fn page(site: &WebSite) -> HttpResponse {
     let content = html! {
         h1 class="title" { "Runs" }

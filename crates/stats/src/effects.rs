@@ -18,32 +18,32 @@ use crate::equivalence::{Statement, state};
 pub enum Term {
     /// A level of a factor against its baseline, averaged over everything else.
     Main {
-        /// The factor.
+        /// Index of the factor.
         factor: usize,
-        /// The level.
+        /// Index of the level that is compared with the factor's first.
         level: usize,
     },
     /// The same at one level of another factor alone.
     Within {
-        /// The factor.
+        /// Index of the factor.
         factor: usize,
-        /// The level.
+        /// Index of the level that is compared with the factor's first.
         level: usize,
-        /// The other factor.
+        /// Index of the factor that is held at one level.
         other: usize,
-        /// Its level.
+        /// Index of the level at which it is held.
         at: usize,
     },
     /// How the effect of a level of a factor at a level of another compares with the effect at
     /// the other's baseline.
     Interaction {
-        /// The factor.
+        /// Index of the factor.
         factor: usize,
-        /// The level.
+        /// Index of the level that is compared with the factor's first.
         level: usize,
         /// The other factor, of a higher index.
         other: usize,
-        /// Its level.
+        /// Index of the other factor's level.
         at: usize,
     },
 }

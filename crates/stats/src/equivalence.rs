@@ -23,14 +23,14 @@ pub enum Classification {
     Better {
         /// The smallest improvement the interval allows.
         at_least: f64,
-        /// The largest.
+        /// The largest improvement it allows.
         at_most: f64,
     },
     /// B is worse: below A by at least `1 - high` and at most `1 - low`.
     Worse {
         /// The smallest loss the interval allows.
         at_least: f64,
-        /// The largest.
+        /// The largest loss it allows.
         at_most: f64,
     },
     /// The whole interval lies in `[1 / (1 + margin), 1 + margin]`.
@@ -56,7 +56,7 @@ pub struct Statement {
     /// The ratio with the interval that the word rests on: of two one-sided bounds where there is no
     /// difference that matters, two-sided otherwise.
     pub ratio: Ratio,
-    /// The word.
+    /// What the rounds so far answer.
     pub word: Classification,
 }
 

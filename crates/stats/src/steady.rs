@@ -27,7 +27,7 @@ const BATCH: usize = 5;
 /// Range and slope of a window, as shares of its mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SteadyWindow {
-    /// The mean.
+    /// Mean of the window's values, in their unit.
     pub mean: f64,
     /// Largest less smallest value.
     pub range: f64,
