@@ -22,6 +22,7 @@
 //! | [`printed`] | what an importer needs: texts taken apart |
 //! | [`import`] | printed results of other tools, read into trials |
 //! | [`record`] | the append-only log of a run, and its index |
+//! | [`crash`] | what is there after a power cut, against what was promised |
 //! | [`audit`] | what spoils or limits a figure |
 //! | [`published`] | five published studies as data |
 //! | [`verdict`] | comparisons judged |
@@ -41,6 +42,7 @@ mod appendlog;
 mod audit;
 mod bounded;
 mod cli;
+mod crash;
 mod event;
 mod export;
 mod failure;

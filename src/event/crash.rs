@@ -28,6 +28,22 @@ pub(crate) enum Promise {
     Close,
 }
 
+impl Promise {
+    /// As it is written in the log and in every table.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Fsync => "fsync",
+            Self::Fdatasync => "fdatasync",
+            Self::Dsync => "O_DSYNC",
+            Self::DirectorySync => "fsync of file and directory",
+            Self::Rename => "fsync and rename",
+            Self::Commit => "commit",
+            Self::Close => "close",
+        }
+    }
+}
+
 /// What an operation did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -112,6 +128,18 @@ pub(crate) enum Loss {
     Collateral,
 }
 
+impl Loss {
+    /// All kinds, in the order of every table.
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Lost,
+        Self::Torn,
+        Self::Stale,
+        Self::Misplaced,
+        Self::Swapped,
+        Self::Collateral,
+    ];
+}
+
 /// One broken promise.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LossLine {
@@ -145,6 +173,42 @@ pub(crate) struct LossCounts {
     pub(crate) reordered: u64,
 }
 
+impl LossCounts {
+    /// Of one kind.
+    pub(crate) fn of(&self, loss: Loss) -> u64 {
+        match loss {
+            Loss::Lost => self.lost,
+            Loss::Torn => self.torn,
+            Loss::Stale => self.stale,
+            Loss::Misplaced => self.misplaced,
+            Loss::Swapped => self.swapped,
+            Loss::Collateral => self.collateral,
+        }
+    }
+
+    /// Counts one more.
+    pub(crate) fn add(&mut self, loss: Loss, reordered: bool) {
+        let count = match loss {
+            Loss::Lost => &mut self.lost,
+            Loss::Torn => &mut self.torn,
+            Loss::Stale => &mut self.stale,
+            Loss::Misplaced => &mut self.misplaced,
+            Loss::Swapped => &mut self.swapped,
+            Loss::Collateral => &mut self.collateral,
+        };
+        *count += 1;
+        self.reordered += u64::from(reordered);
+    }
+
+    /// All broken promises.
+    pub(crate) fn all(&self) -> u64 {
+        Loss::ALL.into_iter().map(|loss| self.of(loss)).sum()
+    }
+}
+
+/// So many broken promises of one cut are kept with all details, the first ones; all are counted.
+pub(crate) const LOSSES_KEPT: usize = 100;
+
 /// What a checker found after a cut.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CheckedPromises {
@@ -152,7 +216,7 @@ pub(crate) struct CheckedPromises {
     pub(crate) promised: u64,
     /// Promises that were broken.
     pub(crate) counts: LossCounts,
-    /// The first 100 of them.
+    /// The first [`LOSSES_KEPT`] of them.
     // A stack that loses everything would fill the log with one cut.
     pub(crate) losses: Vec<LossLine>,
     /// Operations without a promise that were done when the power went and are not there.

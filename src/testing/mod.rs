@@ -8,6 +8,7 @@
 //! The program itself uses nothing of this room.
 
 mod classic;
+mod crash;
 mod engine;
 mod import;
 mod input;
@@ -23,6 +24,7 @@ mod web;
 mod words;
 
 pub use classic::{bonnie, fio, postmark, sysbench};
+pub use crash::broken_promises;
 pub use engine::{archive, content, files, recorder, schedule, shape};
 pub use import::import;
 pub use kills::{Kill, kill_changes, kill_standing, kills};

@@ -7,7 +7,7 @@ use stackrace_engine::{ContentLedger, Control, PhaseOutcome};
 
 use super::kept::DataUse;
 use super::metric::{self, Figure};
-use crate::event::MetricHead;
+use crate::event::{LedgerLine, MetricHead};
 use crate::host::Host;
 use crate::setting::{Refusal, SettingDoc, Settings};
 
@@ -151,6 +151,11 @@ pub(crate) trait Workload: Send + Sync {
     /// # Errors
     /// The phase could not begin.
     fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError>;
+    /// What each operation of a phase was promised, and before them the data at rest; none: its
+    /// operations are promised nothing.
+    fn promised(&self, _place: &Place<'_>, _outcome: &PhaseOutcome) -> Vec<LedgerLine> {
+        Vec::new()
+    }
     /// Value of each metric, in the order of [`Workload::metrics`], from one outcome per phase.
     fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         metric::values(&self.figures(), outcomes)

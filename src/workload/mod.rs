@@ -17,6 +17,7 @@ mod mend_pool;
 pub(crate) mod metric;
 mod migrate_pool;
 mod pools;
+pub(crate) mod promises;
 mod random;
 mod read_file;
 mod sequential;
@@ -41,6 +42,7 @@ pub(crate) const ALL: &[WorkloadKind] = &[
     files::KIND,
     mend_pool::KIND,
     migrate_pool::KIND,
+    promises::KIND,
     random::KIND,
     read_file::KIND,
     sequential::KIND,

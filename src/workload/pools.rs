@@ -314,6 +314,7 @@ fn outcome(elapsed_ns: u64) -> PhaseOutcome {
         series: Vec::new(),
         stretches: Vec::new(),
         parts: Vec::new(),
+        promised: Vec::new(),
         error: None,
         short: 0,
         // Nothing went through the engine: these fields say so instead of staying empty.

@@ -262,6 +262,27 @@ impl OpError {
     }
 }
 
+/// One promised operation as it was done (see [`crate::promises`]).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromiseRecord {
+    /// Thread that did it, from 0.
+    pub worker: u32,
+    /// [`crate::promises::Idiom::op`], or [`Op::Unlink`].
+    pub op: Op,
+    /// The file, relative to the root; what a database is asked for is named by its caller.
+    pub object: String,
+    /// Where in the file, bytes.
+    pub offset: u64,
+    /// How much was written.
+    pub bytes: u64,
+    /// Generation of the content, from 1.
+    pub generation: u32,
+    /// When it was begun, ns of the monotonic clock.
+    pub begun_ns: u64,
+    /// When it was acknowledged; none: it failed.
+    pub acknowledged_ns: Option<u64>,
+}
+
 /// Why a phase ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PhaseEnd {
@@ -318,6 +339,8 @@ pub struct PhaseOutcome {
     pub stretches: Vec<Stretch>,
     /// The parts of a phase that alternated with others, in order; empty for one that ran alone.
     pub parts: Vec<AlternatedPart>,
+    /// What promised operations did (see [`crate::promises`]); empty for all others.
+    pub promised: Vec<PromiseRecord>,
     /// The first failure, if any.
     pub error: Option<OpError>,
     /// Short reads and writes (also counted in `ops`).

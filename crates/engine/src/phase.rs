@@ -546,6 +546,7 @@ impl BlockPhase<'_> {
             series: merged.series,
             stretches: Vec::new(),
             parts: Vec::new(),
+            promised: Vec::new(),
             error: failure.map(|failure| self.error(failure)),
             short: merged.short,
             engine: choice.way.name(),

@@ -252,6 +252,7 @@ fn merge(
         series: merged.series,
         stretches: Vec::new(),
         parts: Vec::new(),
+        promised: Vec::new(),
         error: first.map(|(_, error)| error),
         short: merged.short,
         engine: "calls",

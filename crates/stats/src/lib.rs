@@ -16,6 +16,7 @@
 //! | [`interval`] | what is the ratio of two treatments, and how sure is that? |
 //! | [`rank`] | does that answer hang on a few extreme rounds? |
 //! | [`looks`] | how can every round be a look, with one probability of error for all? |
+//! | [`cuts`] | how often does a power cut break a promise, and is that more often than elsewhere? |
 //! | [`equivalence`] | which word does a comparison earn, and how far is an undecided one? |
 //! | [`mod@holm`] | how does asking many questions weaken each answer? |
 //! | [`mod@effects`] | what does each factor do, and does it do so everywhere? |
@@ -28,6 +29,7 @@
 pub mod autocorrelation;
 pub mod changepoint;
 pub mod course;
+pub mod cuts;
 pub mod effects;
 pub mod equivalence;
 pub mod holm;
@@ -38,6 +40,7 @@ pub mod rank;
 pub mod steady;
 
 pub use course::Course;
+pub use cuts::{BrokenCuts, CUT_LOOKS, cut_difference_p, cut_look_level, is_cut_look};
 pub use effects::{FactorEffect, Term, effects};
 pub use equivalence::{
     Classification, Statement, classify, detectable, rounds_to_decide, rounds_to_exclude, state,

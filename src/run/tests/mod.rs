@@ -145,6 +145,7 @@ impl Workload for Told {
             series: Vec::new(),
             stretches: Vec::new(),
             parts: Vec::new(),
+            promised: Vec::new(),
             error: None,
             short: 0,
             engine: "none",

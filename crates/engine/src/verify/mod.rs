@@ -17,7 +17,7 @@
 mod finding;
 mod lay_out;
 mod ledger;
-mod sector;
+pub(crate) mod sector;
 mod slots;
 mod verifier;
 

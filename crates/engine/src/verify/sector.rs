@@ -33,16 +33,16 @@ const PURPOSE_POOL: u64 = 0x7665_7269_6679_0000;
 const PURPOSE_MARK: u64 = 0x6d61_726b_0000_0000;
 
 /// One sector, as it lies in a buffer.
-pub(super) type Sector = [u8; SECTOR];
+pub(crate) type Sector = [u8; SECTOR];
 
 /// What a sector says it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Label {
+pub(crate) struct Label {
     /// The file, as [`Stamp::mark`] gives it.
-    pub(super) mark: u64,
+    pub(crate) mark: u64,
     /// Bytes from the beginning of the file.
-    pub(super) offset: u64,
-    pub(super) generation: u32,
+    pub(crate) offset: u64,
+    pub(crate) generation: u32,
 }
 
 impl Label {
@@ -70,14 +70,14 @@ impl Label {
     }
 
     /// What an undamaged sector is. `None`: it is damaged, or none of ours.
-    pub(super) fn read(sector: &Sector) -> Option<Label> {
+    pub(crate) fn read(sector: &Sector) -> Option<Label> {
         Label::claimed(sector).filter(|_| sector[..8] == checksum(sector))
     }
 }
 
 /// Writes sectors and knows what each must hold. Follows from the seed alone.
 #[derive(Debug)]
-pub(super) struct Stamp {
+pub(crate) struct Stamp {
     pool: Vec<u64>,
     seed: u64,
     /// Bytes at the beginning of each sector that are not zero: at least [`HEADER_BYTES`].
@@ -85,7 +85,7 @@ pub(super) struct Stamp {
 }
 
 impl Stamp {
-    pub(super) fn new(seed: u64, keep: usize) -> Stamp {
+    pub(crate) fn new(seed: u64, keep: usize) -> Stamp {
         let mut draw = Draw::new(seed, PURPOSE_POOL);
         // A body may begin at the last word of the pool.
         let words = (0..POOL_WORDS + BODY_WORDS).map(|_| draw.bits());
@@ -103,7 +103,7 @@ impl Stamp {
 
     /// Makes a sector what its label says.
     #[inline]
-    pub(super) fn write(&self, sector: &mut Sector, label: Label) {
+    pub(crate) fn write(&self, sector: &mut Sector, label: Label) {
         // Twice, so that neighbouring offsets and generations get unlike keys.
         let key = scramble(scramble(label.mark ^ label.offset) ^ u64::from(label.generation));
         let place = key as usize % POOL_WORDS;
@@ -146,7 +146,7 @@ pub(super) fn sectors(bytes: &[u8]) -> &[Sector] {
 
 /// The whole sectors of a buffer, to write to.
 #[inline(always)]
-pub(super) fn sectors_mut(bytes: &mut [u8]) -> &mut [Sector] {
+pub(crate) fn sectors_mut(bytes: &mut [u8]) -> &mut [Sector] {
     bytes.as_chunks_mut().0
 }
 

@@ -1,0 +1,377 @@
+//! Operations that are promised to survive a power cut, done as programs do them.
+//!
+//! Each operation is an idiom: the calls that a program makes until it believes its data safe. Its
+//! latency is the time until it is acknowledged. Each leaves a line in a ledger: what was promised,
+//! when it was begun, when it was acknowledged. So the same trial measures speed, and says what must
+//! be there if the power goes at any instant of it. Its contents name their file, offset and
+//! generation. Files at rest lie beside them: nothing touches them, and nothing may damage them.
+//!
+//! What each idiom is promised: docs/workloads/promises.md.
+
+#[cfg(not(feature = "sqlite"))]
+#[path = "promises/no_sqlite.rs"]
+pub(crate) mod sqlite;
+#[cfg(feature = "sqlite")]
+pub(crate) mod sqlite;
+
+use stackrace_engine::promises::{
+    Idiom, OPERATION_BYTES_MAX, OPERATIONS_MAX, PromiseRecord, PromisesPlan,
+};
+use stackrace_engine::{Op, PhaseOutcome};
+
+use super::block::at_least_one;
+use super::block::words::block_size;
+use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
+use super::metric::{self, Figure, Latency};
+use crate::event::{Better, LedgerLine, OperationKind, Promise};
+use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::unit;
+
+pub(super) const KIND: WorkloadKind = WorkloadKind {
+    name: "promises",
+    summary: "operations that must survive a power cut: fsync, rename, mail queue, transactions",
+    source: "the manual pages of fsync, open and rename, and how mail servers and SQLite use them",
+    settings: &[
+        SettingDoc::choice(
+            "idiom",
+            WORDS,
+            "",
+            "What is done, until it is acknowledged.",
+        )
+        .required(),
+        SettingDoc::count("operations", "1000", "Operations over all threads."),
+        block_size("4 KiB"),
+        SettingDoc::count(
+            "objects",
+            "64",
+            "Blocks, files or rows that each thread works on; messages in its mail queue.",
+        ),
+        SettingDoc::count(
+            "at-rest",
+            "16",
+            "Files of 64 KiB beside them that nothing touches.",
+        ),
+        SettingDoc::count("threads", "1", "Threads; a database has one."),
+        SettingDoc::time(
+            "think-time",
+            "0 s",
+            "Pause of a thread before each operation, not part of its latency.",
+        ),
+        SettingDoc::choice(
+            "journal",
+            &["delete", "truncate", "persist", "wal"],
+            "delete",
+            "Journal mode of SQLite.",
+        ),
+        SettingDoc::choice(
+            "synchronous",
+            &["off", "normal", "full", "extra"],
+            "full",
+            "When SQLite waits for the disk.",
+        ),
+    ],
+    example: "promises = { idiom = \"append-fdatasync\", operations = 1000 }",
+    parse: |settings| Ok(Box::new(Promises::parse(settings)?)),
+};
+
+/// The words of all idioms, in the order of [`IDIOMS`].
+const WORDS: &[&str] = &[
+    "overwrite-fsync",
+    "overwrite-dsync",
+    "append-fdatasync",
+    "append",
+    "replace",
+    "replace-no-dirsync",
+    "create",
+    "create-no-dirsync",
+    "mail-queue",
+    "sqlite",
+];
+
+/// What each word means: the idiom, what its operations are, what they are promised.
+const IDIOMS: [(Idiom, OperationKind, Promise); WORDS.len()] = [
+    (
+        Idiom::OverwriteFsync,
+        OperationKind::Overwrite,
+        Promise::Fsync,
+    ),
+    (
+        Idiom::OverwriteDsync,
+        OperationKind::Overwrite,
+        Promise::Dsync,
+    ),
+    (
+        Idiom::AppendFdatasync,
+        OperationKind::Append,
+        Promise::Fdatasync,
+    ),
+    (Idiom::AppendPlain, OperationKind::Append, Promise::None),
+    (
+        Idiom::Replace,
+        OperationKind::Replace,
+        Promise::DirectorySync,
+    ),
+    (
+        Idiom::ReplaceNoDirectorySync,
+        OperationKind::Replace,
+        Promise::Rename,
+    ),
+    (Idiom::Create, OperationKind::Create, Promise::DirectorySync),
+    (
+        Idiom::CreateNoDirectorySync,
+        OperationKind::Create,
+        Promise::Fsync,
+    ),
+    (
+        Idiom::MailQueue,
+        OperationKind::Mail,
+        Promise::DirectorySync,
+    ),
+    (Idiom::Database, OperationKind::Transaction, Promise::Commit),
+];
+
+#[derive(Debug)]
+struct Promises {
+    word: String,
+    idiom: Idiom,
+    kind: OperationKind,
+    promise: Promise,
+    operations: u64,
+    bytes: u32,
+    objects: u32,
+    at_rest: u32,
+    threads: u32,
+    think_time_ns: u64,
+    database: sqlite::Durability,
+}
+
+impl Promises {
+    fn parse(settings: &Settings) -> Result<Self, Refusal> {
+        let word = settings.text("idiom")?;
+        let at = WORDS.iter().position(|known| *known == word);
+        let (idiom, kind, promise) = IDIOMS[at.unwrap_or(0)];
+        let threads = at_least_one(settings, "threads")?;
+        // Refused before anything is touched, not in the middle of a run.
+        if idiom == Idiom::Database {
+            sqlite::available().map_err(|why| Refusal::at(settings.span_of("idiom"), why, ""))?;
+            if threads > 1 {
+                return Err(Refusal::at(
+                    settings.span_of("threads"),
+                    "SQLite commits one transaction at a time",
+                    "leave threads out",
+                ));
+            }
+        } else if let Some(name) = ["journal", "synchronous"]
+            .into_iter()
+            .find(|name| settings.given(name))
+        {
+            return Err(Refusal::at(
+                settings.span_of(name),
+                format!("{name} is a setting of SQLite, and {word} uses no database"),
+                "leave it out, or use idiom = \"sqlite\"",
+            ));
+        }
+        Ok(Self {
+            idiom,
+            kind,
+            promise,
+            operations: within(settings, "operations", 1..=OPERATIONS_MAX)?,
+            bytes: operation_bytes(settings)?,
+            // Each is a file in some idioms: more take hours to lay out.
+            objects: within(settings, "objects", 1..=1_000_000)? as u32,
+            at_rest: within(settings, "at-rest", 0..=100_000)? as u32,
+            threads,
+            think_time_ns: settings.time_ns("think-time")?,
+            database: sqlite::Durability {
+                journal: settings.text("journal")?,
+                synchronous: settings.text("synchronous")?,
+            },
+            word,
+        })
+    }
+
+    fn plan(&self, place: &Place<'_>) -> PromisesPlan {
+        PromisesPlan {
+            root: place.directory.to_owned(),
+            idiom: self.idiom,
+            operations: self.operations,
+            threads: self.threads,
+            bytes: self.bytes,
+            objects: self.objects,
+            at_rest: self.at_rest,
+            think_time_ns: self.think_time_ns,
+            seed: place.seed,
+        }
+    }
+
+    /// One line of the ledger.
+    fn line(&self, record: &PromiseRecord, number: u64, laid_out: bool) -> LedgerLine {
+        // What was laid out was synced with its directory before the clock started.
+        let (kind, promise) = match record.op {
+            _ if laid_out => (OperationKind::AtRest, Promise::DirectorySync),
+            Op::Unlink => (OperationKind::Remove, Promise::None),
+            _ => (self.kind, self.promise),
+        };
+        LedgerLine {
+            number,
+            worker: record.worker,
+            kind,
+            object: record.object.clone(),
+            offset: record.offset,
+            bytes: record.bytes,
+            generation: record.generation,
+            promise,
+            begun_ns: record.begun_ns,
+            acknowledged_ns: record.acknowledged_ns,
+        }
+    }
+}
+
+/// A count within limits.
+fn within(
+    settings: &Settings,
+    name: &'static str,
+    range: std::ops::RangeInclusive<u64>,
+) -> Result<u64, Refusal> {
+    let count = settings.count(name)?;
+    if range.contains(&count) {
+        return Ok(count);
+    }
+    // The limits are said, and which value is nearest.
+    let (low, high) = range.into_inner();
+    let message = format!("{name} must be between {low} and {high}");
+    let nearest = count.clamp(low, high);
+    Err(Refusal::at(
+        settings.span_of(name),
+        message,
+        format!("the nearest is {nearest}"),
+    ))
+}
+
+/// Bytes of one operation: whole sectors, because each says what it is.
+fn operation_bytes(settings: &Settings) -> Result<u32, Refusal> {
+    let bytes = settings.bytes("block-size")?;
+    let limit = u64::from(OPERATION_BYTES_MAX);
+    if bytes.is_multiple_of(512) && (1..=limit).contains(&bytes) {
+        return Ok(bytes as u32);
+    }
+    // Rounded up: an operation that is asked for is never made smaller.
+    let nearest = bytes.div_ceil(512).clamp(1, limit / 512) * 512;
+    Err(Refusal::at(
+        settings.span_of("block-size"),
+        "block-size must be a multiple of 512 B, at most 1 MiB: each 512 bytes say what they are",
+        format!("the nearest is {}", unit::bytes(nearest)),
+    ))
+}
+
+impl Workload for Promises {
+    fn summary(&self) -> String {
+        let database = match self.idiom {
+            Idiom::Database => format!(
+                ", journal {}, synchronous {}",
+                self.database.journal, self.database.synchronous
+            ),
+            _ => String::new(),
+        };
+        format!(
+            "{} operations {} of {} on {} objects, {} thread(s){database}; promised: {}",
+            self.operations,
+            self.word,
+            unit::bytes(u64::from(self.bytes)),
+            self.objects,
+            self.threads,
+            self.promise.word(),
+        )
+    }
+
+    fn figures(&self) -> Vec<Figure<'_>> {
+        let op = self.idiom.op();
+        // Removals of a mail queue are no operations that a sender waits for.
+        let rate = move |outcome: &PhaseOutcome| {
+            let done = metric::of(outcome, op)?.count;
+            metric::per_second(done, outcome.elapsed_ns)
+        };
+        let latency = |which| {
+            let head = metric::named_latency_head("acknowledged", which);
+            Figure::of(head, move |outcome| metric::latency(outcome, op, which))
+        };
+        vec![
+            Figure::of(metric::head("operations", "op/s", Better::Higher), rate),
+            latency(Latency::P50),
+            latency(Latency::P99),
+            Figure::elapsed(),
+        ]
+    }
+
+    fn cost(&self) -> Cost {
+        let bytes = u64::from(self.bytes);
+        // Each thread has objects of its own.
+        let objects = u64::from(self.objects) * u64::from(self.threads);
+        let rest = u64::from(self.at_rest) * (64 << 10);
+        let written = self.operations * bytes;
+        let (laid, made) = match self.idiom.op() {
+            Op::Append => (0, 0),
+            Op::Create => (0, self.operations),
+            _ => (objects * bytes, objects),
+        };
+        // A small file takes a block of 4 KiB, and its name some more.
+        let files = made + u64::from(self.at_rest);
+        Cost {
+            prepare_bytes: laid + rest,
+            measured_bytes: Some(written),
+            disk_bytes: (laid + rest + written + files * 8192).max(1 << 20),
+            measured_ns: None,
+            files,
+            working_set_bytes: laid.max(written),
+        }
+    }
+
+    fn phases(&self) -> Vec<&'static str> {
+        vec!["operations"]
+    }
+
+    fn prepare(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
+        self.plan(place).lay_out().map_err(trouble)?;
+        if self.idiom == Idiom::Database {
+            let rows = (self.objects, self.bytes);
+            sqlite::lay_out(place.directory, &self.database, rows, place.seed).map_err(trouble)?;
+        }
+        Ok(())
+    }
+
+    fn measure(&self, _: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
+        let plan = self.plan(place);
+        // Opened before the clock starts, as a server has it open.
+        if self.idiom != Idiom::Database {
+            return plan.run(SLICE_NS, place.control).map_err(trouble);
+        }
+        let database = sqlite::Database::open(place.directory, &self.database).map_err(trouble)?;
+        let mut commit = |row, content: &[u8]| database.commit(row, content);
+        plan.run_transactions(SLICE_NS, place.control, sqlite::object, &mut commit)
+            .map_err(trouble)
+    }
+
+    fn promised(&self, place: &Place<'_>, outcome: &PhaseOutcome) -> Vec<LedgerLine> {
+        let mut laid_out = self.plan(place).laid_out();
+        if self.idiom == Idiom::Database {
+            // The database is no file of the plan: its rows are laid out by SQLite.
+            let rows = (0..self.objects).map(|row| PromiseRecord {
+                worker: 0,
+                op: Op::Write,
+                object: sqlite::object(row),
+                offset: 0,
+                bytes: u64::from(self.bytes),
+                generation: 1,
+                begun_ns: 0,
+                acknowledged_ns: Some(0),
+            });
+            laid_out.extend(rows);
+        }
+        let rest = laid_out.iter().map(|record| (record, true));
+        let done = outcome.promised.iter().map(|record| (record, false));
+        (0..)
+            .zip(rest.chain(done))
+            .map(|(number, (record, laid_out))| self.line(record, number, laid_out))
+            .collect()
+    }
+}

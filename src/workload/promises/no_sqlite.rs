@@ -1,0 +1,52 @@
+//! Stands for SQLite where the program was built without it.
+
+use std::convert::Infallible;
+use std::path::Path;
+
+/// The database in the directory of a trial.
+pub(crate) const FILE: &str = "data.db";
+const MISSING: &str = "built without SQLite (cargo build --features sqlite)";
+
+/// What SQLite would be asked for.
+#[derive(Debug, Clone)]
+pub(super) struct Durability {
+    /// `PRAGMA journal_mode`.
+    pub(super) journal: String,
+    /// `PRAGMA synchronous`.
+    pub(super) synchronous: String,
+}
+
+/// It is not.
+pub(super) fn available() -> Result<(), String> {
+    Err(MISSING.to_owned())
+}
+
+/// What the ledger calls a row.
+pub(crate) fn object(row: u32) -> String {
+    format!("{FILE}#{row}")
+}
+
+/// There is none.
+pub(super) struct Database(Infallible);
+
+impl Database {
+    /// Refuses.
+    pub(super) fn open(_: &Path, _: &Durability) -> Result<Self, String> {
+        Err(MISSING.to_owned())
+    }
+
+    /// Cannot be called.
+    pub(super) fn commit(&self, _: u32, _: &[u8]) -> Result<(), String> {
+        match self.0 {}
+    }
+}
+
+/// Refuses.
+pub(super) fn lay_out(_: &Path, _: &Durability, _: (u32, u32), _: u64) -> Result<(), String> {
+    available()
+}
+
+/// Refuses.
+pub(crate) fn rows(_: &Path) -> Result<Vec<(u32, Vec<u8>)>, String> {
+    Err(MISSING.to_owned())
+}

@@ -1,0 +1,165 @@
+//! Transactions of SQLite: one row of fixed size is written in each.
+
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags, params};
+use stackrace_engine::promises::content::PromisedContent;
+
+/// The database in the directory of a trial.
+pub(crate) const FILE: &str = "data.db";
+
+/// What SQLite is asked for.
+#[derive(Debug, Clone)]
+pub(super) struct Durability {
+    /// `PRAGMA journal_mode`.
+    pub(super) journal: String,
+    /// `PRAGMA synchronous`.
+    pub(super) synchronous: String,
+}
+
+/// Whether this program has SQLite.
+///
+/// # Errors
+/// It was built without.
+pub(super) fn available() -> Result<(), String> {
+    Ok(())
+}
+
+/// What the ledger calls a row.
+pub(crate) fn object(row: u32) -> String {
+    format!("{FILE}#{row}")
+}
+
+/// An open database.
+pub(super) struct Database(Connection);
+
+impl Database {
+    /// Opens the database that [`lay_out`] made.
+    ///
+    /// # Errors
+    /// What SQLite says, with its file.
+    pub(super) fn open(directory: &Path, durability: &Durability) -> Result<Self, String> {
+        let path = directory.join(FILE);
+        let failed = |error: rusqlite::Error| format!("{}: {error}", path.display());
+        let connection = connect(&path).map_err(failed)?;
+        set(&connection, durability).map_err(failed)?;
+        Ok(Self(connection))
+    }
+
+    /// Writes a row; it returns when SQLite says that the transaction is committed.
+    pub(super) fn commit(&self, row: u32, content: &[u8]) -> Result<(), String> {
+        // A statement of its own is a transaction of its own.
+        // Parsing it again each time would be measured as well.
+        self.0
+            .prepare_cached("UPDATE data SET content = ?2 WHERE id = ?1")
+            .and_then(|mut update| update.execute(params![row, content]))
+            .map(drop)
+            .map_err(|error| error.to_string())
+    }
+}
+
+/// Makes the database with all rows in their first generation, and closes it.
+///
+/// # Errors
+/// What SQLite says, with its file.
+pub(super) fn lay_out(
+    directory: &Path,
+    durability: &Durability,
+    (rows, bytes): (u32, u32),
+    seed: u64,
+) -> Result<(), String> {
+    let path = directory.join(FILE);
+    let made = || -> rusqlite::Result<()> {
+        let mut connection = Connection::open(&path)?;
+        set(&connection, durability)?;
+        connection.execute_batch(
+            "CREATE TABLE data (id INTEGER PRIMARY KEY, content BLOB NOT NULL) STRICT;",
+        )?;
+        // The same content as the engine makes for later generations of these rows.
+        let content = PromisedContent::new(seed);
+        let mut buffer = vec![0; bytes as usize];
+        let all = connection.transaction()?;
+        for row in 0..rows {
+            content.fill(&mut buffer, &object(row), 0, 1);
+            all.execute("INSERT INTO data VALUES (?1, ?2)", params![row, buffer])?;
+        }
+        all.commit()?;
+        // A log that is only in its own file would be replayed inside the clock.
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        connection.close().map_err(|(_, error)| error)
+    };
+    made().map_err(|error| format!("{}: {error}", path.display()))?;
+    let synced = std::fs::File::open(&path).and_then(|file| file.sync_all());
+    let directory_synced = std::fs::File::open(directory).and_then(|file| file.sync_all());
+    synced
+        .and(directory_synced)
+        .map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// All rows, as SQLite finds them after it recovered the database.
+///
+/// # Errors
+/// What SQLite says: the file is no database, or is damaged.
+pub(crate) fn rows(path: &Path) -> Result<Vec<(u32, Vec<u8>)>, String> {
+    let read = || -> rusqlite::Result<Vec<(u32, Vec<u8>)>> {
+        let connection = connect(path)?;
+        let whole: String =
+            connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+        // Rows of a damaged database may still be readable, and be wrong.
+        if whole != "ok" {
+            return Err(rusqlite::Error::InvalidParameterName(whole));
+        }
+        let mut all = connection.prepare("SELECT id, content FROM data")?;
+        let rows = all.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        rows.collect()
+    };
+    read().map_err(|error| match error {
+        rusqlite::Error::InvalidParameterName(what) => what,
+        error => error.to_string(),
+    })
+}
+
+/// An existing database: a missing one must not be made, and then be found empty.
+fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    Connection::open_with_flags(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )
+}
+
+fn set(connection: &Connection, durability: &Durability) -> rusqlite::Result<()> {
+    // The answer is the mode in force.
+    let mode: String =
+        connection
+            .pragma_update_and_check(None, "journal_mode", &durability.journal, |row| row.get(0))?;
+    if mode != durability.journal {
+        let what = format!("journal mode {} was refused: {mode}", durability.journal);
+        return Err(rusqlite::Error::InvalidParameterName(what));
+    }
+    connection.pragma_update(None, "synchronous", &durability.synchronous)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_database_that_is_missing_or_damaged_says_so() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(FILE);
+        rows(&path).unwrap_err();
+        assert!(!path.exists(), "looking for it made it");
+        let durability = Durability {
+            journal: "wal".to_owned(),
+            synchronous: "normal".to_owned(),
+        };
+        lay_out(directory.path(), &durability, (300, 512), 7).unwrap();
+        assert_eq!(rows(&path).unwrap().len(), 300);
+        // The middle of the file: pages of the table.
+        let mut bytes = std::fs::read(&path).unwrap();
+        let middle = bytes.len() / 2 / 4096 * 4096;
+        bytes[middle..middle + 4096].fill(0x5a);
+        std::fs::write(&path, bytes).unwrap();
+        rows(&path).unwrap_err();
+    }
+}
