@@ -410,6 +410,12 @@ pub(super) struct ReportArgs {
     /// The same as --format html --output FILE
     #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "output"])]
     pub(super) html: Option<PathBuf>,
+    /// Write every plot to this directory as SVG
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "output", "html"])]
+    pub(super) svg: Option<PathBuf>,
+    /// Write every plot to this directory as PNG; needs a font on this machine
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "output", "html"])]
+    pub(super) png: Option<PathBuf>,
     /// Put the ratios beside those of a published study: the one it is named after, or NAME
     #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(super) beside_published: Option<String>,

@@ -6,7 +6,7 @@ use super::args::ReportArgs;
 use super::failure::Failure;
 use super::output;
 use super::setting::Setting;
-use super::terminal::{error, print};
+use super::terminal::{error, print, say};
 use super::words::not_read;
 use crate::published;
 use crate::record::Record;
@@ -44,10 +44,72 @@ pub(super) fn exec(setting: &Setting, verb: ReportArgs) -> Result<u8, Failure> {
         write(path, &verb.format, &record, &verdict, &options)?;
         return Ok(0);
     }
+    if verb.svg.is_some() || verb.png.is_some() {
+        return plots(&verb, &record, &verdict);
+    }
     options.screen = setting.screen;
     let bytes = render(&verb.format, &record, &verdict, &options)?;
     print(&String::from_utf8_lossy(&bytes));
     Ok(0)
+}
+
+/// Writes every plot of the page to the directories that are named, and says what each shows.
+fn plots(verb: &ReportArgs, record: &Record, verdict: &Verdict) -> Result<u8, Failure> {
+    // Only directories that exist: a missing one could be a misspelt name.
+    for dir in verb.svg.iter().chain(&verb.png) {
+        if !dir.is_dir() {
+            let dir = dir.display();
+            return Err(Failure::usage(format!("{dir} is no directory"))
+                .next(format!("mkdir {dir}, or name one that exists")));
+        }
+    }
+    let pictures = report::pictures(record, verdict);
+    // Fonts are looked for once, and before the first file is written.
+    let painter = verb.png.is_some().then(painter).transpose()?;
+    for picture in &pictures {
+        if let Some(dir) = &verb.svg {
+            let path = dir.join(format!("{}.svg", picture.name));
+            output::write(&path, picture.svg.as_bytes())?;
+        }
+        if let (Some(dir), Some(painter)) = (&verb.png, &painter) {
+            let png = painter
+                .paint(&picture.svg)
+                .map_err(|why| Failure::internal(format!("the plot {}: {why}", picture.name)))?;
+            output::write(&dir.join(format!("{}.png", picture.name)), &png)?;
+        }
+        say(&format!("{:<24} {}\n", picture.name, picture.title));
+    }
+    if pictures.is_empty() {
+        say("this run has nothing to plot\n");
+    }
+    Ok(0)
+}
+
+#[cfg(feature = "png")]
+fn painter() -> Result<report::Painter, Failure> {
+    report::Painter::new().map_err(|why| {
+        Failure::unable(format!("--png: {why}"))
+            .next("install fonts (Debian: fonts-dejavu-core), or take --svg DIR")
+    })
+}
+
+/// What draws nothing, in a program without that part.
+#[cfg(not(feature = "png"))]
+struct Painter;
+
+#[cfg(not(feature = "png"))]
+impl Painter {
+    fn paint(&self, _: &str) -> Result<Vec<u8>, String> {
+        Err("this program was built without PNG".to_owned())
+    }
+}
+
+#[cfg(not(feature = "png"))]
+fn painter() -> Result<Painter, Failure> {
+    Err(
+        Failure::unable("--png: this program was built without PNG (the feature png)")
+            .next("take --svg DIR, or build it with that feature"),
+    )
 }
 
 /// The run's ratios beside those of a published study; an empty name: the one the study is named

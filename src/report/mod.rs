@@ -18,6 +18,7 @@ mod html;
 mod json;
 mod junit;
 mod markdown;
+mod picture;
 mod published;
 mod render;
 mod screen;
@@ -32,6 +33,9 @@ pub(crate) use form::{ReportForm, ReportOptions};
 pub(crate) use gate::gate;
 pub(crate) use html::{STYLE, body, doing, history, latency_tail, race, written};
 pub(crate) use junit::junit;
+pub(crate) use picture::pictures;
+#[cfg(feature = "png")]
+pub(crate) use picture::png::Painter;
 pub(crate) use published::{FORMS as PUBLISHED_FORMS, published};
 pub(crate) use screen::{Screen, colour_of, wrap};
 pub(crate) use standing::{Standing, Standings, standings};

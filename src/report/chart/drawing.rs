@@ -130,6 +130,11 @@ pub(super) fn marker(series: usize, x: f64, y: f64) -> Markup {
     }
 }
 
+/// How wide a text is, about: no font is measured.
+pub(in crate::report) fn room(text: &str) -> f64 {
+    ems(text) * FONT
+}
+
 /// The sign of a configuration beside its name: its colour and its marker.
 pub(in crate::report) fn swatch(configuration: usize) -> Markup {
     html! {

@@ -137,7 +137,7 @@ fn sections(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<
         ),
         ("audit", "What was measured", audit::audit(record, verdict)),
         ("rounds", "Round by round", plots::rounds(record, verdict)),
-        ("sweep", "By block size", sweep::sweep(record, verdict)),
+        ("sweep", "By size and number", sweep::sweep(record, verdict)),
         ("latency", "Latency", latency::latency(record, verdict)),
         ("time", "Over time", plots::time(record, verdict)),
         ("cost", "What it cost", tables::resources(record)),

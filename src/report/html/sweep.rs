@@ -1,7 +1,8 @@
-//! A figure over the block size (or any amount of bytes) where the study sweeps one.
+//! A figure over the block size (or any amount of bytes), or over the queue depth (or any number),
+//! where the study sweeps one.
 //!
-//! Either a factor's levels are amounts of bytes, or workloads differ in nothing but an amount in
-//! their names.
+//! Either a factor's levels are amounts of bytes or whole numbers, or workloads differ in nothing but
+//! an amount of bytes in their names.
 
 use maud::{Markup, html};
 
@@ -41,28 +42,58 @@ fn drawn(metrics: &[MetricHead]) -> impl Iterator<Item = (usize, &MetricHead)> {
         .filter(|(at, metric)| *at == 0 || view::has_view(&metric.unit))
 }
 
+/// What lies along the axis.
+#[derive(Clone, Copy)]
+struct Along {
+    /// A level's place; none: it has none there.
+    place: fn(&str) -> Option<u64>,
+    /// How a place is written.
+    label: fn(f64) -> String,
+}
+
+const BYTES: Along = Along {
+    place: bytes,
+    label: |value| unit::bytes(value.round() as u64),
+};
+const COUNT: Along = Along {
+    place: count,
+    label: |value| format!("{value:.0}"),
+};
+
+/// What the levels of a factor are; none: they make no curve.
+fn along(verdict: &Verdict, factor: usize) -> Option<Along> {
+    [BYTES, COUNT].into_iter().find(|along| {
+        let rows = verdict.configurations.iter();
+        let places = rows.map(|row| (along.place)(row.levels.get(factor)?));
+        // A level that is no amount (`default` beside `4 KiB`) has no place on the axis.
+        let Some(mut places) = places.collect::<Option<Vec<u64>>>() else {
+            return false;
+        };
+        places.sort_unstable();
+        places.dedup();
+        places.len() >= SIZES_MIN
+    })
+}
+
 fn by_factor(record: &Record, verdict: &Verdict, factor: usize, charts: &mut Vec<Chart>) {
-    let size = |row: &ConfigurationRow| bytes(row.levels.get(factor)?);
-    let mut sizes: Vec<u64> = verdict.configurations.iter().filter_map(&size).collect();
-    // A level that is no amount (`default` beside `4 KiB`) has no place on the axis.
-    if sizes.len() < verdict.configurations.len() {
+    let Some(along) = along(verdict, factor) else {
         return;
-    }
-    sizes.sort_unstable();
-    sizes.dedup();
-    if sizes.len() < SIZES_MIN {
-        return;
-    }
+    };
+    let size = |row: &ConfigurationRow| (along.place)(row.levels.get(factor)?);
     for (w, workload) in record.head.workloads.iter().enumerate() {
         for (at, metric) in drawn(&workload.metrics) {
             let mut lines: Vec<ChartLine> = Vec::new();
             for row in &verdict.configurations {
-                let others: Vec<&str> = row
+                let others: Vec<String> = row
                     .levels
                     .iter()
                     .enumerate()
                     .filter(|&(at, _)| at != factor)
-                    .map(|(_, level)| level.as_str())
+                    // A number alone says nothing.
+                    .map(|(at, level)| match count(level) {
+                        Some(_) => format!("{}={level}", record.head.factors[at]),
+                        None => level.clone(),
+                    })
                     .collect();
                 let label = if others.is_empty() {
                     metric.name.clone()
@@ -72,7 +103,7 @@ fn by_factor(record: &Record, verdict: &Verdict, factor: usize, charts: &mut Vec
                 add(&mut lines, label, size(row), row, w, metric);
             }
             finish(
-                &record.head.factors[factor],
+                (&record.head.factors[factor], along),
                 &format!("{}: {}", workload.name, figure::metric(metric)),
                 (at == 0, metric),
                 lines,
@@ -134,7 +165,7 @@ fn by_workload(record: &Record, verdict: &Verdict, charts: &mut Vec<Chart>) {
             }
             let title = format!("{name}: {}", figure::metric(metric));
             finish(
-                "block size",
+                ("block size", BYTES),
                 &title,
                 (at == 0, metric),
                 lines,
@@ -188,7 +219,7 @@ fn add(
 }
 
 fn finish(
-    x_name: &str,
+    (x_name, along): (&str, Along),
     title: &str,
     (primary, metric): (bool, &MetricHead),
     mut lines: Vec<ChartLine>,
@@ -222,7 +253,7 @@ fn finish(
             desc: format!("{title}, over {x_name}."),
             x,
             x_name: x_name.to_owned(),
-            x_label: &|value| unit::bytes(value.round() as u64),
+            x_label: &along.label,
             y,
             y_name: metric.name.clone(),
             y_label: &|value| figure::tick(&metric.unit, value),
@@ -239,7 +270,12 @@ fn finish(
     }
 }
 
-/// A level that is an amount of bytes with its unit; a bare number could mean anything.
+/// A level that is a number of something: a queue depth, threads, files.
+fn count(level: &str) -> Option<u64> {
+    level.parse().ok().filter(|&count| count > 0)
+}
+
+/// A level that is an amount of bytes with its unit; a bare number is a count.
 fn bytes(level: &str) -> Option<u64> {
     // `parse_bytes` also takes bare numbers, and a level `3` may be a count or a version.
     level
@@ -277,6 +313,24 @@ fn amount(name: &str) -> Option<(u64, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_level_is_an_amount_of_bytes_or_a_number_or_neither() {
+        for (level, bytes_of, count_of) in [
+            ("4 KiB", Some(4096), None),
+            ("16", None, Some(16)),
+            ("0", None, None),
+            ("6.1", None, None),
+            ("zstd3", None, None),
+            ("-1", None, None),
+        ] {
+            assert_eq!(
+                (bytes(level), count(level)),
+                (bytes_of, count_of),
+                "{level}"
+            );
+        }
+    }
 
     #[test]
     fn an_amount_is_found_in_a_name() {
