@@ -263,6 +263,48 @@ fn a_report_of_both_layouts_can_be_imported() {
         .ended(0);
 }
 
+/// The most used program that draws fio's results draws ours: queue depths side by side, in three
+/// dimensions, and the distribution of latencies.
+fn fio_plot_draws_what_is_reported() {
+    let plotter = match std::env::var_os("STACKRACE_FIO_PLOT") {
+        Some(path) => path.into(),
+        None => needs::tool("fio-plot"),
+    };
+    let ground = Ground::new();
+    for depth in ["1", "4"] {
+        let words = format!(
+            "--name=r --rw=randread --bs=4k --size=1m --numjobs=2 --group_reporting --iodepth={depth} \
+             --ioengine=io_uring --time_based --runtime=1200ms --output-format=json+ --output=q{depth}.json"
+        );
+        stackrace(&ground, &words.split(' ').collect::<Vec<_>>()).ended(0);
+    }
+    for (name, kind) in [
+        ("depths", "-l"),
+        ("both", "-L -t iops"),
+        ("latencies", "-H -d 4 -n 2"),
+    ] {
+        let numjobs = if name == "depths" { " -n 2" } else { "" };
+        let words = format!("-i . -T title -r randread -o {name}.png {kind}{numjobs}");
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the program that draws is a process"
+        )]
+        let drawn = Command::new(&plotter)
+            .args(words.split(' '))
+            .env("MPLBACKEND", "Agg")
+            .current_dir(ground.path())
+            .output()
+            .unwrap();
+        let said = Said::of(&drawn);
+        let image = fs::read(ground.path().join(format!("{name}.png")));
+        let image = image.unwrap_or_else(|_| panic!("{name}: {}{}", said.out, said.err));
+        assert!(
+            image.starts_with(b"\x89PNG") && image.len() > 10_000,
+            "{name}"
+        );
+    }
+}
+
 fn main() -> ExitCode {
     needs::run(needs::tests![
         the_same_jobs_do_the_same_as_in_the_original,
@@ -271,5 +313,6 @@ fn main() -> ExitCode {
         what_only_is_read_is_never_written_to,
         a_block_device_is_never_written_to,
         a_report_of_both_layouts_can_be_imported,
+        fio_plot_draws_what_is_reported,
     ])
 }

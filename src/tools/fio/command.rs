@@ -35,6 +35,16 @@ impl From<JobError> for Failure {
     }
 }
 
+impl From<Vec<JobError>> for Failure {
+    fn from(refusals: Vec<JobError>) -> Self {
+        // All of them at once: a file with ten old options is mended in one go.
+        let lines = refusals
+            .iter()
+            .map(|refusal| format!("error: {refusal}\n  next: {}", refusal.next));
+        Failure::internal(lines.collect::<Vec<_>>().join("\n"))
+    }
+}
+
 /// `stackrace fio`, for [`super::TOOL`].
 pub(super) const COMMAND: ToolCommand = ToolCommand {
     arguments: |command| {
@@ -115,10 +125,10 @@ fn read(console: &Console<'_>, options: &FioOptions) -> Result<Vec<FioJob>, Fail
         Some(value.to_string_lossy().into_owned())
     };
     let mut sections = Sections::default();
-    sections.arguments(&options.switches)?;
+    sections.arguments(&options.switches);
     for file in &options.files {
         let text = text_of(file)?;
-        sections.file(file, &text, &variable)?;
+        sections.file(file, &text, &variable);
     }
     sections.only(&options.sections)?;
     let jobs = job::jobs(&sections)?;
@@ -249,7 +259,7 @@ fn conclude(
         output.say(&normal(&report));
     }
     if options.json {
-        output.say(&json(&report));
+        output.say(&json(&report, options.bins));
     }
     Ok(())
 }

@@ -18,8 +18,8 @@ use crate::event::MetricHead;
 fn ran(text: &str, directory: &Path) -> (Vec<FioJob>, FioReport) {
     let text = format!("[global]\ndirectory={}\n{text}", directory.display());
     let mut sections = Sections::default();
-    sections.file("a.fio", &text, &|_| None).unwrap();
-    let jobs = job::jobs(&sections).unwrap_or_else(|refusal| panic!("{refusal}"));
+    sections.file("a.fio", &text, &|_| None);
+    let jobs = job::jobs(&sections).unwrap_or_else(|refused| panic!("{refused:?}"));
     let planned = plan::plan(&jobs, 1).unwrap_or_else(|refusal| panic!("{refusal}"));
     let mut ran = Vec::new();
     for group in 0..=jobs.last().unwrap().group {
@@ -65,7 +65,7 @@ fn both_layouts_are_imported_with_the_same_figures() {
     let base = tempfile::tempdir_in("/var/tmp").unwrap();
     let (jobs, report) = ran(JOBS, base.path());
     let normal = announced(&jobs) + &normal(&report);
-    let (normal, json) = (imported(&normal), imported(&json(&report)));
+    let (normal, json) = (imported(&normal), imported(&json(&report, false)));
     assert!(normal.len() > 25, "{normal:?}");
     let names = |all: &[(String, String, f64)]| -> Vec<(String, String)> {
         all.iter().map(|it| (it.0.clone(), it.1.clone())).collect()
@@ -103,13 +103,31 @@ fn clones_are_reported_apart_unless_asked_for() {
     assert_eq!(operations(queue), (64, 64), "written and read back");
     assert_eq!(operations(paced), (64, 0));
     assert_eq!(plain.synced.as_ref().unwrap().count, 8);
-    assert!(plain.cpu.is_none() && queue.cpu.is_some());
+    // Both clones of the one are in its report, so that the processor's time is theirs.
+    assert!(plain.cpu.is_some() && queue.cpu.is_some());
     assert_eq!(queue.own.verified_bytes, 256 << 10);
     assert_eq!(plain.classes.iter().sum::<u64>(), 128);
     let read = paced.read.as_ref().unwrap();
     let response = read.response.as_ref().unwrap();
     assert_eq!((read.latency.count, response.count), (64, 64));
     assert!(response.mean >= read.latency.mean);
+}
+
+/// `json+` has all that `json` has, and the bins, whose counts are all operations.
+#[test]
+fn json_plus_adds_the_bins() {
+    let base = tempfile::tempdir_in("/var/tmp").unwrap();
+    let (_, report) = ran("[x]\nrw=randread\nsize=256k\n", base.path());
+    let read = |bins| -> serde_json::Value {
+        let document: serde_json::Value = serde_json::from_str(&json(&report, bins)).unwrap();
+        document["jobs"][0]["read"]["clat_ns"].clone()
+    };
+    let (mut plus, plain) = (read(true), read(false));
+    let bins = plus.as_object_mut().unwrap().remove("bins").unwrap();
+    let counts = bins.as_object().unwrap().values();
+    let all: u64 = counts.map(|count| count.as_u64().unwrap()).sum();
+    assert_eq!(all, 64);
+    assert_eq!(plus, plain);
 }
 
 /// A phase that fails is reported with what the system said, and the others go on.
@@ -121,7 +139,7 @@ fn a_failed_job_is_reported_with_its_error() {
         base.path().display()
     );
     let mut sections = Sections::default();
-    sections.file("a.fio", &text, &|_| None).unwrap();
+    sections.file("a.fio", &text, &|_| None);
     let jobs = job::jobs(&sections).unwrap();
     std::fs::write(base.path().join("bad.0.0"), vec![1; 64 << 10]).unwrap();
     let planned = plan::plan(&jobs, 1).unwrap();

@@ -6,8 +6,10 @@ mod read;
 mod resolved;
 mod when;
 
-use super::language::{Section, Sections};
-use super::place::JobError;
+use std::rc::Rc;
+
+use super::language::{Given, Section, Sections};
+use super::place::{JobError, OptionPlace};
 use super::report::PERCENTILES;
 
 use read::Reader;
@@ -17,26 +19,71 @@ pub(crate) use resolved::{Access, Content, Engine, Extent, FioJob, JobFiles, Job
 /// Reads every option of all jobs, and numbers their groups.
 ///
 /// # Errors
-/// The first option that contradicts another, or that no phase can keep.
-pub(crate) fn jobs(sections: &Sections) -> Result<Vec<FioJob>, JobError> {
-    let mut group = 0;
+/// Everything that is not understood, contradicts another option, or that no phase can keep; in the
+/// order of the lines.
+pub(crate) fn jobs(sections: &Sections) -> Result<Vec<FioJob>, Vec<JobError>> {
+    let mut refused = sections.refused.clone();
     let mut jobs: Vec<FioJob> = Vec::new();
-    for section in &sections.all {
-        let reader = Reader::new(section)?;
-        // fio runs all jobs of one group together, and a new group begins behind a wall.
-        let waits = reader.flag("stonewall")?.unwrap_or(false);
-        let fresh = reader.flag("new_group")?.unwrap_or(false);
-        if fresh && !waits && !jobs.is_empty() {
-            let what = "new_group without stonewall is not supported";
-            let next = "write stonewall as well: groups run one after the other";
-            return Err(reader.refuse("new_group", what, next));
-        }
-        if waits && !jobs.is_empty() {
-            group += 1;
-        }
-        jobs.push(job(section, &reader, group)?);
+    for (at, section) in sections.all.iter().enumerate() {
+        let before = jobs.last().map(|job| job.group);
+        // A job that is refused is in no group, but is not the first either.
+        let before = before.or((at > 0).then_some(0));
+        jobs.extend(tried(section, before, &mut refused));
     }
-    Ok(jobs)
+    if refused.is_empty() {
+        return Ok(jobs);
+    }
+    refused.sort_by_key(|refusal| match &refusal.place {
+        OptionPlace::Argument => (String::new(), 0),
+        OptionPlace::Line { file, line } => (file.clone(), *line),
+    });
+    Err(refused)
+}
+
+/// A job, or everything that is wrong with it: after each refusal it is read again without that line.
+fn tried(section: &Section, before: Option<u64>, refused: &mut Vec<JobError>) -> Option<FioJob> {
+    let mut rest = section.clone();
+    loop {
+        let refusal = match grouped(&rest, before) {
+            Ok(job) => return Some(job),
+            Err(refusal) => refusal,
+        };
+        let elsewhere = |given: &Given| given.place != refusal.place;
+        let options = || rest.global.iter().chain(&rest.own);
+        // Much follows from `rw`: what is said of the rest without it may be wrong.
+        let unclear = options().any(|given| !elsewhere(given) && given.name == "rw");
+        let in_line = matches!(refusal.place, OptionPlace::Line { .. });
+        let known = options().count();
+        Rc::make_mut(&mut rest.global).retain(elsewhere);
+        rest.own.retain(elsewhere);
+        let fewer = rest.global.len() + rest.own.len() < known;
+        // One line of [global] is said once, however many jobs it holds for.
+        if !refused.contains(&refusal)
+            && !refused
+                .iter()
+                .any(|it| in_line && it.place == refusal.place)
+        {
+            refused.push(refusal);
+        }
+        if unclear || !in_line || !fewer {
+            return None;
+        }
+    }
+}
+
+/// A job in its group; `before`: that of the job before it.
+fn grouped(section: &Section, before: Option<u64>) -> Result<FioJob, JobError> {
+    let reader = Reader::new(section)?;
+    // fio runs all jobs of one group together, and a new group begins behind a wall.
+    let waits = reader.flag("stonewall")?.unwrap_or(false);
+    let fresh = reader.flag("new_group")?.unwrap_or(false);
+    if fresh && !waits && before.is_some() {
+        let what = "new_group without stonewall is not supported";
+        let next = "write stonewall as well: groups run one after the other";
+        return Err(reader.refuse("new_group", what, next));
+    }
+    let group = before.map_or(0, |before| before + u64::from(waits));
+    job(section, &reader, group)
 }
 
 /// What `rw` is, whether it is random, and the share of reads; none: mixed.
@@ -173,8 +220,48 @@ fn check_fixed(reader: &Reader<'_>, notes: &mut Vec<String>) -> Result<(), JobEr
             ));
         }
     }
-    if reader.flag("gtod_reduce")?.unwrap_or(false) {
-        notes.push("gtod_reduce: latencies are recorded all the same".to_owned());
+    for name in [
+        "gtod_reduce",
+        "disable_lat",
+        "disable_clat",
+        "disable_slat",
+        "disable_bw_measurement",
+    ] {
+        if reader.flag(name)?.unwrap_or(false) {
+            notes.push(format!("{name}: what is measured is recorded all the same"));
+        }
+    }
+    for name in [
+        "iodepth_batch",
+        "iodepth_batch_complete",
+        "iodepth_batch_complete_max",
+        "iodepth_low",
+    ] {
+        if reader.count_in(name, 0..=4096)?.is_some() {
+            notes.push(format!(
+                "{name}: an operation is submitted as soon as another completes"
+            ));
+        }
+    }
+    if let Some(word) = reader.text("random_generator") {
+        let known = ["tausworthe", "tausworthe64", "lfsr"];
+        if !known.contains(&word) {
+            let what = format!(
+                "random_generator={} is not understood",
+                super::language::shown(word)
+            );
+            return Err(reader.refuse(
+                "random_generator",
+                what,
+                format!("choose among: {}", known.join(", ")),
+            ));
+        }
+        notes.push(format!(
+            "random_generator={word}: the random numbers are our own"
+        ));
+    }
+    if reader.flag("clat_percentiles")? == Some(false) {
+        notes.push("clat_percentiles=0: percentiles are reported all the same".to_owned());
     }
     Ok(())
 }

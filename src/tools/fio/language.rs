@@ -45,6 +45,8 @@ pub(crate) struct Switch {
 pub(crate) struct Sections {
     global: Rc<Vec<Given>>,
     pub(super) all: Vec<Section>,
+    /// What is not understood. All the rest is read too, so that it is said at once.
+    pub(super) refused: Vec<JobError>,
 }
 
 /// The beginning of a foreign word on one line, without what would steer a terminal.
@@ -58,47 +60,57 @@ pub(super) fn shown(word: &str) -> String {
     word.chars().take(SHOWN).map(plain).collect::<String>() + end
 }
 
+/// What a line of a file belongs to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Inside {
+    /// Nothing has begun yet.
+    Nothing,
+    /// What is said of all jobs that follow.
+    Global,
+    /// The last job.
+    Job,
+}
+
 impl Sections {
     /// Reads the jobs of a command line: what stands before the first `name` is said of all jobs,
-    /// those of files too.
-    ///
-    /// # Errors
-    /// An option that is not understood.
-    pub(crate) fn arguments(&mut self, switches: &[Switch]) -> Result<(), JobError> {
-        let place = OptionPlace::Argument;
+    /// those of files too. What is not understood is kept for [`super::jobs`].
+    pub(crate) fn arguments(&mut self, switches: &[Switch]) {
         let mut open = false;
         for switch in switches {
-            let option = find(&switch.name).ok_or_else(|| {
-                unknown(&place, &format!("--{}", shown(&switch.name)), &switch.name)
-            })?;
-            // On the command line `name` begins a job.
-            if option.name == "name" {
-                let name = switch.value.clone().unwrap_or_default();
-                open = self.begin(name, place.clone())?;
-                continue;
+            if let Err(refusal) = self.argument(switch, &mut open) {
+                self.refused.push(refusal);
             }
-            let given = Given {
-                name: option.name,
-                value: switch.value.clone(),
-                place: place.clone(),
-            };
-            self.give(given, open);
         }
+    }
+
+    fn argument(&mut self, switch: &Switch, open: &mut bool) -> Result<(), JobError> {
+        let place = OptionPlace::Argument;
+        let option = find(&switch.name)
+            .ok_or_else(|| unknown(&place, &format!("--{}", shown(&switch.name)), &switch.name))?;
+        // On the command line `name` begins a job.
+        if option.name == "name" {
+            let name = switch.value.clone().unwrap_or_default();
+            *open = self.begin(name, place)?;
+            return Ok(());
+        }
+        let given = Given {
+            name: option.name,
+            value: switch.value.clone(),
+            place,
+        };
+        self.give(given, *open);
         Ok(())
     }
 
-    /// Reads the jobs of a file; `variable` gives the value of an environment variable.
-    ///
-    /// # Errors
-    /// The first line that is not understood.
+    /// Reads the jobs of a file; `variable` gives the value of an environment variable. What is not
+    /// understood is kept for [`super::jobs`].
     pub(crate) fn file(
         &mut self,
         file: &str,
         text: &str,
         variable: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<(), JobError> {
-        let mut begun = false;
-        let mut open = false;
+    ) {
+        let mut inside = Inside::Nothing;
         for (number, line) in text.lines().enumerate() {
             let place = OptionPlace::Line {
                 file: file.to_owned(),
@@ -108,44 +120,58 @@ impl Sections {
             if line.is_empty() {
                 continue;
             }
-            if let Some(rest) = line.strip_prefix('[') {
-                let name = rest.strip_suffix(']').filter(|name| !name.is_empty());
-                let name = name.ok_or_else(|| {
-                    let what = format!("\"{}\" is not the beginning of a job", shown(line));
-                    JobError::at(&place, what, "write [name], or [global]")
-                })?;
-                open = self.begin(name.to_owned(), place)?;
-                begun = true;
-                continue;
+            if let Err(refusal) = self.line(line, place, &mut inside, variable) {
+                self.refused.push(refusal);
             }
-            let (name, value) = match line.split_once('=') {
-                Some((name, value)) => (name.trim_end(), Some(value.trim_start())),
-                None => (line, None),
-            };
-            let option = find(name).ok_or_else(|| unknown(&place, &shown(name), name))?;
-            if !begun {
-                let what = format!("{name} stands before the first job");
-                return Err(JobError::at(
-                    &place,
-                    what,
-                    "write [global] or [name] above it",
-                ));
-            }
-            let value = value.map(|value| expand(value, &place, variable));
-            let value = value.transpose()?;
-            // In a file the brackets begin one; `name` gives it another name, and its files keep
-            // that of the brackets.
-            if option.name == "name" {
-                self.rename(value.unwrap_or_default(), open, &place)?;
-                continue;
-            }
-            let given = Given {
-                name: option.name,
-                value,
-                place,
-            };
-            self.give(given, open);
         }
+    }
+
+    fn line(
+        &mut self,
+        line: &str,
+        place: OptionPlace,
+        inside: &mut Inside,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<(), JobError> {
+        if let Some(rest) = line.strip_prefix('[') {
+            // What follows a broken beginning belongs to no job before it.
+            *inside = Inside::Global;
+            let name = rest.strip_suffix(']').filter(|name| !name.is_empty());
+            let name = name.ok_or_else(|| {
+                let what = format!("\"{}\" is not the beginning of a job", shown(line));
+                JobError::at(&place, what, "write [name], or [global]")
+            })?;
+            if self.begin(name.to_owned(), place)? {
+                *inside = Inside::Job;
+            }
+            return Ok(());
+        }
+        let (name, value) = match line.split_once('=') {
+            Some((name, value)) => (name.trim_end(), Some(value.trim_start())),
+            None => (line, None),
+        };
+        let option = find(name).ok_or_else(|| unknown(&place, &shown(name), name))?;
+        if *inside == Inside::Nothing {
+            let what = format!("{name} stands before the first job");
+            return Err(JobError::at(
+                &place,
+                what,
+                "write [global] or [name] above it",
+            ));
+        }
+        let value = value.map(|value| expand(value, &place, variable));
+        let value = value.transpose()?;
+        // In a file the brackets begin a job; `name` gives it another name, and its files keep that
+        // of the brackets. In [global] it names nothing, as with fio: the report shows it.
+        if option.name == "name" && *inside == Inside::Job {
+            return self.rename(value.unwrap_or_default(), &place);
+        }
+        let given = Given {
+            name: option.name,
+            value,
+            place,
+        };
+        self.give(given, *inside == Inside::Job);
         Ok(())
     }
 
@@ -198,14 +224,14 @@ impl Sections {
         Ok(true)
     }
 
-    fn rename(&mut self, name: String, open: bool, place: &OptionPlace) -> Result<(), JobError> {
+    fn rename(&mut self, name: String, place: &OptionPlace) -> Result<(), JobError> {
         match self.all.last_mut() {
-            Some(section) if open && !name.is_empty() => section.name = name,
+            Some(section) if !name.is_empty() => section.name = name,
             _ => {
                 return Err(JobError::at(
                     place,
-                    "`name=` is not supported here",
-                    "write it below the [name] of a job",
+                    "`name=` has no name",
+                    "write name=NAME",
                 ));
             }
         }

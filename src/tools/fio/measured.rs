@@ -1,14 +1,17 @@
 //! What was measured, as fio reports it.
 
 use hdrhistogram::Histogram;
-use stackrace_engine::{Op, OpOutcome, PhaseOutcome, StartError};
+use stackrace_engine::{Op, OpOutcome, PhaseOutcome, Slice, StartError};
 
 use super::job::{Engine, FioJob};
-use super::report::{CLASSES, FioLatency, JobReport, Moved, Own};
+use super::report::{CLASSES, FioLatency, JobReport, Moved, Own, Samples, Varied};
 use super::run::Ran;
 
 /// What a job that could not begin ends with (`EINVAL`), as fio's do.
 const NOT_BEGUN: i32 = 22;
+
+/// How long a sample of the rates is, ns.
+const SAMPLE_NS: u64 = 500_000_000;
 
 /// Times of several jobs together.
 #[derive(Default)]
@@ -31,6 +34,10 @@ impl Times {
         let all = self.histogram.as_ref()?;
         // Exact to 0.1 %: the histogram keeps three digits.
         let at = |percent: &f64| (*percent, all.value_at_quantile(percent / 100.0));
+        let recorded = all.iter_recorded().map(|step| {
+            let from = all.lowest_equivalent(step.value_iterated_to());
+            (from, step.count_since_last_iteration())
+        });
         Some(FioLatency {
             count: all.len(),
             min: all.min(),
@@ -39,6 +46,7 @@ impl Times {
             mean: self.sum_ns as f64 / all.len().max(1) as f64,
             deviation: all.stdev(),
             percentiles: percentiles.iter().map(at).collect(),
+            bins: recorded.collect(),
         })
     }
 }
@@ -52,22 +60,83 @@ struct Direction {
     short: u64,
     latency: Times,
     response: Times,
+    series: Series,
+}
+
+/// What moved over time, in all jobs together.
+#[derive(Default)]
+struct Series {
+    slice_ns: u64,
+    slices: Vec<Slice>,
+    /// Of some job it is not known.
+    unknown: bool,
+}
+
+impl Series {
+    fn add(&mut self, outcome: &PhaseOutcome, alone: bool) {
+        // The slices of a phase count all its directions together; a long phase has wider ones.
+        let fits = self.slice_ns == 0 || self.slice_ns == outcome.slice_ns;
+        self.unknown |= !alone || !fits;
+        self.slice_ns = outcome.slice_ns;
+        // The last slice ends with the phase, and is no whole one.
+        let whole = (outcome.elapsed_ns / outcome.slice_ns.max(1)) as usize;
+        let known = outcome.series.iter().take(whole);
+        self.slices
+            .resize(self.slices.len().max(whole), Slice::default());
+        for (all, slice) in self.slices.iter_mut().zip(known) {
+            all.ops += slice.ops;
+            all.bytes += slice.bytes;
+        }
+    }
+
+    fn samples(&self) -> Option<Samples> {
+        // As fio takes them: two in a second, or as fine as they are.
+        let together = (SAMPLE_NS / self.slice_ns.max(1)).max(1) as usize;
+        let samples = self.slices.chunks_exact(together);
+        if self.unknown || samples.len() == 0 {
+            return None;
+        }
+        let seconds = self.slice_ns as f64 * together as f64 / 1e9;
+        let rates = |of: fn(&Slice) -> u64| {
+            let rate = |sample: &[Slice]| sample.iter().map(of).sum::<u64>() as f64 / seconds;
+            varied(&samples.clone().map(rate).collect::<Vec<f64>>())
+        };
+        Some(Samples {
+            count: samples.len() as u64,
+            operations: rates(|slice| slice.ops),
+            bytes: rates(|slice| slice.bytes),
+        })
+    }
+}
+
+/// Of at least one rate.
+fn varied(rates: &[f64]) -> Varied {
+    let count = rates.len() as f64;
+    let mean = rates.iter().sum::<f64>() / count;
+    let squares = rates.iter().map(|rate| (rate - mean).powi(2));
+    Varied {
+        min: rates.iter().copied().fold(f64::INFINITY, f64::min),
+        max: rates.iter().copied().fold(0.0, f64::max),
+        mean,
+        // One sample alone varies from nothing.
+        deviation: (squares.sum::<f64>() / (count - 1.0).max(1.0)).sqrt(),
+    }
 }
 
 impl Direction {
     fn add(&mut self, op: &OpOutcome, outcome: &PhaseOutcome) {
         self.bytes += op.bytes;
         self.operations += op.count;
-        // Which of two directions fell short is not told apart.
-        if outcome
+        let moved = outcome
             .ops
             .iter()
-            .filter(|it| it.op != Op::Fsync && it.count > 0)
-            .count()
-            == 1
-        {
+            .filter(|it| it.op != Op::Fsync && it.count > 0);
+        let alone = moved.count() == 1;
+        // Which of two directions fell short is not told apart.
+        if alone {
             self.short += outcome.short;
         }
+        self.series.add(outcome, alone);
         // fio's latency begins with the issue, whenever it was due.
         match &op.service {
             Some(service) => {
@@ -84,6 +153,7 @@ impl Direction {
             operations: self.operations,
             elapsed_ns: self.elapsed_ns,
             short: self.short,
+            samples: self.series.samples(),
             latency: self.latency.latency(percentiles)?,
             response: self.response.latency(percentiles),
         })
@@ -98,8 +168,8 @@ struct Gathered<'a> {
     jobs: u32,
     error: i32,
     elapsed_ns: u64,
-    /// Nothing else ran at the same time.
-    alone: bool,
+    /// Jobs that ran at the same time, these among them.
+    together: usize,
 }
 
 fn error_of(result: &Result<PhaseOutcome, StartError>) -> i32 {
@@ -150,8 +220,15 @@ impl<'a> Gathered<'a> {
         let (read, written) = (self.direction(Op::Read), self.direction(Op::Write));
         let synced = self.direction(Op::Fsync);
         let share = |ns: fn(&PhaseOutcome) -> u64| {
-            let spent: u64 = self.outcomes.iter().flatten().map(|it| ns(it)).sum();
-            spent as f64 / self.elapsed_ns.max(1) as f64
+            // getrusage(2) counts the whole process: each of several jobs has seen the same, and the
+            // longest has seen it all.
+            let spent = self
+                .outcomes
+                .iter()
+                .map(|all| all.iter().map(|it| ns(it)).sum::<u64>());
+            spent.max().unwrap_or(0) as f64
+                / self.elapsed_ns.max(1) as f64
+                / f64::from(self.jobs.max(1))
         };
         let cpu = (share(|it| it.cpu_user_ns), share(|it| it.cpu_system_ns));
         let first = self.outcomes.iter().flatten().next();
@@ -167,8 +244,8 @@ impl<'a> Gathered<'a> {
             read: read.moved(&job.percentiles),
             written: written.moved(&job.percentiles),
             synced: synced.latency.latency(&job.percentiles),
-            // getrusage(2) counts the whole process: beside other jobs the share would be of all.
-            cpu: (self.alone && first.is_some()).then_some(cpu),
+            // Beside jobs that are reported apart, nothing says which of them took it.
+            cpu: (self.together == self.jobs as usize && first.is_some()).then_some(cpu),
             elapsed_ns: self.elapsed_ns,
             plain: job.engine != Engine::Ring,
             whole_percentiles: job.whole_percentiles,
@@ -226,11 +303,10 @@ pub(super) fn reports(jobs: &[FioJob], ran: &[Ran]) -> Vec<JobReport> {
                     jobs: 0,
                     error: 0,
                     elapsed_ns: 0,
-                    alone: ran
+                    together: ran
                         .iter()
                         .filter(|other| jobs[other.job].group == job.group)
-                        .count()
-                        == 1,
+                        .count(),
                 };
                 fresh.add(one);
                 all.push(fresh);

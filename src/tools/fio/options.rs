@@ -22,6 +22,8 @@ pub(super) struct FioOptions {
     pub(super) read_only: bool,
     pub(super) normal: bool,
     pub(super) json: bool,
+    /// JSON has the bins of the latencies, too.
+    pub(super) bins: bool,
     /// Where the report goes; none: standard output.
     pub(super) output: Option<PathBuf>,
     /// Jobs to do; empty: all.
@@ -87,9 +89,10 @@ impl FioOptions {
                     match format {
                         "normal" => self.normal = true,
                         "json" => self.json = true,
+                        "json+" => (self.json, self.bins) = (true, true),
                         _ => {
                             let what = format!("--output-format={format} is not supported");
-                            return refuse(what, "choose among: normal, json");
+                            return refuse(what, "choose among: normal, json, json+");
                         }
                     }
                 }
@@ -134,6 +137,9 @@ mod tests {
         assert_eq!(options.files, ["a.fio", "b.fio"]);
         assert_eq!(options.sections, ["x"]);
         assert!(!read("--output-format=json a").normal);
+        assert!(!read("--output-format=json a").bins);
+        let plus = read("--output-format=json+ a");
+        assert!(plus.json && plus.bins && !plus.normal);
         assert!(read("a.fio").normal);
     }
 }

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::report::{CLASSES, FioLatency, FioReport, JobReport, Moved, Own, VERSION, milliseconds};
+use super::report::{
+    CLASSES, FioLatency, FioReport, JobReport, Moved, Own, Samples, VERSION, milliseconds,
+};
 
 /// Pairs that become an object in their order.
 #[derive(Default)]
@@ -84,11 +86,46 @@ struct Direction {
     total_ios: u64,
     short_ios: u64,
     drop_ios: u64,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    samples: Option<Rates>,
     #[serde(skip_serializing_if = "Option::is_none")]
     clat_ns: Option<Times>,
     lat_ns: Times,
     #[serde(skip_serializing_if = "Option::is_none")]
     response_ns: Option<Times>,
+}
+
+/// Rates over time, as fio names them: KiB and operations a second.
+#[derive(Serialize)]
+struct Rates {
+    bw_min: u64,
+    bw_max: u64,
+    bw_mean: f64,
+    bw_dev: f64,
+    bw_samples: u64,
+    iops_min: u64,
+    iops_max: u64,
+    iops_mean: f64,
+    iops_stddev: f64,
+    iops_samples: u64,
+}
+
+impl Rates {
+    fn of(samples: &Samples) -> Self {
+        let (bytes, operations) = (samples.bytes, samples.operations);
+        Self {
+            bw_min: (bytes.min / 1024.0).round() as u64,
+            bw_max: (bytes.max / 1024.0).round() as u64,
+            bw_mean: bytes.mean / 1024.0,
+            bw_dev: bytes.deviation / 1024.0,
+            bw_samples: samples.count,
+            iops_min: operations.min.round() as u64,
+            iops_max: operations.max.round() as u64,
+            iops_mean: operations.mean,
+            iops_stddev: operations.deviation,
+            iops_samples: samples.count,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -107,6 +144,8 @@ struct Times {
     count: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     percentile: Option<Pairs<u64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bins: Option<Pairs<u64>>,
 }
 
 /// What fio has no field for.
@@ -126,9 +165,11 @@ impl Times {
         stddev: 0.0,
         count: 0,
         percentile: None,
+        bins: None,
     };
 
-    fn of(latency: &FioLatency, percentiles: bool) -> Times {
+    /// `bins`: whether the layout has them; they stand where the percentiles stand, as with fio.
+    fn of(latency: &FioLatency, percentiles: bool, bins: bool) -> Times {
         let pair = |(at, ns): &(f64, u64)| (format!("{at:.6}"), *ns);
         let all = || Pairs(latency.percentiles.iter().map(pair).collect());
         Times {
@@ -138,12 +179,16 @@ impl Times {
             stddev: latency.deviation,
             count: latency.count,
             percentile: percentiles.then(all),
+            bins: (percentiles && bins).then(|| {
+                let bin = |(from, count): &(u64, u64)| (from.to_string(), *count);
+                Pairs(latency.bins.iter().map(bin).collect())
+            }),
         }
     }
 }
 
-/// The report, with a line break at its end.
-pub(crate) fn json(report: &FioReport) -> String {
+/// The report, with a line break at its end; with `bins` in the layout that fio calls `json+`.
+pub(crate) fn json(report: &FioReport, bins: bool) -> String {
     let global = report.jobs.first().map(|job| &job.options[0]);
     let shared = global.map_or(0, Vec::len);
     let document = Document {
@@ -152,7 +197,7 @@ pub(crate) fn json(report: &FioReport) -> String {
         timestamp_ms: report.unix_ms,
         time: &report.date,
         global: global.map(last).unwrap_or_default(),
-        jobs: report.jobs.iter().map(|it| job(it, shared)).collect(),
+        jobs: report.jobs.iter().map(|it| job(it, shared, bins)).collect(),
     };
     // Maps with keys of text and finite numbers: nothing can fail.
     serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
@@ -167,7 +212,7 @@ fn last<'a>(options: impl IntoIterator<Item = &'a (String, String)>) -> BTreeMap
 }
 
 /// `shared`: so many of the options that were given for all jobs hold for the first of them, too.
-fn job(job: &JobReport, shared: usize) -> FioJob<'_> {
+fn job(job: &JobReport, shared: usize, bins: bool) -> FioJob<'_> {
     let Own {
         engine,
         engine_why,
@@ -188,12 +233,12 @@ fn job(job: &JobReport, shared: usize) -> FioJob<'_> {
         error: job.error,
         options: last(job.options[0].iter().skip(shared).chain(&job.options[1])),
         desc: job.description.as_deref(),
-        read: direction(job, job.read.as_ref()),
-        write: direction(job, job.written.as_ref()),
-        trim: direction(job, None),
+        read: direction(job, job.read.as_ref(), bins),
+        write: direction(job, job.written.as_ref(), bins),
+        trim: direction(job, None, bins),
         sync: job.synced.as_ref().map(|synced| Synced {
             total_ios: synced.count,
-            lat_ns: Times::of(synced, true),
+            lat_ns: Times::of(synced, true, bins),
         }),
         job_runtime: Number(milliseconds(job.elapsed_ns)),
         usr_cpu: job.cpu.map(|(user, _)| user * 100.0),
@@ -212,7 +257,7 @@ fn job(job: &JobReport, shared: usize) -> FioJob<'_> {
     }
 }
 
-fn direction(job: &JobReport, moved: Option<&Moved>) -> Direction {
+fn direction(job: &JobReport, moved: Option<&Moved>, bins: bool) -> Direction {
     // Without clat the percentiles can only be those of lat.
     let whole = job.whole_percentiles || !job.plain;
     let Some(moved) = moved else {
@@ -226,6 +271,7 @@ fn direction(job: &JobReport, moved: Option<&Moved>) -> Direction {
             total_ios: 0,
             short_ios: 0,
             drop_ios: 0,
+            samples: None,
             clat_ns: job.plain.then_some(Times::NONE),
             lat_ns: Times::NONE,
             response_ns: None,
@@ -243,8 +289,9 @@ fn direction(job: &JobReport, moved: Option<&Moved>) -> Direction {
         total_ios: moved.operations,
         short_ios: moved.short,
         drop_ios: 0,
-        clat_ns: job.plain.then(|| Times::of(&moved.latency, !whole)),
-        lat_ns: Times::of(&moved.latency, whole),
-        response_ns: moved.response.as_ref().map(|it| Times::of(it, true)),
+        samples: moved.samples.as_ref().map(Rates::of),
+        clat_ns: job.plain.then(|| Times::of(&moved.latency, !whole, bins)),
+        lat_ns: Times::of(&moved.latency, whole, bins),
+        response_ns: moved.response.as_ref().map(|it| Times::of(it, true, bins)),
     }
 }

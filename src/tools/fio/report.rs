@@ -63,6 +63,32 @@ pub(crate) struct FioLatency {
     pub(crate) deviation: f64,
     /// Ranks in percent, and latencies in ns.
     pub(crate) percentiles: Vec<(f64, u64)>,
+    /// Lower ends of the bins that hold anything, ns, and how many each holds.
+    pub(crate) bins: Vec<(u64, u64)>,
+}
+
+/// What a rate was like over time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Varied {
+    /// Lowest.
+    pub(crate) min: f64,
+    /// Highest.
+    pub(crate) max: f64,
+    /// Mean.
+    pub(crate) mean: f64,
+    /// Standard deviation.
+    pub(crate) deviation: f64,
+}
+
+/// Rates in equal samples of the time.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Samples {
+    /// Whole samples; the last, shorter one is not among them.
+    pub(crate) count: u64,
+    /// Operations a second.
+    pub(crate) operations: Varied,
+    /// Bytes a second.
+    pub(crate) bytes: Varied,
 }
 
 /// What was read, or written.
@@ -76,6 +102,8 @@ pub(crate) struct Moved {
     pub(crate) elapsed_ns: u64,
     /// Operations that moved less than asked.
     pub(crate) short: u64,
+    /// Rates over time; none: it was too short, or went on beside another direction.
+    pub(crate) samples: Option<Samples>,
     /// From the issue to the completion.
     pub(crate) latency: FioLatency,
     /// From the moment an operation was due to its completion; none: nothing was due.

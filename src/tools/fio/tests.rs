@@ -7,9 +7,14 @@ use super::place::*;
 
 /// The jobs of a file.
 fn read(text: &str) -> Result<Vec<FioJob>, JobError> {
+    all(text).map_err(|mut refused| refused.remove(0))
+}
+
+/// The jobs of a file, or everything that is wrong in it.
+fn all(text: &str) -> Result<Vec<FioJob>, Vec<JobError>> {
     let mut sections = Sections::default();
     let variable = |name: &str| (name == "SIZE").then(|| "3m".to_owned());
-    sections.file("a.fio", text, &variable)?;
+    sections.file("a.fio", text, &variable);
     jobs(&sections)
 }
 
@@ -228,4 +233,54 @@ fn every_option_is_explained() {
         .windows(2)
         .all(|two| two[0].name < two[1].name);
     assert!(sorted, "OPTIONS is not alphabetical");
+}
+
+#[test]
+fn everything_wrong_in_a_file_is_said_at_once_in_the_order_of_its_lines() {
+    let text = "[global]\nbs=4q\nzonemode=zbd\n[a]\nrw=randread\niodepth=none\nsize=1m\n[b]\nrw=write\n\
+        startdelay=5\nfallocate=maybe\nsize=1m\n[c]\nrw=trim\n";
+    let refused = all(text).unwrap_err();
+    let said: Vec<String> = refused.iter().map(ToString::to_string).collect();
+    let lines: Vec<&str> = said
+        .iter()
+        .map(|it| it.split(':').nth(1).unwrap())
+        .collect();
+    // The line of [global] once, and not for each job.
+    assert_eq!(lines, ["2", "3", "6", "10", "11", "14"], "{said:#?}");
+    assert!(refused.iter().all(|it| !it.next.is_empty()), "{refused:?}");
+}
+
+#[test]
+fn a_name_for_all_jobs_names_none_of_them() {
+    let jobs = read("[global]\nname=all\nsize=64k\n[a]\n[b]\nname=bb\n").unwrap();
+    let names: Vec<(&str, &str)> = jobs
+        .iter()
+        .map(|job| (job.name.as_str(), job.title.as_str()))
+        .collect();
+    assert_eq!(names, [("a", "a"), ("bb", "b")]);
+    assert!(jobs[0].options[0].contains(&("name".to_owned(), "all".to_owned())));
+}
+
+#[test]
+fn a_range_of_sizes_is_all_its_multiples() {
+    let one = job("rw=write size=1m bsrange=4k-4k");
+    assert_eq!(one.block_sizes, [(4096, 1)]);
+    let some = job("rw=write size=1m bsrange=4k-16k");
+    assert_eq!(
+        some.block_sizes,
+        [(4096, 1), (8192, 1), (12288, 1), (16384, 1)]
+    );
+    // The last of them counts, as with fio.
+    assert_eq!(
+        job("size=1m bsrange=4k-8k bs=64k").block_sizes,
+        [(65536, 1)]
+    );
+    for (options, word) in [
+        ("size=1m bsrange=8k-4k", "does not fit"),
+        ("size=1m bsrange=4k", "no range"),
+        ("size=1m bsrange=512-1m", "more than 256 sizes"),
+    ] {
+        let said = refused(options);
+        assert!(said.contains(word), "{said}");
+    }
 }

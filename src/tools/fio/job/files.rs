@@ -10,6 +10,8 @@ use super::resolved::{Access, JobFiles, MANY};
 const PATTERN: &str = "$jobname.$jobnum.$filenum";
 /// Smallest and largest block, bytes.
 const BLOCK_BYTES: std::ops::RangeInclusive<u64> = 512..=64 << 20;
+/// Sizes of one job at most.
+const SIZES_MAX: u64 = 256;
 /// Parameters of the distributions unless given.
 const ZIPF: f64 = 1.1;
 const PARETO: f64 = 0.2;
@@ -36,8 +38,8 @@ pub(super) fn blocks(
     random: bool,
     read_share: f64,
 ) -> Result<Blocks, JobError> {
-    let split = reader.given("bssplit") && reader.last_of(&["bs", "bssplit"]) == Some("bssplit");
-    let name = if split { "bssplit" } else { "bs" };
+    let last = reader.last_of(&["bs", "bssplit", "bsrange"]);
+    let name = last.unwrap_or("bs");
     let text = reader.text(name).unwrap_or("4k");
     let (of_reads, of_writes) = value::pair(text);
     let (reads, writes) = (of_reads.unwrap_or("4k"), of_writes.unwrap_or("4k"));
@@ -53,10 +55,10 @@ pub(super) fn blocks(
         ));
     }
     let own = if read_share > 0.0 { reads } else { writes };
-    let sizes = if split {
-        weights(reader, own)?
-    } else {
-        vec![(block(reader, name, own)?, 1)]
+    let sizes = match name {
+        "bssplit" => weights(reader, own)?,
+        "bsrange" => range(reader, own)?,
+        _ => vec![(block(reader, name, own)?, 1)],
     };
     let align = match reader.bytes("blockalign")? {
         Some(align) if random && BLOCK_BYTES.contains(&align) => Some(align as u32),
@@ -82,6 +84,28 @@ fn block(reader: &Reader<'_>, name: &str, word: &str) -> Result<u32, JobError> {
     }
     let what = format!("a block of {} does not work here", shown(word));
     Err(reader.refuse(name, what, "choose a multiple of 512 from 512 to 64m"))
+}
+
+/// `4k-64k`: the multiples of the smallest, each as likely as another.
+fn range(reader: &Reader<'_>, text: &str) -> Result<Vec<(u32, u32)>, JobError> {
+    let next = "write it like 4k-64k, with sizes that are multiples of the first one";
+    let refuse = |what: String| reader.refuse("bsrange", what, next);
+    let (low, high) = text
+        .split_once('-')
+        .ok_or_else(|| refuse(format!("bsrange={} is no range", shown(text))))?;
+    let (low, high) = (
+        block(reader, "bsrange", low)?,
+        block(reader, "bsrange", high)?,
+    );
+    if high < low || !high.is_multiple_of(low) {
+        return Err(refuse(format!("bsrange={} does not fit", shown(text))));
+    }
+    if u64::from(high / low) > SIZES_MAX {
+        let what = format!("bsrange={} has more than {SIZES_MAX} sizes", shown(text));
+        let next = "write the sizes and their shares: bssplit=4k/50:64k/50";
+        return Err(reader.refuse("bsrange", what, next));
+    }
+    Ok((1..=high / low).map(|times| (low * times, 1)).collect())
 }
 
 /// `4k/60:64k/40`; who has no share has an even part of what is left.

@@ -93,6 +93,7 @@ pub(super) fn verify(
 ) -> Result<(bool, bool), JobError> {
     let read_back = reader.flag("do_verify")?.unwrap_or(true);
     let fatal = reader.flag("verify_fatal")?;
+    let checked = verify_details(reader)?;
     let Some(word) = reader.text("verify").filter(|word| *word != "0") else {
         return Ok((false, false));
     };
@@ -140,7 +141,26 @@ pub(super) fn verify(
             notes.push(format!(
                 "verify={word}: each 512 bytes carry file, offset, generation and a checksum of our own"
             ));
+            notes.extend(checked);
             Ok((true, read_back))
         }
     }
+}
+
+/// What is said of how a check is made, as far as the check of our own has it.
+fn verify_details(reader: &Reader<'_>) -> Result<Vec<String>, JobError> {
+    let mut notes = Vec::new();
+    if reader
+        .count_in("verify_async", 0..=1024)?
+        .is_some_and(|threads| threads > 0)
+    {
+        notes.push("verify_async: the thread that reads checks what it read".to_owned());
+    }
+    if reader.bytes("verify_interval")?.is_some() {
+        notes.push("verify_interval: every 512 bytes are checked by themselves".to_owned());
+    }
+    if reader.flag("verify_dump")?.unwrap_or(false) {
+        notes.push("verify_dump: a wrong block is named, and not written to a file".to_owned());
+    }
+    Ok(notes)
 }

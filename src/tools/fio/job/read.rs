@@ -54,10 +54,6 @@ impl<'a> Reader<'a> {
         self.all().filter(|given| given.name == name).count()
     }
 
-    pub(super) fn given(&self, name: &str) -> bool {
-        self.last(name).is_some()
-    }
-
     /// What was said of all jobs, and of this one, in order; what stood alone is 1.
     pub(super) fn options(&self) -> [Vec<(String, String)>; 2] {
         let pairs = |all: &[Given]| {
