@@ -93,14 +93,14 @@ fn painter() -> Result<report::Painter, Failure> {
     })
 }
 
-/// What draws nothing, in a program without that part.
+/// A program without that part has none of these.
 #[cfg(not(feature = "png"))]
-struct Painter;
+enum Painter {}
 
 #[cfg(not(feature = "png"))]
 impl Painter {
     fn paint(&self, _: &str) -> Result<Vec<u8>, String> {
-        Err("this program was built without PNG".to_owned())
+        match *self {}
     }
 }
 
