@@ -27,6 +27,7 @@ mod memory;
 mod neighbours;
 mod pause;
 mod processor;
+mod promised;
 mod reading;
 #[cfg(test)]
 mod sample;
@@ -44,6 +45,7 @@ pub(crate) use check::AuditCheck;
 pub(crate) use judgement::{Grade, Judgement, LimitedBy};
 pub(crate) use limit::{Limit, limits};
 pub(crate) use list::checks;
+pub(crate) use promised::promised;
 pub(crate) use set_ups::SetUps;
 pub(crate) use steady::course;
 pub(crate) use trial::{TrialAudit, trial_audit};

@@ -138,6 +138,18 @@ impl Loss {
         Self::Swapped,
         Self::Collateral,
     ];
+
+    /// As it is written in the log and in every table.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Lost => "lost",
+            Self::Torn => "torn",
+            Self::Stale => "stale",
+            Self::Misplaced => "misplaced",
+            Self::Swapped => "swapped",
+            Self::Collateral => "collateral",
+        }
+    }
 }
 
 /// One broken promise.
@@ -198,6 +210,17 @@ impl LossCounts {
         };
         *count += 1;
         self.reordered += u64::from(reordered);
+    }
+
+    /// Adds those of another cut.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.lost += other.lost;
+        self.torn += other.torn;
+        self.stale += other.stale;
+        self.misplaced += other.misplaced;
+        self.swapped += other.swapped;
+        self.collateral += other.collateral;
+        self.reordered += other.reordered;
     }
 
     /// All broken promises.
@@ -270,4 +293,13 @@ pub(crate) struct Cut {
     /// What was found; nothing: it could not be mounted.
     // Not an empty finding: that would read as a promise that was looked for and kept.
     pub(crate) found: Option<CheckedPromises>,
+}
+
+impl Cut {
+    /// Whether anything that was promised is gone: a file system that cannot be mounted keeps none.
+    pub(crate) fn broke_a_promise(&self) -> bool {
+        self.found
+            .as_ref()
+            .is_none_or(|found| found.counts.all() > 0)
+    }
 }

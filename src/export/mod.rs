@@ -9,6 +9,7 @@
 
 mod around;
 mod comparisons;
+mod cuts;
 mod inside;
 mod table;
 #[cfg(test)]
@@ -21,6 +22,7 @@ pub(crate) use table::ExportTable;
 pub(crate) const ALL: &[ExportTable] = &[
     around::COMMANDS,
     comparisons::COMPARISONS,
+    cuts::CUTS,
     trials::DEVICES,
     around::ENVIRONMENT,
     inside::LATENCY,

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::record::Record;
-use crate::record::sample;
+use crate::record::{sample, sample_cuts};
 use crate::tables::ColumnValues;
 
 #[cfg(feature = "parquet")]
@@ -16,6 +16,7 @@ fn records() -> Vec<Record> {
         sample::with_failure(),
         sample::without_rounds(),
         sample::record(&sample::hostile()),
+        sample_cuts::with_cuts(),
     ];
     for (at, record) in records.iter_mut().enumerate() {
         record.head.run = format!("run-{at}");

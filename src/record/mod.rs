@@ -24,4 +24,6 @@ pub(crate) use store::{RunSummary, Store, run_id};
 #[cfg(test)]
 pub(crate) mod sample;
 #[cfg(test)]
+pub(crate) mod sample_cuts;
+#[cfg(test)]
 mod tests;

@@ -4,11 +4,11 @@
 
 use serde::Serialize;
 
-use super::{ReportForm, ReportOptions, audited, content};
+use super::{ReportForm, ReportOptions, audited, content, durability};
 use crate::audit::Audit;
 use crate::event::{LayerFacts, Observation, RunStarted};
 use crate::record::Record;
-use crate::verdict::{Beside, Verdict};
+use crate::verdict::{Beside, DurabilityRow, Verdict};
 
 /// Version of this form; a field never changes its meaning.
 const FORMAT: u32 = 3;
@@ -31,6 +31,9 @@ struct Page<'a> {
     /// Own ratios beside published ones; absent: not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     beside_published: Option<&'a Beside>,
+    /// What power cuts took, one entry for each configuration and workload; absent: there were none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    durability: Vec<DurabilityRow>,
     /// What the layers really got, of each configuration, each time it was raised.
     layers: Vec<Vec<&'a [LayerFacts]>>,
     trials: Vec<&'a Observation>,
@@ -72,6 +75,7 @@ impl ReportForm for Json {
             notes: content::notes(record, verdict),
             audit: audited::audit(record),
             beside_published: options.beside.as_ref(),
+            durability: durability::rows(record, verdict),
             layers: (0..record.head.configurations.len())
                 .map(|configuration| record.layer_facts(configuration))
                 .collect(),

@@ -2,6 +2,7 @@
 
 use super::audited;
 use super::content::{self, TextTable};
+use super::durability;
 use super::effects;
 use super::figure::plain;
 use super::sheet::{Sheet, SheetPart};
@@ -45,6 +46,7 @@ impl ReportForm for Markdown {
         for (at, head) in record.head.workloads.iter().enumerate() {
             table(&mut text, &content::workload(verdict, at, head));
         }
+        durability(&mut text, record, verdict);
         for formats in content::video_tables(verdict) {
             table(&mut text, &formats);
         }
@@ -71,6 +73,11 @@ impl ReportForm for Markdown {
             content::ORDER_EFFECTS,
             content::order_effects(record, verdict),
         );
+        list(
+            &mut text,
+            "What the stacks promise",
+            durability::promised(record),
+        );
         list(&mut text, "Notes", content::notes(record, verdict));
         text.push_str(&format!(
             "\nRun {}, stackrace {}.\n",
@@ -81,6 +88,23 @@ impl ReportForm for Markdown {
             text.push_str(&format!("\nNext: {}\n", escaped(&options.next)));
         }
         text.into_bytes()
+    }
+}
+
+/// What power cuts took, where the power was cut.
+fn durability(text: &mut String, record: &Record, verdict: &Verdict) {
+    let rows = durability::rows(record, verdict);
+    if rows.is_empty() {
+        return;
+    }
+    table(text, &durability::guarantees(&rows, verdict));
+    if let Some(kinds) = durability::kinds(&rows) {
+        table(text, &kinds);
+    }
+    text.push('\n');
+    for (sentence, command) in durability::sentences(&rows, record) {
+        let command = command.map_or(String::new(), |command| format!(" `{command}`"));
+        text.push_str(&format!("- {}{command}\n", escaped(&sentence)));
     }
 }
 

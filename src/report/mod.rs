@@ -10,6 +10,7 @@ mod chart;
 mod content;
 mod csv;
 mod diff;
+mod durability;
 mod effects;
 mod figure;
 mod form;

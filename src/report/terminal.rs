@@ -7,6 +7,7 @@ use comfy_table::{
 
 use super::audited;
 use super::content::{self, TextTable};
+use super::durability;
 use super::effects;
 use super::figure::{self, plain};
 use super::screen::{GLUE, Screen, colour_of, glued, wrap};
@@ -207,6 +208,7 @@ impl Page {
         for (at, head) in record.head.workloads.iter().enumerate() {
             self.table(&content::workload(verdict, at, head));
         }
+        self.durability(record, verdict);
         for formats in content::video_tables(verdict) {
             self.table(&formats);
         }
@@ -230,10 +232,35 @@ impl Page {
             self.heading("Limited by");
             limited.iter().for_each(|line| self.item(line));
         }
+        let promised = durability::promised(record);
+        if !promised.is_empty() {
+            self.heading("What the stacks promise");
+            promised.iter().for_each(|line| self.item(line));
+        }
         let turns = content::order_effects(record, verdict);
         if !turns.is_empty() {
             self.heading(content::ORDER_EFFECTS);
             turns.iter().for_each(|text| self.item(text));
+        }
+    }
+
+    /// What power cuts took, where the power was cut.
+    fn durability(&mut self, record: &Record, verdict: &Verdict) {
+        let rows = durability::rows(record, verdict);
+        if rows.is_empty() {
+            return;
+        }
+        self.table(&durability::guarantees(&rows, verdict));
+        if let Some(kinds) = durability::kinds(&rows) {
+            self.table(&kinds);
+        }
+        self.text.push('\n');
+        for (sentence, command) in durability::sentences(&rows, record) {
+            self.item(&sentence);
+            // By itself, so that it can be copied.
+            if let Some(command) = command {
+                self.line(&format!("    {command}"));
+            }
         }
     }
 

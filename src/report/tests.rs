@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::event::{Event, WorkloadHead};
-use crate::record::{Record, sample};
+use crate::record::{Record, sample, sample_cuts};
 use crate::verdict::{Beside, BesideRow, Interval, Verdict};
 
 /// The verdict of the real judge.
@@ -15,6 +15,7 @@ fn records() -> Vec<(&'static str, Record)> {
         ("small", sample::record(&sample::small())),
         ("sweep", sample::record(&sample::sweep())),
         ("workload-sweep", sample::record(&sample::workload_sweep())),
+        ("cuts", sample_cuts::with_cuts()),
         ("failure", sample::with_failure()),
         ("no-rounds", sample::without_rounds()),
         ("hostile", sample::record(&sample::hostile())),

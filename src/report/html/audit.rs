@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use crate::audit::{Audit, AuditCell, AuditCheck, Grade, checks};
 use crate::event::RunStarted;
 use crate::record::Record;
-use crate::report::{audited, content, figure};
+use crate::report::{audited, content, durability, figure};
 use crate::verdict::Verdict;
 
 /// More cells than this show the evidence of what is more than "ok" only: a page of hundreds of
@@ -38,6 +38,12 @@ pub(super) fn audit(record: &Record, verdict: &Verdict) -> Markup {
             }
         }
         (limits(&audit))
+        @let promised = durability::promised(record);
+        @if !promised.is_empty() {
+            h3 { "What the stacks promise" }
+            p { "As their settings say. A run that cuts the power finds out: " code { "docs/workloads/promises.md" } "." }
+            ul { @for line in &promised { li { (line) } } }
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod again;
 mod audit;
+mod durability;
 mod effects;
 mod environment;
 mod history;
@@ -125,6 +126,11 @@ pub(crate) fn body(record: &Record, verdict: &Verdict, options: &ReportOptions) 
 fn sections(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<Section> {
     [
         ("figures", "Figures", tables::figures(record, verdict)),
+        (
+            "durability",
+            "When the power goes",
+            durability::durability(record, verdict),
+        ),
         (
             "effects",
             "Effects of the factors",

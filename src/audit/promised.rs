@@ -1,0 +1,180 @@
+//! What a stack promises to survive a power cut, as far as its settings tell.
+//!
+//! Nothing is tried here: a drive may lie, and only a run that cuts the power finds out. Sources: mount(8),
+//! ext4(5), exports(5), zfsprops(7), and `Documentation/block/writeback_cache_control.rst` of Linux.
+
+use crate::event::{Fact, LayerFacts};
+
+/// One clause for each part of a stack that has a say, bottom up as in the record; empty: nothing is
+/// known of any.
+pub(crate) fn promised(layers: &[LayerFacts]) -> Vec<String> {
+    let mut clauses = Vec::new();
+    for layer in layers {
+        for fact in &layer.facts {
+            let clause = clause(layer, fact);
+            // The place repeats what the layers below it said.
+            clauses.extend(clause.filter(|clause| !clauses.contains(clause)));
+        }
+    }
+    clauses
+}
+
+fn clause(layer: &LayerFacts, fact: &Fact) -> Option<String> {
+    let value = fact.value.as_str();
+    match fact.name.as_str() {
+        "mount options" | "mount options in force" => mount(value).map(str::to_owned),
+        "file system" if value == "tmpfs" => {
+            Some("tmpfs is memory: nothing survives a power cut".to_owned())
+        }
+        "file system" if value.starts_with("nfs") => Some(
+            "an NFS mount: whether a commit is on the server's disk depends on its export (sync or async)"
+                .to_owned(),
+        ),
+        "file system" if value == "zfs" => Some(
+            "ZFS: what fsync is worth depends on the property sync of the dataset".to_owned(),
+        ),
+        "sync" => zfs(value).map(str::to_owned),
+        "export in force" => export(value).map(str::to_owned),
+        "protocol" if layer.layer == "drbd" => drbd(value).map(str::to_owned),
+        name => cache(name.strip_prefix("disk ")?, value),
+    }
+}
+
+fn mount(options: &str) -> Option<&'static str> {
+    let given = |word: &str| options.split(',').any(|option| option == word);
+    // Each option switches off what the next would ask for, so the strongest is said.
+    if given("nobarrier") || given("barrier=0") || given("nobarriers") {
+        return Some("mounted without barriers: fsync does not empty the caches of drives");
+    }
+    given("data=writeback")
+        .then_some("data=writeback: after a power cut files may hold old or foreign content")
+}
+
+fn zfs(sync: &str) -> Option<&'static str> {
+    match sync {
+        "disabled" => {
+            Some("ZFS sync=disabled: fsync promises nothing, up to a transaction group is lost")
+        }
+        "always" => Some("ZFS sync=always: every write is durable when it returns"),
+        "standard" => Some("ZFS sync=standard: what was synced is durable"),
+        _ => None,
+    }
+}
+
+fn export(options: &str) -> Option<&'static str> {
+    let given = |word: &str| {
+        let mut options = options.split([',', '(', ')', ' ']);
+        options.any(|option| option == word)
+    };
+    if given("async") {
+        return Some("exported async: the server acknowledges commits before they are on its disk");
+    }
+    given("sync")
+        .then_some("exported sync: a commit is on the server's disk when it is acknowledged")
+}
+
+fn drbd(protocol: &str) -> Option<&'static str> {
+    match protocol {
+        "A" => Some("DRBD protocol A: a write is acknowledged before the peer has it"),
+        "B" => Some("DRBD protocol B: a write is acknowledged when it is in the peer's memory"),
+        "C" => Some("DRBD protocol C: a write is acknowledged when it is on both disks"),
+        _ => None,
+    }
+}
+
+/// What the kernel knows of a drive's cache.
+fn cache(disk: &str, about: &str) -> Option<String> {
+    let mut parts = about.split(", ");
+    match parts.find_map(|part| part.strip_prefix("cache "))? {
+        "write back" => Some(format!(
+            "{disk} has a volatile write cache, which a flush empties if the drive is honest"
+        )),
+        "write through" => Some(format!("{disk} reports no volatile write cache")),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(layer: &str, name: &str, value: &str) -> Vec<String> {
+        promised(&[LayerFacts {
+            layer: layer.to_owned(),
+            facts: vec![Fact::new(name, value)],
+        }])
+    }
+
+    #[test]
+    fn settings_say_what_they_promise() {
+        for (layer, name, value, words) in [
+            (
+                "dir",
+                "mount options in force",
+                "rw,nobarrier",
+                "without barriers",
+            ),
+            (
+                "ext4",
+                "mount options",
+                "rw,barrier=0,noatime",
+                "without barriers",
+            ),
+            (
+                "ext4",
+                "mount options",
+                "rw,data=writeback",
+                "foreign content",
+            ),
+            ("dir", "file system", "tmpfs", "nothing survives"),
+            ("dir", "file system", "nfs4", "sync or async"),
+            ("zfs", "sync", "disabled", "promises nothing"),
+            (
+                "nfs",
+                "export in force",
+                "rw,async,no_subtree_check",
+                "before they are on its disk",
+            ),
+            (
+                "nfs",
+                "export in force",
+                "rw,sync,no_subtree_check",
+                "when it is acknowledged",
+            ),
+            ("drbd", "protocol", "B", "peer's memory"),
+            (
+                "dir",
+                "disk sda",
+                "model X, 4 GiB, cache write back",
+                "sda has a volatile",
+            ),
+            (
+                "dir",
+                "disk sdb",
+                "4 GiB, cache write through",
+                "sdb reports no volatile",
+            ),
+        ] {
+            let said = of(layer, name, value);
+            assert_eq!(said.len(), 1, "{name} {value}");
+            assert!(said[0].contains(words), "{}", said[0]);
+        }
+    }
+
+    #[test]
+    fn what_says_nothing_of_durability_is_not_mentioned() {
+        for (name, value) in [
+            ("mount options", "rw,noatime,barrier"),
+            ("disk sda", "model cache, 4 GiB"),
+            ("protocol", "C"),
+            ("sync", "maybe"),
+            ("size", "4 GiB"),
+        ] {
+            assert_eq!(
+                of("dir", name, value),
+                Vec::<String>::new(),
+                "{name} {value}"
+            );
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The table of power cuts: what each of them took.
+
+use super::table::ExportTable;
+use crate::event::{CheckedPromises, Cut, Event};
+use crate::record::Record;
+use crate::tables::{ColumnOf, DataTable, columns};
+
+/// One row per cut.
+pub(super) const CUTS: ExportTable = ExportTable {
+    name: "cuts",
+    summary: "one row per power cut: how it came back, which promises were broken",
+    of: cuts,
+};
+
+struct CutOfRun<'a> {
+    record: &'a Record,
+    cut: &'a Cut,
+}
+
+impl CutOfRun<'_> {
+    /// A number of what was found; none: nothing could be mounted, so nothing was looked for.
+    fn number(&self, number: fn(&CheckedPromises) -> u64) -> Option<u64> {
+        self.cut.found.as_ref().map(number)
+    }
+}
+
+fn cuts(records: &[Record]) -> DataTable {
+    let rows: Vec<CutOfRun<'_>> = records.iter().flat_map(of_run).collect();
+    let mut of = about();
+    of.extend(found());
+    DataTable {
+        columns: columns(&rows, &of),
+    }
+}
+
+/// The cuts of one run, in the order of its log.
+fn of_run(record: &Record) -> impl Iterator<Item = CutOfRun<'_>> {
+    record
+        .lines
+        .iter()
+        .filter_map(move |line| match &line.event {
+            Event::Cut(cut) => Some(CutOfRun { record, cut }),
+            _ => None,
+        })
+}
+
+type CutColumn<'a> = (&'static str, ColumnOf<CutOfRun<'a>>);
+
+/// Which cut it is, and how it came back.
+fn about<'a>() -> Vec<CutColumn<'a>> {
+    vec![
+        ("run", ColumnOf::Text(|r| &r.record.head.run)),
+        ("study", ColumnOf::Text(|r| &r.record.head.study_name)),
+        (
+            "configuration",
+            ColumnOf::Made(|r| {
+                let all = &r.record.head.configurations;
+                all.get(r.cut.configuration)
+                    .map_or(String::new(), |head| head.name.clone())
+            }),
+        ),
+        (
+            "workload",
+            ColumnOf::Made(|r| {
+                let all = &r.record.head.workloads;
+                all.get(r.cut.workload)
+                    .map_or(String::new(), |head| head.name.clone())
+            }),
+        ),
+        ("round", ColumnOf::Whole(|r| Some(r.cut.round.into()))),
+        ("cut", ColumnOf::Whole(|r| Some(r.cut.number.into()))),
+        // Text: it may exceed what a signed number of 64 bits holds.
+        ("seed", ColumnOf::Made(|r| r.cut.seed.to_string())),
+        ("at_ns", ColumnOf::Whole(|r| Some(r.cut.at_ns))),
+        ("stratum", ColumnOf::Text(|r| &r.cut.stratum)),
+        ("of", ColumnOf::Text(|r| &r.cut.of)),
+        ("mounted", ColumnOf::Flag(|r| Some(r.cut.recovery.mounted))),
+        (
+            "needed_operator",
+            ColumnOf::Flag(|r| Some(r.cut.recovery.needed_operator)),
+        ),
+        (
+            "repair",
+            ColumnOf::Made(|r| r.cut.recovery.repair.join("; ")),
+        ),
+        (
+            "mount_ns",
+            ColumnOf::Whole(|r| Some(r.cut.recovery.mount_ns)),
+        ),
+        ("broken", ColumnOf::Flag(|r| Some(r.cut.broke_a_promise()))),
+    ]
+}
+
+/// What was found.
+fn found<'a>() -> Vec<CutColumn<'a>> {
+    vec![
+        ("promised", ColumnOf::Whole(|r| r.number(|f| f.promised))),
+        ("lost", ColumnOf::Whole(|r| r.number(|f| f.counts.lost))),
+        ("torn", ColumnOf::Whole(|r| r.number(|f| f.counts.torn))),
+        ("stale", ColumnOf::Whole(|r| r.number(|f| f.counts.stale))),
+        (
+            "misplaced",
+            ColumnOf::Whole(|r| r.number(|f| f.counts.misplaced)),
+        ),
+        (
+            "swapped",
+            ColumnOf::Whole(|r| r.number(|f| f.counts.swapped)),
+        ),
+        (
+            "collateral",
+            ColumnOf::Whole(|r| r.number(|f| f.counts.collateral)),
+        ),
+        (
+            "reordered",
+            ColumnOf::Whole(|r| r.number(|f| f.counts.reordered)),
+        ),
+        (
+            "rpo_operations",
+            ColumnOf::Whole(|r| r.number(|f| f.rpo_operations)),
+        ),
+        ("rpo_ns", ColumnOf::Whole(|r| r.number(|f| f.rpo_ns))),
+        (
+            "unpromised_lost",
+            ColumnOf::Whole(|r| r.number(|f| f.unpromised_lost)),
+        ),
+        (
+            "unpromised_ns",
+            ColumnOf::Whole(|r| r.number(|f| f.unpromised_ns)),
+        ),
+    ]
+}

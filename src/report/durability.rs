@@ -1,0 +1,156 @@
+//! What power cuts took: tables and sentences, before they have a form.
+
+use super::content::{TextRow, TextTable, share};
+use super::figure::{self, MISSING};
+use crate::audit;
+use crate::event::Loss;
+use crate::record::Record;
+use crate::unit;
+use crate::verdict::{DurabilityRow, Verdict, durability};
+
+/// Speed, guarantee and work lost, one row for each configuration and workload that was cut.
+pub(super) fn guarantees(rows: &[DurabilityRow], verdict: &Verdict) -> TextTable {
+    let cells = |row: &DurabilityRow| {
+        vec![
+            name(rows, row),
+            row.speed.map_or(MISSING.to_owned(), |speed| {
+                figure::value(&row.speed_unit, speed)
+            }),
+            format!("{} of {}", row.broken, row.cuts),
+            match row.broken == row.cuts {
+                true => format!("at least {}", percent(row.at_least)),
+                false => format!("{} to {}", percent(row.at_least), percent(row.at_most)),
+            },
+            work_lost(row),
+            row.rto_ns
+                .map_or(MISSING.to_owned(), |ns| unit::time_ns(ns as f64)),
+        ]
+    };
+    TextTable {
+        title: "What a power cut takes".to_owned(),
+        note: format!(
+            "Cuts after which an acknowledged promise was broken; in which share of all cuts that happens ({} certainty, all looks together); the most acknowledged work that one cut took (RPO); the longest time to be mounted again (RTO).",
+            share(verdict.confidence)
+        ),
+        head: [
+            "configuration",
+            "speed",
+            "cuts with loss",
+            "share",
+            "work lost",
+            "back after",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+        // Beside six columns a narrow screen has no room for whole figures.
+        text: vec![2, 3, 4, 5],
+        rows: rows.iter().map(|row| of(row, cells(row))).collect(),
+    }
+}
+
+/// How promises were broken; none: none was.
+pub(super) fn kinds(rows: &[DurabilityRow]) -> Option<TextTable> {
+    if rows
+        .iter()
+        .all(|row| row.broken == 0 && row.needed_operator == 0)
+    {
+        return None;
+    }
+    let mut head = vec!["configuration".to_owned(), "promises".to_owned()];
+    // Kinds that never occurred would only make the table wider than a screen.
+    let kinds: Vec<Loss> = Loss::ALL
+        .into_iter()
+        .filter(|kind| rows.iter().any(|row| row.counts.of(*kind) > 0))
+        .collect();
+    head.extend(kinds.iter().map(|kind| kind.word().to_owned()));
+    head.extend(["reordered", "unmountable", "operator"].map(str::to_owned));
+    let cells = |row: &DurabilityRow| {
+        let mut cells = vec![name(rows, row), row.promised.to_string()];
+        cells.extend(kinds.iter().map(|kind| row.counts.of(*kind).to_string()));
+        cells.push(row.counts.reordered.to_string());
+        cells.extend([row.unmountable, row.needed_operator].map(|count| count.to_string()));
+        cells
+    };
+    Some(TextTable {
+        title: "How promises were broken".to_owned(),
+        note: "Operations over all cuts. Of them reordered: a later operation survived. Cuts after which nothing could be mounted, or an operator was needed.".to_owned(),
+        text: (1..head.len()).collect(),
+        head,
+        rows: rows.iter().map(|row| of(row, cells(row))).collect(),
+    })
+}
+
+/// One sentence for each configuration, with the command that shows its first loss.
+pub(super) fn sentences(rows: &[DurabilityRow], record: &Record) -> Vec<(String, Option<String>)> {
+    let show = |number| format!("stackrace crash show {} {number}", record.head.run);
+    let said = |row: &DurabilityRow| (row.sentence.clone(), row.first_loss.map(show));
+    rows.iter().map(said).collect()
+}
+
+/// What the stack of each configuration promises by its settings, one sentence each; stacks of which
+/// nothing is known are left out. Alike stacks share a sentence.
+pub(super) fn promised(record: &Record) -> Vec<String> {
+    let mut said: Vec<(Vec<String>, Vec<&str>)> = Vec::new();
+    for (at, head) in record.head.configurations.iter().enumerate() {
+        // The last set-up: settings may have been repaired by hand since the first.
+        let layers = record.layer_facts(at);
+        let clauses = layers
+            .last()
+            .map_or(Vec::new(), |layers| audit::promised(layers));
+        if clauses.is_empty() {
+            continue;
+        }
+        match said.iter_mut().find(|(known, _)| *known == clauses) {
+            Some((_, names)) => names.push(&head.name),
+            None => said.push((clauses, vec![&head.name])),
+        }
+    }
+    let sentence = |(clauses, names): (Vec<String>, Vec<&str>)| {
+        let whom = match names.len() {
+            // A sweep of many configurations would fill the page with names.
+            all if all == record.head.configurations.len() && all > 1 => "all".to_owned(),
+            1..=3 => names.join(", "),
+            more => format!("{} and {} more", names[..2].join(", "), more - 2),
+        };
+        format!("{whom}: {}", clauses.join("; "))
+    };
+    said.into_iter().map(sentence).collect()
+}
+
+/// What the cuts of a record showed.
+pub(super) fn rows(record: &Record, verdict: &Verdict) -> Vec<DurabilityRow> {
+    durability(record, verdict)
+}
+
+/// A share of cuts: `7.7 %`.
+pub(super) fn percent(value: f64) -> String {
+    match value * 100.0 {
+        percent if percent >= 10.0 || percent == 0.0 => format!("{percent:.0} %"),
+        percent => format!("{percent:.1} %"),
+    }
+}
+
+/// Name of a row: with its workload, where several were cut.
+pub(super) fn name(rows: &[DurabilityRow], row: &DurabilityRow) -> String {
+    match rows.iter().any(|other| other.workload != row.workload) {
+        true => format!("{}, {}", row.name, row.workload_name),
+        false => row.name.clone(),
+    }
+}
+
+fn work_lost(row: &DurabilityRow) -> String {
+    match (row.unmountable, row.rpo_operations) {
+        // What cannot be mounted has lost all there was.
+        (1.., 0) => "everything".to_owned(),
+        (_, 0) => "none seen".to_owned(),
+        (_, operations) => format!("{} ({operations} op)", unit::time_ns(row.rpo_ns as f64)),
+    }
+}
+
+fn of(row: &DurabilityRow, cells: Vec<String>) -> TextRow {
+    TextRow {
+        cells,
+        configuration: Some(row.configuration),
+        ..TextRow::default()
+    }
+}
