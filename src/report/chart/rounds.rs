@@ -65,7 +65,7 @@ pub(in crate::report) fn rounds(id: &str, title: &str, unit: &str, rows: &[Round
         .map(|row| format!("{}: {}.", row.label, caption(row, unit)))
         .collect::<Vec<_>>()
         .join(" ");
-    // A group and no image: its dots are links, and the parts of an image are hidden from screen
+    // A group and no image: its marks are links, and the parts of an image are hidden from screen
     // readers.
     frame(
         "group",
@@ -102,13 +102,14 @@ fn draw(row: &RoundsRow, axis: Axis, unit: &str, y: f64) -> Markup {
                     y1=(px(y - 8.0)) y2=(px(y + 8.0)) {}
             }
             @for (round, value, href) in &row.rounds {
-                @let dot = html! {
-                    circle class="dot" cx=(px(place(*value))) cy=(px(y)) r="4" {
-                        title { "round " (round) ": " (figure::value(unit, *value)) }
-                    }
+                @let mark = html! {
+                    title { "round " (round) ": " (figure::value(unit, *value)) }
+                    (marker(row.configuration, place(*value), y))
+                    // A cross is thin: what is around it can be clicked, too.
+                    circle class="hit" cx=(px(place(*value))) cy=(px(y)) r="6" {}
                 };
                 // A hundred stops would bar a keyboard's way: the table of trials leads there too.
-                @if href.is_empty() { (dot) } @else { a href=(href) tabindex="-1" { (dot) } }
+                @if href.is_empty() { g { (mark) } } @else { a href=(href) tabindex="-1" { (mark) } }
             }
         }
     }

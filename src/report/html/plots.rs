@@ -200,7 +200,7 @@ pub(super) fn rounds(record: &Record, verdict: &Verdict) -> Markup {
     }
     html! {
         p {
-            "One dot per round; click it for its trial. A line joins the values of one round. The bar is the "
+            "One mark per round; click it for its trial. A line joins the values of one round. The bar is the "
             "interval of the mean."
         }
         (view::charts("rounds", &charts))
