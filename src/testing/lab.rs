@@ -67,7 +67,7 @@ pub struct GuestsOverSsh<'a> {
 }
 
 /// Starts guests as [`two_nodes`] does, of which the first may ask the others over SSH, and runs a script in
-/// the first with bash: what it printed, errors last, and its exit status.
+/// the first with bash: what it printed, its errors, and its exit status.
 ///
 /// # Errors
 /// A guest does not come up or its SSH server does not start; the machines could not be removed.
@@ -76,7 +76,7 @@ pub fn over_ssh(
     (cache, dir): (&Path, &Path),
     guests: &GuestsOverSsh<'_>,
     script: &[&str],
-) -> Result<(String, Option<i32>), String> {
+) -> Result<(String, String, Option<i32>), String> {
     let description = Description {
         nodes: guests.nodes,
         memory_bytes: guests.memory_bytes,
@@ -108,7 +108,7 @@ pub fn over_ssh(
             .map_err(|error| error.to_string())?;
         Ok(())
     })?;
-    Ok((said.stdout + &said.stderr, said.status))
+    Ok((said.stdout, said.stderr, said.status))
 }
 
 /// Starts guests, does something with them, and removes them whatever happens.

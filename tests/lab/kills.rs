@@ -118,8 +118,7 @@ pub(crate) fn killed_at_every_command(peer: &[&str], stacks: Vec<Kill>) {
         let ground = Ground::new();
         let mut command = ground.program(&["lab", "shell", "--system", &system()]);
         command.args(["--memory", "1536 MiB", "--", "bash", "-c", &script]);
-        let said = Said::of(&command.args(words).output().unwrap());
-        (said.out + &said.err, said.code)
+        Said::of(&command.args(words).output().unwrap())
     };
     let left = Mutex::new(stacks);
     let failed = Mutex::new(Vec::new());
@@ -127,10 +126,10 @@ pub(crate) fn killed_at_every_command(peer: &[&str], stacks: Vec<Kill>) {
         for _ in 0..2 {
             threads.spawn(|| {
                 while let Some(stack) = { left.lock().unwrap().pop() } {
-                    let (out, code) = at_stack(&stack);
-                    eprint!("{out}");
-                    if code != Some(0) || !out.contains(", nothing was left") {
-                        let said = format!("{}: {out}", stack.name);
+                    let said = at_stack(&stack);
+                    eprint!("{}", said.out);
+                    if said.code != Some(0) || !said.out.contains(", nothing was left") {
+                        let said = format!("{}: {}{}", stack.name, said.out, said.err);
                         failed.lock().unwrap().push(said);
                     }
                 }

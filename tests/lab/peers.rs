@@ -2,14 +2,15 @@
 
 use super::*;
 
-/// Runs a script in the first of some guests, which may ask the others over SSH: what it said, its status.
-pub(crate) fn over_ssh(guests: &GuestsOverSsh<'_>, script: &[&str]) -> (String, Option<i32>) {
+/// Runs a script in the first of some guests, which may ask the others over SSH.
+pub(crate) fn over_ssh(guests: &GuestsOverSsh<'_>, script: &[&str]) -> Said {
     let (cache, ground) = (cache("image"), Ground::new());
     let program = Path::new(env!("CARGO_BIN_EXE_stackrace"));
     let dirs = (cache.as_path(), ground.path());
-    let said = stackrace::testing::over_ssh((&system(), program), dirs, guests, script).unwrap();
+    let said = stackrace::testing::over_ssh((&system(), program), dirs, guests, script);
     assert!(machines(&ground).is_empty());
-    said
+    let (out, err, code) = said.unwrap();
+    Said { out, err, code }
 }
 
 /// Runs a study of one round in the lab, and returns the log, what was raised as text by configuration.
@@ -147,12 +148,13 @@ pub(crate) fn one_stack_stands_on_two_machines_over_ssh() {
         memory_bytes: 1 << 30,
         path_first: "",
     };
-    let (out, code) = over_ssh(&guests, &[PEERS]);
-    assert_eq!(code, Some(0), "{out}");
+    let said = over_ssh(&guests, &[PEERS]);
+    said.ended(0);
+    // What bash says of those it sees killed is apart: it belongs to no part.
     let part = |name: &str| {
-        let mut parts = out.split("\n== ");
+        let mut parts = said.out.split("\n== ");
         let part = parts.find_map(|part| part.strip_prefix(name)?.strip_prefix('\n'));
-        part.unwrap_or_else(|| panic!("no part {name}: {out}"))
+        part.unwrap_or_else(|| panic!("no part {name}: {}{}", said.out, said.err))
     };
     for (run, peer) in [("here and node2", 2), ("node2 and node3", 3)] {
         let text = part(run);
