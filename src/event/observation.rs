@@ -376,6 +376,7 @@ pub(crate) struct PhaseObservation {
     /// Each kind of operation.
     pub(crate) operations: Vec<OperationObservation>,
     /// Width of a step of the time series, ns.
+    // On record, since a long phase doubles it until its series is short enough.
     pub(crate) step_ns: u64,
     /// Completed (operations, bytes) in each step.
     pub(crate) series: Vec<(u64, u64)>,
@@ -386,6 +387,7 @@ pub(crate) struct PhaseObservation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) unissued: Option<u64>,
     /// Each thread alone, where there were several.
+    // One thread alone has the figures of its phase, and they are there already.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) threads: Vec<Vec<ThreadOperation>>,
 }
