@@ -15,6 +15,7 @@
 //! | [`stack`] | layers: raise, describe, settle, lower |
 //! | [`workload`] | what is done to a stack, with exact semantics |
 //! | [`tools`] | bonnie++, fio, PostMark, sysbench: all there is of each |
+//! | [`programs`] | workloads that other programs carry out: any command, servers, the originals |
 //! | [`session`] | what a command does around a run: preflight, orchestration |
 //! | [`run`] | the study in execution |
 //! | [`observe`] | what the system counts meanwhile |
@@ -55,6 +56,7 @@ mod observe;
 mod owned;
 mod plan;
 mod printed;
+mod programs;
 mod published;
 mod purpose;
 mod record;

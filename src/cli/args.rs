@@ -11,6 +11,7 @@ mod doctor;
 mod drive;
 mod gate;
 mod lab;
+mod own_program;
 mod stored;
 
 pub(super) use doctor::Doctor;
@@ -20,6 +21,7 @@ pub(super) use lab::{
     DiskWord, FaultVerb, Lab, LabClock, LabFault, LabShell, LabTime, LabVerb, LinkWord, MountAfp,
     PowerWord,
 };
+pub(super) use own_program::OwnProgramArgs;
 pub(super) use stored::{Export, Runs, RunsVerb};
 
 /// Exit codes, shown under `--help`.
@@ -210,7 +212,8 @@ pub(super) struct Compare {
     /// Directories on the storage to compare; each gets a private subdirectory that is removed again
     #[arg(required = true, num_args = 1.., value_name = "DIR")]
     pub(super) directories: Vec<PathBuf>,
-    /// What the storage is for: general, database, files, mail, photos, video
+    /// What the storage is for: general, database, postgresql, files, mail, photos, video, vm-images,
+    /// containers, backup, build
     #[arg(long = "for", value_name = "PURPOSE", default_value = "general")]
     pub(super) purpose: String,
     /// Time limit [default: 2 min]
@@ -241,6 +244,8 @@ pub(super) struct Compare {
     /// Print the study that would be run, and stop
     #[arg(long)]
     pub(super) print_study: bool,
+    #[command(flatten)]
+    pub(super) own: OwnProgramArgs,
     #[command(flatten)]
     pub(super) deciding: Deciding,
     #[command(flatten)]
@@ -340,6 +345,9 @@ pub(super) struct Run {
     /// Allow this disk to be wiped although it holds data; may be given several times
     #[arg(long, value_name = "DEVICE-ID")]
     pub(super) wipe: Vec<String>,
+    /// Run the commands that the study gives, with your rights
+    #[arg(long)]
+    pub(super) allow_commands: bool,
     /// Start even where the machine is too busy for an answer in time, without asking
     #[arg(long)]
     pub(super) anyway: bool,
@@ -390,6 +398,9 @@ pub(super) struct Resume {
     /// Allow this disk to be wiped although it holds data; may be given several times
     #[arg(long, value_name = "DEVICE-ID")]
     pub(super) wipe: Vec<String>,
+    /// Run the commands that the study gives, with your rights
+    #[arg(long)]
+    pub(super) allow_commands: bool,
     #[command(flatten)]
     pub(super) reach: Reach,
     #[command(flatten)]

@@ -10,6 +10,7 @@ use super::terminal::print;
 use super::words::{no_such, unknown};
 use crate::purpose;
 use crate::session::compare::{self, CompareRequest};
+use crate::session::own_program;
 use crate::session::study_file::Overrides;
 use crate::unit;
 
@@ -52,6 +53,14 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
     // A page that cannot be written is refused now and not after the measurement.
     output::check_before_run(verb.output.html.as_deref())?;
     setting.events.name(verb.output.events.as_deref())?;
+    if let Some(own) = verb.own.given() {
+        if verb.print_study {
+            print(&own_program::printed(&request, &own)?);
+            return Ok(0);
+        }
+        let finished = own_program::run(&setting.session, &request, &own, setting)?;
+        return answer::finish(setting, finished, &verb.output, verb.deciding.decide);
+    }
     let prepared = compare::prepare(&setting.session, &request)?;
     if verb.print_study {
         print(&prepared.text);

@@ -18,13 +18,13 @@ use super::variable::variable;
 use super::words::unknown;
 use crate::export;
 use crate::import;
+use crate::programs;
 use crate::purpose;
 use crate::record::Store;
 use crate::report;
 use crate::stack;
 use crate::study;
 use crate::tables::TableForm;
-use crate::tools;
 
 /// The shell sets this variable to its name when it asks for words.
 const ASKED: &str = "STACKRACE_COMPLETE";
@@ -162,7 +162,7 @@ fn runs() -> Vec<CompletionCandidate> {
 }
 
 fn workloads() -> Vec<CompletionCandidate> {
-    let all = tools::workloads().iter();
+    let all = programs::workloads().iter();
     all.map(|kind| candidate(kind.name, kind.summary)).collect()
 }
 

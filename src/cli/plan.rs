@@ -4,7 +4,7 @@ use super::args::PlanArgs;
 use super::failure::Failure;
 use super::setting::Setting;
 use super::terminal::{print, say};
-use crate::session::{machines, preflight, study_file};
+use crate::session::{machines, permission, preflight, study_file};
 use crate::study::Study;
 
 /// `stackrace plan`.
@@ -35,8 +35,9 @@ fn show(setting: &Setting, study: &Study, verb: &PlanArgs) -> Result<u8, Failure
         print(&format!("{json:#}\n"));
     } else {
         say(&format!(
-            "{}{}",
+            "{}{}{}",
             plan.render(),
+            permission::text(study),
             preflight::dangers_text(study)
         ));
     }

@@ -11,7 +11,7 @@ use crate::session::resume::Longer;
 use crate::session::run_place::{LabOptions, PlaceOptions};
 use crate::session::study_file::{self, Overrides};
 use crate::session::virtual_run::{self, LabDrives};
-use crate::session::{Stopped, run_place, virtual_clock};
+use crate::session::{Stopped, permission, run_place, virtual_clock};
 use crate::study::Study;
 use crate::unit;
 
@@ -41,6 +41,7 @@ pub(super) fn exec(setting: &Setting, verb: Run) -> Result<u8, Failure> {
         lab,
         machines: verb.there.options(),
         wipe: &verb.wipe,
+        allow_commands: verb.allow_commands,
         anyway: verb.anyway,
     };
     let finished = run_place::run(session, &mut study, place, setting, &images::of)?;
@@ -99,6 +100,8 @@ pub(super) fn resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
     let store = session.open_store()?;
     let (stopped, mut study) = Stopped::open(&store, &verb.run)?;
     study_file::check_wipe(&study, &verb.wipe)?;
+    // The study is in the log, and a log is data: the permission was given to another command line.
+    permission::check(&study, verb.allow_commands)?;
     let more = Longer {
         time_ns: time("--more-time", verb.more_time.as_ref())?,
         rounds: verb.rounds,

@@ -10,12 +10,12 @@ use super::drives;
 use super::failure::Failure;
 use super::terminal::{print, say};
 use super::words::unknown;
+use crate::programs;
 use crate::purpose;
 use crate::report::wrap;
 use crate::setting::{Fallback, Kind, SettingDoc};
 use crate::stack::{self, GivesKind, Takes};
 use crate::study;
-use crate::tools;
 use crate::unit;
 use crate::video;
 
@@ -128,7 +128,7 @@ fn gives_words(gives: GivesKind) -> &'static str {
 }
 
 fn workloads(name: Option<&str>) -> Result<String, Failure> {
-    let kinds = pick("workload", tools::workloads(), name, |kind| kind.name)?;
+    let kinds = pick("workload", programs::workloads(), name, |kind| kind.name)?;
     Ok(kinds
         .into_iter()
         .map(|kind| {

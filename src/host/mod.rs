@@ -20,6 +20,7 @@ mod needs;
 pub(crate) mod plan;
 mod probe;
 pub(crate) mod process;
+pub(crate) mod program;
 mod reading;
 mod tools;
 mod tree;

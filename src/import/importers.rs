@@ -6,6 +6,7 @@ mod elbencho;
 mod ior;
 mod iozone;
 mod mdtest;
+mod pgbench;
 mod phoronix;
 mod time;
 mod vdbench;
@@ -23,6 +24,7 @@ pub(super) const ALL: &[Importer] = &[
     ior::IMPORTER,
     iozone::IMPORTER,
     mdtest::IMPORTER,
+    pgbench::IMPORTER,
     phoronix::IMPORTER,
     time::IMPORTER,
     vdbench::IMPORTER,

@@ -9,7 +9,7 @@ use crate::verdict::Interval;
 pub(super) const MISSING: &str = "–";
 
 /// A value of a metric in the unit people use for it.
-pub(super) fn value(metric_unit: &str, value: f64) -> String {
+pub(crate) fn value(metric_unit: &str, value: f64) -> String {
     if !value.is_finite() {
         return MISSING.to_owned();
     }

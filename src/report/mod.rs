@@ -29,7 +29,7 @@ mod terminal;
 
 pub(crate) use answer::answers;
 pub(crate) use diff::{diff, diff_html, refused};
-pub(crate) use figure::is_no_text;
+pub(crate) use figure::{is_no_text, value as figure_text};
 pub(crate) use form::{ReportForm, ReportOptions};
 pub(crate) use gate::gate;
 pub(crate) use html::{STYLE, body, doing, history, latency_tail, race, written};

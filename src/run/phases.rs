@@ -16,7 +16,7 @@ use crate::event::{Counted, OtherNode, PhaseObservation};
 use crate::host::Host;
 use crate::interrupt::Interrupt;
 use crate::observe::Pulse;
-use crate::study::{self, Kinds};
+use crate::study::{self, Kinds, Study};
 use crate::workload::{Place, Workload};
 use stackrace_engine::{ContentLedger, Control};
 
@@ -203,6 +203,21 @@ fn work(
     let configuration = study.configurations.get(order.configuration);
     let workload = configuration.and_then(|each| each.workloads.get(order.workload));
     let workload: &dyn Workload = workload.ok_or("the study has no such trial")?.as_ref();
+    let worked = in_step(order, &study, workload, interrupt, starts, replies);
+    // A control of its own: what was begun must come to its end, whatever came of the trial.
+    let (ledger, control) = (OnceLock::new(), Control::default());
+    let finished = workload.finish(&place(order, false, &ledger, &control));
+    worked.and(finished.map_err(|trouble| trouble.0))
+}
+
+fn in_step(
+    order: &PhaseOrder,
+    study: &Study,
+    workload: &dyn Workload,
+    interrupt: &Interrupt,
+    starts: &Receiver<()>,
+    replies: &Replies,
+) -> Result<(), String> {
     let cold = study.policy.drop_caches;
     let ledger = OnceLock::new();
     let say = |reply| {

@@ -172,6 +172,12 @@ impl Trial<'_> {
         data: Option<KeptData>,
         observation: &mut Observation,
     ) {
+        let site = self.trial_site(directory);
+        // A control of its own: what a stopped trial has begun must come to its end, too.
+        if let Err(trouble) = self.workload().finish(&site.place(&Control::default())) {
+            let note = format!("after the trial: {trouble}");
+            observation.notes.push(with_real_names(&note));
+        }
         if let Some(data) = data {
             self.data.borrow_mut().insert(self.workload, data);
             return;

@@ -32,9 +32,11 @@ const FREE_SHARE: f64 = 0.8;
 const FREE_LEAST: u64 = 64 << 20;
 
 /// One directory of the comparison.
-struct Side {
-    path: PathBuf,
-    text: String,
+pub(super) struct Side {
+    /// Absolute, without links.
+    pub(super) path: PathBuf,
+    /// The same as text.
+    pub(super) text: String,
     mount: MountInfo,
     free: u64,
 }
@@ -224,7 +226,8 @@ pub(crate) fn run(
     execute::start(context, &study, &warnings, &[], observer)
 }
 
-fn sides(host: &dyn Host, directories: &[PathBuf]) -> Result<Vec<Side>, Failure> {
+/// The directories, each of which can be used.
+pub(super) fn sides(host: &dyn Host, directories: &[PathBuf]) -> Result<Vec<Side>, Failure> {
     if directories.len() < 2 {
         return Err(Failure::usage("one directory alone cannot be compared")
             .next("name two or more: stackrace compare DIR DIR"));
@@ -276,7 +279,7 @@ fn sides(host: &dyn Host, directories: &[PathBuf]) -> Result<Vec<Side>, Failure>
 }
 
 /// Why comparing these would mislead, one sentence each.
-fn misleading(sides: &[Side]) -> Vec<String> {
+pub(super) fn misleading(sides: &[Side]) -> Vec<String> {
     let mut reasons = Vec::new();
     for (index, side) in sides.iter().enumerate() {
         for other in &sides[..index] {
@@ -358,17 +361,19 @@ fn request_for(paths: &[PathBuf]) -> CompareRequest {
     }
 }
 
+/// A text as TOML has it.
+pub(super) fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
 /// The study, as text.
 fn study(request: &CompareRequest, sides: &[Side], sized: &[SizedPart]) -> String {
     let purpose = request.purpose;
-    let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
-    let paths: Vec<String> = sides.iter().map(|side| quoted(&side.text)).collect();
-    let names: Vec<String> = short_names(sides);
-    let mut text = format!("# Purpose: {}\n", purpose.name);
+    let mut comment = format!("# Purpose: {}\n", purpose.name);
     // Sizes that were asked for are not those of the same command without asking.
     match (request.size, &request.like) {
-        (Some(_), _) => text.push_str("# Sizes: given with --size\n"),
-        (None, Some(_)) => text.push_str("# Sizes: given with --like\n"),
+        (Some(_), _) => comment.push_str("# Sizes: given with --size\n"),
+        (None, Some(_)) => comment.push_str("# Sizes: given with --like\n"),
         (None, None) => {}
     }
     let names_of_parts = sized.iter().map(|part| purpose.parts[part.index].name);
@@ -376,16 +381,7 @@ fn study(request: &CompareRequest, sides: &[Side], sized: &[SizedPart]) -> Strin
         true => names_of_parts.collect::<Vec<_>>().join(", "),
         false => purpose.summary.to_owned(),
     };
-    let _ = writeln!(
-        text,
-        "title = {}",
-        quoted(&format!("{} for {asked}", names.join(" or ")))
-    );
-    let _ = writeln!(text, "\n[factors]\ndirectory = [");
-    for (name, path) in names.iter().zip(&paths) {
-        let _ = writeln!(text, "  {{ label = {}, value = {path} }},", quoted(name));
-    }
-    let _ = writeln!(text, "]\n\n[[stack]]\ndir = {{ path = \"{{directory}}\" }}");
+    let mut text = head(sides, &asked, &comment);
     for SizedPart { index, size, .. } in sized {
         let part = &purpose.parts[*index];
         let _ = writeln!(
@@ -396,15 +392,37 @@ fn study(request: &CompareRequest, sides: &[Side], sized: &[SizedPart]) -> Strin
             part.toml(size)
         );
     }
+    text + &conclude(request)
+}
+
+/// The beginning of a study of directories: what is asked of which.
+pub(super) fn head(sides: &[Side], asked: &str, comment: &str) -> String {
+    let names: Vec<String> = short_names(sides);
+    let mut text = comment.to_owned();
+    let _ = writeln!(
+        text,
+        "title = {}",
+        quoted(&format!("{} for {asked}", names.join(" or ")))
+    );
+    let _ = writeln!(text, "\n[factors]\ndirectory = [");
+    for (name, side) in names.iter().zip(sides) {
+        let (name, path) = (quoted(name), quoted(&side.text));
+        let _ = writeln!(text, "  {{ label = {name}, value = {path} }},");
+    }
+    let _ = writeln!(text, "]\n\n[[stack]]\ndir = {{ path = \"{{directory}}\" }}");
+    text
+}
+
+/// The end of a study of directories: when it stops, and how a trial begins.
+pub(super) fn conclude(request: &CompareRequest) -> String {
     let until = if request.each { "each" } else { "overall" };
     // A person reads the printed study; fractions of a millisecond are kept where they were asked for.
     let time = match request.time_ns % 1_000_000 {
         0 => format!("{} ms", request.time_ns / 1_000_000),
         _ => format!("{} ns", request.time_ns),
     };
-    let _ = writeln!(
-        text,
-        "\n[decide]\nrounds-at-most = {ROUNDS_MAX}\nat-most = \"{time}\"\nuntil = \"{until}\""
+    let mut text = format!(
+        "\n[decide]\nrounds-at-most = {ROUNDS_MAX}\nat-most = \"{time}\"\nuntil = \"{until}\"\n"
     );
     let _ = writeln!(
         text,

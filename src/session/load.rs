@@ -207,6 +207,13 @@ impl Load<'_> {
             Err(trouble) => loaded.trouble = Some(trouble.0),
             Ok(()) => loaded = self.measure(private, None),
         }
+        // A control of its own: what an interrupted load has begun must come to its end, too.
+        let control = Control::default();
+        let finished = self
+            .request
+            .workload
+            .finish(&self.place(private, None, &control));
+        loaded.trouble = loaded.trouble.or(finished.err().map(|trouble| trouble.0));
         loaded
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::context::Context;
 use crate::failure::Failure;
 use crate::host::plan::{Fault, Step};
-use crate::host::{Host, local::LocalHost};
+use crate::host::{Host, HostError, local::LocalHost};
 use crate::journal::Journal;
 use crate::plan::{MachineFacts, Plan};
 use crate::stack::{self, Danger, Site, Stack, StackError};
@@ -152,7 +152,14 @@ fn on_this_machine<T>(
                 .configurations
                 .iter()
                 .map(|configuration| &configuration.stack);
-            let missing = stack::missing(stacks, &host);
+            let mut missing = stack::missing(stacks, &host);
+            let configurations = study.configurations.iter();
+            for workload in configurations.flat_map(|one| &one.workloads) {
+                let lacking = host.missing(&workload.needs());
+                let new = |error: &HostError| !missing.contains(error);
+                let new: Vec<HostError> = lacking.into_iter().filter(new).collect();
+                missing.extend(new);
+            }
             let words = missing
                 .iter()
                 .map(|need| format!("{need}\n  next: {}", need.next()));

@@ -7,7 +7,7 @@ use super::machine_options::{MachineOptions, SshOptions};
 use super::observer::Observer;
 use super::resume::Stopped;
 use super::virtual_run::{self, VirtualOptions};
-use super::{first_round, look, machines, preflight, study_file, virtual_clock};
+use super::{first_round, look, machines, permission, preflight, study_file, virtual_clock};
 use crate::failure::Failure;
 use crate::record::Store;
 use crate::study::Study;
@@ -34,6 +34,8 @@ pub(crate) struct PlaceOptions<'a> {
     pub(crate) machines: MachineOptions<'a>,
     /// Disks that may be wiped although they carry something.
     pub(crate) wipe: &'a [String],
+    /// Whether the user permits the commands that the study gives.
+    pub(crate) allow_commands: bool,
     /// Do not ask before a run that is hopeless on a busy machine.
     pub(crate) anyway: bool,
 }
@@ -50,6 +52,7 @@ pub(crate) fn run(
     images: Images<'_>,
 ) -> Result<FinishedRun, Failure> {
     study_file::check_wipe(study, place.wipe)?;
+    permission::check(study, place.allow_commands)?;
     // In virtual time a limit is one of the clock that is simulated: no user waits for it.
     if !place.lab.is_some_and(|lab| lab.virtual_time) {
         let plan = preflight::plan(context, study, false)?;

@@ -221,6 +221,7 @@ impl<'a> Probe<'a> {
             }
             Ok(elapsed_ns)
         });
+        let _ = workload.finish(&place);
         // What stays is found and removed with the directory above it.
         let _ = self.host.remove_tree(directory);
         let elapsed_ns = measured.map_err(|trouble| refused(name, &trouble))?;

@@ -19,7 +19,7 @@ impl Kinds<'static> {
     pub(crate) fn real() -> Self {
         Self {
             layers: crate::stack::ALL,
-            workloads: crate::tools::workloads(),
+            workloads: crate::programs::workloads(),
         }
     }
 }
@@ -105,6 +105,24 @@ impl Study {
         let mut workloads = 0..self.workload_heads.len();
         let could = |workload| self.slicing_on_one_machine(workload) != Slicing::Never;
         workloads.any(could).then(|| self.several_machines())?
+    }
+
+    /// The commands it gives, each with the layer or workload that runs it; each once.
+    pub(crate) fn commands(&self) -> Vec<(String, String)> {
+        let mut all = Vec::new();
+        for configuration in &self.configurations {
+            let workloads = configuration.workloads.iter().zip(&self.workload_heads);
+            for (workload, head) in workloads {
+                for command in workload.commands() {
+                    let one = (format!("workload {}", head.name), command);
+                    // Configurations mostly have the same ones.
+                    if !all.contains(&one) {
+                        all.push(one);
+                    }
+                }
+            }
+        }
+        all
     }
 
     fn costs(&self) -> impl Iterator<Item = Cost> {

@@ -8,7 +8,7 @@ use stackrace_engine::{ContentLedger, Control, PhaseOutcome};
 use super::kept::DataUse;
 use super::metric::{self, Figure};
 use crate::event::{LedgerLine, MetricHead};
-use crate::host::Host;
+use crate::host::{Host, Needs};
 use crate::setting::{Refusal, SettingDoc, Settings};
 
 /// Width of one step of every time series, ns: 100 ms.
@@ -113,6 +113,15 @@ pub(crate) trait Workload: Send + Sync {
     fn cost(&self) -> Cost;
     /// Names of its phases, in order.
     fn phases(&self) -> Vec<&'static str>;
+    /// Programs that it starts, and what else it needs of the machine it runs on.
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+    /// Commands that its settings have it run, as they would be typed; a study's need the
+    /// user's permission.
+    fn commands(&self) -> Vec<String> {
+        Vec::new()
+    }
     /// Whether the stack is settled (caches dropped, remounted) before a phase. Only a workload
     /// whose phases are to find what the one before left in memory says no, and never to the first.
     fn settles(&self, _phase: usize) -> bool {
@@ -155,6 +164,14 @@ pub(crate) trait Workload: Send + Sync {
     /// operations are promised nothing.
     fn promised(&self, _place: &Place<'_>, _outcome: &PhaseOutcome) -> Vec<LedgerLine> {
         Vec::new()
+    }
+    /// Ends what is left of a trial, whatever came of it, before its directory is removed. Not measured.
+    ///
+    /// # Errors
+    /// What could not be ended.
+    fn finish(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
+        let _ = place;
+        Ok(())
     }
     /// Value of each metric, in the order of [`Workload::metrics`], from one outcome per phase.
     fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {

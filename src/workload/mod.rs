@@ -33,7 +33,7 @@ pub(crate) use kind::{
     BareDevices, Cost, Place, SLICE_NS, Slicing, Workload, WorkloadError, WorkloadKind, trouble,
 };
 
-/// Every kind but those of the classic tools, alphabetical; `tools::workloads` has them all.
+/// Every kind but those of the classic tools, alphabetical; `programs::workloads` has them all.
 pub(crate) const ALL: &[WorkloadKind] = &[
     copy_file::KIND,
     copy_tree::KIND,

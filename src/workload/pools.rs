@@ -300,31 +300,8 @@ fn sums(root: &Path) -> Result<(String, u64), WorkloadError> {
 
 /// What is known of a phase that ZFS itself carried out.
 fn outcome(elapsed_ns: u64) -> PhaseOutcome {
-    PhaseOutcome {
-        ended: PhaseEnd::Complete,
-        elapsed_ns,
-        cpu_user_ns: 0,
-        cpu_system_ns: 0,
-        ops: Vec::new(),
-        threads: Vec::new(),
-        lateness: None,
-        unissued: 0,
-        verified_bytes: 0,
-        slice_ns: SLICE_NS,
-        series: Vec::new(),
-        stretches: Vec::new(),
-        parts: Vec::new(),
-        promised: Vec::new(),
-        error: None,
-        short: 0,
-        // Nothing went through the engine: these fields say so instead of staying empty.
-        engine: "zpool",
-        engine_why: "ZFS does it".to_owned(),
-        depth_achieved: 0.0,
-        clock: "monotonic",
-        clock_error: 0.0,
-        clock_back: 0,
-    }
+    // Nothing went through the engine: these words say so.
+    PhaseOutcome::of_program("zpool", "ZFS does it".to_owned(), elapsed_ns, SLICE_NS)
 }
 
 /// The metrics of phases that follow each other: all together, the rate of the resilvering, each.

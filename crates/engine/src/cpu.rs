@@ -24,13 +24,9 @@ impl Cpu {
         // SAFETY: all bytes of it are zero since it was made, or what the kernel wrote; a `rusage`
         // is numbers only, so that either is a valid one.
         let usage = unsafe { usage.assume_init() };
-        let ns = |time: libc::timeval| {
-            let micros = time.tv_sec.saturating_mul(1_000_000) + time.tv_usec;
-            u64::try_from(micros).unwrap_or(0).saturating_mul(1000)
-        };
         Cpu {
-            user_ns: ns(usage.ru_utime),
-            system_ns: ns(usage.ru_stime),
+            user_ns: nanoseconds(usage.ru_utime),
+            system_ns: nanoseconds(usage.ru_stime),
         }
     }
 
@@ -42,6 +38,12 @@ impl Cpu {
             system_ns: now.system_ns.saturating_sub(self.system_ns),
         }
     }
+}
+
+/// A time of the kernel's, ns.
+pub(crate) fn nanoseconds(time: libc::timeval) -> u64 {
+    let micros = time.tv_sec.saturating_mul(1_000_000) + time.tv_usec;
+    u64::try_from(micros).unwrap_or(0).saturating_mul(1000)
 }
 
 #[cfg(test)]

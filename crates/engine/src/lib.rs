@@ -8,6 +8,7 @@ mod block_report;
 mod block_worker;
 pub mod bonnie;
 mod calls;
+mod child;
 mod choose;
 pub mod clock;
 pub mod content;
@@ -52,6 +53,7 @@ extern crate self as stackrace_engine;
 mod fixtures;
 
 pub use alternation::{AlternatedPart, Alternation, AlternationSeat, PartMoment, PartObserver};
+pub use child::{ReapedChild, reap_child};
 pub use control::Control;
 pub use error::StartError;
 pub use layout::lay_out;

@@ -341,6 +341,11 @@ pub struct PhaseOutcome {
     pub parts: Vec<AlternatedPart>,
     /// What promised operations did (see [`crate::promises`]); empty for all others.
     pub promised: Vec<PromiseRecord>,
+    /// Figures that another program reported of itself, in the order they were asked for; empty
+    /// where this engine made the calls.
+    pub reported: Vec<Option<f64>>,
+    /// What that program printed on standard output and on standard error, as far as it was kept.
+    pub printed: [String; 2],
     /// The first failure, if any.
     pub error: Option<OpError>,
     /// Short reads and writes (also counted in `ops`).
@@ -361,6 +366,37 @@ pub struct PhaseOutcome {
 }
 
 impl PhaseOutcome {
+    /// A phase whose work another program did: `engine` names it, `why` is a clause for reports.
+    /// Nothing but the time is known of it, in steps of `slice_ns`.
+    pub fn of_program(engine: &'static str, why: String, elapsed_ns: u64, slice_ns: u64) -> Self {
+        Self {
+            ended: PhaseEnd::Complete,
+            elapsed_ns,
+            cpu_user_ns: 0,
+            cpu_system_ns: 0,
+            ops: Vec::new(),
+            threads: Vec::new(),
+            lateness: None,
+            unissued: 0,
+            verified_bytes: 0,
+            slice_ns,
+            series: Vec::new(),
+            stretches: Vec::new(),
+            parts: Vec::new(),
+            promised: Vec::new(),
+            reported: Vec::new(),
+            printed: Default::default(),
+            error: None,
+            short: 0,
+            engine,
+            engine_why: why,
+            depth_achieved: 0.0,
+            clock: "monotonic",
+            clock_error: 0.0,
+            clock_back: 0,
+        }
+    }
+
     /// Processor time of the process, in user mode and in the kernel, ns.
     pub fn cpu_ns(&self) -> u64 {
         self.cpu_user_ns + self.cpu_system_ns

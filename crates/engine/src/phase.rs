@@ -547,6 +547,8 @@ impl BlockPhase<'_> {
             stretches: Vec::new(),
             parts: Vec::new(),
             promised: Vec::new(),
+            reported: Vec::new(),
+            printed: Default::default(),
             error: failure.map(|failure| self.error(failure)),
             short: merged.short,
             engine: choice.way.name(),

@@ -253,6 +253,8 @@ fn merge(
         stretches: Vec::new(),
         parts: Vec::new(),
         promised: Vec::new(),
+        reported: Vec::new(),
+        printed: Default::default(),
         error: first.map(|(_, error)| error),
         short: merged.short,
         engine: "calls",

@@ -15,20 +15,20 @@ use super::words::unknown;
 use crate::audit;
 use crate::interrupt::Interrupt;
 use crate::observe;
+use crate::programs;
 use crate::session::load::{self, LoadRequest, Loaded};
 use crate::session::load_target::LoadTarget;
-use crate::tools;
 
 /// What a second Ctrl-C leaves to do.
 const LEFT: &str = "`stackrace clean` removes what is left";
 
 /// `stackrace load`.
 pub(super) fn exec(setting: &Setting, verb: Load) -> Result<u8, Failure> {
-    let Some(kind) = tools::workloads()
+    let Some(kind) = programs::workloads()
         .iter()
         .find(|kind| kind.name == verb.workload)
     else {
-        let names: Vec<&str> = tools::workloads().iter().map(|kind| kind.name).collect();
+        let names: Vec<&str> = programs::workloads().iter().map(|kind| kind.name).collect();
         return Err(unknown("workload", &verb.workload, &names));
     };
     let target = LoadTarget::look(&verb.place)?;

@@ -5,7 +5,7 @@ use stackrace_engine::{Op, OpOutcome, PhaseEnd, PhaseOutcome, Timing};
 
 use super::super::engine;
 use crate::audit::{self, TrialAudit};
-use crate::report::wrap;
+use crate::report::{figure_text, wrap};
 use crate::session::load::{LoadRequest, Loaded, LoadedPhase};
 use crate::session::load_target::LoadTarget;
 use crate::setting::Settings;
@@ -45,7 +45,13 @@ pub(super) fn render(
         phase(&mut text, measured.name, outcome);
         let offered = request.workload.offered_per_s(number);
         facts(&mut text, request, measured, outcome, offered);
-        fact(&mut text, "cpu", &cpu(outcome, own_ns));
+        // Of a program's work the engine knows no operations.
+        if !outcome.ops.is_empty() {
+            fact(&mut text, "cpu", &cpu(outcome, own_ns));
+        }
+    }
+    if loaded.outcomes.iter().all(|outcome| outcome.ops.is_empty()) {
+        text.push_str(&metrics(loaded));
     }
     if let Some(audit) = audit {
         text.push('\n');
@@ -66,6 +72,21 @@ pub(super) fn render(
         text.push_str("\ninterrupted: this is what was measured until then\n");
     }
     text
+}
+
+/// The figures of a workload whose operations are not known one by one.
+fn metrics(loaded: &Loaded) -> String {
+    let mut text = String::new();
+    for (head, value) in &loaded.metrics {
+        if let Some(value) = value {
+            let value = figure_text(&head.unit, *value);
+            text.push_str(&format!("{:<40}{value:>14}\n", head.name));
+        }
+    }
+    match text.is_empty() {
+        true => text,
+        false => format!("\n{text}"),
+    }
 }
 
 /// What set the pace, and what must be known before the figures are believed.
@@ -100,6 +121,9 @@ fn phase(text: &mut String, name: &str, outcome: &PhaseOutcome) {
         ended(outcome.ended),
         unit::time_ns(outcome.elapsed_ns as f64)
     ));
+    if outcome.ops.is_empty() {
+        return;
+    }
     text.push_str(&format!(
         "{:<10}{:>11}{:>9}{:>10}{:>8}{:>8}{:>8}{:>8}{:>8}\n",
         "operation", "count", "per s", "bytes/s", "mean", "p50", "p99", "p99.9", "max"
@@ -198,12 +222,14 @@ fn facts(
         why => format!("{}: {why}", outcome.engine),
     };
     fact(text, "engine", &engine);
-    let depth = format!(
+    let offered_depth = format!(
         "{} offered over all threads, {:.2} achieved",
         depth(&request.settings),
         outcome.depth_achieved
     );
-    fact(text, "depth", &depth);
+    if !outcome.ops.is_empty() {
+        fact(text, "depth", &offered_depth);
+    }
     if let Some(offered) = offered {
         fact(text, "load", &load(offered, outcome));
     }

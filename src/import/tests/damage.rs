@@ -234,6 +234,12 @@ const SAID_TWICE: &[(&str, &str, &str)] = &[
         "write     3842.29",
     ),
     ("ior/ior-3.3.0.txt", "(1931.78 MB/sec)", "(2931.78 MB/sec)"),
+    ("pgbench/pgbench-15.18_tpcb.txt", "tps = 357", "tps = 957"),
+    (
+        "pgbench/pgbench-15.18_tpcb.txt",
+        "average = 11",
+        "average = 41",
+    ),
     ("mdtest/mdtest-3.3.0.txt", "9009.705", "1009.705"),
     ("elbencho/elbencho-3.1-1.csv", ",2784,", ",4784,"),
     (

@@ -323,7 +323,7 @@ fn every_documented_default_is_a_value_of_its_kind() {
     let layers = crate::stack::ALL
         .iter()
         .map(|kind| (kind.name, kind.settings));
-    let workloads = crate::tools::workloads()
+    let workloads = crate::programs::workloads()
         .iter()
         .map(|kind| (kind.name, kind.settings));
     let own = [

@@ -1,0 +1,67 @@
+//! A command to compare with.
+
+use clap::Args;
+
+use crate::session::own_program::OwnProgram;
+
+/// `stackrace compare DIR DIR -- COMMAND`.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "A workload or a command of your own")]
+pub(crate) struct OwnProgramArgs {
+    /// Compare with this workload alone, with settings as `load` takes them: git, "build files=100",
+    /// "postgresql scale=10"; see `stackrace show workloads`
+    #[arg(long, value_name = "WORKLOAD", conflicts_with_all = ["purpose", "size", "like", "command"])]
+    with: Option<String>,
+    /// Compare with this command: one word is a line for sh, several are a program and its arguments.
+    /// It runs in an empty directory, {dir} and $STACKRACE_DIR, and must end with exit status 0
+    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["purpose", "size", "like"])]
+    command: Vec<String>,
+    /// Line for sh before each trial, outside the clock; caches are dropped after it
+    #[arg(long, value_name = "LINE", requires = "command")]
+    prepare: Option<String>,
+    /// Line for sh after each trial, outside the clock
+    #[arg(long, value_name = "LINE", requires = "command")]
+    cleanup: Option<String>,
+    /// A figure that it prints: NAME=REGEX (its first group in the last match), NAME=json:/POINTER, or
+    /// with --parse a NAME of the tool; may be given several times, the first is primary
+    #[arg(long, value_name = "NAME=WHERE", requires = "command")]
+    metric: Vec<String>,
+    /// Unit of each --metric, in their order, or one for all
+    #[arg(long, value_name = "UNIT", requires = "metric")]
+    unit: Vec<String>,
+    /// Which direction of each --metric is better: higher or lower [default: higher]
+    #[arg(long, value_name = "WAY", requires = "metric")]
+    better: Vec<String>,
+    /// Read what it prints as the output of this tool (fio, bonnie++, sysbench, postmark, pgbench …)
+    #[arg(long, value_name = "TOOL", requires = "command")]
+    parse: Option<String>,
+    /// End a trial that takes longer; it has failed [default: 10 min]
+    #[arg(long, value_name = "TIME", requires = "command")]
+    trial_time: Option<String>,
+    /// Stop the clock when the command ends, whether or not what it wrote is on the storage
+    #[arg(long, requires = "command")]
+    no_sync: bool,
+    /// Room that it needs [default: 64 MiB]
+    #[arg(long, value_name = "BYTES", requires = "command")]
+    disk: Option<String>,
+}
+
+impl OwnProgramArgs {
+    /// The workload or command; none: the workloads of a purpose are compared.
+    pub(crate) fn given(self) -> Option<OwnProgram> {
+        let given = self.with.is_some() || !self.command.is_empty();
+        given.then_some(OwnProgram {
+            workload: self.with,
+            command: self.command,
+            prepare: self.prepare,
+            cleanup: self.cleanup,
+            metrics: self.metric,
+            units: self.unit,
+            better: self.better,
+            parse: self.parse,
+            trial_time: self.trial_time,
+            no_sync: self.no_sync,
+            disk: self.disk,
+        })
+    }
+}

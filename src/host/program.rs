@@ -1,0 +1,382 @@
+//! A program that is measured: started in a directory, watched to its end, and gone afterwards with
+//! all that it began.
+//!
+//! It has a process group of its own: an interrupt at the terminal reaches this program alone, which
+//! then ends the group. What left the group (a server that made a session of its own) is found by
+//! [`DIRECTORY`] in its environment, also by `clean` after this program died.
+
+use super::command::shown;
+use super::{HostError, process, tools};
+use crate::owned::held::with_real_names;
+use crate::time::{Clock, SystemClock};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+/// Names, in the environment of a program, the directory it is to work in.
+pub(crate) const DIRECTORY: &str = "STACKRACE_DIR";
+
+/// Most bytes kept of what a program prints, from its beginning: a result of any known tool is shorter.
+pub(crate) const PRINTED_MAX: usize = 8 << 20;
+/// Bytes kept of what it says on standard error, from its end.
+const ERRORS_MAX: usize = 64 << 10;
+/// How often it is asked whether the program is to be stopped.
+const LOOK_MS: i64 = 20;
+/// How long a program that was asked to end may take before it is made to.
+const GRACE_NS: u64 = 5_000_000_000;
+/// How long its outputs may stay open after its end.
+const OUTPUTS: Duration = Duration::from_secs(2);
+
+/// A program to be measured.
+pub(crate) struct ProgramCall<'a> {
+    /// Program and arguments.
+    pub(crate) argv: &'a [OsString],
+    /// Where it works; its real path is in [`DIRECTORY`].
+    pub(crate) directory: &'a Path,
+    /// Further variables of its environment.
+    pub(crate) environment: &'a [(&'a str, OsString)],
+    /// Longest time it may take, ns.
+    pub(crate) time_max_ns: u64,
+    /// Whether it starts a server that goes on; whatever else a program leaves running is ended.
+    pub(crate) leaves_server: bool,
+    /// Whether it is to be ended.
+    pub(crate) stopped: &'a dyn Fn() -> bool,
+}
+
+/// Why a program did not come to its own end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProgramCut {
+    /// Its time was over.
+    TimeOver,
+    /// It was to be stopped.
+    Stopped,
+}
+
+/// A program that has ended.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ProgramRun {
+    /// Its exit status; none: a signal ended it.
+    pub(crate) status: Option<i32>,
+    /// The signal that ended it.
+    pub(crate) signal: Option<i32>,
+    /// Why it was ended; none: it ended by itself.
+    pub(crate) cut: Option<ProgramCut>,
+    /// The beginning of what it printed.
+    pub(crate) stdout: String,
+    /// Whether it printed more than was kept.
+    pub(crate) stdout_cut: bool,
+    /// The end of what it said on standard error.
+    pub(crate) stderr: String,
+    /// From its start to its end, ns.
+    pub(crate) elapsed_ns: u64,
+    /// Processor time of it and of the children it waited for, ns.
+    pub(crate) cpu_user_ns: u64,
+    /// The same in the kernel.
+    pub(crate) cpu_system_ns: u64,
+    /// Bytes that they read by system calls, from files, pipes and terminals; none: not known.
+    pub(crate) read_bytes: Option<u64>,
+    /// Bytes that they wrote, likewise.
+    pub(crate) written_bytes: Option<u64>,
+}
+
+/// Runs a program to its end.
+///
+/// # Errors
+/// It is missing or cannot be started.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the room that starts processes"
+)]
+pub(crate) fn run(call: &ProgramCall<'_>) -> Result<ProgramRun, HostError> {
+    let not_started = |error: std::io::Error| HostError::NotStarted {
+        command: shown(call.argv),
+        cause: error.to_string(),
+    };
+    let mut start = std::process::Command::new(found(call.argv)?);
+    let real = with_real_names(&call.directory.to_string_lossy());
+    start
+        .args(call.argv.iter().skip(1))
+        .current_dir(call.directory)
+        // Figures are read from what it prints: one language, one decimal point.
+        .env("LC_ALL", "C")
+        .env("PATH", tools::path())
+        .envs(call.environment.iter().map(|(name, value)| (name, value)))
+        .env(DIRECTORY, &real)
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let began = SystemClock.now_ns();
+    let mut child = start.spawn().map_err(not_started)?;
+    let pid = Pid::from_child(&child);
+    let stdout = child.stdout.take().map(|pipe| kept(pipe, first));
+    let stderr = child.stderr.take().map(|pipe| kept(pipe, last));
+    let held = pidfd_open(pid, PidfdFlags::empty()).map_err(|errno| not_started(errno.into()))?;
+    let cut = watch(call, &held, pid, began);
+    let elapsed_ns = SystemClock.now_ns().saturating_sub(began);
+    let [read_bytes, written_bytes] = moved(pid);
+    if !call.leaves_server {
+        // Before it is waited for: until then its number cannot come to mean another group.
+        let _ = kill_process_group(pid, Signal::KILL);
+    }
+    let reaped = stackrace_engine::reap_child(child.id()).map_err(not_started)?;
+    if !call.leaves_server {
+        end_those(&|directory| directory == real);
+    }
+    let of = |output: Option<Receiver<(Vec<u8>, bool)>>| {
+        let read = output.and_then(|output| output.recv_timeout(OUTPUTS).ok());
+        read.unwrap_or_default()
+    };
+    let ((stdout, stdout_cut), (stderr, _)) = (of(stdout), of(stderr));
+    let status = ExitStatus::from_raw(reaped.status);
+    Ok(ProgramRun {
+        status: status.code(),
+        signal: status.signal(),
+        cut,
+        stdout: String::from_utf8_lossy(&stdout).into_owned(),
+        stdout_cut,
+        stderr: String::from_utf8_lossy(&stderr).into_owned(),
+        elapsed_ns,
+        cpu_user_ns: reaped.cpu_user_ns,
+        cpu_system_ns: reaped.cpu_system_ns,
+        read_bytes,
+        written_bytes,
+    })
+}
+
+fn found(argv: &[OsString]) -> Result<PathBuf, HostError> {
+    let tool = argv.first().map(|tool| tool.to_string_lossy());
+    let tool = tool.unwrap_or_default();
+    // With a slash it is a path, as for a shell; a relative one begins at the directory it works in.
+    if tool.contains('/') {
+        return Ok(PathBuf::from(&*tool));
+    }
+    tools::find(&tool).ok_or_else(|| HostError::ToolMissing {
+        tool: tool.into_owned(),
+        package: None,
+    })
+}
+
+/// Waits for the end of a program, and brings it about where it must end.
+fn watch(call: &ProgramCall<'_>, held: &OwnedFd, pid: Pid, began: u64) -> Option<ProgramCut> {
+    let look = Timespec {
+        tv_sec: 0,
+        tv_nsec: LOOK_MS * 1_000_000,
+    };
+    let mut asked: Option<(ProgramCut, u64)> = None;
+    loop {
+        // pidfd_open(2): it can be read from when the process has ended.
+        let ended = poll(&mut [PollFd::new(held, PollFlags::IN)], Some(&look));
+        if ended.is_ok_and(|ready| ready > 0) {
+            return asked.map(|(why, _)| why);
+        }
+        let now = SystemClock.now_ns();
+        let why = match (call.stopped)() {
+            true => Some(ProgramCut::Stopped),
+            false => (now.saturating_sub(began) > call.time_max_ns).then_some(ProgramCut::TimeOver),
+        };
+        match (asked, why) {
+            (None, Some(why)) => {
+                asked = Some((why, now));
+                // One that ended meanwhile is what was wanted.
+                let _ = kill_process_group(pid, Signal::TERM);
+            }
+            (Some((_, at)), _) if now.saturating_sub(at) > GRACE_NS => {
+                let _ = kill_process_group(pid, Signal::KILL);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Bytes read and written by a program that has ended and was not waited for yet, and by the children
+/// that it waited for (proc_pid_io(5)).
+fn moved(pid: Pid) -> [Option<u64>; 2] {
+    let about = process::about(pid, "io");
+    ["rchar: ", "wchar: "].map(|name| {
+        let mut lines = about.lines();
+        lines.find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
+    })
+}
+
+/// What is kept of an output, and whether more came.
+type Kept = fn(&mut dyn Read) -> (Vec<u8>, bool);
+
+/// Reads an output to its end on a thread of its own: a full pipe would stop the program.
+fn kept(mut pipe: impl Read + Send + 'static, keep: Kept) -> Receiver<(Vec<u8>, bool)> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        // Not awaited any more where a program that cannot be found keeps the pipe open.
+        let _ = sender.send(keep(&mut pipe));
+    });
+    receiver
+}
+
+fn first(pipe: &mut dyn Read) -> (Vec<u8>, bool) {
+    let mut bytes = Vec::new();
+    // An error of a pipe is its end.
+    let _ = (&mut *pipe)
+        .take(PRINTED_MAX as u64)
+        .read_to_end(&mut bytes);
+    let rest = std::io::copy(pipe, &mut std::io::sink()).unwrap_or(0);
+    (bytes, rest > 0)
+}
+
+fn last(pipe: &mut dyn Read) -> (Vec<u8>, bool) {
+    let mut bytes = VecDeque::new();
+    let mut buffer = [0; 4096];
+    let mut cut = false;
+    while let Ok(read @ 1..) = pipe.read(&mut buffer) {
+        bytes.extend(&buffer[..read]);
+        let over = bytes.len().saturating_sub(ERRORS_MAX);
+        cut |= over > 0;
+        bytes.drain(..over);
+    }
+    (bytes.into(), cut)
+}
+
+/// Ends every process that a dead run's programs left: their directory has the run in its name.
+pub(super) fn end_of_run(run: &str) {
+    end_those(&|directory| directory.contains(run));
+}
+
+/// Ends every process whose environment names such a directory.
+pub(crate) fn end_those(of: &dyn Fn(&str) -> bool) {
+    // Again until there is none: one may start another while it is looked for.
+    for _ in 0..10 {
+        let found: Vec<OwnedFd> = process::all()
+            .filter_map(|id| {
+                // Held first: what is read then is of this process, or it has ended.
+                let held = pidfd_open(id, PidfdFlags::empty()).ok()?;
+                let environment = process::about(id, "environ");
+                let mut variables = environment.split('\0');
+                let directory = variables.find_map(|variable| {
+                    let value = variable.strip_prefix(DIRECTORY)?;
+                    value.strip_prefix('=')
+                })?;
+                let ours = of(directory) && id != rustix::process::getpid();
+                ours.then_some(held)
+            })
+            .collect();
+        if found.is_empty() {
+            return;
+        }
+        for one in &found {
+            // One that ended meanwhile is what was wanted.
+            let _ = pidfd_send_signal(one, Signal::KILL);
+        }
+        for one in &found {
+            let second = Timespec {
+                tv_sec: 1,
+                tv_nsec: 0,
+            };
+            let _ = poll(&mut [PollFd::new(one, PollFlags::IN)], Some(&second));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::argv;
+
+    fn tried(script: &str, time_max_ns: u64, stopped: &dyn Fn() -> bool) -> ProgramRun {
+        let base = tempfile::tempdir().unwrap();
+        run(&ProgramCall {
+            argv: &argv(["sh", "-c", script]),
+            directory: base.path(),
+            environment: &[("MORE", "x y".into())],
+            time_max_ns,
+            leaves_server: false,
+            stopped,
+        })
+        .unwrap()
+    }
+
+    const MINUTE: u64 = 60_000_000_000;
+
+    #[test]
+    fn what_a_program_did_is_known() {
+        let script = "pwd -P; echo $STACKRACE_DIR $MORE; head -c 1000000 /dev/zero > a; cat a > b; echo bad >&2; exit 3";
+        let ran = tried(script, MINUTE, &|| false);
+        assert_eq!((ran.status, ran.signal, ran.cut), (Some(3), None, None));
+        let lines: Vec<&str> = ran.stdout.lines().collect();
+        assert_eq!(lines[1], format!("{} x y", lines[0]));
+        assert_eq!(ran.stderr, "bad\n");
+        assert!(ran.elapsed_ns > 0 && ran.cpu_user_ns + ran.cpu_system_ns > 0);
+        // The children's bytes count: 1 MB from /dev/zero, then once more from the file.
+        assert!(ran.read_bytes.unwrap() >= 2_000_000);
+        assert!(ran.written_bytes.unwrap() >= 2_000_000);
+    }
+
+    #[test]
+    fn a_program_ends_with_its_time_and_when_it_is_stopped_with_all_it_began() {
+        // The second has a session of its own and keeps the output open.
+        let script = "sleep 1000 & setsid sleep 1001 & echo $$; trap '' TERM; sleep 1002";
+        let over = tried("sleep 1000", 1, &|| false);
+        assert_eq!(over.cut, Some(ProgramCut::TimeOver));
+        assert_eq!(over.signal, Some(Signal::TERM.as_raw()));
+        let stopped = tried("sleep 1000; exit 1", MINUTE, &|| true);
+        assert_eq!(stopped.cut, Some(ProgramCut::Stopped));
+        let all = tried(&script.replace("sleep 1002", "exit 0"), MINUTE, &|| false);
+        assert_eq!((all.status, all.cut), (Some(0), None));
+        let group = Pid::from_raw(all.stdout.trim().parse().unwrap()).unwrap();
+        let left =
+            process::all().find(|id| process::about(*id, "stat").contains(&format!(" {group} ")));
+        let alive = left.is_some_and(|id| !process::about(id, "cmdline").is_empty());
+        assert!(!alive, "its group goes on");
+    }
+
+    #[test]
+    fn what_is_printed_is_bounded_and_the_end_of_the_errors_is_kept() {
+        let script = "head -c 9000000 /dev/zero; head -c 200000 /dev/zero >&2; echo the end >&2";
+        let ran = tried(script, MINUTE, &|| false);
+        assert_eq!((ran.stdout.len(), ran.stdout_cut), (PRINTED_MAX, true));
+        assert_eq!(ran.stderr.len(), ERRORS_MAX);
+        assert!(ran.stderr.ends_with("the end\n"));
+    }
+
+    #[test]
+    fn what_a_dead_run_left_is_ended_by_the_name_of_the_run() {
+        let base = tempfile::tempdir().unwrap();
+        let directory = base.path().join("2026-of-this-test");
+        std::fs::create_dir(&directory).unwrap();
+        let started = run(&ProgramCall {
+            argv: &argv(["sh", "-c", "setsid sleep 1003 > /dev/null 2>&1 & echo $!"]),
+            directory: &directory,
+            environment: &[],
+            time_max_ns: MINUTE,
+            leaves_server: true,
+            stopped: &|| false,
+        })
+        .unwrap();
+        let left = Pid::from_raw(started.stdout.trim().parse().unwrap()).unwrap();
+        end_of_run("another-run");
+        assert!(!process::about(left, "cmdline").is_empty());
+        end_of_run("2026-of-this-test");
+        assert!(process::about(left, "cmdline").is_empty());
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        let nothing = argv(["no-such-program"]);
+        let call = ProgramCall {
+            argv: &nothing,
+            directory: Path::new("/"),
+            environment: &[],
+            time_max_ns: MINUTE,
+            leaves_server: false,
+            stopped: &|| false,
+        };
+        let error = run(&call).unwrap_err();
+        assert_eq!(error.to_string(), "no-such-program is not installed");
+    }
+}

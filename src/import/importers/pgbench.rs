@@ -1,0 +1,215 @@
+//! pgbench of PostgreSQL 14 and later: its final report, any number of them in one text.
+//!
+//! Times are in ms. The mean latency is stated beside the rate: where no rate was asked for, clients over
+//! the rate is the same, and both must agree. Progress and latencies of single statements are passed
+//! over.
+
+use crate::event::Better;
+use crate::printed::text::{Figures, TextLine, agree, end, facts, lines};
+use crate::printed::{ImportError, Imported, Importer};
+
+pub(super) const IMPORTER: Importer = Importer {
+    name: "pgbench",
+    summary: "the final report of pgbench 14 or later, from \"transaction type\" to \"tps\"",
+    recognises: |text| lines(text).iter().any(|line| line.after(TYPE).is_some()),
+    read,
+};
+
+/// Begins a report.
+const TYPE: &str = "transaction type: ";
+/// Follows the rate on the last line of a report.
+const WITHOUT: &str = " (without initial connection time)";
+/// ns of a ms.
+const MILLI: f64 = 1e6;
+/// Lines of a report that are kept as they are.
+const SETTINGS: [&str; 6] = [
+    "scaling factor",
+    "query mode",
+    "number of clients",
+    "number of threads",
+    "duration",
+    "number of transactions per client",
+];
+
+/// A report under way.
+#[derive(Debug, Default)]
+struct Report<'a> {
+    version: Option<&'a str>,
+    script: &'a str,
+    settings: Vec<(&'a str, &'a str)>,
+    clients: Option<f64>,
+    processed: bool,
+    /// Share of transactions that failed, in the text's words; none: it does not say.
+    failed: Option<&'a str>,
+    mean_ns: Option<f64>,
+    deviation_ns: Option<f64>,
+    /// Whether a rate was asked for: the mean latency then says nothing of the rate.
+    limited: bool,
+}
+
+fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
+    let mut results = Vec::new();
+    let mut version = None;
+    let mut report: Option<Report<'_>> = None;
+    for line in lines(text) {
+        if let Some(rest) = line.after("pgbench (") {
+            version = rest.split([' ', ')']).next();
+            continue;
+        }
+        if let Some(script) = line.after(TYPE) {
+            if report.is_some() {
+                return Err(line.refuse("the line \"tps\" of the report before it"));
+            }
+            report = Some(Report {
+                version,
+                script,
+                ..Report::default()
+            });
+            continue;
+        }
+        let Some(running) = report.as_mut() else {
+            // Between reports there are progress lines and latencies of statements.
+            match line.after("tps = ") {
+                Some(_) => return Err(line.refuse("a line \"transaction type\" before it")),
+                None => continue,
+            }
+        };
+        match line.after("tps = ") {
+            Some(rate) => {
+                results.push(running.imported(line, rate)?);
+                report = None;
+            }
+            None => running.take(line)?,
+        }
+    }
+    match report {
+        Some(_) => Err(end(text, "the line \"tps\" of pgbench")),
+        None => Ok(results),
+    }
+}
+
+impl<'a> Report<'a> {
+    /// Takes one line between the first and the last.
+    fn take(&mut self, line: TextLine<'a>) -> Result<(), ImportError> {
+        let plain = line.text.trim();
+        // A terminal mixes both outputs.
+        if plain.is_empty() || plain.starts_with("progress: ") {
+            return Ok(());
+        }
+        if let Some((name, value)) = plain.split_once(": ") {
+            match name {
+                "number of clients" => self.clients = Some(line.whole(value)? as f64),
+                "number of transactions actually processed" => self.processed = true,
+                "number of failed transactions" => self.failed = Some(value),
+                "rate limit schedule lag" => self.limited = true,
+                _ => {}
+            }
+            let counted = name.starts_with("number of transactions");
+            let known = counted || self.limited || SETTINGS.contains(&name);
+            if !known
+                && !["maximum number of tries", "number of failed transactions"].contains(&name)
+            {
+                return Err(line.refuse("a line of pgbench's report"));
+            }
+            if SETTINGS.contains(&name) {
+                self.settings.push((name, value));
+            }
+            return Ok(());
+        }
+        let ms = |name: &str| -> Result<Option<f64>, ImportError> {
+            let Some(value) = line.after(name) else {
+                return Ok(None);
+            };
+            let figure = value.strip_suffix(" ms");
+            let figure = figure.ok_or_else(|| line.refuse("a time in ms"))?;
+            Ok(Some(line.number(figure)? * MILLI))
+        };
+        if let Some(mean) = ms("latency average = ")? {
+            self.mean_ns = Some(mean);
+        } else if let Some(deviation) = ms("latency stddev = ")? {
+            self.deviation_ns = Some(deviation);
+        } else if ms("initial connection time = ")?.is_none() {
+            return Err(line.refuse("a line of pgbench's report"));
+        }
+        Ok(())
+    }
+
+    /// The result, with the rate of its last line.
+    fn imported(&self, line: TextLine<'_>, rate: &str) -> Result<Imported, ImportError> {
+        let rate = rate.strip_suffix(WITHOUT);
+        let rate = rate.ok_or_else(|| line.refuse("the rate of PostgreSQL 14 or later"))?;
+        let rate = line.number(rate)?;
+        let missing = |what: &str| line.refuse(format!("a line \"{what}\" before it"));
+        let clients = self.clients.ok_or_else(|| missing("number of clients"))?;
+        let mean = self.mean_ns.ok_or_else(|| missing("latency average"))?;
+        if !self.processed {
+            return Err(missing("number of transactions actually processed"));
+        }
+        if !self.limited && !agree(clients * 1e9 / rate, mean) {
+            return Err(
+                line.contradicts("the latency average: clients over the rate is another time")
+            );
+        }
+        let mut figures = Figures::default();
+        figures.rate(
+            "transactions",
+            "op/s",
+            Some(rate).filter(|rate| *rate > 0.0),
+        );
+        figures.time("transaction latency mean", "ns", Some(mean));
+        if let Some(deviation) = self.deviation_ns {
+            figures.add(
+                "transaction latency deviation",
+                "ns",
+                Better::Lower,
+                Some(deviation),
+            );
+        }
+        let mut notes = figures.missing("0");
+        let failed = self.failed.filter(|failed| !failed.starts_with("0 "));
+        notes.extend(failed.map(|failed| format!("transactions failed: {failed}")));
+        let said = |name: &str| {
+            let found = self.settings.iter().find(|(setting, _)| *setting == name);
+            found.map_or("?", |(_, value)| *value)
+        };
+        let (scale, threads) = (said("scaling factor"), said("number of threads"));
+        Ok(Imported {
+            tool: "pgbench",
+            version: self.version.map(str::to_owned),
+            label: None,
+            workload: format!(
+                "pgbench {}, scale {scale}, {clients} clients, {threads} threads",
+                self.script.trim_matches(['<', '>'])
+            ),
+            kind: "postgresql".to_owned(),
+            settings: facts(self.settings.iter().copied()),
+            environment: Vec::new(),
+            metrics: figures.metrics,
+            values: figures.values,
+            notes,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::import::tests::{from, has};
+
+    #[test]
+    fn reports_of_pgbench_are_read_with_and_without_a_rate() {
+        let plain = &from("pgbench/pgbench-15.18_tpcb.txt")[0];
+        assert_eq!(plain.version.as_deref(), Some("15.18"));
+        assert_eq!(
+            plain.workload,
+            "pgbench builtin: TPC-B (sort of), scale 1, 4 clients, 4 threads"
+        );
+        has(plain, "transactions", "op/s", 357.882384);
+        has(plain, "transaction latency mean", "ns", 11_177_000.0);
+        let counted = &from("pgbench/pgbench-15.18_select_only.txt")[0];
+        has(counted, "transactions", "op/s", 2182.862781);
+        let limited = &from("pgbench/pgbench-15.18_rate_limit.txt")[0];
+        has(limited, "transaction latency mean", "ns", 12_552_000.0);
+        let followed = &from("pgbench/pgbench-15.18_progress_statements.txt")[0];
+        has(followed, "transaction latency deviation", "ns", 7_470_000.0);
+    }
+}

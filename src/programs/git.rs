@@ -1,0 +1,240 @@
+//! git: a repository of generated sources cloned on the stack, then another branch checked out.
+//!
+//! The repository lies on the stack, too, and is cold. The clone copies every object (`--no-local`, as
+//! from another machine) and writes the working tree; the other branch differs in half of the files.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use stackrace_engine::{PhaseEnd, PhaseOutcome};
+
+use super::generated;
+use super::ran;
+use crate::event::{Better, MetricHead};
+use crate::host::{Host, Needs, Package, argv, local::LocalHost};
+use crate::owned::held::with_real_names;
+use crate::setting::{SettingDoc, Settings};
+use crate::time::{Clock, SystemClock};
+use crate::unit;
+use crate::workload::metric::{self, head};
+use crate::workload::{Cost, Place, Workload, WorkloadError, WorkloadKind, trouble};
+
+/// Longest time of one command of git, ns.
+const TIME_MAX_NS: u64 = 3_600_000_000_000;
+const PACKAGES: &[Package] = &[Package::new("git", &["git"])];
+
+pub(super) const KIND: WorkloadKind = WorkloadKind {
+    name: "git",
+    summary: "git: a repository of generated sources cloned, another branch checked out",
+    source: "the program git of this machine, git-clone(1) --no-local, git-checkout(1)",
+    settings: &[
+        SettingDoc::count("files", "2000", "Files of a branch."),
+        SettingDoc::bytes("file-size", "8 KiB", "Size of a file, about."),
+        SettingDoc::count(
+            "commits",
+            "20",
+            "Commits; each changes a twentieth of the files.",
+        ),
+    ],
+    example: "git = { files = 2000 }",
+    parse: |settings| Ok(Box::new(Git::parse(settings)?)),
+};
+
+#[derive(Debug)]
+struct Git {
+    files: u64,
+    bytes: u64,
+    commits: u64,
+}
+
+impl Git {
+    fn parse(settings: &Settings) -> Result<Self, crate::setting::Refusal> {
+        let at_least = |name: &str, least: u64| {
+            let found = settings.count(name)?;
+            match (least..=1_000_000).contains(&found) {
+                true => Ok(found),
+                false => Err(crate::setting::Refusal::at(
+                    settings.span_of(name),
+                    format!("{name} must be between {least} and 1000000"),
+                    "",
+                )),
+            }
+        };
+        Ok(Self {
+            files: at_least("files", 2)?,
+            bytes: settings.bytes("file-size")?.clamp(256, 64 << 20),
+            commits: at_least("commits", 1)?,
+        })
+    }
+
+    /// Runs git in the trial's directory; none: the trial was stopped.
+    fn git(place: &Place<'_>, words: &[&str]) -> Result<Option<u64>, WorkloadError> {
+        let mut command = argv(["git"]);
+        command.extend(argv(words.iter().copied()));
+        let real = with_real_names(&place.directory.to_string_lossy());
+        // Nothing of the user's settings, hooks or names counts: the same work everywhere.
+        let environment: Vec<(&str, OsString)> = vec![
+            ("HOME", real.into()),
+            ("GIT_CONFIG_GLOBAL", "/dev/null".into()),
+            ("GIT_CONFIG_NOSYSTEM", "1".into()),
+            ("GIT_TERMINAL_PROMPT", "0".into()),
+        ];
+        let ran = ran::run_in(place, &command, &environment, TIME_MAX_NS)?;
+        Ok(ran.map(|ran| ran.elapsed_ns))
+    }
+
+    /// The history, as git-fast-import(1) reads it.
+    fn history(&self, seed: u64) -> String {
+        // One stream instead of a thousand commits by the program: preparing takes seconds, not minutes.
+        let mut text = String::new();
+        let mut mark = 0;
+        let mut commit = |text: &mut String,
+                          branch: &str,
+                          from: Option<u64>,
+                          which: &dyn Fn(u64) -> bool,
+                          version: u64| {
+            mark += 1;
+            let _ = write!(
+                text,
+                "commit refs/heads/{branch}\nmark :{mark}\ncommitter stackrace <stackrace@localhost> {} +0000\ndata 2\nc\n\n",
+                1_700_000_000 + mark * 60
+            );
+            if let Some(from) = from {
+                let _ = writeln!(text, "from :{from}");
+            }
+            for file in (0..self.files).filter(|file| which(*file)) {
+                let source =
+                    generated::source(file, self.bytes, seed ^ (file << 20) ^ (version << 50));
+                let _ = write!(
+                    text,
+                    "M 100644 inline d{}/f{file}.c\ndata {}\n{source}\n",
+                    file / 20,
+                    source.len()
+                );
+            }
+            mark
+        };
+        let mut last = commit(&mut text, "main", None, &|_| true, 0);
+        let first = last;
+        for version in 1..self.commits {
+            last = commit(
+                &mut text,
+                "main",
+                Some(last),
+                &|file| file % 20 == version % 20,
+                version,
+            );
+        }
+        commit(
+            &mut text,
+            "other",
+            Some(first),
+            &|file| file % 2 == 0,
+            self.commits + 1,
+        );
+        text
+    }
+}
+
+impl Workload for Git {
+    fn summary(&self) -> String {
+        format!(
+            "git: clone a repository of {} files of {} and {} commits, check out a branch with half of them changed, durable before the clock stops",
+            self.files,
+            unit::bytes(self.bytes),
+            self.commits
+        )
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            tools: &["git"],
+            packages: PACKAGES,
+            ..Needs::default()
+        }
+    }
+
+    fn metrics(&self) -> Vec<MetricHead> {
+        let each = ["clone", "checkout"].map(|phase| head(phase, "s", Better::Lower));
+        std::iter::once(metric::elapsed_head())
+            .chain(each)
+            .collect()
+    }
+
+    fn cost(&self) -> Cost {
+        let tree = self.files * self.bytes;
+        Cost {
+            prepare_bytes: tree,
+            // The clone writes packed objects and a tree; the checkout half a tree more.
+            measured_bytes: Some(tree * 2),
+            disk_bytes: tree * 4,
+            measured_ns: None,
+            files: self.files,
+            working_set_bytes: tree,
+        }
+    }
+
+    fn phases(&self) -> Vec<&'static str> {
+        vec!["clone", "checkout"]
+    }
+
+    fn prepare(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
+        let history = place.directory.join("history");
+        let failed = |error: std::io::Error| trouble(format!("{}: {error}", history.display()));
+        std::fs::write(&history, self.history(place.seed)).map_err(failed)?;
+        // Packed, as a server keeps it; the name of the first branch depends on the version of git.
+        let script = "git init -q --bare origin && git -C origin fast-import --quiet < history && git -C origin symbolic-ref HEAD refs/heads/main && git -C origin repack -q -a -d";
+        let environment = [
+            ("GIT_CONFIG_GLOBAL", OsString::from("/dev/null")),
+            ("GIT_CONFIG_NOSYSTEM", OsString::from("1")),
+        ];
+        ran::run_in(
+            place,
+            &argv(["sh", "-c", script]),
+            &environment,
+            TIME_MAX_NS,
+        )?;
+        std::fs::remove_file(&history).map_err(failed)
+    }
+
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
+        let began = SystemClock.now_ns();
+        let words: &[&str] = match phase {
+            0 => &["clone", "--quiet", "--no-local", "origin", "work"],
+            _ => &["-C", "work", "checkout", "--quiet", "other"],
+        };
+        let done = Self::git(place, words)?;
+        // git itself makes only its packs durable, not the working tree.
+        sync(place.directory)?;
+        let elapsed_ns = SystemClock.now_ns().saturating_sub(began);
+        let outcome = PhaseOutcome::of_program(
+            "program",
+            format!("git {}", words.join(" ")),
+            elapsed_ns,
+            crate::workload::SLICE_NS,
+        );
+        Ok(match done {
+            Some(_) => outcome,
+            None => PhaseOutcome {
+                ended: PhaseEnd::Stopped,
+                ..outcome
+            },
+        })
+    }
+
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
+        // Only of both together: half the work would look twice as fast.
+        let all: u64 = outcomes.iter().map(|outcome| outcome.elapsed_ns).sum();
+        let whole = (outcomes.len() == 2).then(|| all as f64 / 1e9);
+        let each = (0..2).map(|phase| outcomes.get(phase).and_then(metric::elapsed));
+        std::iter::once(whole).chain(each).collect()
+    }
+}
+
+/// Makes everything durable that was written in a file system.
+pub(super) fn sync(directory: &Path) -> Result<(), WorkloadError> {
+    let here = LocalHost::new(Arc::new(|_| ()));
+    here.sync_file_system(directory).map_err(trouble)
+}

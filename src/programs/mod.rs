@@ -1,0 +1,53 @@
+//! Workloads that other programs carry out: a command of the user's, or one that is ready made.
+//!
+//! A program runs in the trial's directory and is watched from outside: its time, its processor time,
+//! its bytes, what it prints. Where a study names the command, running it takes the user's permission.
+
+mod build;
+mod command;
+mod generated;
+mod git;
+mod postgresql;
+mod ran;
+mod reported;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use command::{PREPARE, RUN, WORDS};
+pub(crate) use reported::{Printed, found_in};
+
+use std::sync::LazyLock;
+
+use crate::tools;
+use crate::workload::{self, WorkloadKind};
+
+/// Every kind of workload that is a program of others, alphabetical.
+const ALL: &[WorkloadKind] = &[
+    build::KIND,
+    command::KIND,
+    git::KIND,
+    postgresql::KIND,
+    #[cfg(feature = "sqlite")]
+    sqlite::KIND,
+];
+
+/// Whether every command has a metric of this name, whatever it prints.
+pub(crate) fn is_of_every_command(name: &str) -> bool {
+    ran::heads().iter().any(|head| head.name == name)
+}
+
+/// Every kind of workload, alphabetical: those of the room `workload`, those of the classic tools, and
+/// those of this room.
+pub(crate) fn workloads() -> &'static [WorkloadKind] {
+    static KINDS: LazyLock<Vec<WorkloadKind>> = LazyLock::new(|| {
+        let tools = tools::ALL.iter().filter_map(|tool| tool.workload);
+        let own = workload::ALL.iter().chain(ALL).copied();
+        let mut kinds: Vec<WorkloadKind> = own.chain(tools).collect();
+        // Listed by name, wherever they live.
+        kinds.sort_by_key(|kind| kind.name);
+        kinds
+    });
+    &KINDS
+}

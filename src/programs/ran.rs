@@ -1,0 +1,151 @@
+//! A program run for a trial, and what its end means.
+
+use std::ffi::OsString;
+
+use stackrace_engine::{PhaseEnd, PhaseOutcome};
+
+use crate::event::{Better, MetricHead};
+use crate::host::program::{self, ProgramCall, ProgramCut, ProgramRun};
+use crate::host::shown;
+use crate::unit;
+use crate::workload::metric::{self, head};
+use crate::workload::{Place, SLICE_NS, WorkloadError, trouble};
+
+/// Lines of what a failed program said that go into the error.
+const SAID_LINES: usize = 8;
+/// Bytes of them.
+const SAID_MAX: usize = 1000;
+
+/// What is known of every program.
+pub(super) fn heads() -> Vec<MetricHead> {
+    let bytes = ["bytes read", "bytes written"].map(|name| head(name, "B", Better::Lower));
+    let mut heads = vec![metric::elapsed_head()];
+    heads.extend(metric::cpu_heads());
+    heads.extend(bytes);
+    heads
+}
+
+/// The figures of [`heads`]; `elapsed_ns` where more than the program itself is timed.
+pub(super) fn values(ran: &ProgramRun, elapsed_ns: u64) -> Vec<Option<f64>> {
+    // At least 1 µs: a ratio needs a figure above 0, and the kernel counts no finer.
+    let seconds = |ns: u64| Some(ns.max(1000) as f64 / 1e9);
+    // Nothing moved has no logarithm, and no place in a ratio.
+    let bytes = |bytes: Option<u64>| bytes.filter(|bytes| *bytes > 0).map(|bytes| bytes as f64);
+    vec![
+        seconds(elapsed_ns),
+        seconds(ran.cpu_user_ns),
+        seconds(ran.cpu_system_ns),
+        bytes(ran.read_bytes),
+        bytes(ran.written_bytes),
+    ]
+}
+
+/// Runs a program in the trial's directory; none: the trial was stopped.
+///
+/// # Errors
+/// It cannot be started, takes too long, or says by its exit status that it failed.
+pub(super) fn run(
+    place: &Place<'_>,
+    argv: &[OsString],
+    time_max_ns: u64,
+) -> Result<Option<ProgramRun>, WorkloadError> {
+    run_in(place, argv, &[], time_max_ns)
+}
+
+/// The same with further variables in its environment.
+pub(super) fn run_in(
+    place: &Place<'_>,
+    argv: &[OsString],
+    environment: &[(&str, OsString)],
+    time_max_ns: u64,
+) -> Result<Option<ProgramRun>, WorkloadError> {
+    let ran = program::run(&ProgramCall {
+        argv,
+        directory: place.directory,
+        environment,
+        time_max_ns,
+        leaves_server: false,
+        stopped: &|| place.control.stopped(),
+    });
+    judged(argv, time_max_ns, ran.map_err(explained)?)
+}
+
+/// A failure of the host with what to do about it.
+pub(super) fn explained(error: crate::host::HostError) -> WorkloadError {
+    match error.next() {
+        next if next.is_empty() => trouble(error),
+        next => trouble(format!("{error}; {next}")),
+    }
+}
+
+/// What the end of a program means; none: the trial was stopped.
+pub(super) fn judged(
+    argv: &[OsString],
+    time_max_ns: u64,
+    ran: ProgramRun,
+) -> Result<Option<ProgramRun>, WorkloadError> {
+    let how = match (ran.cut, ran.status, ran.signal) {
+        (Some(ProgramCut::Stopped), ..) => return Ok(None),
+        (Some(ProgramCut::TimeOver), ..) => format!(
+            "did not end within {} and was ended: allow more with time-limit",
+            unit::long_time(time_max_ns as f64 / 1e9)
+        ),
+        (None, Some(0), _) => return Ok(Some(ran)),
+        // A program that failed did other work than one that did not: its time says nothing.
+        (None, Some(status), _) => format!("ended with exit status {status}"),
+        (None, None, signal) => format!("was ended by signal {}", signal.unwrap_or(0)),
+    };
+    // Some programs complain on standard output.
+    let said = match end_of(&ran.stderr) {
+        said if said.is_empty() => end_of(&ran.stdout),
+        said => said,
+    };
+    let said = match said.as_str() {
+        "" => "it said nothing".to_owned(),
+        said => format!("it said last: {said}"),
+    };
+    Err(trouble(format!("`{}` {how}; {said}", shown(argv))))
+}
+
+/// The last lines of a text.
+fn end_of(text: &str) -> String {
+    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    let lines: Vec<&str> = lines.into_iter().filter(|line| !line.is_empty()).collect();
+    let text = lines[lines.len().saturating_sub(SAID_LINES)..].join("\n");
+    // A single line may be as long as a file.
+    let mut from = text.len().saturating_sub(SAID_MAX);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    text[from..].to_owned()
+}
+
+/// The outcome of a trial that a program carried out; none of it: the trial was stopped.
+pub(super) fn outcome(
+    argv: &[OsString],
+    ran: Option<&ProgramRun>,
+    elapsed_ns: u64,
+    reported: Vec<Option<f64>>,
+) -> PhaseOutcome {
+    // A trial that was stopped has no time of its own.
+    let ran_for = ran.map_or(0, |_| elapsed_ns);
+    let outcome = PhaseOutcome::of_program("program", shown(argv), ran_for, SLICE_NS);
+    let Some(ran) = ran else {
+        let ended = PhaseEnd::Stopped;
+        return PhaseOutcome { ended, ..outcome };
+    };
+    PhaseOutcome {
+        cpu_user_ns: ran.cpu_user_ns,
+        cpu_system_ns: ran.cpu_system_ns,
+        reported,
+        printed: [ran.stdout.clone(), ran.stderr.clone()],
+        ..outcome
+    }
+}
+
+/// What the program of a trial reported; without an outcome, nothing.
+pub(super) fn reported(outcomes: &[PhaseOutcome], metrics: usize) -> Vec<Option<f64>> {
+    let reported = outcomes.first().map(|outcome| outcome.reported.clone());
+    let whole = reported.filter(|reported| reported.len() == metrics);
+    whole.unwrap_or_else(|| vec![None; metrics])
+}

@@ -1,0 +1,214 @@
+//! Figures that a program prints: found by a pattern, in JSON, or by the importer of a known tool.
+
+use regex::Regex;
+
+use crate::event::{Better, MetricHead};
+use crate::import;
+use crate::workload::metric::head;
+
+/// Largest pattern, bytes: what it compiles to grows with it.
+const PATTERN_MAX: usize = 2000;
+/// What begins a pointer into JSON.
+const JSON: &str = "json:";
+
+/// What a program printed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Printed<'a> {
+    /// On standard output.
+    pub(crate) out: &'a str,
+    /// On standard error.
+    pub(crate) errors: &'a str,
+}
+
+/// One figure that is looked for in what a program prints.
+#[derive(Debug, Clone)]
+pub(crate) struct ReportedFigure {
+    head: MetricHead,
+    at: FoundAt,
+}
+
+/// Where a figure is.
+#[derive(Debug, Clone)]
+enum FoundAt {
+    /// The first group of the last match, or all of it where there is no group.
+    Pattern(Box<Regex>),
+    /// A pointer as RFC 6901 has it, into the whole output.
+    Pointer(String),
+    /// A metric that the importer of a tool finds.
+    Imported(String),
+}
+
+impl ReportedFigure {
+    /// From `NAME=PATTERN`, `NAME=json:/POINTER`, or the name alone of a metric of the tool that is
+    /// parsed.
+    ///
+    /// # Errors
+    /// What is wrong with it, and how it is written.
+    pub(crate) fn new(
+        text: &str,
+        unit: &str,
+        better: Better,
+        parsed: bool,
+    ) -> Result<Self, (String, String)> {
+        let how = || "write NAME=PATTERN or NAME=json:/POINTER".to_owned();
+        let (name, at) = match text.split_once('=') {
+            Some((name, rest)) => (name.trim(), Some(rest)),
+            None => (text.trim(), None),
+        };
+        if name.is_empty() {
+            return Err((format!("the metric \"{text}\" has no name"), how()));
+        }
+        let at = match at {
+            // A tool that is parsed has names for its figures.
+            None if parsed => FoundAt::Imported(name.to_owned()),
+            None => {
+                let what = format!("the metric \"{name}\" does not say where its figure is");
+                return Err((what, format!("{}, or name a tool with parse", how())));
+            }
+            Some(at) => match at.strip_prefix(JSON) {
+                Some(pointer) if pointer.starts_with('/') => FoundAt::Pointer(pointer.to_owned()),
+                Some(pointer) => {
+                    let what = format!("\"{pointer}\" is no pointer into JSON (RFC 6901)");
+                    return Err((what, format!("write {JSON}/name/0/name")));
+                }
+                None => FoundAt::Pattern(Box::new(pattern(at)?)),
+            },
+        };
+        Ok(Self {
+            head: head(name, unit, better),
+            at,
+        })
+    }
+
+    /// Its name, unit and direction.
+    pub(crate) fn head(&self) -> &MetricHead {
+        &self.head
+    }
+
+    /// The figure in what was printed.
+    ///
+    /// # Errors
+    /// It is not there, or is no positive number; a clause.
+    pub(crate) fn read(&self, printed: Printed<'_>, tool: Option<&str>) -> Result<f64, String> {
+        let name = &self.head.name;
+        let found = match &self.at {
+            FoundAt::Pattern(pattern) => {
+                // The last: programs show progress, then the result.
+                let last = |text| pattern.captures_iter(text).last();
+                let last = last(printed.out).or_else(|| last(printed.errors));
+                let last = last.ok_or_else(|| {
+                    format!("the pattern of \"{name}\" ({pattern}) is not in what it printed")
+                })?;
+                let text = last
+                    .get(1)
+                    .or(last.get(0))
+                    .map_or("", |group| group.as_str());
+                number(text).ok_or_else(|| format!("\"{text}\", the {name}, is no number"))?
+            }
+            FoundAt::Pointer(pointer) => {
+                let json: serde_json::Value = serde_json::from_str(printed.out.trim())
+                    .map_err(|error| format!("what it printed is no JSON: {error}"))?;
+                let value = json.pointer(pointer).ok_or_else(|| {
+                    format!("the JSON that it printed has nothing at {pointer}, the {name}")
+                })?;
+                // Some programs write their numbers as texts.
+                let written = value.as_str().and_then(number);
+                value.as_f64().or(written).ok_or_else(|| {
+                    format!("the JSON that it printed has no number at {pointer}, the {name}")
+                })?
+            }
+            FoundAt::Imported(metric) => self.imported(metric, printed, tool)?,
+        };
+        // Ratios are taken on the log scale.
+        match found > 0.0 && found.is_finite() {
+            true => Ok(found),
+            false => Err(format!(
+                "the {name} is {found}, which has no ratio to another"
+            )),
+        }
+    }
+
+    fn imported(
+        &self,
+        metric: &str,
+        printed: Printed<'_>,
+        tool: Option<&str>,
+    ) -> Result<f64, String> {
+        let all = found_in(printed, tool)?;
+        let found = all.iter().find(|(head, _)| head.name == metric);
+        let Some((head, value)) = found else {
+            let names: Vec<&str> = all.iter().map(|(head, _)| head.name.as_str()).collect();
+            return Err(format!(
+                "\"{metric}\" is not among the figures in what it printed: {}",
+                names.join(", ")
+            ));
+        };
+        // The unit stands in every report: a wrong one would be believed.
+        if head.unit != self.head.unit {
+            return Err(format!(
+                "{metric} is in {}, and \"{}\" was said",
+                head.unit, self.head.unit
+            ));
+        }
+        value.ok_or_else(|| format!("the tool gave no figure for {metric}"))
+    }
+}
+
+/// The figures that importers find in a text; where it has several results, each figure's name begins
+/// with what was done.
+///
+/// # Errors
+/// It is not what the tool prints; a clause.
+pub(crate) fn found_in(
+    printed: Printed<'_>,
+    tool: Option<&str>,
+) -> Result<Vec<(MetricHead, Option<f64>)>, String> {
+    // dd and time print their results on standard error.
+    let results = import::read(printed.out, tool)
+        .or_else(|error| import::read(printed.errors, tool).map_err(|_| error))
+        .map_err(|error| format!("what it printed cannot be read: {error}"))?;
+    // Two jobs of fio both have a throughput.
+    let several = results.len() > 1;
+    let mut all = Vec::new();
+    for result in results {
+        for (head, value) in result.metrics.into_iter().zip(result.values) {
+            let name = match several {
+                true => format!("{}: {}", result.workload, head.name),
+                false => head.name.clone(),
+            };
+            all.push((MetricHead { name, ..head }, value));
+        }
+    }
+    Ok(all)
+}
+
+fn pattern(text: &str) -> Result<Regex, (String, String)> {
+    let cannot = |why: String| {
+        let next = "write a regular expression with one group, as in tps = ([0-9.]+)";
+        (format!("the pattern \"{text}\" {why}"), next.to_owned())
+    };
+    if text.len() > PATTERN_MAX {
+        return Err(cannot(format!("is longer than {PATTERN_MAX} bytes")));
+    }
+    // (?m): what a tool prints comes in lines.
+    let compiled = regex::RegexBuilder::new(text)
+        .multi_line(true)
+        .size_limit(1 << 20)
+        .build();
+    compiled.map_err(|error| {
+        let last = error.to_string();
+        let last = last.lines().last().unwrap_or_default().trim();
+        cannot(format!("is not understood: {last}"))
+    })
+}
+
+/// A number as programs print it: `1,234.5` too.
+fn number(text: &str) -> Option<f64> {
+    let plain = text.trim();
+    // Only whole groups of three: a comma may also be a decimal point.
+    let thousands = Regex::new(r"^\d{1,3}(,\d{3})+(\.\d+)?$").ok()?;
+    match thousands.is_match(plain) {
+        true => plain.replace(',', "").parse().ok(),
+        false => plain.parse().ok(),
+    }
+}

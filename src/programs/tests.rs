@@ -1,0 +1,238 @@
+//! Programs as workloads, run small on a real directory.
+
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
+
+use stackrace_engine::{Control, PhaseEnd, PhaseOutcome};
+
+use crate::study::{Kinds, Study, parse};
+use crate::workload::{Place, WorkloadError};
+
+/// The study with the workload of one line of TOML.
+fn study(line: &str) -> Result<Study, String> {
+    let text = format!("[[stack]]\ndir = {{ path = \"/var/tmp\" }}\n[[workload]]\n{line}\n");
+    parse("t.toml", text.as_bytes(), &Kinds::real()).map_err(|errors| errors[0].to_string())
+}
+
+/// Runs it, with its metrics.
+fn tried(line: &str, control: &Control) -> Result<Vec<(String, Option<f64>)>, WorkloadError> {
+    let base = tempfile::tempdir_in("/var/tmp").unwrap();
+    let study = study(line).unwrap_or_else(|error| panic!("{error}"));
+    let workload = study.configurations[0].workloads[0].as_ref();
+    let place = Place {
+        directory: base.path(),
+        bare: None,
+        existing: None,
+        cold: true,
+        ledger: &OnceLock::new(),
+        seed: 7,
+        control,
+    };
+    let worked = workload.prepare(&place).and_then(|()| {
+        let phases = 0..workload.phases().len();
+        phases
+            .map(|phase| workload.measure(phase, &place))
+            .collect()
+    });
+    workload.finish(&place)?;
+    let outcomes: Vec<PhaseOutcome> = worked?;
+    let ended = match control.stopped() {
+        true => PhaseEnd::Stopped,
+        false => PhaseEnd::Complete,
+    };
+    assert!(
+        outcomes.iter().all(|outcome| outcome.ended == ended),
+        "{line}"
+    );
+    let names = workload.metrics().into_iter().map(|head| head.name);
+    let values = workload.evaluate(&outcomes);
+    assert_eq!(names.len(), values.len(), "{line}");
+    Ok(names.zip(values).collect())
+}
+
+fn run(line: &str) -> Vec<(String, Option<f64>)> {
+    tried(line, &Control::default()).unwrap_or_else(|error| panic!("{line}: {error}"))
+}
+
+fn failed(line: &str) -> String {
+    tried(line, &Control::default()).unwrap_err().to_string()
+}
+
+fn refused(line: &str) -> String {
+    study(line)
+        .err()
+        .unwrap_or_else(|| panic!("{line} is not refused"))
+}
+
+fn value(values: &[(String, Option<f64>)], name: &str) -> f64 {
+    let found = values.iter().find(|(head, _)| head == name);
+    let found = found.unwrap_or_else(|| panic!("there is no {name}: {values:?}"));
+    found
+        .1
+        .unwrap_or_else(|| panic!("{name} has no value: {values:?}"))
+}
+
+#[test]
+fn a_command_works_in_its_directory_and_is_watched() {
+    let values = run(
+        "command = { run = \"test -z \\\"$(ls)\\\" && pwd -P && echo $STACKRACE_DIR && echo {{dir}} && head -c 100000 /dev/zero > file\" }",
+    );
+    let names: Vec<&str> = values.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "elapsed",
+            "user time",
+            "system time",
+            "bytes read",
+            "bytes written"
+        ]
+    );
+    assert!(value(&values, "elapsed") > 0.0);
+    assert!(value(&values, "bytes written") >= 100_000.0);
+    let words = run("command = { words = [\"sh\", \"-c\", \"test {{dir}} = $STACKRACE_DIR\"] }");
+    assert!(value(&words, "elapsed") > 0.0);
+}
+
+#[test]
+fn a_command_is_prepared_and_cleaned_up_outside_the_clock() {
+    let mark = tempfile::NamedTempFile::new().unwrap();
+    let path = mark.path().display();
+    run(&format!(
+        "command = {{ prepare = \"echo made > made\", run = \"grep made made\", cleanup = \"cat made > {path}\" }}"
+    ));
+    assert_eq!(std::fs::read_to_string(mark.path()).unwrap(), "made\n");
+    let error = failed("command = { prepare = \"echo no >&2; exit 4\", run = \"true\" }");
+    assert!(error.starts_with("prepare: "), "{error}");
+    assert!(error.contains("exit status 4; it said last: no"), "{error}");
+}
+
+#[test]
+fn figures_are_found_by_pattern_in_json_and_by_an_importer() {
+    let values = run(
+        "command = { run = \"echo rate = 12; echo rate = 1,234.5 MB/s; echo took 7\", metrics = ['rate=rate = ([0-9.,]+)', 'took=^took (\\d+)$'], units = [\"MB/s\", \"s\"], better = [\"higher\", \"lower\"] }",
+    );
+    assert_eq!(
+        (value(&values, "rate"), value(&values, "took")),
+        (1234.5, 7.0)
+    );
+    let values = run(
+        "command = { run = '''echo '{{\"a\": [1, {{\"b c\": 2.5}}]}}' ''', metrics = 'b=json:/a/1/b c' }",
+    );
+    assert_eq!(value(&values, "b"), 2.5);
+    let golden =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/pgbench/pgbench-15.18_tpcb.txt");
+    let values = run(&format!(
+        "command = {{ run = \"cat {}\", parse = \"pgbench\", metrics = \"transactions\", units = \"op/s\" }}",
+        golden.display()
+    ));
+    assert_eq!(value(&values, "transactions"), 357.882384);
+}
+
+#[test]
+fn a_command_that_fails_or_says_nothing_is_a_failed_trial() {
+    let error = failed("command = { run = \"echo out; echo first >&2; echo why >&2; exit 3\" }");
+    assert!(
+        error.contains("ended with exit status 3; it said last: first\nwhy"),
+        "{error}"
+    );
+    let error = failed("command = { run = \"kill -9 $$\" }");
+    assert!(error.contains("was ended by signal 9"), "{error}");
+    let error = failed("command = { run = \"sleep 1000\", time-limit = \"50 ms\" }");
+    assert!(error.contains("did not end within"), "{error}");
+    let error = failed("command = { run = \"echo none\", metrics = 'rate=rate = (\\d+)' }");
+    assert!(error.contains("the pattern of \"rate\""), "{error}");
+    let error = failed("command = { run = \"echo rate = 0\", metrics = 'rate=rate = (\\d+)' }");
+    assert!(error.contains("has no ratio"), "{error}");
+    let error = failed("command = { words = \"no-such-program\" }");
+    assert!(
+        error.contains("no-such-program is not installed"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_stopped_command_ends_its_trial() {
+    let control = Control::default();
+    control.stop.store(true, Ordering::SeqCst);
+    let values = tried("command = { run = \"sleep 1000\" }", &control).unwrap();
+    assert!(
+        values.iter().all(|(_, value)| value.is_none()),
+        "{values:?}"
+    );
+}
+
+#[test]
+fn what_contradicts_itself_is_refused_with_what_to_write() {
+    let cases = [
+        ("command = {}", "write run = \"make -j8\""),
+        (
+            "command = { run = \"a\", words = [\"b\"] }",
+            "say the same thing",
+        ),
+        (
+            "command = { run = \"a\", metrics = 'b' }",
+            "does not say where its figure is",
+        ),
+        (
+            "command = { run = \"a\", metrics = 'b=(' }",
+            "is not understood",
+        ),
+        (
+            "command = { run = \"a\", metrics = 'b=json:c' }",
+            "is no pointer into JSON",
+        ),
+        (
+            "command = { run = \"a\", metrics = 'elapsed=(x)' }",
+            "two metrics \"elapsed\"",
+        ),
+        (
+            "command = { run = \"a\", metrics = 'b=(x)', better = \"more\" }",
+            "higher, lower",
+        ),
+        (
+            "command = { run = \"a\", metrics = 'b=(x)', units = [\"s\", \"B\"] }",
+            "2 words for 1 metrics",
+        ),
+        (
+            "command = { run = \"a\", parse = \"fiio\" }",
+            "did you mean \"fio\"",
+        ),
+        ("git = { files = 1 }", "between 2 and 1000000"),
+        ("build = { jobs = 0 }", "between 1 and 1024"),
+        ("postgresql = { time = \"1500 ms\" }", "whole seconds"),
+    ];
+    for (line, expected) in cases {
+        let error = refused(line);
+        assert!(error.contains(expected), "{line}: {error}");
+    }
+}
+
+#[test]
+fn a_study_tells_each_of_its_commands_once_and_ours_tell_none() {
+    let commands = |line: &str| study(line).unwrap().commands();
+    let given =
+        commands("command = { run = \"make\", prepare = \"cp -r /src .\", cleanup = \"rm a\" }");
+    let texts: Vec<&str> = given.iter().map(|(_, command)| command.as_str()).collect();
+    assert_eq!(texts, ["make", "cp -r /src .", "rm a"]);
+    assert_eq!(given[0].0, "workload command");
+    assert!(commands("build = {}").is_empty());
+    assert!(commands("files = { count = 10 }").is_empty());
+}
+
+#[cfg(feature = "sqlite")]
+#[test]
+fn sqlite_commits_every_transaction_in_every_mode() {
+    for mode in ["delete", "truncate", "persist", "wal", "off"] {
+        for synchronous in ["off", "normal", "full", "extra"] {
+            let values = run(&format!(
+                "sqlite = {{ transactions = 20, rows = 100, journal-mode = \"{mode}\", synchronous = \"{synchronous}\" }}"
+            ));
+            assert!(value(&values, "transactions") > 0.0);
+            let [half, most] =
+                ["p50", "p99"].map(|p| value(&values, &format!("transaction latency {p}")));
+            assert!(half <= most);
+        }
+    }
+}

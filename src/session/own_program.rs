@@ -1,0 +1,323 @@
+//! Existing directories compared with a command of the user's.
+//!
+//! The user typed the command: it needs no permission. As for every comparison, a study is written and
+//! run. The command is first tried once in the first directory, so that one that fails is refused
+//! before the run, and its time is known.
+
+use std::sync::{Arc, OnceLock};
+
+use stackrace_engine::{PhaseEnd, PhaseOutcome};
+
+use super::compare::{CompareRequest, Side, conclude, head, misleading, quoted, sides};
+use super::context::Context;
+use super::execute::{self, FinishedRun};
+use super::observer::{Observer, Start, WatchedRun};
+use super::{first_round, preflight, study_file, temporary};
+use crate::event::Better;
+use crate::failure::{Failure, FailureKind, INTERRUPTED};
+use crate::host::local::LocalHost;
+use crate::interrupt::Interrupt;
+use crate::owned::held::with_real_names;
+use crate::programs::{PREPARE, Printed, RUN, WORDS, found_in, is_of_every_command};
+use crate::run::Watcher;
+use crate::study::Study;
+use crate::unit;
+use crate::workload::Place;
+
+/// What a second Ctrl-C leaves to do.
+const LEFT: &str = "`stackrace clean` removes what is left";
+
+/// A command, or one workload, to compare with, as it was typed.
+#[derive(Clone, Default)]
+pub(crate) struct OwnProgram {
+    /// A workload with its settings, as `load` takes them; none: a command.
+    pub(crate) workload: Option<String>,
+    /// One word: a line for sh. More: the program and its arguments.
+    pub(crate) command: Vec<String>,
+    /// A line for sh before each trial.
+    pub(crate) prepare: Option<String>,
+    /// A line for sh after each trial.
+    pub(crate) cleanup: Option<String>,
+    /// `NAME=PATTERN`, `NAME=json:/POINTER`, or the name of a metric of the tool.
+    pub(crate) metrics: Vec<String>,
+    /// Their units.
+    pub(crate) units: Vec<String>,
+    /// Their directions.
+    pub(crate) better: Vec<String>,
+    /// The tool whose output it prints.
+    pub(crate) parse: Option<String>,
+    /// Longest time of a trial, as it was typed.
+    pub(crate) trial_time: Option<String>,
+    /// Do not make what it wrote durable inside the clock.
+    pub(crate) no_sync: bool,
+    /// Room that it needs, as it was typed.
+    pub(crate) disk: Option<String>,
+}
+
+impl OwnProgram {
+    /// Its name in reports: that of the program.
+    fn name(&self) -> String {
+        if let Some(workload) = &self.workload {
+            let name = workload.split_whitespace().next();
+            return name.unwrap_or_default().to_owned();
+        }
+        let first = self.command.first().map_or("", |word| word.as_str());
+        let program = first.split_whitespace().next().unwrap_or("command");
+        let last = program.rsplit('/').next().unwrap_or(program);
+        match last.is_empty() {
+            true => "command".to_owned(),
+            false => last.to_owned(),
+        }
+    }
+
+    fn comment(&self) -> &'static str {
+        match self.workload {
+            Some(_) => "# One workload\n",
+            None => "# A command of your own\n",
+        }
+    }
+
+    /// As a workload of a study.
+    fn toml(&self) -> String {
+        if self.workload.is_some() {
+            return self.ready();
+        }
+        // A brace in a study begins the name of a factor, unless it is doubled.
+        let text = |text: &str| quoted(&text.replace('{', "{{").replace('}', "}}"));
+        let list = |words: &[String]| {
+            let words: Vec<String> = words.iter().map(|word| text(word)).collect();
+            format!("[{}]", words.join(", "))
+        };
+        let mut settings = vec![match self.command.as_slice() {
+            [line] => format!("{RUN} = {}", text(line)),
+            words => format!("{WORDS} = {}", list(words)),
+        }];
+        let mut add = |name: &str, value: Option<String>| {
+            settings.extend(value.map(|value| format!("{name} = {value}")));
+        };
+        add(PREPARE, self.prepare.as_deref().map(text));
+        add("cleanup", self.cleanup.as_deref().map(text));
+        for (name, words) in [
+            ("metrics", &self.metrics),
+            ("units", &self.units),
+            ("better", &self.better),
+        ] {
+            add(name, (!words.is_empty()).then(|| list(words)));
+        }
+        add("parse", self.parse.as_deref().map(text));
+        add("time-limit", self.trial_time.as_deref().map(text));
+        add("sync-at-end", self.no_sync.then(|| "false".to_owned()));
+        add("disk", self.disk.as_deref().map(text));
+        format!(
+            "\n[[workload]]\nname = {}\n\n[workload.command]\n{}\n",
+            quoted(&self.name()),
+            settings.join("\n")
+        )
+    }
+
+    /// A workload of ours as one of a study.
+    fn ready(&self) -> String {
+        let words = self.workload.as_deref().unwrap_or_default();
+        let settings = words.split_whitespace().skip(1).map(|word| {
+            let (name, value) = word.split_once('=').unwrap_or((word, ""));
+            // Numbers and flags have no quotes in a study; everything else does.
+            let plain = value.parse::<f64>().is_ok() || value.parse::<bool>().is_ok();
+            match plain {
+                true => format!("{name} = {value}"),
+                false => format!("{name} = {}", quoted(value)),
+            }
+        });
+        let settings: Vec<String> = settings.collect();
+        let name = quoted(&self.name());
+        format!(
+            "\n[[workload]]\nname = {name}\n{name} = {{ {} }}\n",
+            settings.join(", ")
+        )
+    }
+
+    /// With the figures that its tool prints as metrics, where none were asked for.
+    fn with_found(&self, [out, errors]: &[String; 2]) -> Result<Self, Failure> {
+        let refused = |why: String| {
+            Failure::refused(format!("`{}`: {why}", self.name()))
+                .next("let the command print what the tool prints, or name figures with --metric")
+        };
+        let found = found_in(Printed { out, errors }, self.parse.as_deref()).map_err(refused)?;
+        let (mut metrics, mut units, mut better) = (Vec::new(), Vec::new(), Vec::new());
+        for (head, value) in found {
+            // A figure that the tool could not give, or a zero, has no place in a ratio; a name with
+            // a sign of equality would be read as a pattern.
+            let usable = !head.name.contains('=') && !is_of_every_command(&head.name);
+            if usable && value.is_some_and(|value| value > 0.0) {
+                metrics.push(head.name);
+                units.push(head.unit);
+                better.push(match head.better {
+                    Better::Higher => "higher".to_owned(),
+                    Better::Lower => "lower".to_owned(),
+                });
+            }
+        }
+        if metrics.is_empty() {
+            return Err(refused(
+                "it printed no figure that can be compared".to_owned(),
+            ));
+        }
+        Ok(Self {
+            metrics,
+            units,
+            better,
+            ..self.clone()
+        })
+    }
+}
+
+/// The study that compares these directories with the program.
+fn study(request: &CompareRequest, sides: &[Side], own: &OwnProgram) -> String {
+    let head = head(sides, &own.name(), own.comment());
+    let text = head + &own.toml() + &conclude(request);
+    request.overrides.written(&text)
+}
+
+/// What `compare --print-study` prints, with a command.
+///
+/// # Errors
+/// The directories cannot be compared, or the options contradict each other.
+pub(crate) fn printed(request: &CompareRequest, own: &OwnProgram) -> Result<String, Failure> {
+    let host = LocalHost::new(Arc::new(|_| ()));
+    let text = study(request, &sides(&host, &request.directories)?, own);
+    study_file::parse("compare", text.as_bytes())?;
+    Ok(text)
+}
+
+/// Compares directories with a program.
+///
+/// # Errors
+/// The directories cannot be compared, the command fails, or it cannot be run.
+pub(crate) fn run(
+    context: &Context,
+    request: &CompareRequest,
+    own: &OwnProgram,
+    observer: &dyn Observer,
+) -> Result<FinishedRun, Failure> {
+    let host = LocalHost::new(Arc::new(|_| ()));
+    let sides = sides(&host, &request.directories)?;
+    let warnings = misleading(&sides);
+    if !warnings.is_empty() && !request.anyway {
+        return Err(Failure::refused(warnings.join("\n       "))
+            .next("--anyway compares them all the same and keeps this with the result"));
+    }
+    // One for the first try and for the run: Ctrl-C can be caught once.
+    let caught = Caught {
+        interrupt: observer.catch_interrupt(LEFT)?,
+        inner: observer,
+    };
+    let written = study(request, &sides, own);
+    let first = study_file::parse("compare", written.as_bytes())?;
+    preflight::check_machine(context, &first)?;
+    let probe = probe(context, &host, &first, &sides[0], &caught.interrupt)?;
+    let text = match (&own.parse, own.metrics.is_empty()) {
+        (Some(_), true) => study(request, &sides, &own.with_found(&probe.printed)?),
+        _ => written,
+    };
+    let mut study = study_file::parse("compare", text.as_bytes())?;
+    request.overrides.apply(&mut study);
+    let decide = &mut study.decide;
+    decide.time_max_ns = decide.time_max_ns.saturating_sub(probe.elapsed_ns).max(1);
+    let round_seconds = probe.elapsed_ns as f64 / 1e9 * sides.len() as f64;
+    caught.remark(&format!(
+        "`{}` was tried once in {}: {}",
+        own.name(),
+        sides[0].text,
+        unit::long_time(probe.elapsed_ns as f64 / 1e9)
+    ));
+    first_round::warn(&study.decide, round_seconds, &caught);
+    for warning in &warnings {
+        caught.remark(&format!("warning: {warning}"));
+    }
+    execute::start(context, &study, &warnings, &[], &caught)
+}
+
+/// What the first try showed.
+struct Probed {
+    printed: [String; 2],
+    elapsed_ns: u64,
+}
+
+/// Tries the command once in a private directory of one side.
+fn probe(
+    context: &Context,
+    host: &LocalHost,
+    study: &Study,
+    side: &Side,
+    interrupt: &Arc<Interrupt>,
+) -> Result<Probed, Failure> {
+    let workload = &*study.configurations[0].workloads[0];
+    let control = interrupt.control();
+    temporary::work(context, host, |journal, id| {
+        let private = temporary::private(host, journal, &side.path, "probe", id, &side.text)?;
+        let place = Place {
+            directory: private.path(),
+            bare: None,
+            existing: None,
+            cold: false,
+            ledger: &OnceLock::new(),
+            seed: 1,
+            control: &control,
+        };
+        let measured = workload.prepare(&place).and_then(|()| {
+            let phases = 0..workload.phases().len();
+            let each = phases.map(|phase| workload.measure(phase, &place));
+            each.collect::<Result<Vec<_>, _>>()
+        });
+        let finished = workload.finish(&place);
+        let refused = |error: String| {
+            Failure::refused(format!(
+                "tried once in {}: {}",
+                side.text,
+                with_real_names(&error)
+            ))
+            .next("mend what it says; a command must end with exit status 0 in an empty directory")
+        };
+        let outcomes = measured.map_err(|error| refused(error.0))?;
+        let whole = |outcome: &PhaseOutcome| outcome.ended == PhaseEnd::Complete;
+        if control.stopped() || !outcomes.iter().all(whole) {
+            let kind = FailureKind::Remote(INTERRUPTED);
+            return Err(Failure::new(kind, "stopped before the first round"));
+        }
+        finished.map_err(|error| refused(error.0))?;
+        Ok(Probed {
+            elapsed_ns: outcomes.iter().map(|outcome| outcome.elapsed_ns).sum(),
+            printed: outcomes
+                .into_iter()
+                .next()
+                .map_or_else(Default::default, |outcome| outcome.printed),
+        })
+    })
+}
+
+/// An observer whose Ctrl-C is caught already.
+struct Caught<'a> {
+    inner: &'a dyn Observer,
+    interrupt: Arc<Interrupt>,
+}
+
+impl Observer for Caught<'_> {
+    fn remark(&self, text: &str) {
+        self.inner.remark(text);
+    }
+
+    fn warn(&self, text: &str, next: &str) {
+        self.inner.warn(text, next);
+    }
+
+    fn wait_or_start(&self, text: &str) -> Start {
+        self.inner.wait_or_start(text)
+    }
+
+    fn catch_interrupt(&self, _left: &'static str) -> Result<Arc<Interrupt>, Failure> {
+        Ok(Arc::clone(&self.interrupt))
+    }
+
+    fn watch(&self, run: WatchedRun) -> Box<dyn Watcher> {
+        self.inner.watch(run)
+    }
+}

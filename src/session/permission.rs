@@ -1,0 +1,46 @@
+//! Commands that a study gives: data until the user permits them.
+
+use crate::failure::Failure;
+use crate::study::Study;
+
+/// Most commands that a refusal shows.
+const SHOWN_MAX: usize = 12;
+
+/// Refuses a study that gives commands which the user has not permitted.
+///
+/// # Errors
+/// It gives some: they are named.
+pub(crate) fn check(study: &Study, allowed: bool) -> Result<(), Failure> {
+    let commands = study.commands();
+    if allowed || commands.is_empty() {
+        return Ok(());
+    }
+    let shown = commands.iter().take(SHOWN_MAX);
+    let mut lines: Vec<String> = shown.map(line).collect();
+    if commands.len() > SHOWN_MAX {
+        lines.push(format!("  and {} more", commands.len() - SHOWN_MAX));
+    }
+    Err(Failure::refused(format!(
+        "this study gives commands, which would run with your rights:\n{}",
+        lines.join("\n")
+    ))
+    .next("read them, then say the same with --allow-commands"))
+}
+
+/// The same for a plan; empty where it gives none.
+pub(crate) fn text(study: &Study) -> String {
+    let commands = study.commands();
+    if commands.is_empty() {
+        return String::new();
+    }
+    let lines = commands.iter().map(|one| line(one) + "\n");
+    format!(
+        "\nCommands that the study gives (it runs with --allow-commands only)\n{}",
+        lines.collect::<String>()
+    )
+}
+
+fn line((place, command): &(String, String)) -> String {
+    // A command may be a script of many lines: each is indented, so that none looks like our words.
+    format!("  {place}: {}", command.trim_end().replace('\n', "\n    "))
+}

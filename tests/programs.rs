@@ -1,0 +1,222 @@
+//! Programs of others as workloads: commands of the user's, git, a compiler, a PostgreSQL server.
+#![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
+
+#[expect(dead_code, reason = "other tests use what this one does not")]
+mod support;
+
+use std::fs;
+use std::process::{Child, ExitCode, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use stackrace_test_needs as needs;
+use support::{Ground, Said};
+
+/// A study whose command says that it ran.
+fn study(ground: &Ground) -> String {
+    ground.make_dir("data");
+    let mark = ground.path().join("ran");
+    format!(
+        "title = \"t\"\n[factors]\nn = [1, 2]\n[[stack]]\ndir = {{ path = \"data\" }}\n[[workload]]\nname = \"w\"\n[workload.command]\nrun = \"echo {{n}} >> {0}; head -c 1000 /dev/zero > f\"\nprepare = \"echo prepared >> {0}\"\n[decide]\nrounds-at-most = 2\n",
+        mark.display()
+    )
+}
+
+fn a_study_runs_commands_only_where_the_user_says_so() {
+    let ground = Ground::new();
+    let text = study(&ground);
+    ground.write("s.toml", text);
+    let refused = ground.stackrace(&["run", "s.toml"]);
+    refused.ended(3);
+    for word in [
+        "workload w: echo 1 >> ",
+        "workload w: echo prepared",
+        "--allow-commands",
+    ] {
+        assert!(refused.err.contains(word), "{word}: {}", refused.err);
+    }
+    let plan = ground.stackrace(&["plan", "s.toml"]);
+    plan.ended(0);
+    assert!(
+        plan.out.contains("workload w: echo prepared"),
+        "{}",
+        plan.out
+    );
+    let ran = ground.path().join("ran");
+    assert!(!ran.exists(), "a command ran without permission");
+    ground
+        .stackrace(&["run", "s.toml", "--allow-commands"])
+        .ended(0);
+    let lines = fs::read_to_string(&ran).unwrap();
+    let mut lines: Vec<&str> = lines.lines().collect();
+    lines.sort_unstable();
+    let twice = |word| [word; 2];
+    assert_eq!(
+        lines,
+        [&twice("1")[..], &twice("2"), &["prepared"; 4]].concat()
+    );
+    // The log is no permission either.
+    let again = ground.stackrace(&["resume", "--rounds", "1"]);
+    again.ended(3);
+    assert!(again.err.contains("--allow-commands"), "{}", again.err);
+    ground
+        .stackrace(&["resume", "--rounds", "1", "--allow-commands"])
+        .ended(0);
+    assert_eq!(ground.left(), [""; 0]);
+}
+
+fn directories_are_compared_with_a_command_and_its_figures() {
+    let ground = Ground::new();
+    ground.make_dir("a");
+    ground.make_dir("b");
+    let said = ground.stackrace(&[
+        "compare",
+        "a",
+        "b",
+        "--anyway",
+        "--rounds",
+        "3",
+        "--prepare",
+        "echo 5 > figure",
+        "--metric",
+        "speed=speed ([0-9]+)",
+        "--unit",
+        "MB/s",
+        "--",
+        "sh",
+        "-c",
+        "test $PWD -ef {dir} && echo speed $(cat figure)",
+    ]);
+    said.ended(0);
+    let export = ground.stackrace(&["report", "last", "--format", "json"]);
+    export.ended(0);
+    let report: Value = serde_json::from_str(&export.out).unwrap();
+    assert!(report.to_string().contains("\"speed\""), "{report}");
+    let failing = ground.stackrace(&["compare", "a", "b", "--anyway", "--", "echo no >&2; exit 7"]);
+    failing.ended(3);
+    assert!(
+        failing.err.contains("exit status 7; it said last: no"),
+        "{}",
+        failing.err
+    );
+    let missing = ground.stackrace(&["compare", "a", "b", "--anyway", "--", "no-such", "program"]);
+    missing.ended(3);
+    assert!(
+        missing.err.contains("no-such is not installed"),
+        "{}",
+        missing.err
+    );
+    let one = ["compare", "a", "b", "--anyway", "--rounds", "3", "--with"];
+    let said = ground.stackrace(&[&one[..], &["files count=20 size-max=8KiB"]].concat());
+    said.ended(0);
+    assert_eq!(ground.left(), [""; 0]);
+}
+
+/// Starts a comparison whose command goes on until it is ended.
+fn endless(ground: &Ground) -> Child {
+    ground.make_dir("a");
+    ground.make_dir("b");
+    let number = ground.path().join("number");
+    // The first try comes to its end at once.
+    let line = format!(
+        "if test -e {0}.tried; then echo $$ > {0}; (sleep 1000 &); sleep 1000; fi; touch {0}.tried",
+        number.display()
+    );
+    let mut program = ground.program(&["compare", "a", "b", "--anyway", "--", &line]);
+    let child = program
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The line is whole once it ends.
+    while !fs::read_to_string(&number).is_ok_and(|text| text.ends_with('\n')) {
+        std::thread::yield_now();
+    }
+    child
+}
+
+/// Processes that work in this ground.
+fn working_in(ground: &Ground) -> Vec<String> {
+    let here = format!("STACKRACE_DIR={}", ground.path().display());
+    let all = fs::read_dir("/proc").unwrap().flatten();
+    all.filter_map(|entry| {
+        let environment = fs::read(entry.path().join("environ")).ok()?;
+        let ours = String::from_utf8_lossy(&environment).contains(&here);
+        ours.then(|| fs::read_to_string(entry.path().join("comm")).unwrap_or_default())
+    })
+    .collect()
+}
+
+fn ctrl_c_ends_the_command_with_all_that_it_began() {
+    let ground = Ground::new();
+    let child = endless(&ground);
+    assert!(!working_in(&ground).is_empty());
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let said = Said::of(&child.wait_with_output().unwrap());
+    assert_eq!(said.code, Some(130), "{}", said.err);
+    assert_eq!(working_in(&ground), [""; 0]);
+    assert_eq!(ground.left(), [""; 0]);
+}
+
+fn what_a_killed_run_left_working_is_ended_by_clean() {
+    let ground = Ground::new();
+    let mut child = endless(&ground);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(!working_in(&ground).is_empty(), "nothing is left to clean");
+    ground.stackrace(&["clean"]).ended(0);
+    assert_eq!(working_in(&ground), [""; 0]);
+    assert_eq!(ground.left(), [""; 0]);
+}
+
+/// Loads a directory with a workload; its metrics all have values.
+fn loads(words: &[&str]) {
+    let ground = Ground::new();
+    ground.make_dir("data");
+    let said = ground.stackrace(&[&["load", "data"], words, &["--json"]].concat());
+    said.ended(0);
+    let loaded: Value = serde_json::from_str(&said.out).unwrap();
+    let metrics = loaded["metrics"].as_array().unwrap();
+    assert!(!metrics.is_empty());
+    for metric in metrics {
+        assert!(
+            metric["value"].as_f64().is_some_and(|value| value > 0.0),
+            "{metric}"
+        );
+    }
+    assert_eq!(working_in(&ground), [""; 0]);
+    assert_eq!(ground.left(), [""; 0]);
+}
+
+fn git_clones_and_checks_out() {
+    needs::tool("git");
+    loads(&["git", "files=50", "commits=3"]);
+}
+
+fn sources_are_compiled() {
+    needs::tool("cc");
+    needs::tool("make");
+    loads(&["build", "files=4", "jobs=2"]);
+}
+
+fn a_postgresql_server_is_loaded_and_gone() {
+    let installed = fs::read_dir("/usr/lib/postgresql").is_ok_and(|mut all| all.next().is_some());
+    if !installed && needs::find("postgres").is_none() {
+        needs::skip("needs postgresql");
+    }
+    needs::tool("setpriv");
+    loads(&["postgresql", "scale=1", "time=1 s", "clients=2"]);
+    loads(&["postgresql", "scale=1", "time=1 s", "script=select-only"]);
+}
+
+fn main() -> ExitCode {
+    needs::run(needs::tests![
+        a_study_runs_commands_only_where_the_user_says_so,
+        directories_are_compared_with_a_command_and_its_figures,
+        ctrl_c_ends_the_command_with_all_that_it_began,
+        what_a_killed_run_left_working_is_ended_by_clean,
+        git_clones_and_checks_out,
+        sources_are_compiled,
+        a_postgresql_server_is_loaded_and_gone,
+    ])
+}
