@@ -164,6 +164,28 @@ pub(crate) const ALL: &[Purpose] = &[
         ],
     },
     Purpose {
+        name: "postgresql",
+        summary: "a PostgreSQL server: commits to its log, 8 KiB pages",
+        parts: &[
+            random(
+                // Segments of the log are written over again, in order, each commit made durable.
+                "log commit 8 KiB",
+                2.0,
+                "sequential = { mode = \"rewrite\", size = SIZE, block-size = \"8 KiB\", fsync-every = 1, data-only = true, time = TIME, passes = 0 }",
+            ),
+            random(
+                "page read 8 KiB",
+                2.0,
+                "random = { mode = \"read\", size = SIZE, block-size = \"8 KiB\", time = TIME, passes = 0 }",
+            ),
+            random(
+                "checkpoint 8 KiB",
+                1.0,
+                "random = { mode = \"write\", size = SIZE, block-size = \"8 KiB\", fsync-every = 256, time = TIME, passes = 0 }",
+            ),
+        ],
+    },
+    Purpose {
         name: "files",
         summary: "many small files: source trees, package managers, backups",
         parts: &[
@@ -248,10 +270,95 @@ pub(crate) const ALL: &[Purpose] = &[
             ),
         ],
     },
+    Purpose {
+        name: "vm-images",
+        summary: "images of virtual machines: 4 KiB blocks of guests, with their flushes",
+        parts: &[
+            random(
+                "guest mixed 4 KiB",
+                2.0,
+                "random = { mode = \"mixed\", read-share = \"50 %\", size = SIZE, block-size = \"4 KiB\", fsync-every = 16, time = TIME, passes = 0 }",
+            ),
+            random(
+                "guest commit 4 KiB",
+                1.0,
+                "random = { mode = \"write\", size = SIZE, block-size = \"4 KiB\", fsync-every = 1, data-only = true, time = TIME, passes = 0 }",
+            ),
+            random(
+                "boot read 64 KiB",
+                1.0,
+                "random = { mode = \"read\", size = SIZE, block-size = \"64 KiB\", time = TIME, passes = 0 }",
+            ),
+            stream("clone an image", 1.0, "copy-file = { size = SIZE }"),
+        ],
+    },
+    Purpose {
+        name: "containers",
+        summary: "container images: layers unpacked, files read at the start, layers removed",
+        parts: &[
+            small_files(
+                "unpack a layer",
+                2.0,
+                "extract-tar = { files = COUNT, size-median = \"4 KiB\", size-max = \"4 MiB\" }",
+            ),
+            random(
+                "start read 16 KiB",
+                1.0,
+                "random = { mode = \"read\", size = SIZE, block-size = \"16 KiB\", time = TIME, passes = 0 }",
+            ),
+            small_files(
+                "remove a layer",
+                1.0,
+                "delete-tree = { files = COUNT, size-median = \"4 KiB\", size-max = \"4 MiB\" }",
+            ),
+        ],
+    },
+    Purpose {
+        name: "backup",
+        summary: "a repository of backups: packs written, checked and restored",
+        parts: &[
+            stream(
+                "write packs",
+                2.0,
+                "sequential = { mode = \"write\", size = SIZE, block-size = \"1 MiB\" }",
+            ),
+            stream(
+                "restore",
+                1.0,
+                "sequential = { mode = \"read\", size = SIZE, block-size = \"1 MiB\" }",
+            ),
+            random(
+                "find chunks 512 KiB",
+                1.0,
+                "random = { mode = \"read\", size = SIZE, block-size = \"512 KiB\", time = TIME, passes = 0 }",
+            ),
+        ],
+    },
+    Purpose {
+        name: "build",
+        summary: "builds of software: sources unpacked, small files made and read, trees removed",
+        parts: &[
+            small_files(
+                "unpack sources",
+                1.0,
+                "extract-tar = { files = COUNT, size-median = \"4 KiB\", size-max = \"256 KiB\", sync-at-end = false }",
+            ),
+            small_files(
+                "objects",
+                2.0,
+                "files = { count = COUNT, size-min = \"1 KiB\", size-max = \"32 KiB\" }",
+            ),
+            small_files(
+                "remove the tree",
+                1.0,
+                "delete-tree = { files = COUNT, size-median = \"4 KiB\", size-max = \"256 KiB\" }",
+            ),
+        ],
+    },
 ];
 
 /// Programs and kinds of data, and the purpose that is about them.
-const MEANT: [(&str, &[&str]); 6] = [
+const MEANT: [(&str, &[&str]); 11] = [
     (
         "general",
         &["all", "any", "default", "everything", "home", "server"],
@@ -259,17 +366,47 @@ const MEANT: [(&str, &[&str]); 6] = [
     (
         "database",
         &[
-            "db",
-            "mariadb",
-            "mongodb",
-            "mysql",
-            "oltp",
-            "oracle",
-            "postgres",
-            "postgresql",
-            "redis",
-            "sql",
-            "sqlite",
+            "db", "mariadb", "mongodb", "mysql", "oltp", "oracle", "redis", "sql", "sqlite",
+        ],
+    ),
+    (
+        "postgresql",
+        &["pg", "pgbench", "pgsql", "postgres", "timescaledb"],
+    ),
+    (
+        "vm-images",
+        &[
+            "hypervisor",
+            "kvm",
+            "libvirt",
+            "proxmox",
+            "qcow2",
+            "qemu",
+            "virtualization",
+            "vm",
+            "vms",
+            "vmware",
+        ],
+    ),
+    (
+        "containers",
+        &["container", "docker", "k8s", "kubernetes", "oci", "podman"],
+    ),
+    (
+        "backup",
+        &[
+            "archive",
+            "backups",
+            "bacula",
+            "borg",
+            "duplicity",
+            "restic",
+        ],
+    ),
+    (
+        "build",
+        &[
+            "builds", "cargo", "ci", "compile", "compiler", "gcc", "make",
         ],
     ),
     (
@@ -356,7 +493,9 @@ mod tests {
 
     #[test]
     fn a_program_finds_the_purpose_it_belongs_to() {
-        assert_eq!(meant("postgres"), Some("database"));
+        assert_eq!(meant("postgres"), Some("postgresql"));
+        assert_eq!(meant("MySQL"), Some("database"));
+        assert_eq!(meant("docker"), Some("containers"));
         assert_eq!(meant("Plex"), Some("video"));
         assert_eq!(meant("nonsense"), None);
         for (name, _) in MEANT {
