@@ -24,6 +24,7 @@ pub(crate) const SHIPPED: &[(&str, &str)] = &[
         "netatalk-cnid",
         include_str!("../../studies/netatalk-cnid.toml"),
     ),
+    ("originals", include_str!("../../studies/originals.toml")),
     ("zfs-ashift", include_str!("../../studies/zfs-ashift.toml")),
     (
         "zfs-block-size",
