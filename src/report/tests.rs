@@ -545,6 +545,9 @@ fn what_failed_is_said() {
 fn texts_for_terminal_and_markdown_are_as_reviewed() {
     let small = sample::record(&sample::small());
     insta::assert_snapshot!("terminal-small", rendered("terminal", &small));
+    let cuts = sample_cuts::with_cuts();
+    insta::assert_snapshot!("terminal-cuts", rendered("terminal", &cuts));
+    insta::assert_snapshot!("markdown-cuts", rendered("markdown", &cuts));
     insta::assert_snapshot!("markdown-small", rendered("markdown", &small));
     insta::assert_snapshot!(
         "terminal-failure",
