@@ -11,6 +11,7 @@ pub(crate) fn promised(layers: &[LayerFacts]) -> Vec<String> {
     let mut clauses = Vec::new();
     for layer in layers {
         for fact in &layer.facts {
+            // Facts of all layers: a file system above cannot repair what a drive below promises.
             let clause = clause(layer, fact);
             // The place repeats what the layers below it said.
             clauses.extend(clause.filter(|clause| !clauses.contains(clause)));
@@ -23,6 +24,7 @@ fn clause(layer: &LayerFacts, fact: &Fact) -> Option<String> {
     let value = fact.value.as_str();
     match fact.name.as_str() {
         "mount options" | "mount options in force" => mount(value).map(str::to_owned),
+        // Two layers name their options alike: what is read back after mounting.
         "file system" if value == "tmpfs" => {
             Some("tmpfs is memory: nothing survives a power cut".to_owned())
         }
@@ -36,11 +38,13 @@ fn clause(layer: &LayerFacts, fact: &Fact) -> Option<String> {
         "sync" => zfs(value).map(str::to_owned),
         "export in force" => export(value).map(str::to_owned),
         "protocol" if layer.layer == "drbd" => drbd(value).map(str::to_owned),
+        // Anything else is either a disk or says nothing of durability.
         name => cache(name.strip_prefix("disk ")?, value),
     }
 }
 
 fn mount(options: &str) -> Option<&'static str> {
+    // Whole words: `barrier=0` is not a part of another option.
     let given = |word: &str| options.split(',').any(|option| option == word);
     // Each option switches off what the next would ask for, so the strongest is said.
     if given("nobarrier") || given("barrier=0") || given("nobarriers") {
@@ -63,6 +67,7 @@ fn zfs(sync: &str) -> Option<&'static str> {
 
 fn export(options: &str) -> Option<&'static str> {
     let given = |word: &str| {
+        // exportfs(8) shows the host first and the options in brackets.
         let mut options = options.split([',', '(', ')', ' ']);
         options.any(|option| option == word)
     };
@@ -84,6 +89,7 @@ fn drbd(protocol: &str) -> Option<&'static str> {
 
 /// What the kernel knows of a drive's cache.
 fn cache(disk: &str, about: &str) -> Option<String> {
+    // The fact is one line for people; its parts never hold a comma of their own.
     let mut parts = about.split(", ");
     match parts.find_map(|part| part.strip_prefix("cache "))? {
         "write back" => Some(format!(

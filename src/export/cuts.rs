@@ -26,6 +26,7 @@ impl CutOfRun<'_> {
 
 fn cuts(records: &[Record]) -> DataTable {
     let rows: Vec<CutOfRun<'_>> = records.iter().flat_map(of_run).collect();
+    // Two lists, because one would be longer than a screen.
     let mut of = about();
     of.extend(found());
     DataTable {
@@ -53,6 +54,7 @@ fn about<'a>() -> Vec<CutColumn<'a>> {
         ("study", ColumnOf::Text(|r| &r.record.head.study_name)),
         (
             "configuration",
+            // A log of others may name one that its head does not have.
             ColumnOf::Made(|r| {
                 let all = &r.record.head.configurations;
                 all.get(r.cut.configuration)
@@ -72,6 +74,7 @@ fn about<'a>() -> Vec<CutColumn<'a>> {
         // Text: it may exceed what a signed number of 64 bits holds.
         ("seed", ColumnOf::Made(|r| r.cut.seed.to_string())),
         ("at_ns", ColumnOf::Whole(|r| Some(r.cut.at_ns))),
+        // Readers group by these two: a cut in a flush is harder than one anywhere.
         ("stratum", ColumnOf::Text(|r| &r.cut.stratum)),
         ("of", ColumnOf::Text(|r| &r.cut.of)),
         ("mounted", ColumnOf::Flag(|r| Some(r.cut.recovery.mounted))),
@@ -94,6 +97,7 @@ fn about<'a>() -> Vec<CutColumn<'a>> {
 /// What was found.
 fn found<'a>() -> Vec<CutColumn<'a>> {
     vec![
+        // Missing, not 0, where nothing could be mounted: it was never looked for.
         ("promised", ColumnOf::Whole(|r| r.number(|f| f.promised))),
         ("lost", ColumnOf::Whole(|r| r.number(|f| f.counts.lost))),
         ("torn", ColumnOf::Whole(|r| r.number(|f| f.counts.torn))),
