@@ -516,9 +516,7 @@ impl BlockPhase<'_> {
         let clock_back = reports.iter().map(|report| report.back).sum();
         let unissued = reports.iter().map(|report| report.unissued).sum();
         let mut recorders: Vec<Recorder> = reports.into_iter().map(|r| r.recorder).collect();
-        let wrote = recorders
-            .iter()
-            .any(|recorder| recorder.count(Op::Write) > 0);
+        let wrote = recorders.iter().any(|each| each.count(Op::Write) > 0);
         // A phase that was stopped or failed is not made durable: that could take minutes.
         if ended == PhaseEnd::Complete && wrote && self.spec.durability.fsync_at_end {
             let (last, failed, end_ns) = self.close(clock, elapsed_ns);
