@@ -1,11 +1,15 @@
 //! Modelled drives: block devices that this process serves, in a guest of the lab.
 
-use super::{DiskModel, HostError, LabDisk, reading};
-use stackrace_drives::{Card, Drive, Operation, Request, SECTOR};
-use stackrace_engine::ublk::{ContentRoom, DeviceShape, serve};
+use super::{DiskModel, DriveCache, HostError, LabDisk, reading};
+use stackrace_drives::power::Durability;
+use stackrace_drives::{Caching, Card, Drive, Operation, Request, SECTOR};
+use stackrace_engine::ublk::{
+    ContentRoom, DeviceLog, DeviceShape, Medium, ServedDevice, Serving, remove, serve,
+};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Memory that the guest keeps for itself when drives are filled, bytes.
 const RESERVED: u64 = 384 << 20;
@@ -16,6 +20,60 @@ const LEAD_NS: u64 = 19_000;
 
 /// Bytes that the head reads before the drive is used: they decide where it is.
 const FIRST_READ: u32 = 8;
+
+/// What this process serves, and what the next drives hold.
+#[derive(Debug, Default)]
+struct Shelf {
+    /// Whether all that is written is kept.
+    logged: bool,
+    /// By serial: what a drive holds when it is started next.
+    media: BTreeMap<String, Medium>,
+    /// By serial.
+    served: Vec<(String, ServedDevice)>,
+}
+
+fn shelf<T>(what: impl FnOnce(&mut Shelf) -> T) -> T {
+    static SHELF: OnceLock<Mutex<Shelf>> = OnceLock::new();
+    let shelf = SHELF.get_or_init(Mutex::default);
+    what(&mut shelf.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// From now on all that is written to drives that are started is kept, for crash images.
+pub(crate) fn keep_logs() {
+    shelf(|shelf| shelf.logged = true);
+}
+
+/// What was written to each drive since it was started, by serial.
+pub(crate) fn logs() -> Vec<(String, DeviceLog)> {
+    shelf(|shelf| {
+        let served = shelf.served.iter();
+        served
+            .filter_map(|(serial, device)| Some((serial.clone(), device.log()?)))
+            .collect()
+    })
+}
+
+/// Says what a drive holds when it is started next.
+pub(crate) fn put(serial: &str, medium: Medium) {
+    shelf(|shelf| shelf.media.insert(serial.to_owned(), medium));
+}
+
+/// Ends the serving of all drives; nothing may use them any more.
+///
+/// # Errors
+/// The kernel refuses.
+pub(crate) fn end_all() -> Result<(), HostError> {
+    let served = shelf(|shelf| std::mem::take(&mut shelf.served));
+    for (serial, device) in served {
+        remove(&device).map_err(|error| HostError::Path {
+            what: "end the modelled drive",
+            path: PathBuf::from(serial),
+            cause: error.to_string(),
+            kind: std::io::ErrorKind::Other,
+        })?;
+    }
+    Ok(())
+}
 
 /// Serves a drive; the device it appears as.
 ///
@@ -37,16 +95,45 @@ pub(super) fn start(disk: &LabDisk, model: &DiskModel) -> Result<PathBuf, HostEr
         logical_sector: disk.logical_sector,
         physical_sector: identity.physical_sector,
         rotational: identity.rotational,
-        volatile_cache: identity.volatile_cache,
+        volatile_cache: match model.cache {
+            None => identity.volatile_cache,
+            // A drive whose cache is switched off says so, and is not asked to flush.
+            Some(kind) => kind != DriveCache::Off,
+        },
         discards: identity.discards,
     };
     let room = ROOM.get_or_init(|| ContentRoom::new(available().saturating_sub(RESERVED)));
-    let (bytes, accident) = (disk.bytes, model.accident);
-    let drive = move || modelled(&card, bytes, accident);
+    let (bytes, accident, cache) = (disk.bytes, model.accident, model.cache);
+    let drive = move || -> Result<Box<dyn Drive>, String> {
+        let drive = modelled(&card, bytes, accident)?;
+        Ok(match cache {
+            Some(kind) => Box::new(Caching::new(drive, kind.durability())),
+            None => drive,
+        })
+    };
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let served = serve(number, like, room, LEAD_NS, drive);
+    let how = shelf(|shelf| Serving {
+        lead: LEAD_NS,
+        logged: shelf.logged,
+        medium: shelf.media.remove(&disk.serial),
+    });
+    let served = serve(number, like, room, how, drive);
     let served = served.map_err(|error| failed(error.to_string()))?;
-    Ok(served.path().to_path_buf())
+    let path = served.path().to_path_buf();
+    shelf(|shelf| shelf.served.push((disk.serial.clone(), served)));
+    Ok(path)
+}
+
+impl DriveCache {
+    /// What becomes of it when the power is cut.
+    pub(crate) fn durability(self) -> Durability {
+        match self {
+            Self::Volatile => Durability::Honest,
+            Self::Protected => Durability::Protected,
+            Self::Lying => Durability::Lying,
+            Self::Off => Durability::Off,
+        }
+    }
 }
 
 /// The drive, with its platter and its head where the accident puts them.

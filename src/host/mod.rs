@@ -89,13 +89,59 @@ pub(crate) struct DiskModel {
     /// Decides where the head and the platter are when the disk is first used: another one in each
     /// round.
     pub(crate) accident: u64,
+    /// What kind of cache it has; none: that of its card.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cache: Option<DriveCache>,
+}
+
+/// How a modelled drive keeps what it has acknowledged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum DriveCache {
+    /// In a cache that is lost with the power, and that a flush empties.
+    Volatile,
+    /// In a cache that survives.
+    Protected,
+    /// In a cache that is lost with the power; flushes are acknowledged and not obeyed.
+    Lying,
+    /// On the medium.
+    Off,
+}
+
+impl DriveCache {
+    /// Every kind, as a study writes it.
+    pub(crate) const WORDS: &'static [&'static str] = &["volatile", "protected", "lying", "off"];
+
+    /// The kind of a word of [`DriveCache::WORDS`].
+    pub(crate) fn of(word: &str) -> Option<Self> {
+        let kinds = [Self::Volatile, Self::Protected, Self::Lying, Self::Off];
+        let mut kinds = kinds.into_iter().zip(Self::WORDS);
+        kinds.find_map(|(kind, known)| (*known == word).then_some(kind))
+    }
+
+    /// As a study writes it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Volatile => "volatile",
+            Self::Protected => "protected",
+            Self::Lying => "lying",
+            Self::Off => "off",
+        }
+    }
 }
 
 impl LabDisk {
     /// What it is like, in one line.
     pub(crate) fn described(&self) -> String {
         if let Some(model) = &self.model {
-            return format!("{} of a modelled {}", unit::bytes(self.bytes), model.card);
+            let cache = model
+                .cache
+                .map_or(String::new(), |kind| format!(", cache {}", kind.word()));
+            return format!(
+                "{} of a modelled {}{cache}",
+                unit::bytes(self.bytes),
+                model.card
+            );
         }
         let mut text = format!(
             "{}, logical sector {} B, physical sector {} B",

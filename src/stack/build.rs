@@ -23,14 +23,49 @@ impl Stack {
         // this tells.
         let boots = boots(site.host, self.nodes()).map_err(StackError::whole)?;
         let mut setup = Setup::new(site).map_err(StackError::whole)?;
-        match self.build(&mut setup) {
+        self.built(&mut setup, boots)
+    }
+
+    /// Brings back a stack that was set up under a mark ([`StandingStack::mark`]) and lost its
+    /// power, on machines that were started since. `repairs` gets the commands that repaired what
+    /// could not be brought back otherwise.
+    ///
+    /// # Errors
+    /// The layer that could not be brought back, and why; what stood by then has been torn down.
+    pub(crate) fn bring_back(
+        &self,
+        site: &Site<'_>,
+        mark: &str,
+        repairs: &mut Vec<String>,
+    ) -> Result<StandingStack, StackError> {
+        let boots = boots(site.host, self.nodes()).map_err(StackError::whole)?;
+        let mut setup = Setup::again(site, mark).map_err(StackError::whole)?;
+        let built = self.built(&mut setup, boots);
+        // Also where it could not be brought back in the end.
+        repairs.append(&mut setup.repairs);
+        built
+    }
+
+    /// The first layer that could not be brought back after a power cut; none: all can.
+    pub(crate) fn lost_with_power(&self) -> Option<&dyn Layer> {
+        let mut layers = self.layers.iter().map(AsRef::as_ref);
+        layers.find(|layer| !layer.returns())
+    }
+
+    fn built(
+        &self,
+        setup: &mut Setup<'_>,
+        boots: Vec<String>,
+    ) -> Result<StandingStack, StackError> {
+        match self.build(setup) {
             Ok(built) => Ok(StandingStack {
+                mark: setup.mark().to_string(),
                 directory: built.directory,
                 held: built.held,
                 bare: built.bare,
                 facts: built.facts,
                 devices: built.devices,
-                parts: setup.parts,
+                parts: std::mem::take(&mut setup.parts),
                 nodes: self.nodes(),
                 boots,
             }),
@@ -56,7 +91,11 @@ impl Stack {
             };
             let home = self.home(index);
             setup.stand_on(home).map_err(|e| failed(e.into()))?;
-            let standing = layer.set_up(setup, below).map_err(failed)?;
+            let standing = match setup.is_returning() {
+                true => layer.bring_back(setup, below),
+                false => layer.set_up(setup, below),
+            };
+            let standing = standing.map_err(failed)?;
             facts.push(setup.placed(standing.facts));
             if home == 1 {
                 // In front: the devices under the top file system, which show the workload's
@@ -133,7 +172,10 @@ fn working_directory(
         Gives::Bare(bare) => Ok((bare.directory, None)),
         Gives::Mounted(root) => {
             let path = root.join("work");
-            setup.host().create_dir(&path)?;
+            // After a power cut it is there, or it is lost.
+            if !setup.is_returning() {
+                setup.host().create_dir(&path)?;
+            }
             Ok((path, None))
         }
         Gives::Nothing | Gives::Devices(_) | Gives::Pool(_) => Err(LayerError::refused(

@@ -313,6 +313,7 @@ const fn version(name: &'static str, tools: &'static [&'static str]) -> Plain {
             false => &["-E", EXTENDED],
         },
         uuid: |uuid| ["-U".to_string(), uuid.to_string()],
+        repair: &["e2fsck", "-f", "-y"],
         geometry,
         all_options,
     }

@@ -143,6 +143,7 @@ const F2FS: &Plain = &Plain {
     // No discard (mkfs.f2fs(8)): blocks that were laid out stay.
     keeping: |_| &["-t", "0"],
     uuid: |uuid| ["-U".to_string(), uuid.to_string()],
+    repair: &["fsck.f2fs", "-f", "-y"],
     geometry: told,
     all_options: plain::untold,
 };

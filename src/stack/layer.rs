@@ -264,4 +264,22 @@ pub(crate) trait Layer: Send + Sync {
     /// When the system refuses, or what was obtained is not what was asked for. What was created
     /// until then is in the journal and undone by the caller.
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError>;
+    /// Whether it can be brought back after a power cut.
+    fn returns(&self) -> bool {
+        false
+    }
+    /// Brings it back after a power cut as an administrator would: assembles, imports, mounts, and
+    /// repairs only what is refused otherwise ([`Setup::repair`]). Names are drawn as they were when
+    /// it was set up.
+    ///
+    /// # Errors
+    /// The system refuses, also after a repair.
+    fn bring_back(
+        &self,
+        _setup: &mut Setup<'_>,
+        _below: Gives,
+    ) -> Result<StandingLayer, LayerError> {
+        let why = format!("{} cannot be brought back after a power cut", self.kind());
+        Err(LayerError::refused(why, ""))
+    }
 }

@@ -105,6 +105,7 @@ const NILFS2: &Plain = &Plain {
     keeping: |_| &["-K"],
     // Its mkfs draws the UUID itself: the label bears the mark.
     uuid: |uuid| ["-L".to_string(), uuid.to_string()],
+    repair: &[],
     geometry: told,
     all_options: plain::untold,
 };

@@ -1,7 +1,9 @@
 //! A stack on its way up: everything is said in the journal before it is created.
 
 use crate::event::LayerFacts;
-use crate::host::{Daemon, Filling, FixedDevice, Host, HostError, LineSpeed, Output, argv, daemon};
+use crate::host::{
+    Daemon, Filling, FixedDevice, Host, HostError, LineSpeed, Output, argv, daemon, shown,
+};
 use crate::journal::{EntryId, Undo, undo_entries};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Device, Gives};
@@ -22,6 +24,10 @@ pub(crate) struct Setup<'a> {
     drawn: u32,
     /// Whether what lies at the bottom is still there when the stack is gone.
     outlived: bool,
+    /// Whether the stack was set up before and lost its power.
+    returning: bool,
+    /// Commands that repaired what could not be brought back otherwise, as typed.
+    pub(super) repairs: Vec<String>,
     pub(super) parts: StackParts,
     /// The machine that is built on now.
     host: &'a dyn Host,
@@ -81,17 +87,32 @@ const APPEARS_PAUSE: Duration = Duration::from_millis(100);
 
 impl<'a> Setup<'a> {
     pub(crate) fn new(site: &'a Site<'a>) -> Result<Self, LayerError> {
+        Self::with_nonce(site, site.host.nonce()?, None)
+    }
+
+    /// Brings back what was set up under a mark ([`Setup::mark`]) and lost its power.
+    pub(super) fn again(site: &'a Site<'a>, mark: &str) -> Result<Self, LayerError> {
+        let nonce = mark.rsplit('-').next().unwrap_or_default().to_string();
+        Self::with_nonce(site, nonce, Some(mark.to_string()))
+    }
+
+    fn with_nonce(
+        site: &'a Site<'a>,
+        nonce: String,
+        mark: Option<String>,
+    ) -> Result<Self, LayerError> {
         // The tag becomes a part of paths, labels and names of pools; not every tool takes other
         // characters.
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
         let tag: String = site.tag.chars().map(plain).collect();
-        let nonce = site.host.nonce()?;
         // Before any name is made with it: undoing trusts only names with digits that the journal
         // knows.
         site.journal.draw(&nonce)?;
         Ok(Self {
             site,
-            mark: format!(".stackrace-{tag}-{nonce}"),
+            returning: mark.is_some(),
+            repairs: Vec::new(),
+            mark: mark.unwrap_or_else(|| format!(".stackrace-{tag}-{nonce}")),
             nonce,
             drawn: 0,
             outlived: false,
@@ -186,6 +207,24 @@ impl<'a> Setup<'a> {
 
     pub(crate) fn seed(&self) -> u64 {
         self.site.seed
+    }
+
+    /// Common beginning of every name of this set-up.
+    pub(super) fn mark(&self) -> &str {
+        &self.mark
+    }
+
+    /// Whether the stack was set up before and lost its power.
+    pub(super) fn is_returning(&self) -> bool {
+        self.returning
+    }
+
+    /// Repairs what could not be brought back otherwise. How the tool ended is not looked at:
+    /// whether it comes back now tells.
+    pub(crate) fn repair(&mut self, command: &[OsString]) -> Result<(), LayerError> {
+        self.repairs.push(shown(command));
+        self.host().exec(command)?;
+        Ok(())
     }
 
     /// A name that is ours and unique: `.stackrace-r3-t1-0123456789abcdef-disks`.

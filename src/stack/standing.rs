@@ -20,6 +20,8 @@ const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 #[must_use = "a stack stands until it is lowered"]
 #[derive(Debug)]
 pub(crate) struct StandingStack {
+    /// Common beginning of all its names.
+    pub(super) mark: String,
     pub(super) directory: PathBuf,
     /// What keeps [`StandingStack::directory`] the same whatever happens to its name; none: its path
     /// is its name, below a mount or a directory of the run's own.
@@ -51,6 +53,11 @@ pub(crate) fn boots(host: &dyn Host, nodes: usize) -> Result<Vec<String>, HostEr
 }
 
 impl StandingStack {
+    /// Common beginning of all its names: with it the stack can be brought back after a power cut.
+    pub(crate) fn mark(&self) -> &str {
+        &self.mark
+    }
+
     /// A private directory, empty when the stack was raised. Its path may be one that only this
     /// process can use.
     pub(crate) fn directory(&self) -> &Path {

@@ -189,6 +189,7 @@ const XFS: &Plain = &Plain {
     keeping: |_| &["-K"],
     // XFS refuses to mount a second file system of the same UUID: ours is drawn for each.
     uuid: |uuid| ["-m".to_string(), format!("uuid={uuid}")],
+    repair: &["xfs_repair", "-L"],
     geometry,
     all_options: plain::untold,
 };

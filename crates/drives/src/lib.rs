@@ -8,6 +8,7 @@
 //! [`Drive::next_event`] says when something happens next, and [`Drive::complete`] returns what has
 //! completed by then.
 
+mod caching;
 mod card;
 mod cards;
 mod completions;
@@ -27,6 +28,7 @@ mod ssd;
 pub mod trace;
 mod volume;
 
+pub use caching::Caching;
 pub use card::{
     CardError, CardOverheads, DiskCard, Layout, Origin, ReadAheadAfter, Seek, Shingled, Stated,
 };

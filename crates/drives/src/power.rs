@@ -100,6 +100,12 @@ impl Aftermath {
 }
 
 impl WriteLog {
+    /// A log that was kept before: entries in the order they were submitted.
+    #[must_use]
+    pub fn of(entries: Vec<Logged>) -> Self {
+        Self { entries }
+    }
+
     /// All entries.
     #[must_use]
     pub fn entries(&self) -> &[Logged] {

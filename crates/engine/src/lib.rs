@@ -43,6 +43,7 @@ pub mod tree;
 pub mod ublk;
 pub mod verify;
 mod watch;
+pub mod window;
 mod worker_pool;
 
 // The fixtures name the crate as the integration tests do, which compile them, too.

@@ -13,7 +13,9 @@ mod abi;
 mod content;
 mod control;
 mod device;
+mod log;
 mod queue;
 
-pub use control::serve;
-pub use device::{ContentRoom, DeviceShape, ServeError, ServedDevice};
+pub use control::{remove, serve};
+pub use device::{ContentRoom, DeviceShape, ServeError, ServedDevice, Serving};
+pub use log::{DeviceLog, Medium};

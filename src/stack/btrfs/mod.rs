@@ -348,9 +348,7 @@ impl Layer for Btrfs {
         let uuid = |uuid: &str| vec!["--uuid".to_string(), uuid.to_string()];
         filesystem::format(setup, &self.mkfs_command(), uuid, &devices)?;
         let asked = self.options_asked();
-        let mut given = asked.clone();
-        // Named, so that mounting does not hang on what the kernel scanned earlier.
-        given.extend(devices[1..].iter().map(device_option));
+        let given = self.options_given(&devices);
         let source = devices[0].path.as_os_str();
         let root = setup.mount("btrfs", source, &given, Memory::No)?;
         let mut facts = self.profiles(setup.host(), &root)?;
@@ -368,6 +366,37 @@ impl Layer for Btrfs {
             facts,
             &devices,
         ))
+    }
+
+    fn returns(&self) -> bool {
+        true
+    }
+
+    fn bring_back(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        let devices = filesystem::devices(below)?;
+        let given = self.options_given(&devices);
+        let source = devices[0].path.as_os_str();
+        // Nothing repairs it: btrfs-check(8) warns of its own --repair.
+        let root = filesystem::mount_again(setup, self.kind(), source, &given, &[])?;
+        let host = setup.host();
+        let facts = filesystem::mount_facts(host, &root, self.kind(), &[], &[])?;
+        Ok(filesystem::standing(
+            host,
+            self.kind(),
+            root,
+            facts,
+            &devices,
+        ))
+    }
+}
+
+impl Btrfs {
+    /// Mount options, the devices among them: so that mounting does not hang on what the kernel
+    /// scanned earlier.
+    fn options_given(&self, devices: &[Device]) -> Vec<String> {
+        let mut given = self.options_asked();
+        given.extend(devices[1..].iter().map(device_option));
+        given
     }
 }
 

@@ -6,7 +6,7 @@ use crate::host::{Host, MountInfo, argv};
 use crate::stack::common::{block, guard, options};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Device, Gives, Origin, StandingLayer};
-use crate::stack::setup::Setup;
+use crate::stack::setup::{Memory, Setup};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -180,6 +180,34 @@ pub(crate) fn mount_facts(
     facts.extend(options::missing(asked, &in_force));
     facts.extend(block::kernel(host));
     Ok(facts)
+}
+
+/// Mounts a file system that lost its power; where that is refused, once more after `repair`, unless
+/// it is empty.
+///
+/// # Errors
+/// It cannot be mounted.
+pub(crate) fn mount_again(
+    setup: &mut Setup<'_>,
+    file_system: &str,
+    source: &OsStr,
+    options: &[String],
+    repair: &[OsString],
+) -> Result<PathBuf, LayerError> {
+    let path = setup.mount_point()?;
+    let mut command = argv(["mount", "-t", file_system]);
+    if !options.is_empty() {
+        command.extend(argv(["-o".to_string(), options.join(",")]));
+    }
+    command.extend([source.to_os_string(), path.clone().into_os_string()]);
+    match setup.mount_with(command.clone(), &path, Memory::No) {
+        Err(_) if !repair.is_empty() => {
+            setup.repair(repair)?;
+            setup.mount_with(command, &path, Memory::No)?;
+        }
+        mounted => mounted?,
+    }
+    Ok(path)
 }
 
 /// A file system on these devices, as it came to stand at its root.

@@ -2,7 +2,7 @@
 
 use crate::event::Fact;
 use crate::host::imagined::{Signature, Tool, World, said, text_after, word};
-use crate::host::{Host, Needs, Output, Package};
+use crate::host::{Host, Needs, Output, Package, argv};
 use crate::setting::{Refusal, Settings};
 use crate::stack::common::{block, filesystem, options, words::Words};
 use crate::stack::error::LayerError;
@@ -32,6 +32,8 @@ pub(crate) struct Plain {
     pub(crate) keeping: fn(&[String]) -> &'static [&'static str],
     /// Words for mkfs that set the UUID.
     pub(crate) uuid: fn(&str) -> [String; 2],
+    /// What repairs it where it cannot be mounted, before the device; empty: nothing does.
+    pub(crate) repair: &'static [&'static str],
     /// How it was made, read back.
     pub(crate) geometry: Geometry,
     /// Every option in force, defaults included, of a device by the kernel's name; empty: the
@@ -112,6 +114,33 @@ impl Layer for Asked {
             facts.push(Fact::new(name, all.join(",")));
         }
         Ok(filesystem::standing(host, name, root, facts, &devices))
+    }
+
+    fn returns(&self) -> bool {
+        true
+    }
+
+    fn bring_back(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        let devices = filesystem::devices(below)?;
+        let device = devices[0].path.as_os_str();
+        let repair = match self.of.repair {
+            [] => Vec::new(),
+            words => {
+                let mut words = argv(words.iter().map(ToString::to_string));
+                words.push(device.to_os_string());
+                words
+            }
+        };
+        let root = filesystem::mount_again(setup, self.kind(), device, &self.mount, &repair)?;
+        let host = setup.host();
+        let facts = filesystem::mount_facts(host, &root, self.kind(), &[], &[])?;
+        Ok(filesystem::standing(
+            host,
+            self.kind(),
+            root,
+            facts,
+            &devices,
+        ))
     }
 }
 

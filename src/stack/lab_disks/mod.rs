@@ -9,7 +9,7 @@ mod model;
 
 use self::common::{SIZE_MIN, disk_count, serial};
 use crate::event::{Fact, LayerFacts};
-use crate::host::{Host, LabDisk, Needs, argv};
+use crate::host::{DriveCache, Host, LabDisk, Needs, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::block;
 use crate::stack::error::LayerError;
@@ -67,6 +67,12 @@ pub(crate) const KIND: LayerKind = LayerKind {
             "",
             "Most requests per second of each disk, reads and writes together; as many as go unless given.",
         ),
+        SettingDoc::choice(
+            "cache",
+            DriveCache::WORDS,
+            "",
+            "Of a modelled disk: its write cache is volatile (a flush empties it), protected (it survives a power cut), lying (flushes are acknowledged and not obeyed) or off; as its model has it unless given.",
+        ),
         SettingDoc::time(
             "latency",
             "",
@@ -94,6 +100,13 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
 
 /// Disks that QEMU emulates.
 fn emulated(settings: &Settings) -> Result<Vec<LabDisk>, Refusal> {
+    if settings.given("cache") {
+        return Err(Refusal::at(
+            settings.span_of("cache"),
+            "only a modelled disk has a cache of a kind",
+            "name a model, like model = \"seagate-st3000dm001\", or leave cache out",
+        ));
+    }
     let sector = |name: &str, bytes: u64| -> Result<u64, Refusal> {
         if SECTORS.contains(&bytes) {
             return Ok(bytes);
@@ -261,6 +274,16 @@ impl Layer for LabDisks {
 
     fn lab_disks(&self) -> Vec<LabDisk> {
         self.disks.clone()
+    }
+
+    fn returns(&self) -> bool {
+        // Only of modelled drives is it known what they hold after a cut.
+        self.disks.iter().all(|disk| disk.model.is_some())
+    }
+
+    fn bring_back(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        // They are found as they were; what they hold was put there.
+        self.set_up(setup, below)
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, _below: Gives) -> Result<StandingLayer, LayerError> {

@@ -1,7 +1,7 @@
 //! `lab-disks = { model = "CARD" }`: drives whose service times a model decides.
 
 use super::common::{SIZE_MIN, disk_count, serial};
-use crate::host::{DiskModel, LabDisk};
+use crate::host::{DiskModel, DriveCache, LabDisk};
 use crate::setting::{Refusal, Settings, unknown_word};
 use crate::unit;
 use stackrace_drives::{CARDS, Card};
@@ -38,6 +38,10 @@ pub(super) fn disks(settings: &Settings, word: &str) -> Result<Vec<LabDisk>, Ref
             format!("leave \"{name}\" out: stackrace show drives {word} lists what the model does"),
         ));
     }
+    // Other words were refused when the settings were checked.
+    let cache = settings
+        .optional_text("cache")?
+        .and_then(|word| DriveCache::of(&word));
     let physical_sector = card.identity().physical_sector;
     let bytes = size(settings, &card, physical_sector)?;
     let like = u64::from_le_bytes(
@@ -47,8 +51,14 @@ pub(super) fn disks(settings: &Settings, word: &str) -> Result<Vec<LabDisk>, Ref
             .first_chunk()
             .unwrap_or(&[0; 8]),
     );
+    let kind = cache.map_or(0, |kind| 1 + kind as u64);
+    let likes: &[u64] = match cache {
+        // Disks of studies that say nothing of a cache keep their serials.
+        None => &[bytes, like],
+        Some(_) => &[bytes, like, kind],
+    };
     let disks = (1..=disk_count(settings)?).map(|number| LabDisk {
-        serial: serial(&[bytes, like], number),
+        serial: serial(likes, number),
         bytes,
         logical_sector: LOGICAL_SECTOR,
         physical_sector,
@@ -58,6 +68,7 @@ pub(super) fn disks(settings: &Settings, word: &str) -> Result<Vec<LabDisk>, Ref
         model: Some(DiskModel {
             card: word.to_owned(),
             accident: 0,
+            cache,
         }),
     });
     Ok(disks.collect())

@@ -154,6 +154,17 @@ impl Card {
         }
     }
 
+    /// Sectors of [`SECTOR`] bytes that its write cache holds; 0: it has none.
+    pub fn cache_sectors(&self) -> u64 {
+        let bytes = match self {
+            Self::Disk(card) => card.write_cache.value * 1024.0,
+            Self::Ssd(card) => (card.buffer.value << 10) as f64,
+            Self::Array(card) => (card.memory.value << 10) as f64,
+            Self::Volume(_) => 0.0,
+        };
+        bytes as u64 / SECTOR
+    }
+
     /// Bytes of the whole drive; none: an SSD is as large as it is asked to be.
     ///
     /// # Errors

@@ -18,8 +18,12 @@ const QUEUE_BYTES: usize = 16;
 
 /// Adds a device.
 pub(super) const ADD: u32 = read_write(0x04, CONTROL_BYTES as u32);
+/// Removes a device.
+pub(super) const DELETE: u32 = read_write(0x05, CONTROL_BYTES as u32);
 /// Makes the block device appear.
 pub(super) const START: u32 = read_write(0x06, CONTROL_BYTES as u32);
+/// Makes the block device disappear, and its queue end.
+pub(super) const STOP: u32 = read_write(0x07, CONTROL_BYTES as u32);
 /// Says what the device is like.
 pub(super) const SET_PARAMETERS: u32 = read_write(0x08, CONTROL_BYTES as u32);
 /// Waits for a first request in a slot.

@@ -2,8 +2,11 @@
 
 use super::abi;
 use super::content::StoredContent;
-use super::device::{CommandRing, ContentRoom, Counters, DeviceShape, ServeError, ServedDevice};
-use super::queue::{BUFFER_BYTES, DEPTH, Queue};
+use super::device::{
+    CommandRing, ContentRoom, Counters, DeviceShape, ServeError, ServedDevice, Serving,
+};
+use super::log::{SharedLog, Unreadable};
+use super::queue::{BUFFER_BYTES, DEPTH, Queue, QueueParts};
 use io_uring::opcode;
 use io_uring::types::Fd;
 use std::fs::File;
@@ -12,13 +15,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
-use stackrace_drives::{Drive, Nanos};
+use stackrace_drives::Drive;
 
 /// Serves the block device of a number (`/dev/ublkb0` is that of 0) until the process ends.
 ///
 /// `drive` makes the model, on the thread that will ask it. What is written takes of `room`; a
-/// write for which there is none fails (ENOSPC). Completions come `lead` ns before the model's instant, for what
-/// the way to the kernel costs.
+/// write for which there is none fails (ENOSPC). A log takes of it, too.
 ///
 /// # Errors
 /// The kernel has no `ublk` driver or refuses; there is no memory; the model cannot be made.
@@ -26,7 +28,7 @@ pub fn serve(
     number: u32,
     like: DeviceShape,
     room: &ContentRoom,
-    lead: Nanos,
+    how: Serving,
     drive: impl FnOnce() -> Result<Box<dyn Drive>, String> + Send + 'static,
 ) -> Result<ServedDevice, ServeError> {
     let mut control = Control::open()?;
@@ -35,7 +37,23 @@ pub fn serve(
     let mut parameters = abi::parameters(&like, BUFFER_BYTES);
     let set = abi::SET_PARAMETERS;
     control.command("describe", set, number, Some(&mut parameters), 0)?;
-    let content = StoredContent::new(like.bytes, room)?;
+    let mut content = StoredContent::new(like.bytes, room)?;
+    let medium = how.medium.unwrap_or_default();
+    for (first, length, bytes) in &medium.pieces {
+        if bytes.is_empty() {
+            content.clear(*first, *length);
+        } else if !content.write(*first, bytes) {
+            return Err(ServeError::new("fill", "there is no memory left for it"));
+        }
+    }
+    let log = how.logged.then(SharedLog::default);
+    let parts = QueueParts {
+        content,
+        unreadable: Unreadable::new(medium.unreadable),
+        lead: how.lead,
+        log: log.clone(),
+        room: room.clone(),
+    };
     let counters = Arc::new(Counters::default());
     let counted = Arc::clone(&counters);
     let (told, ready) = channel();
@@ -43,7 +61,7 @@ pub fn serve(
     let serving = move || {
         let queue = drive()
             .map_err(|why| ServeError::new("model", why))
-            .and_then(|drive| Queue::open(number, drive, content, lead, counted));
+            .and_then(|drive| Queue::open(number, drive, parts, counted));
         match queue {
             Ok(mut queue) => {
                 let _ = told.send(Ok(()));
@@ -64,7 +82,19 @@ pub fn serve(
     Ok(ServedDevice {
         path: PathBuf::from(format!("/dev/ublkb{number}")),
         counters,
+        number,
+        log,
     })
+}
+
+/// Ends the serving of a device that nothing uses any more; what it held is gone.
+///
+/// # Errors
+/// The kernel refuses.
+pub fn remove(device: &ServedDevice) -> Result<(), ServeError> {
+    let mut control = Control::open()?;
+    control.command("stop", abi::STOP, device.number, None, 0)?;
+    control.command("remove", abi::DELETE, device.number, None, 0)
 }
 
 /// The device that takes commands about devices.

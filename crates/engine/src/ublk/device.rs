@@ -1,6 +1,8 @@
 //! What a served device is like, and what is known of it.
 
+use super::log::{DeviceLog, Medium, SharedLog};
 use io_uring::{IoUring, cqueue, squeue};
+use stackrace_drives::Nanos;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,6 +35,19 @@ pub struct DeviceShape {
 pub struct ServedDevice {
     pub(super) path: PathBuf,
     pub(super) counters: Arc<Counters>,
+    pub(super) number: u32,
+    pub(super) log: Option<SharedLog>,
+}
+
+/// How a device is served.
+#[derive(Debug, Clone, Default)]
+pub struct Serving {
+    /// Completions come so much before the model's instant, ns: what the way to the kernel costs.
+    pub lead: Nanos,
+    /// Whether all that is written is kept, with its instants: see [`ServedDevice::log`].
+    pub logged: bool,
+    /// What it holds at first; none: zeros.
+    pub medium: Option<Medium>,
 }
 
 /// The memory that the contents of several devices share.
@@ -70,6 +85,11 @@ impl ServedDevice {
     /// The block device.
     pub fn path(&self) -> &std::path::Path {
         &self.path
+    }
+
+    /// What it was told to write since it appeared; none: that is not kept.
+    pub fn log(&self) -> Option<DeviceLog> {
+        self.log.as_ref().map(SharedLog::read)
     }
 
     /// Requests completed so far, and the processor time that the serving thread took, ns.

@@ -2,7 +2,8 @@
 
 use super::abi::{self, DESCRIPTOR_BYTES, Descriptor};
 use super::content::StoredContent;
-use super::device::{CommandRing, Counters, ServeError};
+use super::device::{CommandRing, ContentRoom, Counters, PAGE, ServeError};
+use super::log::{SharedLog, Unreadable};
 use crate::memory::AlignedMemory;
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{cqueue, opcode};
@@ -25,19 +26,28 @@ pub(super) const BUFFER_BYTES: u32 = 512 << 10;
 /// Bytes of a sector as the kernel counts.
 const SECTOR: u64 = 512;
 
+/// What a queue serves, and how.
+pub(super) struct QueueParts {
+    pub(super) content: StoredContent,
+    pub(super) unreadable: Unreadable,
+    pub(super) lead: Nanos,
+    pub(super) log: Option<SharedLog>,
+    /// What the log takes memory of.
+    pub(super) room: ContentRoom,
+}
+
 /// A queue under way.
 pub(super) struct Queue {
     file: File,
     ring: CommandRing,
     descriptors: NonNull<u8>,
     buffers: AlignedMemory,
-    content: StoredContent,
+    parts: QueueParts,
     drive: Box<dyn Drive>,
-    lead: Nanos,
     /// The latest instant that the model was told.
     clock: Nanos,
-    /// By slot: the request in it failed.
-    failed: Vec<bool>,
+    /// By slot: how the request in it failed.
+    failed: Vec<Option<Errno>>,
     counters: Arc<Counters>,
 }
 
@@ -52,8 +62,7 @@ impl Queue {
     pub(super) fn open(
         number: u32,
         drive: Box<dyn Drive>,
-        content: StoredContent,
-        lead: Nanos,
+        parts: QueueParts,
         counters: Arc<Counters>,
     ) -> Result<Self, ServeError> {
         let failed = |error: std::io::Error| ServeError::new("open the queue of", error);
@@ -78,11 +87,10 @@ impl Queue {
             file,
             descriptors: descriptors.ok_or_else(|| failed(Errno::NOMEM.into()))?,
             buffers: buffers.map_err(|error| ServeError::new("get buffers for", error))?,
-            content,
+            parts,
             drive,
-            lead,
             clock: 0,
-            failed: vec![false; usize::from(DEPTH)],
+            failed: vec![None; usize::from(DEPTH)],
             counters,
         };
         for tag in 0..DEPTH {
@@ -110,22 +118,30 @@ impl Queue {
 
     /// Completes what the model has done by now.
     fn answer(&mut self) -> std::io::Result<()> {
-        let until = now(ClockId::Monotonic) + self.lead;
+        let until = now(ClockId::Monotonic) + self.parts.lead;
         self.clock = self.clock.max(until);
         while let Some(done) = self.drive.complete(self.clock) {
             let tag = done.id as u16;
             let request = self.descriptor(tag);
             let length = (u64::from(request.sectors) * SECTOR) as usize;
-            let result = match std::mem::take(&mut self.failed[usize::from(tag)]) {
-                true => -Errno::NOSPC.raw_os_error(),
-                false if matches!(request.operation, abi::READ | abi::WRITE) => length as i32,
-                false => 0,
+            let failed = self.failed[usize::from(tag)].take();
+            let result = match failed {
+                Some(errno) => -errno.raw_os_error(),
+                None if matches!(request.operation, abi::READ | abi::WRITE) => length as i32,
+                None => 0,
             };
             if request.operation == abi::READ {
                 let from = request.first * SECTOR;
                 let place = self.place(tag, length);
-                self.content
+                self.parts
+                    .content
                     .read(from, &mut self.buffers.bytes_mut()[place]);
+            }
+            if let Some(log) = &self.parts.log
+                && failed.is_none()
+            {
+                // Not earlier than the kernel can know of it.
+                log.complete(done.id, now(ClockId::Monotonic));
             }
             self.push(abi::COMMIT_AND_FETCH, tag, result)?;
             self.counters.requests.fetch_add(1, Ordering::Relaxed);
@@ -138,7 +154,7 @@ impl Queue {
         let waited = match self.drive.next_event() {
             None => self.ring.submit_and_wait(1),
             Some(at) => {
-                let left = at.saturating_sub(self.lead);
+                let left = at.saturating_sub(self.parts.lead);
                 let left = left.saturating_sub(now(ClockId::Monotonic));
                 let limit = Timespec::new()
                     .sec(left / 1_000_000_000)
@@ -169,28 +185,58 @@ impl Queue {
             first,
         } = self.descriptor(tag);
         let length = u64::from(sectors) * SECTOR;
-        let operation = match operation {
-            abi::WRITE => {
-                let place = self.place(tag, length as usize);
-                let bytes = &self.buffers.bytes()[place];
-                self.failed[usize::from(tag)] = !self.content.write(first * SECTOR, bytes);
-                Operation::Write { durable }
-            }
-            abi::FLUSH => Operation::Flush,
-            abi::DISCARD | abi::WRITE_ZEROES => {
-                self.content.clear(first * SECTOR, length);
-                Operation::Discard
-            }
-            _ => Operation::Read,
+        let place = self.place(tag, length as usize);
+        let (asked, changes) = match operation {
+            abi::WRITE => (Operation::Write { durable }, true),
+            abi::FLUSH => (Operation::Flush, true),
+            abi::DISCARD | abi::WRITE_ZEROES => (Operation::Discard, true),
+            _ => (Operation::Read, false),
         };
-        self.clock = self.clock.max(now(ClockId::Monotonic));
         let request = Request {
             id: u64::from(tag),
-            operation,
+            operation: asked,
             first,
             sectors,
         };
+        self.clock = self.clock.max(now(ClockId::Monotonic));
+        let mut failed = self.parts.unreadable.error(&request);
+        if changes && !self.note(&request, place.clone()) {
+            failed = Some(Errno::NOSPC);
+        }
+        match asked {
+            Operation::Write { .. } => {
+                let bytes = &self.buffers.bytes()[place];
+                if !self.parts.content.write(first * SECTOR, bytes) {
+                    failed = Some(Errno::NOSPC);
+                }
+            }
+            Operation::Discard => self.parts.content.clear(first * SECTOR, length),
+            Operation::Flush | Operation::Read => {}
+        }
+        self.failed[usize::from(tag)] = failed;
         self.drive.submit(request, self.clock);
+    }
+
+    /// Writes a request into the log, if one is kept; false: there is no memory left for it.
+    fn note(&self, request: &Request, place: std::ops::Range<usize>) -> bool {
+        let Some(log) = &self.parts.log else {
+            return true;
+        };
+        let (data, operation) = match request.operation {
+            Operation::Write { .. } => (&self.buffers.bytes()[place], request.operation),
+            // To a reader a discard is a write of zeros that may be lost.
+            Operation::Discard => (&[][..], Operation::Write { durable: false }),
+            _ => (&[][..], request.operation),
+        };
+        if !(0..data.len().div_ceil(PAGE as usize)).all(|_| self.parts.room.take()) {
+            return false;
+        }
+        let request = Request {
+            operation,
+            ..*request
+        };
+        log.submit(request, self.clock, data);
+        true
     }
 
     fn descriptor(&self, tag: u16) -> Descriptor {
