@@ -134,6 +134,9 @@ pub(crate) enum TurnRequest {
         /// How long a slice lasts, ns.
         slice_ns: u64,
     },
+    /// Cut the power of what was captured, bring the stack back, check promises; in virtual time
+    /// alone: an event for each cut, then [`TurnReply::Executed`].
+    Recover(RecoverOrder),
     /// End what is under way, as Ctrl-C would.
     Interrupt,
     /// Tear down what stands: [`TurnReply::Closed`].
@@ -153,6 +156,33 @@ pub(crate) struct Turn {
     pub(crate) missing: Vec<usize>,
     /// Whether the stack stays up afterwards, for another turn.
     pub(crate) keep: bool,
+}
+
+/// Cuts of the power of one configuration in one round. The window of the guest holds what its
+/// drives were told to write, and what was promised.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RecoverOrder {
+    /// From 1.
+    pub(crate) round: u32,
+    /// Configuration by index.
+    pub(crate) configuration: usize,
+    /// In the order in which they are made.
+    pub(crate) cuts: Vec<CutOrder>,
+}
+
+/// One cut.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct CutOrder {
+    /// Workload by index.
+    pub(crate) workload: usize,
+    /// Number of the cut within the configuration, from 1.
+    pub(crate) number: u32,
+    /// What the drives draw from.
+    pub(crate) seed: u64,
+    /// When, ns, on the clock of the guest whose drives they were.
+    pub(crate) at_ns: u64,
+    /// Where the instant was drawn from.
+    pub(crate) stratum: String,
 }
 
 /// What a worker says of its turns.

@@ -16,4 +16,5 @@ pub(crate) mod router;
 pub(crate) mod ssh;
 #[cfg(test)]
 mod tests;
+pub(crate) mod window;
 pub(crate) mod worker;

@@ -55,6 +55,7 @@ fn mount(options: &str) -> Option<&'static str> {
 }
 
 fn zfs(sync: &str) -> Option<&'static str> {
+    // zfsprops(7): the property of the dataset, inherited or its own.
     match sync {
         "disabled" => {
             Some("ZFS sync=disabled: fsync promises nothing, up to a transaction group is lost")
@@ -79,6 +80,7 @@ fn export(options: &str) -> Option<&'static str> {
 }
 
 fn drbd(protocol: &str) -> Option<&'static str> {
+    // drbd.conf(5). What is lost also depends on which machine is cut.
     match protocol {
         "A" => Some("DRBD protocol A: a write is acknowledged before the peer has it"),
         "B" => Some("DRBD protocol B: a write is acknowledged when it is in the peer's memory"),

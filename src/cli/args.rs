@@ -7,6 +7,7 @@ use clap::{Args, Command, CommandFactory, Parser, Subcommand};
 
 use crate::tools;
 
+mod crash;
 mod doctor;
 mod drive;
 mod gate;
@@ -14,6 +15,7 @@ mod lab;
 mod own_program;
 mod stored;
 
+pub(super) use crash::CrashVerb;
 pub(super) use doctor::Doctor;
 pub(super) use drive::DriveVerb;
 pub(super) use gate::{Gate, Undecided};
@@ -123,6 +125,9 @@ pub(super) enum CliVerb {
     /// Make the card of a real drive by reading it, or hold a card's model against one
     #[command(subcommand)]
     Drive(DriveVerb),
+    /// What was lost when the power was cut, and how it came about
+    #[command(subcommand)]
+    Crash(CrashVerb),
     /// Rebuild the SQLite index from the logs
     Reindex,
     /// The part of this program that works on another machine over SSH

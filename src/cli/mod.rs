@@ -6,6 +6,7 @@ mod args;
 mod clean;
 mod compare;
 mod complete;
+mod crash;
 mod defaults;
 mod diff;
 mod doctor;
@@ -146,6 +147,7 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
         CliVerb::Clean(verb) => clean::exec(&setting, verb),
         CliVerb::Doctor(verb) => doctor::exec(&setting, verb, &defaults),
         CliVerb::Show(verb) => show::exec(verb),
+        CliVerb::Crash(verb) => crash::exec(&setting, &verb),
         CliVerb::Drive(verb) => drive::exec(&verb),
         CliVerb::Reindex => report::reindex(&setting),
         CliVerb::Completions { shell } => complete::script(&shell).map(|()| 0),

@@ -214,11 +214,11 @@ fn planted_damage_is_named_every_time() {
                 let why = format!("{idiom}, {damage:?}: {:?}", checked.losses);
                 let found = checked.losses.iter().find(|loss| loss.ledger == **line);
                 // Names and whole older files are not promised by all idioms.
-                let excused = match (line.kind, line.promise, damage) {
-                    (OperationKind::Create, Promise::Fsync, Damage::Removed) => true,
-                    (_, Promise::Rename, Damage::Old) => true,
-                    _ => false,
-                };
+                let excused = matches!(
+                    (line.kind, line.promise, damage),
+                    (OperationKind::Create, Promise::Fsync, Damage::Removed)
+                        | (_, Promise::Rename, Damage::Old)
+                );
                 match excused {
                     true => assert_eq!((found, checked.unpromised_lost > 0), (None, true), "{why}"),
                     false => assert_eq!(found.map(|loss| loss.loss), Some(damage.word()), "{why}"),

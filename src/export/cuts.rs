@@ -82,6 +82,7 @@ fn about<'a>() -> Vec<CutColumn<'a>> {
             "needed_operator",
             ColumnOf::Flag(|r| Some(r.cut.recovery.needed_operator)),
         ),
+        // As typed, so that they can be tried by hand.
         (
             "repair",
             ColumnOf::Made(|r| r.cut.recovery.repair.join("; ")),
@@ -90,6 +91,7 @@ fn about<'a>() -> Vec<CutColumn<'a>> {
             "mount_ns",
             ColumnOf::Whole(|r| Some(r.cut.recovery.mount_ns)),
         ),
+        // True also where nothing could be mounted, and the counts are empty.
         ("broken", ColumnOf::Flag(|r| Some(r.cut.broke_a_promise()))),
     ]
 }
@@ -118,6 +120,7 @@ fn found<'a>() -> Vec<CutColumn<'a>> {
             "reordered",
             ColumnOf::Whole(|r| r.number(|f| f.counts.reordered)),
         ),
+        // What is at rest was no work of the trial: it is not counted here.
         (
             "rpo_operations",
             ColumnOf::Whole(|r| r.number(|f| f.rpo_operations)),

@@ -40,6 +40,7 @@ fn shelf<T>(what: impl FnOnce(&mut Shelf) -> T) -> T {
 
 /// From now on all that is written to drives that are started is kept, for crash images.
 pub(crate) fn keep_logs() {
+    // Drives that are served already keep none: their beginning would be missing.
     shelf(|shelf| shelf.logged = true);
 }
 
@@ -63,6 +64,7 @@ pub(crate) fn put(serial: &str, medium: Medium) {
 /// # Errors
 /// The kernel refuses.
 pub(crate) fn end_all() -> Result<(), HostError> {
+    // Taken off the shelf first: removing waits, and must not hold up others.
     let served = shelf(|shelf| std::mem::take(&mut shelf.served));
     for (serial, device) in served {
         remove(&device).map_err(|error| HostError::Path {
@@ -115,6 +117,7 @@ pub(super) fn start(disk: &LabDisk, model: &DiskModel) -> Result<PathBuf, HostEr
     let how = shelf(|shelf| Serving {
         lead: LEAD_NS,
         logged: shelf.logged,
+        // Once: a drive of that serial that is started later begins empty.
         medium: shelf.media.remove(&disk.serial),
     });
     let served = serve(number, like, room, how, drive);

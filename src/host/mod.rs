@@ -9,7 +9,7 @@
 mod command;
 pub(crate) mod daemon;
 pub(crate) mod device;
-mod drives;
+pub(crate) mod drives;
 mod error;
 pub(crate) mod imagined;
 pub(crate) mod line_speed;
@@ -114,6 +114,7 @@ impl DriveCache {
 
     /// The kind of a word of [`DriveCache::WORDS`].
     pub(crate) fn of(word: &str) -> Option<Self> {
+        // In the order of the words.
         let kinds = [Self::Volatile, Self::Protected, Self::Lying, Self::Off];
         let mut kinds = kinds.into_iter().zip(Self::WORDS);
         kinds.find_map(|(kind, known)| (*known == word).then_some(kind))

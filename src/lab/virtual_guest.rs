@@ -12,11 +12,14 @@ use super::machine::{DIR, last_words};
 use super::site::{MachineSite, check_libc, write_first};
 use crate::agent::frame::WireFrame;
 use crate::agent::polled::{GuestOrders, ORDERS_NAME, OUTPUT_PORT, PIPE_BYTES, PolledReader};
+use crate::agent::window::WINDOW_BYTES;
 use crate::host::process::{Process, Streams};
 use crate::host::{HostError, argv};
 use crate::journal::Undo;
+use crate::unit;
 use rustix::fs::{FileType, Mode, OFlags};
 use std::fs::File;
+use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 
@@ -71,7 +74,8 @@ impl<'a> VirtualLab<'a> {
         (self.memory_bytes + COPIES * self.first_bytes).next_multiple_of(1 << 20)
     }
 
-    /// Starts a guest of a number that no other one has.
+    /// Starts a guest of a number that no other one has. Where `window` is given, guest and this
+    /// program share memory, which holds that at first.
     ///
     /// # Errors
     /// QEMU is missing, or refuses.
@@ -80,7 +84,11 @@ impl<'a> VirtualLab<'a> {
         number: usize,
         seed: u64,
         orders: &GuestOrders,
+        window: Option<&[u8]>,
     ) -> Result<VirtualGuest, LabError> {
+        if let Some(content) = window {
+            self.put(number, content)?;
+        }
         let text =
             serde_json::to_vec(orders).map_err(|error| LabError::Refused(error.to_string()))?;
         let path = self.dir.join(command::file(number, "orders"));
@@ -102,7 +110,11 @@ impl<'a> VirtualLab<'a> {
         };
         let pipe = pipe().map_err(|error| HostError::path("make the port", &port, error))?;
         let said = command::file(number, "qemu");
-        let words = argv(self.command(number, seed));
+        let mut words = self.command(number, seed);
+        if window.is_some() {
+            words.extend(window_words(&command::file(number, "window")));
+        }
+        let words = argv(words);
         let process = Process::start(&words, &self.dir, Streams::File(&said))?;
         Ok(VirtualGuest {
             process,
@@ -114,6 +126,26 @@ impl<'a> VirtualLab<'a> {
             dir: self.dir.clone(),
             number,
         })
+    }
+
+    /// Makes the memory that a guest shares, with this in it.
+    fn put(&self, number: usize, content: &[u8]) -> Result<(), LabError> {
+        let path = self.dir.join(command::file(number, "window"));
+        let failed = |error| HostError::path("write", &path, error);
+        let mut bytes = (content.len() as u64).to_le_bytes().to_vec();
+        bytes.extend_from_slice(content);
+        if bytes.len() as u64 > WINDOW_BYTES {
+            return Err(LabError::Refused(format!(
+                "{} of writes do not fit into the memory shared with a guest, {}: let the workload write less",
+                unit::bytes(bytes.len() as u64),
+                unit::bytes(WINDOW_BYTES)
+            )));
+        }
+        std::fs::write(&path, bytes).map_err(failed)?;
+        let file = File::options().write(true).open(&path).map_err(failed)?;
+        // The rest is a hole: what nothing was put into takes no disk.
+        file.set_len(WINDOW_BYTES).map_err(failed)?;
+        Ok(())
     }
 
     fn command(&self, number: usize, seed: u64) -> Vec<String> {
@@ -167,6 +199,20 @@ impl<'a> VirtualLab<'a> {
     }
 }
 
+/// What gives a guest the memory in a file.
+fn window_words(file: &str) -> Vec<String> {
+    let backend =
+        format!("memory-backend-file,id=window,share=on,mem-path={file},size={WINDOW_BYTES}");
+    [
+        "-object",
+        &backend,
+        "-device",
+        "ivshmem-plain,memdev=window",
+    ]
+    .map(str::to_owned)
+    .to_vec()
+}
+
 /// A guest under way. It ends when dropped.
 pub(crate) struct VirtualGuest {
     process: Process,
@@ -190,6 +236,25 @@ impl VirtualGuest {
         ended.then(|| LabError::NotUp(last_words(&self.dir, self.number)))
     }
 
+    /// What the guest put into the memory that it shares.
+    ///
+    /// # Errors
+    /// It has none, or it cannot be read.
+    pub(crate) fn window(&self) -> Result<Vec<u8>, LabError> {
+        let path = self.dir.join(command::file(self.number, "window"));
+        let read = || -> std::io::Result<Vec<u8>> {
+            let mut file = File::open(&path)?;
+            let mut head = [0; 8];
+            file.read_exact(&mut head)?;
+            let mut content = Vec::new();
+            // A guest cannot make this program read more than there is.
+            file.take(u64::from_le_bytes(head).min(WINDOW_BYTES))
+                .read_to_end(&mut content)?;
+            Ok(content)
+        };
+        read().map_err(|error| HostError::path("read", &path, error).into())
+    }
+
     /// The next thing the guest says, as frames and their time; it waits until all of that is here.
     ///
     /// # Errors
@@ -211,7 +276,7 @@ impl Drop for VirtualGuest {
     fn drop(&mut self) {
         // There is nothing in a guest to be shut down in order.
         self.process.kill();
-        for what in ["orders", "port", "pid"] {
+        for what in ["orders", "port", "pid", "window"] {
             // What cannot be removed now goes with the directory.
             let _ = std::fs::remove_file(self.dir.join(command::file(self.number, what)));
         }

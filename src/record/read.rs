@@ -8,7 +8,8 @@ use std::path::Path;
 use super::error::RecordError;
 use crate::appendlog::split_torn;
 use crate::event::{
-    Event, FORMAT, ImportedText, LayerFacts, LogLine, Observation, RunStarted, SlicesEnded,
+    Cut, Event, FORMAT, ImportedText, LayerFacts, LogLine, Observation, Promised, RunStarted,
+    SlicesEnded,
 };
 
 /// How the system says that a disk is full or broken, not there, or not to be written: what can be
@@ -147,6 +148,30 @@ impl Record {
         self.events().filter_map(|event| match event {
             Event::Trial(observation) => Some(&**observation),
             _ => None,
+        })
+    }
+
+    /// Cuts of the power, in the order in which they were made.
+    pub(crate) fn cuts(&self) -> impl DoubleEndedIterator<Item = &Cut> {
+        self.events().filter_map(|event| match event {
+            Event::Cut(cut) => Some(&**cut),
+            _ => None,
+        })
+    }
+
+    /// What the operations of a trial were promised; none: it has no ledger.
+    pub(crate) fn promised(
+        &self,
+        round: u32,
+        configuration: usize,
+        workload: usize,
+    ) -> Option<&Promised> {
+        let mut all = self.events().filter_map(|event| match event {
+            Event::Promised(promised) => Some(&**promised),
+            _ => None,
+        });
+        all.find(|one| {
+            (one.round, one.configuration, one.workload) == (round, configuration, workload)
         })
     }
 

@@ -430,7 +430,10 @@ impl Coordinator<'_> {
     /// still to be decided.
     fn missing(&self, round: u32, configuration: usize) -> Vec<usize> {
         let asked = self.asked(round, false).into_iter();
-        let missing = asked.filter(|asked| !self.has(round, configuration, *asked));
+        let missing = asked.filter(|asked| {
+            !self.has(round, configuration, *asked)
+                || self.lacks_cuts(round, configuration, asked.0)
+        });
         missing.map(|(workload, _)| workload).collect()
     }
 
@@ -445,6 +448,25 @@ impl Coordinator<'_> {
                 && asked.1.is_of(trial.sliced.is_some())
                 && trial.ended == Ended::Complete
         })
+    }
+
+    /// Whether the power of a trial is still to be cut.
+    fn lacks_cuts(&self, round: u32, configuration: usize, workload: usize) -> bool {
+        let Some(crash) = &self.study.crash else {
+            return false;
+        };
+        let ledger = self.ledger.lock();
+        let cuts = ledger.record().cuts();
+        let here = cuts.filter(|cut| {
+            (cut.round, cut.configuration, cut.workload) == (round, configuration, workload)
+        });
+        let lacks = here.count() < crash.cuts as usize;
+        // Only a workload that keeps a ledger is cut.
+        lacks
+            && ledger
+                .record()
+                .promised(round, configuration, workload)
+                .is_some()
     }
 
     fn append(&self, event: Event) -> Result<(), Broken> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use stackrace_engine::Control;
 
-use crate::agent::message::Turn;
+use crate::agent::message::{RecoverOrder, Turn};
 use crate::verdict::Verdict;
 
 /// How a turn ended.
@@ -50,6 +50,14 @@ pub(crate) trait Executor {
             }
         }
         Ok(Turned::Done)
+    }
+
+    /// Cuts the power of what was captured, brings the stack back and checks promises.
+    ///
+    /// # Errors
+    /// As for [`Executor::execute`]; there is nothing that was captured.
+    fn recover(&mut self, _order: &RecoverOrder) -> Result<(), Broken> {
+        Err(Broken("only a guest in virtual time is cut".to_owned()))
     }
 
     /// Tears down what still stands.

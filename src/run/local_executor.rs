@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::crash::CrashSide;
 use super::executor::{Broken, Watcher};
 use crate::agent::remote_host::Peer;
 use crate::event::Event;
@@ -42,6 +43,8 @@ pub(crate) struct LocalExecutor<'a> {
     pub(crate) wipe: Vec<String>,
     /// Stacks that stand from one turn to the next.
     pub(crate) standing: Vec<KeptStack>,
+    /// What power cuts need.
+    pub(crate) crash: CrashSide,
 }
 
 /// A stack that stands from one turn to the next.

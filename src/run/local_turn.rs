@@ -2,10 +2,11 @@
 
 use std::cell::RefCell;
 
+use super::crash::{Capture, recover};
 use super::executor::{Broken, Executor, TrialStart, Turned};
 use super::local_executor::{KeptStack, LocalExecutor};
 use super::trial::{self, Before, Trial};
-use crate::agent::message::Turn;
+use crate::agent::message::{RecoverOrder, Turn};
 use crate::event::{AWAY_SHARE, Ended, Event, Observation};
 use crate::journal::EntryId;
 use crate::stack::{self as stacks, Site, StandingStack};
@@ -32,12 +33,25 @@ impl Executor for LocalExecutor<'_> {
             return Ok(self.turned(true));
         };
         let going = self.trials(&self.site_of(turn), turn, &up, fresh);
+        if self.study.crash.is_some() {
+            // Before it is torn down: that would be written, too.
+            self.crash.captured = Some(Capture::now(up.stack.mark()));
+        }
         let going = self.put_back(turn, up, going)?;
         Ok(self.turned(going != Going::Interrupted))
     }
 
     fn slices(&self) -> bool {
         true
+    }
+
+    fn recover(&mut self, order: &RecoverOrder) -> Result<(), Broken> {
+        let missing = || Broken("there is nothing whose power was cut".to_owned());
+        recover(
+            self,
+            order,
+            self.crash.package.as_ref().ok_or_else(missing)?,
+        )
     }
 
     fn execute_in_slices(&mut self, turns: &[Turn], slice_ns: u64) -> Result<Turned, Broken> {

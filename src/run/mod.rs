@@ -9,6 +9,7 @@
 //! does not arrive has no fair result.
 
 mod coordinator;
+pub(crate) mod crash;
 mod executor;
 mod ledger;
 mod local_executor;

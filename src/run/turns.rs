@@ -7,8 +7,9 @@ use std::sync::mpsc::{Receiver, channel};
 
 use super::executor::{Broken, Executor, TrialStart, Turned, Watcher};
 use crate::agent::connection::Replies;
-use crate::agent::message::Turn;
-use crate::agent::message::{TurnReply, TurnRequest, WorkerReply, WorkerRequest};
+use crate::agent::message::{
+    RecoverOrder, Turn, TurnReply, TurnRequest, WorkerReply, WorkerRequest,
+};
 use crate::event::Event;
 use crate::interrupt::Interrupt;
 use crate::verdict::Verdict;
@@ -62,6 +63,8 @@ pub(crate) enum AskedTurns {
     One(Turn),
     /// Turns whose trials alternate in slices of so many ns.
     InSlices(Vec<Turn>, u64),
+    /// Cuts of the power.
+    Cuts(RecoverOrder),
 }
 
 /// The turns of a conversation as they are asked for. An interrupt is passed on at once; when the
@@ -79,6 +82,7 @@ pub(crate) fn asked_for(
                 WorkerRequest::Turn(TurnRequest::ExecuteInSlices { turns, slice_ns }) => {
                     AskedTurns::InSlices(turns, slice_ns)
                 }
+                WorkerRequest::Turn(TurnRequest::Recover(order)) => AskedTurns::Cuts(order),
                 WorkerRequest::Turn(TurnRequest::Interrupt) => {
                     interrupt.raise();
                     continue;
@@ -110,6 +114,10 @@ pub(crate) fn execute_all(
             AskedTurns::One(turn) => executor.execute(&turn)?,
             AskedTurns::InSlices(turns, slice_ns) => {
                 executor.execute_in_slices(&turns, slice_ns)?
+            }
+            AskedTurns::Cuts(order) => {
+                executor.recover(&order)?;
+                Turned::Done
             }
         };
         let done = turned == Turned::Done;

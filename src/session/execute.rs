@@ -11,6 +11,7 @@ use crate::host::local::LocalHost;
 use crate::journal::{self, Journal};
 use crate::observe;
 use crate::record::{Record, Store, run_id};
+use crate::run::crash::CrashSide;
 use crate::run::{
     Broken, Coordinator, Executor, Ledger, LocalExecutor, Reason, SharedLedger, Watcher,
 };
@@ -127,6 +128,7 @@ pub(super) fn execute(
         execution: format!("{run}-{:04x}", entropy() & 0xffff),
         wipe: wipe.to_vec(),
         standing: Vec::new(),
+        crash: CrashSide::default(),
     };
     Ok(race(study, store, &ledger, &*watcher, &mut here))
 }

@@ -10,6 +10,8 @@ pub(crate) mod clean;
 pub(crate) mod compare;
 mod context;
 pub(crate) mod control;
+mod crash;
+pub(crate) mod crash_show;
 pub(crate) mod doctor;
 pub(crate) mod execute;
 mod first_round;

@@ -1,6 +1,7 @@
 //! Where a run takes place: in the lab, on machines over SSH, or on this one.
 
 use super::context::Context;
+use super::crash;
 use super::execute::{self, FinishedRun};
 use super::lab_run::{self, Images};
 use super::machine_options::{MachineOptions, SshOptions};
@@ -53,6 +54,7 @@ pub(crate) fn run(
 ) -> Result<FinishedRun, Failure> {
     study_file::check_wipe(study, place.wipe)?;
     permission::check(study, place.allow_commands)?;
+    crash::check(study, place.lab.is_some_and(|lab| lab.virtual_time))?;
     // In virtual time a limit is one of the clock that is simulated: no user waits for it.
     if !place.lab.is_some_and(|lab| lab.virtual_time) {
         let plan = preflight::plan(context, study, false)?;

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::context::{Context, unjournalled, unrecorded};
+use super::crash;
 use super::execute::{self, FinishedRun};
 use super::lab_run::{IMAGE, MEMORY, RUNS, SystemImage, memory, unable};
 use super::observer::Observer;
@@ -19,7 +20,7 @@ use super::resume::Stopped;
 use super::temporary;
 use super::virtual_clock::{self, CLOCK, LAB};
 use super::virtual_turns::{VirtualExecutor, environment};
-use crate::agent::message::WorkerReply;
+use crate::agent::message::{Assignment, WorkerReply};
 use crate::event::{Event, Fact};
 use crate::failure::{Failure, FailureKind};
 use crate::host::{Host, local::LocalHost};
@@ -96,6 +97,7 @@ pub(crate) fn disks(study: &Study) -> LabDrives {
 /// # Errors
 /// What it would need instead.
 pub(crate) fn check(study: &Study) -> Result<(), Failure> {
+    crash::check(study, true)?;
     let refused = |text: &str, next: &str| Err(Failure::refused(text).next(next));
     if disks(study) != LabDrives::Modelled {
         return refused(
@@ -198,6 +200,44 @@ pub(crate) fn resume(
     run.make(&image, Some(stopped))
 }
 
+/// Makes guests of a run that is over once more, to find out how a result came about.
+///
+/// # Errors
+/// They cannot be made here, or those of `work`.
+pub(super) fn again<T>(
+    context: &Context,
+    study: &Study,
+    record: &Record,
+    (image, zfs): &SystemImage,
+    work: impl FnOnce(&VirtualLab<'_>, &Assignment) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let host = LocalHost::new(Arc::new(|_| ()));
+    let bytes = Fact::value_of(&record.head.environment, MEMORY).unwrap_or("1 GiB");
+    let mut needs = study
+        .configurations
+        .iter()
+        .flat_map(|each| each.stack.needs());
+    let modules = needs.any(|(_, _, needs)| wants_zfs(&needs));
+    temporary::work(context, &host, |journal, id| {
+        let site = MachineSite {
+            host: &host,
+            journal,
+            dir: temporary::dir(context, id)?,
+            image,
+            zfs: zfs.as_ref().filter(|_| modules),
+            program: Path::new(PROGRAM),
+        };
+        let lab = VirtualLab::begin(&site, memory(bytes)?).map_err(unable)?;
+        let assignment = assignment(study, None, Path::new(STORE), Vec::new(), &[]);
+        work(&lab, &assignment)
+    })
+}
+
+/// The system of the guests of a run.
+pub(super) fn system_of(record: &Record) -> &str {
+    Fact::value_of(&record.head.environment, RUNS).unwrap_or(system::DEFAULT)
+}
+
 struct VirtualRun<'a> {
     context: &'a Context,
     study: &'a Study,
@@ -237,11 +277,10 @@ impl VirtualRun<'_> {
         let host = LocalHost::new(Arc::new(|_| ()));
         let (wall, began) = (SystemClock.now_ns(), SystemClock.today());
         temporary::work(self.context, &host, |journal, id| {
-            let dir = temporary::dir(self.context, id)?;
             let site = MachineSite {
                 host: &host,
                 journal,
-                dir,
+                dir: temporary::dir(self.context, id)?,
                 image,
                 zfs: zfs.as_ref().filter(|_| self.wants_modules()),
                 program: Path::new(PROGRAM),
@@ -249,8 +288,8 @@ impl VirtualRun<'_> {
             let lab = VirtualLab::begin(&site, memory(self.options.memory)?).map_err(unable)?;
             let jobs = self.jobs(&lab)?;
             let assignment = assignment(self.study, None, Path::new(STORE), Vec::new(), &[]);
-            let facts = environment(&lab, &assignment).map_err(unable)?;
-            let facts = facts.map_err(refused_there)?;
+            let facts = environment(&lab, &assignment, self.study);
+            let facts = facts.map_err(unable)?.map_err(refused_there)?;
             let first_guest = SystemClock.now_ns() - wall;
             let clock = self.clock(stopped.as_ref())?;
             let epoch = clock.now_ns();
@@ -273,6 +312,7 @@ impl VirtualRun<'_> {
             let watcher = execute::watch(self.study, self.store, &ledger, self.observer);
             let mut executor = VirtualExecutor {
                 lab: &lab,
+                study: self.study,
                 assignment,
                 ledger: ledger.clone(),
                 clock: Arc::clone(&clock),

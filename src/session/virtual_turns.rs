@@ -13,12 +13,15 @@ use std::sync::Arc;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::agent::frame::WireFrame;
-use crate::agent::message::{Assignment, Turn, TurnReply, TurnRequest, WorkerReply, WorkerRequest};
+use crate::agent::message::{
+    Assignment, RecoverOrder, Turn, TurnReply, TurnRequest, WorkerReply, WorkerRequest,
+};
 use crate::agent::polled::GuestOrders;
 use crate::event::{Ended, Event};
 use crate::lab::LabError;
 use crate::lab::virtual_guest::{VirtualGuest, VirtualLab};
 use crate::run::{Broken, Executor, Interrupt, SharedLedger, TrialStart, Turned, Watcher};
+use crate::study::Study;
 use crate::time::{Clock, GivenClock};
 
 /// How long guests are listened to before it is checked whether the run is to be interrupted.
@@ -33,6 +36,8 @@ const DELAY_NS: u64 = 5_000_000_000;
 /// Executes turns in guests of their own.
 pub(super) struct VirtualExecutor<'a> {
     pub(super) lab: &'a VirtualLab<'a>,
+    /// The question.
+    pub(super) study: &'a Study,
     /// The study as every guest gets it.
     pub(super) assignment: Assignment,
     /// Where results go.
@@ -51,12 +56,22 @@ pub(super) struct VirtualExecutor<'a> {
     pub(super) started: usize,
 }
 
-/// A turn, announced or under way.
+/// What a guest does, announced or under way.
 pub(super) struct VirtualTurn {
-    turn: Turn,
+    asked: Asked,
     state: State,
+    /// What it left in the memory that it shares.
+    left: Vec<u8>,
     /// What was said and is not on record yet, with the guest's clock.
     said: VecDeque<(u64, TurnReply)>,
+}
+
+/// What a guest is to do.
+pub(super) enum Asked {
+    /// Execute a turn.
+    Turn(Turn),
+    /// Bring a stack back after power cuts, with what is needed for it.
+    Recover(RecoverOrder, Arc<Vec<u8>>),
 }
 
 enum State {
@@ -68,19 +83,26 @@ enum State {
 
 /// What a guest of a round is asked: all of it, before it starts.
 pub(super) fn orders(assignment: &Assignment, turn: Option<&Turn>) -> GuestOrders {
-    let open = TurnRequest::Open(Box::new(assignment.clone()));
     let execute = turn.map(|turn| TurnRequest::Execute(turn.clone()));
-    // All of it in advance: there is no way into a guest that runs.
-    let requests = [Some(open), execute, Some(TurnRequest::Close)];
-    let requests = requests.into_iter().flatten().map(WorkerRequest::Turn);
     GuestOrders {
         delay_ns: turn.map_or(0, |turn| accident(assignment.seed, turn.round) % DELAY_NS),
-        requests: requests.collect(),
+        requests: conversation(assignment, execute),
     }
 }
 
+/// A whole conversation: all of it in advance, because there is no way into a guest that runs.
+pub(super) fn conversation(
+    assignment: &Assignment,
+    request: Option<TurnRequest>,
+) -> Vec<WorkerRequest> {
+    let open = TurnRequest::Open(Box::new(assignment.clone()));
+    let requests = [Some(open), request, Some(TurnRequest::Close)];
+    let requests = requests.into_iter().flatten().map(WorkerRequest::Turn);
+    requests.collect()
+}
+
 /// What differs between two rounds besides the work: the same for all configurations of a round.
-fn accident(seed: u64, round: u32) -> u64 {
+pub(super) fn accident(seed: u64, round: u32) -> u64 {
     let mut hash = blake3::Hasher::new();
     hash.update(b"start of a guest");
     hash.update(&seed.to_le_bytes())
@@ -100,10 +122,11 @@ pub(super) fn reply(frame: &WireFrame) -> Result<TurnReply, String> {
 }
 
 impl VirtualTurn {
-    fn new(turn: Turn) -> Self {
+    fn new(asked: Asked) -> Self {
         Self {
-            turn,
+            asked,
             state: State::Waiting,
+            left: Vec::new(),
             said: VecDeque::new(),
         }
     }
@@ -115,8 +138,12 @@ impl VirtualTurn {
         }
     }
 
-    /// Takes what its guest says next.
-    fn listen(&mut self) {
+    fn is_turn(&self, turn: &Turn) -> bool {
+        matches!(&self.asked, Asked::Turn(own) if own == turn)
+    }
+
+    /// Takes what its guest says next; what it left, too, where it `leaves` something.
+    fn listen(&mut self, leaves: bool) {
         let State::Running(guest) = &mut self.state else {
             return;
         };
@@ -124,8 +151,18 @@ impl VirtualTurn {
         let said = said.and_then(|(at, frame)| Ok((at, reply(&frame)?)));
         match said {
             Ok((at, TurnReply::Closed)) => {
+                let left = match leaves && matches!(self.asked, Asked::Turn(_)) {
+                    true => guest.window(),
+                    false => Ok(Vec::new()),
+                };
                 self.said.push_back((at, TurnReply::Closed));
-                self.state = State::Over;
+                self.state = match left {
+                    Ok(left) => {
+                        self.left = left;
+                        State::Over
+                    }
+                    Err(error) => State::Lost(error.to_string()),
+                };
             }
             Ok(said) => self.said.push_back(said),
             Err(why) => self.state = State::Lost(why),
@@ -135,14 +172,31 @@ impl VirtualTurn {
 
 impl Executor for VirtualExecutor<'_> {
     fn announce(&mut self, turns: &[Turn]) {
-        self.turns = turns.iter().cloned().map(VirtualTurn::new).collect();
+        let turns = turns.iter().cloned().map(Asked::Turn);
+        self.turns = turns.map(VirtualTurn::new).collect();
     }
 
     fn execute(&mut self, turn: &Turn) -> Result<Turned, Broken> {
         // Only what was announced is started by `fill`.
-        if self.turns.front().is_none_or(|next| next.turn != *turn) {
+        if self.turns.front().is_none_or(|next| !next.is_turn(turn)) {
             self.announce(std::slice::from_ref(turn));
         }
+        let (turned, left) = self.first_to_end()?;
+        if turned != Turned::Done || self.study.crash.is_none() {
+            return Ok(turned);
+        }
+        self.cut(turn, &left)
+    }
+
+    fn end(&mut self) -> Result<(), Broken> {
+        self.turns.clear();
+        Ok(())
+    }
+}
+
+impl VirtualExecutor<'_> {
+    /// Has the first guest of those announced say all it has to say; how it ended, and what it left.
+    pub(super) fn first_to_end(&mut self) -> Result<(Turned, Vec<u8>), Broken> {
         let began = self.clock.now_ns();
         let mut done = false;
         loop {
@@ -153,39 +207,42 @@ impl Executor for VirtualExecutor<'_> {
                 // The clock is set before: the record has the time at which it happened.
                 self.clock.set(began + at);
                 done |= matches!(reply, TurnReply::Executed { done: true });
-                self.heard(turn, reply)?;
+                self.heard(reply)?;
             }
             match self.turns.front().map(|one| &one.state) {
                 Some(State::Over) => {
-                    self.turns.pop_front();
+                    let over = self.turns.pop_front();
+                    let left = over.map_or_else(Vec::new, |over| over.left);
                     return Ok(match done {
-                        true => Turned::Done,
-                        false => Turned::Interrupted,
+                        true => (Turned::Done, left),
+                        false => (Turned::Interrupted, left),
                     });
                 }
                 Some(State::Lost(why)) => {
                     let why = why.clone();
                     self.turns.clear();
-                    return Ok(Turned::Lost(why));
+                    return Ok((Turned::Lost(why), Vec::new()));
                 }
                 _ => {}
             }
             if self.interrupt.raised() {
                 // There is no way into a guest. What it did not say is said again when the run goes on.
                 self.turns.clear();
-                return Ok(Turned::Interrupted);
+                return Ok((Turned::Interrupted, Vec::new()));
             }
             self.listen()?;
         }
     }
 
-    fn end(&mut self) -> Result<(), Broken> {
-        self.turns.clear();
-        Ok(())
+    /// Puts guests that bring a stack back before all others.
+    pub(super) fn next(&mut self, orders: Vec<RecoverOrder>, package: &Arc<Vec<u8>>) {
+        // Backwards, because each goes before all others.
+        for order in orders.into_iter().rev() {
+            let asked = Asked::Recover(order, Arc::clone(package));
+            self.turns.push_front(VirtualTurn::new(asked));
+        }
     }
-}
 
-impl VirtualExecutor<'_> {
     /// Starts guests for the next turns, as many as may run.
     fn fill(&mut self) {
         let running = self.turns.iter().filter(|one| one.guest().is_some());
@@ -193,10 +250,24 @@ impl VirtualExecutor<'_> {
         let waiting = |one: &&mut VirtualTurn| matches!(one.state, State::Waiting);
         for next in self.turns.iter_mut().filter(waiting).take(free) {
             self.started += 1;
-            let whole = whole(&self.ledger, &next.turn);
-            let orders = orders(&self.assignment, Some(&whole));
-            let seed = accident(self.assignment.seed, whole.round);
-            next.state = match self.lab.start(self.started, seed, &orders) {
+            let (orders, round, window) = match &next.asked {
+                Asked::Turn(turn) => {
+                    let whole = whole(&self.ledger, turn);
+                    // Empty: it is to be filled.
+                    let window = self.study.crash.map(|_| &[][..]);
+                    (orders(&self.assignment, Some(&whole)), turn.round, window)
+                }
+                Asked::Recover(order, package) => {
+                    let recover = TurnRequest::Recover(order.clone());
+                    let orders = GuestOrders {
+                        delay_ns: 0,
+                        requests: conversation(&self.assignment, Some(recover)),
+                    };
+                    (orders, order.round, Some(&package[..]))
+                }
+            };
+            let seed = accident(self.assignment.seed, round);
+            next.state = match self.lab.start(self.started, seed, &orders, window) {
                 Ok(guest) => State::Running(Box::new(guest)),
                 Err(error) => State::Lost(error.to_string()),
             };
@@ -218,7 +289,7 @@ impl VirtualExecutor<'_> {
         let running = self.turns.iter_mut().filter(|one| one.guest().is_some());
         for (one, said) in running.zip(said) {
             if said {
-                one.listen();
+                one.listen(self.study.crash.is_some());
             } else if let State::Running(guest) = &mut one.state
                 && let Some(error) = guest.refused()
             {
@@ -229,13 +300,11 @@ impl VirtualExecutor<'_> {
     }
 
     /// Puts on record what a guest said.
-    fn heard(&self, turn: &Turn, reply: TurnReply) -> Result<(), Broken> {
+    fn heard(&self, reply: TurnReply) -> Result<(), Broken> {
         match reply {
-            TurnReply::Happened(event) => match *event {
-                // It is on record already: the turn was done again, whole, to get at the others.
-                Event::Trial(trial) if !turn.missing.contains(&trial.workload) => Ok(()),
-                event => self.ledger.tell(event),
-            },
+            // It is on record already: the turn was done again, whole, to get at the others.
+            TurnReply::Happened(event) if self.is_known(&event) => Ok(()),
+            TurnReply::Happened(event) => self.ledger.tell(*event),
             TurnReply::Began {
                 round,
                 configuration,
@@ -256,6 +325,25 @@ impl VirtualExecutor<'_> {
                 Ok(())
             }
             TurnReply::Ready { .. } | TurnReply::Executed { .. } | TurnReply::Closed => Ok(()),
+        }
+    }
+}
+
+impl VirtualExecutor<'_> {
+    /// Whether a trial, or its ledger, is on record already.
+    fn is_known(&self, event: &Event) -> bool {
+        let ledger = self.ledger.lock();
+        let record = ledger.record();
+        match event {
+            Event::Trial(new) => record.trials().any(|trial| {
+                trial.ended == Ended::Complete
+                    && (trial.round, trial.configuration, trial.workload)
+                        == (new.round, new.configuration, new.workload)
+            }),
+            Event::Promised(new) => record
+                .promised(new.round, new.configuration, new.workload)
+                .is_some(),
+            _ => false,
         }
     }
 }
@@ -287,8 +375,12 @@ fn whole(ledger: &SharedLedger, turn: &Turn) -> Turn {
 pub(super) fn environment(
     lab: &VirtualLab<'_>,
     assignment: &Assignment,
+    study: &Study,
 ) -> Result<Result<Vec<crate::event::Fact>, WorkerReply>, LabError> {
-    let mut guest = lab.start(0, assignment.seed, &orders(assignment, None))?;
+    let orders = orders(assignment, None);
+    // A study that cuts the power shares memory with each of its guests.
+    let window = study.crash.map(|_| &[][..]);
+    let mut guest = lab.start(0, assignment.seed, &orders, window)?;
     loop {
         let mut polled = [PollFd::from_borrowed_fd(guest.as_fd(), PollFlags::IN)];
         // A signal ends the waiting, too; then it begins again.
@@ -305,6 +397,33 @@ pub(super) fn environment(
             Ok(WorkerReply::Turn(_)) => {}
             Ok(other) => return Ok(Err(other)),
             Err(error) => return Err(LabError::Refused(error.to_string())),
+        }
+    }
+}
+
+/// Listens to a guest to its end: what it said, and what it left in the memory that it shares.
+///
+/// # Errors
+/// It refused, or ended before it had said everything.
+pub(super) fn to_end(mut guest: VirtualGuest) -> Result<(Vec<TurnReply>, Vec<u8>), String> {
+    let mut said = Vec::new();
+    loop {
+        let mut polled = [PollFd::from_borrowed_fd(guest.as_fd(), PollFlags::IN)];
+        // A signal ends the waiting, too; then it begins again.
+        let _ = poll(&mut polled, Some(&MOMENT));
+        if polled[0].revents().is_empty() {
+            match guest.refused() {
+                Some(error) => return Err(error.to_string()),
+                None => continue,
+            }
+        }
+        let (_, frame) = guest.read().map_err(|error| error.to_string())?;
+        match reply(&frame)? {
+            TurnReply::Closed => {
+                let left = guest.window().map_err(|error| error.to_string())?;
+                return Ok((said, left));
+            }
+            other => said.push(other),
         }
     }
 }

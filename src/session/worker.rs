@@ -1,5 +1,6 @@
 //! What a worker does with studies: turns, plans, cleaning up. The other end of [`super::places`].
 
+use stackrace_engine::window::SharedWindow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -10,12 +11,14 @@ use crate::agent::message::{
     Assignment, CleanAnswer, PeerAddress, PhaseOrder, PlanAnswer, TurnReply,
 };
 use crate::agent::remote_host::Peer;
+use crate::agent::window;
 use crate::agent::worker::{Duties, WorkerRefusal};
 use crate::event::Event;
 use crate::failure::Failure;
-use crate::host::Host;
+use crate::host::{Host, drives};
 use crate::journal::{GROUND, Journal, Undo};
 use crate::observe;
+use crate::run::crash::{Capture, CrashPackage, CrashSide};
 use crate::run::turns::{TurnReporter, asked_for, execute_all};
 use crate::run::{Broken, Interrupt, LocalExecutor, phases};
 use crate::study::Study;
@@ -83,6 +86,34 @@ fn journal_directories(peers: &[Peer], host: &dyn Host, journal: &Journal) -> Re
     Ok(())
 }
 
+/// What the window held when the guest was started; none: nothing.
+fn brought_along(window: &SharedWindow) -> Result<Option<CrashPackage>, Failure> {
+    let bytes = window.read();
+    let bytes = bytes.map_err(|error| Failure::internal(format!("shared memory: {error}")))?;
+    // It is to be filled.
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    CrashPackage::of_bytes(&bytes)
+        .map(Some)
+        .map_err(Failure::internal)
+}
+
+/// Puts into the window what the drives were told to write.
+fn leave_behind(window: &SharedWindow, capture: Capture) -> Result<(), Failure> {
+    let package = CrashPackage {
+        promised: Vec::new(),
+        capture,
+    };
+    let written = window.write(&package.to_bytes());
+    written.map_err(|error| {
+        Failure::internal(format!(
+            "what the drives were told to write does not leave the guest: {error}"
+        ))
+        .next("have the workload write less")
+    })
+}
+
 impl Duties for StudyWorker {
     fn plan(
         &self,
@@ -119,6 +150,12 @@ impl Duties for StudyWorker {
     ) -> Result<(), WorkerRefusal> {
         let (context, study, part) = received(connection, &assignment)?;
         preflight::check(&context, &part, &assignment.wipe)?;
+        let window = study.crash.is_some().then(window::open).transpose();
+        let window = window.map_err(Failure::internal)?;
+        let package = window.as_ref().map(brought_along).transpose()?.flatten();
+        if window.is_some() && package.is_none() {
+            drives::keep_logs();
+        }
         let interrupt = Arc::new(Interrupt::default());
         let reporter = TurnReporter(task.replies);
         let commands = reporter.clone();
@@ -145,9 +182,17 @@ impl Duties for StudyWorker {
                 execution: format!("{id}-{:04x}", entropy() & 0xffff),
                 wipe: assignment.wipe,
                 standing: Vec::new(),
+                crash: CrashSide {
+                    package,
+                    captured: None,
+                },
             };
             let turns = asked_for(task.requests, interrupt);
-            execute_all(&mut executor, turns, &reporter).map_err(lost)
+            execute_all(&mut executor, turns, &reporter).map_err(lost)?;
+            match (window, executor.crash.captured.take()) {
+                (Some(window), Some(capture)) => leave_behind(&window, capture),
+                _ => Ok(()),
+            }
         })?;
         Ok(reporter.say(TurnReply::Closed).map_err(lost)?)
     }

@@ -5,6 +5,8 @@ use crate::setting::{Span, Value};
 use crate::stack::{LayerKind, Stack};
 use crate::workload::{Cost, Slicing, Workload, WorkloadKind};
 
+use super::crash::CrashPlan;
+
 /// The layers and workloads a study may name.
 #[derive(Clone, Copy)]
 pub(crate) struct Kinds<'a> {
@@ -44,6 +46,8 @@ pub(crate) struct Study {
     pub(crate) decide: Decide,
     /// How a trial is prepared.
     pub(crate) policy: Policy,
+    /// How the power of its trials is cut; none: it is not.
+    pub(crate) crash: Option<CrashPlan>,
     /// Everything random follows from it.
     pub(crate) seed: u64,
 }

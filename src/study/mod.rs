@@ -7,6 +7,7 @@
 
 mod aligned;
 mod configuration;
+pub(crate) mod crash;
 mod decide;
 mod design;
 mod document;

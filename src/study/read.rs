@@ -9,6 +9,7 @@ use crate::setting::{Refusal, SettingDoc, Settings, Span, unknown_word};
 use crate::unit;
 
 use super::configuration::{ConfigurationBuilder, LevelRefusal, WorkloadEntry};
+use super::crash::{self, CrashPlan};
 use super::decide;
 use super::design::{Factor, Kinds, Policy, Study};
 use super::document::{self, Field};
@@ -18,14 +19,14 @@ use super::factor::{self, Selection};
 use super::place;
 use super::placeholder::Template;
 use super::size;
-use super::words::{DECIDE_DOCS, TOP_DOCS, TRIAL_DOCS, WORKLOAD_DOCS};
+use super::words::{CRASH_DOCS, DECIDE_DOCS, TOP_DOCS, TRIAL_DOCS, WORKLOAD_DOCS};
 
 /// Longest text of a study, bytes.
 pub(crate) const TEXT_MAX: usize = 256 << 10;
 /// Words a study begins with.
 const TOP: &[&str] = &[
     "title", "question", "scale", "seed", "sizes", "factors", "exclude", "stack", "workload",
-    "decide", "trial",
+    "decide", "trial", "crash",
 ];
 
 const STACK_EXAMPLE: &str = "ext4 = {}";
@@ -122,6 +123,7 @@ impl<'a> Reader<'a> {
         let workloads = reader.workloads(&factors);
         let decide = reader.decide(&factors);
         let policy = reader.policy();
+        let crash = reader.crash(&workloads);
         reader.all_used(&factors, &stack, &workloads);
         let combinations = if factors.iter().all(|factor| !factor.levels.is_empty()) {
             let span = reader.field("factors").map(|field| &field.name_span);
@@ -156,6 +158,7 @@ impl<'a> Reader<'a> {
             workload_heads: heads,
             decide,
             policy,
+            crash,
             // From the text: the same study gives the same order, data and offsets everywhere.
             seed: top.seed.unwrap_or_else(|| seed_of(text)),
         })
@@ -470,6 +473,19 @@ impl<'a> Reader<'a> {
     fn policy(&mut self) -> Option<Policy> {
         let words = self.words("trial", "[trial] remount = true", TRIAL_DOCS)?;
         keep(decide::policy(&words), &mut self.refusals)
+    }
+
+    /// How the power is cut; none: nothing is said of it, or something is wrong with it.
+    fn crash(&mut self, workloads: &[WorkloadEntry]) -> Option<CrashPlan> {
+        let span = &self.field("crash")?.name_span;
+        let words = self.words("crash", "[crash] cuts = 20", CRASH_DOCS)?;
+        let plan = keep(crash::plan(&words), &mut self.refusals);
+        // Whatever the factors make of its settings, the kind of a workload is the same everywhere.
+        let kinds = workloads.iter().map(|workload| workload.kind.as_str());
+        if let Some((message, help)) = crash::refused_workloads(kinds) {
+            self.refusals.push(Refusal::at(span, message, help));
+        }
+        plan
     }
 
     /// A factor nothing depends on would compare a storage with itself under two names.

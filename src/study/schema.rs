@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::setting::{Fallback, Kind, SettingDoc};
 
 use super::design::Kinds;
-use super::words::{DECIDE_DOCS, TOP_DOCS, TRIAL_DOCS, WORKLOAD_DOCS};
+use super::words::{CRASH_DOCS, DECIDE_DOCS, TOP_DOCS, TRIAL_DOCS, WORKLOAD_DOCS};
 
 /// The schema (JSON Schema, draft 2020-12).
 pub(crate) fn schema(kinds: &Kinds<'_>) -> Value {
@@ -41,6 +41,12 @@ pub(crate) fn schema(kinds: &Kinds<'_>) -> Value {
     );
     let trial = table("How a trial is prepared.", TRIAL_DOCS, Placeholders::No);
     properties.insert("trial".to_owned(), trial);
+    // No placeholder: how often is cut is the same for all configurations.
+    let crash = "The power of each trial is cut, and what it was promised is looked for.";
+    properties.insert(
+        "crash".to_owned(),
+        table(crash, CRASH_DOCS, Placeholders::No),
+    );
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "stackrace study",

@@ -9,6 +9,14 @@ pub(crate) const SHIPPED: &[(&str, &str)] = &[
     ("demo", include_str!("../../studies/demo.toml")),
     ("drbd-gfs2", include_str!("../../studies/drbd-gfs2.toml")),
     (
+        "durability-cache",
+        include_str!("../../studies/durability-cache.toml"),
+    ),
+    (
+        "durability-ext4",
+        include_str!("../../studies/durability-ext4.toml"),
+    ),
+    (
         "ext4-vs-xfs",
         include_str!("../../studies/ext4-vs-xfs.toml"),
     ),

@@ -49,6 +49,12 @@ pub(super) const DECIDE_DOCS: &[SettingDoc] = &[
         "Stop when the overall figure is decided, when each workload is too, or never early.",
     ),
 ];
+/// Words of `[crash]`.
+pub(super) const CRASH_DOCS: &[SettingDoc] = &[SettingDoc::count(
+    "cuts",
+    "20",
+    "Power cuts of each trial. Every round makes a new trial of each configuration, and cuts it as often.",
+)];
 /// Words of `[trial]`.
 pub(super) const TRIAL_DOCS: &[SettingDoc] = &[
     SettingDoc::flag(

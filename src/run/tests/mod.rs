@@ -22,8 +22,7 @@ use crate::host::plan::{Fault, PlanHost};
 use crate::journal::Journal;
 use crate::record::{Record, Store};
 use crate::setting::SettingDoc;
-use crate::study::Kinds;
-use crate::study::Study;
+use crate::study::{Kinds, Study};
 use crate::time::Clock;
 use crate::verdict::Verdict;
 use crate::workload::{Cost, Place, Workload, WorkloadError, WorkloadKind};
@@ -319,6 +318,7 @@ fn here<'a>(
         execution: "told".to_owned(),
         wipe: Vec::new(),
         standing: Vec::new(),
+        crash: crash::CrashSide::default(),
     }
 }
 

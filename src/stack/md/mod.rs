@@ -465,6 +465,47 @@ impl Layer for Md {
         }
     }
 
+    fn returns(&self) -> bool {
+        true
+    }
+
+    fn bring_back(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        let host = setup.host();
+        let devices = filesystem::devices(below)?;
+        let (name, uuid) = (setup.short_name(), setup.uuid());
+        let device = PathBuf::from("/dev/md").join(&name);
+        // udev may have put it together already, under a name of its own choice.
+        host.exec(&argv(["udevadm", "settle"]))?;
+        host.exec(&argv(["mdadm", "--stop", "--scan"]))?;
+        let assemble = |more: &[&str]| {
+            let mut words = argv(["mdadm", "--assemble"]);
+            words.extend(argv(more.iter().map(ToString::to_string)));
+            words.push(device.clone().into());
+            let members = &devices[..devices.len() - usize::from(self.degraded)];
+            words.extend(members.iter().map(|member| member.path.clone().into()));
+            words
+        };
+        setup.will(undo::STOP.of([uuid.into()]))?;
+        if host.must(&assemble(&[])).is_err() {
+            // What was put together in part is in the way.
+            host.exec(&argv(["mdadm", "--stop", "--scan"]))?;
+            setup.repair(&assemble(&["--force", "--run"]))?;
+        }
+        setup.await_device(&device)?;
+        Ok(StandingLayer {
+            facts: LayerFacts {
+                layer: "md".to_string(),
+                facts: Vec::new(),
+            },
+            devices: vec![block::kernel_name(host, &device)],
+            gives: Gives::Devices(vec![Device {
+                path: device,
+                origin: Origin::Made(name),
+            }]),
+            disks: Vec::new(),
+        })
+    }
+
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
         let host = setup.host();
         let devices = filesystem::to_format(host, below)?;

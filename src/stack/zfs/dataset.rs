@@ -77,6 +77,31 @@ impl Layer for Dataset {
         }
     }
 
+    fn returns(&self) -> bool {
+        true
+    }
+
+    fn bring_back(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        let host = setup.host();
+        let name = format!("{}/data", pool(below)?.name);
+        let root = setup.mount_point()?;
+        // zfsutil: at another place than the dataset's own mountpoint (mount.zfs(8)).
+        let mut mount = argv(["mount", "-t", "zfs", "-o", "zfsutil", &name]);
+        mount.push(root.clone().into());
+        setup.mount_with(mount, &root, Memory::No)?;
+        let mount = filesystem::mounted(host, &root)?;
+        let facts = vec![Fact::new("mount options in force", mount.options.join(","))];
+        Ok(StandingLayer {
+            gives: Gives::Mounted(root),
+            facts: LayerFacts {
+                layer: "dataset".to_string(),
+                facts,
+            },
+            devices: Vec::new(),
+            disks: Vec::new(),
+        })
+    }
+
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
         let host = setup.host();
         let name = format!("{}/data", pool(below)?.name);

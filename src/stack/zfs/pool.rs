@@ -321,6 +321,36 @@ impl Layer for Zpool {
         }
     }
 
+    fn returns(&self) -> bool {
+        true
+    }
+
+    fn bring_back(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        let host = setup.host();
+        let devices = filesystem::devices(below)?;
+        let name = setup.plain_name("pool");
+        zfs::load(host);
+        // Partitions of the disks appear after the disks.
+        host.exec(&argv(["udevadm", "settle"]))?;
+        let links = directory_of_links(setup, &name)?;
+        link(host, &links, &devices)?;
+        setup.will(DESTROY.of([name.clone().into()]))?;
+        if host.must(&import(&links, &[], &name)).is_err() {
+            // -F: back to the last transactions that can be opened (zpool-import(8)).
+            setup.repair(&import(&links, &["-F"], &name))?;
+        }
+        host.must(&argv(["zpool", "list", &name]))?;
+        Ok(StandingLayer {
+            facts: LayerFacts {
+                layer: "zpool".to_string(),
+                facts: Vec::new(),
+            },
+            gives: Gives::Pool(Pool { name }),
+            devices: Vec::new(),
+            disks: Vec::new(),
+        })
+    }
+
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
         let host = setup.host();
         let devices = filesystem::devices(below)?;
@@ -334,9 +364,7 @@ impl Layer for Zpool {
             // Before the pool: the parameter counts when devices are added.
             setup.set_parameter(Path::new(MAX_AUTO_ASHIFT), &ashift.to_string())?;
         }
-        // Import looks at what lies in this directory, and so at no disk of another's.
-        let links = setup.scratch()?.join(format!(".{name}"));
-        setup.create_tree(&links)?;
+        let links = directory_of_links(setup, &name)?;
         if setup.is_outlived() {
             for device in &devices {
                 setup.will_carry(device, &name)?;
@@ -344,14 +372,8 @@ impl Layer for Zpool {
         }
         setup.will(DESTROY.of([name.clone().into()]))?;
         create_pool(host, &create)?;
-        for (index, device) in devices.iter().enumerate() {
-            let target = leaf(host, &device.path).into_os_string();
-            let link = links.join(format!("disk-{}", index + 1)).into_os_string();
-            host.must(&[argv(["ln", "--symbolic"]), vec![target, link]].concat())?;
-        }
-        let mut import = argv(["zpool", "import", "-d"]);
-        import.push(links.into());
-        import.extend(argv(["-o", "cachefile=none", &name]));
+        link(host, &links, &devices)?;
+        let import = import(&links, &[], &name);
         // ZFS has a cache of its own (ARC), which drop_caches does not empty.
         setup.moves(argv(["zpool", "export", &name]), import);
         let names: Vec<String> = devices
@@ -368,6 +390,32 @@ impl Layer for Zpool {
             disks: Vec::new(),
         })
     }
+}
+
+/// A directory for links to the devices of a pool: import looks there, and so at no disk of another's.
+fn directory_of_links(setup: &mut Setup<'_>, pool: &str) -> Result<PathBuf, LayerError> {
+    let links = setup.scratch()?.join(format!(".{pool}"));
+    setup.create_tree(&links)?;
+    Ok(links)
+}
+
+fn link(host: &dyn Host, links: &Path, devices: &[Device]) -> Result<(), LayerError> {
+    for (index, device) in devices.iter().enumerate() {
+        let target = leaf(host, &device.path).into_os_string();
+        let link = links.join(format!("disk-{}", index + 1)).into_os_string();
+        host.must(&[argv(["ln", "--symbolic"]), vec![target, link]].concat())?;
+    }
+    Ok(())
+}
+
+/// What imports a pool whose devices are linked in a directory.
+fn import(links: &Path, more: &[&str], pool: &str) -> Vec<OsString> {
+    let mut import = argv(["zpool", "import", "-d"]);
+    import.push(links.into());
+    import.extend(argv(["-o", "cachefile=none"]));
+    import.extend(argv(more.iter().map(ToString::to_string)));
+    import.extend(argv([pool]));
+    import
 }
 
 /// Where the label of a device given to `zpool create` is: ZFS makes a partition on a whole disk.

@@ -551,3 +551,15 @@ fn slices_out_of_range_or_without_partners_are_refused_with_the_nearest_choice()
         &["does not stay in its steady state", "slice = \"off\""],
     );
 }
+
+#[test]
+fn cuts_need_a_workload_with_promises_and_a_number_within_limits() {
+    let none = bad(&format!("{GOOD}\n[crash]\ncuts = 5\n"));
+    assert!(
+        none.contains("no workload of this study was promised anything"),
+        "{none}"
+    );
+    assert!(none.contains("promises = {"), "{none}");
+    let many = bad(&format!("{GOOD}\n[crash]\ncuts = 1001\n"));
+    assert!(many.contains("cuts lies between 1 and 1000"), "{many}");
+}

@@ -23,6 +23,9 @@ pub(super) const DEPTH: u16 = 64;
 /// Bytes of the largest request.
 pub(super) const BUFFER_BYTES: u32 = 512 << 10;
 
+/// Bytes that the kernel maps for the descriptions of requests.
+const MAPPED_BYTES: usize = (DEPTH as usize * DESCRIPTOR_BYTES).next_multiple_of(4096);
+
 /// Bytes of a sector as the kernel counts.
 const SECTOR: u64 = 512;
 
@@ -70,7 +73,7 @@ impl Queue {
         let path = format!("/dev/ublkc{number}");
         let file = File::options().read(true).write(true).open(path);
         let file = file.map_err(failed)?;
-        let bytes = (usize::from(DEPTH) * DESCRIPTOR_BYTES).next_multiple_of(4096);
+        let bytes = MAPPED_BYTES;
         // SAFETY: a null hint without FIXED makes the kernel choose an unused range, so no memory
         // in use is replaced.
         let descriptors = unsafe {
@@ -269,6 +272,17 @@ impl Queue {
         // buffers live as long as the queue, and no other slot uses the same.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         pushed.map_err(std::io::Error::other)
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        // The mapping holds the device: while it is there, the kernel does not let the device go.
+        // SAFETY: the range was mapped by `open` with this very length, and nothing refers to it
+        // any more.
+        let unmapped =
+            unsafe { rustix::mm::munmap(self.descriptors.as_ptr().cast(), MAPPED_BYTES) };
+        debug_assert!(unmapped.is_ok());
     }
 }
 

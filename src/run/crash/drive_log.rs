@@ -1,0 +1,73 @@
+//! The log of the drives around a cut, for people.
+
+use stackrace_drives::power::WriteLog;
+use stackrace_drives::{Operation, scattered};
+
+use super::capture::Capture;
+use super::medium::power;
+use crate::agent::message::CutOrder;
+use crate::host::LabDisk;
+use crate::unit;
+
+/// What the drives were asked around a cut, and what became of it: a line for each of the last `most`
+/// requests before it, on each drive.
+pub(crate) fn drive_log(
+    capture: &Capture,
+    disks: &[LabDisk],
+    cut: &CutOrder,
+    most: usize,
+) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (number, drive) in (0_u64..).zip(&capture.drives) {
+        let mut known = disks.iter().filter(|disk| disk.serial == drive.serial);
+        let Some(power) = known.next().and_then(power) else {
+            continue;
+        };
+        let log = WriteLog::of(drive.log.entries.clone());
+        let after = log.cut(&power, cut.at_ns, cut.seed ^ scattered(number));
+        lines.push(format!("drive {}, {:?} cache:", number + 1, power.durability).to_lowercase());
+        let begun = drive.log.entries.iter().enumerate();
+        let begun: Vec<_> = begun.filter(|each| each.1.submitted < cut.at_ns).collect();
+        for (place, entry) in &begun[begun.len().saturating_sub(most)..] {
+            let request = &entry.request;
+            let before = unit::time_ns((cut.at_ns - entry.submitted) as f64);
+            let kept = after.kept.iter().filter(|kept| kept.write == *place);
+            let kept: u64 = kept.map(|kept| kept.end - kept.first).sum();
+            let (what, fate) = match request.operation {
+                Operation::Flush => ("flush".to_owned(), String::new()),
+                operation => {
+                    let durable = operation == Operation::Write { durable: true };
+                    let what = format!(
+                        "write{} of {} sectors at {}",
+                        if durable { " (FUA)" } else { "" },
+                        request.sectors,
+                        request.first
+                    );
+                    let fate = match kept {
+                        0 => ": lost".to_owned(),
+                        kept if kept == u64::from(request.sectors) => ": kept".to_owned(),
+                        kept => format!(": {kept} sectors kept"),
+                    };
+                    (what, fate)
+                }
+            };
+            let answered = match entry.completed.filter(|done| *done <= cut.at_ns) {
+                Some(done) => format!(
+                    "acknowledged {} before",
+                    unit::time_ns((cut.at_ns - done) as f64)
+                ),
+                None => "not acknowledged".to_owned(),
+            };
+            lines.push(format!(
+                "  {before} before the cut: {what}, {answered}{fate}"
+            ));
+        }
+        for (first, end) in &after.damaged {
+            lines.push(format!(
+                "  sectors {first} to {} cannot be read any more",
+                end - 1
+            ));
+        }
+    }
+    lines
+}

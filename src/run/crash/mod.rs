@@ -1,0 +1,15 @@
+//! Power cuts in virtual time: what the drives of a trial were told to write leaves the guest; in a
+//! fresh one the drives hold what a cut would have left, the stack is brought back, and every promise
+//! is checked.
+
+mod capture;
+mod drive_log;
+mod instants;
+mod medium;
+mod recover;
+
+pub(crate) use capture::CrashSide;
+pub(crate) use capture::{Capture, CrashPackage};
+pub(crate) use drive_log::drive_log;
+pub(crate) use instants::instants;
+pub(crate) use recover::recover;

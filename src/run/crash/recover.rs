@@ -1,0 +1,144 @@
+//! A stack after a power cut: brought back, timed, checked, taken down again.
+
+use std::path::Path;
+
+use stackrace_drives::power::PowerCut;
+
+use super::capture::CrashPackage;
+use super::medium::{medium, power};
+use crate::agent::message::{CutOrder, RecoverOrder};
+use crate::crash;
+use crate::event::{CheckedPromises, Cut, Event, Promised, Recovery};
+use crate::host::drives;
+use crate::run::executor::Broken;
+use crate::run::local_executor::LocalExecutor;
+use crate::stack::{self as stacks, Site, StandingStack};
+
+/// Makes the cuts of an order, one after the other, and tells what was found after each.
+///
+/// # Errors
+/// The coordinator is lost, or what it sent cannot be used.
+pub(crate) fn recover(
+    executor: &LocalExecutor<'_>,
+    order: &RecoverOrder,
+    package: &CrashPackage,
+) -> Result<(), Broken> {
+    let stack = &executor.study.configurations[order.configuration].stack;
+    let disks = stack.lab_disks();
+    let powers: Vec<(String, PowerCut)> = disks
+        .iter()
+        .filter_map(|disk| Some((disk.serial.clone(), power(disk)?)))
+        .collect();
+    for cut in &order.cuts {
+        let mut of_trial = package.promised.iter();
+        let promised = of_trial.find(|promised| promised.workload == cut.workload);
+        let promised = promised
+            .ok_or_else(|| Broken(format!("there is no ledger of workload {}", cut.workload)))?;
+        let round = Round {
+            executor,
+            order,
+            package,
+            powers: &powers,
+        };
+        let found = round.one(cut, promised)?;
+        (executor.tell)(Event::Cut(Box::new(found)))?;
+    }
+    Ok(())
+}
+
+/// What all cuts of an order have in common.
+struct Round<'a> {
+    executor: &'a LocalExecutor<'a>,
+    order: &'a RecoverOrder,
+    package: &'a CrashPackage,
+    powers: &'a [(String, PowerCut)],
+}
+
+impl Round<'_> {
+    fn one(&self, cut: &CutOrder, promised: &Promised) -> Result<Cut, Broken> {
+        self.put_media(cut);
+        let executor = self.executor;
+        let site = executor.site_of_cut(self.order.round, self.order.configuration, cut.number);
+        let stack = &executor.study.configurations[self.order.configuration].stack;
+        let began = executor.clock.now_ns();
+        let mut repair = Vec::new();
+        let back = stack.bring_back(&site, &self.package.capture.mark, &mut repair);
+        let mount_ns = executor.clock.now_ns().saturating_sub(began);
+        let (recovery, found) = match back {
+            Ok(standing) => {
+                let found = check(&standing, promised, cut.at_ns);
+                let down = standing.tear_down(&site);
+                down.map_err(|error| Broken(format!("after cut {}: {error}", cut.number)))?;
+                let recovery = Recovery {
+                    mounted: true,
+                    needed_operator: !repair.is_empty(),
+                    repair,
+                    mount_ns,
+                    refused: None,
+                };
+                (recovery, Some(found))
+            }
+            Err(error) => {
+                let recovery = Recovery {
+                    mounted: false,
+                    needed_operator: true,
+                    repair,
+                    mount_ns,
+                    refused: Some(error.to_string()),
+                };
+                (recovery, None)
+            }
+        };
+        // The next cut has drives of its own, and nothing may be left of these.
+        drives::end_all().map_err(|error| Broken(error.to_string()))?;
+        Ok(Cut {
+            round: self.order.round,
+            configuration: self.order.configuration,
+            workload: cut.workload,
+            number: cut.number,
+            seed: cut.seed,
+            at_ns: cut.at_ns,
+            stratum: cut.stratum.clone(),
+            of: "node1".to_owned(),
+            recovery,
+            found,
+        })
+    }
+
+    /// Says what each drive holds when it is started next.
+    fn put_media(&self, cut: &CutOrder) {
+        let drives = self.package.capture.drives.iter();
+        for (number, drive) in (0_u64..).zip(drives) {
+            let mut powers = self.powers.iter();
+            let Some((_, power)) = powers.find(|(serial, _)| *serial == drive.serial) else {
+                continue;
+            };
+            // One instant for all drives; what each keeps of its own cache is its own chance.
+            let seed = cut.seed ^ stackrace_drives::scattered(number);
+            drives::put(&drive.serial, medium(&drive.log, power, cut.at_ns, seed));
+        }
+    }
+}
+
+/// Checks the promises in the directory that the trial had.
+fn check(standing: &StandingStack, promised: &Promised, at_ns: u64) -> CheckedPromises {
+    // The stack stands elsewhere now: only the last part of the path is the trial's.
+    let name = Path::new(&promised.directory).file_name();
+    let directory = standing.directory().join(name.unwrap_or_default());
+    crash::check(&directory, promised, at_ns)
+}
+
+impl LocalExecutor<'_> {
+    /// Where a stack is brought back after a cut.
+    fn site_of_cut(&self, round: u32, configuration: usize, cut: u32) -> Site<'_> {
+        Site {
+            host: self.host,
+            journal: self.journal,
+            scratch: self.scratch.clone(),
+            tag: format!("{}-r{round}-t{configuration}-c{cut}", self.execution),
+            seed: self.study.seed ^ u64::from(round),
+            wipe: &self.wipe,
+            undo: stacks::undo_kinds(),
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Power cuts of a run in virtual time: when, what is still to be cut, and in which guests.
+
+use std::sync::Arc;
+
+use super::virtual_turns::VirtualExecutor;
+use crate::agent::message::{CutOrder, RecoverOrder, Turn};
+use crate::event::Promised;
+use crate::failure::Failure;
+use crate::run::crash::{Capture, CrashPackage, instants};
+use crate::run::{Broken, Turned};
+use crate::study::{Study, crash::refused_stack};
+
+/// Cuts that one guest recovers from, one after the other: its start takes longer than a cut.
+const CUTS_OF_A_GUEST: usize = 25;
+
+/// Refuses a study whose power cannot be cut, before anything is started.
+///
+/// # Errors
+/// The layer that stands in the way; it is not to run in virtual time.
+pub(super) fn check(study: &Study, virtual_time: bool) -> Result<(), Failure> {
+    if study.crash.is_none() {
+        return Ok(());
+    }
+    // The stack before the place: it is wrong everywhere.
+    let mut stacks = study.configurations.iter().map(|each| &each.stack);
+    if let Some((why, next)) = stacks.find_map(refused_stack) {
+        return Err(Failure::refused(format!("[crash]: {why}")).next(next));
+    }
+    if !virtual_time {
+        let name = &study.name;
+        return Err(Failure::refused(
+            "[crash]: only a guest of the lab is cut, and this run would not be in one",
+        )
+        .next(format!("stackrace run {name} --lab")));
+    }
+    Ok(())
+}
+
+/// The cuts of one trial that a study asks for.
+pub(super) fn of_trial(study: &Study, promised: &Promised, capture: &Capture) -> Vec<CutOrder> {
+    let count = study.crash.map_or(0, |crash| crash.cuts);
+    // Without the configuration: all of a round meet the same accidents.
+    let mut hash = blake3::Hasher::new();
+    hash.update(b"power cuts of a trial");
+    hash.update(&study.seed.to_le_bytes());
+    hash.update(&promised.round.to_le_bytes());
+    hash.update(&(promised.workload as u64).to_le_bytes());
+    let drawn = hash.finalize();
+    let seed = u64::from_le_bytes(*drawn.as_bytes().first_chunk().unwrap_or(&[0; 8]));
+    // Numbers go on from trial to trial of a configuration, so that each names one cut.
+    let trials = (promised.round - 1) as usize * study.workload_heads.len() + promised.workload;
+    let first = u32::try_from(trials)
+        .unwrap_or(u32::MAX)
+        .saturating_mul(count);
+    let drawn = instants(promised, capture, seed, count);
+    let cuts = (1..).zip(drawn).map(|(number, instant)| CutOrder {
+        workload: promised.workload,
+        number: first + number,
+        seed: instant.seed,
+        at_ns: instant.at_ns,
+        stratum: instant.stratum.to_owned(),
+    });
+    cuts.collect()
+}
+
+impl VirtualExecutor<'_> {
+    /// Cuts the power of a turn that is over as often as the study asks and as is not on record yet.
+    ///
+    /// # Errors
+    /// What the guest left cannot be read.
+    pub(super) fn cut(&mut self, turn: &Turn, left: &[u8]) -> Result<Turned, Broken> {
+        let mut package = CrashPackage::of_bytes(left).map_err(Broken)?;
+        let ledgers = self.ledgers(turn);
+        let mut cuts = Vec::new();
+        for promised in &ledgers {
+            cuts.extend(of_trial(self.study, promised, &package.capture));
+        }
+        let known = self.cuts_known(turn);
+        // What was found before an interruption is not looked for again.
+        cuts.retain(|cut| !known.contains(&cut.number));
+        package.promised = ledgers;
+        let package = Arc::new(package.to_bytes());
+        let orders: Vec<RecoverOrder> = cuts
+            .chunks(CUTS_OF_A_GUEST)
+            .map(|cuts| RecoverOrder {
+                round: turn.round,
+                configuration: turn.configuration,
+                cuts: cuts.to_vec(),
+            })
+            .collect();
+        // In this order: the log does not show how many ran side by side.
+        let guests = orders.len();
+        self.next(orders, &package);
+        for _ in 0..guests {
+            match self.first_to_end()?.0 {
+                Turned::Done => {}
+                ended => return Ok(ended),
+            }
+        }
+        Ok(Turned::Done)
+    }
+
+    /// The ledgers of a turn, as they are on record.
+    fn ledgers(&self, turn: &Turn) -> Vec<Promised> {
+        let ledger = self.ledger.lock();
+        let record = ledger.record();
+        let workloads = 0..self.study.workload_heads.len();
+        workloads
+            .filter_map(|workload| record.promised(turn.round, turn.configuration, workload))
+            .cloned()
+            .collect()
+    }
+
+    /// Numbers of the cuts of a turn that are on record.
+    fn cuts_known(&self, turn: &Turn) -> Vec<u32> {
+        let ledger = self.ledger.lock();
+        let cuts = ledger.record().cuts();
+        let here =
+            cuts.filter(|cut| (cut.round, cut.configuration) == (turn.round, turn.configuration));
+        here.map(|cut| cut.number).collect()
+    }
+}

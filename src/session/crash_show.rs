@@ -1,0 +1,173 @@
+//! How a loss came about: the guest of its trial is made once more, its power is cut at the same
+//! instant, and what is found is compared with the record.
+
+use super::context::{Context, unrecorded};
+use super::lab_run::{Images, unable};
+use super::virtual_clock;
+use super::virtual_run::{again, system_of};
+use super::virtual_turns::{accident, conversation, orders, to_end};
+use crate::agent::message::{Assignment, CutOrder, RecoverOrder, Turn, TurnReply, TurnRequest};
+use crate::agent::polled::GuestOrders;
+use crate::event::{Cut, Ended, Event, LossLine, Promised};
+use crate::failure::Failure;
+use crate::lab::virtual_guest::VirtualLab;
+use crate::record::Record;
+use crate::run::crash::{CrashPackage, drive_log};
+use crate::study::Study;
+
+/// Requests of each drive that are shown before a cut.
+const REQUESTS: usize = 16;
+
+/// A broken promise, or a cut after which nothing could be mounted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RecordedLoss<'a> {
+    /// The cut.
+    pub(crate) cut: &'a Cut,
+    /// The promise; none: nothing could be mounted.
+    pub(crate) line: Option<&'a LossLine>,
+}
+
+/// The losses of a run, in the order of its log: the first one is number 1.
+pub(crate) fn losses(record: &Record) -> Vec<RecordedLoss<'_>> {
+    let mut all = Vec::new();
+    for cut in record.cuts() {
+        let found = cut.found.iter().flat_map(|found| &found.losses);
+        all.extend(found.map(|line| RecordedLoss {
+            cut,
+            line: Some(line),
+        }));
+        // Nothing could be looked for, so there are no lines.
+        if !cut.recovery.mounted {
+            all.push(RecordedLoss { cut, line: None });
+        }
+    }
+    all
+}
+
+/// A loss that was made again.
+pub(crate) struct LossAgain {
+    /// What the drives were asked around the cut, a line each.
+    pub(crate) drives: Vec<String>,
+    /// What was found this time.
+    pub(crate) cut: Cut,
+}
+
+/// Makes a cut of a run once more.
+///
+/// # Errors
+/// The run has no such cut or was not made in virtual time; its guests cannot be made here.
+pub(crate) fn cut_again(
+    context: &Context,
+    record: &Record,
+    study: &Study,
+    cut: &Cut,
+    images: Images<'_>,
+) -> Result<LossAgain, Failure> {
+    if !virtual_clock::made(record) {
+        return Err(Failure::refused("this run was not made in virtual time")
+            .next("only what is simulated can be made again exactly"));
+    }
+    let image = images(system_of(record))?;
+    again(context, study, record, &image, |lab, assignment| {
+        let package = package(lab, assignment, record, cut)?;
+        let order = CutOrder {
+            workload: cut.workload,
+            number: cut.number,
+            seed: cut.seed,
+            at_ns: cut.at_ns,
+            stratum: cut.stratum.clone(),
+        };
+        let disks = study.configurations[cut.configuration].stack.lab_disks();
+        let drives = drive_log(&package.capture, &disks, &order, REQUESTS);
+        let cut = recovered(lab, assignment, &package, cut, order)?;
+        Ok(LossAgain { drives, cut })
+    })
+}
+
+/// What the guest of a trial left, with the ledgers on record.
+fn package(
+    lab: &VirtualLab<'_>,
+    assignment: &Assignment,
+    record: &Record,
+    cut: &Cut,
+) -> Result<CrashPackage, Failure> {
+    let here: Vec<_> = record
+        .trials()
+        .filter(|trial| (trial.round, trial.configuration) == (cut.round, cut.configuration))
+        .filter(|trial| trial.ended == Ended::Complete)
+        .collect();
+    // As it was asked then: what follows has to be the same, instruction by instruction.
+    let turn = Turn {
+        round: cut.round,
+        position: here.first().map_or(0, |trial| trial.position),
+        configuration: cut.configuration,
+        missing: here.iter().map(|trial| trial.workload).collect(),
+        keep: false,
+    };
+    // The very guest of the round: same seed, same delay, same orders.
+    let seed = accident(assignment.seed, cut.round);
+    let orders = orders(assignment, Some(&turn));
+    let guest = lab.start(1, seed, &orders, Some(&[])).map_err(unable)?;
+    let (_, left) = to_end(guest).map_err(Failure::unable)?;
+    let mut package = CrashPackage::of_bytes(&left).map_err(Failure::internal)?;
+    let workloads = here.iter().map(|trial| trial.workload);
+    let ledgers =
+        workloads.filter_map(|workload| record.promised(cut.round, cut.configuration, workload));
+    // As on record: the guest has told them again, and they are the same.
+    package.promised = ledgers.cloned().collect::<Vec<Promised>>();
+    Ok(package)
+}
+
+/// What a guest finds after the cut.
+fn recovered(
+    lab: &VirtualLab<'_>,
+    assignment: &Assignment,
+    package: &CrashPackage,
+    cut: &Cut,
+    order: CutOrder,
+) -> Result<Cut, Failure> {
+    let order = RecoverOrder {
+        round: cut.round,
+        configuration: cut.configuration,
+        cuts: vec![order],
+    };
+    let orders = GuestOrders {
+        delay_ns: 0,
+        requests: conversation(assignment, Some(TurnRequest::Recover(order))),
+    };
+    let seed = accident(assignment.seed, cut.round);
+    let guest = lab
+        .start(2, seed, &orders, Some(&package.to_bytes()))
+        .map_err(unable)?;
+    let (said, _) = to_end(guest).map_err(Failure::unable)?;
+    // Commands are told, too.
+    let mut events = said.into_iter().filter_map(|reply| match reply {
+        TurnReply::Happened(event) => Some(*event),
+        _ => None,
+    });
+    let found = events.find_map(|event| match event {
+        Event::Cut(cut) => Some(*cut),
+        _ => None,
+    });
+    found.ok_or_else(|| Failure::internal("the guest said nothing of the cut"))
+}
+
+/// A run by its name, and its study.
+///
+/// # Errors
+/// There is no such run, or its study cannot be read any more.
+pub(crate) fn recorded(context: &Context, run: &str) -> Result<(Record, Study), Failure> {
+    let store = context.open_store()?;
+    let run = store
+        .find(run)
+        .map_err(|error| Failure::usage(error.to_string()).next(error.next()))?;
+    let record = store.read(&run).map_err(unrecorded)?;
+    let head = &record.head;
+    let mut study = super::study_file::parse(&head.study_name, head.study.as_bytes())?;
+    // Options of the command line are in the head alone, not in the study's text.
+    study.decide = head.decide.clone();
+    study.seed = head.seed;
+    // As the run did: each turn has a guest of its own.
+    super::virtual_run::in_turns(&mut study);
+    Ok((record, study))
+}

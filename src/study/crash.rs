@@ -1,0 +1,69 @@
+//! `[crash]`: the power of a trial is cut, and its promises are checked.
+
+use crate::setting::{Refusal, Settings};
+use crate::stack::Stack;
+
+/// Most cuts of one trial.
+const CUTS_MAX: u64 = 1000;
+
+/// Kind of workload that keeps a ledger of what it was promised.
+const PROMISES: &str = "promises";
+
+/// How the power is cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CrashPlan {
+    /// Cuts of each trial: of one configuration in one round, by one workload.
+    pub(crate) cuts: u32,
+}
+
+/// Reads `[crash]`.
+///
+/// # Errors
+/// What is out of range.
+pub(super) fn plan(words: &Settings) -> Result<CrashPlan, Refusal> {
+    let cuts = words.count("cuts")?;
+    if !(1..=CUTS_MAX).contains(&cuts) {
+        return Err(Refusal::at(
+            words.span_of("cuts"),
+            format!("cuts lies between 1 and {CUTS_MAX}"),
+            "write 20: each round cuts a run of its own as often",
+        ));
+    }
+    // At most CUTS_MAX, just checked.
+    Ok(CrashPlan { cuts: cuts as u32 })
+}
+
+/// Why the power of this stack cannot be cut; none: it can.
+pub(crate) fn refused_stack(stack: &Stack) -> Option<(String, String)> {
+    // The lowest one: what stands on it is only a consequence.
+    let layer = stack.lost_with_power()?;
+    let kind = layer.kind();
+    Some(match kind {
+        "tmpfs" | "dir" | "loop" | "devices" => (
+            format!("{kind} has no drive whose power could be cut"),
+            "build on lab-disks = { model = \"seagate-st3000dm001\" }: stackrace show drives"
+                .to_owned(),
+        ),
+        "lab-disks" => (
+            "of an emulated disk it is not known what a power cut leaves".to_owned(),
+            "name a model: lab-disks = { model = \"seagate-st3000dm001\" } (stackrace show drives)"
+                .to_owned(),
+        ),
+        _ => (
+            format!("{kind} cannot be brought back after a power cut yet"),
+            "take it out of the stack, or take [crash] out".to_owned(),
+        ),
+    })
+}
+
+/// Why these workloads cannot be cut; none: they can.
+pub(super) fn refused_workloads<'a>(
+    mut kinds: impl Iterator<Item = &'a str>,
+) -> Option<(&'static str, &'static str)> {
+    // One is enough: the others are measured and not cut.
+    let none = !kinds.any(|kind| kind == PROMISES);
+    none.then_some((
+        "no workload of this study was promised anything that a power cut could break",
+        "add one: [[workload]] promises = { idiom = \"append-fdatasync\" }",
+    ))
+}
