@@ -32,7 +32,7 @@ const FREE_SHARE: f64 = 0.8;
 const FREE_LEAST: u64 = 64 << 20;
 
 /// One directory of the comparison.
-pub(super) struct Side {
+pub(super) struct ComparedPath {
     /// Absolute, without links.
     pub(super) path: PathBuf,
     /// The same as text.
@@ -79,7 +79,7 @@ pub(crate) struct PreparedComparison {
     spent_ns: u64,
     /// What the reader of its result must know.
     warnings: Vec<String>,
-    sides: Vec<Side>,
+    sides: Vec<ComparedPath>,
 }
 
 /// Looks at the directories, finds out how fast they are, and writes the study.
@@ -138,7 +138,7 @@ pub(crate) fn prepare(
 fn sized(
     context: &Context,
     request: &CompareRequest,
-    sides: &[Side],
+    sides: &[ComparedPath],
     shape: &Shape,
     host: &LocalHost,
 ) -> Result<Vec<SizedPart>, Failure> {
@@ -227,12 +227,15 @@ pub(crate) fn run(
 }
 
 /// The directories, each of which can be used.
-pub(super) fn sides(host: &dyn Host, directories: &[PathBuf]) -> Result<Vec<Side>, Failure> {
+pub(super) fn sides(
+    host: &dyn Host,
+    directories: &[PathBuf],
+) -> Result<Vec<ComparedPath>, Failure> {
     if directories.len() < 2 {
         return Err(Failure::usage("one directory alone cannot be compared")
             .next("name two or more: stackrace compare DIR DIR"));
     }
-    let mut sides: Vec<Side> = Vec::new();
+    let mut sides: Vec<ComparedPath> = Vec::new();
     for directory in directories {
         // Links resolved: two names of one directory are one.
         let path = std::fs::canonicalize(directory).map_err(|error| {
@@ -268,7 +271,7 @@ pub(super) fn sides(host: &dyn Host, directories: &[PathBuf]) -> Result<Vec<Side
                     .next("free space there, or choose another directory"),
             );
         }
-        sides.push(Side {
+        sides.push(ComparedPath {
             path,
             text,
             mount,
@@ -279,7 +282,7 @@ pub(super) fn sides(host: &dyn Host, directories: &[PathBuf]) -> Result<Vec<Side
 }
 
 /// Why comparing these would mislead, one sentence each.
-pub(super) fn misleading(sides: &[Side]) -> Vec<String> {
+pub(super) fn misleading(sides: &[ComparedPath]) -> Vec<String> {
     let mut reasons = Vec::new();
     for (index, side) in sides.iter().enumerate() {
         for other in &sides[..index] {
@@ -288,8 +291,10 @@ pub(super) fn misleading(sides: &[Side]) -> Vec<String> {
             }
         }
     }
-    let memory = |side: &&Side| matches!(side.mount.file_system.as_str(), "tmpfs" | "ramfs");
-    let (in_memory, on_disk): (Vec<&Side>, Vec<&Side>) = sides.iter().partition(memory);
+    let memory =
+        |side: &&ComparedPath| matches!(side.mount.file_system.as_str(), "tmpfs" | "ramfs");
+    let (in_memory, on_disk): (Vec<&ComparedPath>, Vec<&ComparedPath>) =
+        sides.iter().partition(memory);
     if let (Some(ram), Some(disk)) = (in_memory.first(), on_disk.first()) {
         reasons.push(format!("{} is {} (memory, lost at power-off) and {} is {} on storage: memory wins, and nothing is learned", ram.text, ram.mount.file_system, disk.text, disk.mount.file_system));
     }
@@ -327,8 +332,8 @@ pub(crate) fn written_for(paths: &[PathBuf]) -> String {
 }
 
 /// Directories of which nothing is known.
-fn sides_of(paths: &[PathBuf]) -> Vec<Side> {
-    let side = |path: &PathBuf| Side {
+fn sides_of(paths: &[PathBuf]) -> Vec<ComparedPath> {
+    let side = |path: &PathBuf| ComparedPath {
         path: path.clone(),
         text: path.to_string_lossy().into_owned(),
         mount: MountInfo {
@@ -367,7 +372,7 @@ pub(super) fn quoted(text: &str) -> String {
 }
 
 /// The study, as text.
-fn study(request: &CompareRequest, sides: &[Side], sized: &[SizedPart]) -> String {
+fn study(request: &CompareRequest, sides: &[ComparedPath], sized: &[SizedPart]) -> String {
     let purpose = request.purpose;
     let mut comment = format!("# Purpose: {}\n", purpose.name);
     // Sizes that were asked for are not those of the same command without asking.
@@ -396,7 +401,7 @@ fn study(request: &CompareRequest, sides: &[Side], sized: &[SizedPart]) -> Strin
 }
 
 /// The beginning of a study of directories: what is asked of which.
-pub(super) fn head(sides: &[Side], asked: &str, comment: &str) -> String {
+pub(super) fn head(sides: &[ComparedPath], asked: &str, comment: &str) -> String {
     let names: Vec<String> = short_names(sides);
     let mut text = comment.to_owned();
     let _ = writeln!(
@@ -433,7 +438,7 @@ pub(super) fn conclude(request: &CompareRequest) -> String {
 }
 
 /// The last parts of the paths where they differ and can be read, else the whole paths.
-fn short_names(sides: &[Side]) -> Vec<String> {
+fn short_names(sides: &[ComparedPath]) -> Vec<String> {
     let last = |path: &Path| {
         path.file_name().map_or_else(
             || path.display().to_string(),

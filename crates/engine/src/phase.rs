@@ -494,16 +494,7 @@ impl BlockPhase<'_> {
         reports: Vec<BlockReport>,
         choice: EngineChoice,
     ) -> PhaseOutcome {
-        let mut ended =
-            reports
-                .iter()
-                .fold(PhaseEnd::Complete, |ended, report| match report.finish {
-                    // A part that is over is followed by another, or by one of the others.
-                    Finish::Complete | Finish::PartOver => ended,
-                    Finish::Stopped if ended == PhaseEnd::Failed => ended,
-                    Finish::Stopped => PhaseEnd::Stopped,
-                    Finish::Failed => PhaseEnd::Failed,
-                });
+        let mut ended = end_of(&reports);
         let failures = reports.iter().filter_map(|report| report.failure.clone());
         // Later failures are often consequences of the first one.
         let mut failure = failures.min_by_key(|failure| failure.at_ns);
@@ -557,4 +548,17 @@ impl BlockPhase<'_> {
             clock_back,
         }
     }
+}
+
+/// How a phase ended whose threads reported this.
+fn end_of(reports: &[BlockReport]) -> PhaseEnd {
+    reports
+        .iter()
+        .fold(PhaseEnd::Complete, |ended, report| match report.finish {
+            // A part that is over is followed by another, or by one of the others.
+            Finish::Complete | Finish::PartOver => ended,
+            Finish::Stopped if ended == PhaseEnd::Failed => ended,
+            Finish::Stopped => PhaseEnd::Stopped,
+            Finish::Failed => PhaseEnd::Failed,
+        })
 }
