@@ -34,6 +34,10 @@ impl Cuts {
 }
 
 /// The share of studies in which any look is wrong.
+#[expect(
+    clippy::print_stdout,
+    reason = "with --nocapture the test shows how much of its error is used"
+)]
 fn wrong(name: &str, study: impl Fn(u64) -> bool) -> f64 {
     let wrong = (0..u64::from(STUDIES)).filter(|seed| study(*seed)).count();
     let share = wrong as f64 / f64::from(STUDIES);
