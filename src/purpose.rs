@@ -174,11 +174,13 @@ pub(crate) const ALL: &[Purpose] = &[
                 "sequential = { mode = \"rewrite\", size = SIZE, block-size = \"8 KiB\", fsync-every = 1, data-only = true, time = TIME, passes = 0 }",
             ),
             random(
+                // Index look-ups of a data set beyond shared buffers.
                 "page read 8 KiB",
                 2.0,
                 "random = { mode = \"read\", size = SIZE, block-size = \"8 KiB\", time = TIME, passes = 0 }",
             ),
             random(
+                // The checkpointer writes many pages and makes them durable together, not one by one.
                 "checkpoint 8 KiB",
                 1.0,
                 "random = { mode = \"write\", size = SIZE, block-size = \"8 KiB\", fsync-every = 256, time = TIME, passes = 0 }",
@@ -280,11 +282,13 @@ pub(crate) const ALL: &[Purpose] = &[
                 "random = { mode = \"mixed\", read-share = \"50 %\", size = SIZE, block-size = \"4 KiB\", fsync-every = 16, time = TIME, passes = 0 }",
             ),
             random(
+                // A guest's flush becomes fdatasync of its image.
                 "guest commit 4 KiB",
                 1.0,
                 "random = { mode = \"write\", size = SIZE, block-size = \"4 KiB\", fsync-every = 1, data-only = true, time = TIME, passes = 0 }",
             ),
             random(
+                // Guests read ahead: a boot asks for more than single blocks.
                 "boot read 64 KiB",
                 1.0,
                 "random = { mode = \"read\", size = SIZE, block-size = \"64 KiB\", time = TIME, passes = 0 }",
@@ -302,6 +306,7 @@ pub(crate) const ALL: &[Purpose] = &[
                 "extract-tar = { files = COUNT, size-median = \"4 KiB\", size-max = \"4 MiB\" }",
             ),
             random(
+                // A container reads only some of its files when it starts, in no order.
                 "start read 16 KiB",
                 1.0,
                 "random = { mode = \"read\", size = SIZE, block-size = \"16 KiB\", time = TIME, passes = 0 }",
@@ -328,6 +333,7 @@ pub(crate) const ALL: &[Purpose] = &[
                 "sequential = { mode = \"read\", size = SIZE, block-size = \"1 MiB\" }",
             ),
             random(
+                // A check of the repository reads chunks out of packs in the order of their hashes.
                 "find chunks 512 KiB",
                 1.0,
                 "random = { mode = \"read\", size = SIZE, block-size = \"512 KiB\", time = TIME, passes = 0 }",

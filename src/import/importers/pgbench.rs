@@ -58,6 +58,8 @@ fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
         }
         if let Some(script) = line.after(TYPE) {
             if report.is_some() {
+                // Two beginnings in a row: the text was cut off in between, and the figures of one
+                // report must not end up in the other.
                 return Err(line.refuse("the line \"tps\" of the report before it"));
             }
             report = Some(Report {
@@ -106,6 +108,7 @@ impl<'a> Report<'a> {
             }
             let counted = name.starts_with("number of transactions");
             let known = counted || self.limited || SETTINGS.contains(&name);
+            // A line that is not known may change what the others mean.
             if !known
                 && !["maximum number of tries", "number of failed transactions"].contains(&name)
             {
