@@ -446,6 +446,7 @@ impl PurposeWorkload {
     pub(crate) fn toml(&self, size: &WorkloadSize) -> String {
         // Random access lasts a fixed time: it has no end that data could set.
         let time = format!("\"{:.0} ms\"", size.seconds * 1000.0);
+        // One pass is the default: a study reads better without it.
         let bytes = match size.passes {
             1 => format!("{}", size.bytes),
             passes => format!("{}, passes = {passes}", size.bytes),
@@ -458,6 +459,7 @@ impl PurposeWorkload {
 
     /// Whether it can go over its data more than once.
     fn repeats(&self) -> bool {
+        // The other templates end by time or by a count.
         self.template.starts_with("sequential")
     }
 
@@ -467,6 +469,7 @@ impl PurposeWorkload {
         let least = WorkloadSize::LEAST;
         // The least goes before the room: a plan then says that the room is too small.
         let most = self.size_max.min(room).max(least.bytes);
+        // A share of a byte does not matter.
         let more = |amount: u64| (amount as f64 * times) as u64;
         let bytes = more(size.bytes.saturating_mul(size.passes));
         let passes = match self.repeats() {

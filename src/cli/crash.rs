@@ -126,13 +126,17 @@ fn promise(line: &LossLine, cut: &Cut) -> Vec<String> {
 
 fn made_again(loss: &RecordedLoss<'_>, again: &LossAgain) -> Vec<String> {
     let mut lines = again.drives.clone();
-    lines.push(match *loss.cut == again.cut {
-        true => "made again: the same was found".to_owned(),
-        false => {
-            "made again: something else was found, so this program or its image is not the one \
+    // How long it took and what a device was called depend on the cuts before it in its guest.
+    let before = (&loss.cut.found, loss.cut.recovery.mounted);
+    lines.push(
+        match before == (&again.cut.found, again.cut.recovery.mounted) {
+            true => "made again: the same was found".to_owned(),
+            false => {
+                "made again: something else was found, so this program or its image is not the one \
                   that made the run (made-on.json beside its log names both)"
-                .to_owned()
-        }
-    });
+                    .to_owned()
+            }
+        },
+    );
     lines
 }

@@ -53,6 +53,7 @@ fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
     let mut report: Option<Report<'_>> = None;
     for line in lines(text) {
         if let Some(rest) = line.after("pgbench (") {
+            // It stands before the first report, and holds for all that follow.
             version = rest.split([' ', ')']).next();
             continue;
         }
@@ -84,6 +85,7 @@ fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
             None => running.take(line)?,
         }
     }
+    // Cut off: half a report has no rate.
     match report {
         Some(_) => Err(end(text, "the line \"tps\" of pgbench")),
         None => Ok(results),
