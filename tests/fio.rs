@@ -265,6 +265,10 @@ fn a_report_of_both_layouts_can_be_imported() {
 
 /// The most used program that draws fio's results draws ours: queue depths side by side, in three
 /// dimensions, and the distribution of latencies.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "`.ci/run` says where the program is, and the program is a process"
+)]
 fn fio_plot_draws_what_is_reported() {
     let plotter = match std::env::var_os("STACKRACE_FIO_PLOT") {
         Some(path) => path.into(),

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use stackrace_engine::{PhaseEnd, PhaseOutcome};
 
-use super::compare::{CompareRequest, Side, conclude, head, misleading, quoted, sides};
+use super::compare::{CompareRequest, ComparedPath, conclude, head, misleading, quoted, sides};
 use super::context::Context;
 use super::execute::{self, FinishedRun};
 use super::observer::{Observer, Start, WatchedRun};
@@ -171,7 +171,7 @@ impl OwnProgram {
 }
 
 /// The study that compares these directories with the program.
-fn study(request: &CompareRequest, sides: &[Side], own: &OwnProgram) -> String {
+fn study(request: &CompareRequest, sides: &[ComparedPath], own: &OwnProgram) -> String {
     let head = head(sides, &own.name(), own.comment());
     let text = head + &own.toml() + &conclude(request);
     request.overrides.written(&text)
@@ -247,7 +247,7 @@ fn probe(
     context: &Context,
     host: &LocalHost,
     study: &Study,
-    side: &Side,
+    side: &ComparedPath,
     interrupt: &Arc<Interrupt>,
 ) -> Result<Probed, Failure> {
     let workload = &*study.configurations[0].workloads[0];

@@ -57,6 +57,10 @@ mod tests {
         clippy::disallowed_methods,
         reason = "a child is needed, and this crate has no room that starts one"
     )]
+    #[expect(
+        clippy::zombie_processes,
+        reason = "the function that is tested waits for it"
+    )]
     fn a_child_is_waited_for_once_with_its_time_and_status() {
         let script = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit 3";
         let child = Command::new("sh").args(["-c", script]).spawn().unwrap();
