@@ -386,8 +386,86 @@ fn a_directory_one_may_not_write_to_is_refused() {
     untouched(&ground, &said);
 }
 
+/// A study in virtual time: data in MiB, seconds of the second workload.
+fn in_virtual_time(data: u32, seconds: u64, drives: &str) -> String {
+    format!(
+        r#"title = "Virtual"
+[factors]
+filesystem = ["ext4", "xfs"]
+[[stack]]
+lab-disks = {drives}
+[[stack]]
+"{{filesystem}}" = {{}}
+[[workload]]
+sequential = {{ mode = "write", size = "{data} MiB" }}
+[[workload]]
+random = {{ mode = "read", size = "{data} MiB", access = "uniform", time = "{seconds} s" }}
+[decide]
+compare = "filesystem"
+at-most = "1000 h"
+"#
+    )
+}
+
+const ONE_DISK: &str = r#"{ model = "seagate-st3000dm001", size = "64 GiB" }"#;
+
+#[track_caller]
+fn refused_in_virtual_time(study: &str, code: i32, args: &[&str], parts: &[&str]) {
+    let ground = Ground::new();
+    ground.write("study.toml", study);
+    refused(
+        &ground,
+        &[&["run", "study.toml", "--lab"], args].concat(),
+        code,
+        parts,
+    );
+}
+
+fn data_that_a_guest_cannot_keep_are_refused_with_the_memory_that_is_enough() {
+    let study = in_virtual_time(900, 4, ONE_DISK);
+    let parts = ["900 MiB", "640 MiB for them", "--memory \"2 GiB\""];
+    refused_in_virtual_time(&study, 3, &[], &parts);
+    // Both disks of a mirror keep them.
+    let two = r#"{ model = "seagate-st3000dm001", size = "64 GiB", count = 2 }
+[[stack]]
+md = { raid = 1 }"#;
+    let study = in_virtual_time(400, 4, two);
+    refused_in_virtual_time(&study, 3, &[], &["800 MiB", "--memory"]);
+}
+
+fn days_of_virtual_time_are_refused_with_what_makes_them_fewer() {
+    let study = in_virtual_time(16, 30_000, ONE_DISK);
+    let parts = ["of virtual time", "3 rounds", "shorten the workloads' time"];
+    refused_in_virtual_time(&study, 3, &[], &parts);
+}
+
+fn a_plan_for_virtual_time_says_what_it_costs_here() {
+    let ground = Ground::new();
+    ground.write("study.toml", in_virtual_time(16, 4, ONE_DISK));
+    let said = ground.stackrace(&["plan", "study.toml", "--lab"]);
+    said.ended(0);
+    for part in [
+        "of virtual time",
+        "  wall    expected",
+        "2 guests a round",
+        "room for 640 MiB",
+    ] {
+        assert!(said.out.contains(part), "{part}: {}", said.out);
+    }
+    let more = ["plan", "study.toml", "--lab", "--memory", "2 GiB"];
+    let said = ground.stackrace(&more);
+    assert!(said.out.contains("room for 1.6 GiB"), "{}", said.out);
+    ground.write("real.toml", GOOD);
+    let said = ground.stackrace(&["plan", "real.toml", "--lab"]);
+    said.ended(0);
+    assert!(!said.out.contains("wall    "), "{}", said.out);
+}
+
 fn main() -> ExitCode {
     needs::run(needs::tests![
+        data_that_a_guest_cannot_keep_are_refused_with_the_memory_that_is_enough,
+        days_of_virtual_time_are_refused_with_what_makes_them_fewer,
+        a_plan_for_virtual_time_says_what_it_costs_here,
         the_study_that_is_spoilt_is_good_before,
         permission_to_wipe_what_no_study_names_is_refused,
         unknown_words_are_refused_with_their_place_and_the_nearest,

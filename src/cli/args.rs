@@ -378,6 +378,9 @@ pub(super) struct PlanArgs {
     /// Operating system of the guests; may be given several times
     #[arg(long = "system", value_name = "SYSTEM", requires = "lab")]
     pub(super) systems: Vec<String>,
+    /// Memory of each guest
+    #[arg(long, value_name = "BYTES", default_value = "1 GiB", requires = "lab")]
+    pub(super) memory: String,
     /// As JSON
     #[arg(long)]
     pub(super) json: bool,

@@ -4,7 +4,8 @@ use super::args::PlanArgs;
 use super::failure::Failure;
 use super::setting::Setting;
 use super::terminal::{print, say};
-use crate::session::{machines, permission, preflight, study_file};
+use crate::session::virtual_run::{self, LabDrives};
+use crate::session::{machines, permission, preflight, study_file, virtual_plan};
 use crate::study::Study;
 
 /// `stackrace plan`.
@@ -29,7 +30,11 @@ pub(super) fn exec(setting: &Setting, verb: PlanArgs) -> Result<u8, Failure> {
 fn show(setting: &Setting, study: &Study, verb: &PlanArgs) -> Result<u8, Failure> {
     // What this machine lacks does not matter to a study that runs elsewhere.
     let here = !verb.lab && study.places().is_none();
-    let plan = preflight::plan(&setting.session, study, here)?;
+    let virtual_time = verb.lab && virtual_run::disks(study) == LabDrives::Modelled;
+    let plan = match virtual_time {
+        true => virtual_plan::plan(&setting.session, study, &verb.memory)?,
+        false => preflight::plan(&setting.session, study, here)?,
+    };
     if verb.json {
         let json = serde_json::to_value(&plan).unwrap_or_default();
         print(&format!("{json:#}\n"));

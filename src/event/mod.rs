@@ -30,6 +30,17 @@ pub(crate) struct LogLine {
     pub(crate) event: Event,
 }
 
+/// What a modelled drive has cost the guest that serves it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ServedCost {
+    /// The block device: `ublkb0`.
+    pub(crate) device: String,
+    /// Requests answered.
+    pub(crate) requests: u64,
+    /// Processor time of the thread that served them, ns: the model, the data, the way to the kernel.
+    pub(crate) busy_ns: u64,
+}
+
 /// What can happen in a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
@@ -75,6 +86,10 @@ pub(crate) enum Event {
         round: u32,
         /// Configuration by index.
         configuration: usize,
+        /// What serving its modelled drives cost.
+        // Only stacks in virtual time have such drives: other logs stay as they were.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        served: Vec<ServedCost>,
     },
     /// One command that set up, settled or tore down a stack.
     Command(CommandRun),

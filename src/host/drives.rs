@@ -1,8 +1,10 @@
 //! Modelled drives: block devices that this process serves, in a guest of the lab.
 
-use super::{DiskModel, DriveCache, HostError, LabDisk, reading};
+use super::{DeclaredFault, DiskModel, DriveCache, HostError, LabDisk, reading};
+use crate::event::ServedCost;
+use rustix::time::{ClockId, clock_gettime};
 use stackrace_drives::power::Durability;
-use stackrace_drives::{Caching, Card, Drive, Operation, Request, SECTOR};
+use stackrace_drives::{Caching, Card, Drive, Fault, Faulty, Operation, Request, SECTOR};
 use stackrace_engine::ublk::{
     ContentRoom, DeviceLog, DeviceShape, Medium, ServedDevice, Serving, remove, serve,
 };
@@ -17,6 +19,9 @@ const RESERVED: u64 = 384 << 20;
 /// What the way of a request into this process and back takes longer than the kernel's way to a
 /// drive that answers by itself, ns: how much sooner this process answers.
 const LEAD_NS: u64 = 19_000;
+
+/// How long a request to a drive that died is waited for, ns: Linux gives a disk 30 s.
+const GIVEN_UP_NS: u64 = 30_000_000_000;
 
 /// Bytes that the head reads before the drive is used: they decide where it is.
 const FIRST_READ: u32 = 8;
@@ -106,8 +111,13 @@ pub(super) fn start(disk: &LabDisk, model: &DiskModel) -> Result<PathBuf, HostEr
     };
     let room = ROOM.get_or_init(|| ContentRoom::new(available().saturating_sub(RESERVED)));
     let (bytes, accident, cache) = (disk.bytes, model.accident, model.cache);
+    // Faults are declared from the moment at which the disk appears.
+    let faults = declared(&model.faults, monotonic_ns());
     let drive = move || -> Result<Box<dyn Drive>, String> {
-        let drive = modelled(&card, bytes, accident)?;
+        let mut drive = modelled(&card, bytes, accident)?;
+        if !faults.is_empty() {
+            drive = Box::new(Faulty::new(drive, &faults));
+        }
         Ok(match cache {
             Some(kind) => Box::new(Caching::new(drive, kind.durability())),
             None => drive,
@@ -137,6 +147,62 @@ impl DriveCache {
             Self::Off => Durability::Off,
         }
     }
+}
+
+/// Faults in the words of the models; `now`: when the disk appears, ns on the clock of the drives.
+fn declared(faults: &[DeclaredFault], now: u64) -> Vec<Fault> {
+    let sector = |byte: u64| byte / SECTOR;
+    let fault = |fault: &DeclaredFault| match *fault {
+        DeclaredFault::SlowSectors {
+            from,
+            to,
+            longer_ns,
+        } => Fault::Slow {
+            first: sector(from),
+            end: to.div_ceil(SECTOR),
+            longer: longer_ns,
+        },
+        DeclaredFault::ReadErrors {
+            from,
+            to,
+            longer_ns,
+        } => Fault::Unreadable {
+            first: sector(from),
+            end: to.div_ceil(SECTOR),
+            longer: longer_ns,
+        },
+        DeclaredFault::DiesAt { after_ns } => Fault::Dead {
+            at: now.saturating_add(after_ns),
+            longer: GIVEN_UP_NS,
+        },
+    };
+    faults.iter().map(fault).collect()
+}
+
+/// The clock that drives are served by, ns.
+fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    // It begins at 0: neither part is negative.
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// What each drive that this process serves has cost so far.
+pub(crate) fn served() -> Vec<ServedCost> {
+    let cost = |drive: &ServedDevice| {
+        let (requests, busy_ns) = drive.cost();
+        ServedCost {
+            device: block_name(drive.path()),
+            requests,
+            busy_ns,
+        }
+    };
+    shelf(|shelf| shelf.served.iter().map(|(_, drive)| cost(drive)).collect())
+}
+
+/// `ublkb0` of `/dev/ublkb0`.
+fn block_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }
 
 /// The drive, with its platter and its head where the accident puts them.
@@ -206,5 +272,28 @@ mod tests {
         distinct.dedup();
         assert!(distinct.len() > 4, "{times:?}");
         assert_eq!(first_read(5), first_read(5));
+    }
+
+    #[test]
+    fn a_declared_death_counts_from_the_moment_at_which_the_disk_appears() {
+        let dies = DeclaredFault::DiesAt { after_ns: 5 };
+        let slow = DeclaredFault::SlowSectors {
+            from: 1024,
+            to: 1025,
+            longer_ns: 7,
+        };
+        let expected = [
+            Fault::Dead {
+                at: 105,
+                longer: GIVEN_UP_NS,
+            },
+            // A part of a sector makes all of it slow.
+            Fault::Slow {
+                first: 2,
+                end: 3,
+                longer: 7,
+            },
+        ];
+        assert_eq!(declared(&[dies, slow], 100), expected);
     }
 }

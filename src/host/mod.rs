@@ -92,6 +92,9 @@ pub(crate) struct DiskModel {
     /// What kind of cache it has; none: that of its card.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) cache: Option<DriveCache>,
+    /// What goes wrong with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) faults: Vec<DeclaredFault>,
 }
 
 /// How a modelled drive keeps what it has acknowledged.
@@ -131,6 +134,43 @@ impl DriveCache {
     }
 }
 
+/// What is declared to go wrong with a modelled disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum DeclaredFault {
+    /// Requests to these bytes take so much longer, ns.
+    SlowSectors { from: u64, to: u64, longer_ns: u64 },
+    /// Reads of these bytes fail after so long, ns, until the bytes are written again.
+    ReadErrors { from: u64, to: u64, longer_ns: u64 },
+    /// It answers nothing any more so long after it appeared, ns.
+    DiesAt { after_ns: u64 },
+}
+
+impl std::fmt::Display for DeclaredFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let range = |from, to| format!("{} to {}", unit::bytes(from), unit::bytes(to));
+        let time = |ns: u64| unit::time_ns(ns as f64);
+        match *self {
+            Self::SlowSectors {
+                from,
+                to,
+                longer_ns,
+            } => write!(f, "{} slower at {}", time(longer_ns), range(from, to)),
+            Self::ReadErrors {
+                from,
+                to,
+                longer_ns,
+            } => write!(
+                f,
+                "reads of {} fail after {}",
+                range(from, to),
+                time(longer_ns)
+            ),
+            Self::DiesAt { after_ns } => write!(f, "dies after {}", time(after_ns)),
+        }
+    }
+}
+
 impl LabDisk {
     /// What it is like, in one line.
     pub(crate) fn described(&self) -> String {
@@ -138,11 +178,15 @@ impl LabDisk {
             let cache = model
                 .cache
                 .map_or(String::new(), |kind| format!(", cache {}", kind.word()));
-            return format!(
+            let mut text = format!(
                 "{} of a modelled {}{cache}",
                 unit::bytes(self.bytes),
                 model.card
             );
+            for fault in &model.faults {
+                text.push_str(&format!(", {fault}"));
+            }
+            return text;
         }
         let mut text = format!(
             "{}, logical sector {} B, physical sector {} B",

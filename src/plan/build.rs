@@ -45,6 +45,7 @@ impl Plan {
             moved: moved(study, &costs),
             disk,
             time,
+            virtual_time: None,
             comparisons,
             looks,
             lints: Vec::new(),

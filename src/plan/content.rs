@@ -24,12 +24,23 @@ pub(crate) struct MachineFacts<'a> {
     pub(crate) missing: &'a dyn Fn() -> Vec<String>,
     /// Bytes free in the file system a path lies on.
     pub(crate) free_bytes: &'a dyn Fn(&Path) -> Option<u64>,
-    /// Measured rate of writing, B/s; none: not measured.
-    pub(crate) write_rate: Option<f64>,
+    /// How fast its storage is.
+    pub(crate) speed: StorageSpeed,
     /// Memory; none: not known.
     pub(crate) memory_bytes: Option<u64>,
     /// Where disk files lie for which the study names no directory.
     pub(crate) scratch: &'a Path,
+}
+
+/// What is known of how fast data move.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum StorageSpeed {
+    /// Nothing.
+    Unknown,
+    /// The measured rate of writing, B/s.
+    Measured(f64),
+    /// The rates of models, B/s: of the slowest drive alone, and of all drives of the fastest stack.
+    Modelled(Bounds),
 }
 
 /// A figure known only to lie between two.
@@ -71,6 +82,9 @@ pub(crate) struct Plan {
     pub(crate) disk: Vec<DiskNeed>,
     /// How long it takes.
     pub(crate) time: TimeEstimate,
+    /// What virtual time costs here; none: the study keeps real time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) virtual_time: Option<VirtualTime>,
     /// Comparisons the probability of error is shared among, at each check.
     pub(crate) comparisons: usize,
     /// When the results are checked, and what could be told then.
@@ -176,6 +190,22 @@ pub(crate) struct TimeEstimate {
     pub(crate) unknown: Vec<String>,
     /// What was assumed.
     pub(crate) assumed: String,
+}
+
+/// What a run in virtual time costs the machine it is made on.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct VirtualTime {
+    /// Guests of a round.
+    pub(crate) guests: usize,
+    /// How many of them run side by side.
+    pub(crate) jobs: usize,
+    /// Seconds of real time that the run takes.
+    pub(crate) wall_seconds: Bounds,
+    /// Bytes that the drives of a guest hold: of the largest trial alone, and of all trials if nothing
+    /// that is deleted is given back.
+    pub(crate) content_bytes: (u64, u64),
+    /// Bytes of a guest's memory that its drives may take.
+    pub(crate) room_bytes: u64,
 }
 
 /// What a check after so many rounds can show.

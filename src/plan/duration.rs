@@ -7,7 +7,8 @@ use crate::workload::Cost;
 use stackrace_stats::{PASSES_MAX, WINDOW};
 
 use super::content::{
-    Bounds, FILLS, MachineFacts, PlannedConfiguration, PlannedLook, TimeEstimate, seconds,
+    Bounds, FILLS, MachineFacts, PlannedConfiguration, PlannedLook, StorageSpeed, TimeEstimate,
+    seconds,
 };
 use super::costs::Costs;
 
@@ -37,7 +38,7 @@ pub(super) fn time(
     looks: &[PlannedLook],
     machine: &MachineFacts<'_>,
 ) -> TimeEstimate {
-    let (rates, of_rates) = rates(machine.write_rate);
+    let (rates, of_rates) = rates(machine.speed);
     let (mut round, mut once) = (Bounds::default(), Bounds::default());
     for ((costs, planned), configuration) in costs
         .0
@@ -92,9 +93,21 @@ pub(super) fn time(
 }
 
 /// How fast data move, B/s, and in words what that is based on.
-fn rates(write_rate: Option<f64>) -> (Bounds, String) {
-    match write_rate {
-        Some(rate) if rate > 0.0 && rate.is_finite() => (
+fn rates(speed: StorageSpeed) -> (Bounds, String) {
+    match speed {
+        // Small blocks, seeks and what a layout writes twice cost as much as they do on real disks.
+        StorageSpeed::Modelled(rates) => (
+            Bounds {
+                least: rates.least * RATE_KEPT,
+                most: rates.most,
+            },
+            format!(
+                "data move at a quarter of what the model of one drive streams, {}, up to what all stream, {}",
+                crate::unit::bytes_per_second(rates.least * RATE_KEPT),
+                crate::unit::bytes_per_second(rates.most)
+            ),
+        ),
+        StorageSpeed::Measured(rate) if rate > 0.0 && rate.is_finite() => (
             Bounds {
                 least: rate * RATE_KEPT,
                 most: rate,

@@ -16,5 +16,5 @@ mod render;
 mod tests;
 
 pub(crate) use build::room;
-pub(crate) use content::{FILLS, MachineFacts, Plan};
+pub(crate) use content::{Bounds, FILLS, MachineFacts, Plan, StorageSpeed, VirtualTime};
 pub(crate) use order::{order, order_within};

@@ -197,6 +197,12 @@ impl Plan {
                 ),
             );
         }
+        self.render_time(page);
+        self.render_virtual_time(page);
+    }
+
+    /// How long it takes, and what that is based on.
+    fn render_time(&self, page: &mut Page) {
         let time = &self.time;
         let ends = match self.decide.until {
             Until::Never => "does not end early",
@@ -206,9 +212,13 @@ impl Plan {
             "  time    ",
             "          ",
             &format!(
-                "a round {}, the run {}; at most {} allowed; {ends}",
+                "a round {}, the run {}{}; at most {} allowed; {ends}",
                 between(time.round_seconds),
                 between(time.run_seconds),
+                match self.virtual_time {
+                    Some(_) => " of virtual time",
+                    None => "",
+                },
                 unit::long_time(self.decide.time_max_ns as f64 / 1e9)
             ),
         );
@@ -224,6 +234,29 @@ impl Plan {
             "          ",
             &format!("assumed: {}", time.assumed),
         );
+    }
+
+    /// What virtual time costs in real minutes and in memory.
+    fn render_virtual_time(&self, page: &mut Page) {
+        let Some(cost) = &self.virtual_time else {
+            return;
+        };
+        let text = format!(
+            "expected {} here, {} a round, {} side by side; a busy machine takes longer, and \
+             no figure changes",
+            between(cost.wall_seconds),
+            counted(cost.guests, "guest"),
+            cost.jobs
+        );
+        page.fold("  wall    ", "          ", &text);
+        let (least, most) = cost.content_bytes;
+        let text = format!(
+            "the drives of a guest hold {} to {}, copies and parity included; there is room for {}",
+            unit::bytes(least),
+            unit::bytes(most),
+            unit::bytes(cost.room_bytes)
+        );
+        page.fold("  memory  ", "          ", &text);
     }
 
     /// `more`: what is moved by the clock, on top of what is counted.

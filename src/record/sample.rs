@@ -325,6 +325,7 @@ pub(crate) fn record(shape: &SampleShape) -> Record {
             }
             events.push(command(&["umount", "/run/mnt/it's here"], ""));
             events.push(Event::StackTornDown {
+                served: Vec::new(),
                 round,
                 configuration,
             });

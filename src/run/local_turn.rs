@@ -8,6 +8,7 @@ use super::local_executor::{KeptStack, LocalExecutor};
 use super::trial::{self, Before, Trial};
 use crate::agent::message::{RecoverOrder, Turn};
 use crate::event::{AWAY_SHARE, Ended, Event, Observation};
+use crate::host::drives;
 use crate::journal::EntryId;
 use crate::stack::{self as stacks, Site, StandingStack};
 use crate::unit;
@@ -306,10 +307,13 @@ impl LocalExecutor<'_> {
         configuration: usize,
         stack: StandingStack,
     ) -> Result<(), Broken> {
+        // Before the drives are let go: a stack in virtual time says what serving them has cost.
+        let served = drives::served();
         match stack.tear_down(&self.site()) {
             Ok(()) => (self.tell)(Event::StackTornDown {
                 round,
                 configuration,
+                served,
             }),
             Err(error) => {
                 let text = format!(

@@ -38,6 +38,7 @@ mod sizing;
 pub(crate) mod study_file;
 pub(crate) mod temporary;
 pub(crate) mod virtual_clock;
+pub(crate) mod virtual_plan;
 pub(crate) mod virtual_run;
 mod virtual_turns;
 pub(crate) mod worker;

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::host::plan::{Fault, Step};
 use crate::host::{Host, HostError, local::LocalHost};
 use crate::journal::Journal;
-use crate::plan::{MachineFacts, Plan};
+use crate::plan::{MachineFacts, Plan, StorageSpeed};
 use crate::stack::{self, Danger, Site, Stack, StackError};
 use crate::study::{Configuration, Policy, Study};
 use crate::unit;
@@ -39,17 +39,33 @@ pub(crate) fn plan(context: &Context, study: &Study, here: bool) -> Result<Plan,
             }
             return plan;
         }
-        // What this machine lacks, or has, says nothing of another one.
-        Plan::of(
-            study,
-            &MachineFacts {
-                missing: &|| Vec::new(),
-                free_bytes: &|_| None,
-                memory_bytes: None,
-                ..*machine
-            },
-        )
+        Plan::of(study, &elsewhere(machine))
     })
+}
+
+/// What a study would do on a machine of which nothing is known but its speed.
+///
+/// # Errors
+/// There is no place for results.
+pub(super) fn plan_at(
+    context: &Context,
+    study: &Study,
+    speed: StorageSpeed,
+) -> Result<Plan, Failure> {
+    on_this_machine(context, study, |machine| {
+        let elsewhere = elsewhere(machine);
+        Plan::of(study, &MachineFacts { speed, ..elsewhere })
+    })
+}
+
+/// What is known of a machine that is not this one: what this one lacks, or has, says nothing of it.
+fn elsewhere<'a>(machine: &MachineFacts<'a>) -> MachineFacts<'a> {
+    MachineFacts {
+        missing: &|| Vec::new(),
+        free_bytes: &|_| None,
+        memory_bytes: None,
+        ..*machine
+    }
 }
 
 /// What is on the disks a study names, and what speaks against writing over them.
@@ -166,7 +182,7 @@ fn on_this_machine<T>(
             words.collect()
         },
         free_bytes: &|path| free_bytes(&host, path),
-        write_rate: None,
+        speed: StorageSpeed::Unknown,
         memory_bytes: crate::observe::memory_bytes(),
         scratch: &scratch,
     }))

@@ -19,6 +19,7 @@ use super::places::assignment;
 use super::resume::Stopped;
 use super::temporary;
 use super::virtual_clock::{self, CLOCK, LAB};
+use super::virtual_plan;
 use super::virtual_turns::{VirtualExecutor, environment};
 use crate::agent::message::{Assignment, WorkerReply};
 use crate::event::{Event, Fact};
@@ -148,6 +149,7 @@ pub(crate) fn run(
     options: &VirtualOptions<'_>,
 ) -> Result<FinishedRun, Failure> {
     check(study)?;
+    virtual_plan::check(context, study, options.memory)?;
     let system = options.system.unwrap_or(system::DEFAULT);
     let run = VirtualRun {
         context,
@@ -263,8 +265,19 @@ struct MadeOn {
     wall_s: f64,
     /// What the guests' clocks showed together, s.
     virtual_s: f64,
+    #[serde(flatten)]
+    cost: ServingCost,
     /// BLAKE3 of the log.
     log: String,
+}
+
+/// What serving the drives of all guests has cost.
+#[derive(Debug, Serialize)]
+struct ServingCost {
+    /// Requests that were answered.
+    requests: u64,
+    /// Time of a guest's processor that one of them took, ns.
+    request_cost_ns: f64,
 }
 
 impl VirtualRun<'_> {
@@ -297,10 +310,8 @@ impl VirtualRun<'_> {
             let (ledger, _journal) = match stopped {
                 Some(stopped) => {
                     let (journal, leftovers) = stopped.take_over(self.store)?;
-                    (
-                        stopped.resumed(self.store, leftovers, self.observer)?,
-                        journal,
-                    )
+                    let ledger = stopped.resumed(self.store, leftovers, self.observer)?;
+                    (ledger, journal)
                 }
                 None => self.begin(facts, &made_of(&site), &clock)?,
             };
@@ -333,10 +344,28 @@ impl VirtualRun<'_> {
                 first_guest_s: seconds(first_guest),
                 wall_s: seconds(SystemClock.now_ns() - wall),
                 virtual_s: seconds(clock.now_ns() - epoch),
+                cost: self.say_cost(&ledger),
                 log,
             })?;
             Ok(finished)
         })
+    }
+
+    /// Says what serving the drives has cost.
+    fn say_cost(&self, ledger: &SharedLedger) -> ServingCost {
+        let (requests, busy_ns) = served(ledger);
+        let request_cost_ns = busy_ns as f64 / requests.max(1) as f64;
+        // A run that failed before its first stack was torn down has nothing to say.
+        if requests > 0 {
+            let each = unit::time_ns(request_cost_ns);
+            self.observer.remark(&format!(
+                "the drives answered {requests} requests; serving one took {each} of a guest's processor"
+            ));
+        }
+        ServingCost {
+            requests,
+            request_cost_ns,
+        }
     }
 
     /// Writes beside the log what depends on this machine; `made_on` is given the log's hash.
@@ -445,6 +474,20 @@ impl VirtualRun<'_> {
         }
         Err(Failure::internal("no id is left for the run"))
     }
+}
+
+/// Requests that the drives of all guests answered, and the processor time that took, ns.
+fn served(ledger: &SharedLedger) -> (u64, u64) {
+    let ledger = ledger.lock();
+    let mut sum = (0, 0);
+    for line in &ledger.record().lines {
+        if let Event::StackTornDown { served, .. } = &line.event {
+            for drive in served {
+                sum = (sum.0 + drive.requests, sum.1 + drive.busy_ns);
+            }
+        }
+    }
+    sum
 }
 
 /// BLAKE3 of a file; of nothing where it cannot be read.

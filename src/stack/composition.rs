@@ -89,6 +89,16 @@ impl Stack {
             .collect()
     }
 
+    /// Bytes that its disks are written for so many of a workload's, once.
+    pub(crate) fn written_to_disks(&self, bytes: u64) -> u64 {
+        (0..self.layers.len()).rev().fold(bytes, |bytes, index| {
+            // The lowest layer writes to what it is made of, once.
+            let below = self.layers[..index].last();
+            let devices = below.and_then(|below| below.devices_given());
+            self.layers[index].written_below(bytes, devices.unwrap_or(1))
+        })
+    }
+
     /// The directory it is, where it is one of the user's and nothing else.
     pub(crate) fn existing_directory(&self) -> Option<PathBuf> {
         match &self.layers[..] {

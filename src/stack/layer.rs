@@ -198,6 +198,10 @@ pub(crate) trait Layer: Send + Sync {
     fn devices_given(&self) -> Option<usize> {
         None
     }
+    /// Bytes that it writes to so many devices below for this many that are written to it, once.
+    fn written_below(&self, bytes: u64, _devices: usize) -> u64 {
+        bytes
+    }
     /// What it gives.
     fn gives(&self) -> GivesKind {
         match self.devices_given() {

@@ -6,6 +6,10 @@ pub(crate) const SHIPPED: &[(&str, &str)] = &[
         "block-size-sweep",
         include_str!("../../studies/block-size-sweep.toml"),
     ),
+    (
+        "cloud-volume",
+        include_str!("../../studies/cloud-volume.toml"),
+    ),
     ("demo", include_str!("../../studies/demo.toml")),
     ("drbd-gfs2", include_str!("../../studies/drbd-gfs2.toml")),
     (
@@ -21,6 +25,10 @@ pub(crate) const SHIPPED: &[(&str, &str)] = &[
         include_str!("../../studies/ext4-vs-xfs.toml"),
     ),
     (
+        "four-drives",
+        include_str!("../../studies/four-drives.toml"),
+    ),
+    (
         "mkfs-options",
         include_str!("../../studies/mkfs-options.toml"),
     ),
@@ -33,6 +41,9 @@ pub(crate) const SHIPPED: &[(&str, &str)] = &[
         include_str!("../../studies/netatalk-cnid.toml"),
     ),
     ("originals", include_str!("../../studies/originals.toml")),
+    ("rebuild", include_str!("../../studies/rebuild.toml")),
+    ("slog", include_str!("../../studies/slog.toml")),
+    ("smr-or-cmr", include_str!("../../studies/smr-or-cmr.toml")),
     ("zfs-ashift", include_str!("../../studies/zfs-ashift.toml")),
     (
         "zfs-block-size",

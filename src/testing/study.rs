@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::others::carried_out;
-use crate::plan::{MachineFacts, Plan, order};
+use crate::plan::{MachineFacts, Plan, StorageSpeed, order};
 use crate::study::{self, Kinds, Study};
 
 /// Most configurations that are also planned: a plan's cost grows with them, a check's must not.
@@ -80,7 +80,7 @@ fn planned(study: &Study) {
         commands: &|_, _| Ok(vec!["true".to_owned()]),
         missing: &|| Vec::new(),
         free_bytes: &|_| Some(1 << 40),
-        write_rate: Some(1e9),
+        speed: StorageSpeed::Measured(1e9),
         memory_bytes: Some(1 << 34),
         scratch: Path::new("/scratch"),
     };

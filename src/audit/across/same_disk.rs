@@ -161,6 +161,7 @@ mod tests {
                 } => {
                     layers[0].facts[0].value = "by this run".to_owned();
                     Some(Event::StackTornDown {
+                        served: Vec::new(),
                         round: *round,
                         configuration: *configuration,
                     })

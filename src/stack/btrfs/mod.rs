@@ -326,6 +326,13 @@ impl Layer for Btrfs {
         filesystem::asked(&kind, &self.mkfs, &self.options_asked())
     }
 
+    fn written_below(&self, bytes: u64, _devices: usize) -> u64 {
+        match self.data.as_str() {
+            "raid1" | "raid10" => bytes.saturating_mul(2),
+            _ => bytes,
+        }
+    }
+
     fn takes(&self) -> Takes {
         Takes::Devices {
             min: devices_min(&self.data).max(devices_min(&self.metadata)),

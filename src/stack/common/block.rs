@@ -19,6 +19,13 @@ pub(crate) fn name(device: &Path) -> String {
         .unwrap_or_default()
 }
 
+/// What so many bytes take on devices of which `parity` hold no data.
+pub(crate) fn with_parity(bytes: u64, devices: usize, parity: usize) -> u64 {
+    // With too few devices the layer itself is refused.
+    let data = devices.saturating_sub(parity).max(1);
+    bytes.saturating_mul(devices.max(1) as u64) / data as u64
+}
+
 /// The kernel's own name of a device, also where a link names it: `/dev/vg/lv` → `dm-3`.
 pub(crate) fn kernel_name(host: &dyn Host, device: &Path) -> String {
     match host.canonical(device) {

@@ -5,6 +5,7 @@
 //! use the same ones, one after the other.
 
 mod common;
+mod faults;
 mod model;
 
 use self::common::{SIZE_MIN, disk_count, serial};
@@ -31,54 +32,63 @@ const BLOCK: u64 = 4096;
 /// Sector sizes a disk can have.
 const SECTORS: [u64; 2] = [512, 4096];
 
+/// What an emulated or a modelled disk is like.
+const SETTINGS: [SettingDoc; 11] = [
+    SettingDoc::text(
+        "model",
+        "",
+        "A drive of `stackrace show drives`: the disks are then modelled, in virtual time; sectors and speed are the model's.",
+    ),
+    SettingDoc::bytes(
+        "size",
+        "",
+        "Size of each disk. Of a modelled one: how much of it is used, from its beginning; all of it unless given.",
+    ),
+    SettingDoc::count("count", "1", "How many disks."),
+    SettingDoc::text(
+        "last-model",
+        "",
+        "Another drive of `stackrace show drives` for the last of the modelled disks: a log device, a cache.",
+    ),
+    SettingDoc::bytes("last-size", "", "Size of that last disk."),
+    SettingDoc::bytes(
+        "logical-sector",
+        "512",
+        "Smallest unit the disks read and write: 512 or 4096 bytes.",
+    ),
+    SettingDoc::bytes(
+        "physical-sector",
+        "",
+        "What the disks say their media are written in, 512 or 4096 bytes; the logical sector unless given. 512 and 4096: a 512e disk.",
+    ),
+    SettingDoc::bytes(
+        "rate",
+        "",
+        "Most bytes per second of each disk, reads and writes together; as fast as it goes unless given.",
+    ),
+    SettingDoc::count(
+        "requests",
+        "",
+        "Most requests per second of each disk, reads and writes together; as many as go unless given.",
+    ),
+    SettingDoc::choice(
+        "cache",
+        DriveCache::WORDS,
+        "",
+        "Of a modelled disk: its write cache is volatile (a flush empties it), protected (it survives a power cut), lying (flushes are acknowledged and not obeyed) or off; as its model has it unless given.",
+    ),
+    SettingDoc::time(
+        "latency",
+        "",
+        "How long each request takes at least, however many are under way; no longer than it does unless given.",
+    ),
+];
+
 /// The layer `lab-disks` of a study.
 pub(crate) const KIND: LayerKind = LayerKind {
     name: "lab-disks",
     summary: "Emulated disks of the lab, with declared sectors and speed: only with `stackrace run STUDY --lab`.",
-    settings: &[
-        SettingDoc::text(
-            "model",
-            "",
-            "A drive of `stackrace show drives`: the disks are then modelled, in virtual time; sectors and speed are the model's.",
-        ),
-        SettingDoc::bytes(
-            "size",
-            "",
-            "Size of each disk. Of a modelled one: how much of it is used, from its beginning; all of it unless given.",
-        ),
-        SettingDoc::count("count", "1", "How many disks."),
-        SettingDoc::bytes(
-            "logical-sector",
-            "512",
-            "Smallest unit the disks read and write: 512 or 4096 bytes.",
-        ),
-        SettingDoc::bytes(
-            "physical-sector",
-            "",
-            "What the disks say their media are written in, 512 or 4096 bytes; the logical sector unless given. 512 and 4096: a 512e disk.",
-        ),
-        SettingDoc::bytes(
-            "rate",
-            "",
-            "Most bytes per second of each disk, reads and writes together; as fast as it goes unless given.",
-        ),
-        SettingDoc::count(
-            "requests",
-            "",
-            "Most requests per second of each disk, reads and writes together; as many as go unless given.",
-        ),
-        SettingDoc::choice(
-            "cache",
-            DriveCache::WORDS,
-            "",
-            "Of a modelled disk: its write cache is volatile (a flush empties it), protected (it survives a power cut), lying (flushes are acknowledged and not obeyed) or off; as its model has it unless given.",
-        ),
-        SettingDoc::time(
-            "latency",
-            "",
-            "How long each request takes at least, however many are under way; no longer than it does unless given.",
-        ),
-    ],
+    settings: &SettingDoc::joined::<15>(&[&SETTINGS, &faults::SETTINGS]),
     takes: Takes::Nothing,
     gives: GivesKind::Devices,
     example: "lab-disks = { size = \"1 GiB\", count = 4, physical-sector = 4096, rate = \"60 MB\", requests = 120 }",
@@ -98,6 +108,29 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     Ok(Box::new(LabDisks { disks }))
 }
 
+/// Refuses of emulated disks what only modelled ones can have.
+fn refuse_of_models(settings: &Settings) -> Result<(), Refusal> {
+    let declared = faults::SETTINGS.iter().map(|setting| setting.name);
+    if let Some(name) = ["last-model", "last-size"]
+        .iter()
+        .find(|name| settings.given(name))
+    {
+        return Err(Refusal::at(
+            settings.span_of(name),
+            format!("\"{name}\" goes with modelled disks, and these are emulated"),
+            "name a model too (stackrace show drives), or leave it out",
+        ));
+    }
+    if let Some(name) = declared.into_iter().find(|name| settings.given(name)) {
+        return Err(Refusal::at(
+            settings.span_of(name),
+            format!("\"{name}\" is a fault of a modelled disk, and these are emulated"),
+            "name a model (stackrace show drives), or make faults happen by hand: stackrace lab fault",
+        ));
+    }
+    Ok(())
+}
+
 /// Disks that QEMU emulates.
 fn emulated(settings: &Settings) -> Result<Vec<LabDisk>, Refusal> {
     if settings.given("cache") {
@@ -107,6 +140,7 @@ fn emulated(settings: &Settings) -> Result<Vec<LabDisk>, Refusal> {
             "name a model, like model = \"seagate-st3000dm001\", or leave cache out",
         ));
     }
+    refuse_of_models(settings)?;
     let sector = |name: &str, bytes: u64| -> Result<u64, Refusal> {
         if SECTORS.contains(&bytes) {
             return Ok(bytes);
@@ -246,13 +280,20 @@ impl Layer for LabDisks {
     }
 
     fn describe_asked(&self) -> String {
-        let disks = match self.disks.len() {
-            1 => "1 disk".to_string(),
-            count => format!("{count} disks"),
-        };
-        // All disks of one layer are alike.
-        let like = self.disks.first().map(LabDisk::described);
-        format!("{disks} of the lab, {}", like.unwrap_or_default())
+        // Most disks of a layer are alike: one with a fault or of another model is told of by itself.
+        let mut kinds: Vec<(String, usize)> = Vec::new();
+        for disk in &self.disks {
+            let like = disk.described();
+            match kinds.iter_mut().find(|kind| kind.0 == like) {
+                Some(kind) => kind.1 += 1,
+                None => kinds.push((like, 1)),
+            }
+        }
+        let kinds: Vec<String> = kinds
+            .into_iter()
+            .map(|(like, count)| format!("{} of the lab, {like}", unit::counted(count, "disk")))
+            .collect();
+        kinds.join("; ")
     }
 
     fn takes(&self) -> Takes {

@@ -1,7 +1,8 @@
 //! `lab-disks = { model = "CARD" }`: drives whose service times a model decides.
 
 use super::common::{SIZE_MIN, disk_count, serial};
-use crate::host::{DiskModel, DriveCache, LabDisk};
+use super::faults;
+use crate::host::{DeclaredFault, DiskModel, DriveCache, LabDisk};
 use crate::setting::{Refusal, Settings, unknown_word};
 use crate::unit;
 use stackrace_drives::{CARDS, Card};
@@ -23,13 +24,7 @@ const LOGICAL_SECTOR: u64 = 512;
 /// # Errors
 /// There is no such card, it says already what the study says, or it has no such size.
 pub(super) fn disks(settings: &Settings, word: &str) -> Result<Vec<LabDisk>, Refusal> {
-    let span = settings.span_of("model");
-    let Some(card) = Card::shipped(word) else {
-        let cards: Vec<Card> = CARDS.iter().flat_map(|text| Card::parse(text)).collect();
-        let names = cards.iter().map(Card::model);
-        let message = format!("there is no drive model \"{word}\"");
-        return Err(unknown_word(span, &message, word, names, "models"));
-    };
+    let card = named(settings, "model", word)?;
     // A measurement of the card with another speed would bear the card's name.
     if let Some(name) = OF_THE_CARD.iter().find(|name| settings.given(name)) {
         return Err(Refusal::at(
@@ -42,41 +37,106 @@ pub(super) fn disks(settings: &Settings, word: &str) -> Result<Vec<LabDisk>, Ref
     let cache = settings
         .optional_text("cache")?
         .and_then(|word| DriveCache::of(&word));
-    let physical_sector = card.identity().physical_sector;
-    let bytes = size(settings, &card, physical_sector)?;
-    let like = u64::from_le_bytes(
-        // Cards differ by their words, and a serial is made of numbers.
-        *blake3::hash(word.as_bytes())
-            .as_bytes()
-            .first_chunk()
-            .unwrap_or(&[0; 8]),
-    );
-    let kind = cache.map_or(0, |kind| 1 + kind as u64);
-    let likes: &[u64] = match cache {
-        // Disks of studies that say nothing of a cache keep their serials.
-        None => &[bytes, like],
-        Some(_) => &[bytes, like, kind],
-    };
-    let disks = (1..=disk_count(settings)?).map(|number| LabDisk {
-        serial: serial(likes, number),
-        bytes,
-        logical_sector: LOGICAL_SECTOR,
-        physical_sector,
-        rate: None,
-        requests: None,
-        latency_ns: None,
-        model: Some(DiskModel {
-            card: word.to_owned(),
-            accident: 0,
-            cache,
-        }),
+    let bytes = size(settings, "size", &card)?;
+    let count = disk_count(settings)?;
+    let declared = faults::declared(settings, count, bytes)?;
+    let last = last(settings)?;
+    let disks = (1..=count).map(|number| {
+        let (card, bytes, cache) = match &last {
+            // Its cache is that of its own model: the study's word is about the others.
+            Some((card, bytes)) if number == count => (card, *bytes, None),
+            _ => (&card, bytes, cache),
+        };
+        let here = declared.iter().filter(|(disk, _)| *disk == number);
+        let faults = here.map(|(_, fault)| *fault).collect();
+        one(card, bytes, cache, faults, number)
     });
     Ok(disks.collect())
 }
 
+/// The card that a setting names.
+fn named(settings: &Settings, name: &str, word: &str) -> Result<Card, Refusal> {
+    if let Some(card) = Card::shipped(word) {
+        return Ok(card);
+    }
+    let cards: Vec<Card> = CARDS.iter().flat_map(|text| Card::parse(text)).collect();
+    let names = cards.iter().map(Card::model);
+    let message = format!("there is no drive model \"{word}\"");
+    Err(unknown_word(
+        settings.span_of(name),
+        &message,
+        word,
+        names,
+        "models",
+    ))
+}
+
+/// Card and size of the last disk, where it is another one than the rest.
+fn last(settings: &Settings) -> Result<Option<(Card, u64)>, Refusal> {
+    let Some(word) = settings.optional_text("last-model")? else {
+        return match settings.given("last-size") {
+            true => Err(Refusal::at(
+                settings.span_of("last-size"),
+                "\"last-size\" is the size of another model, and there is none",
+                "write last-model too, or leave last-size out",
+            )),
+            false => Ok(None),
+        };
+    };
+    let card = named(settings, "last-model", &word)?;
+    let bytes = size(settings, "last-size", &card)?;
+    Ok(Some((card, bytes)))
+}
+
+/// One disk of a card.
+fn one(
+    card: &Card,
+    bytes: u64,
+    cache: Option<DriveCache>,
+    faults: Vec<DeclaredFault>,
+    number: u64,
+) -> LabDisk {
+    LabDisk {
+        // Cards differ by their words.
+        serial: serial(&kind_of(bytes, hash(card.model()), cache, &faults), number),
+        bytes,
+        logical_sector: LOGICAL_SECTOR,
+        physical_sector: card.identity().physical_sector,
+        rate: None,
+        requests: None,
+        latency_ns: None,
+        model: Some(DiskModel {
+            card: card.model().to_owned(),
+            accident: 0,
+            cache,
+            faults,
+        }),
+    }
+}
+
+/// What tells this disk from others. Disks of studies that say nothing of a cache or of faults keep
+/// their serials.
+fn kind_of(bytes: u64, card: u64, cache: Option<DriveCache>, faults: &[DeclaredFault]) -> Vec<u64> {
+    let mut like = vec![bytes, card];
+    if let Some(kind) = cache {
+        like.push(1 + kind as u64);
+    }
+    if !faults.is_empty() {
+        like.push(hash(&format!("{faults:?}")));
+    }
+    like
+}
+
+/// A number for words: serials are made of numbers.
+fn hash(words: &str) -> u64 {
+    let hash = blake3::hash(words.as_bytes());
+    u64::from_le_bytes(*hash.as_bytes().first_chunk().unwrap_or(&[0; 8]))
+}
+
 /// As much of the drive as the study asks for, bytes; all of it unless it says so.
-fn size(settings: &Settings, card: &Card, sector: u64) -> Result<u64, Refusal> {
-    let (span, word) = (settings.span_of("size"), card.model());
+fn size(settings: &Settings, name: &str, card: &Card) -> Result<u64, Refusal> {
+    let (span, word) = (settings.span_of(name), card.model());
+    let sector = card.identity().physical_sector;
     let whole = card.capacity().map_err(|error| {
         Refusal::at(
             settings.span_of("model"),
@@ -84,12 +144,12 @@ fn size(settings: &Settings, card: &Card, sector: u64) -> Result<u64, Refusal> {
             "name another model",
         )
     })?;
-    let asked = settings.optional_bytes("size")?;
+    let asked = settings.optional_bytes(name)?;
     let Some(bytes) = asked.or(whole) else {
         return Err(Refusal::at(
             span,
             format!("the size of a {word} must be given"),
-            "write a size, like size = \"16 GiB\"",
+            format!("write a size, like {name} = \"16 GiB\""),
         ));
     };
     if let Some(whole) = whole.filter(|whole| bytes > *whole) {

@@ -447,6 +447,19 @@ impl Layer for Md {
         }
     }
 
+    fn written_below(&self, bytes: u64, devices: usize) -> u64 {
+        // The place of a missing member is not written to.
+        let members = devices - usize::from(self.degraded && devices > 0);
+        match self.level.as_str() {
+            "1" => bytes.saturating_mul(members as u64),
+            // Nearly all layouts of RAID 10 have two copies; one with more needs more memory.
+            "10" => bytes.saturating_mul(2),
+            "4" | "5" => block::with_parity(bytes, devices, 1),
+            "6" => block::with_parity(bytes, devices, 2),
+            _ => bytes,
+        }
+    }
+
     fn devices_given(&self) -> Option<usize> {
         Some(1)
     }

@@ -280,3 +280,45 @@ fn the_page_on_studies_lists_every_word_of_a_tool() {
         .collect();
     assert!(more.is_empty(), "docs/study.md also has\n{more:#?}");
 }
+
+#[test]
+fn faults_of_modelled_disks_are_refused_where_they_cannot_be() {
+    let disk = |words: &str| {
+        format!("lab-disks = {{ model = \"seagate-st3000dm001\", size = \"1 GiB\", {words} }}")
+    };
+    let lines = [
+        ("slow-sectors = \"1 MiB: 3 ms\"", "names no place and time"),
+        ("slow-sectors = \"1 MiB to 2 MiB: fast\"", "fast"),
+        (
+            "read-errors = \"2 MiB to 2 MiB: 7 s\"",
+            "ends where it begins",
+        ),
+        (
+            "read-errors = \"1 MiB to 2 GiB: 7 s\"",
+            "is not on a disk of 1 GiB",
+        ),
+        ("read-errors = \"1 MiB to 2 MiB: 0 s\"", "takes no time"),
+        (
+            "count = 2, dies-at = \"3 s\", faulty-disk = 3",
+            "there is no disk 3 of 2",
+        ),
+        ("faulty-disk = 1", "no fault is declared"),
+        ("last-size = \"1 GiB\"", "there is none"),
+        ("last-model = \"seagte\"", "there is no drive model"),
+        (
+            "last-model = \"sata-ssd\"",
+            "the size of a sata-ssd must be given",
+        ),
+    ];
+    let lines: Vec<(String, &str)> = lines
+        .iter()
+        .map(|(words, why)| (disk(words), *why))
+        .collect();
+    let emulated = "lab-disks = { size = \"1 GiB\", dies-at = \"3 s\" }";
+    let mut all: Vec<(&str, &str)> = lines
+        .iter()
+        .map(|(line, why)| (line.as_str(), *why))
+        .collect();
+    all.push((emulated, "is a fault of a modelled disk"));
+    assert_refused(&all);
+}

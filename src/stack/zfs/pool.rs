@@ -280,6 +280,19 @@ impl Layer for Zpool {
         "zpool"
     }
 
+    fn written_below(&self, bytes: u64, devices: usize) -> u64 {
+        // What lies on a log or a cache lies in the pool too, after a while.
+        let data = devices.saturating_sub(self.special + self.log + self.cache);
+        match self.topology.as_str() {
+            "mirror" => bytes.saturating_mul(data as u64),
+            "raid10" => bytes.saturating_mul(2),
+            "raidz1" | "draid1" => block::with_parity(bytes, data, 1),
+            "raidz2" | "draid2" => block::with_parity(bytes, data, 2),
+            "raidz3" | "draid3" => block::with_parity(bytes, data, 3),
+            _ => bytes,
+        }
+    }
+
     fn brief(&self) -> String {
         format!("zpool, topology = {}", self.topology)
     }

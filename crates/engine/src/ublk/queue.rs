@@ -127,7 +127,9 @@ impl Queue {
             let tag = done.id as u16;
             let request = self.descriptor(tag);
             let length = (u64::from(request.sectors) * SECTOR) as usize;
-            let failed = self.failed[usize::from(tag)].take();
+            // A drive with faults says which of its completions is a failure.
+            let broken = self.drive.take_error(done.id).map(|_| Errno::IO);
+            let failed = self.failed[usize::from(tag)].take().or(broken);
             let result = match failed {
                 Some(errno) => -errno.raw_os_error(),
                 None if matches!(request.operation, abi::READ | abi::WRITE) => length as i32,

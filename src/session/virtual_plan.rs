@@ -1,0 +1,192 @@
+//! What a run in virtual time costs, before anything is started: virtual hours, real minutes, memory.
+
+use stackrace_drives::{Card, Claim, Load, Origin};
+
+use super::context::Context;
+use super::lab_run::memory;
+use super::preflight;
+use crate::event::Until;
+use crate::failure::Failure;
+use crate::host::LabDisk;
+use crate::plan::{Bounds, Plan, StorageSpeed, VirtualTime};
+use crate::study::{Configuration, Study};
+use crate::unit;
+
+/// Memory that a guest keeps for itself when its drives are filled, bytes: as `host::drives` has it.
+const KEPT_BY_GUEST: u64 = 384 << 20;
+
+/// Virtual time that is refused, seconds: two days. On the way there a model serves more requests than
+/// any question needs.
+const VIRTUAL_MAX: f64 = 48.0 * 3600.0;
+
+/// Seconds of real time from the start of a guest until it works and from its work to its end, on a
+/// processor of its own.
+const GUEST_SECONDS: Bounds = Bounds {
+    least: 5.0,
+    most: 20.0,
+};
+
+/// Seconds of real time for each second of virtual time: a guest that waits for its drives costs
+/// nothing, one that never waits takes as long as its instructions take to be emulated.
+const WALL_SHARE: Bounds = Bounds {
+    least: 0.1,
+    most: 3.0,
+};
+
+/// How fast the drives of a study stream, B/s: the slowest one alone, and all of the fastest stack.
+///
+/// # Errors
+/// A card contradicts itself.
+fn speed(study: &Study) -> Result<StorageSpeed, Failure> {
+    let (mut slowest, mut fastest) = (f64::INFINITY, 0.0_f64);
+    for configuration in &study.configurations {
+        let mut together = 0.0;
+        let mut last: Option<(LabDisk, f64)> = None;
+        for disk in configuration.stack.lab_disks() {
+            // Disks of one layer are alike, and a model takes a moment.
+            let known = last.filter(|(other, _)| other.model == disk.model);
+            let rate = match known {
+                Some((_, rate)) => rate,
+                None => streamed(&disk)?,
+            };
+            slowest = slowest.min(rate);
+            together += rate;
+            last = Some((disk, rate));
+        }
+        fastest = fastest.max(together);
+    }
+    Ok(match fastest > 0.0 {
+        true => StorageSpeed::Modelled(Bounds {
+            least: slowest,
+            most: fastest,
+        }),
+        false => StorageSpeed::Unknown,
+    })
+}
+
+/// The rate at which the model of a disk is written from its beginning on, B/s.
+fn streamed(disk: &LabDisk) -> Result<f64, Failure> {
+    let card = disk.model.as_ref().map(|model| model.card.as_str());
+    let Some(card) = card.and_then(Card::shipped) else {
+        return Err(Failure::internal("a modelled disk without a card"));
+    };
+    let stream = Claim {
+        load: Load::SequentialWrite,
+        block: 512,
+        queue_depth: 32,
+        value: 0.0,
+        from: Origin::Assumed,
+        source: String::new(),
+    };
+    let rate = card.modelled(&stream, disk.bytes);
+    // The unit of such a claim is MB/s.
+    rate.map(|rate| rate * 1e6)
+        .map_err(|error| Failure::internal(error.to_string()))
+}
+
+/// What a study would do in guests in virtual time, each with so much memory.
+///
+/// # Errors
+/// There is no place for results; `memory` is no number of bytes.
+pub(crate) fn plan(context: &Context, study: &Study, memory: &str) -> Result<Plan, Failure> {
+    let mut plan = preflight::plan_at(context, study, speed(study)?)?;
+    // After the rest: the wait follows from the virtual time.
+    plan.virtual_time = Some(cost(study, &plan, memory, None)?);
+    Ok(plan)
+}
+
+/// What the run costs here; `jobs`: guests side by side, none: one for each processor.
+///
+/// # Errors
+/// `memory_text` is no number of bytes.
+fn cost(
+    study: &Study,
+    plan: &Plan,
+    memory_text: &str,
+    jobs: Option<usize>,
+) -> Result<VirtualTime, Failure> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let guests = study.configurations.len();
+    let jobs = jobs.unwrap_or(cores).clamp(1, guests.max(1));
+    let (round, run) = (plan.time.round_seconds, plan.time.run_seconds);
+    // The same number of rounds as in the estimate of virtual time.
+    let wall = |guest: f64, share: f64, round: f64, run: f64| {
+        let rounds = if round > 0.0 { run / round } else { 0.0 };
+        (rounds * guests as f64 * guest + run * share) / jobs as f64
+    };
+    let held = study.configurations.iter().map(content);
+    Ok(VirtualTime {
+        guests,
+        jobs,
+        wall_seconds: Bounds {
+            least: wall(
+                GUEST_SECONDS.least,
+                WALL_SHARE.least,
+                round.least,
+                run.least,
+            ),
+            most: wall(GUEST_SECONDS.most, WALL_SHARE.most, round.most, run.most),
+        },
+        content_bytes: held.fold((0, 0), |(least, most), one| {
+            (least.max(one.0), most.max(one.1))
+        }),
+        room_bytes: memory(memory_text)?.saturating_sub(KEPT_BY_GUEST),
+    })
+}
+
+/// What the drives of a configuration hold: with the largest trial alone, and with all of them.
+fn content(configuration: &Configuration) -> (u64, u64) {
+    let (mut largest, mut all) = (0_u64, 0_u64);
+    for cost in configuration.costs() {
+        // Copies and parity are kept like everything else.
+        let written = configuration.stack.written_to_disks(cost.disk_bytes);
+        largest = largest.max(written);
+        all = all.saturating_add(written);
+    }
+    (largest, all)
+}
+
+/// Refuses what a run in virtual time could not end with, before anything is started.
+///
+/// # Errors
+/// Its data do not fit into a guest's memory, or its virtual time would take days.
+pub(super) fn check(context: &Context, study: &Study, memory: &str) -> Result<(), Failure> {
+    let plan = plan(context, study, memory)?;
+    let Some(cost) = plan.virtual_time else {
+        return Err(Failure::internal("a plan without virtual time"));
+    };
+    let (least, _) = cost.content_bytes;
+    if least > cost.room_bytes {
+        let (needed, room) = (unit::bytes(least), unit::bytes(cost.room_bytes));
+        // Rounded up to what one would type.
+        let enough = (least + KEPT_BY_GUEST).next_multiple_of(1 << 30) >> 30;
+        return Err(Failure::refused(format!(
+            "the largest trial writes {needed}, and drives in virtual time are kept in the guest's memory, \
+             which has {room} for them"
+        ))
+        .next(format!(
+            "give each guest more: --memory \"{enough} GiB\", or make the study's data smaller"
+        )));
+    }
+    check_time(study, &plan)
+}
+
+/// Refuses days of virtual time.
+fn check_time(study: &Study, plan: &Plan) -> Result<(), Failure> {
+    let rounds = match (study.decide.until, plan.looks.first()) {
+        (Until::Never, _) | (_, None) => study.decide.rounds_max,
+        (_, Some(look)) => look.rounds,
+    };
+    // Without the study's own limit: a limit that ends the first round decides nothing.
+    let least = plan.time.round_seconds.least * f64::from(rounds);
+    if least <= VIRTUAL_MAX {
+        return Ok(());
+    }
+    let one = plan.time.round_seconds.least / study.configurations.len().max(1) as f64;
+    Err(Failure::refused(format!(
+        "this study needs at least {} of virtual time ({} for each configuration and round, {rounds} rounds)",
+        unit::long_time(least),
+        unit::long_time(one),
+    ))
+    .next("shorten the workloads' time, write less data, or compare fewer configurations: virtual time ends at two days"))
+}
