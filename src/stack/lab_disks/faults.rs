@@ -38,7 +38,7 @@ pub(super) fn declared(
     bytes: u64,
 ) -> Result<Vec<(u64, DeclaredFault)>, Refusal> {
     let mut faults = Vec::new();
-    for text in settings.texts("slow-sectors")? {
+    for text in settings.optional_texts("slow-sectors")?.unwrap_or_default() {
         let (from, to, longer_ns) = place(settings, "slow-sectors", &text, bytes)?;
         faults.push(DeclaredFault::SlowSectors {
             from,
@@ -46,7 +46,7 @@ pub(super) fn declared(
             longer_ns,
         });
     }
-    for text in settings.texts("read-errors")? {
+    for text in settings.optional_texts("read-errors")?.unwrap_or_default() {
         let (from, to, longer_ns) = place(settings, "read-errors", &text, bytes)?;
         faults.push(DeclaredFault::ReadErrors {
             from,
