@@ -361,7 +361,50 @@ pub(crate) const ALL: &[Purpose] = &[
             ),
         ],
     },
+    Purpose {
+        name: "ior",
+        summary: "storage of several clients as IOR loads it: own files, then one shared file",
+        // Weights are equal: neither pattern stands for more of the use than the other.
+        parts: &[IOR_EASY, IOR_HARD],
+    },
+    Purpose {
+        name: "mdtest",
+        summary: "storage of several clients as mdtest loads it: own directories, then a shared one",
+        // Creation, look-up and removal are metrics of each: a part would repeat them.
+        parts: &[MDTEST_EASY, MDTEST_HARD],
+    },
+    Purpose {
+        name: "io500",
+        summary: "storage of several clients by the four access patterns of IO500",
+        // In the order of IO500: what is hard comes last, and is left out first.
+        parts: &[IOR_EASY, MDTEST_EASY, IOR_HARD, MDTEST_HARD],
+    },
 ];
+
+/// A file of each process, in large blocks; read by another client than wrote it.
+const IOR_EASY: PurposeWorkload = stream(
+    "ior-easy",
+    1.0,
+    "shared-file = { size = SIZE, block-size = \"1 MiB\", layout = \"own\", visits = \"next\" }",
+);
+/// One file of all processes in blocks of 47,008 bytes, which fit no page and no stripe (IO500).
+const IOR_HARD: PurposeWorkload = stream(
+    "ior-hard",
+    1.0,
+    "shared-file = { size = SIZE, block-size = 47008, layout = \"strided\", visits = \"next\" }",
+);
+/// Empty files, in directories of each process.
+const MDTEST_EASY: PurposeWorkload = small_files(
+    "mdtest-easy",
+    1.0,
+    "files = { count = COUNT, size-min = 0, size-max = 0, directories = 1, phases = [\"create\", \"stat\", \"unlink\"], visits = \"next\" }",
+);
+/// Files of 3,901 bytes, in one directory of all processes (IO500).
+const MDTEST_HARD: PurposeWorkload = small_files(
+    "mdtest-hard",
+    1.0,
+    "files = { count = COUNT, size-min = 3901, size-max = 3901, directories = 1, tree = \"shared\", visits = \"next\" }",
+);
 
 /// Programs and kinds of data, and the purpose that is about them.
 const MEANT: [(&str, &[&str]); 11] = [

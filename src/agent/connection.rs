@@ -268,6 +268,8 @@ impl Connection {
         let service = match (&self.role, &request) {
             // Answered at once: it says that the machine is there, and not how busy it is.
             (_, WorkerRequest::Hello) => return drop(replies.send(&WorkerReply::Done)),
+            // As well: a thread of its own would take longer than the way here.
+            (_, WorkerRequest::Clocks) => return drop(replies.send(&clocks())),
             (Role::Worker(service), _) => Arc::clone(service),
             (Role::Coordinator(..), _) => {
                 return drop(replies.send(&refused("A coordinator takes no requests.")));
@@ -347,6 +349,14 @@ impl Drop for Connection {
         {
             router.lost(*machine, self, "The coordinator closed the connection.");
         }
+    }
+}
+
+/// What the clocks of this machine show.
+fn clocks() -> WorkerReply {
+    WorkerReply::Clocks {
+        monotonic_ns: SystemClock.now_ns(),
+        unix_ns: SystemClock.unix_ns(),
     }
 }
 

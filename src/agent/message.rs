@@ -5,7 +5,7 @@
 //! ([`WorkerReply::is_last`]). There are three verbs: `exec` does one thing on a machine, `turn` carries out
 //! the trials of one configuration in one round, `phase` lets a peer measure in step.
 
-use crate::event::{Event, Fact, PhaseObservation};
+use crate::event::{Counted, Event, Fact, PhaseObservation};
 use crate::host::Output;
 use crate::host::verb::{RemoteError, Verb};
 use serde::{Deserialize, Serialize};
@@ -33,6 +33,8 @@ pub(crate) const PORT: &str = "stackrace";
 pub(crate) enum WorkerRequest {
     /// Say that it is there: [`WorkerReply::Done`].
     Hello,
+    /// Say what its clocks show: [`WorkerReply::Clocks`].
+    Clocks,
     /// Do one thing.
     Exec(ExecRequest),
     /// Carry out turns.
@@ -87,6 +89,20 @@ pub(crate) struct Assignment {
     pub(crate) place: Option<String>,
     /// Ids of disks that may be wiped there.
     pub(crate) wipe: Vec<String>,
+    /// The clients that measure at once; none: the machine measures alone, or with the peers of its
+    /// stack.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) clients: Option<Clients>,
+}
+
+/// The clients of one storage. Each process is a machine of its own to the coordinator: the first
+/// process of every client by their order, then the second ones, and so on, from number 1.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Clients {
+    /// Their names.
+    pub(crate) names: Vec<String>,
+    /// Processes on each.
+    pub(crate) processes: u32,
 }
 
 /// Another machine of a stack, as the first one knows it.
@@ -216,6 +232,9 @@ pub(crate) enum TurnReply {
     Executed {
         /// Its trials were done, well or not; else it was interrupted.
         done: bool,
+        /// Which client was lost meanwhile, and why; none: all are there.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lost: Option<String>,
     },
     /// Nothing stands any more. The last reply.
     Closed,
@@ -229,6 +248,15 @@ pub(crate) enum PhaseRequest {
     Prepare(Box<PhaseOrder>),
     /// Begin the next phase: [`PhaseReply::Measured`].
     Start,
+    /// Write everything back and empty its caches: [`PhaseReply::Settled`]. Clients only.
+    Settle,
+    /// Set the next phase up, and wait for its start: [`PhaseReply::SetUp`]. Clients only.
+    SetUp,
+    /// Begin the phase that is set up at one instant: [`PhaseReply::Measured`]. Clients only.
+    StartAt {
+        /// By the monotonic clock of the machine that is told, ns.
+        at_ns: u64,
+    },
     /// End what is under way: [`PhaseReply::Ended`].
     Stop,
 }
@@ -246,8 +274,23 @@ pub(crate) struct PhaseOrder {
     pub(crate) workload: usize,
     /// The trial's directory there.
     pub(crate) directory: PathBuf,
-    /// Seed of its data and offsets: another one than that of the first machine.
+    /// Seed of its data and offsets: another one than that of the first machine. Of clients: the one that
+    /// they have in common.
     pub(crate) seed: u64,
+    /// Which of the clients of one storage it is; none: it is a machine of a stack.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) seat: Option<ClientSeat>,
+}
+
+/// Which of the processes that measure one storage at once this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ClientSeat {
+    /// Its number among them, from 0. It changes from round to round.
+    pub(crate) rank: u32,
+    /// How many there are.
+    pub(crate) of: u32,
+    /// Whether caches are to be emptied before a phase.
+    pub(crate) cold: bool,
 }
 
 /// What a peer says of a workload.
@@ -266,7 +309,20 @@ pub(crate) enum PhaseReply {
         paused_ns: u64,
         /// How long the machine was suspended meanwhile, ns.
         suspended_ns: u64,
+        /// When it began, by the monotonic clock there, ns; 0: not known.
+        #[serde(default)]
+        began_ns: u64,
+        /// What a client's system counted meanwhile; none: it is no client.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        counted: Option<Box<Counted>>,
     },
+    /// A client's caches are empty.
+    Settled {
+        /// How: `drop_caches`, `advice` or `none`.
+        caches: String,
+    },
+    /// A client's phase is set up, and waits for its start.
+    SetUp,
     /// The workload failed: why.
     Failed(String),
     /// Nothing of it goes on any more. The last reply.
@@ -279,6 +335,13 @@ pub(crate) enum PhaseReply {
 pub(crate) enum WorkerReply {
     /// It is done.
     Done,
+    /// What its clocks show.
+    Clocks {
+        /// The monotonic clock, ns since some moment of its own.
+        monotonic_ns: u64,
+        /// The wall clock, ns since 1970.
+        unix_ns: u64,
+    },
     /// A command ended.
     Output(Output),
     /// What a host answered.

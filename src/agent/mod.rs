@@ -16,5 +16,6 @@ pub(crate) mod router;
 pub(crate) mod ssh;
 #[cfg(test)]
 mod tests;
+pub(crate) mod watch;
 pub(crate) mod window;
 pub(crate) mod worker;

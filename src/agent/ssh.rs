@@ -74,6 +74,11 @@ pub(crate) struct Way {
     pub(crate) ssh: Vec<String>,
     /// Whether to be root there, by `sudo`.
     pub(crate) sudo: bool,
+    /// After how many seconds of silence the worker there ends; none: as long as it does by itself.
+    pub(crate) silence_s: Option<u32>,
+    /// Words of a command that runs those that follow on that machine, with its input and output here:
+    /// `srun --nodelist=n1`. None: it is reached with ssh.
+    pub(crate) launcher: Option<Vec<String>>,
 }
 
 /// A machine that is connected to, with this program on it. The connection ends when this is dropped;
@@ -243,13 +248,19 @@ fn beat(connection: &Arc<Connection>) {
 
 /// The words of the local command.
 fn command(way: &Way, hash: &str) -> Vec<String> {
+    let script = script(hash, way.sudo, way.silence_s);
+    if let Some(launcher) = &way.launcher {
+        // What ssh hands to a login shell is one line of it, and so is this.
+        let shell = ["sh", "-c", &script].map(str::to_owned);
+        return launcher.iter().cloned().chain(shell).collect();
+    }
     let mut words = way.ssh.clone();
     words.extend(OPTIONS.map(str::to_string));
     if let Some(port) = way.to.port {
         words.extend(["-p".to_string(), port.to_string()]);
     }
     words.extend(["-T".to_string(), way.to.login.clone()]);
-    words.push(script(hash, way.sudo));
+    words.push(script);
     words
 }
 
@@ -259,10 +270,11 @@ fn command(way: &Way, hash: &str) -> Vec<String> {
 /// Lines of ours that it prints begin with [`MARK`]. The program is read by `head`, which may read
 /// further than it must: nothing more is sent until the shell has said `ready`. Directories on the
 /// way are made as the user who logs in, also where the worker is then root.
-fn script(hash: &str, sudo: bool) -> String {
+fn script(hash: &str, sudo: bool, silence_s: Option<u32>) -> String {
+    let silence = silence_s.map_or_else(String::new, |seconds| format!(" --silence {seconds}"));
     let agent = match sudo {
-        true => "exec sudo -n \"$p\" agent serve",
-        false => "exec \"$p\" agent serve",
+        true => format!("exec sudo -n \"$p\" agent serve{silence}"),
+        false => format!("exec \"$p\" agent serve{silence}"),
     };
     let allowed = match sudo {
         true => "sudo -n true || { echo \"stackrace: sudo no\"; exit 1; }; ",
@@ -496,7 +508,7 @@ mod tests {
     #[test]
     fn the_script_is_one_line_that_every_login_shell_hands_on() {
         for sudo in [false, true] {
-            let script = script("00ff", sudo);
+            let script = script("00ff", sudo, sudo.then_some(20));
             let inside = script.strip_prefix("exec sh -c '").unwrap();
             let inside = inside.strip_suffix('\'').unwrap();
             assert!(!inside.contains(['\'', '\\', '\n', '!']), "{inside}");

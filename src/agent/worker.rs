@@ -125,9 +125,10 @@ impl<D: Duties> Service for Worker<D> {
                 self.duties.phases(&order, task);
                 Ok(())
             }
-            WorkerRequest::Hello | WorkerRequest::Turn(_) | WorkerRequest::Phase(_) => {
-                Err(WorkerRefusal::internal("This conversation is over."))
-            }
+            WorkerRequest::Hello
+            | WorkerRequest::Clocks
+            | WorkerRequest::Turn(_)
+            | WorkerRequest::Phase(_) => Err(WorkerRefusal::internal("This conversation is over.")),
         };
         if let Err(refusal) = served {
             let _ = replies.send(&refused(refusal));
@@ -280,17 +281,18 @@ pub(crate) fn virtual_guest(duties: impl Duties) -> Result<bool, String> {
     Ok(true)
 }
 
-/// Works over standard input and output until the coordinator is gone, or was silent for two minutes;
-/// returns when nothing goes on any more.
-pub(crate) fn stdio(duties: impl Duties) {
+/// Works over standard input and output until the coordinator is gone, or was silent for so long (two
+/// minutes unless it is said); returns when nothing goes on any more.
+pub(crate) fn stdio(duties: impl Duties, silence: Option<Duration>) {
+    let silence = silence.unwrap_or(SILENCE);
     let worker = Worker::new(duties);
     let service: Arc<dyn Service> = Arc::<Worker<_>>::clone(&worker);
     let connection = Connection::to_coordinator(std::io::stdout(), service);
     let (watched, waited_for) = (Arc::clone(&connection), Arc::clone(&worker));
     std::thread::spawn(move || {
         // A network that is cut says nothing, and the reading never ends.
-        while u128::from(watched.silent_ns()) < SILENCE.as_nanos() {
-            SystemClock.sleep(HEARTBEAT);
+        while u128::from(watched.silent_ns()) < silence.as_nanos() {
+            SystemClock.sleep(HEARTBEAT.min(silence / 4));
         }
         watched.end();
         waited_for.finish();

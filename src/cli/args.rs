@@ -7,6 +7,7 @@ use clap::{Args, Command, CommandFactory, Parser, Subcommand};
 
 use crate::tools;
 
+mod clients;
 mod crash;
 mod doctor;
 mod drive;
@@ -15,6 +16,7 @@ mod lab;
 mod own_program;
 mod stored;
 
+pub(super) use clients::{Allocation, ClientsArgs, Serving};
 pub(super) use crash::CrashVerb;
 pub(super) use doctor::Doctor;
 pub(super) use drive::DriveVerb;
@@ -154,7 +156,7 @@ pub(super) enum CliVerb {
 #[derive(Debug, Clone, Copy, Subcommand)]
 pub(super) enum AgentVerb {
     /// Carry out requests from standard input
-    Serve,
+    Serve(Serving),
     /// Print the BLAKE3 hash of this program
     Hash,
 }
@@ -171,6 +173,8 @@ pub(super) struct There {
     #[arg(long = "peer", value_name = "[USER@]HOST[:PORT][=ADDRESS]")]
     pub(super) peers: Vec<String>,
     #[command(flatten)]
+    pub(super) clients: ClientsArgs,
+    #[command(flatten)]
     pub(super) reach: Reach,
 }
 
@@ -180,6 +184,7 @@ impl There {
         MachineOptions {
             on: &self.on,
             peers: &self.peers,
+            clients: self.clients.options(),
             ssh: self.reach.options(),
         }
     }
@@ -218,7 +223,7 @@ pub(super) struct Compare {
     #[arg(required = true, num_args = 1.., value_name = "DIR")]
     pub(super) directories: Vec<PathBuf>,
     /// What the storage is for: general, database, postgresql, files, mail, photos, video, vm-images,
-    /// containers, backup, build
+    /// containers, backup, build; of several clients: ior, mdtest, io500
     #[arg(long = "for", value_name = "PURPOSE", default_value = "general")]
     pub(super) purpose: String,
     /// Time limit [default: 2 min]
@@ -251,6 +256,10 @@ pub(super) struct Compare {
     pub(super) print_study: bool,
     #[command(flatten)]
     pub(super) own: OwnProgramArgs,
+    #[command(flatten)]
+    pub(super) clients: ClientsArgs,
+    #[command(flatten)]
+    pub(super) reach: Reach,
     #[command(flatten)]
     pub(super) deciding: Deciding,
     #[command(flatten)]
@@ -411,6 +420,8 @@ pub(super) struct Resume {
     pub(super) allow_commands: bool,
     #[command(flatten)]
     pub(super) reach: Reach,
+    #[command(flatten)]
+    pub(super) allocation: Allocation,
     #[command(flatten)]
     pub(super) output: OutputArgs,
 }

@@ -5,12 +5,17 @@ use super::failure::{self, Failure};
 use super::setting::Setting;
 use super::terminal::say;
 use crate::session::clean::{self, Cleaned};
+use crate::session::clients;
 use crate::session::leftovers;
 
 /// `stackrace clean`.
 pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
-    if !verb.there.on.is_empty() || !verb.there.peers.is_empty() {
-        let options = verb.there.options();
+    let named = clients::names(verb.there.clients.options())?;
+    if !verb.there.on.is_empty() || !verb.there.peers.is_empty() || !named.is_empty() {
+        let mut options = verb.there.options();
+        if !named.is_empty() {
+            options.on = &named;
+        }
         // The worker over there has its own store, and answers in lines.
         let answer = leftovers::clean(&setting.session, &options, verb.list)?;
         return Ok(show(&answer.lines, answer.left));

@@ -9,6 +9,7 @@ use super::setting::Setting;
 use super::terminal::print;
 use super::words::{no_such, unknown};
 use crate::purpose;
+use crate::session::clients::AskedClients;
 use crate::session::compare::{self, CompareRequest};
 use crate::session::own_program;
 use crate::session::study_file::Overrides;
@@ -44,6 +45,7 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
         each: verb.each,
         anyway: verb.anyway,
         warm: verb.warm,
+        clients: AskedClients::named(verb.clients.options(), &verb.reach.options())?,
         overrides: Overrides {
             // None where the default holds: the study then says the time itself.
             time_max_ns: time_asked,

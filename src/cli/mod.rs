@@ -177,7 +177,7 @@ fn run_tool(setting: &Setting, tool: &ClassicTool, words: &ArgMatches) -> Result
 /// `stackrace agent`: this program on another machine.
 fn agent(verb: args::AgentVerb) -> Result<u8, Failure> {
     match verb {
-        args::AgentVerb::Serve => worker::stdio(StudyWorker),
+        args::AgentVerb::Serve(serving) => worker::stdio(StudyWorker, serving.silence()),
         args::AgentVerb::Hash => {
             let program = Program::own().map_err(|error| Failure::internal(error.to_string()))?;
             print(&format!("{}\n", program.hash));

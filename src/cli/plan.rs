@@ -5,13 +5,27 @@ use super::failure::Failure;
 use super::setting::Setting;
 use super::terminal::{print, say};
 use crate::session::virtual_run::{self, LabDrives};
-use crate::session::{machines, permission, preflight, study_file, virtual_plan};
+use crate::session::{clients, machines, permission, preflight, study_file, virtual_plan};
 use crate::study::Study;
 
 /// `stackrace plan`.
 pub(super) fn exec(setting: &Setting, verb: PlanArgs) -> Result<u8, Failure> {
     let study = study_file::read(&verb.study, verb.full)?;
     let study = study_file::at_places(study, &verb.systems, &verb.there.on)?;
+    if let Some(manifest) = clients::manifest(&study, verb.there.clients.options()) {
+        say(&format!(
+            "# Before the run: kubectl apply -f - with this Job\n{manifest}\n"
+        ));
+        return show(setting, &study, &verb);
+    }
+    if let Some(asked) = clients::asked_for(&study, &verb.there.options())? {
+        let answer = clients::plan(&study, &asked, setting)?;
+        match verb.json {
+            true => print(&format!("{:#}\n", answer.json)),
+            false => say(&answer.text),
+        }
+        return Ok(0);
+    }
     let Some(there) = machines::asked_for(&study, &verb.there.options())? else {
         return show(setting, &study, &verb);
     };

@@ -116,8 +116,9 @@ pub(super) fn resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
     if virtual_clock::made(&stopped.record) {
         virtual_run::in_turns(&mut study);
     }
-    let of = (&study, &store);
-    let reach = (&verb.reach.options(), &verb.wipe[..]);
+    let of = (&mut study, &store);
+    let reach = &verb.reach.options();
+    let reach = (reach, verb.allocation.nodes(), &verb.wipe[..]);
     let finished = run_place::resume(session, of, stopped, reach, setting, &images::of)?;
     let output = OutputArgs { html, events: None };
     answer::finish(setting, finished, &output, false)

@@ -6,10 +6,15 @@
 //!
 //! Units: bytes, nanoseconds, operations; rates per second. Times of day are RFC 3339 in UTC.
 
+mod client;
+mod counted;
 mod crash;
 mod fact;
+pub(crate) mod histogram;
 mod observation;
 
+pub(crate) use client::*;
+pub(crate) use counted::*;
 pub(crate) use crash::*;
 pub(crate) use fact::*;
 pub(crate) use observation::*;

@@ -79,6 +79,7 @@ struct Told<'a> {
 }
 
 fn environment(records: &[Record]) -> DataTable {
+    // The machine of a run first, then what each set-up found.
     let mut rows = Vec::new();
     for record in records {
         // A fact of the machine belongs to no round and no layer; each layer's fact fills in the

@@ -79,6 +79,7 @@ fn phases(records: &[Record]) -> DataTable {
             ("elapsed_ns", ColumnOf::Whole(|p| Some(p.seen.elapsed_ns))),
             ("operations", ColumnOf::Whole(|p| sum(p, |op| op.count))),
             ("bytes", ColumnOf::Whole(|p| sum(p, |op| op.bytes))),
+            // How it was measured, beside what was.
             ("engine", ColumnOf::Text(|p| &p.seen.engine)),
             ("clock", ColumnOf::Text(|p| &p.seen.clock)),
             (
@@ -86,6 +87,7 @@ fn phases(records: &[Record]) -> DataTable {
                 ColumnOf::Real(|p| Some(p.seen.depth_achieved).filter(|depth| *depth > 0.0)),
             ),
             ("offered_per_s", ColumnOf::Real(|p| p.seen.offered_per_s)),
+            // What the generator owed, and how late it was: no storage causes that.
             ("unissued", ColumnOf::Whole(|p| p.seen.unissued)),
             (
                 "lateness_ns_p50",

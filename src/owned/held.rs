@@ -49,6 +49,11 @@ impl HeldDir {
         &self.path
     }
 
+    /// Its path as people and other machines know it.
+    pub(crate) fn known_path(&self) -> &Path {
+        &self.dir.path
+    }
+
     /// Device (`MAJOR:MINOR`) and inode of a file in it, as losetup(8) prints them; no link is followed.
     ///
     /// # Errors

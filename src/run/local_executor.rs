@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use super::crash::CrashSide;
 use super::executor::{Broken, Watcher};
+use crate::agent::connection::Connection;
+use crate::agent::message::Clients;
 use crate::agent::remote_host::Peer;
 use crate::event::Event;
 use crate::host::Host;
@@ -27,6 +29,8 @@ pub(crate) struct LocalExecutor<'a> {
     pub(crate) host: &'a dyn Host,
     /// Its peers, which may measure in step with it.
     pub(crate) peers: &'a [Peer],
+    /// The clients that measure in its place, itself among them; none: it measures.
+    pub(crate) clients: Option<ClientsReached>,
     /// What exists because of us.
     pub(crate) journal: &'a Journal,
     /// Where mount points are made.
@@ -43,8 +47,18 @@ pub(crate) struct LocalExecutor<'a> {
     pub(crate) wipe: Vec<String>,
     /// Stacks that stand from one turn to the next.
     pub(crate) standing: Vec<KeptStack>,
+    /// The client that was lost in this turn, and why; none: all are there.
+    pub(crate) lost: RefCell<Option<String>>,
     /// What power cuts need.
     pub(crate) crash: CrashSide,
+}
+
+/// The clients of a storage, and the way to them.
+pub(crate) struct ClientsReached {
+    /// Who they are.
+    pub(crate) clients: Clients,
+    /// To the coordinator, through which all of them are reached.
+    pub(crate) connection: Arc<Connection>,
 }
 
 /// A stack that stands from one turn to the next.

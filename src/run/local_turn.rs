@@ -133,6 +133,9 @@ impl LocalExecutor<'_> {
     }
 
     pub(super) fn turned(&self, going: bool) -> Turned {
+        if let Some(why) = self.lost.borrow_mut().take() {
+            return Turned::Lost(why);
+        }
         match going && !self.interrupt.raised() {
             true => Turned::Done,
             false => Turned::Interrupted,

@@ -8,6 +8,7 @@
 //! then. A configuration that failed is not tried again: a comparison in which one side sometimes
 //! does not arrive has no fair result.
 
+pub(crate) mod clients;
 mod coordinator;
 pub(crate) mod crash;
 mod executor;
@@ -31,6 +32,6 @@ pub(crate) use crate::interrupt::Interrupt;
 pub(crate) use coordinator::{Coordinator, Reason};
 pub(crate) use executor::{Broken, Executor, TrialStart, Turned, Watcher};
 pub(crate) use ledger::{Ledger, SharedLedger};
-pub(crate) use local_executor::LocalExecutor;
+pub(crate) use local_executor::{ClientsReached, LocalExecutor};
 pub(crate) use observation::phase_observation;
 pub(crate) use remote_executor::{RemoteExecutor, RemoteWorker};

@@ -1,10 +1,8 @@
 //! What a phase measured, as it is recorded.
 
-use base64::Engine as _;
-use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
-use stackrace_engine::{OpOutcome, PhaseOutcome, Timing};
+use stackrace_engine::{Op, OpOutcome, PhaseOutcome, Timing};
 
+use crate::event::histogram::encoded;
 use crate::event::{OperationObservation, PhaseObservation, ThreadOperation, TimingObservation};
 
 /// Below this many operations a 99.9th percentile rests on fewer than ten of them.
@@ -78,7 +76,7 @@ fn timing(timing: &Timing) -> TimingObservation {
         ns_p50: timing.histogram.value_at_quantile(0.50),
         ns_p99: timing.histogram.value_at_quantile(0.99),
         ns_max: timing.histogram.max(),
-        histogram: encode(&timing.histogram),
+        histogram: encoded(&timing.histogram),
     }
 }
 
@@ -95,19 +93,15 @@ fn operation(op: &OpOutcome) -> OperationObservation {
         latency_ns_p99: at(0.99),
         latency_ns_p999: (op.count >= OPERATIONS_FOR_P999).then(|| at(0.999)),
         latency_ns_max: op.latency.max(),
-        histogram: encode(&op.latency),
+        histogram: encoded(&op.latency),
         service: op.service.as_ref().map(timing),
     }
 }
 
-/// HdrHistogram V2, deflated, base64. Writing into memory cannot fail; an empty text would say it
-/// did.
-fn encode(histogram: &Histogram<u64>) -> String {
-    let mut bytes = Vec::new();
-    match V2DeflateSerializer::new().serialize(histogram, &mut bytes) {
-        Ok(_) => base64::engine::general_purpose::STANDARD.encode(bytes),
-        Err(_) => String::new(),
-    }
+/// Bytes the workload read, by whatever call.
+pub(super) fn read_bytes(outcome: &PhaseOutcome) -> u64 {
+    let reads = |op: &&OpOutcome| matches!(op.op, Op::Read | Op::Open);
+    outcome.ops.iter().filter(reads).map(|op| op.bytes).sum()
 }
 
 #[cfg(test)]

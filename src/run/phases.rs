@@ -94,6 +94,7 @@ impl<'a> PeerPhases<'a> {
                 metrics,
                 paused_ns,
                 suspended_ns,
+                ..
             } => {
                 self.measured.push(*observation);
                 self.metrics = metrics;
@@ -258,6 +259,8 @@ fn in_step(
             metrics,
             paused_ns: counted.paused_ns.unwrap_or(0),
             suspended_ns: counted.suspended_ns.unwrap_or(0),
+            began_ns: 0,
+            counted: None,
         })?;
     }
     Ok(())
@@ -276,6 +279,7 @@ fn place<'a>(
         existing: None,
         cold,
         ledger,
+        seat: None,
         seed: order.seed,
         control,
     }
@@ -338,6 +342,7 @@ mod tests {
             workload: 0,
             directory: base.join(".stackrace-0"),
             seed: 7,
+            seat: None,
         }
     }
 

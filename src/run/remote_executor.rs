@@ -102,10 +102,13 @@ impl RemoteExecutor<'_> {
             }
             match worker.conversation.receive_within(MOMENT) {
                 Ok(None) => {}
-                Ok(Some(WorkerReply::Turn(TurnReply::Executed { done: true }))) => {
+                Ok(Some(WorkerReply::Turn(TurnReply::Executed {
+                    lost: Some(why), ..
+                }))) => return Ok(Turned::Lost(why)),
+                Ok(Some(WorkerReply::Turn(TurnReply::Executed { done: true, .. }))) => {
                     return Ok(Turned::Done);
                 }
-                Ok(Some(WorkerReply::Turn(TurnReply::Executed { done: false }))) => {
+                Ok(Some(WorkerReply::Turn(TurnReply::Executed { done: false, .. }))) => {
                     return Ok(Turned::Interrupted);
                 }
                 Ok(Some(WorkerReply::Turn(reply))) => self.heard(worker, reply)?,

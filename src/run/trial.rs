@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use stackrace_engine::{ContentLedger, Control, Op, OpOutcome, PhaseOutcome, residency};
+use stackrace_engine::{ContentLedger, Control, PhaseOutcome, residency};
 
 use super::executor::TrialStart;
 use super::local_executor::LocalExecutor;
-use super::observation::phase_observation;
+use super::observation::{phase_observation, read_bytes};
 use super::phases::PeerPhases;
 use crate::agent::message::PhaseOrder;
 use crate::event::{Counted, Ended, Event, Observation, Promised, Settled};
@@ -63,6 +63,7 @@ impl TrialSite<'_> {
             existing: None,
             cold: self.cold,
             ledger: &self.ledger,
+            seat: None,
             seed: self.seed,
             control,
         }
@@ -197,6 +198,11 @@ impl Trial<'_> {
         found: Option<KeptData>,
         observation: &mut Observation,
     ) -> Result<Option<KeptData>, Ended> {
+        if let Some(reached) = &self.executor.clients {
+            // Each client lays out data of its own: nothing stays for the next trial.
+            let measured = self.measure_by_clients(reached, directory, observation);
+            return measured.map(|()| None);
+        }
         let mut peers = Vec::new();
         let measured = self
             .prepare_peers(&mut peers)
@@ -252,6 +258,7 @@ impl Trial<'_> {
                 workload: self.workload,
                 directory: root.join(format!(".stackrace-{}", self.workload)),
                 seed: first_bytes(&hasher),
+                seat: None,
             };
             peers.push(PeerPhases::prepare(host, peer, order)?);
         }
@@ -429,7 +436,7 @@ impl Trial<'_> {
     }
 
     /// What was measured is of this stack only if all its machines were there until the end.
-    fn all_there(&self) -> Result<(), Ended> {
+    pub(super) fn all_there(&self) -> Result<(), Ended> {
         let whole = self.standing.is_whole(self.executor.host);
         let control = self.executor.interrupt.control();
         whole.map_err(|error| self.elsewhere(&control, error.to_string()))
@@ -552,7 +559,7 @@ impl Trial<'_> {
     }
 
     /// The same of an error that says which machine it comes from.
-    fn elsewhere(&self, control: &Control, error: String) -> Ended {
+    pub(super) fn elsewhere(&self, control: &Control, error: String) -> Ended {
         if control.stopped() {
             Ended::Interrupted
         } else {
@@ -569,12 +576,6 @@ impl Trial<'_> {
             Ok(())
         }
     }
-}
-
-/// Bytes the workload read, by whatever call.
-fn read_bytes(outcome: &PhaseOutcome) -> u64 {
-    let reads = |op: &&OpOutcome| matches!(op.op, Op::Read | Op::Open);
-    outcome.ops.iter().filter(reads).map(|op| op.bytes).sum()
 }
 
 fn first_bytes(hasher: &blake3::Hasher) -> u64 {

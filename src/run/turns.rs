@@ -121,7 +121,11 @@ pub(crate) fn execute_all(
             }
         };
         let done = turned == Turned::Done;
-        reporter.say(TurnReply::Executed { done })
+        let lost = match turned {
+            Turned::Lost(why) => Some(why),
+            Turned::Done | Turned::Interrupted => None,
+        };
+        reporter.say(TurnReply::Executed { done, lost })
     });
     // `end` is called in any case: its value is worked out before `and` looks at the other one.
     executed.and(executor.end())

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::clients::{self, AskedClients};
 use super::context::Context;
 use super::execute::{self, FinishedRun};
 use super::first_round;
@@ -28,6 +29,10 @@ use crate::unit;
 const ROUNDS_MAX: u32 = 200;
 /// More of the free space than this is never asked for.
 const FREE_SHARE: f64 = 0.8;
+/// Least data of a workload on each client, unless one machine alone would have less, bytes.
+const CLIENT_LEAST: u64 = 4 << 20;
+/// Least files of a workload on each client, unless one machine alone would have fewer.
+const CLIENT_FILES_LEAST: u64 = 100;
 /// Free bytes a directory must have to be tried at all.
 const FREE_LEAST: u64 = 64 << 20;
 
@@ -61,6 +66,8 @@ pub(crate) struct CompareRequest {
     pub(crate) anyway: bool,
     /// Keep caches warm.
     pub(crate) warm: bool,
+    /// The clients that measure at the same time; none: this machine measures.
+    pub(crate) clients: Option<AskedClients>,
     /// What the command line says instead of the study.
     pub(crate) overrides: Overrides,
 }
@@ -155,7 +162,14 @@ fn sized(
         cold: !request.warm,
         study: &|parts| study_file::parse("compare", study(request, sides, parts).as_bytes()),
     };
-    let sized = sizing.find(context, host, &shape.parts)?;
+    let mut sized = sizing.find(context, host, &shape.parts)?;
+    // Found out from here, by one process: all of them together do as much.
+    let processes = request.clients.as_ref().map_or(1, AskedClients::processes);
+    for part in &mut sized {
+        let size = &mut part.size;
+        size.bytes = (size.bytes / processes).max(CLIENT_LEAST.min(size.bytes));
+        size.files = (size.files / processes).max(CLIENT_FILES_LEAST.min(size.files));
+    }
     match request.overrides.ends_by_time() {
         true => shape.fitting(sized, &context.command),
         false => Ok(sized),
@@ -175,6 +189,10 @@ pub(crate) fn run(
     let mut study = study_file::parse("compare", prepared.text.as_bytes())?;
     // How long it may go on is not part of the text.
     request.overrides.apply(&mut study);
+    // Before anything is counted: all of them need room.
+    if let Some(asked) = &request.clients {
+        asked.join(&mut study)?;
+    }
     let decide = &mut study.decide;
     decide.time_max_ns = decide.time_max_ns.saturating_sub(prepared.spent_ns).max(1);
     if let Some(run) = &prepared.like {
@@ -223,6 +241,10 @@ pub(crate) fn run(
     }
     // This was said already, perhaps with a question.
     warnings.extend(busy);
+    if let Some(asked) = &request.clients {
+        let store = context.open_store()?;
+        return clients::run(context, (&study, &store), None, asked, observer, &warnings);
+    }
     execute::start(context, &study, &warnings, &[], observer)
 }
 
@@ -362,6 +384,7 @@ fn request_for(paths: &[PathBuf]) -> CompareRequest {
         each: false,
         anyway: false,
         warm: false,
+        clients: None,
         overrides: Overrides::default(),
     }
 }

@@ -1,5 +1,6 @@
 //! A run from its first line on record to its verdict.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::context::{Context, entropy, unjournalled, unrecorded};
@@ -120,6 +121,7 @@ pub(super) fn execute(
         tell: &tell,
         host: &host,
         peers: &context.peers,
+        clients: None,
         journal,
         scratch: store.run_dir(&run).join("mnt"),
         clock: Arc::new(SystemClock),
@@ -129,6 +131,7 @@ pub(super) fn execute(
         wipe: wipe.to_vec(),
         standing: Vec::new(),
         crash: CrashSide::default(),
+        lost: RefCell::default(),
     };
     Ok(race(study, store, &ledger, &*watcher, &mut here))
 }

@@ -24,8 +24,25 @@ impl SshOptions<'_> {
             return Err(Failure::usage("--ssh names no command").next("--ssh \"ssh -i KEY\""));
         }
         let sudo = self.sudo;
-        Ok(Way { to, ssh, sudo })
+        Ok(Way {
+            to,
+            ssh,
+            sudo,
+            silence_s: None,
+            launcher: None,
+        })
     }
+}
+
+/// The clients of one storage, as the command line names them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ClientsOptions<'a> {
+    /// How they are started, and who they are: `ssh:a,b`; none: this is not measured by clients.
+    pub(crate) started: Option<&'a str>,
+    /// Processes on each; none: one, or as many as the study needs.
+    pub(crate) processes: Option<u32>,
+    /// The nodes of the Slurm allocation that this runs in; none: it runs in none.
+    pub(crate) allocation: Option<&'a str>,
 }
 
 /// Which machines the command line names.
@@ -35,6 +52,8 @@ pub(crate) struct MachineOptions<'a> {
     pub(crate) on: &'a [String],
     /// The other machines of its stacks.
     pub(crate) peers: &'a [String],
+    /// The clients of one storage.
+    pub(crate) clients: ClientsOptions<'a>,
     /// How all of them are reached.
     pub(crate) ssh: SshOptions<'a>,
 }

@@ -7,6 +7,7 @@
 //! this room is data, events and failures; while it works it tells an [`Observer`].
 
 pub(crate) mod clean;
+pub(crate) mod clients;
 pub(crate) mod compare;
 mod context;
 pub(crate) mod control;

@@ -258,6 +258,7 @@ fn probe(
             directory: private.path(),
             bare: None,
             existing: None,
+            seat: None,
             cold: false,
             ledger: &OnceLock::new(),
             seed: 1,

@@ -40,6 +40,7 @@ pub(super) fn assignment(
         seed: study.seed,
         place: place.map(str::to_owned),
         wipe: wipe.to_vec(),
+        clients: None,
     }
 }
 

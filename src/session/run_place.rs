@@ -8,7 +8,9 @@ use super::machine_options::{MachineOptions, SshOptions};
 use super::observer::Observer;
 use super::resume::Stopped;
 use super::virtual_run::{self, VirtualOptions};
-use super::{first_round, look, machines, permission, preflight, study_file, virtual_clock};
+use super::{
+    clients, first_round, look, machines, permission, preflight, study_file, virtual_clock,
+};
 use crate::failure::Failure;
 use crate::record::Store;
 use crate::study::Study;
@@ -77,6 +79,11 @@ pub(crate) fn run(
         }
         return lab_run::run(context, study, observer, images, system, memory);
     }
+    if let Some(asked) = clients::asked_for(study, &place.machines)? {
+        study_file::by_clients(study, &asked.clients);
+        let store = context.open_store()?;
+        return clients::run(context, (study, &store), None, &asked, observer, &[]);
+    }
     if let Some(there) = machines::asked_for(study, &place.machines)? {
         let store = context.open_store()?;
         return machines::run(context, study, &store, None, &there, place.wipe, observer);
@@ -94,9 +101,9 @@ pub(crate) fn run(
 /// As [`run`]; the machines have changed since, or what the run left cannot be removed.
 pub(crate) fn resume(
     context: &Context,
-    (study, store): (&Study, &Store),
+    (study, store): (&mut Study, &Store),
     stopped: Stopped,
-    (ssh, wipe): (&SshOptions<'_>, &[String]),
+    (ssh, allocation, wipe): (&SshOptions<'_>, Option<&str>, &[String]),
     observer: &dyn Observer,
     images: Images<'_>,
 ) -> Result<FinishedRun, Failure> {
@@ -106,6 +113,17 @@ pub(crate) fn resume(
     }
     if lab_run::made(&stopped.record) {
         return lab_run::resume(context, study, store, stopped, observer, images);
+    }
+    if let Some(asked) = clients::on_record(&stopped.record, ssh, allocation)? {
+        study_file::by_clients(study, &asked.clients);
+        return clients::run(
+            context,
+            (study, store),
+            Some(stopped),
+            &asked,
+            observer,
+            &[],
+        );
     }
     let there = machines::on_record(study, &stopped.record, ssh)?;
     // Relative paths of the study mean what they meant when the run began.

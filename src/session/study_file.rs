@@ -4,11 +4,13 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
+use crate::agent::message::Clients;
 use crate::bounded::ByteLimit;
 use crate::event::{Decide, Until};
 use crate::failure::Failure;
 use crate::setting::{Refusal, nearest};
 use crate::study::{self, HOST, Kinds, ROUNDS_MAX, SYSTEM, Study};
+use crate::workload::together;
 
 /// What the command line says instead of the study.
 #[derive(Debug, Default, Clone, Copy)]
@@ -237,4 +239,97 @@ pub(crate) fn check_wipe(study: &Study, wipe: &[String]) -> Result<(), Failure> 
         "--wipe {unnamed}: the study names no disk of that id"
     ))
     .next(next))
+}
+
+/// Workloads whose figures are rates and latencies of the engine, which can be put together.
+const PLAIN: [&str; 10] = [
+    "copy-file",
+    "copy-tree",
+    "delete-tree",
+    "extract-tar",
+    "fileio",
+    "files",
+    "random",
+    "read-file",
+    "sequential",
+    "shared-file",
+];
+
+/// Refuses a study that several clients cannot measure together.
+///
+/// # Errors
+/// A stack is more than a directory, or more clients are needed than there are.
+pub(crate) fn check_clients(study: &Study, clients: &Clients) -> Result<(), Failure> {
+    if let Some(factor) = study.places() {
+        return Err(Failure::usage(format!(
+            "--clients goes with one storage, and this study has a factor \"{}\"",
+            factor.name
+        ))
+        .next("leave the factor out, or --clients"));
+    }
+    // What one machine builds, another one does not see.
+    for configuration in &study.configurations {
+        if configuration.stack.existing_directory().is_none() {
+            return Err(Failure::refused(format!(
+                "--clients measures directories that all clients have mounted, and {} is built by stackrace on one machine",
+                configuration.name
+            ))
+            .next("build it first and mount it on every client; then name it: dir = { path = \"/mnt/...\" }"));
+        }
+    }
+    if let Some(head) = study
+        .workload_heads
+        .iter()
+        .find(|head| !PLAIN.contains(&head.kind.as_str()))
+    {
+        return Err(Failure::refused(format!(
+            "{} reports more than rates and latencies, which cannot be put together over clients",
+            head.name
+        ))
+        .next("use files or shared-file instead"));
+    }
+    // Of the factors, the largest levels count.
+    let (count, processes) = study.clients_most();
+    let there = clients.names.len();
+    if count.is_some_and(|count| count as usize > there) {
+        return Err(Failure::usage(format!(
+            "the study needs {} clients; --clients names {there}",
+            count.unwrap_or(0)
+        ))
+        .next("name more clients, or fewer in the factor"));
+    }
+    if processes.is_some_and(|processes| processes > clients.processes) {
+        return Err(Failure::usage(format!(
+            "the study needs {} processes on each client; --processes says {}",
+            processes.unwrap_or(0),
+            clients.processes
+        ))
+        .next("leave --processes out: as many are started as are needed"));
+    }
+    Ok(())
+}
+
+/// Has a study measured by clients: it costs what all of them do, and its rates are also told for the
+/// time in which all were at work.
+pub(crate) fn by_clients(study: &mut Study, clients: &Clients) {
+    for index in 0..study.configurations.len() {
+        let (count, each) = study.clients_of(index);
+        let count = count.map_or(clients.names.len(), |count| count as usize);
+        let each = each.unwrap_or(clients.processes) as usize;
+        study.configurations[index].processes = count * each;
+    }
+    // All configurations have the same workloads, so the first one says how many phases they have.
+    let first = study.configurations.first();
+    let phases = first.map_or_else(Vec::new, |one| {
+        let workloads = one.workloads.iter();
+        workloads.map(|workload| workload.phases().len()).collect()
+    });
+    for (head, phases) in study.workload_heads.iter_mut().zip(phases) {
+        // Of several phases, each has a window of its own.
+        if phases == 1 {
+            head.metrics.extend(together::window_heads(&head.metrics));
+        }
+    }
+    // Clients would have to change turns in step.
+    study.policy.slices = None;
 }

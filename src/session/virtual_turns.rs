@@ -206,7 +206,7 @@ impl VirtualExecutor<'_> {
             {
                 // The clock is set before: the record has the time at which it happened.
                 self.clock.set(began + at);
-                done |= matches!(reply, TurnReply::Executed { done: true });
+                done |= matches!(reply, TurnReply::Executed { done: true, .. });
                 self.heard(reply)?;
             }
             match self.turns.front().map(|one| &one.state) {

@@ -1,6 +1,7 @@
 //! What a worker does with studies: turns, plans, cleaning up. The other end of [`super::places`].
 
 use stackrace_engine::window::SharedWindow;
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -20,7 +21,7 @@ use crate::journal::{GROUND, Journal, Undo};
 use crate::observe;
 use crate::run::crash::{Capture, CrashPackage, CrashSide};
 use crate::run::turns::{TurnReporter, asked_for, execute_all};
-use crate::run::{Broken, Interrupt, LocalExecutor, phases};
+use crate::run::{Broken, ClientsReached, Interrupt, LocalExecutor, clients, phases};
 use crate::study::Study;
 use crate::time::SystemClock;
 
@@ -47,7 +48,13 @@ fn received(
     let mut study = study_file::parse(&assignment.name, assignment.text.as_bytes())?;
     // A seed that was given on the command line is not in the text.
     study.seed = assignment.seed;
-    let part = study_file::part(&study, assignment.place.as_deref())?;
+    let mut part = study_file::part(&study, assignment.place.as_deref())?;
+    for study in [&mut study, &mut part] {
+        // What several clients measure costs more, and is told in more ways.
+        if let Some(clients) = &assignment.clients {
+            study_file::by_clients(study, clients);
+        }
+    }
     let context = context(connection, &assignment.store, assignment.peers.clone());
     Ok((context, study, part))
 }
@@ -174,6 +181,10 @@ impl Duties for StudyWorker {
                 tell: &|event| reporter.happened(event),
                 host: &host,
                 peers: &context.peers,
+                clients: assignment.clients.map(|clients| ClientsReached {
+                    clients,
+                    connection: Arc::clone(connection),
+                }),
                 journal,
                 scratch: temporary::dir(&context, id)?.join("mnt"),
                 clock: Arc::new(SystemClock),
@@ -186,6 +197,7 @@ impl Duties for StudyWorker {
                     package,
                     captured: None,
                 },
+                lost: RefCell::default(),
             };
             let turns = asked_for(task.requests, interrupt);
             execute_all(&mut executor, turns, &reporter).map_err(lost)?;
@@ -198,6 +210,9 @@ impl Duties for StudyWorker {
     }
 
     fn phases(&self, order: &PhaseOrder, task: Task) {
-        phases::serve(order, task);
+        match order.seat {
+            Some(seat) => clients::serve(order, seat, task),
+            None => phases::serve(order, task),
+        }
     }
 }

@@ -25,7 +25,6 @@ pub(crate) struct StandingStack {
     pub(super) directory: PathBuf,
     /// What keeps [`StandingStack::directory`] the same whatever happens to its name; none: its path
     /// is its name, below a mount or a directory of the run's own.
-    #[expect(dead_code, reason = "held open as long as the stack stands")]
     pub(super) held: Option<HeldDir>,
     pub(super) bare: Option<Bare>,
     pub(super) facts: Vec<LayerFacts>,
@@ -62,6 +61,12 @@ impl StandingStack {
     /// process can use.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
+    }
+
+    /// The same directory under the name that other machines know it by.
+    pub(crate) fn known_directory(&self) -> &Path {
+        let held = self.held.as_ref();
+        held.map_or(&self.directory, |held| held.known_path())
     }
 
     /// Other machines on which the workload runs at the same time, by number, each with its private

@@ -80,6 +80,7 @@ impl<'a> ConfigurationBuilder<'a> {
             if let (Some(stack), Some(workloads)) = (stack, workloads) {
                 self.fits(&stack, &workloads, levels);
                 configurations.push(Configuration {
+                    processes: 1,
                     name: match name.is_empty() {
                         // A study without factors has one configuration, which no level names.
                         true => kinds_of(&stack),

@@ -98,8 +98,8 @@ impl Study {
                 "the configurations are on several machines, which work one after the other",
             );
         }
-        let mut stacks = self.configurations.iter().map(|one| &one.stack);
-        stacks.any(|stack| stack.loaded_from() != 1).then_some(
+        let mut all = self.configurations.iter();
+        all.any(|one| one.loaded_from() != 1).then_some(
             "several machines load one file system at once, and would have to change turns in step",
         )
     }
@@ -170,9 +170,16 @@ pub(crate) struct Configuration {
     pub(crate) stack: Stack,
     /// Its workloads; each belongs to the head at the same index.
     pub(crate) workloads: Vec<Box<dyn Workload>>,
+    /// How many processes of clients measure it at once; 1: it is not measured by clients.
+    pub(crate) processes: usize,
 }
 
 impl Configuration {
+    /// How many machines, or processes of clients, load it at once.
+    pub(crate) fn loaded_from(&self) -> usize {
+        self.stack.loaded_from().max(self.processes)
+    }
+
     /// Bytes its data need at once: the data of one workload are gone before the next.
     pub(crate) fn data_bytes(&self) -> u64 {
         let needs = self.costs().map(|cost| cost.disk_bytes);
@@ -181,7 +188,7 @@ impl Configuration {
 
     /// What each of its workloads costs, on all machines it runs on at once.
     pub(crate) fn costs(&self) -> impl Iterator<Item = Cost> {
-        let machines = self.stack.loaded_from();
+        let machines = self.loaded_from();
         self.workloads.iter().map(move |w| w.cost().on(machines))
     }
 }

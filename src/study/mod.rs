@@ -6,6 +6,7 @@
 //! again.
 
 mod aligned;
+mod clients;
 mod configuration;
 pub(crate) mod crash;
 mod decide;
@@ -25,6 +26,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use clients::CLIENTS;
 pub(crate) use decide::ROUNDS_MAX;
 pub(crate) use design::{Configuration, Kinds, Policy, Provision, RoundOrder, Study};
 pub(crate) use error::StudyError;

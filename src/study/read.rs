@@ -8,6 +8,7 @@ use crate::event::Decide;
 use crate::setting::{Refusal, SettingDoc, Settings, Span, unknown_word};
 use crate::unit;
 
+use super::clients;
 use super::configuration::{ConfigurationBuilder, LevelRefusal, WorkloadEntry};
 use super::crash::{self, CrashPlan};
 use super::decide;
@@ -500,8 +501,11 @@ impl<'a> Reader<'a> {
             // An entry that could not be read may be the one that uses it.
             return;
         }
+        clients::check(factors, &used, &mut self.refusals);
         for (index, factor) in factors.iter().enumerate() {
-            if !used.contains(&index) && !place::is_place(&factor.name) {
+            let known =
+                place::is_place(&factor.name) || clients::is_number_of_clients(&factor.name);
+            if !used.contains(&index) && !known {
                 self.refusals.push(Refusal::at(
                     &factor.span,
                     format!("no layer and no workload uses factor \"{}\"", factor.name),

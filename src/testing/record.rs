@@ -330,6 +330,7 @@ fn trial(
             .collect(),
         notes: vec![input.text()],
         others: Vec::new(),
+        clients: None,
         sliced: None,
     }
 }

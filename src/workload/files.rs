@@ -16,8 +16,9 @@ use stackrace_engine::{Op, OpError, PhaseOutcome};
 use super::block::words::{COMPRESS_RATIO, CONTENT};
 use super::block::{at_least_one, content};
 use super::copy_file::{at_end, durable};
-use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
+use super::kind::{Cost, Place, SLICE_NS, Visits, Workload, WorkloadError, WorkloadKind, trouble};
 use super::metric::{self, Latency};
+use super::shared_file::{VISITS, visits};
 use crate::event::{Better, MetricHead};
 use crate::setting::{Refusal, SettingDoc, Settings, Span, unknown_word};
 use crate::unit::{self, listed};
@@ -63,6 +64,13 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
             "true",
             "Make what a phase changed durable before its clock stops.",
         ),
+        SettingDoc::choice(
+            "tree",
+            &["own", "shared"],
+            "own",
+            "With several clients: each process has directories of its own, or all have the same ones.",
+        ),
+        VISITS,
         CONTENT,
         COMPRESS_RATIO,
     ],
@@ -197,6 +205,9 @@ struct Files {
     fsync: bool,
     at_end: AtEnd,
     content: Content,
+    /// All processes of all clients make their files in the same directories.
+    shared: bool,
+    visits: Visits,
 }
 
 impl Files {
@@ -230,7 +241,6 @@ impl Files {
             _ => VisitOrder::Random,
         };
         Ok(Self {
-            phases,
             order,
             rename_to,
             count,
@@ -241,12 +251,33 @@ impl Files {
             fsync: settings.flag("fsync")?,
             at_end: at_end(settings)?,
             content: content(settings)?,
+            shared: shared(settings, &phases)?,
+            visits: visits(settings)?,
+            phases,
         })
     }
 
+    /// The files a process makes.
     fn set(&self, place: &Place<'_>) -> FileSet {
+        self.set_of(place, Visits::Own)
+    }
+
+    /// The files of whom a process visits.
+    fn set_of(&self, place: &Place<'_>, visits: Visits) -> FileSet {
+        // Names follow from the seed: those of two processes never meet in one directory.
+        let (own, seed) = match place.seat {
+            None => (place.directory.to_owned(), place.seed),
+            Some(seat) => {
+                let rank = seat.visited(visits);
+                (seat.directory_of(rank), seat.seed_of(rank))
+            }
+        };
+        let root = match place.seat.filter(|_| self.shared) {
+            Some(seat) => seat.shared.join(SHARED),
+            None => own,
+        };
         FileSet {
-            root: place.directory.to_owned(),
+            root,
             directories: self.directories,
             files: self.count,
             size_min: self.size_min,
@@ -258,7 +289,7 @@ impl Files {
                 rename_to: self.rename_to,
                 ..CurrentNames::default()
             },
-            seed: place.seed,
+            seed,
         }
     }
 
@@ -275,6 +306,29 @@ impl Files {
             self.size_max as f64
         };
         (mean * self.count as f64) as u64
+    }
+}
+
+/// Name of the directory that all processes share.
+const SHARED: &str = "shared";
+
+/// Whether all processes share the directories.
+fn shared(settings: &Settings, chosen: &[&Phase]) -> Result<bool, Refusal> {
+    let shared = settings.text("tree")? == "shared";
+    let counts = chosen
+        .iter()
+        .find(|phase| matches!(phase.op, Op::Mkdir | Op::Rmdir | Op::Readdir));
+    match counts.filter(|_| shared) {
+        None => Ok(shared),
+        // Each process would find what others have made, or try to make it again.
+        Some(phase) => Err(Refusal::at(
+            settings.span_of("tree"),
+            format!(
+                "{} needs directories that no other process changes",
+                phase.word
+            ),
+            format!("take {} out of phases, or write tree = \"own\"", phase.word),
+        )),
     }
 }
 
@@ -347,17 +401,25 @@ impl Workload for Files {
         if self.has(Op::Mkdir) {
             return Ok(());
         }
-        self.set(place).prepare().map_err(trouble)
+        let set = self.set(place);
+        if self.shared && place.seat.is_some() {
+            // Another process may have made it first.
+            std::fs::create_dir_all(&set.root).map_err(trouble)?;
+        }
+        set.prepare().map_err(trouble)
     }
 
     fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
         let (before, phase) = (&self.phases[..phase], self.phases[phase]);
-        let mut set = self.set(place);
+        let making = matches!(phase.op, Op::Mkdir | Op::Create);
+        let mut set = match making {
+            true => self.set(place),
+            false => self.set_of(place, self.visits),
+        };
         // A file has to be looked for under the name that an earlier phase gave it.
         set.names.renamed = before.iter().any(|phase| phase.op == Op::Rename);
         set.names.linked = before.iter().any(|phase| phase.op == Op::Link);
         // The order is one in which files are found again; made they are one after the other.
-        let making = matches!(phase.op, Op::Mkdir | Op::Create);
         let pass = Pass {
             order: if making {
                 VisitOrder::Creation

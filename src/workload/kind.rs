@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use stackrace_engine::shape::Permutation;
 use stackrace_engine::{ContentLedger, Control, PhaseOutcome};
 
 use super::kept::DataUse;
@@ -40,10 +41,66 @@ pub(crate) struct Place<'a> {
     pub(crate) cold: bool,
     /// What the data must hold, for all phases of a trial that is verified; empty in the beginning.
     pub(crate) ledger: &'a OnceLock<ContentLedger>,
+    /// Its place among the processes that measure one storage at once; none: it is alone.
+    pub(crate) seat: Option<Seat<'a>>,
     /// Everything random in this trial follows from it; the same for every configuration of a round.
     pub(crate) seed: u64,
     /// For stopping and watching.
     pub(crate) control: &'a Control,
+}
+
+/// One of the processes that measure one storage at once.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seat<'a> {
+    /// Its number, from 0.
+    pub(crate) rank: u32,
+    /// How many there are, at least 1.
+    pub(crate) of: u32,
+    /// The directory that all of them share.
+    pub(crate) shared: &'a Path,
+    /// The seed that all of them have in common; that of each follows from it and its rank.
+    pub(crate) seed: u64,
+}
+
+impl Seat<'_> {
+    /// The directory of one of them, which is in the shared one.
+    pub(crate) fn directory_of(&self, rank: u32) -> PathBuf {
+        self.shared.join(format!("client-{rank}"))
+    }
+
+    /// The seed of one of them: the same blocks of two clients could be kept once.
+    pub(crate) fn seed_of(&self, rank: u32) -> u64 {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&self.seed.to_le_bytes());
+        hasher.update(&u64::from(rank).to_le_bytes());
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+        u64::from_le_bytes(bytes)
+    }
+
+    /// Whose data this process visits.
+    pub(crate) fn visited(&self, visits: Visits) -> u32 {
+        match visits {
+            Visits::Own => self.rank,
+            Visits::Next => (self.rank + 1) % self.of.max(1),
+            Visits::Shuffled => {
+                let ranks = Permutation::new(u64::from(self.of), self.seed);
+                // A permutation of so many ranks has only ranks.
+                ranks.apply(u64::from(self.rank)) as u32
+            }
+        }
+    }
+}
+
+/// Whose data a process visits, of those that each of them made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Visits {
+    /// Its own.
+    Own,
+    /// Those of the next rank: what one client wrote another one reads.
+    Next,
+    /// Those of a rank that is drawn, each once.
+    Shuffled,
 }
 
 /// Bare devices, for a workload that makes pools of ZFS on them: see [`Workload::wants_bare`].

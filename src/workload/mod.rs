@@ -21,6 +21,7 @@ pub(crate) mod promises;
 mod random;
 mod read_file;
 mod sequential;
+mod shared_file;
 mod stream_video;
 mod sustained;
 #[cfg(test)]
@@ -30,7 +31,8 @@ mod tree;
 
 pub(crate) use kept::{DataUse, KeptData};
 pub(crate) use kind::{
-    BareDevices, Cost, Place, SLICE_NS, Slicing, Workload, WorkloadError, WorkloadKind, trouble,
+    BareDevices, Cost, Place, SLICE_NS, Seat, Slicing, Workload, WorkloadError, WorkloadKind,
+    trouble,
 };
 
 /// Every kind but those of the classic tools, alphabetical; `programs::workloads` has them all.
@@ -46,5 +48,6 @@ pub(crate) const ALL: &[WorkloadKind] = &[
     random::KIND,
     read_file::KIND,
     sequential::KIND,
+    shared_file::KIND,
     stream_video::KIND,
 ];

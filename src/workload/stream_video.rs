@@ -159,6 +159,7 @@ impl StreamVideo {
             engine: IoEngine::Auto,
             seed: place.seed,
             again: None,
+            part: None,
             slice_ns: SLICE_NS,
         }
     }

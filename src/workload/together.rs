@@ -3,7 +3,8 @@
 //! Only rates add up: the work of all machines in the time that each of them took. Latencies and
 //! times are those of one machine, and are left to it.
 
-use crate::event::MetricHead;
+use super::metric;
+use crate::event::{ClientPhase, ClientsTogether, MetricHead};
 
 /// What follows the name of a rate that is meant of all machines.
 const ALL_NODES: &str = ", all nodes";
@@ -37,10 +38,75 @@ pub(crate) fn values(metrics: &[MetricHead], machines: &[&[Option<f64>]]) -> Vec
         .collect()
 }
 
+/// What follows the name of a rate while all clients were at work.
+const COMMON_WINDOW: &str = ", all at work";
+
+/// The rates of a phase that can be told for the time in which all clients were at work alone:
+/// `throughput, all at work`. The metrics themselves are from the first start to the last end.
+pub(crate) fn window_heads(metrics: &[MetricHead]) -> Vec<MetricHead> {
+    let rates = metrics.iter().filter(|head| in_window(head).is_some());
+    rates
+        .map(|head| MetricHead {
+            name: format!("{}{COMMON_WINDOW}", head.name),
+            ..head.clone()
+        })
+        .collect()
+}
+
+/// Values of [`window_heads`], of the first phase.
+pub(crate) fn window_values(metrics: &[MetricHead], clients: &ClientsTogether) -> Vec<Option<f64>> {
+    let rate = |of: fn(&ClientPhase) -> f64| {
+        let seconds = clients.phases.first()?.window_ns as f64 / 1e9;
+        let each = clients.each.iter().map(|part| part.phases.first().map(of));
+        // A time too short to be one has no rate.
+        (seconds > 0.0).then_some(())?;
+        each.sum::<Option<f64>>().map(|sum| sum / seconds)
+    };
+    metrics.iter().filter_map(in_window).map(rate).collect()
+}
+
+/// What counts for a rate while all were at work; none: it is not one of those that can be told.
+fn in_window(head: &MetricHead) -> Option<fn(&ClientPhase) -> f64> {
+    if *head == metric::throughput_head() {
+        Some(|phase| phase.window_bytes)
+    } else if *head == metric::operations_head() {
+        Some(|phase| phase.window_operations)
+    } else {
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Better;
+    use crate::event::{Better, ClientPart, CommonPhase};
+
+    #[test]
+    fn rates_while_all_were_at_work_are_sums_over_that_time() {
+        let part = |window_bytes| ClientPart {
+            phases: vec![ClientPhase {
+                window_bytes,
+                ..ClientPhase::default()
+            }],
+            ..ClientPart::default()
+        };
+        let mut clients = ClientsTogether {
+            each: vec![part(3e6), part(1e6)],
+            phases: vec![CommonPhase {
+                window_ns: 2_000_000_000,
+                ..CommonPhase::default()
+            }],
+        };
+        let metrics = [metric::throughput_head(), metric::elapsed_head()];
+        let names: Vec<String> = window_heads(&metrics)
+            .into_iter()
+            .map(|it| it.name)
+            .collect();
+        assert_eq!(names, ["throughput, all at work"]);
+        assert_eq!(window_values(&metrics, &clients), [Some(2e6)]);
+        clients.phases[0].window_ns = 0;
+        assert_eq!(window_values(&metrics, &clients), [None]);
+    }
 
     #[test]
     fn rates_add_up_and_nothing_else_does() {

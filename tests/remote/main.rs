@@ -5,8 +5,10 @@
 #[macro_use]
 #[path = "../support/study.rs"]
 mod study;
+mod clients;
 mod kills;
 mod peers;
+mod schedulers;
 #[expect(dead_code, reason = "the tests of whole runs use the rest")]
 #[path = "../support/mod.rs"]
 mod support;
@@ -17,9 +19,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
+use clients::*;
 use kills::*;
 use peers::*;
 use rustix::process::{Pid, Signal, kill_process};
+use schedulers::*;
 use serde_json::Value;
 use stackrace_test_needs as needs;
 use support::{Ground, Said, tool};
@@ -126,7 +130,7 @@ impl Server {
             ground.write(
                 "sshd.conf",
                 format!(
-                    "Port {port}\nListenAddress 127.0.0.1\nHostKey {here}/host\nAuthorizedKeysFile {here}/authorized\n\
+                    "Port {port}\nListenAddress 127.0.0.1\nListenAddress 127.0.0.2\nListenAddress 127.0.0.3\nHostKey {here}/host\nAuthorizedKeysFile {here}/authorized\n\
                      StrictModes no\nUsePAM no\nPasswordAuthentication no\nPidFile none\nSetEnv HOME={here}/home\n"
                 ),
             );
@@ -536,6 +540,13 @@ fn a_trial_whose_worker_was_stopped_does_not_count_and_is_measured_again() {
 
 fn main() -> ExitCode {
     needs::run(needs::tests![
+        nodes_of_a_slurm_allocation_are_clients,
+        hosts_of_a_host_file_are_clients_of_open_mpi,
+        clients_measure_one_storage_at_the_same_time,
+        clients_that_make_no_sense_are_refused_before_anything_is_touched,
+        the_number_of_clients_can_be_a_factor,
+        a_client_that_is_killed_ends_the_run_by_name_and_the_run_can_go_on,
+        clients_end_by_themselves_when_the_coordinator_is_killed,
         a_study_goes_from_start_to_verdict_on_another_machine,
         a_machine_that_is_not_reached_is_named_with_the_words_of_ssh,
         a_machine_on_which_the_program_cannot_be_is_refused,

@@ -1,8 +1,11 @@
 //! Progress of a running phase, and the signal to stop it.
 
+use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::alternation::AlternationSeat;
+use crate::clock::monotonic_ns;
+use crate::pacing::sleep_ns;
 
 /// Shared between the engine's threads and the caller.
 ///
@@ -19,11 +22,80 @@ pub struct Control {
     /// The phase alternates with others. Only phases of block I/O ([`crate::run`]) do; for others,
     /// leave this empty.
     pub seat: Option<AlternationSeat>,
+    /// When a phase begins, ns of the monotonic clock; 0: as soon as it is set up; [`START_IS_TOLD`]: not
+    /// before this is changed. For phases of several machines that begin at one instant.
+    pub start_at_ns: AtomicU64,
+    /// Whether a phase is set up and only waits for its start.
+    pub set_up: AtomicBool,
+    /// When the first phase began, ns of the monotonic clock; 0: none has.
+    pub began_ns: AtomicU64,
 }
+
+/// The start of a phase that is to be set up now, and is told later when it begins.
+pub const START_IS_TOLD: u64 = u64::MAX;
+
+/// Shorter waits than this are spent looking at the clock: a sleeping thread wakes up late, ns.
+const WATCHED_NS: u64 = 30_000;
+/// Longest sleep, after which it is checked whether the start was told or called off, ns.
+const SLEEP_NS: u64 = 5_000_000;
 
 impl Control {
     /// Whether the phase was asked to end.
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Waits until a phase that is set up may begin. A phase that is set up too late begins at once:
+    /// `began_ns` shows it.
+    pub(crate) fn await_start(&self) {
+        self.set_up.store(true, Ordering::Relaxed);
+        if self.start_at_ns.load(Ordering::Relaxed) > 0 {
+            // The kernel may delay a wake-up by the timer slack, 50 µs by default. If it refuses the
+            // change, the start is only less precise.
+            let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        }
+        loop {
+            // Read again each time: it may be told while this waits.
+            let start_ns = self.start_at_ns.load(Ordering::Relaxed);
+            let left_ns = start_ns.saturating_sub(monotonic_ns());
+            if left_ns == 0 || self.stopped() {
+                return;
+            }
+            if left_ns > WATCHED_NS {
+                // Woken a little before the time, and the rest is spent looking at the clock.
+                sleep_ns((left_ns - WATCHED_NS).min(SLEEP_NS));
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+    }
+
+    /// Says that a phase begins now; of several, the first one counts.
+    pub(crate) fn begins(&self) {
+        let now = monotonic_ns();
+        // Another value than 0 is that of an earlier one.
+        let _ = self
+            .began_ns
+            .compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_phase_waits_for_its_start_and_not_once_it_is_called_off() {
+        let control = Control::default();
+        // Without a start, and with one that is over, nothing is waited for.
+        control.await_start();
+        let start = monotonic_ns() + 5_000_000;
+        control.start_at_ns.store(start, Ordering::Relaxed);
+        control.await_start();
+        control.begins();
+        assert!(control.began_ns.load(Ordering::Relaxed) >= start);
+        control.start_at_ns.store(START_IS_TOLD, Ordering::Relaxed);
+        control.stop.store(true, Ordering::Relaxed);
+        control.await_start();
     }
 }

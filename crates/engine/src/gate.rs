@@ -3,6 +3,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::clock::{Calibration, FastClock};
+use crate::control::Control;
 use crate::cpu::Cpu;
 use crate::error::StartError;
 
@@ -58,13 +59,14 @@ impl StartGate {
     }
 
     /// Waits until `workers` workers are ready and starts them, unless one failed or `error` is
-    /// given. The clock is calibrated during their set-up. Processor time used before the start is
-    /// not charged to the phase.
+    /// given; not before the time that `control` says. The clock is calibrated during their set-up.
+    /// Processor time used before the start is not charged to the phase.
     pub(crate) fn open(
         &self,
         workers: usize,
         calibration: Calibration,
         error: Option<StartError>,
+        control: &Control,
     ) -> Result<(FastClock, Cpu), StartError> {
         let mut state = self.state();
         while state.arrived < workers {
@@ -74,8 +76,12 @@ impl StartGate {
                 .unwrap_or_else(PoisonError::into_inner);
         }
         let error = error.or_else(|| state.first_error.take());
+        if error.is_none() {
+            control.await_start();
+        }
         // Only now: the clock's origin is the common start.
         let clock = calibration.finish();
+        control.begins();
         let cpu = Cpu::now();
         state.verdict = Some(match error {
             None => StartDecision::Go(clock),

@@ -55,7 +55,7 @@ mod fixtures;
 
 pub use alternation::{AlternatedPart, Alternation, AlternationSeat, PartMoment, PartObserver};
 pub use child::{ReapedChild, reap_child};
-pub use control::Control;
+pub use control::{Control, START_IS_TOLD};
 pub use error::StartError;
 pub use layout::lay_out;
 pub use outcome::{

@@ -209,7 +209,7 @@ impl BlockPhase<'_> {
                     }
                 }
             }
-            let opened = gate.open(handles.len(), calibration, refused);
+            let opened = gate.open(handles.len(), calibration, refused, self.control);
             let reports = handles
                 .into_iter()
                 .filter_map(|handle| match handle.join() {

@@ -137,6 +137,27 @@ pub enum IoEngine {
     Null,
 }
 
+/// What belongs to one of several processes that share files: every so many bytes, in turn (the
+/// *segments* of IOR; one run of all its bytes is one segment).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FilePart {
+    /// Its number, from 0.
+    pub rank: u32,
+    /// How many share the files, at least 1.
+    pub of: u32,
+    /// Bytes of each process that lie together; a multiple of every block size, at least 1.
+    pub run_bytes: u64,
+}
+
+impl FilePart {
+    /// Where a byte of this process lies in the file.
+    #[inline(always)]
+    pub fn offset(self, own: u64) -> u64 {
+        let (run, within) = (own / self.run_bytes, own % self.run_bytes);
+        (run * u64::from(self.of) + u64::from(self.rank)) * self.run_bytes + within
+    }
+}
+
 /// One phase of block I/O.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Spec {
@@ -177,6 +198,9 @@ pub struct Spec {
     pub stop: Stop,
     /// More than one pass over the data; none: what comes again finds what the pass before left.
     pub again: Option<Again>,
+    /// The targets are shared with other processes, and this is what belongs to this one; none: all of
+    /// it does. The bytes of a target are then those of this process alone.
+    pub part: Option<FilePart>,
     /// Which I/O engine.
     pub engine: IoEngine,
     /// Everything random follows from it.
@@ -206,6 +230,7 @@ impl Spec {
             content: Content::Random,
             stop: Stop::default(),
             again: None,
+            part: None,
             engine: IoEngine::Auto,
             seed: 1,
             slice_ns: 100_000_000,
@@ -230,6 +255,18 @@ impl Spec {
                 "the phase would never end".to_owned(),
                 "give a number of operations or a time",
             );
+        }
+        if let Some(part) = self.part {
+            let whole = |(size, _): &(u32, u32)| {
+                part.run_bytes > 0 && part.run_bytes.is_multiple_of(u64::from((*size).max(1)))
+            };
+            if part.rank >= part.of || !self.block_sizes.iter().all(whole) || self.preallocate {
+                let what = format!(
+                    "part {} of {} in runs of {} bytes",
+                    part.rank, part.of, part.run_bytes
+                );
+                return refuse(what, "give runs of whole blocks, and reserve nothing");
+            }
         }
         let workers = u64::from(self.threads) * u64::from(self.queue_depth);
         match self.again {
@@ -267,5 +304,36 @@ impl Spec {
             }
             _ => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_all_processes_cover_a_file_once() {
+        for run_bytes in [4, 8, 24] {
+            let part = |rank| FilePart {
+                rank,
+                of: 3,
+                run_bytes,
+            };
+            let each = (0..3).flat_map(|rank| (0..24).map(move |own| part(rank).offset(own)));
+            let mut covered: Vec<u64> = each.collect();
+            covered.sort_unstable();
+            assert_eq!(covered, (0..72).collect::<Vec<_>>(), "{run_bytes}");
+        }
+        // Segments lie behind each other, strides between each other.
+        let at = |run_bytes| {
+            let (rank, of) = (1, 3);
+            FilePart {
+                rank,
+                of,
+                run_bytes,
+            }
+            .offset(5)
+        };
+        assert_eq!((at(24), at(4)), (29, 17));
     }
 }

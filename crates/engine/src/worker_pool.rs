@@ -275,7 +275,9 @@ pub(crate) fn alone(
     let calibration = Calibration::begin();
     let failed = AtomicBool::new(false);
     let recorder = watch.recorder();
+    watch.control.await_start();
     let clock = calibration.finish();
+    watch.control.begins();
     let cpu = Cpu::now();
     let mut worker = Worker::new(recorder, clock, watch.control, &failed);
     let result = work(&mut worker);
@@ -360,7 +362,7 @@ impl WorkerPool<'_> {
             });
             // The gate opens even when a thread is missing: those that wait at it must end before
             // the scope does.
-            let begun = gate.open(number, calibration, call_off);
+            let begun = gate.open(number, calibration, call_off, watch.control);
             let join = |thread: ScopedJoinHandle<'_, Option<WorkerReport>>| match thread.join() {
                 Ok(report) => report,
                 // A panic of a worker is a bug: it must not turn into a partial result.

@@ -3,6 +3,7 @@
 //! A check here sees the whole run: how each stack stood, its trials, and what the checks of single
 //! trials found. A new one is one file and one line in [`ALL`].
 
+mod clients;
 mod difference;
 mod drift;
 mod mount_options;
@@ -23,6 +24,7 @@ const ALL: &[fn(&RunReading<'_>) -> Vec<Unlike>] = &[
     space::age,
     unequal::judge,
     drift::judge,
+    clients::judge,
 ];
 
 /// What differs, with its evidence in each sentence.

@@ -1,30 +1,17 @@
 //! Latency: the share of operations that took at least this long.
 
 use std::collections::BTreeMap;
-use std::io::Read;
 
-use base64::Engine as _;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::Deserializer;
 use maud::{Markup, html};
 
 use super::plots::{facet_title, with_legend};
-use crate::event::Ended;
+use crate::event::{Ended, histogram};
 use crate::record::Record;
 use crate::report::chart::{Axis, ChartLine, LineChart, SERIES_MAX, Scale};
 use crate::report::figure;
 use crate::unit;
 use crate::verdict::Verdict;
-
-/// Significant digits of a histogram, largest latency (one hour), and bytes of one without its
-/// deflation: no more of either is ever written (`docs/formats/log.md`).
-const DIGITS_MAX: u32 = 3;
-const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
-const HISTOGRAM_BYTES_MAX: u64 = 1 << 20;
-
-/// What only a count that negates to nothing begins with: nine bytes of it are the largest number
-/// there is, which the library negates without looking. Counts of ours are far below.
-const NO_COUNT: [u8; 9] = [0xff; 9];
 
 /// Charts that are shown without opening anything.
 const OPEN_MAX: usize = 4;
@@ -87,7 +74,7 @@ fn merged(record: &Record) -> Merged {
     for trial in record.trials().filter(|t| t.ended == Ended::Complete) {
         for (at, phase) in trial.phases.iter().enumerate() {
             for op in &phase.operations {
-                let Some(histogram) = decoded(&op.histogram) else {
+                let Some(histogram) = histogram::decoded(&op.histogram) else {
                     continue;
                 };
                 // Phases of one workload may have the same operations: then the title needs both.
@@ -110,36 +97,7 @@ fn merged(record: &Record) -> Merged {
 
 /// The curve of a histogram as a log holds it; none: nothing that can be read.
 pub(crate) fn latency_tail(text: &str) -> Option<Vec<(f64, f64)>> {
-    decoded(text).map(|histogram| tail(&histogram))
-}
-
-/// None: nothing that can be read.
-fn decoded(text: &str) -> Option<Histogram<u64>> {
-    let bytes = base64::engine::general_purpose::STANDARD
-        .decode(text)
-        .ok()?;
-    let plain = inflated(&bytes)?;
-    let histogram = Deserializer::new()
-        .deserialize(&mut plain.as_slice())
-        .ok()?;
-    (!histogram.is_empty()).then_some(histogram)
-}
-
-/// The histogram without its deflation; none: it is none, or larger than any of ours. The library
-/// takes memory as its header says before it looks at the rest, so the header is looked at first.
-fn inflated(bytes: &[u8]) -> Option<Vec<u8>> {
-    // Two words (what it is; bytes that follow), the second histogram inside them.
-    let mut plain = Vec::new();
-    flate2::read::ZlibDecoder::new(bytes.get(8..)?)
-        .take(HISTOGRAM_BYTES_MAX)
-        .read_to_end(&mut plain)
-        .ok()?;
-    let word = |at: usize| Some(u32::from_be_bytes(plain.get(at..at + 4)?.try_into().ok()?));
-    let long = |at: usize| Some(u64::from_be_bytes(plain.get(at..at + 8)?.try_into().ok()?));
-    let whole = word(4)? as usize <= plain.len();
-    let (digits, highest) = (word(12)?, long(24)?);
-    let counts = plain.windows(NO_COUNT.len()).all(|bytes| bytes != NO_COUNT);
-    (whole && counts && digits <= DIGITS_MAX && highest <= LATENCY_NS_MAX).then_some(plain)
+    histogram::decoded(text).map(|histogram| tail(&histogram))
 }
 
 /// Points (latency, share that took at least so long), as many as the eye can tell apart.
@@ -229,12 +187,5 @@ mod tests {
         // Half of the operations take at least 5 ms.
         let half = points.iter().find(|point| point.1 <= 0.5).unwrap();
         assert!((half.0 / 5e6 - 1.0).abs() < 0.1, "{half:?}");
-    }
-
-    #[test]
-    fn what_cannot_be_read_is_no_histogram() {
-        for text in ["", "not base64!", "AAAA"] {
-            assert!(decoded(text).is_none());
-        }
     }
 }

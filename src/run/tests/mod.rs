@@ -16,8 +16,7 @@ use std::time::Duration;
 use stackrace_engine::PhaseOutcome;
 
 use super::*;
-use crate::event::{Better, ConfigurationHead, MetricHead, RunStarted};
-use crate::event::{Ended, Event, Observation};
+use crate::event::{Better, ConfigurationHead, Ended, Event, MetricHead, Observation, RunStarted};
 use crate::host::plan::{Fault, PlanHost};
 use crate::journal::Journal;
 use crate::record::{Record, Store};
@@ -309,6 +308,7 @@ fn here<'a>(
         tell,
         host,
         peers: &[],
+        clients: None,
         journal: Box::leak(Box::new(Journal::nowhere())),
         // Of this machine, which the imagined one knows, so that it is not made.
         scratch: PathBuf::from("/tmp"),
@@ -319,6 +319,7 @@ fn here<'a>(
         wipe: Vec::new(),
         standing: Vec::new(),
         crash: crash::CrashSide::default(),
+        lost: RefCell::default(),
     }
 }
 

@@ -368,6 +368,7 @@ fn spec(job: &FioJob, targets: Vec<IoTarget>, stop: Stop, seed: u64) -> Spec {
         },
         seed,
         again: None,
+        part: None,
         slice_ns: SLICE_NS,
     }
 }

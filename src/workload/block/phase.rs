@@ -118,6 +118,7 @@ impl BlockIo {
                 time_ns: self.time_ns,
             },
             again: pass.and_then(|ops| self.again(ops, place)),
+            part: None,
             engine: self.engine,
             seed: place.seed,
             slice_ns: SLICE_NS,

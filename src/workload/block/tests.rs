@@ -67,6 +67,7 @@ fn spec(io: &BlockIo, existing: Option<&Path>) -> Spec {
         existing,
         cold: true,
         ledger: &OnceLock::new(),
+        seat: None,
         seed: 7,
         control: &Control::default(),
     })
@@ -101,6 +102,7 @@ fn plain() -> Spec {
         engine: IoEngine::Auto,
         seed: 7,
         again: None,
+        part: None,
         slice_ns: SLICE_NS,
     }
 }

@@ -28,6 +28,7 @@ fn place<'a>(
         existing: None,
         cold: true,
         ledger,
+        seat: None,
         seed,
         control,
     }
@@ -140,6 +141,7 @@ fn every_workload_reports_every_metric_it_names() {
         "promises = { idiom = \"sqlite\", operations = 20 }",
         "promises = { idiom = \"sqlite\", operations = 20, journal = \"wal\", synchronous = \"normal\" }",
         "read-file = { size = \"1 MiB\", block-size = \"1000 B\" }",
+        "shared-file = { size = \"1 MiB\", block-size = \"64 KiB\", layout = \"strided\", visits = \"next\" }",
         "read-file = { from = \"/proc/self/exe\", direct = true }",
         "stream-video = { size = \"4 MiB\", block-size = \"64 KiB\", loops = 2, direct = \"never\" }",
         "stream-video = { size = \"4 MiB\", block-size = \"64 KiB\", time = \"20 ms\", queue-depth = 2 }",

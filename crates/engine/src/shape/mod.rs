@@ -30,7 +30,7 @@ use crate::draw::{Draw, derive};
 use crate::error::StartError;
 use crate::memory::CachePadded;
 use crate::outcome::Op;
-use crate::spec::{AccessPattern, Spec};
+use crate::spec::{AccessPattern, FilePart, Spec};
 
 /// How a block of one size is chosen.
 #[derive(Debug, Clone)]
@@ -79,6 +79,7 @@ pub struct OpSequence {
     sizes: Sizes,
     draw: Draw,
     order: BlockOrder,
+    part: Option<FilePart>,
 }
 
 #[derive(Debug, Clone)]
@@ -132,6 +133,7 @@ impl OpSequence {
             sizes,
             draw,
             order,
+            part: spec.part,
         })
     }
 
@@ -148,6 +150,11 @@ impl OpSequence {
         let (target, offset) = match &mut self.order {
             BlockOrder::Stream(stream) => stream.advance(size),
             BlockOrder::Random(fields) => fields[size_index].0.choose(&mut self.draw),
+        };
+        // Other processes have the bytes in between.
+        let offset = match self.part {
+            None => offset,
+            Some(part) => part.offset(offset),
         };
         BlockStep {
             op,
