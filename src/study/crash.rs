@@ -1,7 +1,7 @@
 //! `[crash]`: the power of a trial is cut, and its promises are checked.
 
 use crate::setting::{Refusal, Settings};
-use crate::stack::Stack;
+use crate::stack::{Stack, Takes};
 
 /// Most cuts of one trial.
 const CUTS_MAX: u64 = 1000;
@@ -38,16 +38,16 @@ pub(crate) fn refused_stack(stack: &Stack) -> Option<(String, String)> {
     // The lowest one: what stands on it is only a consequence.
     let layer = stack.lost_with_power()?;
     let kind = layer.kind();
-    Some(match kind {
-        "tmpfs" | "dir" | "loop" | "devices" => (
-            format!("{kind} has no drive whose power could be cut"),
-            "build on lab-disks = { model = \"seagate-st3000dm001\" }: stackrace show drives"
-                .to_owned(),
-        ),
-        "lab-disks" => (
+    let model = "lab-disks = { model = \"seagate-st3000dm001\" } (stackrace show drives)";
+    Some(match (layer.lab_disks().is_empty(), layer.takes()) {
+        (false, _) => (
             "of an emulated disk it is not known what a power cut leaves".to_owned(),
-            "name a model: lab-disks = { model = \"seagate-st3000dm001\" } (stackrace show drives)"
-                .to_owned(),
+            format!("name a model: {model}"),
+        ),
+        // It stands at the bottom, and drives of its own are not modelled.
+        (true, Takes::Nothing) => (
+            format!("{kind} has no drive whose power could be cut"),
+            format!("build on {model}"),
         ),
         _ => (
             format!("{kind} cannot be brought back after a power cut yet"),
