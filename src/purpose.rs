@@ -4,6 +4,10 @@
 //! the storage comes first, and the sizes follow from it, so that measuring takes about the time it is
 //! given. All configurations get exactly the same work.
 
+mod meant;
+
+pub(crate) use meant::meant;
+
 /// How much one trial of a workload does. A workload uses the field it is sized by, and those that
 /// last a fixed time use `bytes` for their data.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -405,79 +409,6 @@ const MDTEST_HARD: PurposeWorkload = small_files(
     1.0,
     "files = { count = COUNT, size-min = 3901, size-max = 3901, directories = 1, tree = \"shared\", visits = \"next\" }",
 );
-
-/// Programs and kinds of data, and the purpose that is about them.
-const MEANT: [(&str, &[&str]); 11] = [
-    (
-        "general",
-        &["all", "any", "default", "everything", "home", "server"],
-    ),
-    (
-        "database",
-        &[
-            "db", "mariadb", "mongodb", "mysql", "oltp", "oracle", "redis", "sql", "sqlite",
-        ],
-    ),
-    (
-        "postgresql",
-        &["pg", "pgbench", "pgsql", "postgres", "timescaledb"],
-    ),
-    (
-        "vm-images",
-        &[
-            "hypervisor",
-            "kvm",
-            "libvirt",
-            "proxmox",
-            "qcow2",
-            "qemu",
-            "virtualization",
-            "vm",
-            "vms",
-            "vmware",
-        ],
-    ),
-    (
-        "containers",
-        &["container", "docker", "k8s", "kubernetes", "oci", "podman"],
-    ),
-    (
-        "backup",
-        &[
-            "archive",
-            "backups",
-            "bacula",
-            "borg",
-            "duplicity",
-            "restic",
-        ],
-    ),
-    (
-        "build",
-        &[
-            "builds", "cargo", "ci", "compile", "compiler", "gcc", "make",
-        ],
-    ),
-    (
-        "files",
-        &["documents", "nas", "nextcloud", "samba", "share"],
-    ),
-    ("mail", &["cyrus", "dovecot", "imap", "maildir", "postfix"]),
-    ("photos", &["images", "lightroom", "pictures", "raw"]),
-    (
-        "video",
-        &["editing", "jellyfin", "movies", "plex", "streaming"],
-    ),
-];
-
-/// The purpose that a word for something else most likely means.
-pub(crate) fn meant(word: &str) -> Option<&'static str> {
-    // Programs are written as their makers write them: PostgreSQL, Plex.
-    let word = word.to_lowercase();
-    let about = |words: &[&str]| words.contains(&word.as_str());
-    let found = MEANT.iter().find(|(_, words)| about(words));
-    found.map(|(name, _)| *name)
-}
 
 /// The purpose of that name.
 pub(crate) fn find(name: &str) -> Option<&'static Purpose> {

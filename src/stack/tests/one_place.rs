@@ -23,7 +23,7 @@ const SHARED: [&str; 14] = [
 ];
 
 /// Words of layers that other files say, and why they have to.
-const ELSEWHERE: [(&str, &[&str], &str); 15] = [
+const ELSEWHERE: [(&str, &[&str], &str); 16] = [
     (
         "src/host/local.rs",
         &["bcachefs"],
@@ -33,6 +33,11 @@ const ELSEWHERE: [(&str, &[&str], &str); 15] = [
         "src/audit/reading.rs",
         &["loop", "md", "drbd"],
         "names of the kernel's devices in a record",
+    ),
+    (
+        "src/audit/promised.rs",
+        &["drbd", "nfs", "tmpfs", "zfs"],
+        "what survives a power cut in a directory whose file system no layer made",
     ),
     (
         "src/audit/across/same_disk.rs",
