@@ -475,18 +475,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_finds_the_purpose_it_belongs_to() {
-        assert_eq!(meant("postgres"), Some("postgresql"));
-        assert_eq!(meant("MySQL"), Some("database"));
-        assert_eq!(meant("docker"), Some("containers"));
-        assert_eq!(meant("Plex"), Some("video"));
-        assert_eq!(meant("nonsense"), None);
-        for (name, _) in MEANT {
-            assert!(find(name).is_some(), "{name}");
-        }
-    }
-
-    #[test]
     fn every_placeholder_of_every_purpose_is_replaced() {
         for purpose in ALL {
             assert!(!purpose.parts.is_empty());

@@ -72,3 +72,21 @@ pub(crate) fn meant(word: &str) -> Option<&'static str> {
     let found = MEANT.iter().find(|(_, words)| about(words));
     found.map(|(name, _)| *name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::find;
+    use super::*;
+
+    #[test]
+    fn a_program_finds_the_purpose_it_belongs_to() {
+        assert_eq!(meant("postgres"), Some("postgresql"));
+        assert_eq!(meant("MySQL"), Some("database"));
+        assert_eq!(meant("docker"), Some("containers"));
+        assert_eq!(meant("Plex"), Some("video"));
+        assert_eq!(meant("nonsense"), None);
+        for (name, _) in MEANT {
+            assert!(find(name).is_some(), "{name}");
+        }
+    }
+}
