@@ -123,13 +123,17 @@ fn endless(ground: &Ground) -> Child {
         number.display()
     );
     let mut program = ground.program(&["compare", "a", "b", "--anyway", "--", &line]);
-    let child = program
+    let mut child = program
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     // The line is whole once it ends.
     while !fs::read_to_string(&number).is_ok_and(|text| text.ends_with('\n')) {
+        assert!(
+            child.try_wait().unwrap().is_none(),
+            "the comparison is over"
+        );
         std::thread::yield_now();
     }
     child

@@ -66,7 +66,8 @@ pub(super) struct Defaults {
 }
 
 impl Defaults {
-    /// Reads the user's file; one that does not exist sets nothing.
+    /// Reads the user's file. One that does not exist, or is in a folder that this user may not enter, sets
+    /// nothing.
     ///
     /// # Errors
     /// It cannot be read, or something in it is wrong: all of it at once.
@@ -77,6 +78,8 @@ impl Defaults {
         let set = match TEXT_MAX.read(&path) {
             Ok(bytes) => parse(&path, &bytes)?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            // Under sudo or setpriv HOME may be that of another user: there is no file of this one.
+            Err(_) if path.symlink_metadata().is_err() => Vec::new(),
             Err(error) => {
                 let what = format!("cannot read the defaults {}: {error}", path.display());
                 return Err(Failure::refused(what).next("mend or remove that file"));

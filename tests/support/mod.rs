@@ -40,10 +40,14 @@ impl Ground {
     )]
     pub(crate) fn program(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_stackrace"));
+        // What follows `--` is another program's.
+        let own = args.iter().position(|arg| *arg == "--");
+        let (own, others) = args.split_at(own.unwrap_or(args.len()));
         command
-            .args(args)
+            .args(own)
             .arg("--store")
             .arg(self.store())
+            .args(others)
             .env_remove("STACKRACE_STORE")
             // The defaults of whom it is that runs the tests are not those of the tests.
             .env("XDG_CONFIG_HOME", self.path().join("config"))
