@@ -183,8 +183,11 @@ fn loads(words: &[&str]) {
     let metrics = loaded["metrics"].as_array().unwrap();
     assert!(!metrics.is_empty());
     for metric in metrics {
+        // What is still in memory is not read: an ordinary user cannot drop all caches.
+        let may_be_none = metric["name"] == "bytes read" && !rustix::process::geteuid().is_root();
+        let value = metric["value"].as_f64();
         assert!(
-            metric["value"].as_f64().is_some_and(|value| value > 0.0),
+            may_be_none || value.is_some_and(|value| value > 0.0),
             "{metric}"
         );
     }
