@@ -138,7 +138,9 @@ fn every_workload_reports_every_metric_it_names() {
         "promises = { idiom = \"create\", operations = 20 }",
         "promises = { idiom = \"create-no-dirsync\", operations = 20, think-time = \"1 us\" }",
         "promises = { idiom = \"mail-queue\", operations = 20, objects = 5 }",
+        #[cfg(feature = "sqlite")]
         "promises = { idiom = \"sqlite\", operations = 20 }",
+        #[cfg(feature = "sqlite")]
         "promises = { idiom = \"sqlite\", operations = 20, journal = \"wal\", synchronous = \"normal\" }",
         "read-file = { size = \"1 MiB\", block-size = \"1000 B\" }",
         "shared-file = { size = \"1 MiB\", block-size = \"64 KiB\", layout = \"strided\", visits = \"next\" }",
