@@ -96,7 +96,11 @@ pub(super) fn what_others_do_between_check_and_format() -> Ended {
         let user = make(&disk);
         let before = disk.digest();
         let error = filesystem::ours_to_format(&disk.host, &device).unwrap_err();
-        assert!(error.to_string().contains(words), "{words}: {error}");
+        let error = error.to_string();
+        // A process that another test has just begun has copies of our open files for a moment, and
+        // open files are looked at before exclusive use.
+        let held = words == "with exclusive right" && error.contains("has it open");
+        assert!(error.contains(words) || held, "{words}: {error}");
         assert_eq!(disk.digest(), before, "{words}");
         drop(user);
     }
