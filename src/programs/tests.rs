@@ -91,7 +91,10 @@ fn a_command_works_in_its_directory_and_is_watched() {
         ]
     );
     assert!(value(&values, "elapsed") > 0.0);
-    assert!(value(&values, "bytes written") >= 100_000.0);
+    // A process that has ended shows its bytes to root alone.
+    if rustix::process::geteuid().is_root() {
+        assert!(value(&values, "bytes written") >= 100_000.0);
+    }
     let words = run("command = { words = [\"sh\", \"-c\", \"test {{dir}} = $STACKRACE_DIR\"] }");
     assert!(value(&words, "elapsed") > 0.0);
 }
