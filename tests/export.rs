@@ -105,7 +105,7 @@ fn pandas_and_duckdb_read_the_same_from_every_form() {
     }
     let found = readers(&ground);
     let tables = found.as_object().unwrap();
-    assert_eq!(tables.len(), 10, "{:?}", tables.keys());
+    assert_eq!(tables.len(), 11, "{:?}", tables.keys());
     for (name, forms) in tables {
         let truth = &forms["parquet"]["duckdb"];
         for form in FORMS {

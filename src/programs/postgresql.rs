@@ -3,8 +3,9 @@
 //! The server is this machine's package, started for the trial with a data directory of its own and
 //! stopped after it; a server that runs already is neither used nor touched. It listens on no network:
 //! pgbench reaches it at an abstract socket that lets in the server's own user alone. PostgreSQL
-//! refuses to run as root, so for root it runs as the user `postgres` (or "nobody"), who keeps one right
-//! of root: to look into the private directories above its own.
+//! refuses to run as root. So when root starts stackrace, the server runs as the user "postgres", or as
+//! "nobody" if there is no user "postgres". It may also pass through the private directories above its
+//! data directory.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ use crate::workload::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKi
 
 /// Where Debian keeps the programs of each version; others have them among all programs.
 const VERSIONS: &str = "/usr/lib/postgresql";
-/// The user that runs the server for root, the first there is.
+/// Users that may run the server when root starts stackrace. The first one that exists is taken.
 const USERS: [&str; 2] = ["postgres", "nobody"];
 /// Longest time to make, start or stop the server, ns.
 const ASIDE_NS: u64 = 1_800_000_000_000;

@@ -20,23 +20,12 @@ until = "never"
 "#;
 
 /// The same, with a second workload in each guest.
-const TWO_TRIALS_A_GUEST: &str = r#"
-title = "a modelled disk"
-seed = 7
-[factors]
-filesystem = ["ext4", "xfs"]
-[[stack]]
-lab-disks = { model = "seagate-st3000dm001", size = "2 GiB" }
-[[stack]]
-"{filesystem}" = {}
-[[workload]]
-files = { count = 50 }
-[[workload]]
+fn two_trials_a_guest() -> String {
+    let second = r#"[[workload]]
 random = { mode = "read", size = "4 MiB", access = "uniform", operations = 50, time = "1 min" }
-[decide]
-rounds-at-most = 2
-until = "never"
-"#;
+[decide]"#;
+    MODELLED.replace("[decide]", second)
+}
 
 /// The only log of a new store, and what stands beside it.
 fn made(jobs: &str) -> (String, Value) {
@@ -92,14 +81,14 @@ fn measured(log: &[Value]) -> std::collections::BTreeMap<[u64; 3], Value> {
 /// The trials that are missing are those of the run that was not killed, to the last digit.
 pub(super) fn a_killed_run_in_virtual_time_goes_on_as_if_nothing_had_happened() {
     let whole = Ground::new();
-    whole.write("study.toml", TWO_TRIALS_A_GUEST);
+    whole.write("study.toml", two_trials_a_guest());
     let args = ["run", "study.toml", "--lab", "--jobs", "1"];
     whole.stackrace(&args).ended(0);
     let expected = measured(&log(&whole));
     assert_eq!(expected.len(), 8);
 
     let ground = Ground::new();
-    ground.write("study.toml", TWO_TRIALS_A_GUEST);
+    ground.write("study.toml", two_trials_a_guest());
     let mut command = ground.program(&args);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut program = command.spawn().unwrap();
