@@ -17,7 +17,7 @@ pub(crate) enum FailureKind {
     Refused,
     /// This machine cannot do it: it lacks rights, a tool or a kernel module.
     Unable,
-    /// A trial failed.
+    /// A trial did not end, or ended with an error.
     TrialFailed,
     /// The program on another machine ended with this exit code.
     Remote(u8),
@@ -38,7 +38,7 @@ impl FailureKind {
     }
 }
 
-/// One failure.
+/// What went wrong, and what to do next.
 #[derive(Debug)]
 pub(crate) struct Failure {
     kind: FailureKind,
@@ -71,7 +71,7 @@ impl Failure {
         Self::new(FailureKind::Unable, text)
     }
 
-    /// A trial failed.
+    /// A trial did not end, or ended with an error.
     pub(crate) fn trial(text: impl Into<String>) -> Self {
         Self::new(FailureKind::TrialFailed, text)
     }

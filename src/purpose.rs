@@ -40,7 +40,7 @@ pub(crate) enum SizedBy {
     Bytes,
     /// The number of its files.
     Files,
-    /// The clock.
+    /// The time that it is given.
     Clock,
 }
 
@@ -416,7 +416,7 @@ pub(crate) fn find(name: &str) -> Option<&'static Purpose> {
 }
 
 impl PurposeWorkload {
-    /// The workload's table.
+    /// The `[[workload]]` of a study in TOML, at this size.
     pub(crate) fn toml(&self, size: &WorkloadSize) -> String {
         // Random access lasts a fixed time: it has no end that data could set.
         let time = format!("\"{:.0} ms\"", size.seconds * 1000.0);

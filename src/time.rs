@@ -13,7 +13,7 @@ pub(crate) trait Clock: Send + Sync {
     fn sleep(&self, duration: Duration);
 }
 
-/// The machine's clocks.
+/// The wall clock and the monotonic clock of this machine.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SystemClock;
 

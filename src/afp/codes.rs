@@ -84,7 +84,7 @@ pub(crate) enum AfpCommand {
     SetFileDirParms = 35,
     /// Reads bytes of an open file.
     ReadExt = 60,
-    /// Writes.
+    /// Writes bytes into an open file.
     WriteExt = 61,
     /// Lists a directory.
     EnumerateExt2 = 68,

@@ -43,7 +43,7 @@ const PATIENCE: Duration = Duration::from_secs(600);
 pub(super) struct Header {
     /// Reply, or request.
     pub(super) is_reply: bool,
-    /// What it is for.
+    /// The DSI command, as the specification numbers them.
     pub(super) command: u8,
     /// The number of the request.
     pub(super) id: u16,

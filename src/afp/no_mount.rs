@@ -4,11 +4,11 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// There is none.
+/// A mount of a program built without AFP: no value of it exists.
 pub(crate) struct AfpMount(Infallible);
 
 impl AfpMount {
-    /// Refuses.
+    /// Always fails: this program was built without AFP.
     ///
     /// # Errors
     /// Always.

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 pub(super) struct CatalogNode {
     /// Number of the directory it is in.
     pub(super) parent: u32,
-    /// Its name there.
+    /// Its name in that directory.
     pub(super) name: String,
     /// Whether it is a directory.
     pub(super) is_directory: bool,
@@ -22,7 +22,7 @@ pub(super) struct CatalogNode {
     told: u64,
 }
 
-/// All of them.
+/// What the kernel knows, by the server's numbers.
 #[derive(Debug, Default)]
 pub(super) struct Catalog(HashMap<u32, CatalogNode>);
 
@@ -34,7 +34,7 @@ pub(super) fn inode(id: u32) -> INodeNo {
     }
 }
 
-/// The server's number.
+/// The server's number of what has this one in the kernel.
 pub(super) fn number(inode: INodeNo) -> u32 {
     match inode {
         INodeNo::ROOT => ROOT,

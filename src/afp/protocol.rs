@@ -106,7 +106,7 @@ pub(super) mod session {
         request
     }
 
-    /// Ends the session.
+    /// Ends the session with the server.
     pub(in crate::afp) fn logout() -> AfpRequest {
         AfpRequest::new(AfpCommand::Logout, 0)
     }
@@ -118,7 +118,7 @@ pub(super) mod session {
             .short_text(name)
     }
 
-    /// Ends that.
+    /// Ends the use of a volume.
     pub(in crate::afp) fn close_volume(volume: u16) -> AfpRequest {
         AfpRequest::new(AfpCommand::CloseVol, 0).u16(volume)
     }
@@ -145,7 +145,7 @@ pub(super) mod catalog {
             .name(at.name)
     }
 
-    /// Describes.
+    /// Asks for the parameters of a file or directory.
     pub(in crate::afp) fn parameters(volume: u16, at: CatalogPath<'_>) -> AfpRequest {
         AfpRequest::new(AfpCommand::GetFileDirParms, 0)
             .u16(volume)
@@ -180,17 +180,17 @@ pub(super) mod catalog {
         at(AfpCommand::CreateFile, volume, file)
     }
 
-    /// Makes a directory.
+    /// Makes an empty directory; one that is there is an error.
     pub(in crate::afp) fn create_directory(volume: u16, directory: CatalogPath<'_>) -> AfpRequest {
         at(AfpCommand::CreateDir, volume, directory)
     }
 
-    /// Removes.
+    /// Removes a file or an empty directory.
     pub(in crate::afp) fn delete(volume: u16, what: CatalogPath<'_>) -> AfpRequest {
         at(AfpCommand::Delete, volume, what)
     }
 
-    /// Moves and renames.
+    /// Gives a file or directory another directory and name.
     pub(in crate::afp) fn rename(
         volume: u16,
         from: CatalogPath<'_>,
@@ -279,7 +279,7 @@ pub(super) mod fork {
             .u64(bytes)
     }
 
-    /// Sets the length.
+    /// Sets the length of an open file, bytes.
     pub(in crate::afp) fn truncate(fork: u16, length: u64) -> AfpRequest {
         AfpRequest::new(AfpCommand::SetForkParms, 0)
             .u16(fork)
@@ -287,12 +287,12 @@ pub(super) mod fork {
             .u64(length)
     }
 
-    /// Makes it last.
+    /// Asks the server to put an open file on stable storage.
     pub(in crate::afp) fn sync(fork: u16) -> AfpRequest {
         AfpRequest::new(AfpCommand::SyncFork, 0).u16(fork)
     }
 
-    /// Closes it.
+    /// Closes an open file or fork.
     pub(in crate::afp) fn close(fork: u16) -> AfpRequest {
         AfpRequest::new(AfpCommand::CloseFork, 0).u16(fork)
     }

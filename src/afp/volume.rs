@@ -94,7 +94,7 @@ impl AfpVolume {
         Ok(())
     }
 
-    /// Its number.
+    /// Makes a directory, and gives the server's number of it.
     pub(super) fn create_directory(&self, directory: CatalogPath<'_>) -> Result<u32, AfpError> {
         let request = catalog::create_directory(self.id, directory);
         protocol::created(&self.session.ask(AfpCommand::CreateDir, request.bytes())?)
@@ -171,7 +171,7 @@ impl AfpVolume {
         Ok(data)
     }
 
-    /// All of it.
+    /// Writes all of the data, in as many requests as it takes.
     pub(super) fn write(&self, fork: Fork, offset: u64, data: &[u8]) -> Result<(), AfpError> {
         let mut at = offset;
         for part in data.chunks(self.session.quantum()) {

@@ -16,7 +16,7 @@ const HEADER: usize = 20;
 /// Most bytes of one message. The largest are observations of trials with many slices and threads.
 pub(crate) const MESSAGE_MAX: usize = 64 << 20;
 
-/// What a frame is for.
+/// What a frame carries: a request, a reply, or the end of conversations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FrameKind {
     /// A [`WorkerRequest`], the first of its conversation or a further one.
@@ -29,17 +29,17 @@ pub(crate) enum FrameKind {
     Lost = 3,
 }
 
-/// One frame.
+/// The unit of the protocol: one message with its addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct WireFrame {
-    /// What it is for.
+    /// What the message is, and how it is read.
     pub(crate) kind: FrameKind,
     /// The machine at the other end of the conversation. A worker reads here who sent the frame, and
     /// writes here who shall receive it.
     pub(crate) machine: u32,
     /// Number of the conversation; the machine that opened it chose it.
     pub(crate) conversation: u64,
-    /// The message.
+    /// JSON, at most [`MESSAGE_MAX`] bytes; empty for a cancellation.
     pub(crate) message: Vec<u8>,
 }
 

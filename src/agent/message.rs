@@ -81,7 +81,7 @@ pub(crate) struct Assignment {
     pub(crate) peers: Vec<PeerAddress>,
     /// Name of the study.
     pub(crate) name: String,
-    /// Its text.
+    /// The study as it was written, in TOML.
     pub(crate) text: String,
     /// Seed of everything random.
     pub(crate) seed: u64,
@@ -186,7 +186,7 @@ pub(crate) struct RecoverOrder {
     pub(crate) cuts: Vec<CutOrder>,
 }
 
-/// One cut.
+/// A power cut that a worker is to make.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CutOrder {
     /// Workload by index.
@@ -266,7 +266,7 @@ pub(crate) enum PhaseRequest {
 pub(crate) struct PhaseOrder {
     /// Name of the study.
     pub(crate) name: String,
-    /// Its text.
+    /// The study as it was written, in TOML.
     pub(crate) text: String,
     /// Configuration by index.
     pub(crate) configuration: usize,
@@ -333,7 +333,7 @@ pub(crate) enum PhaseReply {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum WorkerReply {
-    /// It is done.
+    /// What was asked for is done, and there is nothing to say of it.
     Done,
     /// What its clocks show.
     Clocks {
@@ -364,9 +364,9 @@ pub(crate) enum WorkerReply {
         /// Whether the machine may come back soon.
         may_return: bool,
     },
-    /// Of a turn.
+    /// What a turn says while it goes on, and at its end.
     Turn(TurnReply),
-    /// Of a phase.
+    /// What a phase says while it goes on, and at its end.
     Phase(PhaseReply),
 }
 

@@ -7,7 +7,7 @@ const OURSELVES: &str = "/proc/self/exe";
 
 /// This program as it is copied to another machine.
 pub(crate) struct Program {
-    /// All of it.
+    /// The whole executable file.
     pub(crate) bytes: Vec<u8>,
     /// Its BLAKE3 hash, in hexadecimal digits.
     pub(crate) hash: String,

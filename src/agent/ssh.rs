@@ -184,7 +184,7 @@ impl Remote {
         &self.connection
     }
 
-    /// It as a host.
+    /// The machine as a host, reached over this connection.
     pub(crate) fn host(&self) -> RemoteHost {
         RemoteHost::direct(self.to(), &self.connection)
     }

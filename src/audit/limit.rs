@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::event::Fact;
 
-/// A physical limit.
+/// What a device or a network line can carry at most.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Limit {
     /// `nvme0n1`; of a network line, its name.

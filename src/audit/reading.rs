@@ -48,7 +48,7 @@ impl<'a> TrialReading<'a> {
         these.map(|op| op.count as f64).sum()
     }
 
-    /// Completed fsyncs.
+    /// How many fsyncs the trial completed.
     pub(super) fn fsyncs(&self) -> f64 {
         let these = self.operations().filter(|op| op.op == "fsync");
         these.map(|op| op.count as f64).sum()

@@ -76,13 +76,13 @@ impl Arguments {
 pub(super) enum Colour {
     /// On a terminal, unless NO_COLOR is set.
     Auto,
-    /// Always.
+    /// Also where output goes to a file or a pipe.
     Always,
-    /// Never.
+    /// Plain text everywhere.
     Never,
 }
 
-/// What to do.
+/// The commands of this program, each with its arguments.
 #[derive(Debug, Subcommand)]
 pub(super) enum CliVerb {
     /// Compare existing directories now; needs neither root nor a study
@@ -161,7 +161,7 @@ pub(super) enum AgentVerb {
     Hash,
 }
 
-/// Another machine.
+/// Which other machines a command works on.
 #[derive(Debug, Args)]
 pub(super) struct There {
     /// Work on this machine over SSH; this program is copied there, nothing else is needed. Given
@@ -207,7 +207,7 @@ pub(super) struct Reach {
 }
 
 impl Reach {
-    /// How that is.
+    /// The ssh command and its rights, as the session takes them.
     pub(super) fn options(&self) -> SshOptions<'_> {
         SshOptions {
             command: &self.ssh,
@@ -216,7 +216,7 @@ impl Reach {
     }
 }
 
-/// `stackrace compare`.
+/// Arguments of `stackrace compare`.
 #[derive(Debug, Args)]
 pub(super) struct Compare {
     /// Directories on the storage to compare; each gets a private subdirectory that is removed again
@@ -266,7 +266,7 @@ pub(super) struct Compare {
     pub(super) output: OutputArgs,
 }
 
-/// `stackrace load`.
+/// Arguments of `stackrace load`.
 #[derive(Debug, Args)]
 pub(super) struct Load {
     /// A directory (a private subdirectory is made and removed again), or an existing file or block
@@ -331,7 +331,7 @@ pub(super) struct OutputArgs {
     pub(super) events: Option<PathBuf>,
 }
 
-/// `stackrace run`.
+/// Arguments of `stackrace run`.
 #[derive(Debug, Args)]
 pub(super) struct Run {
     /// The study's file, or the name of one that ships
@@ -373,7 +373,7 @@ pub(super) struct Run {
     pub(super) output: OutputArgs,
 }
 
-/// `stackrace plan`.
+/// Arguments of `stackrace plan`.
 #[derive(Debug, Args)]
 pub(super) struct PlanArgs {
     /// The study's file, or the name of one that ships
@@ -390,14 +390,14 @@ pub(super) struct PlanArgs {
     /// Memory of each guest
     #[arg(long, value_name = "BYTES", default_value = "1 GiB", requires = "lab")]
     pub(super) memory: String,
-    /// As JSON
+    /// As JSON, for programs
     #[arg(long)]
     pub(super) json: bool,
     #[command(flatten)]
     pub(super) there: There,
 }
 
-/// `stackrace resume`.
+/// Arguments of `stackrace resume`.
 #[derive(Debug, Args)]
 pub(super) struct Resume {
     /// The run: its id, the beginning of it, or `last`
@@ -426,7 +426,7 @@ pub(super) struct Resume {
     pub(super) output: OutputArgs,
 }
 
-/// `stackrace report`.
+/// Arguments of `stackrace report`.
 #[derive(Debug, Args)]
 pub(super) struct ReportArgs {
     /// The run: its id, the beginning of it, or `last`
@@ -451,7 +451,7 @@ pub(super) struct ReportArgs {
     pub(super) beside_published: Option<String>,
 }
 
-/// `stackrace verdict`.
+/// Arguments of `stackrace verdict`.
 #[derive(Debug, Args)]
 pub(super) struct Ask {
     /// Runs: an id, the beginning of one, or `last`
@@ -480,7 +480,7 @@ pub(super) struct Ask {
     pub(super) json: bool,
 }
 
-/// `stackrace published`.
+/// Arguments of `stackrace published`.
 #[derive(Debug, Args)]
 pub(super) struct Published {
     /// Name of the study [default: list all]
@@ -489,7 +489,7 @@ pub(super) struct Published {
     pub(super) format: String,
 }
 
-/// `stackrace diff`.
+/// Arguments of `stackrace diff`.
 #[derive(Debug, Args)]
 pub(super) struct Diff {
     /// The baseline: a run (its id, the beginning of it, or `last`) and one of its configurations
@@ -512,7 +512,7 @@ pub(super) struct Diff {
     pub(super) json: bool,
 }
 
-/// `stackrace import`.
+/// Arguments of `stackrace import`.
 #[derive(Debug, Args)]
 pub(super) struct Import {
     /// Files to read, - for standard input; those of one NAME are repetitions of the same measurement
@@ -528,7 +528,7 @@ pub(super) struct Import {
     pub(super) output: OutputArgs,
 }
 
-/// `stackrace serve`.
+/// Arguments of `stackrace serve`.
 #[derive(Debug, Args)]
 pub(super) struct Serve {
     /// Address to listen on; other machines need a token
@@ -553,7 +553,7 @@ pub(super) struct Serve {
     pub(super) open: bool,
 }
 
-/// `stackrace clean`.
+/// Arguments of `stackrace clean`.
 #[derive(Debug, Args)]
 pub(super) struct Clean {
     /// Only print what would be removed
@@ -563,7 +563,7 @@ pub(super) struct Clean {
     pub(super) there: There,
 }
 
-/// `stackrace show`.
+/// Arguments of `stackrace show`.
 #[derive(Debug, Args)]
 pub(super) struct Show {
     /// layers, workloads, profiles, purposes, studies, reports, schema, video-formats, drives, engine

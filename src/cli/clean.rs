@@ -8,7 +8,7 @@ use crate::session::clean::{self, Cleaned};
 use crate::session::clients;
 use crate::session::leftovers;
 
-/// `stackrace clean`.
+/// Carries out `stackrace clean`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
     let named = clients::names(verb.there.clients.options())?;
     if !verb.there.on.is_empty() || !verb.there.peers.is_empty() || !named.is_empty() {

@@ -20,7 +20,7 @@ const TIME_NS: u64 = 120_000_000_000;
 /// How long a first impression takes, ns.
 const QUICK_NS: u64 = 30_000_000_000;
 
-/// `stackrace compare`.
+/// Carries out `stackrace compare`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
     let Some(purpose) = purpose::find(&verb.purpose) else {
         let names: Vec<&str> = purpose::ALL.iter().map(|purpose| purpose.name).collect();

@@ -12,7 +12,7 @@ use crate::unit;
 /// Columns before the second one.
 const NAME: usize = 16;
 
-/// `stackrace doctor`.
+/// Carries out `stackrace doctor`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: Doctor, defaults: &Defaults) -> Result<u8, Failure> {
     // Without a home there are no images, and all else can still be said.
     let cache = images::place();

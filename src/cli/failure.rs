@@ -4,7 +4,7 @@ pub(super) use crate::failure::{Failure, INTERRUPTED};
 
 /// This machine cannot do it.
 pub(super) const UNABLE: u8 = 4;
-/// A trial failed.
+/// A trial did not end, or ended with an error.
 pub(super) const TRIAL_FAILED: u8 = 5;
 /// Undecided (only with `--decide`, and `gate`).
 pub(super) const UNDECIDED: u8 = 6;

@@ -12,7 +12,7 @@ use crate::session::lab_run::unable;
 use crate::session::temporary;
 use crate::unit;
 
-/// `stackrace lab fault`.
+/// Carries out `stackrace lab fault`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: &LabFault) -> Result<u8, Failure> {
     let fault = wanted(&verb.what)?;
     let machine = which(setting, verb.machine.as_deref())?;

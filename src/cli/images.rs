@@ -63,7 +63,7 @@ pub(super) fn of(name: &str) -> Result<(Image, Option<Image>), Failure> {
     Ok((image, zfs))
 }
 
-/// `stackrace lab build`.
+/// Carries out `stackrace lab build`; gives its exit code.
 pub(super) fn build(setting: &Setting, names: &[String], zfs: bool) -> Result<u8, Failure> {
     let systems = all(names)?;
     let host = quiet_host();
@@ -111,7 +111,7 @@ fn stocked(stocked: &Stocked) -> String {
     }
 }
 
-/// `stackrace lab list`.
+/// Carries out `stackrace lab list`; gives its exit code.
 pub(super) fn list(setting: &Setting) -> Result<u8, Failure> {
     let cache = cache(&quiet_host())?;
     let stock = image::stock(&cache);
@@ -149,7 +149,7 @@ pub(super) fn list(setting: &Setting) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// `stackrace lab clean`.
+/// Carries out `stackrace lab clean`; gives its exit code.
 pub(super) fn remove(names: &[String]) -> Result<u8, Failure> {
     let systems = all(names)?;
     let mut stock = image::stock(&cache(&quiet_host())?);

@@ -9,7 +9,7 @@ use super::words::unknown;
 use crate::import::importers;
 use crate::session::import;
 
-/// `stackrace import`.
+/// Carries out `stackrace import`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: Import) -> Result<u8, Failure> {
     // Before anything is read: a report with no place to go would be found out after all the work.
     output::check_before_run(verb.output.html.as_deref())?;

@@ -21,7 +21,7 @@ use crate::session::lab_run::{in_the_lab, memory, unable, up};
 use crate::session::worker::StudyWorker;
 use crate::unit;
 
-/// `stackrace lab`.
+/// Carries out `stackrace lab`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: LabVerb) -> Result<u8, Failure> {
     match verb {
         LabVerb::Build { systems, zfs } => images::build(setting, &systems, zfs),

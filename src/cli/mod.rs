@@ -59,7 +59,7 @@ use crate::session::worker::StudyWorker;
 use crate::session::{self, Context};
 use crate::tools::{self, ClassicTool, Console};
 
-/// Runs the program.
+/// Runs the program with the arguments of its process, and gives its exit code.
 pub(crate) fn main() -> ExitCode {
     // A limit on the size of files is an error that says so, and no sudden end.
     stackrace_engine::limit::fail_beyond();

@@ -20,7 +20,7 @@ const STANDARD_OUTPUT: [&str; 4] = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self
 /// What a name leads to.
 #[derive(Debug, PartialEq, Eq)]
 enum Destination {
-    /// Standard output.
+    /// The standard output of this process.
     StandardOutput,
     /// A character device or a pipe: opened and written to, never replaced.
     Stream(PathBuf),

@@ -8,7 +8,7 @@ use crate::session::virtual_run::{self, LabDrives};
 use crate::session::{clients, machines, permission, preflight, study_file, virtual_plan};
 use crate::study::Study;
 
-/// `stackrace plan`.
+/// Carries out `stackrace plan`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: PlanArgs) -> Result<u8, Failure> {
     let study = study_file::read(&verb.study, verb.full)?;
     let study = study_file::at_places(study, &verb.systems, &verb.there.on)?;

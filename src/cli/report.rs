@@ -168,7 +168,7 @@ pub(super) fn write(
     Ok(())
 }
 
-/// `stackrace reindex`.
+/// Carries out `stackrace reindex`; gives its exit code.
 pub(super) fn reindex(setting: &Setting) -> Result<u8, Failure> {
     let store = setting.session.open_store()?;
     store.reindex().map_err(not_read)?;

@@ -15,7 +15,7 @@ use crate::session::{Stopped, permission, run_place, virtual_clock};
 use crate::study::Study;
 use crate::unit;
 
-/// `stackrace run`.
+/// Carries out `stackrace run`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: Run) -> Result<u8, Failure> {
     output::check_before_run(verb.output.html.as_deref())?;
     setting.events.name(verb.output.events.as_deref())?;
@@ -92,7 +92,7 @@ pub(super) fn time(option: &str, text: Option<&String>) -> Result<Option<u64>, F
         .map_err(|why| Failure::usage(format!("{option}: {why}")))
 }
 
-/// `stackrace resume`.
+/// Carries out `stackrace resume`; gives its exit code.
 pub(super) fn resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
     output::check_before_run(verb.output.html.as_deref())?;
     setting.events.name(verb.output.events.as_deref())?;

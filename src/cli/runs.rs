@@ -8,7 +8,7 @@ use super::words::not_read;
 use crate::record::Store;
 use crate::session::remove;
 
-/// `stackrace runs`.
+/// Carries out `stackrace runs`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: &Runs) -> Result<u8, Failure> {
     let store = setting.session.open_store()?;
     match &verb.verb {

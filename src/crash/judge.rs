@@ -35,7 +35,7 @@ enum SectorState {
 /// What became of an operation.
 #[derive(Debug, PartialEq, Eq)]
 enum Fate {
-    /// All of it is there.
+    /// The operation is there, complete and undamaged.
     Kept,
     /// Nothing of it can be asked for: written over, or removed since.
     Superseded,

@@ -45,7 +45,7 @@ impl Seen {
         }
     }
 
-    /// One object.
+    /// What was found of an object, or what is said of all that were not looked for.
     pub(super) fn of(&self, object: &str) -> &SeenObject {
         self.objects.get(object).unwrap_or(&self.other)
     }

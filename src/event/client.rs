@@ -58,7 +58,7 @@ pub(crate) struct ClientPhase {
 /// How well the clients did a phase at the same time.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct CommonPhase {
-    /// Its name.
+    /// Name of the phase within the workload.
     pub(crate) name: String,
     /// From the first start to the last one, ns.
     pub(crate) skew_ns: u64,

@@ -91,11 +91,11 @@ pub(crate) struct DeviceCounted {
     pub(crate) device: String,
     /// Read requests completed.
     pub(crate) reads: u64,
-    /// Bytes read.
+    /// Bytes of the completed read requests.
     pub(crate) read_bytes: u64,
     /// Write requests completed.
     pub(crate) writes: u64,
-    /// Bytes written.
+    /// Bytes of the completed write requests.
     pub(crate) written_bytes: u64,
     /// Flush requests completed; none where the kernel does not count them.
     pub(crate) flushes: Option<u64>,

@@ -152,7 +152,7 @@ impl Loss {
     }
 }
 
-/// One broken promise.
+/// A promise that a cut broke, and how.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LossLine {
     /// The operation and its promise.
@@ -186,7 +186,7 @@ pub(crate) struct LossCounts {
 }
 
 impl LossCounts {
-    /// Of one kind.
+    /// How many promises were broken in this way.
     pub(crate) fn of(&self, loss: Loss) -> u64 {
         match loss {
             Loss::Lost => self.lost,
@@ -198,7 +198,7 @@ impl LossCounts {
         }
     }
 
-    /// Counts one more.
+    /// Counts one more broken promise.
     pub(crate) fn add(&mut self, loss: Loss, reordered: bool) {
         let count = match loss {
             Loss::Lost => &mut self.lost,
@@ -223,7 +223,7 @@ impl LossCounts {
         self.reordered += other.reordered;
     }
 
-    /// All broken promises.
+    /// How many promises were broken, in all ways together.
     pub(crate) fn all(&self) -> u64 {
         Loss::ALL.into_iter().map(|loss| self.of(loss)).sum()
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A named fact.
+/// What is known of a machine or a stack, under a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Fact {
     /// `kernel`, `mount options in force` …

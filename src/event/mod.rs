@@ -147,7 +147,7 @@ pub(crate) struct SlicesEnded {
 /// The head of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct RunStarted {
-    /// [`FORMAT`].
+    /// Version of the format of the log: [`FORMAT`] of the program that wrote it.
     pub(crate) format: u32,
     /// Identity of the run: sortable, unique on this machine.
     pub(crate) run: String,
@@ -192,7 +192,7 @@ pub(crate) struct ImportedText {
     /// Hash of the text (BLAKE3, hex).
     // Two imports of one file are the same data: the hash tells, whatever the file is called now.
     pub(crate) hash: String,
-    /// The text.
+    /// The text as it was given, whole.
     pub(crate) text: String,
 }
 
@@ -220,7 +220,7 @@ pub(crate) struct WorkloadHead {
     pub(crate) metrics: Vec<MetricHead>,
 }
 
-/// One metric.
+/// What a workload reports: a name, a unit and a direction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct MetricHead {
     /// `throughput`, `operations`, `elapsed`, `read latency p95` …

@@ -265,7 +265,7 @@ pub(crate) const AWAY_SHARE: f64 = 0.05;
 pub(crate) struct PhaseObservation {
     /// Name of the phase within the workload.
     pub(crate) name: String,
-    /// ns.
+    /// From the first start to the last end, ns.
     pub(crate) elapsed_ns: u64,
     /// Processor time of this process within the phase alone, user, ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -321,7 +321,7 @@ pub(crate) struct ThreadOperation {
 /// A distribution of times.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TimingObservation {
-    /// Mean, ns.
+    /// Arithmetic mean of the times, ns.
     pub(crate) ns_mean: f64,
     /// Median, ns.
     pub(crate) ns_p50: u64,
@@ -345,7 +345,7 @@ pub(crate) struct OperationObservation {
     pub(crate) bytes: u64,
     /// Smallest latency, ns.
     pub(crate) latency_ns_min: u64,
-    /// Mean latency, ns.
+    /// Arithmetic mean of the latencies, ns.
     pub(crate) latency_ns_mean: f64,
     /// Median latency, ns.
     pub(crate) latency_ns_p50: u64,

@@ -3,7 +3,7 @@
 use crate::record::Record;
 use crate::tables::DataTable;
 
-/// One table.
+/// A table of the export, with its columns filled.
 pub(crate) struct ExportTable {
     /// The word it is asked for by, and the name of its file.
     pub(crate) name: &'static str,

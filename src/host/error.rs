@@ -47,7 +47,7 @@ pub(crate) enum HostError {
     Elsewhere {
         /// The machine, as the user named it.
         host: String,
-        /// What it said.
+        /// The answer of that machine, in its own words.
         said: String,
         /// What to do about it.
         next: String,

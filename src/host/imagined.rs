@@ -80,7 +80,7 @@ pub(crate) struct Signature {
 /// What a tool put together: an array, a pool, an export.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Assembly {
-    /// The tool.
+    /// The tool, by the name of its program.
     pub(crate) tool: &'static str,
     /// Devices it lies on.
     pub(crate) members: Vec<OsString>,
@@ -126,7 +126,7 @@ impl World {
             || reading::exists(path)
     }
 
-    /// Runs a command.
+    /// Does what a command would do to this machine, and gives what it would print.
     pub(super) fn exec(&mut self, words: &[OsString]) -> Output {
         let name = word(words, 0);
         if let Some(tool) = self.tool(&name) {
@@ -195,7 +195,7 @@ impl World {
             || standing.any(|assembly| assembly.members.iter().any(|member| member == device))
     }
 
-    /// Adds a device.
+    /// Adds a device, or replaces the one of that name.
     pub(crate) fn attach(&mut self, name: impl Into<OsString>, device: ImaginedDevice) {
         self.devices.insert(name.into(), device);
     }

@@ -46,7 +46,7 @@ const FILL_BYTES: usize = 1 << 20;
 /// Who is told of every command.
 pub(crate) type Sink = Arc<dyn Fn(CommandRun) + Send + Sync>;
 
-/// This machine.
+/// The machine that this program runs on.
 pub(crate) struct LocalHost {
     sink: Sink,
     peers: Vec<Box<dyn Host>>,

@@ -22,9 +22,9 @@ pub(crate) struct Needs {
 /// A package of the distribution (Debian's name), in the image of the lab's guests too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Package {
-    /// Its name.
+    /// As the distribution names it.
     pub(crate) name: &'static str,
-    /// Programs in it.
+    /// Programs that it installs.
     pub(crate) programs: &'static [&'static str],
     /// The only system of the lab that has it; none: all have.
     pub(crate) only_on: Option<&'static str>,
@@ -47,7 +47,7 @@ impl Package {
 /// A driver of the kernel that a layer needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Driver {
-    /// Its module.
+    /// As `modprobe` takes it.
     pub(crate) module: &'static str,
     /// A path that is there once it is loaded.
     pub(crate) shown_by: &'static str,

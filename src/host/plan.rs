@@ -45,7 +45,7 @@ impl Step {
     expect(dead_code, reason = "only tests make the imagined machine fail")
 )]
 pub(crate) enum Fault {
-    /// Never.
+    /// Every step succeeds.
     Never,
     /// The step of this number (from 1) is refused and does nothing; the next ones work.
     Refused(usize),
@@ -99,7 +99,7 @@ impl PlanHost {
         self.log().fault = Fault::Never;
     }
 
-    /// Imagines a disk.
+    /// Adds a disk of this size, bytes, and model, with its link below `/dev/disk/by-id`.
     pub(crate) fn with_disk(self, link: &Path, size: u64, model: &str) -> Self {
         let disk = super::imagined::ImaginedDevice {
             about: [

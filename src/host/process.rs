@@ -100,7 +100,7 @@ impl Process {
         })
     }
 
-    /// Its number.
+    /// The number of the process, as the kernel has it.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }

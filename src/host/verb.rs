@@ -98,7 +98,7 @@ pub(crate) enum Verb {
     },
     /// [`Host::holders`].
     Holders {
-        /// Of what.
+        /// The device or the mounted directory.
         path: PathBuf,
     },
     /// [`Host::outlive`].

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Undo {
-    /// Remove a file.
+    /// Remove a file that the run made.
     RemoveFile(#[serde(with = "bytes")] PathBuf),
     /// Remove an empty directory.
     RemoveDir(#[serde(with = "bytes")] PathBuf),
@@ -105,13 +105,13 @@ impl fmt::Display for Undo {
     }
 }
 
-/// Which entry.
+/// An entry of a journal, by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct EntryId(u64);
 
 impl EntryId {
-    /// Of this number.
+    /// The entry of this number, from 1.
     pub(super) fn new(number: u64) -> Self {
         Self(number)
     }
@@ -122,7 +122,7 @@ impl EntryId {
     }
 }
 
-/// One entry.
+/// A line of a journal: something that exists because of the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {
@@ -132,6 +132,6 @@ pub(crate) struct Entry {
     /// What belongs together: within a group, an older entry is only undone when every newer one
     /// has been.
     pub(crate) group: String,
-    /// What undoes it.
+    /// The step that undoes it.
     pub(crate) undo: Undo,
 }

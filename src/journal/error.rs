@@ -28,7 +28,7 @@ pub(crate) enum JournalError {
     OtherFormat {
         /// Path of the journal that has it.
         path: PathBuf,
-        /// Its format.
+        /// The version that is written at its head.
         format: u32,
     },
     /// An entry asks for something that does not prove to be of the journal's own run.

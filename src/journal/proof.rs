@@ -13,7 +13,7 @@ use std::path::{Component, Path, PathBuf};
 pub(super) const HIDDEN: &str = ".stackrace-";
 const OURS: &str = "stackrace-";
 
-/// Digits of a mark.
+/// Hexadecimal digits of the mark that tells a run's own things.
 const MARK_DIGITS: usize = 16;
 
 /// What a plan writes where a run draws digits.

@@ -11,7 +11,7 @@ use crate::agent::message::PORT;
 use crate::host::LabDisk;
 use std::path::Path;
 
-/// The program.
+/// The emulator that runs the guests.
 pub(crate) const PROGRAM: &str = "qemu-system-x86_64";
 
 /// Devices a `q35` has room for on its first bus, without those that are built in.
@@ -46,7 +46,7 @@ impl Accelerator {
 pub(super) struct GuestFiles<'a> {
     /// The machine's directory.
     pub(super) dir: &'a Path,
-    /// Its kernel.
+    /// The kernel of the image, uncompressed.
     pub(super) kernel: &'a Path,
     /// Its root file system.
     pub(super) root: &'a Path,

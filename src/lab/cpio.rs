@@ -33,7 +33,7 @@ impl<W: Write> Archive<W> {
         self.entry(name, FILE | 0o755, (0, 0), content)
     }
 
-    /// Ends the archive.
+    /// Writes the entry that ends the archive.
     pub(super) fn end(mut self) -> io::Result<W> {
         self.entry("TRAILER!!!", 0, (0, 0), &[])?;
         Ok(self.out)

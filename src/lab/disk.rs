@@ -128,7 +128,7 @@ impl Served {
         *held(&self.disk.failing) = failing;
     }
 
-    /// Its size.
+    /// Bytes that the guest sees.
     pub(super) fn bytes(&self) -> u64 {
         self.disk.bytes
     }

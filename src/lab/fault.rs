@@ -54,7 +54,7 @@ pub(crate) enum MachineFault {
         node: usize,
         /// The disk.
         serial: String,
-        /// What.
+        /// What happens to it.
         #[serde(flatten)]
         what: DiskFault,
     },
@@ -130,7 +130,7 @@ impl MachineFault {
 
 /// A machine to which something may happen.
 pub(crate) struct FaultTarget<'a> {
-    /// The machine.
+    /// The guest, which runs.
     pub(crate) machine: &'a LabMachine,
     /// What it was made with.
     pub(crate) site: &'a MachineSite<'a>,

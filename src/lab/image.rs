@@ -80,7 +80,7 @@ impl Image {
         self.manifest.parts.iter().map(|part| part.bytes).sum()
     }
 
-    /// A file of it.
+    /// The path of one of the image's files.
     pub(super) fn file(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
@@ -179,7 +179,7 @@ pub(crate) enum Stocked {
 }
 
 impl Stocked {
-    /// Where it is.
+    /// The directory it is in.
     pub(crate) fn dir(&self) -> &Path {
         match self {
             Self::Used(_, image) | Self::Spare(image) | Self::Unneeded(image) => image.dir(),

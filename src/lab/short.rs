@@ -5,13 +5,13 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-/// An open directory.
+/// A directory that is held open, so that paths of sockets in it are short.
 pub(super) struct Short {
     dir: File,
 }
 
 impl Short {
-    /// Opens a directory.
+    /// Opens a directory and holds it.
     pub(super) fn of(dir: &Path) -> std::io::Result<Self> {
         File::open(dir).map(|dir| Self { dir })
     }

@@ -19,7 +19,7 @@ pub(super) const EPOCH: &str = "1700000000";
 /// Characters of the recipe's hash in an image's name.
 const HASH_LEN: usize = 12;
 
-/// One operating system.
+/// An operating system that guests can run.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct System {
     /// As `--system` takes it; the names of its images begin with it.

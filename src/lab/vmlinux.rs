@@ -8,9 +8,9 @@
 /// How a kernel is packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Packing {
-    /// XZ.
+    /// Compressed with XZ.
     Xz,
-    /// Zstandard.
+    /// Compressed with Zstandard.
     Zstandard,
 }
 

@@ -37,7 +37,7 @@ pub(super) fn own(stat: Option<&str>) -> ProcessCpu {
     }
 }
 
-/// The sum alone.
+/// User and system time of this process together, ns.
 pub(super) fn own_ns() -> u64 {
     let clock = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     u64::try_from(clock.tv_sec).unwrap_or(0) * 1_000_000_000

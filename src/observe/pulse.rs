@@ -84,7 +84,7 @@ impl Clocks {
 }
 
 impl Pulse {
-    /// Begins to beat.
+    /// Starts the thread that notes when this program did not run.
     pub(crate) fn begin() -> Self {
         let (end, ended) = channel();
         // Where no thread can be started the clocks still tell what they can.

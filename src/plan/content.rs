@@ -102,10 +102,10 @@ pub(crate) struct PlannedPlaces {
     pub(crate) levels: Vec<String>,
 }
 
-/// One configuration.
+/// A configuration, as a plan shows it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct PlannedConfiguration {
-    /// Its name.
+    /// As reports name it.
     pub(crate) name: String,
     /// Its layers as asked for, from the bottom up.
     pub(crate) layers: Vec<String>,
@@ -113,7 +113,7 @@ pub(crate) struct PlannedConfiguration {
     pub(crate) commands: Vec<String>,
 }
 
-/// One workload.
+/// A workload, as a plan shows it.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct PlannedWorkload {
     /// As the record will describe it.
@@ -171,7 +171,7 @@ pub(crate) struct PlannedPrecondition {
 pub(crate) struct DiskNeed {
     /// Directory.
     pub(crate) path: PathBuf,
-    /// Bytes needed.
+    /// Bytes that must be free there.
     pub(crate) needed_bytes: u64,
     /// Bytes free; none: not known.
     pub(crate) free_bytes: Option<u64>,
@@ -238,7 +238,7 @@ pub(crate) enum LintWeight {
     Note,
 }
 
-/// Nanoseconds as seconds.
+/// Turns nanoseconds into seconds.
 pub(super) fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }

@@ -163,7 +163,7 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    /// Adds one.
+    /// Adds a metric with its value; none: the text has the metric, and no value of it.
     pub(crate) fn add(
         &mut self,
         name: impl Into<String>,

@@ -93,7 +93,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
 enum Given {
     /// A line for sh.
     Line(String),
-    /// Word by word.
+    /// A program and its arguments, with no shell in between.
     Words(Vec<String>),
 }
 

@@ -2,7 +2,7 @@
 
 use super::counterpart::{self, Counterpart};
 
-/// A published study.
+/// What a published study measured, on what, and how.
 pub(crate) struct Card {
     /// The word it is asked for by, and the name of the runnable study that ships.
     pub(crate) name: &'static str,
@@ -47,7 +47,7 @@ impl Card {
     }
 }
 
-/// What was varied.
+/// A factor that the study varied.
 pub(crate) struct PublishedFactor {
     /// As in the data.
     pub(crate) name: &'static str,
@@ -60,7 +60,7 @@ pub(crate) struct PublishedFactor {
 
 /// Stated numbers; none: not stated.
 pub(crate) struct Stated {
-    /// Memory, bytes.
+    /// Memory of the machine that was measured, bytes.
     pub(crate) memory_bytes: Option<u64>,
     /// What the network carries at most, B/s.
     // A figure near this rate is a figure of the network.

@@ -73,7 +73,7 @@ pub(crate) enum RecordError {
     OldFormat {
         /// The log.
         path: PathBuf,
-        /// Its format.
+        /// The format that its first line names.
         format: u64,
     },
     /// A run id that could not be the name of a directory.
@@ -94,10 +94,10 @@ pub(crate) enum RecordError {
         /// The id.
         run: String,
     },
-    /// There is no run at all.
+    /// The store holds no runs.
     #[error("{} has no runs yet", store.display())]
     NoRuns {
-        /// The store.
+        /// The directory of the store.
         store: PathBuf,
     },
     /// No run begins like this.

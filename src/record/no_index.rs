@@ -7,7 +7,7 @@ use super::error::RecordError;
 use super::read::Record;
 use crate::event::LogLine;
 
-/// There is none.
+/// The index of a program built without SQLite: no value of it exists.
 #[derive(Debug)]
 pub(crate) struct Index(Infallible);
 
@@ -25,12 +25,12 @@ impl Index {
         Err(missing("rebuild"))
     }
 
-    /// Cannot be called.
+    /// Cannot be called, as there is no value.
     pub(crate) fn note(&mut self, _: &str, _: &LogLine) -> Result<(), RecordError> {
         match self.0 {}
     }
 
-    /// Cannot be called.
+    /// Cannot be called, as there is no value.
     pub(super) fn forget(&mut self, _: &str) -> Result<(), RecordError> {
         match self.0 {}
     }

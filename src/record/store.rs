@@ -98,7 +98,7 @@ impl Store {
         })
     }
 
-    /// The store's directory.
+    /// The directory in which all runs are kept.
     pub(crate) fn dir(&self) -> &Path {
         &self.dir
     }

@@ -19,11 +19,11 @@ pub(super) struct TextTable {
     pub(super) head: Vec<String>,
     /// Columns that are text, not figures, by position.
     pub(super) text: Vec<usize>,
-    /// Rows.
+    /// As many as there are; each has a cell for every column.
     pub(super) rows: Vec<TextRow>,
 }
 
-/// One row.
+/// A row of a table, and what it is about.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TextRow {
     /// One text per column.
@@ -56,7 +56,7 @@ impl TextRow {
     }
 }
 
-/// `95 % interval`.
+/// Heading of a column of intervals, with the confidence: `95 % interval`.
 pub(super) fn interval_name(verdict: &Verdict) -> String {
     format!("{} interval", share(verdict.confidence))
 }
@@ -434,7 +434,7 @@ pub(super) fn comparison_tables(verdict: &Verdict) -> Vec<TextTable> {
         .collect()
 }
 
-/// Ratio, interval, verdict.
+/// The cells of a comparison: ratio, interval, verdict.
 pub(super) fn ratio_cells(comparison: &Comparison) -> [String; 3] {
     let [ratio, interval] = figure::ratio_texts(comparison.ratio);
     [ratio, interval, comparison.text.clone()]

@@ -20,7 +20,7 @@ pub(crate) struct Standings {
 pub(crate) struct Standing {
     /// Configuration by index.
     pub(crate) configuration: usize,
-    /// Its name.
+    /// As reports name it.
     pub(crate) name: String,
     /// The figure; `–` where there is none yet.
     pub(crate) figure: String,

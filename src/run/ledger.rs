@@ -47,7 +47,7 @@ impl Ledger {
         }
     }
 
-    /// Everything so far.
+    /// All lines that were recorded so far, read.
     pub(crate) fn record(&self) -> &Record {
         &self.record
     }
@@ -92,7 +92,7 @@ impl Ledger {
 pub(crate) struct SharedLedger(Arc<Mutex<Ledger>>);
 
 impl SharedLedger {
-    /// Shares a ledger.
+    /// Lets several threads write to a ledger.
     pub(crate) fn new(ledger: Ledger) -> Self {
         Self(Arc::new(Mutex::new(ledger)))
     }

@@ -73,7 +73,7 @@ impl TrialSite<'_> {
 /// What is done to a stack before a trial.
 #[derive(Clone, Copy)]
 pub(super) enum Before {
-    /// Nothing.
+    /// The trial begins as the one before has left the stack.
     Nothing,
     /// It is written over from beginning to end if no earlier trial had that done, then used until
     /// it is steady.

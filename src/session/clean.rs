@@ -19,7 +19,7 @@ use crate::time::{Clock, SystemClock};
 pub(crate) enum Cleaned {
     /// It is there, and would be undone.
     Listed(String),
-    /// It is undone.
+    /// It was there, and is removed.
     Undone(String),
     /// It could not be undone: what, and why.
     Failed(String, String),

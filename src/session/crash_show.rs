@@ -21,7 +21,7 @@ const REQUESTS: usize = 16;
 /// A broken promise, or a cut after which nothing could be mounted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RecordedLoss<'a> {
-    /// The cut.
+    /// The power cut that broke it.
     pub(crate) cut: &'a Cut,
     /// The promise; none: nothing could be mounted.
     pub(crate) line: Option<&'a LossLine>,

@@ -27,7 +27,7 @@ pub(crate) struct Health {
     pub(crate) machine: Vec<(String, String)>,
     /// Whether this is root.
     pub(crate) root: bool,
-    /// io_uring.
+    /// Whether asynchronous I/O works, or why not.
     pub(crate) io_uring: Ability,
     /// Hardware virtualisation for the guests of the lab.
     pub(crate) kvm: Ability,
@@ -107,12 +107,12 @@ pub(crate) struct LayerHealth {
     pub(crate) missing: Vec<Lack>,
 }
 
-/// One other part.
+/// Something that only some studies need, such as the lab.
 #[derive(Debug, Serialize)]
 pub(crate) struct PartHealth {
     /// Its name, as it is shown.
     pub(crate) part: String,
-    /// What is missing.
+    /// Programs, modules and rights that it lacks; empty: it works.
     pub(crate) missing: Vec<Lack>,
 }
 

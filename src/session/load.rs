@@ -46,7 +46,7 @@ pub(crate) struct LoadRequest<'a> {
 
 /// One phase as it went.
 pub(crate) struct LoadedPhase {
-    /// Its name.
+    /// As the workload names it.
     pub(crate) name: &'static str,
     /// Bytes of the data in the page cache before it, and bytes in all; none: not known.
     pub(crate) resident: Option<(u64, u64)>,

@@ -48,7 +48,7 @@ pub(super) struct Looked<'a> {
     pub(super) directories: Vec<PathBuf>,
     /// Workloads of a round.
     pub(super) workloads: usize,
-    /// Configurations.
+    /// How many there are; each takes its turn in a round.
     pub(super) configurations: usize,
     /// Seconds of a round; an estimate.
     pub(super) round_seconds: f64,

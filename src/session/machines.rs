@@ -158,7 +158,7 @@ impl<'a> ConnectedMachine<'a> {
         RemoteHost::direct(self.called(), &self.connection)
     }
 
-    /// What it is called.
+    /// How errors name it: as the user did, or `here`.
     fn called(&self) -> String {
         let remote = self.remote.as_ref();
         remote.map_or_else(|| HERE.to_owned(), Remote::to)

@@ -112,7 +112,7 @@ fn over_ssh(node: u32) -> String {
     format!("node {node} over ssh")
 }
 
-/// A peer that is connected.
+/// A further machine of a stack, reached over SSH.
 pub(super) struct ConnectedPeer {
     pub(super) remote: Remote,
     /// What the first machine is told of it.

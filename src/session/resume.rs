@@ -27,7 +27,7 @@ pub(crate) struct Longer {
     pub(crate) time_ns: Option<u64>,
     /// Further rounds, whether it is decided or not.
     pub(crate) rounds: Option<u32>,
-    /// Until it is decided.
+    /// Whether to go on until the question is decided, without another limit.
     pub(crate) until_decided: bool,
 }
 

@@ -131,7 +131,7 @@ impl Shape {
     }
 }
 
-/// Seconds of a round.
+/// How long a round takes with workloads of these sizes, in seconds.
 pub(super) fn round_seconds(sized: &[SizedPart]) -> f64 {
     sized.iter().map(|part| part.seconds).sum()
 }

@@ -17,7 +17,7 @@ const COMPARE: &str = "compare";
 pub(super) struct EarlierSizes {
     /// The run that had them.
     pub(super) run: String,
-    /// Its study.
+    /// The text of that run's study.
     study: String,
     /// Seconds one of its rounds took; none: it has none that is complete.
     pub(super) round_seconds: Option<f64>,

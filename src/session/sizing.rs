@@ -44,7 +44,7 @@ pub(super) struct SizedPart {
     pub(super) seconds: f64,
 }
 
-/// What is to be sized.
+/// What must be known to size the workloads of a purpose.
 pub(super) struct Sizing<'a> {
     /// Where the work is put, with the names for errors.
     pub(super) directories: Vec<(&'a str, &'a Path)>,

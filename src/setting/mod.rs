@@ -276,13 +276,13 @@ impl Settings {
         bytes as_bytes -> u64,
         /// A whole number.
         count as_count -> u64,
-        /// A number.
+        /// A number, whole or not.
         number as_number -> f64,
         /// A share of one.
         share as_share -> f64,
         /// A time in nanoseconds.
         time_ns as_time_ns -> u64,
-        /// A flag.
+        /// Yes or no.
         flag as_flag -> bool,
         /// A text, or one of the words of a choice.
         text as_text -> String,
@@ -295,7 +295,7 @@ impl Settings {
         optional_bytes as_bytes -> u64,
         /// A whole number.
         optional_count as_count -> u64,
-        /// A number.
+        /// A number, whole or not.
         optional_number as_number -> f64,
         /// A time in nanoseconds.
         optional_time_ns as_time_ns -> u64,

@@ -30,7 +30,7 @@ impl Refusal {
 /// A value as written, placeholders already replaced.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
-    /// `"text"`.
+    /// In quotes: `"ext4"`.
     Text(String),
     /// `12`.
     Integer(i64),
@@ -38,7 +38,7 @@ pub(crate) enum Value {
     Float(f64),
     /// `true`.
     Flag(bool),
-    /// `[…]`.
+    /// In brackets: `["ext4", "xfs"]`.
     List(Vec<Value>),
 }
 
@@ -72,7 +72,7 @@ pub(crate) enum Kind {
 pub(crate) struct GivenSetting {
     /// The setting's word in the study.
     pub(crate) name: String,
-    /// Its value.
+    /// What stands behind the word.
     pub(crate) value: Value,
     /// Where the value stands.
     pub(crate) span: Span,

@@ -31,7 +31,7 @@ pub(crate) enum Takes {
 pub(crate) enum GivesKind {
     /// Block devices.
     Devices,
-    /// A directory.
+    /// A directory that can be worked in.
     Directory,
     /// A pool of ZFS, in which datasets and volumes are made.
     Pool,
@@ -85,7 +85,7 @@ pub(crate) fn pool(below: Gives) -> Result<Pool, LayerError> {
     }
 }
 
-/// One block device.
+/// A block device, and why it may be overwritten.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Device {
     /// `/dev/loop3`.
@@ -131,7 +131,7 @@ pub(crate) enum Danger {
     Lost(String),
 }
 
-/// A layer that stands.
+/// A layer after it was set up: what it gives, and what it got.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StandingLayer {
     /// What it gives to the layer above.

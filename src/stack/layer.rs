@@ -18,7 +18,7 @@ pub(crate) struct LayerKind {
     pub(crate) name: &'static str,
     /// One sentence.
     pub(crate) summary: &'static str,
-    /// Its settings.
+    /// Every setting that a study may give it.
     pub(crate) settings: &'static [SettingDoc],
     /// What it takes from the layer below, whatever its settings.
     pub(crate) takes: Takes,
@@ -130,7 +130,7 @@ impl Tried {
 pub(crate) struct RealStack {
     /// What the test calls it.
     pub(crate) name: &'static str,
-    /// Its layers.
+    /// The layers, from the bottom up.
     pub(crate) layers: TriedStack,
     /// What the name of the first block device under its file system begins with; empty: it has none.
     pub(crate) device: &'static str,
@@ -202,7 +202,7 @@ pub(crate) trait Layer: Send + Sync {
     fn written_below(&self, bytes: u64, _devices: usize) -> u64 {
         bytes
     }
-    /// What it gives.
+    /// Whether the layer above gets devices, a directory or a pool.
     fn gives(&self) -> GivesKind {
         match self.devices_given() {
             Some(_) => GivesKind::Devices,

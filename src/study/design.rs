@@ -10,14 +10,14 @@ use super::crash::CrashPlan;
 /// The layers and workloads a study may name.
 #[derive(Clone, Copy)]
 pub(crate) struct Kinds<'a> {
-    /// Layers.
+    /// Every layer by its name.
     pub(crate) layers: &'a [LayerKind],
-    /// Workloads.
+    /// Every workload by its name.
     pub(crate) workloads: &'a [WorkloadKind],
 }
 
 impl Kinds<'static> {
-    /// Those that exist.
+    /// All kinds that this program has.
     pub(crate) fn real() -> Self {
         Self {
             layers: crate::stack::ALL,

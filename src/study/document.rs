@@ -25,7 +25,7 @@ pub(super) struct Item {
 pub(super) enum ItemKind {
     /// A text, a number or a flag.
     Value(Value),
-    /// `[…]`, `[[…]]`.
+    /// An array, or tables with one header: `[…]`, `[[…]]`.
     List(Vec<Item>),
     /// `{…}`, `[…]` as a header.
     Table(Vec<Field>),

@@ -21,7 +21,7 @@ const PARTS_MAX: usize = 65_536;
 
 const LEVEL_EXAMPLE: &str = "{ label = \"journal\", value = [\"-O\", \"has_journal\"] }";
 
-/// Reads `[factors]`.
+/// Reads the table `[factors]`; what is wrong with it is added to the refusals.
 pub(super) fn factors(text: &str, item: &Item, refusals: &mut Vec<Refusal>) -> Vec<Factor> {
     let fields = match item.table("factors", "filesystem = [\"ext4\", \"xfs\"]") {
         Ok(fields) => fields,

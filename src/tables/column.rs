@@ -17,7 +17,7 @@ pub(crate) enum ColumnValues {
     Flag(Vec<Option<bool>>),
 }
 
-/// One column.
+/// A column of a table: its name, and a value for each row.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Column {
     pub(crate) name: String,

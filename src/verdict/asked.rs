@@ -54,9 +54,9 @@ impl Question {
 /// What a run says to a question.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct RunAnswer {
-    /// The run.
+    /// Id of the run.
     pub(crate) run: String,
-    /// Its title.
+    /// As its study gives it.
     pub(crate) title: String,
     /// Another tool measured it: no verdict follows.
     pub(crate) imported: bool,
@@ -75,7 +75,7 @@ pub(crate) struct RunAnswer {
     pub(crate) checked_at: Option<u32>,
     /// A sentence for each comparison; of the study's own question, its verdict.
     pub(crate) sentences: Vec<String>,
-    /// The comparisons.
+    /// What was compared, with ratios and intervals.
     pub(crate) comparisons: Vec<Comparison>,
     /// What the reader must know before believing the figures.
     pub(crate) notes: Vec<String>,
@@ -84,13 +84,13 @@ pub(crate) struct RunAnswer {
 /// Why a run cannot answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct QuestionError {
-    /// The run.
+    /// Id of the run.
     pub(crate) run: String,
     /// `configuration`, `factor`, `metric`, `workload`.
     pub(crate) what: &'static str,
     /// As it was asked.
     pub(crate) name: String,
-    /// What there is.
+    /// The names that the run has.
     pub(crate) valid: Vec<String>,
 }
 

@@ -15,11 +15,11 @@ use crate::unit;
 pub(crate) struct DurabilityRow {
     /// Index of the configuration.
     pub(crate) configuration: usize,
-    /// Its name.
+    /// Name of that configuration.
     pub(crate) name: String,
     /// Index of the workload.
     pub(crate) workload: usize,
-    /// Its name.
+    /// As the study names it.
     pub(crate) workload_name: String,
     /// Cuts, and after how many of them a promise was broken.
     pub(crate) cuts: u32,
@@ -50,7 +50,7 @@ pub(crate) struct DurabilityRow {
     pub(crate) rto_ns: Option<u64>,
     /// The primary metric of the workload; none: not measured.
     pub(crate) speed: Option<f64>,
-    /// Unit of `speed`.
+    /// `op/s`, `B/s` or another unit of a metric.
     pub(crate) speed_unit: String,
     /// The probability of a difference like that to `against` if both lose equally often.
     pub(crate) p: Option<f64>,

@@ -25,10 +25,10 @@ pub(crate) struct EffectTable {
     pub(crate) rows: Vec<EffectRow>,
 }
 
-/// One effect.
+/// The ratio of two levels of a factor, or how it depends on another factor.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct EffectRow {
-    /// What kind.
+    /// Main effect, effect within a level, or interaction.
     pub(crate) kind: EffectKind,
     /// Name of the factor whose levels are compared.
     pub(crate) factor: String,

@@ -24,7 +24,7 @@ pub(crate) struct HistoryLine {
     pub(crate) points: Vec<HistoryPoint>,
 }
 
-/// One run's figure.
+/// A figure of one run, in a series over runs.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct HistoryPoint {
     /// The run, by its place among those given, from 0.

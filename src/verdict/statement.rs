@@ -111,7 +111,7 @@ pub(crate) struct Comparison {
 pub(crate) struct ConfigurationRow {
     /// Index in the record.
     pub(crate) configuration: usize,
-    /// Its name.
+    /// As reports name it.
     pub(crate) name: String,
     /// Level of each factor.
     pub(crate) levels: Vec<String>,
@@ -128,7 +128,7 @@ pub(crate) struct ConfigurationRow {
 pub(crate) struct MetricCell {
     /// Workload by index.
     pub(crate) workload: usize,
-    /// Name of the workload.
+    /// As the study names it.
     pub(crate) workload_name: String,
     /// Which of the workload's figures it is, with its unit.
     pub(crate) metric: MetricHead,

@@ -146,7 +146,7 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// What is compared.
+/// The figure that two configurations are compared on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ComparedFigure {
     /// The weighted mean over the workloads' primary metrics.

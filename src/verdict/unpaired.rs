@@ -103,7 +103,7 @@ pub(crate) struct Stored {
     pub(crate) more_runs: Vec<String>,
     /// Title of the run.
     pub(crate) title: String,
-    /// Its configuration.
+    /// Name of the configuration in that run.
     pub(crate) configuration: String,
     /// Which of the run's configurations that is, from 0.
     pub(crate) index: usize,
@@ -138,7 +138,7 @@ pub(crate) struct WorkloadPair {
     pub(crate) kind: String,
     /// Its name and its summary in A.
     pub(crate) a: (String, String),
-    /// In B.
+    /// The same in B.
     pub(crate) b: (String, String),
     /// What differs in the work, one clause each; empty: it is the same work.
     pub(crate) other_work: Vec<String>,
@@ -153,7 +153,7 @@ pub(crate) struct FigurePair {
     pub(crate) metric: MetricHead,
     /// Geometric mean of A's results, in the metric's unit.
     pub(crate) a: f64,
-    /// Of B's.
+    /// Geometric mean of B's results, in the metric's unit.
     pub(crate) b: f64,
     /// How many runs each has.
     pub(crate) results: (usize, usize),

@@ -41,7 +41,7 @@ pub(super) struct Arrived {
 }
 
 impl<'a> ReceivedLine<'a> {
-    /// Over a connection.
+    /// Reads from a connection; times are those of this clock.
     pub(super) fn new(stream: &'a mut TcpStream, clock: &'a dyn Clock) -> Self {
         Self { stream, clock }
     }

@@ -25,7 +25,7 @@ pub(super) struct RunCache {
 /// A run and what follows from it so far.
 #[derive(Debug)]
 pub(super) struct Judged {
-    /// What is on record.
+    /// Everything that the log holds so far.
     pub(super) record: Record,
     /// What the record says so far.
     pub(super) verdict: Verdict,
@@ -60,7 +60,7 @@ impl Stage {
 }
 
 impl RunCache {
-    /// Over a store.
+    /// A cache of the runs of this store; nothing is read yet.
     pub(super) fn new(store: Store) -> Self {
         Self {
             store,

@@ -20,11 +20,11 @@ const PAGES: [(&str, &str); 5] = [
     ("/start", "Start"),
 ];
 
-/// A page.
+/// A page, without what all pages share.
 pub(super) struct Page<'a> {
     /// The address of the one of [`PAGES`] it belongs to; empty: none.
     pub(super) here: &'a str,
-    /// Its title.
+    /// Shown by the browser, in its tabs and its history.
     pub(super) title: &'a str,
     /// Where the script hears what has changed; empty: nothing changes.
     pub(super) events: String,

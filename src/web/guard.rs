@@ -31,7 +31,7 @@ pub(super) enum Admission {
     Granted,
     /// The token was in the address: it goes into a cookie, and the visitor to the address without.
     Cookie {
-        /// The cookie.
+        /// What the header `Set-Cookie` says.
         cookie: String,
         /// The address.
         place: String,

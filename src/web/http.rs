@@ -6,7 +6,7 @@
 
 /// Bytes of a request line with its headers.
 pub(super) const HEAD_MAX: usize = 16 << 10;
-/// Headers.
+/// Headers that a request may have.
 const HEADERS_MAX: usize = 64;
 /// Values in an address or a form.
 const PAIRS_MAX: usize = 128;
@@ -200,7 +200,7 @@ impl HttpResponse {
         Self::new(303, "text/plain; charset=utf-8", "").with("Location", place)
     }
 
-    /// With another header.
+    /// Adds a header to the answer.
     pub(super) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self

@@ -145,7 +145,7 @@ impl Drop for Visit {
     }
 }
 
-/// One event stream.
+/// A visitor's event stream; dropped, it makes room for another one.
 #[derive(Debug)]
 pub(super) struct Listener {
     limits: Arc<Limits>,

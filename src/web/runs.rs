@@ -28,7 +28,7 @@ pub(super) fn page(site: &WebSite) -> HttpResponse {
     frame::page(site, 200, &page)
 }
 
-/// The list alone.
+/// The list of runs without the rest of the page, for updates.
 pub(super) fn list(site: &WebSite) -> Markup {
     let runs = match site.cache.list() {
         Ok(runs) => runs,

@@ -50,7 +50,7 @@ pub(crate) struct Begun {
     pub(crate) said: String,
 }
 
-/// What is served.
+/// All that a server needs to answer requests.
 pub(crate) struct WebSite {
     /// The runs.
     pub(super) cache: RunCache,

@@ -80,7 +80,7 @@ fn item(list: &[(RunSummary, Stage)], begun: &Begun) -> Markup {
     }
 }
 
-/// Starts a study.
+/// Starts a study from the form, and leads back to it; where that is not allowed, says so.
 pub(super) fn start(site: &WebSite, request: &HttpRequest) -> HttpResponse {
     let Some(control) = &site.control else {
         return read_only(site);
@@ -91,7 +91,7 @@ pub(super) fn start(site: &WebSite, request: &HttpRequest) -> HttpResponse {
     }
 }
 
-/// Stops a run.
+/// Asks a run to stop, as Ctrl-C does, and leads back to its page.
 pub(super) fn stop(site: &WebSite, run: &str) -> HttpResponse {
     act(
         site,

@@ -84,7 +84,7 @@ pub(super) fn durable(at_end: AtEnd) -> &'static str {
     }
 }
 
-/// The method in words.
+/// How the summary of a workload names the method.
 pub(super) fn method_words(method: CopyMethod) -> &'static str {
     match method {
         CopyMethod::Classic { .. } => "by reads and writes of 128 KiB",

@@ -95,7 +95,7 @@ impl Seat<'_> {
 /// Whose data a process visits, of those that each of them made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Visits {
-    /// Its own.
+    /// Those that it made itself.
     Own,
     /// Those of the next rank: what one client wrote another one reads.
     Next,
@@ -166,7 +166,7 @@ pub(crate) trait Workload: Send + Sync {
     fn metrics(&self) -> Vec<MetricHead> {
         metric::heads(self.figures())
     }
-    /// What it costs.
+    /// Bytes, files and time that one trial takes.
     fn cost(&self) -> Cost;
     /// Names of its phases, in order.
     fn phases(&self) -> Vec<&'static str>;
@@ -245,7 +245,7 @@ pub(crate) struct WorkloadKind {
     pub(crate) summary: &'static str,
     /// Where its semantics come from.
     pub(crate) source: &'static str,
-    /// Its settings.
+    /// Every setting that a study may give it.
     pub(crate) settings: &'static [SettingDoc],
     /// A working example in TOML.
     pub(crate) example: &'static str,

@@ -5,7 +5,7 @@ use stackrace_engine::{Op, OpOutcome, PhaseOutcome};
 
 use crate::event::{Better, MetricHead};
 
-/// A metric head.
+/// A metric by name, unit and direction.
 pub(crate) fn head(name: &str, unit: &str, better: Better) -> MetricHead {
     MetricHead {
         name: name.to_owned(),
@@ -94,7 +94,7 @@ pub(crate) fn throughput_head() -> MetricHead {
     head("throughput", "B/s", Better::Higher)
 }
 
-/// Operations per second.
+/// The metric of operations completed per second.
 pub(crate) fn operations_head() -> MetricHead {
     head("operations", "op/s", Better::Higher)
 }
@@ -192,7 +192,7 @@ pub(crate) fn cpu(outcome: &PhaseOutcome) -> [Option<f64>; 2] {
     [outcome.cpu_user_ns, outcome.cpu_system_ns].map(|ns| Some(ns.max(1000) as f64 / 1e9))
 }
 
-/// Seconds.
+/// Duration of the phase, s; none: it took no time that could be measured.
 pub(crate) fn elapsed(outcome: &PhaseOutcome) -> Option<f64> {
     (outcome.elapsed_ns > 0).then(|| outcome.elapsed_ns as f64 / 1e9)
 }

@@ -21,10 +21,10 @@ const FILES: SettingDoc = SettingDoc::count("files", "1000", "Number of files ge
 /// Number of directories.
 const DIRECTORIES: SettingDoc =
     SettingDoc::count("directories", "50", "Number of directories generated.");
-/// Median size.
+/// Half of the files are smaller.
 const SIZE_MEDIAN: SettingDoc =
     SettingDoc::bytes("size-median", "16 KiB", "Median size of a file.");
-/// Spread.
+/// How much the sizes differ.
 const SIZE_SPREAD: SettingDoc = SettingDoc::number(
     "size-spread",
     "1.5",
@@ -38,7 +38,7 @@ pub(super) const FROM: SettingDoc = SettingDoc::text(
     "",
     "A real directory whose tree is used instead of a generated one (it is only read).",
 );
-/// A profile.
+/// The name of a tree that was described before.
 const PROFILE: SettingDoc = SettingDoc::choice(
     "profile",
     &PROFILES,
@@ -175,7 +175,7 @@ impl Source {
         }
     }
 
-    /// One clause.
+    /// The tree as a clause of a summary: files, bytes, origin.
     pub(super) fn words(&self) -> String {
         let what = match &self.origin {
             Origin::Shape(..) => "a generated tree".to_owned(),

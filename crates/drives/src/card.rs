@@ -120,7 +120,7 @@ pub enum Seek {
     /// From a data sheet, ms.
     #[serde(rename_all = "kebab-case")]
     DataSheet {
-        /// To the next track.
+        /// Onto the neighbouring track.
         next_track: f64,
         /// Over random distances.
         average: f64,

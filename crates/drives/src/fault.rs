@@ -4,7 +4,7 @@ use crate::completions::Completions;
 use crate::extents::Extents;
 use crate::{Completion, Drive, DriveError, Nanos, Operation, Request};
 
-/// What goes wrong.
+/// What goes wrong with a drive, and where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// Requests that touch `first..end` take `longer`: the drive reads again until it succeeds.

@@ -19,7 +19,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// In words.
+    /// The origin as tables and cards name it.
     pub fn words(self) -> &'static str {
         match self {
             Self::DataSheet => "data sheet",

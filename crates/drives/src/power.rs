@@ -106,7 +106,7 @@ impl WriteLog {
         Self { entries }
     }
 
-    /// All entries.
+    /// Everything submitted, in the order of submission.
     #[must_use]
     pub fn entries(&self) -> &[Logged] {
         &self.entries

@@ -103,7 +103,7 @@ pub fn replay(drive: &mut dyn Drive, trace: &[Measured]) -> Vec<Nanos> {
 /// How well modelled service times meet measured ones. Times in ns, shares of 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fit {
-    /// Requests.
+    /// How many were compared.
     pub requests: usize,
     /// Mean of the measured times.
     pub measured: f64,

@@ -139,7 +139,7 @@ pub struct BonniePlan {
     /// Bytes written and read as characters by version 2.00, rounded up to a chunk, at most all
     /// data; version 1.03 always takes all data.
     pub characters: u64,
-    /// Seeks.
+    /// How many are done, by all threads together.
     pub seeks: u32,
     /// Threads that seek, at least 1.
     pub seekers: u32,

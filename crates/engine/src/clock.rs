@@ -210,7 +210,7 @@ impl FastClock {
         self.origin = self.ticks().saturating_sub(ticks as u64);
     }
 
-    /// `tsc` or `monotonic`.
+    /// `tsc` where the processor's counter is read, else `monotonic`.
     pub fn name(&self) -> &'static str {
         if self.tsc { "tsc" } else { "monotonic" }
     }

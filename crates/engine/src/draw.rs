@@ -34,7 +34,7 @@ impl Draw {
         Draw(Xoshiro256PlusPlus::seed_from_u64(derive(seed, purpose)))
     }
 
-    /// 64 random bits.
+    /// The next 64 bits, each 0 or 1 alike.
     #[inline(always)]
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()

@@ -65,7 +65,7 @@ impl AlignedMemory {
         }
     }
 
-    /// The whole region.
+    /// The whole region, page-aligned, zeros where nothing was written.
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: `start` points to `bytes` mapped, initialised (zeroed) bytes for as long as
         // `self` lives; `&self` keeps Rust code from writing to them meanwhile.

@@ -60,7 +60,7 @@ impl Pacer for Thinking {
     }
 }
 
-/// Open loop.
+/// Open loop: operations are due by the clock.
 #[derive(Debug)]
 pub(crate) struct Scheduled(pub(crate) Schedule);
 

@@ -49,7 +49,7 @@ pub struct PostMarkLocation {
     pub weight: u32,
 }
 
-/// One run.
+/// All that sets what one PostMark run does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PostMarkPlan {
     /// Where files are made; at least one.
@@ -96,7 +96,7 @@ pub enum PostMarkProgress {
     Tenth,
     /// There is no file left, so transactions end here.
     OutOfFiles,
-    /// All transactions are done.
+    /// The last of them is done.
     TransactionsDone,
     /// What is left is being deleted.
     Deleting,

@@ -11,7 +11,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Both together.
+    /// The sum of the two.
     pub(crate) fn plus(self, more: Self) -> Self {
         Self {
             ops: self.ops + more.ops,

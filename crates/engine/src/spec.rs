@@ -10,7 +10,7 @@ use crate::error::StartError;
 /// One file (or device) a phase works on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IoTarget {
-    /// Its path.
+    /// A regular file or a block device.
     pub path: PathBuf,
     /// How many of its bytes, from 0, the phase may touch.
     pub bytes: u64,
@@ -41,7 +41,7 @@ pub enum AccessPattern {
     },
 }
 
-/// What is written.
+/// The bytes that are written.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Content {
     /// Zeros. Compressing or thin storage may store nothing.
@@ -177,7 +177,7 @@ pub struct Spec {
     /// Share of reads among the operations: 1 only reads, 0 only writes. Exact in the long run
     /// and deterministic from the seed.
     pub read_share: f64,
-    /// Threads.
+    /// How many work at once, at least 1.
     pub threads: u32,
     /// Operations outstanding at once, per thread.
     pub queue_depth: u32,

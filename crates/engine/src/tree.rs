@@ -42,7 +42,7 @@ pub use invent::{SizeDistribution, TreeShape};
 pub use read::read_file;
 pub use walk::DEPTH_MAX;
 
-/// What [`scan`] found.
+/// The entries that [`scan`] found, and what it left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scan {
     /// The tree, sorted by path, parents before children. Hard links are files of their own;

@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 /// Bytes in front of what is shared.
 const HEAD: usize = 8;
 
-/// A mapped window.
+/// The memory of a device, mapped so that the host sees what is written.
 #[derive(Debug)]
 pub struct SharedWindow {
     start: NonNull<u8>,

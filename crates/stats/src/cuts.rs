@@ -33,7 +33,7 @@ pub fn cut_look_level(alpha: f64) -> f64 {
 pub struct BrokenCuts {
     /// Cuts after which a promise was broken.
     pub broken: u32,
-    /// All cuts.
+    /// Cuts made, whatever they broke.
     pub cuts: u32,
 }
 

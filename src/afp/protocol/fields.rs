@@ -60,9 +60,9 @@ pub(crate) struct Unix {
 /// Room on a volume, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Space {
-    /// Free.
+    /// Bytes that are free.
     pub(crate) free: u64,
-    /// All.
+    /// Bytes of the whole volume.
     pub(crate) total: u64,
     /// Of one block.
     pub(crate) block: u32,

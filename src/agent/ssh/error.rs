@@ -34,7 +34,7 @@ pub(crate) enum SshError {
         to: Destination,
         /// What the program needs.
         needs: String,
-        /// What is there.
+        /// The version of glibc on that machine.
         has: String,
     },
     /// This program could not be copied there.

@@ -18,7 +18,7 @@ pub(crate) struct Unlike {
     pub(crate) sentence: String,
 }
 
-/// A whole run.
+/// A whole run, as the checks across its trials read it.
 pub(in crate::audit) struct RunReading<'a> {
     pub(in crate::audit) head: &'a RunStarted,
     pub(in crate::audit) trials: &'a [&'a Observation],

@@ -20,7 +20,7 @@ enum Flagged {
     All,
     /// Those whose first figure is beyond its threshold.
     ByFirstFigure,
-    /// The others.
+    /// Those whose first figure is within its threshold: another figure flagged them.
     ByOtherFigures,
 }
 

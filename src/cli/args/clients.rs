@@ -25,7 +25,7 @@ pub(in crate::cli) struct ClientsArgs {
 /// A Slurm allocation, which Slurm says itself.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Allocation {
-    /// Its nodes
+    /// Machines of the job, as Slurm writes them
     #[arg(long, hide = true, env = "SLURM_JOB_NODELIST", hide_env = true)]
     nodes_allocated: Option<String>,
 }
@@ -48,7 +48,7 @@ impl ClientsArgs {
     }
 }
 
-/// `stackrace agent serve`.
+/// Arguments of `stackrace agent serve`.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(in crate::cli) struct Serving {
     /// End after so many seconds without a word from the coordinator

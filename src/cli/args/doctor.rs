@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-/// `stackrace doctor`.
+/// Arguments of `stackrace doctor`.
 #[derive(Debug, Clone, Copy, Args)]
 pub(in crate::cli) struct Doctor {
     /// Do not listen how noisy the machine is, which takes 3 s

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// `stackrace gate`.
+/// Arguments of `stackrace gate`.
 #[derive(Debug, Args)]
 #[command(after_help = GATE)]
 pub(in crate::cli) struct Gate {

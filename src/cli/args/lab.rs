@@ -7,7 +7,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use crate::lab::system;
 
-/// `stackrace lab`.
+/// Arguments of `stackrace lab`.
 #[derive(Debug, Args)]
 pub(crate) struct Lab {
     #[command(subcommand)]
@@ -61,7 +61,7 @@ pub(crate) struct MountAfp {
     pub(crate) serve: bool,
 }
 
-/// `stackrace lab fault`.
+/// Arguments of `stackrace lab fault`.
 #[derive(Debug, Args)]
 pub(crate) struct LabFault {
     /// Which machine, if several run: its system, or the name that the refusal shows
@@ -134,7 +134,7 @@ pub(crate) enum DiskWord {
     Mend,
 }
 
-/// `stackrace lab shell`.
+/// Arguments of `stackrace lab shell`.
 #[derive(Debug, Args)]
 pub(crate) struct LabShell {
     /// Operating system of the guests: debian-13 or debian-12

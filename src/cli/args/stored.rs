@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-/// `stackrace runs`.
+/// Arguments of `stackrace runs`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Runs {
     /// As JSON, for programs: one object for each run, the oldest first
@@ -51,7 +51,7 @@ pub(in crate::cli) enum RunsVerb {
     },
 }
 
-/// `stackrace export`.
+/// Arguments of `stackrace export`.
 #[derive(Debug, Args)]
 #[command(after_help = export_tables())]
 pub(in crate::cli) struct Export {

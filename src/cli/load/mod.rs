@@ -22,7 +22,7 @@ use crate::session::load_target::LoadTarget;
 /// What a second Ctrl-C leaves to do.
 const LEFT: &str = "`stackrace clean` removes what is left";
 
-/// `stackrace load`.
+/// Carries out `stackrace load`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: Load) -> Result<u8, Failure> {
     let Some(kind) = programs::workloads()
         .iter()

@@ -63,7 +63,7 @@ impl Doing {
         }
     }
 
-    /// Reads the counters.
+    /// Reads what the engine has counted so far, at this moment, ns.
     pub(super) fn look(&mut self, now_ns: u64) {
         let Some(control) = &self.control else { return };
         let since = now_ns.saturating_sub(self.seen.at_ns);

@@ -28,7 +28,7 @@ use crate::verdict::{self, Evidence, Verdict};
 /// How often is looked.
 const TICK: Duration = Duration::from_millis(250);
 
-/// Draws a run.
+/// Draws on the terminal how far a run is.
 pub(super) struct Progress {
     ledger: SharedLedger,
     configurations: Vec<String>,

@@ -35,7 +35,7 @@ impl World {
         }
     }
 
-    /// Ends a server.
+    /// Ends a server; one that does not run is no error.
     pub(crate) fn end(&mut self, program: &str) -> Output {
         self.processes.remove(program);
         said("")

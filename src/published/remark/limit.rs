@@ -94,7 +94,7 @@ pub(super) fn outlier(card: &Card, table: &PublishedTable) -> Vec<String> {
     texts
 }
 
-/// What `+++++` means.
+/// Says what `+++++` means where a table has it: the test was too short to give a rate.
 pub(super) fn too_short(_: &Card, table: &PublishedTable) -> Vec<String> {
     let short = counts(table, |figure| figure.reading == PublishedValue::TooShort);
     if short.is_empty() {

@@ -16,7 +16,7 @@ const HEADING: f64 = 30.0;
 
 /// Bars of one scale.
 pub(in crate::report) struct BarGroup {
-    /// Heading.
+    /// Text above the bars.
     pub(in crate::report) heading: String,
     /// Unit of the values.
     pub(in crate::report) unit: String,
@@ -24,7 +24,7 @@ pub(in crate::report) struct BarGroup {
     pub(in crate::report) rows: Vec<BarRow>,
 }
 
-/// One bar.
+/// A bar with its label and its interval.
 pub(in crate::report) struct BarRow {
     /// Whose value it is.
     pub(in crate::report) label: String,

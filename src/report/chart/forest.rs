@@ -28,7 +28,7 @@ pub(in crate::report) struct ForestGroup {
     pub(in crate::report) rows: Vec<ForestRow>,
 }
 
-/// One ratio.
+/// A ratio with its interval, in a line of the plot.
 pub(in crate::report) struct ForestRow {
     /// What is compared.
     pub(in crate::report) label: String,

@@ -23,7 +23,7 @@ const LINE_POINTS_MIN: usize = 8;
 /// Room between such points of two lines.
 const ASIDE: f64 = 8.0;
 
-/// One line.
+/// A series of points, joined where there are enough of them.
 pub(in crate::report) struct ChartLine {
     /// Its name, shown in the legend.
     pub(in crate::report) label: String,
@@ -41,7 +41,7 @@ pub(in crate::report) struct ChartLine {
     pub(in crate::report) change: Option<(f64, String)>,
 }
 
-/// What is drawn.
+/// Axes, lines and texts of a chart.
 pub(in crate::report) struct LineChart<'a> {
     /// Unique in the page.
     pub(in crate::report) id: String,
@@ -51,13 +51,13 @@ pub(in crate::report) struct LineChart<'a> {
     pub(in crate::report) desc: String,
     /// Horizontal axis.
     pub(in crate::report) x: Axis,
-    /// Its name.
+    /// What the horizontal axis shows, with its unit.
     pub(in crate::report) x_name: String,
     /// Label of a value on it.
     pub(in crate::report) x_label: &'a dyn Fn(f64) -> String,
     /// Vertical axis.
     pub(in crate::report) y: Axis,
-    /// Its name.
+    /// What the vertical axis shows, with its unit.
     pub(in crate::report) y_name: String,
     /// Label of a value on it.
     pub(in crate::report) y_label: &'a dyn Fn(f64) -> String,
@@ -67,7 +67,7 @@ pub(in crate::report) struct LineChart<'a> {
     pub(in crate::report) limits: Vec<(f64, String)>,
 }
 
-/// The chart.
+/// Draws the chart as an SVG element.
 pub(in crate::report) fn line(chart: &LineChart<'_>) -> Markup {
     let floor = HEIGHT - BOTTOM;
     let y_ticks = chart.y.ticks(floor - TOP, chart.y_label, &|_| FONT + 10.0);

@@ -17,7 +17,7 @@ const ROW: f64 = 44.0;
 /// Room for the axis below.
 const FOOT: f64 = 30.0;
 
-/// One configuration.
+/// A configuration with its values in all rounds.
 pub(in crate::report) struct RoundsRow {
     /// Its name.
     pub(in crate::report) label: String,

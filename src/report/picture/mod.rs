@@ -24,7 +24,7 @@ const TITLE_COLUMNS: usize = 46;
 /// A sign of the legend with the gap behind it.
 const SIGN: f64 = 18.0;
 
-/// One plot.
+/// A plot as a file of its own.
 #[derive(Debug)]
 pub(crate) struct Picture {
     /// Name of its file, without the ending: the same for every run of one study.

@@ -14,7 +14,7 @@ use crate::host::drives;
 pub(crate) struct Capture {
     /// Under which mark the stack was set up.
     pub(crate) mark: String,
-    /// Its drives.
+    /// Every drive that this guest was served.
     pub(crate) drives: Vec<DriveCapture>,
 }
 
@@ -31,10 +31,10 @@ impl Capture {
     }
 }
 
-/// One drive.
+/// A drive, and all that was written to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DriveCapture {
-    /// Its serial.
+    /// As the guest names it.
     pub(crate) serial: String,
     /// What was written to it.
     pub(crate) log: DeviceLog,
@@ -77,7 +77,7 @@ struct DriveHead {
 struct EntryHead(u8, u64, u32, u64, Option<u64>, bool);
 
 impl CrashPackage {
-    /// As bytes.
+    /// The package as it is sent to the fresh guest.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut data = Vec::new();
         let drives = self.capture.drives.iter().map(|drive| DriveHead {

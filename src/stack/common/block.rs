@@ -11,7 +11,7 @@ const DEPTH_MAX: u32 = 16;
 /// `/sys` counts sizes in 512 byte units, whatever the device's sectors are.
 pub(crate) const SYS_SECTOR_BYTES: u64 = 512;
 
-/// `/dev/loop3` → `loop3`.
+/// The kernel's name of a device: `loop3` for `/dev/loop3`.
 pub(crate) fn name(device: &Path) -> String {
     device
         .file_name()
@@ -172,7 +172,7 @@ pub(crate) fn chosen(all: &str) -> &str {
         .map_or(all, |(word, _)| word)
 }
 
-/// The kernel's release.
+/// The kernel's release, as a fact; none: it cannot be read.
 pub(crate) fn kernel(host: &dyn Host) -> Option<Fact> {
     host.read_text(Path::new("/proc/sys/kernel/osrelease"))
         .ok()

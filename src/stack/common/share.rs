@@ -44,9 +44,9 @@ pub(crate) trait Share: Send + Sync {
     fn mount_options(&self) -> &[String] {
         &[]
     }
-    /// What the client needs.
+    /// What must be installed and allowed where the share is mounted.
     fn client_needs(&self) -> Needs;
-    /// What the server needs.
+    /// What must be installed and allowed where the share is served.
     fn server_needs(&self) -> Needs;
     /// Disks the virtual machine has to be started with.
     fn lab_disks(&self) -> Vec<LabDisk> {
@@ -76,7 +76,7 @@ pub(crate) trait Share: Send + Sync {
     ) -> Result<PathBuf, LayerError>;
 }
 
-/// Who serves whom.
+/// The two ends of a share, and their addresses.
 pub(crate) struct Ends {
     /// Where the server is.
     pub(crate) place: ServerPlace,

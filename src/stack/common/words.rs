@@ -15,7 +15,7 @@ pub(crate) struct Words {
     pub(crate) tool: &'static str,
     /// Where they are described: `mke2fs(8)`.
     pub(crate) manual: &'static str,
-    /// The options.
+    /// Every option that a study may use.
     pub(crate) options: &'static [Allowed],
 }
 
@@ -33,7 +33,7 @@ pub(crate) enum OptionValue {
     Word,
     /// One of these.
     OneOf(&'static [&'static str]),
-    /// `name,^name,…`.
+    /// Names with commas between them, `^` before one that is turned off.
     Names,
     /// `name=value,name,…`, of these.
     Pairs(&'static [Allowed]),

@@ -27,7 +27,7 @@ const OWN: &str = "/run";
 /// Where SMB is spoken.
 const PORT: u16 = 445;
 
-/// The server.
+/// How Samba's server is started and found.
 const SERVER: Daemon = Daemon {
     program: "smbd",
     port: Some(PORT),

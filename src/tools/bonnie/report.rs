@@ -221,7 +221,7 @@ pub(crate) enum Made {
         /// Smallest.
         min: u64,
     },
-    /// `link`.
+    /// Made with `link`: all are names of one file.
     HardLinks,
     /// `symlink`.
     SymbolicLinks,

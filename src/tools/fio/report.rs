@@ -74,7 +74,7 @@ pub(crate) struct Varied {
     pub(crate) min: f64,
     /// Highest.
     pub(crate) max: f64,
-    /// Mean.
+    /// Arithmetic mean over the samples.
     pub(crate) mean: f64,
     /// Standard deviation.
     pub(crate) deviation: f64,

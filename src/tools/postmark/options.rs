@@ -19,7 +19,7 @@ pub(super) struct PostmarkOptions {
     pub(super) real_time: bool,
 }
 
-/// Whose reports.
+/// The version of PostMark whose report is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum ReportVersion {
     /// Of August 2001.

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::event::MetricHead;
 use crate::verdict::Interval;
 
-/// What is asked.
+/// What a gate lets pass, and on which figures.
 #[derive(Debug, Clone)]
 pub(crate) struct Threshold {
     /// Worse by more than this share is too much (0.05: 5 %).
@@ -29,7 +29,7 @@ pub(crate) enum GateError {
         what: &'static str,
         /// As it was named.
         name: String,
-        /// What there is.
+        /// The names that the runs have.
         valid: Vec<String>,
     },
     /// The two runs have no overall figure in common.
@@ -55,7 +55,7 @@ pub(crate) enum GateOutcome {
 /// One of the two that are compared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct GateSide {
-    /// Its runs.
+    /// Ids of the runs that were taken together.
     pub(crate) runs: Vec<String>,
     /// Its name.
     pub(crate) configuration: String,
@@ -79,14 +79,14 @@ pub(crate) struct FigureAnswer {
     pub(crate) more: Option<u32>,
 }
 
-/// The whole answer.
+/// The answer on all figures, and why.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct GateAnswer {
     /// The worst of the answers.
     pub(crate) outcome: GateOutcome,
     /// In plain words.
     pub(crate) sentence: String,
-    /// What is compared.
+    /// The runs that are to pass.
     pub(crate) compared: GateSide,
     /// What it is compared with.
     pub(crate) baseline: GateSide,

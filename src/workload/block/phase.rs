@@ -19,7 +19,7 @@ use crate::workload::metric::{self, Figure, Latency};
 pub(crate) struct Frame {
     /// Order of the blocks.
     pub(crate) access: AccessPattern,
-    /// Share of reads.
+    /// Reads among the operations, from 0 to 1.
     pub(crate) read_share: f64,
     /// The phase writes new files; otherwise the data are laid out before.
     pub(crate) new_files: bool,

@@ -16,7 +16,7 @@ pub(super) struct Durability {
     pub(super) synchronous: String,
 }
 
-/// It is not.
+/// Always an error: this program was built without SQLite.
 pub(super) fn available() -> Result<(), String> {
     Err(MISSING.to_owned())
 }
@@ -26,27 +26,27 @@ pub(crate) fn object(row: u32) -> String {
     format!("{FILE}#{row}")
 }
 
-/// There is none.
+/// A database of a program built without SQLite: no value of it exists.
 pub(super) struct Database(Infallible);
 
 impl Database {
-    /// Refuses.
+    /// Always fails: this program was built without SQLite.
     pub(super) fn open(_: &Path, _: &Durability) -> Result<Self, String> {
         Err(MISSING.to_owned())
     }
 
-    /// Cannot be called.
+    /// Cannot be called, as there is no value.
     pub(super) fn commit(&self, _: u32, _: &[u8]) -> Result<(), String> {
         match self.0 {}
     }
 }
 
-/// Refuses.
+/// Always fails: this program was built without SQLite.
 pub(super) fn lay_out(_: &Path, _: &Durability, _: (u32, u32), _: u64) -> Result<(), String> {
     available()
 }
 
-/// Refuses.
+/// Always fails: this program was built without SQLite.
 pub(crate) fn rows(_: &Path) -> Result<Vec<(u32, Vec<u8>)>, String> {
     Err(MISSING.to_owned())
 }

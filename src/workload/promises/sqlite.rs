@@ -30,7 +30,7 @@ pub(crate) fn object(row: u32) -> String {
     format!("{FILE}#{row}")
 }
 
-/// An open database.
+/// A connection to a database that exists.
 pub(super) struct Database(Connection);
 
 impl Database {

@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod docs;
 pub mod figures;
 pub mod imports;
 pub mod rules;

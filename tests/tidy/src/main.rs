@@ -45,7 +45,11 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
             let before = measure(folder.path(), revision)?;
             table(&[(*revision, before), ("now", measure(root, "HEAD")?)]);
         }
-        ["--list"] => print(&list(&Checkout::read(root)?)),
+        ["--list"] => {
+            let checkout = Checkout::read(root)?;
+            print(&list(&checkout));
+            print(&rules::empty_docs(&checkout));
+        }
         ["--exceptions"] => print(&rules::broken(&Checkout::read(root)?)),
         _ => return Err(USAGE.into()),
     }

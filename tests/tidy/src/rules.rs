@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::docs;
 use crate::figures::{Checkout, FILE_LINES, FUNCTION_LINES};
 
 /// Inline comments per hundred product lines that a room must have.
@@ -18,6 +19,7 @@ pub fn broken(checkout: &Checkout) -> Vec<String> {
     found.extend(twins(checkout));
     found.extend(words(checkout));
     found.extend(comments(checkout));
+    found.extend(empty_docs(checkout));
     found.into_iter().collect()
 }
 
@@ -73,6 +75,14 @@ pub fn comments(checkout: &Checkout) -> Vec<String> {
     rooms
         .filter(|(_, lines)| lines.product >= SMALL_ROOM && lines.density() < COMMENTS)
         .map(|(room, _)| format!("fewer than {COMMENTS} comments per 100 lines: {room}"))
+        .collect()
+}
+
+/// Doc comments that say no more than the name of their item.
+pub fn empty_docs(checkout: &Checkout) -> Vec<String> {
+    let found = checkout.product().flat_map(docs::empty);
+    found
+        .map(|at| format!("empty doc comment: {}:{}: {}", at.path, at.line, at.what))
         .collect()
 }
 

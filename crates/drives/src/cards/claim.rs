@@ -38,7 +38,7 @@ pub enum Load {
 }
 
 impl Load {
-    /// In words.
+    /// The load as a table of figures names it.
     pub fn words(self) -> &'static str {
         match self {
             Self::SequentialRead => "sequential read",

@@ -51,7 +51,7 @@ pub struct CardValue {
     pub value: String,
     /// What kind of source it has.
     pub from: Origin,
-    /// The source.
+    /// Where the value is from, as the card says it.
     pub source: String,
 }
 

@@ -26,7 +26,7 @@ pub(super) struct Piece {
     pub(super) stripe: u64,
 }
 
-/// An array's shape.
+/// How an array spreads its sectors over drives.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Array {
     pub(super) layout: ArrayLayout,

@@ -16,7 +16,7 @@ type ZoneRow = (u32, u32, u64, u32, u32);
 /// A card made of parameters, and what the parameters did not say.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Import {
-    /// The card.
+    /// The drive, as far as the parameters describe it.
     pub card: DiskCard,
     /// What was missing, and what was taken instead, a sentence each.
     pub missing: Vec<String>,

@@ -64,7 +64,7 @@ impl OpenDirectories {
 /// One directory being read.
 struct OpenDirectory<'a> {
     home: &'a OpenDirectories,
-    /// Its number.
+    /// Which of the open directories it is.
     number: u32,
     fd: OwnedFd,
 }
@@ -73,7 +73,7 @@ struct OpenDirectory<'a> {
 enum ReadEnd {
     /// There are no more entries.
     End,
-    /// This failed.
+    /// A call failed, or the work was told to stop.
     Failed(Halt),
 }
 

@@ -68,7 +68,7 @@ impl Slots for Sync<'_> {
     }
 }
 
-/// fsync or fdatasync.
+/// Calls fdatasync if `data_only`, else fsync; again if a signal interrupts it.
 pub(crate) fn sync_file(file: &OwnedFd, data_only: bool) -> rustix::io::Result<()> {
     retry_on_intr(|| {
         if data_only {

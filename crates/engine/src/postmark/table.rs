@@ -2,7 +2,7 @@
 
 use super::twister::Twister;
 
-/// One file.
+/// A file that exists: where it is, and its size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PostMarkFile {
     /// Its name: files are numbered from 1 in order of creation.

@@ -21,7 +21,7 @@ pub enum SectorFound {
         /// Which generation of it.
         generation: u32,
     },
-    /// Zeros.
+    /// Every byte is 0: never written, or discarded.
     Zeros,
     /// Anything else: damaged, or not of a promised operation.
     Damaged,

@@ -37,7 +37,7 @@ pub(super) struct PromisedWork<'a> {
     queue: VecDeque<String>,
 }
 
-/// What the next operation is.
+/// The operation that a thread does next, and to what.
 struct NextOperation {
     op: Op,
     object: String,

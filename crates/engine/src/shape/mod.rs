@@ -137,7 +137,7 @@ impl OpSequence {
         })
     }
 
-    /// The next operation.
+    /// Draws the next operation: read or write, where, how many bytes.
     #[inline(always)]
     pub fn step(&mut self) -> BlockStep {
         let op = if self.mix.chooses() {

@@ -48,7 +48,7 @@ impl Sizes {
         Sizes { sizes, chain }
     }
 
-    /// All sizes.
+    /// The sizes that operations may have, bytes, in the order given.
     pub fn all(&self) -> &[u32] {
         &self.sizes
     }

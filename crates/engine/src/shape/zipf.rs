@@ -31,7 +31,7 @@ impl Zipf {
         }
     }
 
-    /// A rank.
+    /// Draws a rank, from 0: the most frequent one.
     #[inline]
     pub fn rank(&self, draw: &mut Draw) -> u64 {
         loop {

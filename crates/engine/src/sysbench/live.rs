@@ -36,9 +36,9 @@ pub struct LiveCounters {
 /// What happened since the last look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveSnapshot {
-    /// Bytes read.
+    /// Bytes of the reads that completed.
     pub read_bytes: u64,
-    /// Bytes written.
+    /// Bytes of the writes that completed.
     pub written_bytes: u64,
     /// fsyncs, those at the end included.
     pub fsyncs: u64,

@@ -24,7 +24,7 @@ pub enum SysbenchVersion {
     V1_0,
 }
 
-/// What is done.
+/// The test mode, as `--file-test-mode` names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SysbenchMode {
     /// `seqwr`: new files, from beginning to end.
@@ -78,7 +78,7 @@ pub enum Transfer {
     Mmap,
 }
 
-/// What to do.
+/// All that sets what one sysbench run does.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SysbenchPlan {
     /// Where the files are: `test_file.0`, `test_file.1`, …
@@ -185,7 +185,7 @@ impl SysbenchPlan {
         }
     }
 
-    /// One file.
+    /// Path of the file of this number, from 0.
     pub fn path(&self, file: u32) -> PathBuf {
         self.directory.join(format!("test_file.{file}"))
     }

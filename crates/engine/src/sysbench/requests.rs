@@ -78,7 +78,7 @@ impl Cadence {
     }
 }
 
-/// The generator.
+/// Hands out the requests of all threads, each once.
 pub(super) struct RequestSource<'a> {
     plan: &'a SysbenchPlan,
     cadence: AtomicU64,

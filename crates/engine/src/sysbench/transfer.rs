@@ -146,7 +146,7 @@ impl<'a> SysbenchFiles<'a> {
     }
 }
 
-/// `pread` and `pwrite`.
+/// Moves data with `pread` and `pwrite`.
 pub(super) struct SyncTransfer<'a> {
     blocks: &'a SysbenchFiles<'a>,
     buffers: ThreadBuffers,
@@ -297,7 +297,7 @@ unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
     }
 }
 
-/// Mapped memory.
+/// Moves data through files that are mapped into memory.
 pub(super) struct MmapTransfer<'a> {
     blocks: &'a SysbenchFiles<'a>,
     buffers: ThreadBuffers,

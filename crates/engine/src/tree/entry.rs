@@ -11,7 +11,7 @@ use crate::worker_pool::refusal;
 /// What an entry of a tree is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EntryKind {
-    /// A directory.
+    /// A directory; what is in it are entries of their own.
     Directory,
     /// A regular file of so many bytes.
     File {
@@ -30,7 +30,7 @@ pub enum EntryKind {
 pub struct TreeEntry {
     /// Where, relative to the tree's root.
     pub path: PathBuf,
-    /// What.
+    /// A directory, a file or a link.
     pub kind: EntryKind,
     /// Permission bits (`0o7777`); meaningless for a symbolic link.
     pub mode: u32,

@@ -25,7 +25,7 @@ const ROOM_BYTES: usize = 32 << 10;
 /// What is asked about a directory.
 pub(super) const PLACE: StatxFlags = StatxFlags::BASIC_STATS.union(StatxFlags::MNT_ID);
 
-/// What comes next.
+/// Where a step of a walk has led.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WalkStep {
     /// An entry of the directory: see [`Walk::current`].

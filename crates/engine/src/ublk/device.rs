@@ -82,7 +82,7 @@ pub(super) struct Counters {
 }
 
 impl ServedDevice {
-    /// The block device.
+    /// Path of the block device: `/dev/ublkbN`.
     pub fn path(&self) -> &std::path::Path {
         &self.path
     }

@@ -194,7 +194,7 @@ impl ContentLedger {
         Ok(())
     }
 
-    /// The files.
+    /// The files whose content is kept track of.
     pub(super) fn targets(&self) -> &[IoTarget] {
         &self.targets
     }

@@ -83,7 +83,7 @@ impl<'a, I: Slots> Verified<'a, I> {
         }
     }
 
-    /// What is verified.
+    /// The I/O whose results are verified.
     #[cfg(test)]
     pub(super) fn inner(&self) -> &I {
         &self.inner

@@ -31,7 +31,7 @@ const SETTINGS: [&str; 17] = [
     "truncate",
 ];
 
-/// One phase.
+/// What elbencho printed of a phase, by the names of its columns.
 pub(super) struct Phase<'a> {
     pub(super) line: TextLine<'a>,
     /// Names of columns with what is in them. The JSON has whole bytes where the CSV has MiB: `B/s

@@ -33,9 +33,9 @@ pub(crate) enum Engine {
 /// An amount that may depend on files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// Bytes.
+    /// This many, whatever the file holds.
     Bytes(u64),
-    /// Percent of what there is.
+    /// This share of what the file holds, from 0 to 100.
     Percent(u64),
 }
 
@@ -62,7 +62,7 @@ pub(crate) enum JobPace {
 /// What the blocks that are written hold.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Content {
-    /// Zeros.
+    /// Every byte is 0.
     Zero,
     /// Random data; so large before over after compression, with this share of duplicates.
     Random {
