@@ -207,7 +207,7 @@ mod tests {
 
     /// A reference case of otava (Apache-2.0, `tests/analysis_test.py`): the change is at 10.
     #[test]
-    fn the_reference_case_of_otava() {
+    fn the_change_in_the_reference_case_of_otava_is_at_10() {
         let series = [
             1.02, 0.95, 0.99, 1.00, 1.12, 1.00, 1.01, 0.98, 1.01, 0.96, 0.50, 0.51, 0.48, 0.48,
             0.55, 0.50, 0.49, 0.51, 0.50, 0.49,

@@ -233,7 +233,7 @@ mod tests {
     /// effects in per cent of yield: T 23, C −5, K 1.5, TC 1.5, TK 10, CK 0. An interaction there
     /// is half the difference of two effects, here it is the whole.
     #[test]
-    fn the_pilot_plant() {
+    fn effects_of_the_pilot_plant_are_as_published() {
         let yields = [60.0, 72.0, 54.0, 68.0, 52.0, 83.0, 45.0, 80.0];
         let treatments: Vec<Vec<usize>> = (0..8)
             .map(|run| vec![run & 1, run >> 1 & 1, run >> 2 & 1])

@@ -50,7 +50,7 @@ mod tests {
     use crate::interval::paired_ratio;
 
     #[test]
-    fn the_worked_example() {
+    fn four_p_values_are_adjusted_as_by_hand() {
         let adjusted = holm(&[0.01, 0.04, 0.03, 0.005]);
         for (got, expected) in adjusted.iter().zip([0.03, 0.06, 0.06, 0.02]) {
             assert!((got - expected).abs() < 1e-15, "{adjusted:?}");
@@ -62,7 +62,7 @@ mod tests {
 
     /// Student's sleep data: t = −4.0621277 on 9 degrees of freedom.
     #[test]
-    fn sleep() {
+    fn the_p_value_of_the_sleep_data_is_where_its_interval_ends_at_1() {
         let differences = [-1.2, -2.4, -1.3, -1.3, 0.0, -1.0, -1.8, -0.8, -4.6, -1.4];
         let p = paired_p(&differences).unwrap();
         assert!((p - 0.002_832_890_2).abs() < 1e-9, "{p}");

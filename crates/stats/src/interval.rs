@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn sleep_paired() {
+    fn the_paired_interval_of_the_sleep_data_is_as_published() {
         let differences: Vec<f64> = SLEEP_1.iter().zip(SLEEP_2).map(|(a, b)| a - b).collect();
         let ratio = paired_ratio(&differences, 0.05).unwrap();
         close(ratio.estimate.ln(), -1.58, 1e-12);
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn sleep_welch() {
+    fn the_welch_interval_of_the_sleep_data_is_as_published() {
         let ratio = welch_ratio(&SLEEP_2, &SLEEP_1, 0.05).unwrap();
         close(ratio.low.ln(), -3.365_483_2, 1e-7);
         close(ratio.high.ln(), 0.205_483_2, 1e-7);
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn medians() {
+    fn a_median_needs_numbers_and_averages_the_middle_two() {
         assert_eq!(median(&[]), None);
         assert_eq!(median(&[1.0, f64::NAN]), None);
         assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));

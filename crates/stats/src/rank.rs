@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn depression_signed_rank() {
+    fn the_signed_rank_test_of_the_depression_data_is_as_published() {
         let got = signed_rank(&depression()).unwrap();
         assert_eq!(got.statistic, 40.0);
         close(got.p_greater, 0.019_531_25, 1e-15);
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn depression_hodges_lehmann() {
+    fn hodges_lehmann_of_the_depression_data_is_as_published() {
         let got = hodges_lehmann(&depression(), 0.05).unwrap();
         close(got.estimate.ln(), 0.46, 1e-12);
         close(got.low.ln(), 0.010, 1e-12);
@@ -297,14 +297,14 @@ mod tests {
     }
 
     #[test]
-    fn permeability_mann_whitney() {
+    fn mann_whitney_of_the_permeability_data_is_as_published() {
         let got = mann_whitney(&TERM, &EARLY).unwrap();
         assert_eq!(got.statistic, 35.0);
         close(got.p_greater, 0.127_206_1, 1e-7);
     }
 
     #[test]
-    fn permeability_hodges_lehmann() {
+    fn hodges_lehmann_of_the_permeability_data_is_as_published() {
         let got = hodges_lehmann_unpaired(&EARLY, &TERM, 0.05).unwrap();
         close(got.estimate.ln(), 0.305, 1e-12);
         close(got.low.ln(), -0.15, 1e-12);
@@ -316,7 +316,7 @@ mod tests {
 
     /// Complete separation gives the smallest p that n against n values can reach.
     #[test]
-    fn the_smallest_mann_whitney_p() {
+    fn complete_separation_has_the_smallest_possible_p() {
         let table = [
             (3, 0.1),
             (4, 0.028_571_4),

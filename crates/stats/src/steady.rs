@@ -140,7 +140,7 @@ mod tests {
 
     /// Worked by hand after the wording of the specification.
     #[test]
-    fn the_criterion_of_the_specification() {
+    fn steady_is_what_the_wording_of_the_specification_says() {
         assert!(level([100.0; 5]).is_steady());
         let spike = level([100.0, 100.0, 120.0, 100.0, 100.0]);
         assert!(spike.is_steady() && spike.slope == 0.0 && spike.mean == 104.0);

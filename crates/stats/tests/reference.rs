@@ -47,7 +47,7 @@ fn check(values: &[f64], certified: [f64; 3], least: f64) {
 }
 
 #[test]
-fn nist_observed() {
+fn observed_data_of_nist_give_the_certified_figures() {
     let lew = read(include_str!("nist/lew.txt"));
     assert_eq!(lew.len(), 200);
     check(&lew, [-177.435, 277.332168044316, -0.307304800605679], 14.0);
@@ -66,7 +66,7 @@ fn nist_observed() {
 }
 
 #[test]
-fn nist_accuracy() {
+fn accuracy_data_of_nist_give_the_certified_figures() {
     let numacc1 = read("10000001 10000003 10000002");
     check(&numacc1, [10_000_002.0, 1.0, -0.5], 14.0);
     let numacc2 = alternating("1.2", "1.1", "1.3");
