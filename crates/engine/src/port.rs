@@ -14,10 +14,12 @@ impl OutputPort {
     ///
     /// # Errors
     /// The system's; on another architecture than x86-64.
-    #[cfg(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu"))]
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     pub fn open(number: u16) -> Result<Self> {
+        let (from, count, on): (libc::c_ulong, libc::c_ulong, libc::c_int) = (number.into(), 1, 1);
+        // The call itself, because not every C library has a function for it.
         // SAFETY: this only asks for the right to use the port.
-        match unsafe { libc::ioperm(number.into(), 1, 1) } {
+        match unsafe { libc::syscall(libc::SYS_ioperm, from, count, on) } {
             0 => Ok(Self { number }),
             _ => Err(Error::last_os_error()),
         }
@@ -27,7 +29,7 @@ impl OutputPort {
     ///
     /// # Errors
     /// The system's; on another architecture than x86-64.
-    #[cfg(not(all(target_arch = "x86_64", target_os = "linux", target_env = "gnu")))]
+    #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
     pub fn open(number: u16) -> Result<Self> {
         Err(Error::other(format!(
             "port {number:#x} exists on x86-64 only"

@@ -263,6 +263,12 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     }))
 }
 
+/// Copies of a RAID 10 of this layout: `f3` has three (mdadm(8)); two unless it says so.
+fn copies(layout: Option<&str>) -> u64 {
+    let number = layout.and_then(|layout| layout.get(1..)?.parse().ok());
+    number.unwrap_or(2)
+}
+
 /// Layouts of mdadm(8).
 fn is_layout(level: &str, word: &str) -> bool {
     match level {
@@ -452,8 +458,7 @@ impl Layer for Md {
         let members = devices - usize::from(self.degraded && devices > 0);
         match self.level.as_str() {
             "1" => bytes.saturating_mul(members as u64),
-            // Nearly all layouts of RAID 10 have two copies; one with more needs more memory.
-            "10" => bytes.saturating_mul(2),
+            "10" => bytes.saturating_mul(copies(self.layout.as_deref())),
             "4" | "5" => block::with_parity(bytes, devices, 1),
             "6" => block::with_parity(bytes, devices, 2),
             _ => bytes,

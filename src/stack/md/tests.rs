@@ -1,6 +1,6 @@
 //! What the driver and mdadm tell, and real arrays.
 
-use super::{exported, is_layout};
+use super::{copies, exported, is_layout};
 use crate::event::Fact;
 
 /// After the example of MD_ words in mdadm(8), --detail --export.
@@ -19,4 +19,9 @@ fn what_mdadm_exports_becomes_facts() {
 fn layouts_belong_to_levels() {
     assert!(is_layout("10", "f2") && is_layout("5", "left-symmetric"));
     assert!(!is_layout("1", "n2") && !is_layout("10", "left-symmetric"));
+}
+
+#[test]
+fn a_layout_of_raid_10_says_how_many_copies_there_are() {
+    assert_eq!([None, Some("n2"), Some("f3")].map(copies), [2, 2, 3]);
 }

@@ -14,11 +14,20 @@ use crate::stack::layer::{FileData, KillStack, Layer, LayerKind, Tried};
 use crate::stack::setup::Setup;
 use crate::stack::zfs::properties as zfs;
 use crate::stack::zfs::{imagined, undo::DESTROY};
+use crate::unit;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// Largest ashift ZFS takes by itself on disks that ask for it.
 const MAX_AUTO_ASHIFT: &str = "/sys/module/zfs/parameters/zfs_vdev_max_auto_ashift";
+
+/// Limits of the cache of ZFS (ARC), and what it made of them (zfs(4)).
+const ARC_MIN: &str = "/sys/module/zfs/parameters/zfs_arc_min";
+const ARC_MAX: &str = "/sys/module/zfs/parameters/zfs_arc_max";
+const ARC_STATS: &str = "/proc/spl/kstat/zfs/arcstats";
+
+/// The least that ZFS takes as lower and as upper limit of its cache, bytes.
+const ARC_LEAST: [u64; 2] = [32 << 20, 64 << 20];
 
 /// The layer `zpool` of a study.
 pub(crate) const KIND: LayerKind = LayerKind {
@@ -43,6 +52,11 @@ pub(crate) const KIND: LayerKind = LayerKind {
             "max-auto-ashift",
             "",
             "The module's parameter zfs_vdev_max_auto_ashift while the pool stands; 9 makes an ashift of 9 hold on disks with physical sectors of 4 KiB.",
+        ),
+        SettingDoc::bytes(
+            "arc-max",
+            "",
+            "The module's parameter zfs_arc_max while the pool stands: most memory for the cache of ZFS (ARC), at least 64 MiB.",
         ),
         SettingDoc::count(
             "special",
@@ -106,6 +120,8 @@ struct Zpool {
     topology: String,
     ashift: Option<u64>,
     max_auto_ashift: Option<u64>,
+    /// Most memory for the cache of ZFS, bytes.
+    arc_max: Option<u64>,
     special: usize,
     log: usize,
     cache: usize,
@@ -139,6 +155,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         topology: settings.text("topology")?,
         ashift: ashift("ashift")?,
         max_auto_ashift: ashift("max-auto-ashift")?,
+        arc_max: arc_max(settings)?,
         special: count("special")?,
         log: count("log")?,
         cache: count("cache")?,
@@ -146,7 +163,49 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     }))
 }
 
+/// Most memory for the cache, where the study says so.
+fn arc_max(settings: &Settings) -> Result<Option<u64>, Refusal> {
+    let [_, least] = ARC_LEAST;
+    match settings.optional_bytes("arc-max")? {
+        // ZFS takes no notice of a smaller one.
+        Some(bytes) if bytes < least => Err(Refusal::at(
+            settings.span_of("arc-max"),
+            format!(
+                "the cache of ZFS cannot be limited to {}",
+                unit::bytes(bytes)
+            ),
+            format!("write {} or more", unit::bytes(least)),
+        )),
+        bytes => Ok(bytes),
+    }
+}
+
 impl Zpool {
+    /// Limits the cache of ZFS; what it made of that.
+    fn limit_cache(&self, setup: &mut Setup<'_>) -> Result<Option<Fact>, LayerError> {
+        let Some(bytes) = self.arc_max else {
+            return Ok(None);
+        };
+        // With much memory the lower limit is above the upper one, which then does not count.
+        let [least, _] = ARC_LEAST;
+        setup.set_parameter(Path::new(ARC_MIN), &least.to_string())?;
+        setup.set_parameter(Path::new(ARC_MAX), &bytes.to_string())?;
+        let stats = setup.host().read_text(Path::new(ARC_STATS))?;
+        let found = stats.lines().find_map(|line| line.strip_prefix("c_max "));
+        let found = found.and_then(|rest| rest.split_whitespace().last()?.parse().ok());
+        if found != Some(bytes) {
+            let found = found.map_or("nothing".to_owned(), unit::bytes);
+            return Err(LayerError::refused(
+                format!(
+                    "the cache of ZFS is limited to {found} although {} was asked",
+                    unit::bytes(bytes)
+                ),
+                "write an arc-max below the memory of the machine",
+            ));
+        }
+        Ok(Some(Fact::new("limit of ARC", unit::bytes(bytes))))
+    }
+
     /// Devices its data need.
     fn data_min(&self) -> usize {
         match self.topology.as_str() {
@@ -377,6 +436,7 @@ impl Layer for Zpool {
             // Before the pool: the parameter counts when devices are added.
             setup.set_parameter(Path::new(MAX_AUTO_ASHIFT), &ashift.to_string())?;
         }
+        let limit = self.limit_cache(setup)?;
         let links = directory_of_links(setup, &name)?;
         if setup.is_outlived() {
             for device in &devices {
@@ -393,10 +453,12 @@ impl Layer for Zpool {
             .iter()
             .map(|device| block::kernel_name(host, &device.path))
             .collect();
+        let mut facts = self.facts(host, &name, &devices)?;
+        facts.extend(limit);
         Ok(StandingLayer {
             facts: LayerFacts {
                 layer: "zpool".to_string(),
-                facts: self.facts(host, &name, &devices)?,
+                facts,
             },
             gives: Gives::Pool(Pool { name }),
             devices: names,
@@ -498,6 +560,7 @@ mod tests {
             topology: "raid10".to_string(),
             ashift: Some(9),
             max_auto_ashift: None,
+            arc_max: None,
             special: 2,
             log: 1,
             cache: 1,
