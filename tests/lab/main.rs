@@ -445,6 +445,7 @@ fn main() -> ExitCode {
             a_race_of_two_systems_goes_on_after_a_kill,
             the_log_does_not_depend_on_the_number_of_jobs,
             a_killed_run_in_virtual_time_goes_on_as_if_nothing_had_happened,
+            declared_faults_happen_in_a_guest,
             after_any_kill_results_are_kept_and_nothing_else,
             replicated_devices_are_what_was_asked_on_two_machines,
             two_machines_load_one_file_system_at_once,

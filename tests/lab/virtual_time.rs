@@ -113,3 +113,85 @@ pub(super) fn a_killed_run_in_virtual_time_goes_on_as_if_nothing_had_happened() 
     assert!(machines(&ground).is_empty());
     assert_eq!(ground.left(), Vec::<String>::new());
 }
+
+/// A disk whose middle is slow, one whose middle cannot be read until it is written, and a mirror of
+/// which one disk dies. What the guest sees of them is what the commands end with.
+const FAULTY: &str = r#"
+title = "declared faults"
+seed = 7
+[factors]
+fault = ["slow", "unreadable", "dead"]
+[[stack]]
+when = { fault = "slow" }
+lab-disks = { model = "seagate-st3000dm001", size = "2 GiB", slow-sectors = "1536 MiB to 1537 MiB: 300 ms" }
+[[stack]]
+when = { fault = "unreadable" }
+lab-disks = { model = "seagate-st3000dm001", size = "2 GiB", read-errors = "1536 MiB to 1537 MiB: 2 s" }
+[[stack]]
+when = { fault = "dead" }
+lab-disks = { model = "seagate-st3000dm001", size = "256 MiB", count = 2, dies-at = "60 s", faulty-disk = 2 }
+[[stack]]
+when = { fault = "dead" }
+md = { raid = 1 }
+[[stack]]
+ext4 = {}
+[[workload]]
+[workload.command]
+time-limit = "5 min"
+run = '''
+# In hundredths of a second.
+now() {{ read up rest </proc/uptime; echo ${{up%.*}}${{up#*.}}; }}
+# The 4 KiB at a place of the first disk, from the disk itself.
+at() {{ dd if=/dev/ublkb0 of=/dev/null iflag=direct bs=4k count=1 skip=$1 2>/dev/null; }}
+took() {{ from=$(now); at $1; code=$?; took=$(($(now) - from)); return $code; }}
+middle=393216
+case {fault} in
+slow)
+    took $middle && [ $took -ge 30 ] && took $((middle + 256)) && [ $took -lt 30 ]
+    ;;
+unreadable)
+    took $middle && exit 1
+    [ $took -ge 200 ] || exit 2
+    dd if=/dev/zero of=/dev/ublkb0 oflag=direct bs=4k count=1 seek=$middle 2>/dev/null || exit 3
+    # What was written is there again, and its neighbour is not.
+    at $middle && ! at $((middle + 1))
+    ;;
+dead)
+    grep -q "\[UU\]" /proc/mdstat || exit 1
+    files=0
+    until grep -q "\[U_\]" /proc/mdstat; do
+        files=$((files + 1))
+        echo $files >file-$files && sync file-$files || exit 2
+        # Longer than the disk lives and is waited for.
+        [ $files -lt 300 ] || exit 3
+        sleep 1
+    done
+    # Nothing that was written before or meanwhile is lost.
+    echo 3 >/proc/sys/vm/drop_caches
+    for file in $(seq $files); do [ "$(cat file-$file)" = $file ] || exit 4; done
+    ;;
+esac
+'''
+[decide]
+compare = "fault"
+rounds-at-most = 1
+until = "never"
+"#;
+
+/// Slow sectors, sectors that cannot be read and a drive that dies, as a guest's kernel meets them.
+pub(super) fn declared_faults_happen_in_a_guest() {
+    cache("image");
+    let ground = Ground::new();
+    ground.write("study.toml", FAULTY);
+    let said = ground.stackrace(&["run", "study.toml", "--lab", "--allow-commands"]);
+    let log = log(&ground);
+    let trials = of_kind(&log, "trial");
+    assert_eq!(trials.len(), 3, "{}{}", said.out, said.err);
+    for trial in trials {
+        assert_eq!(trial["ended"]["state"], "complete", "{trial}");
+    }
+    said.ended(0);
+    // The dead disk is torn down like the others.
+    assert_eq!(of_kind(&log, "stack-torn-down").len(), 3);
+    assert_eq!(ground.left(), Vec::<String>::new());
+}

@@ -130,6 +130,10 @@ fn devices_and_what_is_put_together_of_them_are_refused_where_they_stand() {
         ),
         ("zpool = { ashift = 8 }", "ashift cannot be 8"),
         (
+            "zpool = { arc-max = \"8 MiB\" }",
+            "cannot be limited to 8 MiB",
+        ),
+        (
             "zpool = { properties = [\"cachefile=/x\"] }",
             "\"cachefile=/x\" is no word",
         ),
