@@ -146,7 +146,7 @@ fn a_question_that_makes_no_sense_is_refused() {
         .err_has("--worse-than");
     gate(&["--worse-than", "120%"])
         .ended(2)
-        .err_has("makes no sense");
+        .err_has("is out of range");
     gate(&["--worse-than", "5%", "--configuration", "knew"])
         .ended(2)
         .err_has("did you mean \"new\"?");

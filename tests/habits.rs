@@ -14,14 +14,7 @@ use serde_json::Value;
 use support::Ground;
 
 /// A directory twice, with different block sizes; needs no root and no time.
-const QUICK: &str = study!(
-    "Block sizes, quick",
-    r#"block-size = ["4 KiB", "8 KiB"]"#,
-    [r#"dir = { path = "data" }"#],
-    [r#"name = "random write"
-random = { mode = "write", size = "1 MiB", block-size = "{block-size}", access = "uniform", time = "10 ms" }"#],
-    3
-);
+const QUICK: &str = study!(two block sizes: "Block sizes, quick", "10 ms", 3);
 
 /// The log of the only run in a ground.
 fn log(ground: &Ground) -> String {

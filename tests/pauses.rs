@@ -18,14 +18,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use support::{Ground, Said};
 
-const STUDY: &str = study!(
-    "Stopped",
-    r#"block-size = ["4 KiB", "8 KiB"]"#,
-    [r#"dir = { path = "data" }"#],
-    [r#"name = "random write"
-random = { mode = "write", size = "1 MiB", block-size = "{block-size}", access = "uniform", time = "2 s" }"#],
-    1
-);
+const STUDY: &str = study!(two block sizes: "Stopped", "2 s", 1);
 
 /// What the only run is doing.
 fn now(ground: &Ground) -> Option<Value> {

@@ -91,7 +91,7 @@ fn an_own_run_is_asked_what_its_study_did_not_ask() {
     said.err_has("did you mean \"threads\"? There are: block-size, threads");
     let said = ground.stackrace(&["verdict", "last", "--margin", "0"]);
     said.ended(2);
-    said.err_has("--margin 0 makes no sense");
+    said.err_has("--margin 0 is out of range");
 }
 
 #[test]

@@ -41,13 +41,20 @@ Exit codes:
 #[derive(Debug, Args)]
 pub(super) struct Common {
     /// Where runs are kept [default: $XDG_STATE_HOME/stackrace or ~/.local/state/stackrace]
-    #[arg(long, global = true, value_name = "DIR", env = "STACKRACE_STORE")]
+    // The options that every command has come behind its own ones in `--help`.
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        env = "STACKRACE_STORE",
+        display_order = 900
+    )]
     pub(super) store: Option<PathBuf>,
     /// Print only the verdict
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, display_order = 901)]
     pub(super) quiet: bool,
     /// When to use colour
-    #[arg(long, visible_alias = "color", global = true, value_enum, default_value_t = Colour::Auto)]
+    #[arg(long, visible_alias = "color", global = true, value_enum, default_value_t = Colour::Auto, display_order = 902)]
     pub(super) colour: Colour,
 }
 
@@ -99,8 +106,8 @@ pub(super) enum CliVerb {
     Resume(Resume),
     /// Show a run: verdict, tables, plots
     Report(ReportArgs),
-    /// Ask stored results another question (comparison, metric, workload, margin); the answer says
-    /// that it was chosen after the run
+    /// Ask another question of stored results (comparison, metric, workload, margin). The answer is
+    /// marked as chosen after the run
     Verdict(Ask),
     /// Show a published study: its figures, its conclusions, and remarks on both
     Published(Published),
@@ -118,16 +125,16 @@ pub(super) enum CliVerb {
     Serve(Serve),
     /// Remove what crashed or killed runs left behind (mounts, loop devices, files)
     Clean(Clean),
-    /// Say what this machine can do, what is missing and how to install it, how noisy it is, and what
-    /// dead runs left. Changes nothing
+    /// Check this machine: what it can do, what is missing and how to install it, how noisy it is,
+    /// what dead runs left. Changes nothing
     Doctor(Doctor),
     /// Explain the words of a study (layers, workloads, profiles, purposes, studies, reports,
     /// schema, video-formats, drives), or measure the engine on this machine
     Show(Show),
-    /// Make the card of a real drive by reading it, or hold a card's model against one
+    /// Describe a real drive by reading it, or check how well a modelled drive matches one
     #[command(subcommand)]
     Drive(DriveVerb),
-    /// What was lost when the power was cut, and how it came about
+    /// Show what was lost when the power was cut, and how it was lost
     #[command(subcommand)]
     Crash(CrashVerb),
     /// Rebuild the SQLite index from the logs
@@ -201,7 +208,7 @@ pub(super) struct Reach {
         default_value = "ssh"
     )]
     pub(super) ssh: String,
-    /// Become root there with sudo, which must not ask for a password
+    /// Use sudo on the other machines; it must not ask for a password
     #[arg(long)]
     pub(super) sudo: bool,
 }
@@ -277,7 +284,7 @@ pub(super) struct Load {
     /// Its settings, as in a study: mode=read block-size=4KiB queue-depth=32
     #[arg(value_name = "NAME=VALUE")]
     pub(super) words: Vec<String>,
-    /// As JSON, for programs
+    /// Print JSON, for programs
     #[arg(long)]
     pub(super) json: bool,
     /// Seed of all random choices
@@ -286,7 +293,7 @@ pub(super) struct Load {
     /// Leave caches as they are [default for a file or device]
     #[arg(long, conflicts_with = "cold")]
     pub(super) warm: bool,
-    /// Have the data dropped from the page cache before each phase [default in a directory]
+    /// Drop the data from the page cache before each phase [default in a directory]
     #[arg(long)]
     pub(super) cold: bool,
 }
@@ -325,8 +332,8 @@ pub(super) struct OutputArgs {
     /// Write a self-contained HTML report here
     #[arg(long, value_name = "FILE")]
     pub(super) html: Option<PathBuf>,
-    /// Write each line of the run's log here, too, as it is made: JSON, for programs. With `-` the
-    /// answer is not printed: the lines have it
+    /// Also write the run's log to this file, line by line as it grows: JSON, for programs. `-`: to
+    /// standard output, in place of the report
     #[arg(long, value_name = "FILE|-")]
     pub(super) events: Option<PathBuf>,
 }
@@ -336,7 +343,7 @@ pub(super) struct OutputArgs {
 pub(super) struct Run {
     /// The study's file, or the name of one that ships
     pub(super) study: String,
-    /// Use the full sizes of a study that has two: scaled to any machine, and full
+    /// Use the full sizes of a study, instead of those that suit any machine
     #[arg(long)]
     pub(super) full: bool,
     /// In disposable virtual machines: see `stackrace lab`
@@ -378,7 +385,7 @@ pub(super) struct Run {
 pub(super) struct PlanArgs {
     /// The study's file, or the name of one that ships
     pub(super) study: String,
-    /// Use the full sizes of a study that has two: scaled to any machine, and full
+    /// Use the full sizes of a study, instead of those that suit any machine
     #[arg(long)]
     pub(super) full: bool,
     /// Plan it for the lab, where no tool or driver is missing
@@ -390,7 +397,7 @@ pub(super) struct PlanArgs {
     /// Memory of each guest
     #[arg(long, value_name = "BYTES", default_value = "1 GiB", requires = "lab")]
     pub(super) memory: String,
-    /// As JSON, for programs
+    /// Print JSON, for programs
     #[arg(long)]
     pub(super) json: bool,
     #[command(flatten)]
@@ -400,7 +407,7 @@ pub(super) struct PlanArgs {
 /// Arguments of `stackrace resume`.
 #[derive(Debug, Args)]
 pub(super) struct Resume {
-    /// The run: its id, the beginning of it, or `last`
+    /// The run: its id, the first characters of its id, or `last`
     #[arg(default_value = "last")]
     pub(super) run: String,
     /// How much longer it may take [default: what is left of its limits]
@@ -429,7 +436,7 @@ pub(super) struct Resume {
 /// Arguments of `stackrace report`.
 #[derive(Debug, Args)]
 pub(super) struct ReportArgs {
-    /// The run: its id, the beginning of it, or `last`
+    /// The run: its id, the first characters of its id, or `last`
     #[arg(default_value = "last")]
     pub(super) run: String,
     #[arg(long, short, default_value = "terminal", help = crate::report::names())]
@@ -446,7 +453,7 @@ pub(super) struct ReportArgs {
     /// Write every plot to this directory as PNG; needs a font on this machine
     #[arg(long, value_name = "DIR", conflicts_with_all = ["format", "output", "html"])]
     pub(super) png: Option<PathBuf>,
-    /// Put the ratios beside those of a published study: the one it is named after, or NAME
+    /// Show the ratios beside those of a published study: the one of the same name, or NAME
     #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(super) beside_published: Option<String>,
 }
@@ -454,19 +461,19 @@ pub(super) struct ReportArgs {
 /// Arguments of `stackrace verdict`.
 #[derive(Debug, Args)]
 pub(super) struct Ask {
-    /// Runs: an id, the beginning of one, or `last`
+    /// Runs: ids, the first characters of ids, or `last`
     #[arg(default_value = "last", value_name = "RUN")]
     pub(super) runs: Vec<String>,
-    /// Two configurations, or two levels of one factor: B against A
+    /// Compare B with A: two configurations, or two levels of one factor
     #[arg(long, value_name = "A,B", conflicts_with = "factor")]
     pub(super) compare: Option<String>,
-    /// Every level of a factor against its first
+    /// Compare every level of this factor with its first one
     #[arg(long, value_name = "FACTOR")]
     pub(super) factor: Option<String>,
-    /// On this metric [default: the overall figure and each workload's first]
+    /// Answer for this metric [default: the overall figure and each workload's first]
     #[arg(long, value_name = "METRIC")]
     pub(super) metric: Option<String>,
-    /// On this workload alone
+    /// Answer for this workload only
     #[arg(long, value_name = "WORKLOAD")]
     pub(super) workload: Option<String>,
     /// Differences smaller than this do not matter [default: the study's]
@@ -475,7 +482,7 @@ pub(super) struct Ask {
     /// Confidence of all answers together [default: the study's]
     #[arg(long, value_name = "SHARE")]
     pub(super) confidence: Option<String>,
-    /// As JSON, for programs
+    /// Print JSON, for programs
     #[arg(long)]
     pub(super) json: bool,
 }
@@ -495,19 +502,19 @@ pub(super) struct Diff {
     /// The baseline: a run (its id, the beginning of it, or `last`) and one of its configurations
     #[arg(value_name = "RUN[/CONFIGURATION]")]
     pub(super) a: String,
-    /// What is compared with it
+    /// The run to compare with it
     #[arg(value_name = "RUN[/CONFIGURATION]")]
     pub(super) b: String,
-    /// Another run of the baseline; a difference can be shown from three runs on each side
+    /// Another run of the baseline; to show a difference takes three runs on each side
     #[arg(long, value_name = "RUN[/CONFIGURATION]")]
     pub(super) more_a: Vec<String>,
-    /// Another run of what is compared with it
+    /// Another run of the other side
     #[arg(long, value_name = "RUN[/CONFIGURATION]")]
     pub(super) more_b: Vec<String>,
     /// Compare even different work or different machines; the page says what differs
     #[arg(long)]
     pub(super) anyway: bool,
-    /// As JSON, for programs
+    /// Print JSON, for programs
     #[arg(long)]
     pub(super) json: bool,
 }
@@ -570,7 +577,7 @@ pub(super) struct Show {
     pub(super) what: String,
     /// Show this one in full
     pub(super) name: Option<String>,
-    /// As JSON (engine)
+    /// Print JSON (engine only)
     #[arg(long)]
     pub(super) json: bool,
 }

@@ -163,7 +163,7 @@ fn layers(health: &Health) -> String {
         .iter()
         .any(|one| one.missing.iter().any(|lack| lack.what.contains("kernel")))
     {
-        text.push_str("In the lab each of them has its kernel: stackrace run STUDY --lab\n");
+        text.push_str("The lab has a kernel with all of them: stackrace run STUDY --lab\n");
     }
     text.push('\n');
     text

@@ -33,11 +33,7 @@ pub(super) fn exec(setting: &Setting, verb: &Gate) -> Result<u8, Failure> {
     }
     check_junit(verb)?;
     let store = setting.session.open_store()?;
-    let records: Vec<Record> = verb
-        .runs
-        .iter()
-        .map(|run| words::run(&store, run))
-        .collect::<Result<_, _>>()?;
+    let records = words::runs(&store, &verb.runs)?;
     let mut others = Vec::new();
     for word in &verb.baseline {
         let (run, name) = word
@@ -99,8 +95,8 @@ fn share(word: &str, text: &str, valid: std::ops::Range<f64>) -> Result<f64, Fai
     let value = unit::parse_share(text).map_err(|why| Failure::usage(format!("{word}: {why}")))?;
     if !valid.contains(&value) {
         return Err(
-            Failure::usage(format!("{word} {text} makes no sense")).next(format!(
-                "choose a share of at least {} and below {}",
+            Failure::usage(format!("{word} {text} is out of range")).next(format!(
+                "write a share such as 5 %: at least {} and below {}",
                 unit::percent(valid.start),
                 unit::percent(valid.end)
             )),

@@ -91,7 +91,7 @@ fn shell_disks(verb: &LabShell) -> Result<Vec<LabDisk>, Failure> {
     let Some((logical_sector, physical_sector)) = sectors else {
         let sectors = &verb.sectors;
         return Err(
-            Failure::usage(format!("--sectors {sectors} makes no sense"))
+            Failure::usage(format!("--sectors {sectors} is not supported"))
                 .next("write 512/512, 512/4096 or 4096/4096"),
         );
     };

@@ -5,7 +5,6 @@ use super::failure::Failure;
 use super::setting::Setting;
 use super::terminal::print;
 use super::words::{self, share};
-use crate::record::Record;
 use crate::report;
 use crate::verdict::{self, Question, Sought};
 
@@ -23,11 +22,7 @@ pub(super) fn exec(setting: &Setting, verb: Ask) -> Result<u8, Failure> {
         workload: verb.workload,
     };
     let store = setting.session.open_store()?;
-    let records: Vec<Record> = verb
-        .runs
-        .iter()
-        .map(|run| words::run(&store, run))
-        .collect::<Result<_, _>>()?;
+    let records = words::runs(&store, &verb.runs)?;
     let answers = verdict::ask(&records, &question).map_err(|missing| {
         let what = format!("{} in run {} named", missing.what, missing.run);
         let valid: Vec<&str> = missing.valid.iter().map(String::as_str).collect();

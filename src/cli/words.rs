@@ -42,8 +42,8 @@ pub(super) fn share(
     match unit::parse_share(text) {
         Ok(value) if valid.contains(&value) && value > 0.0 => Ok(Some(value)),
         Ok(_) => Err(
-            Failure::usage(format!("{option} {text} makes no sense")).next(format!(
-                "choose a share above 0 and below {}",
+            Failure::usage(format!("{option} {text} is out of range")).next(format!(
+                "write a share such as 5 %: above 0 and below {}",
                 unit::percent(valid.end)
             )),
         ),
@@ -54,6 +54,11 @@ pub(super) fn share(
 /// The run that a word names: an id, its beginning, or `last`.
 pub(super) fn run(store: &Store, word: &str) -> Result<Record, Failure> {
     store.read(word).map_err(not_read)
+}
+
+/// The runs that these words name, in that order.
+pub(super) fn runs(store: &Store, words: &[String]) -> Result<Vec<Record>, Failure> {
+    words.iter().map(|word| run(store, word)).collect()
 }
 
 /// The failure of a store that is asked for a run.

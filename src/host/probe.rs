@@ -24,10 +24,10 @@ impl ReadProbe {
     /// Opens a drive.
     ///
     /// # Errors
-    /// When it cannot be opened for direct reading, or its size cannot be found.
+    /// When it cannot be read directly (O_DIRECT), or its size cannot be found.
     pub(crate) fn open(path: &Path) -> Result<Self, HostError> {
         let failed =
-            |error: std::io::Error| HostError::path("open for direct reading", path, error);
+            |error: std::io::Error| HostError::path("read directly (O_DIRECT)", path, error);
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::DIRECT;
         let file = rustix::fs::open(path, flags, Mode::empty());
         let mut file = File::from(file.map_err(|error| failed(error.into()))?);

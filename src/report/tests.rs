@@ -562,7 +562,7 @@ fn texts_for_terminal_and_markdown_are_as_reviewed() {
 /// Run by name, then open the pages of `target/pages` with a browser.
 #[test]
 #[ignore = "writes pages for people to look at"]
-fn pages_to_look_at() {
+fn every_report_is_written_for_people_to_look_at() {
     let dir = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/target/pages"));
     std::fs::create_dir_all(dir).unwrap();
     for (sample, record) in records() {

@@ -9,7 +9,7 @@ mod launcher;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::context::{Context, entropy};
@@ -396,14 +396,7 @@ pub(crate) fn run(
     observer: &dyn Observer,
     warnings: &[String],
 ) -> Result<FinishedRun, Failure> {
-    let run = PlacesRun {
-        context,
-        study,
-        store,
-        interrupt: &observer.catch_interrupt(LEFT)?,
-        observer,
-        on_record: &OnceLock::new(),
-    };
+    let run = PlacesRun::new(context, study, store, observer, LEFT)?;
     let connected = ConnectedClients::connect(asked)?;
     // Before the first client makes anything of its own.
     connected.check_shared(&directories(study))?;

@@ -98,12 +98,7 @@ pub(crate) fn prepare(
     request: &CompareRequest,
 ) -> Result<PreparedComparison, Failure> {
     let host = LocalHost::new(Arc::new(|_| ()));
-    let sides = sides(&host, &request.directories)?;
-    let warnings = misleading(&sides);
-    if !warnings.is_empty() && !request.anyway {
-        return Err(Failure::refused(warnings.join("\n       "))
-            .next("--anyway compares them all the same and keeps this with the result"));
-    }
+    let (sides, warnings) = comparable(&host, request)?;
     let began = SystemClock.now_ns();
     let shape = Shape::of(request.purpose, request.time_ns, sides.len());
     let written = |sized: &[SizedPart]| request.overrides.written(&study(request, &sides, sized));
@@ -248,6 +243,23 @@ pub(crate) fn run(
     execute::start(context, &study, &warnings, &[], observer)
 }
 
+/// The directories of a comparison, and why it misleads: empty, unless it is made all the same.
+///
+/// # Errors
+/// A directory cannot be used, or the comparison would mislead.
+pub(super) fn comparable(
+    host: &dyn Host,
+    request: &CompareRequest,
+) -> Result<(Vec<ComparedPath>, Vec<String>), Failure> {
+    let sides = sides(host, &request.directories)?;
+    let warnings = misleading(&sides);
+    if !warnings.is_empty() && !request.anyway {
+        return Err(Failure::refused(warnings.join("\n       "))
+            .next("--anyway compares them all the same and keeps this with the result"));
+    }
+    Ok((sides, warnings))
+}
+
 /// The directories, each of which can be used.
 pub(super) fn sides(
     host: &dyn Host,
@@ -304,7 +316,7 @@ pub(super) fn sides(
 }
 
 /// Why comparing these would mislead, one sentence each.
-pub(super) fn misleading(sides: &[ComparedPath]) -> Vec<String> {
+fn misleading(sides: &[ComparedPath]) -> Vec<String> {
     let mut reasons = Vec::new();
     for (index, side) in sides.iter().enumerate() {
         for other in &sides[..index] {

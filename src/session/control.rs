@@ -142,7 +142,8 @@ impl RunControl for Owner {
         if !self.store.goes_on(run) {
             return Err("This run is not going on.".to_owned());
         }
-        let unknown = "Which process runs it is not on record. Stop it where it was started.";
+        let unknown =
+            "The process of this run is not on record. Stop the run where it was started.";
         let now = self.store.now(run).ok_or(unknown)?;
         let mut stopped = self.stopped.lock();
         let this = (run.to_owned(), now.pid);

@@ -225,7 +225,7 @@ fn guests(study: &Study, system: Option<&str>) -> Result<Vec<Guest>, Failure> {
 impl LabRun<'_> {
     /// Starts the machines and makes the run in them.
     fn make(&self, stopped: Option<Stopped>) -> Result<FinishedRun, Failure> {
-        let interrupt = self.observer.catch_interrupt(LEFT)?;
+        let run = PlacesRun::new(self.context, self.study, self.store, self.observer, LEFT)?;
         let mut finished = None;
         // What can be refused is, before the first machine starts.
         let descriptions: Vec<Description> = self
@@ -248,15 +248,6 @@ impl LabRun<'_> {
             }
             let places = self.guests.iter().zip(&machines);
             let places = places.map(|(guest, machine)| self.place(guest, machine));
-            let on_record = OnceLock::new();
-            let run = PlacesRun {
-                context: self.context,
-                study: self.study,
-                store: self.store,
-                interrupt: &interrupt,
-                observer: self.observer,
-                on_record: &on_record,
-            };
             let places = places::all(places)?;
             let machines = machines.iter().zip(sites).zip(&descriptions);
             let open: Vec<fault::FaultTarget<'_>> = machines
@@ -270,7 +261,7 @@ impl LabRun<'_> {
                     },
                 )
                 .collect();
-            let told = |text: &str| warn(&on_record, text);
+            let told = |text: &str| warn(&run.on_record, text);
             let warnings = match stopped {
                 Some(_) => Vec::new(),
                 None => vec![caution(accelerator).to_owned()],

@@ -5,7 +5,7 @@
 //! HOST` removes whatever is left all the same.
 
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::clean;
@@ -277,14 +277,7 @@ pub(crate) fn run(
     wipe: &[String],
     observer: &dyn Observer,
 ) -> Result<FinishedRun, Failure> {
-    let run = PlacesRun {
-        context,
-        study,
-        store,
-        interrupt: &observer.catch_interrupt(LEFT)?,
-        observer,
-        on_record: &OnceLock::new(),
-    };
+    let run = PlacesRun::new(context, study, store, observer, LEFT)?;
     // All are connected before any begins: where one is not reached, none has done anything.
     let connected = machines
         .iter()

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use stackrace_engine::{PhaseEnd, PhaseOutcome};
 
-use super::compare::{CompareRequest, ComparedPath, conclude, head, misleading, quoted, sides};
+use super::compare::{CompareRequest, ComparedPath, comparable, conclude, head, quoted, sides};
 use super::context::Context;
 use super::execute::{self, FinishedRun};
 use super::observer::{Observer, Start, WatchedRun};
@@ -199,12 +199,7 @@ pub(crate) fn run(
     observer: &dyn Observer,
 ) -> Result<FinishedRun, Failure> {
     let host = LocalHost::new(Arc::new(|_| ()));
-    let sides = sides(&host, &request.directories)?;
-    let warnings = misleading(&sides);
-    if !warnings.is_empty() && !request.anyway {
-        return Err(Failure::refused(warnings.join("\n       "))
-            .next("--anyway compares them all the same and keeps this with the result"));
-    }
+    let (sides, warnings) = comparable(&host, request)?;
     // One for the first try and for the run: Ctrl-C can be caught once.
     let caught = Caught {
         interrupt: observer.catch_interrupt(LEFT)?,

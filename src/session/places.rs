@@ -125,16 +125,37 @@ fn merged(places: &[(String, Vec<Fact>)]) -> Vec<Fact> {
 
 /// A run to be made at places.
 pub(super) struct PlacesRun<'a> {
-    pub(super) context: &'a Context,
-    pub(super) study: &'a Study,
-    pub(super) store: &'a Store,
-    pub(super) interrupt: &'a Arc<Interrupt>,
-    pub(super) observer: &'a dyn Observer,
+    context: &'a Context,
+    study: &'a Study,
+    store: &'a Store,
+    interrupt: Arc<Interrupt>,
+    observer: &'a dyn Observer,
     /// Filled as soon as the run is on record, for what is to be put on record besides.
-    pub(super) on_record: &'a OnceLock<SharedLedger>,
+    pub(super) on_record: OnceLock<SharedLedger>,
 }
 
-impl PlacesRun<'_> {
+impl<'a> PlacesRun<'a> {
+    /// A run that Ctrl-C ends; `left` then says what is there still, and what to do about it.
+    ///
+    /// # Errors
+    /// Ctrl-C cannot be caught.
+    pub(super) fn new(
+        context: &'a Context,
+        study: &'a Study,
+        store: &'a Store,
+        observer: &'a dyn Observer,
+        left: &'static str,
+    ) -> Result<Self, Failure> {
+        Ok(Self {
+            context,
+            study,
+            store,
+            interrupt: observer.catch_interrupt(left)?,
+            observer,
+            on_record: OnceLock::new(),
+        })
+    }
+
     /// Begins a new run at places that are ready, or continues one that stopped, to its end.
     ///
     /// # Errors
@@ -157,7 +178,7 @@ impl PlacesRun<'_> {
             study: self.study,
             ledger: ledger.clone(),
             watcher: &*watcher,
-            interrupt: Arc::clone(self.interrupt),
+            interrupt: Arc::clone(&self.interrupt),
             workers: places.into_iter().map(|place| place.worker).collect(),
         };
         Ok(execute::race(

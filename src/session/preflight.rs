@@ -178,7 +178,7 @@ fn on_this_machine<T>(
             }
             let words = missing
                 .iter()
-                .map(|need| format!("{need}\n  next: {}", need.next()));
+                .map(|need| format!("{need}; {}", need.next()));
             words.collect()
         },
         free_bytes: &|path| free_bytes(&host, path),

@@ -143,10 +143,12 @@ fn read_study(name: &str) -> Result<(String, Vec<u8>), Failure> {
                 .map(|shipped| (strsim::jaro_winkler(name, shipped), *shipped))
                 .filter(|(likeness, _)| *likeness > 0.8)
                 .max_by(|a, b| a.0.total_cmp(&b.0));
-            let near = near.map_or_else(String::new, |(_, it)| format!("did you mean \"{it}\"? "));
+            let near = near.map_or_else(String::new, |(_, it)| {
+                format!("did you mean \"{it}\"? Else ")
+            });
             Err(
                 Failure::refused(format!("cannot read the study {name}: {error}")).next(format!(
-                    "{near}Name a file, or a study that ships: {}",
+                    "{near}name a file, or a study that ships: {}",
                     shipped.join(", ")
                 )),
             )

@@ -237,6 +237,35 @@ impl BlockWorker<'_> {
         }
     }
 
+    /// Records an operation that is over, and syncs what was written if that is due. Returns the
+    /// time, or `None` if a sync failed.
+    #[inline(always)]
+    fn done<D: IoDevice, P: Pacer>(
+        &mut self,
+        device: &mut D,
+        step: &BlockStep,
+        (from_ns, begun_ns): (u64, u64),
+        over_ns: u64,
+        moved: u32,
+    ) -> Option<u64> {
+        // Without fsyncs neither condition costs anything: the operation's kind is needed anyway.
+        let syncs = step.op == Op::Write && self.cadence.wrote(step.target);
+        let joint = syncs && self.cadence.in_write;
+        if !joint {
+            self.completed::<P>(step, from_ns, begun_ns, over_ns, moved);
+        }
+        if !syncs {
+            return Some(over_ns);
+        }
+        let synced_ns = self.sync_dirty(device, over_ns)?;
+        if joint {
+            // `sync_dirty` has added the time of the fsync already.
+            self.outstanding_ns -= synced_ns - over_ns;
+            self.completed::<P>(step, from_ns, begun_ns, synced_ns, moved);
+        }
+        Some(synced_ns)
+    }
+
     /// Syncs every dirty file. Returns the time, or `None` on failure.
     #[inline(never)]
     fn sync_dirty<D: IoDevice>(&mut self, device: &mut D, mut last_ns: u64) -> Option<u64> {
@@ -362,23 +391,9 @@ pub(crate) fn drive<D: IoDevice, P: Pacer>(
         };
         last_ns = worker.watch.now_ns();
         let from_ns = if P::FROM_INTENDED { due_ns } else { begun_ns };
-        // Without fsyncs neither condition costs anything: the operation's kind is needed anyway.
-        let syncs = step.op == Op::Write && worker.cadence.wrote(step.target);
-        let joint = syncs && worker.cadence.in_write;
-        if !joint {
-            worker.completed::<P>(&step, from_ns, begun_ns, last_ns, moved);
-        }
-        if syncs {
-            let wrote_ns = last_ns;
-            match worker.sync_dirty(device, wrote_ns) {
-                Some(now_ns) => last_ns = now_ns,
-                None => return,
-            }
-            if joint {
-                // `sync_dirty` has added the time of the fsync already.
-                worker.outstanding_ns -= last_ns - wrote_ns;
-                worker.completed::<P>(&step, from_ns, begun_ns, last_ns, moved);
-            }
+        match worker.done::<D, P>(device, &step, (from_ns, begun_ns), last_ns, moved) {
+            Some(now_ns) => last_ns = now_ns,
+            None => return,
         }
         // A generator that is never late would have freed this slot `late_ns` earlier.
         ready_ns = pace.ready_ns(last_ns - late_ns);

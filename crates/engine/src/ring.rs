@@ -147,6 +147,31 @@ struct CompletionBatch {
 }
 
 impl CompletionBatch {
+    /// Adds a completed operation. One of another kind or time than those before begins a new batch;
+    /// those before are recorded.
+    #[inline(always)]
+    fn add<P: Pacer>(
+        &mut self,
+        worker: &mut BlockWorker<'_>,
+        op: Op,
+        (from_ns, begun_ns): (u64, u64),
+        moved: u32,
+        now_ns: u64,
+    ) {
+        if !self.takes(op, from_ns, begun_ns) {
+            self.book::<P>(worker, now_ns);
+            *self = CompletionBatch {
+                op: Some(op),
+                from_ns,
+                begun_ns,
+                count: 0,
+                bytes: 0,
+            };
+        }
+        self.count += 1;
+        self.bytes += u64::from(moved);
+    }
+
     #[inline(always)]
     fn takes(&self, op: Op, from_ns: u64, begun_ns: u64) -> bool {
         self.op == Some(op) && self.from_ns == from_ns && self.begun_ns == begun_ns
@@ -223,6 +248,17 @@ impl InFlight {
         ring.push(index, &slot.step)
     }
 
+    /// How long the next submission may block; `due_ns`: when the next operation is to be issued.
+    #[inline(always)]
+    fn wait<R: Ring>(&self, worker: &BlockWorker<'_>, now_ns: u64, due_ns: Option<u64>) -> Wait {
+        match due_ns {
+            // Does not block: only sees what completed before the next content check.
+            _ if R::VERIFIES && !self.unchecked.is_empty() => Wait::AtMost(0),
+            Some(due_ns) => Wait::AtMost(worker.watch.may_block_ns(now_ns, due_ns)),
+            None => Wait::One,
+        }
+    }
+
     /// Frees the slot of a finished operation, from `ready_ns` on.
     #[inline(always)]
     fn release(&mut self, index: usize, ready_ns: u64) {
@@ -257,13 +293,7 @@ pub(crate) fn drive_ring<R: Ring, P: Pacer>(
             }
             continue;
         }
-        let wait = match due_ns {
-            // Does not block: only sees what completed before the next content check.
-            _ if R::VERIFIES && !flight.unchecked.is_empty() => Wait::AtMost(0),
-            Some(due_ns) => Wait::AtMost(worker.watch.may_block_ns(now_ns, due_ns)),
-            None => Wait::One,
-        };
-        match ring.submit(wait) {
+        match ring.submit(flight.wait::<R>(worker, now_ns, due_ns)) {
             Ok(()) => refusals = 0,
             // The kernel lacks memory for requests (EAGAIN) or the completion queue is full
             // (EBUSY): both pass.
@@ -527,18 +557,7 @@ fn complete<R: Ring, P: Pacer>(
         }
         Ok(0) => worker.fail(step.op, step.target, offset, IoFailure::NOTHING_WRITTEN),
         Ok(moved) => {
-            if !alike.takes(step.op, from_ns, begun_ns) {
-                alike.book::<P>(worker, now_ns);
-                *alike = CompletionBatch {
-                    op: Some(step.op),
-                    from_ns,
-                    begun_ns,
-                    count: 0,
-                    bytes: 0,
-                };
-            }
-            alike.count += 1;
-            alike.bytes += u64::from(moved);
+            alike.add::<P>(worker, step.op, (from_ns, begun_ns), moved, now_ns);
             if moved < step.size {
                 worker.recorder.short();
             }

@@ -15,7 +15,7 @@ pub(in crate::cli) enum DriveVerb {
         #[arg(long, default_value = "measured")]
         name: String,
     },
-    /// How far a card's model is from a real drive, or from a trace of one
+    /// Show how far a modelled drive is from the real one, or from a trace of it
     Check {
         /// A card's name (stackrace show drives) or its file
         card: PathBuf,

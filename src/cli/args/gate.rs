@@ -8,20 +8,21 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(after_help = GATE)]
 pub(in crate::cli) struct Gate {
-    /// The run: its id, the beginning of it, or `last`; with --baseline, three runs or more
+    /// The run: its id, the first characters of its id, or `last`; with --baseline, three runs or
+    /// more
     #[arg(default_value = "last", value_name = "RUN")]
     pub(in crate::cli) runs: Vec<String>,
     /// The limit: how much worse is too much
     #[arg(long, value_name = "SHARE")]
     pub(in crate::cli) worse_than: String,
-    /// The configuration that is asked about [default: the second of two, or the only one]
+    /// The configuration to judge [default: the second of two, or the only one]
     #[arg(long, value_name = "NAME")]
     pub(in crate::cli) configuration: Option<String>,
-    /// The configuration of the same run it is compared with, round by round [default: the first of two]
+    /// Compare with this configuration of the same run, round by round [default: the first of two]
     #[arg(long, value_name = "NAME", conflicts_with = "baseline")]
     pub(in crate::cli) against: Option<String>,
-    /// Another run it is compared with instead, unpaired; of several configurations the one of the same
-    /// name. Repeat it: an answer needs three runs on each side
+    /// Compare with another run instead, unpaired; if it has several configurations, with the one
+    /// of the same name. Repeat it: an answer needs three runs on each side
     #[arg(long, value_name = "RUN[/NAME]")]
     pub(in crate::cli) baseline: Vec<String>,
     /// Compare even different work or different machines; the notes say what differs
@@ -39,13 +40,13 @@ pub(in crate::cli) struct Gate {
     /// Exit code of an undecided question
     #[arg(long, value_name = "pass|fail", value_enum, default_value_t = Undecided::Fail)]
     pub(in crate::cli) undecided: Undecided,
-    /// As JSON, for programs
+    /// Print JSON, for programs
     #[arg(long, conflicts_with = "markdown")]
     pub(in crate::cli) json: bool,
-    /// Write a JUnit file here, too: CI systems show it beside the tests. Each figure is a test case
+    /// Also write a JUnit file, which CI systems show beside the tests; each figure is a test case
     #[arg(long, value_name = "FILE")]
     pub(in crate::cli) junit: Option<PathBuf>,
-    /// As Markdown, for the summary of a CI job
+    /// Print Markdown, for the summary of a CI job
     #[arg(long)]
     pub(in crate::cli) markdown: bool,
 }
@@ -62,7 +63,7 @@ pub(in crate::cli) enum Undecided {
 /// What the exit code of `stackrace gate` says.
 const GATE: &str = "\
 Exit codes:
-  0  shown not to be worse by more than that
+  0  not worse than allowed: this was shown
   5  a trial of it failed
-  6  undecided: neither can be excluded (0 with --undecided pass)
-  7  shown to be worse by more than that";
+  6  undecided: neither was shown (0 with --undecided pass)
+  7  worse than allowed: this was shown";

@@ -78,14 +78,14 @@ pub(crate) enum FaultVerb {
     Power {
         /// The guest: 1 is node1
         node: usize,
-        /// What happens
+        /// What is done
         what: PowerWord,
     },
     /// Cut the network link of a guest, or repair it
     Link {
         /// The guest: 1 is node1
         node: usize,
-        /// What happens
+        /// What is done
         what: LinkWord,
     },
     /// Pull a disk of a guest, make its requests fail, or repair it
@@ -94,7 +94,7 @@ pub(crate) enum FaultVerb {
         node: usize,
         /// The disk, as the run's environment calls it (`lab disk`); the first one of `lab shell` is disk-1
         serial: String,
-        /// What happens
+        /// What is done
         what: DiskWord,
         /// Only requests that touch bytes from this offset on fail
         #[arg(long, value_name = "BYTES")]
@@ -108,9 +108,9 @@ pub(crate) enum FaultVerb {
 /// What may happen to the power of a guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PowerWord {
-    /// It is gone
+    /// Off
     Cut,
-    /// It is back, and the guest starts
+    /// On again: the guest starts
     On,
 }
 
@@ -126,11 +126,11 @@ pub(crate) enum LinkWord {
 /// What may happen to a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DiskWord {
-    /// The guest has it no more
+    /// Pulled: the guest does not see it
     Pull,
     /// Reads, writes and flushes fail with an I/O error
     Fail,
-    /// They work again
+    /// Repaired: requests work again
     Mend,
 }
 

@@ -12,18 +12,19 @@ pub(crate) struct OwnProgramArgs {
     /// "postgresql scale=10"; see `stackrace show workloads`
     #[arg(long, value_name = "WORKLOAD", conflicts_with_all = ["purpose", "size", "like", "command"])]
     with: Option<String>,
-    /// Compare with this command: one word is a line for sh, several are a program and its arguments.
-    /// It runs in an empty directory, {dir} and $STACKRACE_DIR, and must end with exit status 0
+    /// Compare with this command: one word is a shell command, several are a program and its
+    /// arguments. It runs in an empty directory ({dir} or $STACKRACE_DIR) and must exit with 0
     #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["purpose", "size", "like"])]
     command: Vec<String>,
-    /// Line for sh before each trial, outside the clock; caches are dropped after it
+    /// Shell command to run before each trial; it is not timed, and caches are dropped after it
     #[arg(long, value_name = "LINE", requires = "command")]
     prepare: Option<String>,
-    /// Line for sh after each trial, outside the clock
+    /// Shell command to run after each trial; it is not timed
     #[arg(long, value_name = "LINE", requires = "command")]
     cleanup: Option<String>,
-    /// A figure that it prints: NAME=REGEX (its first group in the last match), NAME=json:/POINTER, or
-    /// with --parse a NAME of the tool; may be given several times, the first is primary
+    /// A figure that the command prints: NAME=REGEX (its first group in the last match),
+    /// NAME=json:/POINTER, or with --parse a NAME of the tool; may be given several times, the
+    /// first is primary
     #[arg(long, value_name = "NAME=WHERE", requires = "command")]
     metric: Vec<String>,
     /// Unit of each --metric, in their order, or one for all
@@ -32,16 +33,17 @@ pub(crate) struct OwnProgramArgs {
     /// Which direction of each --metric is better: higher or lower [default: higher]
     #[arg(long, value_name = "WAY", requires = "metric")]
     better: Vec<String>,
-    /// Read what it prints as the output of this tool (fio, bonnie++, sysbench, postmark, pgbench …)
+    /// Read the command's output as that of this tool (fio, bonnie++, sysbench, postmark, pgbench
+    /// …)
     #[arg(long, value_name = "TOOL", requires = "command")]
     parse: Option<String>,
     /// End a trial that takes longer; it has failed [default: 10 min]
     #[arg(long, value_name = "TIME", requires = "command")]
     trial_time: Option<String>,
-    /// Stop the clock when the command ends, whether or not what it wrote is on the storage
+    /// Stop the clock when the command ends, even if its data are not on the storage yet
     #[arg(long, requires = "command")]
     no_sync: bool,
-    /// Room that it needs [default: 64 MiB]
+    /// Disk space that it needs [default: 64 MiB]
     #[arg(long, value_name = "BYTES", requires = "command")]
     disk: Option<String>,
 }

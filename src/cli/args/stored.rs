@@ -7,7 +7,7 @@ use clap::Args;
 /// Arguments of `stackrace runs`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Runs {
-    /// As JSON, for programs: one object for each run, the oldest first
+    /// Print JSON, for programs: one object for each run, the oldest first
     #[arg(long)]
     pub(in crate::cli) json: bool,
     /// What to do with them instead of listing them
@@ -55,10 +55,10 @@ pub(in crate::cli) enum RunsVerb {
 #[derive(Debug, Args)]
 #[command(after_help = export_tables())]
 pub(in crate::cli) struct Export {
-    /// Runs, one table over all of them: ids, beginnings of ids, or `last`
+    /// Runs, all in one table: ids, the first characters of ids, or `last`
     #[arg(default_value = "last", value_name = "RUN")]
     pub(in crate::cli) runs: Vec<String>,
-    /// csv, json, parquet [default: how the file is named, else csv]
+    /// csv, json, parquet [default: by the name of the file, else csv]
     #[arg(long, short)]
     pub(in crate::cli) format: Option<String>,
     /// Which table, or `all`, which needs a directory
