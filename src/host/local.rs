@@ -521,8 +521,10 @@ mod tests {
                 }
                 std::thread::yield_now();
             };
-            // Until it has a session of its own, a daemon is a command like any other.
+            // Until it has a session of its own, a daemon is a command like any other. Then it becomes
+            // another program, and its environment cannot be read while it does.
             while process::session(daemon) != daemon.to_string()
+                || !process::about(daemon, "cmdline").starts_with("sleep")
                 || command_of("of-this-test").as_deref() != Some("sleep 60")
             {
                 std::thread::yield_now();
