@@ -349,8 +349,8 @@ pub(super) struct Run {
     /// In disposable virtual machines: see `stackrace lab`
     #[arg(long, conflicts_with_all = ["on", "peers"])]
     pub(super) lab: bool,
-    /// Operating system of the guests: debian-13 (the default) or debian-12. Given several times,
-    /// it becomes a factor of the study
+    /// Operating system of the guests: debian-13 (the default), debian-13-cloud, debian-13-rt,
+    /// debian-13-xen or debian-12. Given several times, it becomes a factor of the study
     #[arg(long = "system", value_name = "SYSTEM", requires = "lab")]
     pub(super) systems: Vec<String>,
     /// Memory of each guest

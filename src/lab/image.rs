@@ -30,6 +30,9 @@ pub(crate) const NEEDS: Needs = Needs {
 /// Name of the list of an image's files.
 const MANIFEST: &str = "manifest.json";
 
+/// Name of the hypervisor's file.
+const HYPERVISOR: &str = "hypervisor";
+
 /// What the names of ZFS modules begin with.
 const ZFS: &str = "zfs-";
 
@@ -83,6 +86,13 @@ impl Image {
     /// The path of one of the image's files.
     pub(super) fn file(&self, name: &str) -> PathBuf {
         self.dir.join(name)
+    }
+
+    /// The hypervisor that starts before the kernel; none: the kernel starts alone.
+    pub(crate) fn hypervisor(&self) -> Option<PathBuf> {
+        let mut parts = self.manifest.parts.iter();
+        let found = parts.any(|part| part.name == HYPERVISOR);
+        found.then(|| self.file(HYPERVISOR))
     }
 
     /// Version of one of its packages.
@@ -254,6 +264,7 @@ impl Builder<'_> {
             unpack_kernel(self.host, work)?;
             let mut names = vec!["packages".to_string(), "root.squashfs".to_string()];
             names.push("vmlinux".to_string());
+            names.extend(system.hypervisor.map(|_| HYPERVISOR.to_string()));
             for name in self.host.list(&work.join("boot"))? {
                 names.push(format!("boot/{}", name.to_string_lossy()));
             }
@@ -348,11 +359,20 @@ impl Builder<'_> {
             "--format=null".to_string(),
             "--aptopt=APT::Install-Recommends \"false\"".to_string(),
             format!("--include={packages}"),
-            format!("--customize-hook=sh '{work}/{script}' \"$1\" '{work}'"),
+        ];
+        let mut words = words.to_vec();
+        let hook = |script: &str, more: &str| {
+            format!("--customize-hook=sh '{work}/{script}' \"$1\" '{work}'{more}")
+        };
+        // Before the image, which forgets the lists of packages.
+        let hypervisor = system.hypervisor.map(|package| format!(" {package}"));
+        words.extend(hypervisor.map(|package| hook("hypervisor.sh", &package)));
+        words.extend([
+            hook(script, ""),
             system.suite.to_string(),
             "/dev/null".to_string(),
             format!("{work}/sources.list"),
-        ];
+        ]);
         self.host.must(&argv(words))?;
         Ok(())
     }
@@ -514,16 +534,18 @@ mod tests {
     fn what_no_recipe_makes_any_more_is_unneeded() {
         let cache = tempfile::tempdir().unwrap();
         let cache = cache.path();
-        let [first, second] = [&system::ALL[0], &system::ALL[1]];
+        let (first, others) = system::ALL.split_first().unwrap();
+        let second = &others[0];
         assert!(matches!(find(cache, second), Err(LabError::NoImage(none)) if none == second));
-        for name in [
-            &*second.image_name(),
-            "image-0036df089b3a",
-            "zfs-2.1-6.1",
-            "zfs-2.0-6.1",
-        ] {
+        let mut expected: Vec<String> = others.iter().map(System::image_name).collect();
+        for name in ["image-0036df089b3a", "zfs-2.1-6.1", "zfs-2.0-6.1"] {
             made(cache, name, "2.1");
         }
+        for name in &expected {
+            made(cache, name, "2.1");
+        }
+        expected.push("zfs-2.1-6.1".to_string());
+        expected.sort_unstable();
         let image = find(cache, second).unwrap();
         assert!(find_zfs(cache, &image).unwrap().is_some());
         let sorted = || {
@@ -541,7 +563,7 @@ mod tests {
             names
         };
         let [used, spare, unneeded] = sorted();
-        assert_eq!(used, [&*second.image_name(), "zfs-2.1-6.1"]);
+        assert_eq!(used, expected);
         assert_eq!(spare, ["zfs-2.0-6.1"], "the first system may need it");
         assert_eq!(unneeded, ["image-0036df089b3a"]);
         for (zfs, needed) in [("2.0", true), ("2.3", false)] {

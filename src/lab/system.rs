@@ -28,7 +28,20 @@ pub(crate) struct System {
     pub(super) suite: &'static str,
     /// Where its packages come from, in APT's format.
     pub(super) sources: &'static str,
+    /// The system with the same programs and the distribution's usual kernel: itself, or another one.
+    pub(super) release: &'static str,
+    /// The package that depends on the newest kernel of its kind.
+    pub(super) kernel: &'static str,
+    /// The package of the hypervisor that starts first, with the kernel as its first guest; none: the
+    /// kernel starts alone.
+    pub(super) hypervisor: Option<&'static str>,
+    /// Whether its kernel has the driver by which a guest serves modelled drives to itself (ublk, which
+    /// Debian builds since Linux 6.3).
+    pub(crate) serves_drives: bool,
 }
+
+/// The kernel that the recipe takes where nothing else is said.
+const KERNEL: &str = "linux-image-amd64";
 
 /// All of them; the first is used where none is named.
 pub(crate) const ALL: &[System] = &[
@@ -36,11 +49,46 @@ pub(crate) const ALL: &[System] = &[
         name: "debian-13",
         suite: "trixie",
         sources: include_str!("recipe/debian-13/sources.list"),
+        release: "debian-13",
+        kernel: KERNEL,
+        hypervisor: None,
+        serves_drives: true,
+    },
+    System {
+        name: "debian-13-cloud",
+        suite: "trixie",
+        sources: include_str!("recipe/debian-13/sources.list"),
+        release: "debian-13",
+        kernel: "linux-image-cloud-amd64",
+        hypervisor: None,
+        serves_drives: true,
+    },
+    System {
+        name: "debian-13-rt",
+        suite: "trixie",
+        sources: include_str!("recipe/debian-13/sources.list"),
+        release: "debian-13",
+        kernel: "linux-image-rt-amd64",
+        hypervisor: None,
+        serves_drives: true,
+    },
+    System {
+        name: "debian-13-xen",
+        suite: "trixie",
+        sources: include_str!("recipe/debian-13/sources.list"),
+        release: "debian-13",
+        kernel: KERNEL,
+        hypervisor: Some("xen-hypervisor-4.20-amd64"),
+        serves_drives: true,
     },
     System {
         name: "debian-12",
         suite: "bookworm",
         sources: include_str!("recipe/debian-12/sources.list"),
+        release: "debian-12",
+        kernel: KERNEL,
+        hypervisor: None,
+        serves_drives: false,
     },
 ];
 
@@ -74,7 +122,7 @@ impl System {
     /// need.
     pub(super) fn packages(&self) -> Vec<&'static str> {
         let common = include_str!("recipe/packages").lines();
-        let of_layers = stack::packages(self.name).into_iter();
+        let of_layers = stack::packages(self.release).into_iter();
         let of_layers = of_layers.filter(|package| package.pinned.is_none());
         common
             .filter(|line| !line.starts_with('#'))
@@ -92,17 +140,25 @@ impl System {
     fn recipe(&self) -> impl Iterator<Item = (&'static str, String)> {
         let common = COMMON
             .iter()
-            .map(|(name, text)| (*name, (*text).to_string()));
+            .map(|(name, text)| (*name, text.replace(KERNEL, self.kernel)));
         let own = [
             ("sources.list", self.sources.to_string()),
             ("pinned", self.pinned()),
         ];
-        common.chain(own)
+        // Of those with a hypervisor alone: it is no part of the other images, nor of their names.
+        let hypervisor = self.hypervisor.map(|package| {
+            let text = include_str!("recipe/hypervisor.sh");
+            [
+                ("hypervisor.sh", text.to_string()),
+                ("hypervisor", package.to_string()),
+            ]
+        });
+        common.chain(own).chain(hypervisor.into_iter().flatten())
     }
 
     /// Packages of layers that the distribution lacks: address and SHA-256, one a line.
     fn pinned(&self) -> String {
-        let packages = stack::packages(self.name).into_iter();
+        let packages = stack::packages(self.release).into_iter();
         let lines = packages.filter_map(|package| package.pinned);
         lines.map(|pinned| pinned.join(" ") + "\n").collect()
     }
@@ -129,7 +185,14 @@ mod tests {
         assert_eq!(named(DEFAULT), Some(&ALL[0]));
         assert_eq!(named("debian"), None);
         assert!(ALL[0].packages().contains(&"netatalk"));
-        assert!(!ALL[1].packages().contains(&"netatalk"));
-        assert_ne!(ALL[0].image_name()[9..], ALL[1].image_name()[9..]);
+        let older = named("debian-12").unwrap();
+        assert!(!older.packages().contains(&"netatalk"));
+        let mut hashes: Vec<String> = ALL.iter().map(System::image_name).collect();
+        hashes
+            .iter_mut()
+            .for_each(|name| *name = name.rsplit('-').next().unwrap().to_owned());
+        hashes.sort_unstable();
+        hashes.dedup();
+        assert_eq!(hashes.len(), ALL.len(), "two recipes are one");
     }
 }

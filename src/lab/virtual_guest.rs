@@ -33,6 +33,16 @@ const EPOCH: &str = "2026-01-01";
 /// byte by byte: an instruction for each, where a real processor moves a cache line.
 const WITHOUT: &str = "-rdrand,-rdseed,-erms,-fsrm";
 
+/// One more under a hypervisor: its guest's kernel is a program to the processor, and QEMU (7.2) lets
+/// it return from an interrupt with the rights of the hypervisor, which this feature forbids.
+const WITHOUT_BESIDE_HYPERVISOR: &str = ",-smap";
+
+/// What a hypervisor is told: the scheduler that was its default in 2008, and where to write.
+const HYPERVISOR_TOLD: &str = "console=com1 com1=115200,8n1 sched=credit";
+
+/// Name of the kernel's file in the directory of guests.
+const KERNEL: &str = "vmlinux";
+
 /// The file systems that come with the kernel are kept twice while it starts.
 const COPIES: u64 = 2;
 
@@ -59,6 +69,10 @@ impl<'a> VirtualLab<'a> {
         let failed = |error| HostError::path("write", &first, error);
         write_first(site, &first, true).map_err(failed)?;
         let first_bytes = first.metadata().map_err(failed)?.len();
+        // A hypervisor is told of the kernel in a list of files, where blanks and commas mean something.
+        let kernel = dir.join(KERNEL);
+        std::os::unix::fs::symlink(site.image.file("vmlinux"), &kernel)
+            .map_err(|error| HostError::path("make", &kernel, error))?;
         // One entry for all guests, because all of them name this directory in their command line.
         site.journal.will("lab", Undo::EndMachine(dir.clone()))?;
         Ok(Self {
@@ -162,8 +176,12 @@ impl<'a> VirtualLab<'a> {
             "-rtc base={EPOCH},clock=vm -seed {}",
             seed & 0xffff_ffff
         ));
+        let without = match self.site.image.hypervisor() {
+            Some(_) => WITHOUT_BESIDE_HYPERVISOR,
+            None => "",
+        };
         add(format!(
-            "-cpu max,{WITHOUT} -smp 1 -m {}k",
+            "-cpu max,{WITHOUT}{without} -smp 1 -m {}k",
             self.guest_bytes() / 1024
         ));
         add(format!(
@@ -179,23 +197,40 @@ impl<'a> VirtualLab<'a> {
             "-fw_cfg name={ORDERS_NAME},file={}",
             file("orders")
         ));
-        words.extend([
-            "-kernel".to_owned(),
-            self.site.image.file("vmlinux").display().to_string(),
-        ]);
-        words.extend(["-initrd".to_owned(), "first".to_owned()]);
-        let mut append =
-            "console=ttyS0 quiet panic=-1 rdinit=/init lab.virtual lab.node=1 lab.nodes=1 \
-             nokaslr norandmaps clocksource=tsc tsc=reliable random.trust_bootloader=off"
-                .to_owned();
-        if self.site.zfs.is_some() {
-            append.push_str(" lab.zfs");
-        }
-        words.extend(["-append".to_owned(), append]);
+        words.extend(self.what_starts());
         // Names the directory in full: that is how the guest is found when this program has died.
         words.push("-pidfile".to_owned());
         words.push(self.dir.join(file("pid")).display().to_string());
         words
+    }
+}
+
+impl VirtualLab<'_> {
+    /// The words for what starts first: the kernel, or a hypervisor with the kernel as its first guest.
+    fn what_starts(&self) -> Vec<String> {
+        let hypervisor = self.site.image.hypervisor();
+        // The first guest's output goes through the hypervisor.
+        let console = match hypervisor {
+            Some(_) => "hvc0",
+            None => "ttyS0",
+        };
+        let mut told = format!(
+            "console={console} quiet panic=-1 rdinit=/init lab.virtual lab.node=1 lab.nodes=1 nokaslr \
+             norandmaps clocksource=tsc tsc=reliable random.trust_bootloader=off"
+        );
+        if self.site.zfs.is_some() {
+            told.push_str(" lab.zfs");
+        }
+        let (kernel, first, told) = match hypervisor {
+            Some(hypervisor) => (
+                hypervisor.display().to_string(),
+                format!("{KERNEL} {told},first"),
+                HYPERVISOR_TOLD.to_owned(),
+            ),
+            None => (KERNEL.to_owned(), "first".to_owned(), told),
+        };
+        let words = ["-kernel", &kernel, "-initrd", &first, "-append", &told];
+        words.map(str::to_owned).to_vec()
     }
 }
 

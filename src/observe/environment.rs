@@ -79,6 +79,7 @@ pub(crate) fn environment_of(read: &dyn Fn(&str) -> Option<String>) -> Vec<Fact>
             "/sys/devices/system/clocksource/clocksource0/current_clocksource",
         ),
     );
+    add("hypervisor", first_line(read, "/sys/hypervisor/type"));
     add(IO_LIMIT, io_limit(read));
     kernel_settings(read, &mut add);
     facts

@@ -4,8 +4,8 @@
 use super::context::{Context, unrecorded};
 use super::lab_run::{Images, unable};
 use super::virtual_clock;
-use super::virtual_run::{again, system_of};
-use super::virtual_turns::{accident, conversation, orders, to_end};
+use super::virtual_run::again;
+use super::virtual_turns::{VirtualPlace, accident, conversation, orders, to_end};
 use crate::agent::message::{Assignment, CutOrder, RecoverOrder, Turn, TurnReply, TurnRequest};
 use crate::agent::polled::GuestOrders;
 use crate::event::{Cut, Ended, Event, LossLine, Promised};
@@ -67,8 +67,8 @@ pub(crate) fn cut_again(
         return Err(Failure::refused("this run was not made in virtual time")
             .next("only what is simulated can be made again exactly"));
     }
-    let image = images(system_of(record))?;
-    again(context, study, record, &image, |lab, assignment| {
+    again(context, study, record, cut.configuration, images, |place| {
+        let VirtualPlace { lab, assignment } = place;
         let package = package(lab, assignment, record, cut)?;
         let order = CutOrder {
             workload: cut.workload,

@@ -14,6 +14,7 @@ use super::temporary;
 use crate::event::{Event, Fact};
 use crate::failure::Failure;
 use crate::host::{Host, LabDisk, local::LocalHost};
+use crate::journal::Journal;
 use crate::lab::description::Description;
 use crate::lab::image::Image;
 use crate::lab::machine::{self, Accelerator, LabMachine, MachineSite, SCRATCH_DIR};
@@ -53,26 +54,52 @@ pub(crate) fn in_the_lab<T>(
     images: &[SystemImage],
     work: impl FnOnce(&[MachineSite<'_>], Accelerator) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
+    if let Some((image, _)) = images
+        .iter()
+        .find(|(image, _)| image.hypervisor().is_some())
+    {
+        let text = format!(
+            "{} runs in virtual time alone: the disks of a guest in real time are not for a kernel under a hypervisor",
+            image.name()
+        );
+        return Err(Failure::refused(text).next(
+            "take modelled drives, lab-disks = { model = \"NAME\" }, or another system: --system debian-13",
+        ));
+    }
     let host = LocalHost::new(Arc::new(|_| ()));
     let known = context.store_dir()?.join(ACCELERATOR);
     temporary::work(context, &host, |journal, id| {
-        let mut sites = Vec::new();
-        for (number, (image, zfs)) in (1..).zip(images) {
-            let dir = temporary::dir(context, id)?.join(format!("place-{number}"));
-            host.create_dir(&dir)
-                .map_err(|error| unable(error.into()))?;
-            sites.push(MachineSite {
-                host: &host,
-                journal,
-                dir,
-                image,
-                zfs: zfs.as_ref(),
-                program: Path::new(PROGRAM),
-            });
-        }
+        let sites = sites(&host, journal, &temporary::dir(context, id)?, images)?;
         let accelerator = machine::accelerator(&sites[0], &known).map_err(unable)?;
         work(&sites, accelerator)
     })
+}
+
+/// A site below `dir` for each of the images.
+///
+/// # Errors
+/// Its directory cannot be made.
+pub(super) fn sites<'a>(
+    host: &'a LocalHost,
+    journal: &'a Journal,
+    dir: &Path,
+    images: &'a [SystemImage],
+) -> Result<Vec<MachineSite<'a>>, Failure> {
+    let mut sites = Vec::new();
+    for (number, (image, zfs)) in (1..).zip(images) {
+        let dir = dir.join(format!("place-{number}"));
+        host.create_dir(&dir)
+            .map_err(|error| unable(error.into()))?;
+        sites.push(MachineSite {
+            host,
+            journal,
+            dir,
+            image,
+            zfs: zfs.as_ref(),
+            program: Path::new(PROGRAM),
+        });
+    }
+    Ok(sites)
 }
 
 /// The memory of a machine, as the command line says it.
@@ -107,9 +134,46 @@ const SCRATCH_OVER: u64 = 1 << 30;
 const ALONE: &str = "in the lab";
 
 /// One place: a level of the study's factor, and the system its machine runs.
-struct Guest {
-    place: Option<String>,
-    system: String,
+pub(super) struct Guest {
+    /// The level; none: there is one place.
+    pub(super) place: Option<String>,
+    /// Name of the system.
+    pub(super) system: String,
+}
+
+impl Guest {
+    /// The fact that names the system, unless the place is called after it.
+    pub(super) fn fact(&self) -> Option<Fact> {
+        let says_it = self.place.as_ref() == Some(&self.system);
+        (!says_it).then(|| Fact::new(RUNS, &*self.system))
+    }
+
+    /// Refuses to go on with a run on another image than it was begun on.
+    ///
+    /// # Errors
+    /// `found` is not what `known`, the environment on record, names for this place.
+    pub(super) fn same_image(
+        &self,
+        known: &[Fact],
+        found: &Image,
+        study: &Study,
+    ) -> Result<(), Failure> {
+        // Of several places, each has a fact of its own (`places::merged`).
+        let of_place = self.place.as_ref();
+        let of_place = of_place.map(|place| format!("{IMAGE} on {place}"));
+        let name = |fact: &&Fact| fact.name == IMAGE || Some(&fact.name) == of_place.as_ref();
+        let begun = known.iter().find(name).map(|fact| fact.value.as_str());
+        let found = found.name();
+        // In virtual time the fact may also name the modules.
+        if begun.and_then(|name| name.split(" with ").next()) == Some(&found) {
+            return Ok(());
+        }
+        Err(Failure::refused(format!(
+            "the run was begun on the image {}, and this program has {found}",
+            begun.unwrap_or("of another program")
+        ))
+        .next(format!("begin anew: stackrace run {} --lab", study.name)))
+    }
 }
 
 /// A run in the lab, new or resumed.
@@ -184,7 +248,10 @@ pub(crate) fn resume(
 }
 
 /// The places of a study in the lab; `system` is that of the only one.
-fn guests(study: &Study, system: Option<&str>) -> Result<Vec<Guest>, Failure> {
+///
+/// # Errors
+/// A level of the study's factor of places is no system of the lab.
+pub(super) fn guests(study: &Study, system: Option<&str>) -> Result<Vec<Guest>, Failure> {
     let Some(factor) = study.places() else {
         return Ok(vec![Guest {
             place: None,
@@ -237,7 +304,9 @@ impl LabRun<'_> {
         let images: Vec<SystemImage> = images.collect::<Result<_, Failure>>()?;
         let ended = in_the_lab(self.context, &images, |sites, accelerator| {
             for (guest, site) in self.guests.iter().zip(sites) {
-                self.same_image(guest, site)?;
+                if let Some(known) = self.known {
+                    guest.same_image(known, site.image, self.study)?;
+                }
             }
             let mut machines = Vec::new();
             for ((guest, description), site) in self.guests.iter().zip(&descriptions).zip(sites) {
@@ -297,32 +366,6 @@ impl LabRun<'_> {
         })
     }
 
-    /// Refuses to go on with a run on another image than it was begun on.
-    fn same_image(&self, guest: &Guest, site: &MachineSite<'_>) -> Result<(), Failure> {
-        let Some(known) = self.known else {
-            return Ok(());
-        };
-        // Of several places, each has a fact of its own (`places::merged`).
-        let of_place = guest
-            .place
-            .as_ref()
-            .map(|place| format!("{IMAGE} on {place}"));
-        let name = |fact: &&Fact| fact.name == IMAGE || Some(&fact.name) == of_place.as_ref();
-        let begun = known.iter().find(name).map(|fact| fact.value.as_str());
-        let found = site.image.name();
-        if begun == Some(&found) {
-            return Ok(());
-        }
-        Err(Failure::refused(format!(
-            "the run was begun on the image {}, and this program has {found}",
-            begun.unwrap_or("of another program")
-        ))
-        .next(format!(
-            "begin anew: stackrace run {} --lab",
-            self.study.name
-        )))
-    }
-
     /// Hands the study over to a machine and waits until it is ready.
     fn place(&self, guest: &Guest, machine: &LabMachine) -> Result<ReadyPlace, Failure> {
         let name = guest.place.as_deref();
@@ -346,10 +389,7 @@ impl LabRun<'_> {
         let facts = &mut place.facts;
         facts.extend(machine.facts().iter().cloned());
         facts.push(Fact::new(MEMORY, self.memory));
-        // A place that is named after its system says it already.
-        if guest.place.as_ref() != Some(&guest.system) {
-            facts.push(Fact::new(RUNS, &*guest.system));
-        }
+        facts.extend(guest.fact());
         Ok(place)
     }
 }

@@ -112,7 +112,7 @@ fn dismiss(places: &[ReadyPlace]) {
 }
 
 /// What places are: what all have in common once, everything else with the name of its place.
-fn merged(places: &[(String, Vec<Fact>)]) -> Vec<Fact> {
+pub(super) fn merged(places: &[(String, Vec<Fact>)]) -> Vec<Fact> {
     let common = |fact: &&Fact| places.iter().all(|(_, facts)| facts.contains(fact));
     let first = places.first().map_or(&[][..], |(_, facts)| facts);
     let mut merged: Vec<Fact> = first.iter().filter(common).cloned().collect();

@@ -13,15 +13,17 @@ use serde::Serialize;
 use super::context::{Context, unjournalled, unrecorded};
 use super::crash;
 use super::execute::{self, FinishedRun};
-use super::lab_run::{IMAGE, MEMORY, RUNS, SystemImage, memory, unable};
+use super::lab_run::{
+    self, Guest, IMAGE, Images, MEMORY, RUNS, SystemImage, guests, memory, unable,
+};
 use super::observer::Observer;
-use super::places::assignment;
+use super::places::{assignment, merged};
 use super::resume::Stopped;
 use super::temporary;
 use super::virtual_clock::{self, CLOCK, LAB};
 use super::virtual_plan;
-use super::virtual_turns::{VirtualExecutor, environment};
-use crate::agent::message::{Assignment, WorkerReply};
+use super::virtual_turns::{VirtualExecutor, VirtualPlace, environment};
+use crate::agent::message::WorkerReply;
 use crate::event::{Event, Fact};
 use crate::failure::{Failure, FailureKind};
 use crate::host::{Host, local::LocalHost};
@@ -32,7 +34,6 @@ use crate::lab::system;
 use crate::lab::virtual_guest::{PROCESSOR, VirtualLab};
 use crate::record::{Record, Store};
 use crate::run::{Ledger, SharedLedger};
-use crate::setting::Refusal;
 use crate::study::{Provision, RoundOrder, Study};
 use crate::time::{Clock, GivenClock, SystemClock};
 use crate::unit;
@@ -113,14 +114,6 @@ pub(crate) fn check(study: &Study) -> Result<(), Failure> {
             "write lab-disks without a model, and run it in real time: --clock real",
         );
     }
-    if let Some(factor) = study.places() {
-        let refusal = Refusal::at(
-            &factor.span,
-            "systems cannot be compared in virtual time yet",
-            "run the study once for each system: --system NAME",
-        );
-        return Err(Failure::refused(study.refusal(refusal).render(false)));
-    }
     if stacks().any(|stack| stack.disk_needed().iter().any(|(_, bytes)| *bytes > 0)) {
         return refused(
             "a guest in virtual time has modelled drives and no other disk, and this study keeps files on one",
@@ -145,21 +138,21 @@ pub(crate) fn run(
     context: &Context,
     study: &Study,
     observer: &dyn Observer,
-    images: super::lab_run::Images<'_>,
+    images: Images<'_>,
     options: &VirtualOptions<'_>,
 ) -> Result<FinishedRun, Failure> {
     check(study)?;
     virtual_plan::check(context, study, options.memory)?;
-    let system = options.system.unwrap_or(system::DEFAULT);
     let run = VirtualRun {
         context,
         study,
         store: &context.open_store()?,
         observer,
         options,
-        system,
+        guests: guests(study, options.system)?,
     };
-    run.make(&images(system)?, None)
+    run.check_systems()?;
+    run.make(&run.images(images)?, None)
 }
 
 /// Continues such a run, on the same image.
@@ -172,7 +165,7 @@ pub(crate) fn resume(
     store: &Store,
     stopped: Stopped,
     observer: &dyn Observer,
-    images: super::lab_run::Images<'_>,
+    images: Images<'_>,
 ) -> Result<FinishedRun, Failure> {
     let known = stopped.record.head.environment.clone();
     let fact = |name: &str| Fact::value_of(&known, name);
@@ -187,22 +180,16 @@ pub(crate) fn resume(
             memory: fact(MEMORY).unwrap_or("1 GiB"),
             jobs: None,
         },
-        system: system.unwrap_or(system::DEFAULT),
+        guests: guests(study, system)?,
     };
-    let image = images(run.system)?;
-    let (begun, found) = (fact(IMAGE), image.0.name());
-    // The fact may also name the modules (`made_of`).
-    if begun.and_then(|name| name.split(" with ").next()) != Some(&found) {
-        return Err(Failure::refused(format!(
-            "the run was begun on the image {}, and this program has {found}",
-            begun.unwrap_or("of another program")
-        ))
-        .next(format!("begin anew: stackrace run {} --lab", study.name)));
+    let images = run.images(images)?;
+    for (guest, (image, _)) in run.guests.iter().zip(&images) {
+        guest.same_image(&known, image, study)?;
     }
-    run.make(&image, Some(stopped))
+    run.make(&images, Some(stopped))
 }
 
-/// Makes guests of a run that is over once more, to find out how a result came about.
+/// Makes guests of a configuration of a run that is over once more, to find out how a result came about.
 ///
 /// # Errors
 /// They cannot be made here, or those of `work`.
@@ -210,34 +197,74 @@ pub(super) fn again<T>(
     context: &Context,
     study: &Study,
     record: &Record,
-    (image, zfs): &SystemImage,
-    work: impl FnOnce(&VirtualLab<'_>, &Assignment) -> Result<T, Failure>,
+    configuration: usize,
+    images: Images<'_>,
+    work: impl FnOnce(&VirtualPlace<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let host = LocalHost::new(Arc::new(|_| ()));
-    let bytes = Fact::value_of(&record.head.environment, MEMORY).unwrap_or("1 GiB");
-    let mut needs = study
-        .configurations
-        .iter()
-        .flat_map(|each| each.stack.needs());
-    let modules = needs.any(|(_, _, needs)| wants_zfs(&needs));
+    let fact = |name: &str| Fact::value_of(&record.head.environment, name);
+    let guests = guests(study, fact(RUNS))?.into_iter();
+    let place = study.place_of(configuration);
+    let guests: Vec<Guest> = guests
+        .filter(|guest| guest.place.as_deref() == place)
+        .collect();
+    let images = guests.iter().map(|guest| images(&guest.system));
+    let images: Vec<SystemImage> = images.collect::<Result<_, Failure>>()?;
+    let bytes = fact(MEMORY).unwrap_or("1 GiB");
     temporary::work(context, &host, |journal, id| {
-        let site = MachineSite {
-            host: &host,
+        let sites = sites(
+            &host,
             journal,
-            dir: temporary::dir(context, id)?,
-            image,
-            zfs: zfs.as_ref().filter(|_| modules),
-            program: Path::new(PROGRAM),
-        };
-        let lab = VirtualLab::begin(&site, memory(bytes)?).map_err(unable)?;
-        let assignment = assignment(study, None, Path::new(STORE), Vec::new(), &[]);
-        work(&lab, &assignment)
+            &temporary::dir(context, id)?,
+            &images,
+            study,
+        )?;
+        let places = places(&sites, &guests, study, memory(bytes)?)?;
+        let first = places.first();
+        work(first.ok_or_else(|| Failure::internal("the configuration has no place"))?)
     })
 }
 
-/// The system of the guests of a run.
-pub(super) fn system_of(record: &Record) -> &str {
-    Fact::value_of(&record.head.environment, RUNS).unwrap_or(system::DEFAULT)
+/// A site for each image; with the ZFS modules only where a stack needs them: they take memory, and a
+/// guest with them is another one.
+///
+/// # Errors
+/// Its directory cannot be made.
+fn sites<'a>(
+    host: &'a LocalHost,
+    journal: &'a Journal,
+    dir: &Path,
+    images: &'a [SystemImage],
+    study: &Study,
+) -> Result<Vec<MachineSite<'a>>, Failure> {
+    let stacks = study.configurations.iter().map(|each| &each.stack);
+    let mut needs = stacks.flat_map(|stack| stack.needs());
+    let modules = needs.any(|(_, _, needs)| wants_zfs(&needs));
+    let mut sites = lab_run::sites(host, journal, dir, images)?;
+    for site in &mut sites {
+        site.zfs = site.zfs.filter(|_| modules);
+    }
+    Ok(sites)
+}
+
+/// What guests are made of at each site, each guest with so much memory.
+///
+/// # Errors
+/// The program does not run there, or a directory cannot be made.
+fn places<'a>(
+    sites: &'a [MachineSite<'a>],
+    guests: &[Guest],
+    study: &Study,
+    memory_bytes: u64,
+) -> Result<Vec<VirtualPlace<'a>>, Failure> {
+    let each = sites.iter().zip(guests).map(|(site, guest)| {
+        let place = guest.place.as_deref();
+        Ok(VirtualPlace {
+            lab: VirtualLab::begin(site, memory_bytes).map_err(unable)?,
+            assignment: assignment(study, place, Path::new(STORE), Vec::new(), &[]),
+        })
+    });
+    each.collect()
 }
 
 struct VirtualRun<'a> {
@@ -246,7 +273,8 @@ struct VirtualRun<'a> {
     store: &'a Store,
     observer: &'a dyn Observer,
     options: &'a VirtualOptions<'a>,
-    system: &'a str,
+    /// The systems it is made on.
+    guests: Vec<Guest>,
 }
 
 /// What depends on the machine a run was made on. It is not in the log.
@@ -281,28 +309,52 @@ struct ServingCost {
 }
 
 impl VirtualRun<'_> {
+    /// Refuses systems whose kernels cannot serve modelled drives.
+    fn check_systems(&self) -> Result<(), Failure> {
+        let serves = |system: &&system::System| system.serves_drives;
+        let mut known = self
+            .guests
+            .iter()
+            .filter_map(|guest| system::named(&guest.system));
+        let Some(without) = known.find(|system| !system.serves_drives) else {
+            return Ok(());
+        };
+        let others: Vec<&str> = system::ALL
+            .iter()
+            .filter(serves)
+            .map(|other| other.name)
+            .collect();
+        Err(Failure::refused(format!(
+            "the kernel of {without} has no driver for modelled drives (ublk_drv), so it cannot run in virtual time"
+        ))
+        .next(format!(
+            "take {}; or lab-disks without a model, in real time",
+            unit::listed(&others)
+        )))
+    }
+
+    /// What the guests of each system are made of.
+    fn images(&self, images: Images<'_>) -> Result<Vec<SystemImage>, Failure> {
+        let each = self.guests.iter().map(|guest| images(&guest.system));
+        each.collect()
+    }
+
     fn make(
         &self,
-        (image, zfs): &SystemImage,
+        images: &[SystemImage],
         stopped: Option<Stopped>,
     ) -> Result<FinishedRun, Failure> {
         let interrupt = self.observer.catch_interrupt(LEFT)?;
         let host = LocalHost::new(Arc::new(|_| ()));
         let (wall, began) = (SystemClock.now_ns(), SystemClock.today());
         temporary::work(self.context, &host, |journal, id| {
-            let site = MachineSite {
-                host: &host,
-                journal,
-                dir: temporary::dir(self.context, id)?,
-                image,
-                zfs: zfs.as_ref().filter(|_| self.wants_modules()),
-                program: Path::new(PROGRAM),
-            };
-            let lab = VirtualLab::begin(&site, memory(self.options.memory)?).map_err(unable)?;
-            let jobs = self.jobs(&lab)?;
-            let assignment = assignment(self.study, None, Path::new(STORE), Vec::new(), &[]);
-            let facts = environment(&lab, &assignment, self.study);
-            let facts = facts.map_err(unable)?.map_err(refused_there)?;
+            let dir = temporary::dir(self.context, id)?;
+            let sites = sites(&host, journal, &dir, images, self.study)?;
+            let bytes = memory(self.options.memory)?;
+            let places = places(&sites, &self.guests, self.study, bytes)?;
+            let jobs = self.jobs(&places)?;
+            let made_of: Vec<String> = sites.iter().map(made_of).collect();
+            let facts = self.environment(&places, &made_of)?;
             let first_guest = SystemClock.now_ns() - wall;
             let clock = self.clock(stopped.as_ref())?;
             let epoch = clock.now_ns();
@@ -313,18 +365,19 @@ impl VirtualRun<'_> {
                     let ledger = stopped.resumed(self.store, leftovers, self.observer)?;
                     (ledger, journal)
                 }
-                None => self.begin(facts, &made_of(&site), &clock)?,
+                None => self.begin(facts, &made_of.join(" and "), &clock)?,
             };
+            let systems = self.guests.iter().map(|guest| &*guest.system);
+            let systems: Vec<&str> = systems.collect();
             self.observer.remark(&format!(
                 "virtual time: a first guest was up in {}, {jobs} side by side, {}",
                 unit::time_ns(first_guest as f64),
-                self.system
+                unit::listed(&systems)
             ));
             let watcher = execute::watch(self.study, self.store, &ledger, self.observer);
             let mut executor = VirtualExecutor {
-                lab: &lab,
+                places: &places,
                 study: self.study,
-                assignment,
                 ledger: ledger.clone(),
                 clock: Arc::clone(&clock),
                 watcher: &*watcher,
@@ -387,20 +440,32 @@ impl VirtualRun<'_> {
         clock.ok_or_else(|| Failure::internal("no such time of day"))
     }
 
-    /// Whether the ZFS modules are needed: they take memory, and a guest with them is another one.
-    fn wants_modules(&self) -> bool {
-        let stacks = self.study.configurations.iter().map(|each| &each.stack);
-        let mut needs = stacks.flat_map(|stack| stack.needs());
-        needs.any(|(_, _, needs)| wants_zfs(&needs))
+    /// What the systems are, found in a guest of each.
+    fn environment(
+        &self,
+        places: &[VirtualPlace<'_>],
+        made_of: &[String],
+    ) -> Result<Vec<Fact>, Failure> {
+        let mut known = Vec::new();
+        for ((place, guest), made_of) in places.iter().zip(&self.guests).zip(made_of) {
+            let facts = environment(&place.lab, &place.assignment, self.study);
+            let mut facts = facts.map_err(unable)?.map_err(refused_there)?;
+            facts.push(Fact::new(IMAGE, &**made_of));
+            facts.extend(guest.fact());
+            known.push((guest.place.clone().unwrap_or_default(), facts));
+        }
+        Ok(merged(&known))
     }
 
     /// How many guests run side by side.
-    fn jobs(&self, lab: &VirtualLab<'_>) -> Result<usize, Failure> {
+    fn jobs(&self, places: &[VirtualPlace<'_>]) -> Result<usize, Failure> {
+        let guests = places.iter().map(|place| place.lab.guest_bytes());
+        let guest_bytes = guests.max().unwrap_or(1);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let available = crate::observe::memory_available().unwrap_or(u64::MAX);
-        let fit = available.saturating_sub(LEFT_OVER) / lab.guest_bytes();
+        let fit = available.saturating_sub(LEFT_OVER) / guest_bytes;
         let fit = usize::try_from(fit).unwrap_or(usize::MAX);
-        let guest = unit::bytes(lab.guest_bytes());
+        let guest = unit::bytes(guest_bytes);
         if fit == 0 {
             return Err(Failure::unable(format!(
                 "a guest takes {guest} of memory, and this machine has {} to spare",
@@ -427,10 +492,8 @@ impl VirtualRun<'_> {
         clock: &Arc<GivenClock>,
     ) -> Result<(SharedLedger, Journal), Failure> {
         facts.push(Fact::new(LAB, format!("{CLOCK}, {PROCESSOR}")));
-        facts.push(Fact::new(IMAGE, image));
         facts.push(Fact::new(MEMORY, self.options.memory));
-        facts.push(Fact::new(RUNS, self.system));
-        for disk in super::lab_run::disks(self.study)? {
+        for disk in lab_run::disks(self.study)? {
             facts.push(Fact::new(
                 "lab disk",
                 format!("{}: {}", disk.serial, disk.described()),

@@ -33,13 +33,33 @@ const MOMENT: Timespec = Timespec {
 /// A guest waits at most so long before it begins, ns: as long as the kernel keeps written data back.
 const DELAY_NS: u64 = 5_000_000_000;
 
+/// What the guests of a system are made of, and what they are told.
+pub(super) struct VirtualPlace<'a> {
+    /// What a guest is started from.
+    pub(super) lab: VirtualLab<'a>,
+    /// The study as every guest of this system gets it.
+    pub(super) assignment: Assignment,
+}
+
+/// The place of a configuration, by its index.
+fn place_of<'a>(
+    places: &'a [VirtualPlace<'a>],
+    study: &Study,
+    configuration: usize,
+) -> &'a VirtualPlace<'a> {
+    let name = study.place_of(configuration);
+    let mut named = places.iter();
+    let named = named.find(|place| place.assignment.place.as_deref() == name);
+    // Without a factor of systems, the only place has all configurations.
+    named.unwrap_or(&places[0])
+}
+
 /// Executes turns in guests of their own.
 pub(super) struct VirtualExecutor<'a> {
-    pub(super) lab: &'a VirtualLab<'a>,
+    /// Where guests are started: one for each system.
+    pub(super) places: &'a [VirtualPlace<'a>],
     /// The question.
     pub(super) study: &'a Study,
-    /// The study as every guest gets it.
-    pub(super) assignment: Assignment,
     /// Where results go.
     pub(super) ledger: SharedLedger,
     /// The clock of the ledger: the sum of what the guests' clocks show.
@@ -250,24 +270,29 @@ impl VirtualExecutor<'_> {
         let waiting = |one: &&mut VirtualTurn| matches!(one.state, State::Waiting);
         for next in self.turns.iter_mut().filter(waiting).take(free) {
             self.started += 1;
-            let (orders, round, window) = match &next.asked {
+            let (configuration, round) = match &next.asked {
+                Asked::Turn(turn) => (turn.configuration, turn.round),
+                Asked::Recover(order, _) => (order.configuration, order.round),
+            };
+            let VirtualPlace { lab, assignment } = place_of(self.places, self.study, configuration);
+            let (orders, window) = match &next.asked {
                 Asked::Turn(turn) => {
                     let whole = whole(&self.ledger, turn);
                     // Empty: it is to be filled.
                     let window = self.study.crash.map(|_| &[][..]);
-                    (orders(&self.assignment, Some(&whole)), turn.round, window)
+                    (orders(assignment, Some(&whole)), window)
                 }
                 Asked::Recover(order, package) => {
                     let recover = TurnRequest::Recover(order.clone());
                     let orders = GuestOrders {
                         delay_ns: 0,
-                        requests: conversation(&self.assignment, Some(recover)),
+                        requests: conversation(assignment, Some(recover)),
                     };
-                    (orders, order.round, Some(&package[..]))
+                    (orders, Some(&package[..]))
                 }
             };
-            let seed = accident(self.assignment.seed, round);
-            next.state = match self.lab.start(self.started, seed, &orders, window) {
+            let seed = accident(assignment.seed, round);
+            next.state = match lab.start(self.started, seed, &orders, window) {
                 Ok(guest) => State::Running(Box::new(guest)),
                 Err(error) => State::Lost(error.to_string()),
             };

@@ -28,6 +28,7 @@ pub(crate) const SHIPPED: &[(&str, &str)] = &[
         "four-drives",
         include_str!("../../studies/four-drives.toml"),
     ),
+    ("kernels", include_str!("../../studies/kernels.toml")),
     (
         "mkfs-options",
         include_str!("../../studies/mkfs-options.toml"),

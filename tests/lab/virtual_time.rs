@@ -195,3 +195,32 @@ pub(super) fn declared_faults_happen_in_a_guest() {
     assert_eq!(of_kind(&log, "stack-torn-down").len(), 3);
     assert_eq!(ground.left(), Vec::<String>::new());
 }
+
+/// Each configuration has a guest of its own system, and what differs between the systems is on record.
+pub(super) fn systems_race_in_virtual_time_and_one_of_them_under_xen() {
+    systems(&["debian-13", "debian-13-xen"]);
+    let ground = Ground::new();
+    let study = MODELLED.replace(
+        "[factors]\nfilesystem = [\"ext4\", \"xfs\"]",
+        "[factors]\nfilesystem = [\"ext4\"]\nsystem = [\"debian-13\", \"debian-13-xen\"]",
+    );
+    ground.write("study.toml", &study);
+    ground
+        .stackrace(&["run", "study.toml", "--lab"])
+        .ended(0)
+        .err_has("virtual time");
+    let log = log(&ground);
+    assert_eq!(measured(&log).len(), 4);
+    let environment = log[0]["environment"].as_array().unwrap();
+    let fact = |name: &str| {
+        let found = environment.iter().find(|fact| fact["name"] == name);
+        found.map(|fact| fact["value"].as_str().unwrap().to_owned())
+    };
+    for system in ["debian-13", "debian-13-xen"] {
+        let image = fact(&format!("lab image on {system}")).unwrap();
+        assert!(image.starts_with(&format!("{system}-")), "{image}");
+    }
+    // Xen says so itself: the kernel found it there.
+    assert_eq!(fact("hypervisor on debian-13-xen").as_deref(), Some("xen"));
+    assert_eq!(fact("hypervisor on debian-13"), None);
+}

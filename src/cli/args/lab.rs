@@ -19,8 +19,9 @@ pub(crate) struct Lab {
 pub(crate) enum LabVerb {
     /// Build the image of the guests from the distribution's packages; needs root and some minutes
     Build {
-        /// Operating system: debian-13 (Linux 6.12, OpenZFS 2.3) or debian-12 (Linux 6.1, OpenZFS
-        /// 2.1); may be given several times
+        /// Operating system: debian-13 (Linux 6.12, OpenZFS 2.3), the same with Debian's kernels for
+        /// clouds or for real time, or under Xen (debian-13-cloud, debian-13-rt, debian-13-xen), or
+        /// debian-12 (Linux 6.1, OpenZFS 2.1); may be given several times
         #[arg(long = "system", value_name = "NAME", default_value = system::DEFAULT)]
         systems: Vec<String>,
         /// Build the ZFS modules too, which Debian ships as source: ten minutes more
@@ -137,7 +138,7 @@ pub(crate) enum DiskWord {
 /// Arguments of `stackrace lab shell`.
 #[derive(Debug, Args)]
 pub(crate) struct LabShell {
-    /// Operating system of the guests: debian-13 or debian-12
+    /// Operating system of the guests: debian-13, debian-13-cloud, debian-13-rt or debian-12
     #[arg(long, value_name = "NAME", default_value = system::DEFAULT)]
     pub(crate) system: String,
     /// Number of guests (node1, node2 …) on a network of their own; the shell is in node1

@@ -40,7 +40,11 @@ impl StoredContent {
         };
         let start = start.map_err(failed)?;
         // SAFETY: the range was mapped a moment ago, and the advice changes none of its content.
-        unsafe { rustix::mm::madvise(start, length, Advice::LinuxNoHugepage) }.map_err(failed)?;
+        match unsafe { rustix::mm::madvise(start, length, Advice::LinuxNoHugepage) } {
+            // A kernel that has no huge pages, as with PREEMPT_RT, does not know the advice.
+            Ok(()) | Err(rustix::io::Errno::INVAL) => {}
+            Err(errno) => return Err(failed(errno)),
+        }
         let start = NonNull::new(start.cast::<u8>());
         let start = start.ok_or_else(|| failed(rustix::io::Errno::NOMEM))?;
         let pages = bytes.div_ceil(PAGE);
