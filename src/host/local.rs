@@ -503,12 +503,8 @@ mod tests {
         host.belong_to("of-this-test");
         let said = tempfile::NamedTempFile::new().unwrap();
         let script = "setsid sleep 61 > /dev/null 2>&1 & echo $$ $! > $0; exec sleep 60";
-        let command = argv([
-            "sh".as_ref(),
-            "-c".as_ref(),
-            script.as_ref(),
-            said.path().as_os_str(),
-        ]);
+        let path = said.path().as_os_str();
+        let command = argv(["sh".as_ref(), "-c".as_ref(), script.as_ref(), path]);
         std::thread::scope(|scope| {
             let command = scope.spawn(|| host.exec(&command));
             let (id, daemon) = loop {
@@ -521,8 +517,7 @@ mod tests {
                 }
                 std::thread::yield_now();
             };
-            // Until it has a session of its own, a daemon is a command like any other. Then it becomes
-            // another program, and its environment cannot be read while it does.
+            // Until it has a session of its own and is another program, it is a command like any other.
             while process::session(daemon) != daemon.to_string()
                 || !process::about(daemon, "cmdline").starts_with("sleep")
                 || command_of("of-this-test").as_deref() != Some("sleep 60")
