@@ -13,6 +13,9 @@ pub(crate) fn promised(layers: &[LayerFacts]) -> Vec<String> {
         for fact in &layer.facts {
             // Facts of all layers: a file system above cannot repair what a drive below promises.
             let clause = clause(layer, fact);
+            // What ZFS was asked says more than that it can be asked.
+            let told = fact.value == "zfs" && layer.facts.iter().any(|one| one.name == "sync");
+            let clause = clause.filter(|_| !told);
             // The place repeats what the layers below it said.
             clauses.extend(clause.filter(|clause| !clauses.contains(clause)));
         }
@@ -49,6 +52,12 @@ fn mount(options: &str) -> Option<&'static str> {
     // Each option switches off what the next would ask for, so the strongest is said.
     if given("nobarrier") || given("barrier=0") || given("nobarriers") {
         return Some("mounted without barriers: fsync does not empty the caches of drives");
+    }
+    // nfs(5).
+    if given("soft") || given("softerr") {
+        return Some(
+            "mounted soft: a request that takes too long is given up, and what was written may be lost",
+        );
     }
     given("data=writeback")
         .then_some("data=writeback: after a power cut files may hold old or foreign content")
@@ -134,6 +143,12 @@ mod tests {
                 "rw,data=writeback",
                 "foreign content",
             ),
+            (
+                "dir",
+                "mount options in force",
+                "rw,vers=4.2,soft",
+                "given up",
+            ),
             ("dir", "file system", "tmpfs", "nothing survives"),
             ("dir", "file system", "nfs4", "sync or async"),
             ("zfs", "sync", "disabled", "promises nothing"),
@@ -167,6 +182,18 @@ mod tests {
             assert_eq!(said.len(), 1, "{name} {value}");
             assert!(said[0].contains(words), "{}", said[0]);
         }
+    }
+
+    #[test]
+    fn a_directory_on_zfs_says_what_its_dataset_was_asked() {
+        let facts = |sync: &[Fact]| LayerFacts {
+            layer: "dir".to_owned(),
+            facts: [&[Fact::new("file system", "zfs")], sync].concat(),
+        };
+        let said = promised(&[facts(&[Fact::new("sync", "disabled")])]);
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].contains("sync=disabled"), "{said:?}");
+        assert!(promised(&[facts(&[])])[0].contains("depends on the property"));
     }
 
     #[test]

@@ -6,14 +6,14 @@ use super::setting::Setting;
 use super::terminal::print;
 use crate::event::{Cut, LossLine};
 use crate::failure::Failure;
-use crate::record::Record;
-use crate::session::crash_show::{LossAgain, RecordedLoss, cut_again, losses, recorded};
+use crate::record::{Record, RecordedLoss};
+use crate::session::crash_show::{LossAgain, cut_again, recorded};
 use crate::unit;
 
 pub(super) fn exec(setting: &Setting, verb: &CrashVerb) -> Result<u8, Failure> {
     let CrashVerb::Show { run, loss } = verb;
     let (record, study) = recorded(&setting.session, run)?;
-    let all = losses(&record);
+    let all = record.losses();
     let cuts = record.cuts().count();
     if cuts == 0 {
         return Err(Failure::refused("the power was not cut in this run").next(
@@ -44,30 +44,33 @@ fn lines(lines: &[String]) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// The losses of a run, a line for each cut: its first one, and the numbers of all.
+/// The losses of a run, each below its cut, with the command that makes it again.
 fn list(record: &Record, all: &[RecordedLoss<'_>], cuts: usize) -> String {
     let mut text = format!("{} losses after {cuts} power cuts\n", all.len());
-    let mut first = 1;
+    let mut number = 1;
     for of_cut in all.chunk_by(|one, next| std::ptr::eq(one.cut, next.cut)) {
-        let last = first + of_cut.len() - 1;
-        let numbers = match of_cut.len() {
-            1 => first.to_string(),
-            _ => format!("{first}-{last}"),
-        };
-        text.push_str(&format!("{numbers:>11}  {}\n", line(record, &of_cut[0])));
-        first = last + 1;
+        text.push_str(&format!("{}\n", at(record, of_cut[0].cut)));
+        for loss in of_cut {
+            // The command first: what was found may be long.
+            let command = record.loss_command(number);
+            text.push_str(&format!("  {command}  # {}\n", loss.what()));
+            number += 1;
+        }
+        text.push_str(&beyond(of_cut[0].cut));
     }
     text
 }
 
-/// A loss in one line.
-fn line(record: &Record, loss: &RecordedLoss<'_>) -> String {
-    let cut = loss.cut;
-    let what = match loss.line {
-        Some(line) => format!("{}: {}", line.ledger.object, line.found),
-        None => "nothing could be mounted".to_owned(),
-    };
-    format!("{}: {what}", at(record, cut))
+/// How many losses of a cut are counted and not kept one by one.
+fn beyond(cut: &Cut) -> String {
+    let found = cut.found.as_ref();
+    let more = found.map_or(0, |found| {
+        found.counts.all().saturating_sub(found.losses.len() as u64)
+    });
+    match more {
+        0 => String::new(),
+        more => format!("  and {more} more of this cut, counted and not kept\n"),
+    }
 }
 
 /// Which cut.

@@ -275,14 +275,14 @@ fn studies(name: Option<&str>) -> Result<String, Failure> {
     };
     let mut text = String::new();
     for (name, study) in all {
-        text.push_str(&format!("{name:<18} {}\n", title(study)));
+        text.push_str(&format!("{name:<21} {}\n", title(study)));
         if let Some(card) = crate::published::by_name(name) {
             let about = format!(
                 "repeats a study of {}; {}",
                 card.year, card.counterpart.stands_in
             );
-            for line in wrap(&about, 61) {
-                text.push_str(&format!("{:<18} {line}\n", ""));
+            for line in wrap(&about, 58) {
+                text.push_str(&format!("{:<21} {line}\n", ""));
             }
         }
     }

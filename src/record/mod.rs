@@ -9,6 +9,7 @@ mod error;
 #[cfg_attr(not(feature = "sqlite"), path = "no_index.rs")]
 mod index;
 mod log;
+mod losses;
 mod now;
 mod read;
 mod store;
@@ -17,6 +18,7 @@ mod tags;
 pub(crate) use error::RecordError;
 pub(crate) use index::Index;
 pub(crate) use log::Log;
+pub(crate) use losses::RecordedLoss;
 pub(crate) use now::{Now, NowFile};
 pub(crate) use read::Record;
 pub(crate) use store::{RunSummary, Store, run_id};

@@ -82,9 +82,60 @@ pub(super) fn kinds(rows: &[DurabilityRow]) -> Option<TextTable> {
 
 /// One sentence for each configuration, with the command that shows its first loss.
 pub(super) fn sentences(rows: &[DurabilityRow], record: &Record) -> Vec<(String, Option<String>)> {
-    let show = |number| format!("stackrace crash show {} {number}", record.head.run);
+    let show = |number| record.loss_command(number);
     let said = |row: &DurabilityRow| (row.sentence.clone(), row.first_loss.map(show));
     rows.iter().map(said).collect()
+}
+
+/// The command that lists every loss with its own command; none: nothing was lost.
+pub(super) fn all_losses(record: &Record) -> Option<String> {
+    let count = record.losses().len();
+    let run = &record.head.run;
+    (count > 0).then(|| {
+        let losses = if count == 1 { "loss" } else { "losses" };
+        format!("{count} {losses}, each with its command: stackrace crash show {run}")
+    })
+}
+
+/// Losses that a page lists; of more, the command that lists all of them.
+const LISTED: usize = 500;
+
+/// Every loss with the command that makes it again; none: nothing was lost.
+pub(super) fn losses(record: &Record) -> Option<TextTable> {
+    let all = record.losses();
+    let name = |names: Option<&String>| names.cloned().unwrap_or_else(|| MISSING.to_owned());
+    let rows = (1..).zip(all.iter().take(LISTED)).map(|(number, loss)| {
+        let cut = loss.cut;
+        let configuration = record.head.configurations.get(cut.configuration);
+        let workload = record.head.workloads.get(cut.workload);
+        TextRow {
+            cells: vec![
+                record.loss_command(number),
+                name(configuration.map(|head| &head.name)),
+                name(workload.map(|head| &head.name)),
+                format!("{} ({})", cut.number, cut.stratum),
+                loss.what(),
+            ],
+            configuration: Some(cut.configuration),
+            ..TextRow::default()
+        }
+    });
+    (!all.is_empty()).then(|| TextTable {
+        title: format!("Every loss: {}", all.len()),
+        note: match all.len() > LISTED {
+            // A page of tens of thousands of lines opens in no browser.
+            true => format!(
+                "The first {LISTED}; all of them: stackrace crash show {}",
+                record.head.run
+            ),
+            false => "Each command makes the loss again, and shows the promise, the drives' requests before the cut and what was found.".to_owned(),
+        },
+        head: ["command", "configuration", "workload", "cut", "what was found"]
+            .map(str::to_owned)
+            .to_vec(),
+        text: vec![1, 2, 3, 4],
+        rows: rows.collect(),
+    })
 }
 
 /// What the stack of each configuration promises by its settings, one sentence each; stacks of which

@@ -106,6 +106,9 @@ fn durability(text: &mut String, record: &Record, verdict: &Verdict) {
         let command = command.map_or(String::new(), |command| format!(" `{command}`"));
         text.push_str(&format!("- {}{command}\n", escaped(&sentence)));
     }
+    if let Some(all) = durability::all_losses(record) {
+        text.push_str(&format!("- {}\n", escaped(&all)));
+    }
 }
 
 /// A heading and its items; nothing where there are none.

@@ -262,6 +262,9 @@ impl Page {
                 self.line(&format!("    {command}"));
             }
         }
+        if let Some(all) = durability::all_losses(record) {
+            self.item(&all);
+        }
     }
 
     fn line(&mut self, line: &str) {

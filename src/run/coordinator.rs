@@ -6,7 +6,7 @@ use super::executor::{Broken, Executor, Turned, Watcher};
 use super::ledger::SharedLedger;
 use super::trial_kind::{TrialKind, io_limit, trial_kinds};
 use crate::agent::message::Turn;
-use crate::event::{Ended, Event};
+use crate::event::{Ended, Event, Until};
 use crate::plan;
 use crate::study::{Provision, RoundOrder, Study};
 use crate::unit;
@@ -174,7 +174,11 @@ impl Coordinator<'_> {
             evidence.slices_ended.extend(ended);
             (
                 verdict::judge(&evidence),
-                verdict::to_drop(&evidence, &self.study.decide),
+                match self.study.crash {
+                    // One that is slower may be the one that keeps its promises.
+                    Some(_) => Vec::new(),
+                    None => verdict::to_drop(&evidence, &self.study.decide),
+                },
                 whole,
                 before,
             )
@@ -199,7 +203,12 @@ impl Coordinator<'_> {
         let record = ledger.record();
         // One that is alone because the others failed has not won.
         let winner = one_left && !record.dropped().is_empty();
-        let decided = verdict::may_stop(&verdict, &self.study.decide) || winner;
+        let decided = match &self.study.crash {
+            // What is asked is what is kept; speed stands beside it.
+            Some(_) if self.study.decide.until == Until::Never => false,
+            Some(crash) => verdict::cuts_decide(record, &verdict, crash.cuts, crash.enough),
+            None => verdict::may_stop(&verdict, &self.study.decide) || winner,
+        };
         Ok(decided.then_some((Reason::Decided, verdict.sentence)))
     }
 

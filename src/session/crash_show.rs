@@ -8,7 +8,7 @@ use super::virtual_run::again;
 use super::virtual_turns::{VirtualPlace, accident, conversation, orders, to_end};
 use crate::agent::message::{Assignment, CutOrder, RecoverOrder, Turn, TurnReply, TurnRequest};
 use crate::agent::polled::GuestOrders;
-use crate::event::{Cut, Ended, Event, LossLine, Promised};
+use crate::event::{Cut, Ended, Event, Promised};
 use crate::failure::Failure;
 use crate::lab::virtual_guest::VirtualLab;
 use crate::record::Record;
@@ -17,32 +17,6 @@ use crate::study::Study;
 
 /// Requests of each drive that are shown before a cut.
 const REQUESTS: usize = 16;
-
-/// A broken promise, or a cut after which nothing could be mounted.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct RecordedLoss<'a> {
-    /// The power cut that broke it.
-    pub(crate) cut: &'a Cut,
-    /// The promise; none: nothing could be mounted.
-    pub(crate) line: Option<&'a LossLine>,
-}
-
-/// The losses of a run, in the order of its log: the first one is number 1.
-pub(crate) fn losses(record: &Record) -> Vec<RecordedLoss<'_>> {
-    let mut all = Vec::new();
-    for cut in record.cuts() {
-        let found = cut.found.iter().flat_map(|found| &found.losses);
-        all.extend(found.map(|line| RecordedLoss {
-            cut,
-            line: Some(line),
-        }));
-        // Nothing could be looked for, so there are no lines.
-        if !cut.recovery.mounted {
-            all.push(RecordedLoss { cut, line: None });
-        }
-    }
-    all
-}
 
 /// A loss that was made again.
 pub(crate) struct LossAgain {

@@ -1,7 +1,7 @@
 //! A directory the user has: whatever it lies on is measured as it is, and left as it was.
 
 use crate::event::{Fact, LayerFacts};
-use crate::host::{Host, HostError, Needs};
+use crate::host::{Host, HostError, MountInfo, Needs, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::block;
 use crate::stack::error::LayerError;
@@ -84,6 +84,7 @@ impl Layer for Dir {
             Fact::new("mounted at", mount.mount_point.to_string_lossy()),
             Fact::new("mount options in force", mount.options.join(",")),
         ];
+        facts.extend(sync_of(host, &mount));
         facts.extend(disks.iter().map(|disk| block::fact(host, disk)));
         facts.extend(block::kernel(host));
         Ok(StandingLayer {
@@ -96,6 +97,18 @@ impl Layer for Dir {
             disks,
         })
     }
+}
+
+/// What ZFS does with requests to sync where the directory lies; none: it is no ZFS, or does not say.
+fn sync_of(host: &dyn Host, mount: &MountInfo) -> Option<Fact> {
+    if mount.file_system != "zfs" {
+        return None;
+    }
+    let mut get = argv(["zfs", "get", "-H", "-o", "value", "sync"]);
+    get.push(mount.source.clone());
+    // Without the tool the directory can be measured all the same.
+    let told = host.must(&get).ok()?;
+    Some(Fact::new("sync", told.stdout.trim()))
 }
 
 /// The directory, absolute and without links.

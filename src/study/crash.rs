@@ -10,10 +10,12 @@ const CUTS_MAX: u64 = 1000;
 const PROMISES: &str = "promises";
 
 /// How the power is cut.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct CrashPlan {
     /// Cuts of each trial: of one configuration in one round, by one workload.
     pub(crate) cuts: u32,
+    /// Where no promise was broken, this upper bound of the share of cuts that break one is enough.
+    pub(crate) enough: f64,
 }
 
 /// Reads `[crash]`.
@@ -29,8 +31,19 @@ pub(super) fn plan(words: &Settings) -> Result<CrashPlan, Refusal> {
             "write 20: each round cuts a run of its own as often",
         ));
     }
-    // At most CUTS_MAX, just checked.
-    Ok(CrashPlan { cuts: cuts as u32 })
+    let enough = words.share("enough")?;
+    if !(enough > 0.0 && enough < 1.0) {
+        return Err(Refusal::at(
+            words.span_of("enough"),
+            "enough lies between 0 and 100 %, and is neither: no number of cuts shows that none breaks a promise",
+            "write 5 %: it takes 160 cuts of each configuration",
+        ));
+    }
+    Ok(CrashPlan {
+        // At most CUTS_MAX, just checked.
+        cuts: cuts as u32,
+        enough,
+    })
 }
 
 /// Why the power of this stack cannot be cut; none: it can.

@@ -17,8 +17,24 @@ pub(crate) const SHIPPED: &[(&str, &str)] = &[
         include_str!("../../studies/durability-cache.toml"),
     ),
     (
+        "durability-databases",
+        include_str!("../../studies/durability-databases.toml"),
+    ),
+    (
         "durability-ext4",
         include_str!("../../studies/durability-ext4.toml"),
+    ),
+    (
+        "durability-md",
+        include_str!("../../studies/durability-md.toml"),
+    ),
+    (
+        "durability-xfs-btrfs",
+        include_str!("../../studies/durability-xfs-btrfs.toml"),
+    ),
+    (
+        "durability-zfs",
+        include_str!("../../studies/durability-zfs.toml"),
     ),
     (
         "ext4-vs-xfs",

@@ -50,11 +50,18 @@ pub(super) const DECIDE_DOCS: &[SettingDoc] = &[
     ),
 ];
 /// Words of `[crash]`.
-pub(super) const CRASH_DOCS: &[SettingDoc] = &[SettingDoc::count(
-    "cuts",
-    "20",
-    "Power cuts of each trial. Every round makes a new trial of each configuration, and cuts it as often.",
-)];
+pub(super) const CRASH_DOCS: &[SettingDoc] = &[
+    SettingDoc::count(
+        "cuts",
+        "20",
+        "Power cuts of each trial. Every round makes a new trial of each configuration, and cuts it as often.",
+    ),
+    SettingDoc::share(
+        "enough",
+        "5 %",
+        "A configuration that breaks no promise is cut until fewer cuts than this share break one, with the study's confidence. When that is so, and those that break promises are told from it, the run ends, unless [decide] says until = \"never\".",
+    ),
+];
 /// Words of `[trial]`.
 pub(super) const TRIAL_DOCS: &[SettingDoc] = &[
     SettingDoc::flag(

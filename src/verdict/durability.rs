@@ -3,7 +3,7 @@
 //! The unit is the cut. No broken promise is never "safe": the bound says in how few cuts at most.
 
 use serde::Serialize;
-use stackrace_stats::{BrokenCuts, cut_difference_p, cut_look_level};
+use stackrace_stats::{BrokenCuts, cut_difference_p, cut_look_level, cut_looks};
 
 use super::answer::Verdict;
 use crate::event::{Cut, Event, LossCounts};
@@ -113,6 +113,24 @@ pub(crate) fn durability(record: &Record, verdict: &Verdict) -> Vec<DurabilityRo
         compare(&mut rows[first..], 1.0 - verdict.confidence);
     }
     rows
+}
+
+/// Whether the cuts of a record answer which configurations keep their promises, after a round that made
+/// `group` cuts of each: none broke a promise and the bound is `enough`, or what broke some is told
+/// from the best. Only where a look was passed, because all looks share the error.
+pub(crate) fn cuts_decide(record: &Record, verdict: &Verdict, group: u32, enough: f64) -> bool {
+    let mut rows = durability(record, verdict);
+    // One that failed is cut no more, and would keep the question open for ever.
+    rows.retain(|row| !verdict.dropped(&row.name));
+    let level = cut_look_level(1.0 - verdict.confidence);
+    let passed =
+        |row: &DurabilityRow| cut_looks(row.cuts) > cut_looks(row.cuts.saturating_sub(group));
+    let told = |row: &DurabilityRow| match row.broken {
+        0 => row.at_most <= enough,
+        // The best one has nothing to be compared with: it is seen to lose.
+        _ => row.p.is_none_or(|p| p <= level),
+    };
+    !rows.is_empty() && rows.iter().all(|row| passed(row) && told(row))
 }
 
 /// One row, not yet compared with the others.
@@ -290,6 +308,37 @@ mod tests {
             assert!(!row.sentence.contains("safe"), "{}", row.sentence);
             assert_eq!(row.first_loss.is_some(), row.broken > 0);
         }
+    }
+
+    #[test]
+    fn a_run_of_cuts_is_decided_at_a_look_when_each_is_told() {
+        let record = sample_cuts::with_cuts();
+        let verdict = super::super::judge(&super::super::Evidence::of(&record));
+        // 2 of 40 may be chance, compared with none of 40.
+        assert!(!cuts_decide(&record, &verdict, 8, 0.12));
+        let mut told = record.clone();
+        told.lines.retain(|line| match &line.event {
+            Event::Cut(cut) => cut.configuration != 3,
+            _ => true,
+        });
+        assert!(cuts_decide(&told, &verdict, 8, 0.12));
+        // No broken promise in 40 cuts: fewer than 11.3 %.
+        assert!(!cuts_decide(&told, &verdict, 8, 0.11));
+        let mut before = told.clone();
+        before.lines.retain(|line| match &line.event {
+            Event::Cut(cut) => cut.number < 39,
+            _ => true,
+        });
+        assert!(
+            !cuts_decide(&before, &verdict, 8, 0.12),
+            "38 cuts are no look"
+        );
+        assert!(!cuts_decide(
+            &sample::record(&sample::small()),
+            &verdict,
+            8,
+            0.12
+        ));
     }
 
     #[test]

@@ -69,7 +69,7 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Verdict {
     // Outlook and sentences read the judged rest, and the sentence quotes the outlook: this order.
     verdict.more = outlook::more(&table, &verdict, shares);
     verdict.sentence = sentence::whole(&verdict, evidence);
-    verdict.details = sentence::details(&verdict, evidence.head);
+    verdict.details = sentence::details(&verdict, evidence);
     verdict
 }
 

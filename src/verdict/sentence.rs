@@ -3,6 +3,7 @@
 
 use super::answer::Verdict;
 use super::fragment::{range, tells, times};
+use super::guarantee;
 use super::statement::{Comparison, Interval, State, VerdictWord};
 use super::table::Evidence;
 use crate::event::RunStarted;
@@ -44,8 +45,10 @@ pub(super) fn whole(verdict: &Verdict, evidence: &Evidence<'_>) -> String {
         } else {
             String::new()
         };
+        // What was lost needs no rounds to be said.
+        let kept = guarantee::clause(evidence, &guarantee::named(verdict), None);
         return format!(
-            "No verdict yet: {}; the first verdict needs {first}.{goes_on}",
+            "No verdict yet: {}; the first verdict needs {first}{kept}.{goes_on}",
             counted(verdict.rounds as usize, "complete round")
         );
     }
@@ -64,7 +67,8 @@ pub(super) fn whole(verdict: &Verdict, evidence: &Evidence<'_>) -> String {
     if found.is_empty() {
         return format!("No verdict: {failed}.");
     }
-    let found = format!("{found}; {}.", certainty(verdict));
+    let kept = guarantee::clause(evidence, &guarantee::named(verdict), None);
+    let found = format!("{found}{kept}; {}.", certainty(verdict));
     // With a failure no number of rounds answers the whole question, so none is projected.
     match (failed.is_empty(), ranked) {
         (true, _) => format!("{}{}", capital(&found), outlook(verdict, evidence)),
@@ -368,7 +372,8 @@ fn tie(leader: &str, ties: &[&Comparison]) -> String {
 }
 
 /// One sentence for each workload, the largest differences first, at most five.
-pub(super) fn details(verdict: &Verdict, head: &RunStarted) -> Vec<String> {
+pub(super) fn details(verdict: &Verdict, evidence: &Evidence<'_>) -> Vec<String> {
+    let head = evidence.head;
     if head.workloads.len() < 2 || verdict.state == State::TooFew {
         return Vec::new();
     }
@@ -383,6 +388,10 @@ pub(super) fn details(verdict: &Verdict, head: &RunStarted) -> Vec<String> {
     comparisons
         .iter()
         .take(5)
-        .map(|c| format!("{}: {}.", c.workload, pair(c, "")))
+        .map(|c| {
+            let workload = head.workloads.iter().position(|w| w.name == c.workload);
+            let kept = guarantee::clause(evidence, &[&c.a, &c.b], workload);
+            format!("{}: {}{kept}.", c.workload, pair(c, ""))
+        })
         .collect()
 }

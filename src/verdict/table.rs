@@ -1,7 +1,7 @@
 //! The observations as a table: one value for each configuration, workload, metric and complete round.
 
 use crate::audit::SetUps;
-use crate::event::{Ended, MetricHead, Observation, RunStarted, SlicesEnded};
+use crate::event::{Cut, Ended, MetricHead, Observation, RunStarted, SlicesEnded};
 use crate::record::Record;
 
 /// What a verdict is made from; nothing else is looked at.
@@ -22,6 +22,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) slices_ended: Vec<(u32, SlicesEnded)>,
     /// Mean wall time of a round so far, seconds.
     pub(crate) round_seconds: Option<f64>,
+    /// Every cut of the power on record.
+    pub(crate) cuts: Vec<&'a Cut>,
     /// The stacks as they were set up, for the audit.
     pub(crate) set_ups: SetUps<'a>,
     /// Another tool measured this: rounds only count repetitions, and nothing is a pair.
@@ -80,6 +82,7 @@ impl<'a> Evidence<'a> {
                 .map(|(rounds, ended)| (rounds, ended.clone()))
                 .collect(),
             round_seconds,
+            cuts: record.cuts().collect(),
             set_ups: SetUps::of(record.events()),
             imported: record.imported(),
             ended: record.ended().is_some(),

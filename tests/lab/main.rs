@@ -6,6 +6,7 @@
 #[macro_use]
 #[path = "../support/study.rs"]
 mod study;
+mod crash;
 mod faults;
 mod kills;
 mod layers;
@@ -22,6 +23,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
+use crash::*;
 use faults::*;
 use kills::*;
 use layers::*;
@@ -456,6 +458,8 @@ fn main() -> ExitCode {
             a_killed_run_in_virtual_time_goes_on_as_if_nothing_had_happened,
             declared_faults_happen_in_a_guest,
             systems_race_in_virtual_time_and_one_of_them_under_xen,
+            the_same_seed_loses_the_same,
+            a_killed_run_of_cuts_goes_on_and_loses_none_of_them,
             after_any_kill_results_are_kept_and_nothing_else,
             replicated_devices_are_what_was_asked_on_two_machines,
             two_machines_load_one_file_system_at_once,

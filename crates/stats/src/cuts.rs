@@ -92,9 +92,10 @@ pub fn cut_difference_p(one: BrokenCuts, other: BrokenCuts) -> Option<f64> {
     Some(p.min(1.0))
 }
 
-/// Whether a study looks after so many cuts of each configuration.
-pub fn is_cut_look(cuts: u32) -> bool {
-    CUT_LOOKS.contains(&cuts)
+/// How many looks are over after so many cuts of a configuration. Cuts are made in groups that need
+/// not end at a look: a look that is passed is made at the end of its group.
+pub fn cut_looks(cuts: u32) -> usize {
+    CUT_LOOKS.iter().filter(|look| **look <= cuts).count()
 }
 
 #[cfg(test)]
@@ -140,6 +141,20 @@ mod tests {
         assert!((p(5, 10, 5, 10) - 1.0).abs() < 1e-9);
         assert!(p(10, 10, 0, 10) < 1.1e-5);
         assert_eq!(cut_difference_p(of(0, 0), of(1, 2)), None);
+    }
+
+    #[test]
+    fn a_look_is_made_once_however_cuts_are_grouped() {
+        assert_eq!(
+            [0, 9, 10, 39, 40, 320, 999].map(cut_looks),
+            [0, 0, 1, 2, 3, 6, 6]
+        );
+        // Groups of 15: looks after 15, 30, 45, 90 ...
+        let new = |group: u32| cut_looks(15 * group) > cut_looks(15 * (group - 1));
+        assert_eq!(
+            (1..=6).map(new).collect::<Vec<_>>(),
+            [true, true, true, false, false, true]
+        );
     }
 
     proptest! {

@@ -40,7 +40,7 @@ pub mod rank;
 pub mod steady;
 
 pub use course::Course;
-pub use cuts::{BrokenCuts, CUT_LOOKS, cut_difference_p, cut_look_level, is_cut_look};
+pub use cuts::{BrokenCuts, CUT_LOOKS, cut_difference_p, cut_look_level, cut_looks};
 pub use effects::{FactorEffect, Term, effects};
 pub use equivalence::{
     Classification, Statement, classify, detectable, rounds_to_decide, rounds_to_exclude, state,

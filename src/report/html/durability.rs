@@ -34,6 +34,13 @@ pub(super) fn durability(record: &Record, verdict: &Verdict) -> Markup {
             p { (kinds.note) }
             (tables::table(&kinds))
         }
+        @if let Some(losses) = durability::losses(record) {
+            details {
+                summary { (losses.title) }
+                p { (losses.note) }
+                (tables::table(&losses))
+            }
+        }
         p {
             "The unit is the cut: losses of one cut are not counted as several. No broken promise is a bound, "
             "not a proof: the share of cuts that break one may be as large as the upper end. Looks after 10, 20, "

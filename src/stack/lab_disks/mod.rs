@@ -33,7 +33,7 @@ const BLOCK: u64 = 4096;
 const SECTORS: [u64; 2] = [512, 4096];
 
 /// What an emulated or a modelled disk is like.
-const SETTINGS: [SettingDoc; 11] = [
+const SETTINGS: [SettingDoc; 12] = [
     SettingDoc::text(
         "model",
         "",
@@ -77,6 +77,11 @@ const SETTINGS: [SettingDoc; 11] = [
         "",
         "Of a modelled disk: its write cache is volatile (a flush empties it), protected (it survives a power cut), lying (flushes are acknowledged and not obeyed) or off; as its model has it unless given.",
     ),
+    SettingDoc::count(
+        "gone-after-cut",
+        "0",
+        "Of modelled disks whose power a study cuts: which one, from 1, does not come back with the power; 0: all do.",
+    ),
     SettingDoc::time(
         "latency",
         "",
@@ -88,7 +93,7 @@ const SETTINGS: [SettingDoc; 11] = [
 pub(crate) const KIND: LayerKind = LayerKind {
     name: "lab-disks",
     summary: "Emulated disks of the lab, with declared sectors and speed: only with `stackrace run STUDY --lab`.",
-    settings: &SettingDoc::joined::<15>(&[&SETTINGS, &faults::SETTINGS]),
+    settings: &SettingDoc::joined::<16>(&[&SETTINGS, &faults::SETTINGS]),
     takes: Takes::Nothing,
     gives: GivesKind::Devices,
     example: "lab-disks = { size = \"1 GiB\", count = 4, physical-sector = 4096, rate = \"60 MB\", requests = 120 }",
@@ -98,6 +103,8 @@ pub(crate) const KIND: LayerKind = LayerKind {
 
 struct LabDisks {
     disks: Vec<LabDisk>,
+    /// Which of them does not come back after a power cut, from 1; 0: all do.
+    gone: usize,
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
@@ -105,13 +112,23 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         Some(word) => model::disks(settings, &word)?,
         None => emulated(settings)?,
     };
-    Ok(Box::new(LabDisks { disks }))
+    let gone = settings.count("gone-after-cut")?;
+    let gone = usize::try_from(gone).unwrap_or(usize::MAX);
+    if gone > disks.len() {
+        let count = disks.len();
+        return Err(Refusal::at(
+            settings.span_of("gone-after-cut"),
+            format!("there is no disk {gone} of {count}"),
+            format!("write 1 to {count}, or 0: all come back"),
+        ));
+    }
+    Ok(Box::new(LabDisks { disks, gone }))
 }
 
 /// Refuses of emulated disks what only modelled ones can have.
 fn refuse_of_models(settings: &Settings) -> Result<(), Refusal> {
     let declared = faults::SETTINGS.iter().map(|setting| setting.name);
-    if let Some(name) = ["last-model", "last-size"]
+    if let Some(name) = ["last-model", "last-size", "gone-after-cut"]
         .iter()
         .find(|name| settings.given(name))
     {
@@ -322,16 +339,33 @@ impl Layer for LabDisks {
         self.disks.iter().all(|disk| disk.model.is_some())
     }
 
-    fn bring_back(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+    fn bring_back(
+        &self,
+        setup: &mut Setup<'_>,
+        _below: Gives,
+    ) -> Result<StandingLayer, LayerError> {
         // They are found as they were; what they hold was put there.
-        self.set_up(setup, below)
+        let place = self.gone.checked_sub(1);
+        self.found(setup, place)
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, _below: Gives) -> Result<StandingLayer, LayerError> {
+        self.found(setup, None)
+    }
+}
+
+impl LabDisks {
+    /// All disks but the one at this place.
+    fn found(
+        &self,
+        setup: &mut Setup<'_>,
+        without: Option<usize>,
+    ) -> Result<StandingLayer, LayerError> {
         let host = setup.host();
         let mut devices = Vec::new();
         let mut facts = Vec::new();
-        for (number, disk) in (0..).zip(&self.disks) {
+        let disks = (0..).zip(&self.disks);
+        for (number, disk) in disks.filter(|(number, _)| Some(*number as usize) != without) {
             let disk = &in_use(disk, setup.seed(), number);
             // By its serial: the names of the guest's disks follow the order in which they were
             // found.

@@ -79,5 +79,16 @@ fn about(asked: &BTreeMap<String, String>, members: usize) -> BTreeMap<&'static 
         ("md/chunk_size", (kib * 1024).to_string()),
         ("md/bitmap/location", bitmap.to_string()),
         ("md/metadata_version", word("metadata")),
+        ("md/consistency_policy", policy(asked)),
     ])
+}
+
+/// What keeps stripes consistent, in the driver's word.
+fn policy(asked: &BTreeMap<String, String>) -> String {
+    let policy = asked.get("consistency-policy");
+    match asked.contains_key("write-journal") {
+        true => "journal".to_string(),
+        // Without any it is `resync` or `bitmap`, which nothing here asks for.
+        false => policy.cloned().unwrap_or_default(),
+    }
 }

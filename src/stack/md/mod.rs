@@ -3,6 +3,7 @@
 mod imagined;
 #[cfg(test)]
 mod tests;
+mod tried;
 mod undo;
 
 use crate::event::{Fact, LayerFacts};
@@ -12,9 +13,7 @@ use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{block, filesystem};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
-use crate::stack::layer::{
-    Expected, FileData, KillStack, Layer, LayerKind, ON_TWO_DISKS, RealStack, Tried,
-};
+use crate::stack::layer::{FileData, Layer, LayerKind};
 use crate::stack::setup::Setup;
 use crate::unit;
 use std::ffi::OsStr;
@@ -50,6 +49,12 @@ pub(crate) const KIND: LayerKind = LayerKind {
             &["none", "internal"],
             "internal",
             "Whether a map of what is being written lies on the members; RAID 0 has none.",
+        ),
+        SettingDoc::choice(
+            "consistency-policy",
+            &["ppl", "journal"],
+            "",
+            "Of RAID 5 (a journal also of 4 and 6), instead of a bitmap: a partial parity log on the members, or a journal on the last device, keep stripes consistent when the power goes.",
         ),
         SettingDoc::choice(
             "metadata",
@@ -89,122 +94,15 @@ pub(crate) const KIND: LayerKind = LayerKind {
     }],
     data: FileData::UNKNOWN,
     reads: &[exported],
-    tried: Tried {
-        shapes: &[
-            &[
-                "loop = { size = \"1 GiB\", count = 4 }",
-                "md = { raid = 10, layout = \"f2\", degraded = true }",
-                "ext4 = {}",
-            ],
-            &[
-                ON_TWO_DISKS,
-                "md = { raid = 1, metadata = \"1.0\" }",
-                "ext4 = {}",
-            ],
-        ],
-        on_devices: &[
-            (2, &["md = { raid = 0 }"]),
-            (
-                2,
-                &["md = { raid = 1, degraded = true, metadata = \"1.0\" }"],
-            ),
-            (3, &["md = { raid = 5, assume-clean = false }"]),
-            (4, &["md = { raid = 10, layout = \"o2\" }"]),
-        ],
-        real: &[
-            RealStack {
-                name: "RAID 0",
-                layers: &[
-                    "loop = { size = \"64 MiB\", count = 4 }",
-                    "md = { raid = 0 }",
-                    "ext4 = {}",
-                ],
-                device: "md",
-                expected: &[
-                    (1, "level", Expected::Is("raid0")),
-                    (1, "degraded", Expected::Absent),
-                ],
-            },
-            RealStack {
-                name: "RAID 1",
-                layers: &[
-                    "loop = { size = \"64 MiB\", count = 4 }",
-                    "md = { raid = 1, bitmap = \"none\" }",
-                    "ext4 = {}",
-                ],
-                device: "md",
-                expected: &[
-                    (1, "level", Expected::Is("raid1")),
-                    (1, "degraded", Expected::Is("0")),
-                ],
-            },
-            RealStack {
-                name: "RAID 1 with a member missing",
-                layers: &[
-                    "loop = { size = \"64 MiB\", count = 4 }",
-                    "md = { raid = 1, degraded = true }",
-                    "ext4 = {}",
-                ],
-                device: "md",
-                expected: &[
-                    (1, "level", Expected::Is("raid1")),
-                    (1, "degraded", Expected::Is("1")),
-                ],
-            },
-            RealStack {
-                name: "RAID 5",
-                layers: &[
-                    "loop = { size = \"64 MiB\", count = 4 }",
-                    "md = { raid = 5, chunk = \"64 KiB\", assume-clean = false }",
-                    "ext4 = {}",
-                ],
-                device: "md",
-                expected: &[
-                    (1, "level", Expected::Is("raid5")),
-                    (1, "degraded", Expected::Is("0")),
-                ],
-            },
-            RealStack {
-                name: "RAID 6",
-                layers: &[
-                    "loop = { size = \"64 MiB\", count = 4 }",
-                    "md = { raid = 6 }",
-                    "ext4 = {}",
-                ],
-                device: "md",
-                expected: &[
-                    (1, "level", Expected::Is("raid6")),
-                    (1, "degraded", Expected::Is("0")),
-                ],
-            },
-            RealStack {
-                name: "RAID 10",
-                layers: &[
-                    "loop = { size = \"64 MiB\", count = 4 }",
-                    "md = { raid = 10, layout = \"f2\" }",
-                    "ext4 = {}",
-                ],
-                device: "md",
-                expected: &[
-                    (1, "level", Expected::Is("raid10")),
-                    (1, "degraded", Expected::Is("0")),
-                ],
-            },
-        ],
-        kills: &[KillStack::on_one(
-            "md",
-            ("64 MiB", 3),
-            &["md = { raid = 5, degraded = true }", "ext4 = {}"],
-        )],
-        changes: &["mdadm"],
-        standing: "grep '^md' /proc/mdstat 2>/dev/null",
-    },
+    tried: tried::TRIED,
 };
 
 struct Md {
     level: String,
     chunk: Option<u64>,
     bitmap: Option<String>,
+    /// What keeps stripes consistent instead of a bitmap; none: nothing else does.
+    policy: Option<String>,
     metadata: String,
     layout: Option<String>,
     degraded: bool,
@@ -234,6 +132,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         let message = "RAID 0 has no bitmap".to_string();
         return refuse("bitmap", message, "leave bitmap out");
     }
+    let policy = policy(settings, &level)?;
     let degraded = settings.flag("degraded")?;
     if !redundant && degraded {
         let message = "RAID 0 does not work with a member missing".to_string();
@@ -254,7 +153,11 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         chunk: (level != "1")
             .then(|| settings.bytes("chunk"))
             .transpose()?,
-        bitmap: redundant.then(|| settings.text("bitmap")).transpose()?,
+        // The driver takes one of them alone.
+        bitmap: (redundant && policy.is_none())
+            .then(|| settings.text("bitmap"))
+            .transpose()?,
+        policy,
         metadata: settings.text("metadata")?,
         layout,
         degraded,
@@ -267,6 +170,37 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
 fn copies(layout: Option<&str>) -> u64 {
     let number = layout.and_then(|layout| layout.get(1..)?.parse().ok());
     number.unwrap_or(2)
+}
+
+/// What a study asks for instead of a bitmap.
+///
+/// # Errors
+/// The level has no such thing, or something else is asked for that cannot be had beside it.
+fn policy(settings: &Settings, level: &str) -> Result<Option<String>, Refusal> {
+    const NAME: &str = "consistency-policy";
+    let Some(policy) = settings.optional_text(NAME)? else {
+        return Ok(None);
+    };
+    let refuse = |name: &str, message: String, help: &str| {
+        Err(Refusal::at(settings.span_of(name), message, help))
+    };
+    // mdadm(8), --consistency-policy.
+    let (levels, has): (&[&str], &str) = match policy.as_str() {
+        "ppl" => (&["5"], "write raid = 5"),
+        _ => (&["4", "5", "6"], "write raid = 4, 5 or 6"),
+    };
+    if !levels.contains(&level) {
+        return refuse(NAME, format!("RAID {level} has no {policy}"), has);
+    }
+    if settings.optional_text("bitmap")?.as_deref() == Some("internal") {
+        let message = format!("an array with a {policy} has no bitmap");
+        return refuse("bitmap", message, "leave bitmap out");
+    }
+    if settings.flag("degraded")? {
+        let message = format!("an array with a {policy} is made with all members");
+        return refuse("degraded", message, "leave degraded out");
+    }
+    Ok(Some(policy))
 }
 
 /// Layouts of mdadm(8).
@@ -288,15 +222,22 @@ fn is_layout(level: &str, word: &str) -> bool {
 
 impl Md {
     fn devices_min(&self) -> usize {
-        match self.level.as_str() {
+        let members = match self.level.as_str() {
             "4" | "5" => 3,
             "6" => 4,
             _ => 2,
-        }
+        };
+        members + self.journals()
+    }
+
+    /// How many of the devices, the last ones, are a journal and no members.
+    fn journals(&self) -> usize {
+        usize::from(self.policy.as_deref() == Some("journal"))
     }
 
     /// The members, and the empty place of the one left out.
     fn create(&self, device: &Path, name: &str, uuid: &str, devices: &[Device]) -> Vec<String> {
+        let (devices, journal) = devices.split_at(devices.len().saturating_sub(self.journals()));
         let count = devices.len();
         // --run asks nothing: what the devices carry was looked at. A fixed home host, because
         // that of the machine would stand in the superblock (mdadm(8)).
@@ -326,6 +267,11 @@ impl Md {
         }
         if let Some(bitmap) = &self.bitmap {
             option("--bitmap", bitmap.clone());
+        }
+        match (self.policy.as_deref(), journal) {
+            (_, [journal]) => option("--write-journal", journal.path.to_string_lossy().into()),
+            (Some(policy), _) => option("--consistency-policy", policy.to_string()),
+            (None, _) => {}
         }
         if let Some(layout) = &self.layout {
             option("--layout", layout.clone());
@@ -367,6 +313,9 @@ impl Md {
         if self.level != "0" {
             // RAID 0 has no such file.
             asked.push(("degraded", usize::from(self.degraded).to_string()));
+        }
+        if let Some(policy) = &self.policy {
+            asked.push(("consistency_policy", policy.clone()));
         }
         if let Some(chunk) = self.chunk {
             asked.push(("chunk_size", chunk.to_string()));
@@ -434,6 +383,11 @@ impl Layer for Md {
         if let Some(bitmap) = &self.bitmap {
             text.push_str(&format!(", bitmap {bitmap}"));
         }
+        text.push_str(match self.policy.as_deref() {
+            Some("ppl") => ", partial parity log",
+            Some(_) => ", a journal on the last device",
+            None => "",
+        });
         if self.degraded {
             text.push_str(", the last member missing");
         }
@@ -454,13 +408,16 @@ impl Layer for Md {
     }
 
     fn written_below(&self, bytes: u64, devices: usize) -> u64 {
+        let (all, devices) = (devices, devices.saturating_sub(self.journals()));
         // The place of a missing member is not written to.
         let members = devices - usize::from(self.degraded && devices > 0);
+        // A journal gets data and parity first.
+        let times = 1 + (all - devices) as u64;
         match self.level.as_str() {
             "1" => bytes.saturating_mul(members as u64),
             "10" => bytes.saturating_mul(copies(self.layout.as_deref())),
-            "4" | "5" => block::with_parity(bytes, devices, 1),
-            "6" => block::with_parity(bytes, devices, 2),
+            "4" | "5" => block::with_parity(bytes, devices, 1).saturating_mul(times),
+            "6" => block::with_parity(bytes, devices, 2).saturating_mul(times),
             _ => bytes,
         }
     }
@@ -504,7 +461,9 @@ impl Layer for Md {
             words
         };
         setup.will(undo::STOP.of([uuid.into()]))?;
-        if host.must(&assemble(&[])).is_err() {
+        // --run: also with a member missing, as systemd starts it after half a minute. What may be
+        // inconsistent is not started by it (mdadm(8)).
+        if host.must(&assemble(&["--run"])).is_err() {
             // What was put together in part is in the way.
             host.exec(&argv(["mdadm", "--stop", "--scan"]))?;
             setup.repair(&assemble(&["--force", "--run"]))?;
@@ -546,7 +505,8 @@ impl Layer for Md {
         // What the members held before may look like a signature of the array.
         let wipe = argv(["wipefs", "--all"].map(OsStr::new));
         host.must(&[wipe, vec![device.clone().into()]].concat())?;
-        let mut facts = self.read_back(host, &device, devices.len())?;
+        let members = devices.len() - self.journals();
+        let mut facts = self.read_back(host, &device, members)?;
         let sync = match (self.level.as_str(), self.assume_clean) {
             ("0", _) => "none: no redundancy",
             (_, true) => "left out: assumed to be clean",

@@ -308,6 +308,7 @@ fn faults_of_modelled_disks_are_refused_where_they_cannot_be() {
         ),
         ("faulty-disk = 1", "no fault is declared"),
         ("last-size = \"1 GiB\"", "there is none"),
+        ("count = 2, gone-after-cut = 3", "there is no disk 3 of 2"),
         ("last-model = \"seagte\"", "there is no drive model"),
         (
             "last-model = \"sata-ssd\"",
@@ -324,5 +325,29 @@ fn faults_of_modelled_disks_are_refused_where_they_cannot_be() {
         .map(|(line, why)| (line.as_str(), *why))
         .collect();
     all.push((emulated, "is a fault of a modelled disk"));
+    let gone = "lab-disks = { size = \"1 GiB\", gone-after-cut = 1 }";
+    all.push((gone, "goes with modelled disks"));
     assert_refused(&all);
+}
+
+#[test]
+fn consistency_policies_are_refused_where_they_cannot_be_had() {
+    assert_refused(&[
+        (
+            "md = { raid = 6, consistency-policy = \"ppl\" }",
+            "RAID 6 has no ppl",
+        ),
+        (
+            "md = { raid = 1, consistency-policy = \"journal\" }",
+            "RAID 1 has no journal",
+        ),
+        (
+            "md = { raid = 5, consistency-policy = \"ppl\", bitmap = \"internal\" }",
+            "has no bitmap",
+        ),
+        (
+            "md = { raid = 5, consistency-policy = \"journal\", degraded = true }",
+            "made with all members",
+        ),
+    ]);
 }

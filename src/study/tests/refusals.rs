@@ -562,4 +562,6 @@ fn cuts_need_a_workload_with_promises_and_a_number_within_limits() {
     assert!(none.contains("promises = {"), "{none}");
     let many = bad(&format!("{GOOD}\n[crash]\ncuts = 1001\n"));
     assert!(many.contains("cuts lies between 1 and 1000"), "{many}");
+    let never = bad(&format!("{GOOD}\n[crash]\nenough = \"0 %\"\n"));
+    assert!(never.contains("enough lies between 0 and 100 %"), "{never}");
 }

@@ -93,6 +93,7 @@ fn evidence<'a>(head: &'a RunStarted, trials: &'a [Observation], rounds: u32) ->
         rounds: (1..=rounds).collect(),
         dropped: Vec::new(),
         slices_ended: Vec::new(),
+        cuts: Vec::new(),
         round_seconds: Some(10.0),
         imported: false,
         ended: false,

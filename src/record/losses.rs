@@ -1,0 +1,47 @@
+//! The losses of a run, numbered.
+
+use super::Record;
+use crate::event::{Cut, LossLine};
+
+/// A broken promise, or a cut after which nothing could be mounted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RecordedLoss<'a> {
+    /// The power cut that broke it.
+    pub(crate) cut: &'a Cut,
+    /// The promise; none: nothing could be mounted.
+    pub(crate) line: Option<&'a LossLine>,
+}
+
+impl RecordedLoss<'_> {
+    /// What was lost, in a few words.
+    pub(crate) fn what(&self) -> String {
+        match self.line {
+            Some(line) => format!("{}: {}", line.ledger.object, line.found),
+            None => "nothing could be mounted".to_owned(),
+        }
+    }
+}
+
+impl Record {
+    /// The losses that are kept one by one, in the order of the log: the first one is number 1.
+    pub(crate) fn losses(&self) -> Vec<RecordedLoss<'_>> {
+        let mut all = Vec::new();
+        for cut in self.cuts() {
+            let found = cut.found.iter().flat_map(|found| &found.losses);
+            all.extend(found.map(|line| RecordedLoss {
+                cut,
+                line: Some(line),
+            }));
+            // Nothing could be looked for, so there are no lines.
+            if !cut.recovery.mounted {
+                all.push(RecordedLoss { cut, line: None });
+            }
+        }
+        all
+    }
+
+    /// The command that makes a loss of this run again, and shows how it came about.
+    pub(crate) fn loss_command(&self, number: usize) -> String {
+        format!("stackrace crash show {} {number}", self.head.run)
+    }
+}

@@ -1,0 +1,136 @@
+//! What power cuts took, said in the very sentence that says what is faster: speed without its losses
+//! is half an answer.
+
+use super::answer::Verdict;
+use super::table::Evidence;
+use crate::event::Cut;
+use crate::unit::{self, counted};
+
+/// Names whose losses are written out; of more, only how many there are.
+const WRITTEN_OUT: usize = 4;
+
+/// What the cuts of the configurations of one name took.
+struct Taken<'a> {
+    name: &'a str,
+    cuts: usize,
+    broken: usize,
+    /// Most acknowledged work that one cut took, ns.
+    rpo_ns: u64,
+}
+
+/// The names that the answer compares, the leader of a ranking first, each once.
+pub(super) fn named(verdict: &Verdict) -> Vec<&str> {
+    // A ranking compares what is asked; without one, the comparisons with the baseline do.
+    let compared = match verdict.ranking.is_empty() {
+        true => &verdict.overall,
+        false => &verdict.ranking,
+    };
+    let mut names: Vec<&str> = Vec::new();
+    for name in compared.iter().flat_map(|c| [c.a.as_str(), c.b.as_str()]) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// `; async lost up to 5.18 s of acknowledged work in 30 of 40 power cuts`, of each name whose cuts broke a
+/// promise, in one workload or in all; empty without cuts.
+pub(super) fn clause(evidence: &Evidence<'_>, names: &[&str], workload: Option<usize>) -> String {
+    let cuts = evidence.cuts.iter();
+    let here: Vec<&Cut> = cuts
+        .filter(|cut| workload.is_none_or(|workload| cut.workload == workload))
+        .copied()
+        .collect();
+    let taken = names.iter().map(|name| taken(evidence, name, &here));
+    let taken: Vec<Taken<'_>> = taken.filter(|taken| taken.cuts > 0).collect();
+    if taken.is_empty() {
+        return String::new();
+    }
+    let (broken, kept): (Vec<Taken<'_>>, Vec<Taken<'_>>) =
+        taken.into_iter().partition(|taken| taken.broken > 0);
+    if broken.is_empty() {
+        let cuts = kept.iter().map(|taken| taken.cuts).sum();
+        return format!("; no promise was broken in {}", counted(cuts, "power cut"));
+    }
+    let mut parts: Vec<String> = broken.iter().take(WRITTEN_OUT).map(lost).collect();
+    if let more @ 1.. = broken.len().saturating_sub(WRITTEN_OUT) {
+        parts.push(format!("{more} others broke promises, too"));
+    }
+    format!("; {}", parts.join("; "))
+}
+
+fn lost(taken: &Taken<'_>) -> String {
+    let what = match taken.rpo_ns {
+        // Data at rest were damaged, or nothing could be mounted.
+        0 => "broke promises".to_owned(),
+        ns => format!(
+            "lost up to {} of acknowledged work",
+            unit::time_ns(ns as f64)
+        ),
+    };
+    let cuts = counted(taken.cuts, "power cut");
+    format!("{} {what} in {} of {cuts}", taken.name, taken.broken)
+}
+
+/// What the cuts of all configurations of a name took: of one, or of all with one level of the factor
+/// that is compared.
+fn taken<'a>(evidence: &Evidence<'_>, name: &'a str, cuts: &[&Cut]) -> Taken<'a> {
+    let head = evidence.head;
+    let compared = head.decide.comparison.as_ref();
+    let factor = compared.and_then(|factor| head.factors.iter().position(|one| one == factor));
+    let is_of = |cut: &&&Cut| {
+        let configuration = head.configurations.get(cut.configuration);
+        configuration.is_some_and(|one| match factor {
+            Some(factor) => one.levels.get(factor).is_some_and(|level| level == name),
+            None => one.name == name,
+        })
+    };
+    let mut taken = Taken {
+        name,
+        cuts: 0,
+        broken: 0,
+        rpo_ns: 0,
+    };
+    for cut in cuts.iter().filter(is_of) {
+        taken.cuts += 1;
+        taken.broken += usize::from(cut.broke_a_promise());
+        let lost = cut.found.as_ref().map_or(0, |found| found.rpo_ns);
+        taken.rpo_ns = taken.rpo_ns.max(lost);
+    }
+    taken
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Evidence, judge};
+    use crate::record::sample_cuts;
+
+    #[test]
+    fn what_is_called_fastest_has_its_losses_in_the_same_sentence() {
+        let record = sample_cuts::with_cuts();
+        let verdict = judge(&Evidence::of(&record));
+        let sentence = verdict.sentence.split_inclusive(". ").next().unwrap();
+        assert!(sentence.contains("async is fastest"), "{sentence}");
+        assert!(
+            sentence
+                .contains("async lost up to 5.18 s of acknowledged work in 30 of 40 power cuts"),
+            "{sentence}"
+        );
+        // Those that lost nothing are not said to have lost.
+        assert!(!sentence.contains("sync, cache off lost"), "{sentence}");
+    }
+
+    #[test]
+    fn where_nothing_was_lost_the_sentence_says_in_how_many_cuts() {
+        let record = sample_cuts::with_cuts();
+        let mut evidence = Evidence::of(&record);
+        evidence.cuts.retain(|cut| !cut.broke_a_promise());
+        let sentence = judge(&evidence).sentence;
+        let kept = evidence.cuts.len();
+        let words = format!("no promise was broken in {kept} power cuts");
+        assert!(sentence.contains(&words), "{sentence}");
+        evidence.cuts.clear();
+        assert!(!judge(&evidence).sentence.contains("power cut"));
+    }
+}
