@@ -77,7 +77,7 @@ pub(super) fn facts(record: &Record, verdict: &Verdict) -> Vec<String> {
             "imported".to_owned(),
             figure::counted(trials, "result"),
             format!(
-                "at most {} of one workload and configuration",
+                "at most {} for each workload and configuration",
                 verdict.rounds
             ),
         ];
