@@ -1,6 +1,7 @@
 //! The answer for a ticket or a wiki: GitHub's Markdown, tables as tables.
 
 use super::audited;
+use super::clients;
 use super::content::{self, TextTable};
 use super::durability;
 use super::effects;
@@ -64,6 +65,9 @@ impl ReportForm for Markdown {
             for note in content::beside_notes(beside) {
                 text.push_str(&format!("- {}\n", escaped(&note)));
             }
+        }
+        if let Some(clients) = clients::table(record, usize::MAX) {
+            table(&mut text, &clients);
         }
         if let Some(measured) = audited::table(&audited::audit(record), &record.head) {
             table(&mut text, &measured);

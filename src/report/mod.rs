@@ -7,6 +7,7 @@
 mod answer;
 mod audited;
 mod chart;
+mod clients;
 mod content;
 mod csv;
 mod diff;

@@ -6,6 +6,7 @@ use comfy_table::{
 };
 
 use super::audited;
+use super::clients;
 use super::content::{self, TextTable};
 use super::durability;
 use super::effects;
@@ -226,6 +227,9 @@ impl Page {
             for note in content::beside_notes(beside) {
                 self.item(&note);
             }
+        }
+        if let Some(table) = clients::table(record, clients::CLIENTS_FEW) {
+            self.table(&table);
         }
         let limited = audited::limited(&audited::audit(record), &record.head);
         if !limited.is_empty() {

@@ -26,7 +26,7 @@ pub(super) use sheet::sheet;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::figure::is_no_text;
-use super::{ReportForm, ReportOptions, content};
+use super::{ReportForm, ReportOptions, clients, content};
 use crate::event::Until;
 use crate::record::Record;
 use crate::unit;
@@ -142,6 +142,7 @@ fn sections(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<
             tables::beside(verdict, options),
         ),
         ("audit", "What was measured", audit::audit(record, verdict)),
+        ("clients", clients::CLIENTS, tables::clients(record)),
         ("rounds", "Round by round", plots::rounds(record, verdict)),
         ("sweep", "By size and number", sweep::sweep(record, verdict)),
         ("latency", "Latency", latency::latency(record, verdict)),

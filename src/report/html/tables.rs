@@ -6,6 +6,7 @@ use crate::event::{Ended, Observation, WorkloadHead};
 use crate::record::Record;
 use crate::report::ReportOptions;
 use crate::report::chart::swatch;
+use crate::report::clients;
 use crate::report::content::{self, TextRow, TextTable};
 use crate::report::figure;
 use crate::unit;
@@ -57,6 +58,20 @@ pub(super) fn table(table: &TextTable) -> Markup {
 
 fn some(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
+}
+
+/// What each of several clients did, folded: there may be thousands.
+pub(super) fn clients(record: &Record) -> Markup {
+    let Some(clients) = clients::table(record, usize::MAX) else {
+        return html! {};
+    };
+    html! {
+        p { (clients.note) }
+        details {
+            summary { (figure::counted(clients.rows.len(), "client")) ", the smallest share first" }
+            (table(&clients))
+        }
+    }
 }
 
 /// Own ratios beside published ones, where asked for.
