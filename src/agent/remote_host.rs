@@ -135,6 +135,14 @@ impl RemoteHost {
         self.value(ExecRequest::Operation(verb))
     }
 
+    /// Whether there is something at a path, where it matters that the machine answers.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub(crate) fn sees(&self, path: &Path) -> Result<bool, HostError> {
+        self.ask(Verb::Exists { path: path.into() })
+    }
+
     fn as_peer(&self) -> Result<&PeerAddress, HostError> {
         self.peer.as_ref().ok_or(HostError::NoPeer { node: 1 })
     }

@@ -264,7 +264,8 @@ impl<'a> ConnectedClients<'a> {
             let mut others = self.firsts().iter().enumerate().skip(1);
             let checked = others.try_for_each(|(number, other)| {
                 let there = other.host();
-                if !there.is_dir(directory) || !there.exists(&own) {
+                // A client that does not answer is lost, and says nothing of the storage.
+                if !there.sees(&own).map_err(unable)? {
                     return Err(not_shared(directory, first.name(), there.name()));
                 }
                 let theirs = mark(number);

@@ -7,6 +7,7 @@
 mod study;
 mod clients;
 mod kills;
+mod mounts;
 mod peers;
 mod schedulers;
 #[expect(dead_code, reason = "the tests of whole runs use the rest")]
@@ -21,6 +22,7 @@ use std::time::Duration;
 
 use clients::*;
 use kills::*;
+use mounts::*;
 use peers::*;
 use rustix::process::{Pid, Signal, kill_process};
 use schedulers::*;
@@ -544,6 +546,7 @@ fn main() -> ExitCode {
         hosts_of_a_host_file_are_clients_of_open_mpi,
         clients_measure_one_storage_at_the_same_time,
         clients_that_make_no_sense_are_refused_before_anything_is_touched,
+        a_directory_that_is_other_storage_on_one_client_is_refused,
         the_number_of_clients_can_be_a_factor,
         a_client_that_is_killed_ends_the_run_by_name_and_the_run_can_go_on,
         clients_end_by_themselves_when_the_coordinator_is_killed,

@@ -234,6 +234,7 @@ pub(super) fn counted(each: &[ClientPart]) -> Counted {
 mod tests {
     use super::*;
     use crate::event::histogram::encoded;
+    use crate::time::{Clock, SystemClock};
 
     /// What a client measured that read blocks with these latencies, beginning at a time.
     fn client(began_ns: i64, elapsed_ns: u64, latencies: &[u64]) -> ClientMeasured {
@@ -364,12 +365,19 @@ mod tests {
         assert!(common("read", Vec::new()).is_err());
     }
 
-    /// `bench/clients reduce` takes the time of this.
+    /// `bench/clients reduce` shows the time that this prints.
     #[test]
     fn a_thousand_clients_are_merged() {
         let each: Vec<Vec<u64>> = (0..8).map(|of| latencies(of, 2000)).collect();
         let measured = (0..1000).map(|at| client(at, 1_000_000_000, &each[at as usize % 8]));
-        let common = common("read", measured.collect()).unwrap();
+        let measured: Vec<_> = measured.collect();
+        let began_ns = SystemClock.now_ns();
+        let common = common("read", measured).unwrap();
+        let took_ns = SystemClock.now_ns() - began_ns;
+        println!(
+            "1,000 records merged in {}",
+            crate::unit::time_ns(took_ns as f64)
+        );
         assert_eq!(common.outcome.ops[0].count, 1000 * 2000);
         assert_eq!(common.outcome.ops[0].latency.len(), 1000 * 2000);
     }
