@@ -67,6 +67,8 @@ mod setting;
 mod stack;
 mod study;
 mod tables;
+#[cfg(feature = "postgresql")]
+mod team;
 #[doc(hidden)]
 pub mod testing;
 mod time;

@@ -26,7 +26,7 @@ pub(super) use lab::{
     PowerWord,
 };
 pub(super) use own_program::OwnProgramArgs;
-pub(super) use stored::{Export, Runs, RunsVerb};
+pub(super) use stored::{Export, Push, Runs, RunsVerb};
 
 /// Exit codes, shown under `--help`.
 const EXIT_CODES: &str = "\
@@ -119,6 +119,8 @@ pub(super) enum CliVerb {
     Diff(Diff),
     /// Write runs as long tables for other programs: CSV, JSON, Parquet
     Export(Export),
+    /// Enter runs into a PostgreSQL that a team shares; `serve --from` shows them
+    Push(Push),
     /// For CI: the exit code says whether a result is worse than a baseline by more than a limit
     Gate(Gate),
     /// Show runs in a browser: live, past ones, their history, any two side by side
@@ -555,6 +557,10 @@ pub(super) struct Serve {
     /// Directory of the studies that may be started, with --control
     #[arg(long, value_name = "DIR", requires = "control")]
     pub(super) studies: Option<PathBuf>,
+    /// Show the runs that a team pushed into a PostgreSQL: `postgresql://USER@HOST/DATABASE`, or `@FILE`
+    /// for a file with it
+    #[arg(long, value_name = "DATABASE", conflicts_with = "control")]
+    pub(super) from: Option<String>,
     /// Open the page in a browser
     #[arg(long)]
     pub(super) open: bool,

@@ -50,6 +50,7 @@ const VALUES: &[(&[&str], &str, Values)] = &[
     (&["load"], "workload", workloads),
     (&["plan"], "study", studies),
     (&["published"], "name", published),
+    (&["push"], "runs", runs),
     (&["report"], "format", reports),
     (&["report"], "run", runs),
     (&["resume"], "run", runs),

@@ -28,6 +28,8 @@ mod output;
 mod plan;
 mod progress;
 mod published;
+#[cfg_attr(not(feature = "postgresql"), path = "no_push.rs")]
+mod push;
 mod report;
 mod run;
 mod runs;
@@ -142,6 +144,7 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
         CliVerb::Import(verb) => import::exec(&setting, verb),
         CliVerb::Diff(verb) => diff::exec(&setting, verb),
         CliVerb::Export(verb) => export::exec(&setting, &verb),
+        CliVerb::Push(verb) => push::exec(&setting, &verb),
         CliVerb::Gate(verb) => gate::exec(&setting, &verb),
         CliVerb::Serve(verb) => serve::exec(&setting, verb),
         CliVerb::Clean(verb) => clean::exec(&setting, verb),

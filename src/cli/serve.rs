@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use super::args::Serve;
 use super::failure::Failure;
+use super::push;
 use super::setting::Setting;
 use super::terminal::{error, print};
 use crate::host::Host;
 use crate::host::local::LocalHost;
-use crate::record::Store;
+use crate::record::{RunSource, Store, StoredRuns};
 use crate::session::control::{Owner, start, unnamed};
 use crate::time::SystemClock;
 use crate::web::{self, Guard, RunControl, WebSite};
@@ -25,6 +26,7 @@ pub(super) fn exec(setting: &Setting, verb: Serve) -> Result<u8, Failure> {
     let token = token(verb.token, loopback && !verb.control)?;
     let studies = verb.studies.as_deref().map(studies_dir).transpose()?;
     let store = setting.session.open_store()?;
+    let (runs, whose) = runs(&store, verb.from.as_deref())?;
     let listener = TcpListener::bind(address).map_err(|error| {
         Failure::unable(format!("cannot listen on {address}: {error}"))
             .next("name another address: --listen 127.0.0.1:0 takes any free port")
@@ -34,7 +36,7 @@ pub(super) fn exec(setting: &Setting, verb: Serve) -> Result<u8, Failure> {
         .map_err(|error| Failure::internal(format!("no address to listen on: {error}")))?;
     let name = machine();
     let link = link(address, &name, token.as_deref());
-    announce(setting, &verb.listen, &link, &store, verb.control, loopback);
+    announce(setting, &verb.listen, &link, &whose, verb.control, loopback);
     if verb.open {
         open(&link, &store, token.is_some())?;
     }
@@ -48,9 +50,20 @@ pub(super) fn exec(setting: &Setting, verb: Serve) -> Result<u8, Failure> {
         name,
         port: address.port(),
     };
-    let site = Arc::new(WebSite::new(store, guard, hands, Arc::new(SystemClock)));
+    let site = Arc::new(WebSite::new(runs, guard, hands, Arc::new(SystemClock)));
     web::serve(&listener, &site);
     Ok(0)
+}
+
+/// What is served, and whose runs they are, for people.
+fn runs(store: &Store, from: Option<&str>) -> Result<(Arc<dyn RunSource>, String), Failure> {
+    match from {
+        Some(database) => push::runs_of(database),
+        None => {
+            let whose = store.dir().display().to_string();
+            Ok((Arc::new(StoredRuns::new(store.clone())), whose))
+        }
+    }
 }
 
 /// `ADDRESS:PORT`; names are not asked for: another machine would say where we listen.
@@ -129,7 +142,7 @@ fn announce(
     setting: &Setting,
     asked: &str,
     link: &str,
-    store: &Store,
+    whose: &str,
     control: bool,
     loopback: bool,
 ) {
@@ -142,10 +155,7 @@ fn announce(
     } else {
         "read-only"
     };
-    let mut text = format!(
-        "serving the runs of {}: {what}; Ctrl-C ends it\n",
-        store.dir().display()
-    );
+    let mut text = format!("serving the runs of {whose}: {what}; Ctrl-C ends it\n");
     if !loopback {
         text.push_str(&format!(
             "warning: {asked} is reached from other machines, and nothing is encrypted on the way\n  \

@@ -118,6 +118,18 @@ pub(crate) enum RecordError {
         /// How many do.
         count: usize,
     },
+    /// A database that runs are read from does not give them.
+    #[cfg_attr(
+        not(feature = "postgresql"),
+        expect(dead_code, reason = "only such a database fails so")
+    )]
+    #[error("{what}")]
+    Team {
+        /// What was tried, on what, and what the server said.
+        what: String,
+        /// What to do.
+        next: String,
+    },
     /// The index failed; the logs are not affected.
     #[error("cannot {tried} the index: {why}")]
     Index {
@@ -191,6 +203,7 @@ impl RecordError {
             Self::Ambiguous { candidates, .. } => {
                 return format!("type more of it: {}", candidates.join(", "));
             }
+            Self::Team { next, .. } => return next.clone(),
             Self::Index { .. } => "nothing is lost: the index can be rebuilt from the logs",
         }
         .to_owned()

@@ -12,6 +12,7 @@ mod log;
 mod losses;
 mod now;
 mod read;
+mod source;
 mod store;
 mod tags;
 
@@ -21,6 +22,7 @@ pub(crate) use log::Log;
 pub(crate) use losses::RecordedLoss;
 pub(crate) use now::{Now, NowFile};
 pub(crate) use read::Record;
+pub(crate) use source::{LogVersion, RunSource, StoredRuns};
 pub(crate) use store::{RunSummary, Store, run_id};
 
 #[cfg(test)]

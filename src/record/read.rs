@@ -107,6 +107,12 @@ impl Record {
         Ok(Self { head, lines, notes })
     }
 
+    /// Whether a text can be the id of a run.
+    pub(crate) fn fits_id(run: &str) -> bool {
+        let fits = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        !run.is_empty() && run.len() <= 64 && run.chars().all(fits)
+    }
+
     /// Refuses a log that was found in the directory of another run than it says.
     ///
     /// # Errors

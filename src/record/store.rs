@@ -21,6 +21,7 @@ use super::log::{self, LOG, Log};
 use super::now::{self, Now, NowFile};
 use super::read::Record;
 use super::tags;
+use crate::appendlog::split_torn;
 use crate::event::{Event, LogLine, RunStarted};
 use crate::owned::{OwnDir, OwnError};
 use crate::time::Clock;
@@ -147,8 +148,7 @@ impl Store {
         clock: Arc<dyn Clock>,
     ) -> Result<(Log, LogLine), RecordError> {
         // The id becomes a name of a directory and a word of commands that are shown to be copied.
-        let fits = |c: char| c.is_ascii_alphanumeric() || c == '-';
-        if head.run.is_empty() || head.run.len() > 64 || !head.run.chars().all(fits) {
+        if !Record::fits_id(&head.run) {
             return Err(RecordError::BadId { run: head.run });
         }
         Log::create(&self.all()?, head, clock)
@@ -368,18 +368,37 @@ impl Store {
 
     /// One run for a list; one that cannot be read is listed with the reason.
     pub(crate) fn summary(&self, run: &str) -> RunSummary {
-        let summary = match self.read_run(run) {
-            Ok(record) => summary(&record),
+        match self.read_run(run) {
+            Ok(record) => self.summary_of(&record),
             Err(error) => RunSummary {
                 run: run.to_owned(),
                 unreadable: Some(error.to_string()),
+                tags: self.tags(run).into_iter().collect(),
                 ..RunSummary::default()
             },
-        };
-        RunSummary {
-            tags: self.tags(run).into_iter().collect(),
-            ..summary
         }
+    }
+
+    /// The same of a run of this store that was read.
+    pub(crate) fn summary_of(&self, record: &Record) -> RunSummary {
+        RunSummary {
+            tags: self.tags(&record.head.run).into_iter().collect(),
+            ..summary(record)
+        }
+    }
+
+    /// Reads a run by its whole id, with the bytes of its whole lines.
+    ///
+    /// # Errors
+    /// Its log cannot be read.
+    pub(crate) fn read_with_lines(&self, run: &str) -> Result<(Record, Vec<u8>), RecordError> {
+        let dir = self.own(run)?;
+        let path = dir.path().join(LOG);
+        let mut bytes = dir.read_all(LOG)?;
+        let record = Record::parse(&bytes, &path)?;
+        record.is_of_run(&path)?;
+        bytes.truncate(split_torn(&bytes).0.len());
+        Ok((record, bytes))
     }
 
     /// Reads the run meant by an id, its beginning, or `last`.
@@ -414,11 +433,7 @@ impl Store {
     }
 
     fn read_run(&self, run: &str) -> Result<Record, RecordError> {
-        let dir = self.own(run)?;
-        let path = dir.path().join(LOG);
-        let record = Record::parse(&dir.read_all(LOG)?, &path)?;
-        record.is_of_run(&path)?;
-        Ok(record)
+        self.read_with_lines(run).map(|(record, _)| record)
     }
 
     /// The id's time has minutes only: among those of the last minute the log itself decides.

@@ -1,25 +1,23 @@
 //! The runs on record, kept read as long as their logs do not change.
 
-use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, OnceLock};
 
+use maud::Markup;
 use parking_lot::Mutex;
 
-use crate::record::{Now, Record, RecordError, RunSummary, Store};
+use crate::record::{LogVersion, Now, Record, RecordError, RunSource, RunSummary};
+use crate::report;
 use crate::verdict::{self, Evidence, Verdict};
 
 /// Records kept read, the last ones asked for.
 const RECORDS_MAX: usize = 24;
 
-/// Bytes and time of a log's last change.
-type Version = (u64, i128);
-
-/// The runs of a store.
+/// The runs of a store, or of a team.
 #[derive(Debug)]
 pub(super) struct RunCache {
-    store: Store,
-    summaries: Mutex<HashMap<String, (Version, RunSummary)>>,
-    records: Mutex<VecDeque<(String, Version, Arc<Judged>)>>,
+    source: Arc<dyn RunSource>,
+    records: Mutex<VecDeque<(String, LogVersion, Arc<Judged>)>>,
 }
 
 /// A run and what follows from it so far.
@@ -29,6 +27,37 @@ pub(super) struct Judged {
     pub(super) record: Record,
     /// What the record says so far.
     pub(super) verdict: Verdict,
+    // A record never changes here, so what is written of it once holds: a report of a thousand trials
+    // takes longer to make than to send.
+    body: OnceLock<Markup>,
+    file: OnceLock<Vec<u8>>,
+}
+
+impl Judged {
+    /// Everything the run's report says, for a page.
+    pub(super) fn body(&self) -> &Markup {
+        self.body.get_or_init(|| {
+            report::body(
+                &self.record,
+                &self.verdict,
+                &report::ReportOptions::default(),
+            )
+        })
+    }
+
+    /// The report as a file of its own.
+    pub(super) fn file(&self) -> &[u8] {
+        let html = || {
+            report::by_name("html").map(|html| {
+                html.render(
+                    &self.record,
+                    &self.verdict,
+                    &report::ReportOptions::default(),
+                )
+            })
+        };
+        self.file.get_or_init(|| html().unwrap_or_default())
+    }
 }
 
 /// How far a run is.
@@ -42,6 +71,8 @@ pub(super) enum Stage {
     Interrupted,
     /// It ended because something failed.
     Failed,
+    /// It had not ended when it was entered here; whether it goes on elsewhere is not known.
+    NotEnded,
     /// Its log cannot be read.
     Unreadable,
 }
@@ -54,17 +85,17 @@ impl Stage {
             Self::Finished => "finished",
             Self::Interrupted => "interrupted",
             Self::Failed => "failed",
+            Self::NotEnded => "not ended",
             Self::Unreadable => "unreadable",
         }
     }
 }
 
 impl RunCache {
-    /// A cache of the runs of this store; nothing is read yet.
-    pub(super) fn new(store: Store) -> Self {
+    /// Over what runs are read from.
+    pub(super) fn new(source: Arc<dyn RunSource>) -> Self {
         Self {
-            store,
-            summaries: Mutex::default(),
+            source,
             records: Mutex::default(),
         }
     }
@@ -72,44 +103,31 @@ impl RunCache {
     /// Every run with how far it is, newest first.
     ///
     /// # Errors
-    /// The store cannot be listed.
+    /// The runs cannot be listed.
     pub(super) fn list(&self) -> Result<Vec<(RunSummary, Stage)>, RecordError> {
-        let mut list = Vec::new();
-        for run in self.store.ids()? {
-            let summary = self.summary(&run);
+        let with_stage = |summary: RunSummary| {
             let stage = match &summary.unreadable {
                 Some(_) => Stage::Unreadable,
-                None => self.stage(&run, summary.ended.as_deref()),
+                None => self.stage(&summary.run, summary.ended.as_deref()),
             };
-            list.push((summary, stage));
-        }
+            (summary, stage)
+        };
+        let summaries = self.source.summaries()?.into_iter();
+        let mut list: Vec<(RunSummary, Stage)> = summaries.map(with_stage).collect();
         // Ids are by the minute; the first line of the log is not.
         list.sort_by(|a, b| (&b.0.started_at, &b.0.run).cmp(&(&a.0.started_at, &a.0.run)));
         Ok(list)
     }
 
-    fn summary(&self, run: &str) -> RunSummary {
-        let version = self.version(run);
-        // The lock is not held while a log is read, or every other page would wait for it.
-        let known = self.summaries.lock().get(run).cloned();
-        if let (Some(version), Some((of, summary))) = (version, known)
-            && of == version
-        {
-            return summary;
-        }
-        let summary = self.store.summary(run);
-        if let Some(version) = version {
-            let entry = (version, summary.clone());
-            self.summaries.lock().insert(run.to_owned(), entry);
-        }
-        summary
-    }
-
     /// How far a run is that ended for this reason, or did not end.
     pub(super) fn stage(&self, run: &str, ended: Option<&str>) -> Stage {
         match ended {
-            None if self.goes_on(run) => Stage::Running(self.store.now(run).map(Box::new)),
-            None | Some("interrupted") => Stage::Interrupted,
+            None => match self.source.goes_on(run) {
+                Some(true) => Stage::Running(self.now(run).map(Box::new)),
+                Some(false) => Stage::Interrupted,
+                None => Stage::NotEnded,
+            },
+            Some("interrupted") => Stage::Interrupted,
             Some("failed") => Stage::Failed,
             Some(_) => Stage::Finished,
         }
@@ -117,23 +135,27 @@ impl RunCache {
 
     /// Whether a process writes a run's log; the log is not read for that.
     pub(super) fn goes_on(&self, run: &str) -> bool {
-        self.store.goes_on(run)
+        self.source.goes_on(run) == Some(true)
     }
 
     /// What changes whenever a run's log does; none: it is not there.
-    pub(super) fn version(&self, run: &str) -> Option<(u64, i128)> {
-        self.store.version(run).ok()
+    pub(super) fn version(&self, run: &str) -> Option<LogVersion> {
+        self.source.version(run)
+    }
+
+    /// Whether they are those of a team, not of this machine.
+    pub(super) fn shared(&self) -> bool {
+        self.source.shared()
     }
 
     /// What a run is doing, where it tells.
     pub(super) fn now(&self, run: &str) -> Option<Now> {
-        self.store.now(run)
+        self.source.now(run)
     }
 
     /// Whether there is a run of exactly this id. An id is never made part of a path before that.
     pub(super) fn holds(&self, run: &str) -> bool {
-        let ids = self.store.ids();
-        ids.is_ok_and(|ids| ids.iter().any(|id| id == run))
+        self.source.holds(run)
     }
 
     /// A run as it was read last, for what does not change with every line; see [`Self::judged`].
@@ -162,14 +184,15 @@ impl RunCache {
         };
         if let Some(version) = version {
             let records = self.records.lock();
-            let known = |(id, of, _): &&(String, Version, Arc<Judged>)| id == run && *of == version;
+            let known =
+                |(id, of, _): &&(String, LogVersion, Arc<Judged>)| id == run && *of == version;
             if let Some((_, _, judged)) = records.iter().find(known) {
                 return Ok(Arc::clone(judged));
             }
         }
         let record = match version {
-            Some(_) => self.store.read(run)?,
-            // The store names the nearest; a beginning of an id is not enough here.
+            Some(_) => self.source.read(run)?,
+            // A store names the nearest; a beginning of an id is not enough here.
             None => {
                 return Err(RecordError::Unknown {
                     wanted: run.to_owned(),
@@ -178,7 +201,12 @@ impl RunCache {
             }
         };
         let verdict = verdict::judge(&Evidence::of(&record));
-        let judged = Arc::new(Judged { record, verdict });
+        let judged = Arc::new(Judged {
+            record,
+            verdict,
+            body: OnceLock::new(),
+            file: OnceLock::new(),
+        });
         if let Some(version) = version {
             let mut records = self.records.lock();
             // Two visitors may have had it read at once: one record of a run stays.

@@ -177,7 +177,7 @@ fn record(site: &WebSite, line: &mut EventLine<'_, '_>, run: &str, bytes: u64) -
         "{} of at most {} rounds done.",
         judged.verdict.rounds, judged.record.head.decide.rounds_max
     );
-    let pieces: [(&str, Markup); 2] = [("race", race), ("record", run::whole(&judged))];
+    let pieces: [(&str, Markup); 2] = [("race", race), ("record", judged.body().clone())];
     for (name, piece) in pieces {
         line.say(name, None, piece)?;
     }

@@ -42,7 +42,15 @@ pub(super) fn page(site: &WebSite) -> HttpResponse {
     };
     // Every stage, also with 0: an alert cannot watch a series that comes and goes.
     let mut stages = BTreeMap::from(
-        ["running", "finished", "interrupted", "failed", "unreadable"].map(|stage| (stage, 0)),
+        [
+            "running",
+            "finished",
+            "interrupted",
+            "failed",
+            "not ended",
+            "unreadable",
+        ]
+        .map(|stage| (stage, 0)),
     );
     let mut text = MetricsText::default();
     let mut seen = HashSet::new();

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::cache::{Judged, Stage};
+use super::cache::Stage;
 use super::frame::{self, Page};
 use super::http::HttpResponse;
 use super::site::WebSite;
@@ -35,7 +35,7 @@ pub(super) fn page(site: &WebSite, run: &str) -> HttpResponse {
             }
         }
         p id="status" role="status" class="faint" {}
-        div id="record" data-part="record" { (whole(&judged)) }
+        div id="record" data-part="record" { (judged.body()) }
     };
     let page = Page {
         here: "/",
@@ -46,15 +46,6 @@ pub(super) fn page(site: &WebSite, run: &str) -> HttpResponse {
     frame::page(site, 200, &page)
 }
 
-/// Everything the run's report says.
-pub(super) fn whole(judged: &Judged) -> Markup {
-    report::body(
-        &judged.record,
-        &judged.verdict,
-        &report::ReportOptions::default(),
-    )
-}
-
 /// How far it is, where else it is shown, and what may be done.
 pub(super) fn stage_line(site: &WebSite, run: &str, stage: &Stage) -> Markup {
     html! {
@@ -62,6 +53,9 @@ pub(super) fn stage_line(site: &WebSite, run: &str, stage: &Stage) -> Markup {
             p { a href={ "/run/" (run) "/report.html" } download={ (run) ".html" } { "Report as one file" } }
             // `RUN/0`, its slash escaped: the first configuration.
             p { a href={ "/beside?b=" (run) "%2F0" } { "Put it beside another" } }
+            @if *stage == Stage::NotEnded {
+                p { "It had not ended when it was pushed. Pushing it again brings what came since." }
+            }
             @if site.control.is_some() {
                 @match stage {
                     Stage::Running(_) => {
@@ -74,7 +68,7 @@ pub(super) fn stage_line(site: &WebSite, run: &str, stage: &Stage) -> Markup {
                             button { "Go on with this run" }
                         }
                     }
-                    Stage::Finished | Stage::Failed | Stage::Unreadable => {}
+                    Stage::Finished | Stage::Failed | Stage::NotEnded | Stage::Unreadable => {}
                 }
             } @else if *stage == Stage::Interrupted {
                 p { code { "stackrace resume " (run) } " goes on with it." }
@@ -88,15 +82,8 @@ pub(super) fn report(site: &WebSite, run: &str) -> HttpResponse {
         Ok(judged) => judged,
         Err(error) => return missing(site, &error),
     };
-    let html = report::by_name("html").map_or_else(Vec::new, |kind| {
-        kind.render(
-            &judged.record,
-            &judged.verdict,
-            &report::ReportOptions::default(),
-        )
-    });
     // One file has its style within.
-    HttpResponse::new(200, "text/html; charset=utf-8", html).with(
+    HttpResponse::new(200, "text/html; charset=utf-8", judged.file()).with(
         "Content-Security-Policy",
         "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'",
     )

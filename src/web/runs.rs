@@ -37,13 +37,22 @@ pub(super) fn list(site: &WebSite) -> Markup {
     let today = site.clock.today();
     html! {
         @if runs.is_empty() {
-            p { "No runs on record yet. " code { "stackrace run demo" } " makes one in a minute." }
+            @if site.cache.shared() {
+                p { "No runs here yet. " code { "stackrace push" } " enters them." }
+            } @else {
+                p { "No runs on record yet. " code { "stackrace run demo" } " makes one in a minute." }
+            }
         }
         ul class="runs" {
             @for (run, stage) in runs.iter().take(RUNS_MAX) { (item(run, stage, &today)) }
         }
         @if runs.len() > RUNS_MAX {
-            p { "And " (runs.len() - RUNS_MAX) " older ones: " code { "stackrace runs" } " lists them all." }
+            p {
+                "And " (runs.len() - RUNS_MAX) " older ones"
+                @if site.cache.shared() { ": the history has those of each study." } @else {
+                    ": " code { "stackrace runs" } " lists them all."
+                }
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use super::cache::RunCache;
 use super::guard::Guard;
 use super::limits::Limits;
 use crate::import::ImportSource;
-use crate::record::Store;
+use crate::record::RunSource;
 use crate::time::Clock;
 
 /// What may be done from the page.
@@ -65,15 +65,15 @@ pub(crate) struct WebSite {
 }
 
 impl WebSite {
-    /// The runs of a store, for those the guard lets in; without control they can only read.
+    /// Runs, for those the guard lets in; without control they can only read.
     pub(crate) fn new(
-        store: Store,
+        source: Arc<dyn RunSource>,
         guard: Guard,
         control: Option<Arc<dyn RunControl>>,
         clock: Arc<dyn Clock>,
     ) -> Self {
         Self {
-            cache: RunCache::new(store),
+            cache: RunCache::new(source),
             guard,
             control,
             clock,

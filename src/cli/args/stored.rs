@@ -77,3 +77,23 @@ fn export_tables() -> String {
         .collect();
     format!("Tables:\n{}", lines.join("\n"))
 }
+
+/// Which runs go into which database.
+#[derive(Debug, Args)]
+#[command(after_help = PASSWORDS)]
+pub(in crate::cli) struct Push {
+    /// The database: `postgresql://USER@HOST/DATABASE` as for psql, or `@FILE` for a file with it
+    pub(in crate::cli) database: String,
+    /// Runs to push: ids, beginnings of ids, tags, or `last`
+    #[arg(default_value = "last", value_name = "RUN")]
+    pub(in crate::cli) runs: Vec<String>,
+    /// Push every run of the store
+    #[arg(long)]
+    pub(in crate::cli) all: bool,
+}
+
+/// Where passwords come from, shown under `stackrace push --help`.
+const PASSWORDS: &str = "\
+Passwords are taken from where psql takes them: PGPASSWORD, PGPASSFILE or ~/.pgpass; or from the address
+in @FILE. Both files must be closed to other users (chmod 600). An address with a password is refused on
+the command line, where every user of this machine could read it.";

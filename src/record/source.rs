@@ -1,0 +1,111 @@
+//! Where runs are read from: a store on this machine, or a database that a team shares.
+
+use std::collections::HashMap;
+
+use parking_lot::Mutex;
+
+use super::error::RecordError;
+use super::now::Now;
+use super::read::Record;
+use super::store::{RunSummary, Store};
+
+/// Changes whenever a run's log does: its bytes, and another number.
+pub(crate) type LogVersion = (u64, i128);
+
+/// Runs that can be read.
+pub(crate) trait RunSource: std::fmt::Debug + Send + Sync {
+    /// Every run, in any order; one that cannot be read is listed with the reason.
+    ///
+    /// # Errors
+    /// They cannot be listed.
+    fn summaries(&self) -> Result<Vec<RunSummary>, RecordError>;
+
+    /// Whether there is a run of exactly this id. To be asked before anything else about a run whose
+    /// id a visitor named.
+    fn holds(&self, run: &str) -> bool;
+
+    /// What changes whenever a run's log does; none: it is not there, or cannot be looked at.
+    fn version(&self, run: &str) -> Option<LogVersion>;
+
+    /// Reads a run by its whole id, which [`Self::holds`] knows.
+    ///
+    /// # Errors
+    /// It is not found, or its log cannot be read.
+    fn read(&self, run: &str) -> Result<Record, RecordError>;
+
+    /// Whether a process writes the run's log; none: that cannot be seen from here.
+    fn goes_on(&self, run: &str) -> Option<bool>;
+
+    /// What a run is doing, where it tells.
+    fn now(&self, run: &str) -> Option<Now>;
+
+    /// Whether the runs are those of a team, measured wherever its people are.
+    fn shared(&self) -> bool;
+}
+
+/// The runs of a store, each summed up once for each version of its log.
+#[derive(Debug)]
+pub(crate) struct StoredRuns {
+    store: Store,
+    summaries: Mutex<HashMap<String, (LogVersion, RunSummary)>>,
+}
+
+impl StoredRuns {
+    /// Reads from a store; nothing is read yet.
+    pub(crate) fn new(store: Store) -> Self {
+        Self {
+            store,
+            summaries: Mutex::default(),
+        }
+    }
+
+    fn summary(&self, run: &str) -> RunSummary {
+        let version = self.store.version(run).ok();
+        // The lock is not held while a log is read, or every other page would wait for it.
+        let known = self.summaries.lock().get(run).cloned();
+        if let (Some(version), Some((of, summary))) = (version, known)
+            && of == version
+        {
+            return summary;
+        }
+        let summary = self.store.summary(run);
+        if let Some(version) = version {
+            let entry = (version, summary.clone());
+            self.summaries.lock().insert(run.to_owned(), entry);
+        }
+        summary
+    }
+}
+
+impl RunSource for StoredRuns {
+    fn summaries(&self) -> Result<Vec<RunSummary>, RecordError> {
+        let ids = self.store.ids()?;
+        Ok(ids.iter().map(|run| self.summary(run)).collect())
+    }
+
+    fn holds(&self, run: &str) -> bool {
+        // An id is never made part of a path before it is known to be one.
+        let ids = self.store.ids();
+        ids.is_ok_and(|ids| ids.iter().any(|id| id == run))
+    }
+
+    fn version(&self, run: &str) -> Option<LogVersion> {
+        self.store.version(run).ok()
+    }
+
+    fn read(&self, run: &str) -> Result<Record, RecordError> {
+        self.store.read(run)
+    }
+
+    fn goes_on(&self, run: &str) -> Option<bool> {
+        Some(self.store.goes_on(run))
+    }
+
+    fn now(&self, run: &str) -> Option<Now> {
+        self.store.now(run)
+    }
+
+    fn shared(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,35 @@
+//! What only the user may read: files with passwords, and the environment.
+
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use crate::bounded::ByteLimit;
+use crate::failure::Failure;
+
+/// Bytes of a file with an address, with passwords or with certificates.
+pub(super) const FILE_MAX: ByteLimit = ByteLimit::new(1 << 20);
+
+/// A variable of the environment by its name.
+pub(super) type Environment<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+
+/// A text that no other user can read.
+pub(super) fn private_text(path: &Path) -> Result<String, Failure> {
+    let cannot = |error: std::io::Error| {
+        Failure::usage(format!("cannot read {}: {error}", path.display()))
+            .next("name a file that you can read")
+    };
+    let mode = path.metadata().map_err(cannot)?.permissions().mode();
+    // As psql has it for its file of passwords.
+    if mode & 0o077 != 0 {
+        let path = path.display();
+        return Err(Failure::refused(format!(
+            "other users may open {path}, which holds passwords"
+        ))
+        .next(format!("chmod 600 {path}")));
+    }
+    let text = FILE_MAX.read(path).map_err(cannot)?;
+    String::from_utf8(text).map_err(|_| {
+        Failure::usage(format!("{} is no text in UTF-8", path.display())).next("name another file")
+    })
+}
