@@ -317,6 +317,7 @@ fn job(section: &Section, reader: &Reader<'_>, group: u64) -> Result<FioJob, Job
         engine,
         engine_name,
         direct: direct(reader)?,
+        start_delay_ns: when::start_delay(reader)?,
         time_ns,
         time_based,
         durable: when::durable(reader, read_share)?,

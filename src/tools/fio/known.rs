@@ -94,6 +94,7 @@ pub(crate) const OPTIONS: &[Known] = &[
     valued("rwmixwrite"),
     flag("scramble_buffers"),
     valued("size"),
+    valued("startdelay"),
     Known {
         name: "stonewall",
         also: &["wait_for_previous"],
@@ -145,10 +146,6 @@ const WITHOUT: &[(&str, &str)] = &[
     (
         "ramp_time",
         "leave it out, and put a job of that runtime before it, with stonewall in this one",
-    ),
-    (
-        "startdelay",
-        "leave it out, and separate jobs with stonewall",
     ),
     (
         "steadystate",

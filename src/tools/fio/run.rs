@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 use std::sync::Barrier;
+use std::time::Duration;
 
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
@@ -12,6 +13,7 @@ use stackrace_engine::{Control, Op, PhaseEnd, PhaseOutcome, StartError, residenc
 
 use super::job::{Engine, FioJob, Reserve};
 use super::plan::Planned;
+use crate::time::{Clock, SystemClock};
 
 /// What became of one clone.
 #[derive(Debug)]
@@ -80,6 +82,7 @@ pub(super) fn group(
             .map(|ready| {
                 scope.spawn(move || {
                     start.wait();
+                    wait(ready.job.start_delay_ns, control);
                     ready.run(control)
                 })
             })
@@ -97,6 +100,21 @@ pub(super) fn group(
         }
     }
     Ok(ran)
+}
+
+/// How often a job that waits for its start asks whether it is still wanted, ns.
+const LOOK_NS: u64 = 20_000_000;
+
+/// Waits out a job's delay; Ctrl-C ends the wait.
+fn wait(delay_ns: u64, control: &Control) {
+    let began = SystemClock.now_ns();
+    while !control.stopped() {
+        let left = delay_ns.saturating_sub(SystemClock.now_ns().saturating_sub(began));
+        if left == 0 {
+            return;
+        }
+        SystemClock.sleep(Duration::from_nanos(left.min(LOOK_NS)));
+    }
 }
 
 /// Makes a clone's files ready: laid out where they are read, else reserved.

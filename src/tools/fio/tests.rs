@@ -238,7 +238,7 @@ fn every_option_is_explained() {
 #[test]
 fn everything_wrong_in_a_file_is_said_at_once_in_the_order_of_its_lines() {
     let text = "[global]\nbs=4q\nzonemode=zbd\n[a]\nrw=randread\niodepth=none\nsize=1m\n[b]\nrw=write\n\
-        startdelay=5\nfallocate=maybe\nsize=1m\n[c]\nrw=trim\n";
+        startdelay=5-9\nfallocate=maybe\nsize=1m\n[c]\nrw=trim\n";
     let refused = all(text).unwrap_err();
     let said: Vec<String> = refused.iter().map(ToString::to_string).collect();
     let lines: Vec<&str> = said
@@ -259,6 +259,17 @@ fn a_name_for_all_jobs_names_none_of_them() {
         .collect();
     assert_eq!(names, [("a", "a"), ("bb", "b")]);
     assert!(jobs[0].options[0].contains(&("name".to_owned(), "all".to_owned())));
+}
+
+#[test]
+fn a_delay_is_one_time_in_seconds_unless_it_says_otherwise() {
+    assert_eq!(job("size=1m").start_delay_ns, 0);
+    assert_eq!(job("size=1m startdelay=5").start_delay_ns, 5_000_000_000);
+    assert_eq!(job("size=1m startdelay=20ms").start_delay_ns, 20_000_000);
+    // fio draws one from the range.
+    let said = refused("size=1m startdelay=5-9");
+    assert!(said.contains("startdelay=5-9"), "{said}");
+    assert!(refused("size=1m startdelay=soon").contains("startdelay"));
 }
 
 #[test]

@@ -154,6 +154,8 @@ pub(crate) struct FioJob {
     pub(crate) engine_name: String,
     /// Whether I/O bypasses the page cache.
     pub(crate) direct: bool,
+    /// How long after the others of its group it begins (`startdelay`), ns.
+    pub(crate) start_delay_ns: u64,
     /// Longest time (`runtime`), ns; none: no limit.
     pub(crate) time_ns: Option<u64>,
     /// The whole of that time, however often the data is passed over.

@@ -26,6 +26,19 @@ pub(super) fn time(reader: &Reader<'_>) -> Result<(Option<u64>, bool), JobError>
     Ok((time, based))
 }
 
+/// How long after the others of its group a job begins, ns.
+pub(super) fn start_delay(reader: &Reader<'_>) -> Result<u64, JobError> {
+    let word = reader.text("startdelay").unwrap_or_default();
+    if word.contains('-') {
+        let what = format!(
+            "startdelay={}: a delay that is drawn is not supported",
+            shown(word)
+        );
+        return Err(reader.refuse("startdelay", what, "write one time: startdelay=5"));
+    }
+    Ok(reader.time_ns("startdelay", S)?.unwrap_or(0))
+}
+
 pub(super) fn pace(
     reader: &Reader<'_>,
     read_share: f64,
