@@ -211,9 +211,162 @@ fn what_cannot_be_written_is_refused() {
     );
 }
 
+/// The rows of a table in JSON.
+fn table(ground: &Ground, words: &[&str]) -> Vec<Value> {
+    let said = ground.stackrace(words);
+    serde_json::from_str(&said.ended(0).out).unwrap()
+}
+
+/// The rows of the sheet of a report, each by the names of its columns.
+fn sheet(ground: &Ground, run: &str) -> Vec<Value> {
+    let said = ground.stackrace(&["report", run, "--format", "csv"]);
+    let text = &said.ended(0).out;
+    let mut lines = text.lines().map(cells);
+    let names = lines.next().unwrap();
+    let row = |cells: Vec<String>| {
+        names
+            .iter()
+            .cloned()
+            .zip(cells.into_iter().map(Value::from))
+    };
+    lines.map(|cells| row(cells).collect()).collect()
+}
+
+/// The cells of a line of CSV; no cell of these studies holds a line break.
+fn cells(line: &str) -> Vec<String> {
+    let mut cells = vec![String::new()];
+    let mut quoted = false;
+    for letter in line.chars() {
+        match letter {
+            '"' => quoted = !quoted,
+            ',' if !quoted => cells.push(String::new()),
+            letter => cells.last_mut().unwrap().push(letter),
+        }
+    }
+    cells
+}
+
+/// Columns that only the sheet has: what the audit says, and counters of the first device, which
+/// exported tables have for each device.
+const OF_THE_SHEET: [&str; 7] = [
+    "device",
+    "device_read_bytes",
+    "device_written_bytes",
+    "device_read_requests",
+    "device_write_requests",
+    "limited_by",
+    "remarks",
+];
+
+/// The same name is the same thing, and the same thing has the same name: in the sheet, in exported
+/// tables, and in the events, which are the lines of the log.
+fn columns_have_one_name_in_every_form() {
+    let ground = ran();
+    let mut compared = 0;
+    for run in ids(&ground) {
+        let export = |name: &str| {
+            table(
+                &ground,
+                &["export", &run, "--format", "json", "--table", name],
+            )
+        };
+        let (observations, trials) = (export("observations"), export("trials"));
+        let sheet = sheet(&ground, &run);
+        assert_eq!(sheet.len(), observations.len());
+        for (row, observation) in sheet.iter().zip(&observations) {
+            let trial = trials
+                .iter()
+                .find(|trial| trial["trial"] == observation["trial"])
+                .unwrap();
+            compared += compare(row, observation, trial);
+        }
+        names_in_the_log(&ground, &run, &trials);
+    }
+    assert!(compared > 200, "{compared}");
+}
+
+/// Compares a row of the sheet with what exported tables have of it; how many cells there were.
+#[track_caller]
+fn compare(row: &Value, observation: &Value, trial: &Value) -> usize {
+    let mut compared = 0;
+    for (name, cell) in row.as_object().unwrap() {
+        let cell = cell.as_str().unwrap();
+        let same = |name: &str| observation.get(name).or(trial.get(name));
+        let (there, unit) = match name.strip_suffix("_s") {
+            Some(name) => (same(&format!("{name}_ns")), 1e9),
+            None => (same(name), 1.0),
+        };
+        let Some(there) = there else {
+            let own = OF_THE_SHEET.contains(&name.as_str());
+            assert!(own, "only the sheet has {name}");
+            continue;
+        };
+        compared += 1;
+        match there {
+            Value::Null => assert_eq!(cell, "", "{name}"),
+            Value::Number(number) => {
+                let here = cell.parse::<f64>().unwrap();
+                let there = number.as_f64().unwrap() / unit;
+                let near = (here - there).abs() <= there.abs() * 1e-9;
+                assert!(near, "{name}: {here} {there}");
+            }
+            // A table has microseconds, where the log has milliseconds.
+            Value::String(there) if name == "started_at" => {
+                let cell = cell.trim_end_matches('Z');
+                assert!(
+                    !cell.is_empty() && there.starts_with(cell),
+                    "{cell} {there}"
+                );
+            }
+            // Quotes within a cell are written twice, which `cells` leaves out.
+            there => assert_eq!(cell, there.as_str().unwrap().replace('"', ""), "{name}"),
+        }
+    }
+    compared
+}
+
+/// The event of a trial, and what it holds, has the names of the table's columns, as the log and
+/// `--events` have them.
+#[track_caller]
+fn names_in_the_log(ground: &Ground, run: &str, trials: &[Value]) {
+    let log = ground.store().join("runs").join(run).join("log.jsonl");
+    let log = std::fs::read_to_string(log).unwrap();
+    let mut lines = log
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let event = lines.find(|line| line["event"] == "trial").unwrap();
+    let mut names = std::collections::BTreeSet::new();
+    named(&event, &mut names);
+    for name in trials[0].as_object().unwrap().keys() {
+        // Which trial it is, is the line's place; names of the study are in the head.
+        let elsewhere = ["run", "study", "title", "trial", "kind", "error"];
+        let measured = trials.iter().any(|trial| !trial[name].is_null());
+        let ours = name.starts_with("level_") || name.starts_with("precondition_");
+        assert!(
+            names.contains(name) || elsewhere.contains(&name.as_str()) || ours || !measured,
+            "the log does not have {name}"
+        );
+    }
+}
+
+/// All names of fields in a value, at any depth.
+fn named(value: &Value, names: &mut std::collections::BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                names.insert(name.clone());
+                named(value, names);
+            }
+        }
+        Value::Array(all) => all.iter().for_each(|value| named(value, names)),
+        _ => {}
+    }
+}
+
 fn main() -> ExitCode {
     needs::run(needs::tests![
         pandas_and_duckdb_read_the_same_from_every_form,
         what_cannot_be_written_is_refused,
+        columns_have_one_name_in_every_form,
     ])
 }

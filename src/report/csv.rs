@@ -1,7 +1,8 @@
 //! Every figure for a spreadsheet: one row per trial and metric, in base units.
 //!
-//! Missing is empty, never 0. Amounts are bytes, times seconds. A column `level:<factor>` per factor
-//! follows the configuration's name.
+//! Missing is empty, never 0. Amounts are bytes, times seconds. A column `level_<factor>` per factor
+//! follows the configuration's name. What exported tables have too (`docs/formats/export.md`) is called
+//! as there; what they have in nanoseconds (`_ns`) is in seconds (`_s`).
 
 use super::{ReportForm, ReportOptions, audited};
 use crate::audit::{LimitedBy, TrialAudit};
@@ -96,7 +97,7 @@ fn table(record: &Record) -> DataTable {
     all.extend(head.factors.iter().enumerate().map(|(at, factor)| {
         let level = |row: &CsvRow<'_>| row.configuration.levels.get(at).cloned();
         Column {
-            name: format!("level:{factor}"),
+            name: format!("level_{factor}"),
             values: ColumnValues::Text(rows.iter().map(level).collect()),
         }
     }));
@@ -118,14 +119,7 @@ fn names(rows: &[CsvRow<'_>]) -> Vec<Column> {
                 "position",
                 ColumnOf::Whole(|r| Some(r.trial.position as u64)),
             ),
-            (
-                "configuration",
-                ColumnOf::Whole(|r| Some(r.trial.configuration as u64)),
-            ),
-            (
-                "configuration_name",
-                ColumnOf::Text(|r| &r.configuration.name),
-            ),
+            ("configuration", ColumnOf::Text(|r| &r.configuration.name)),
         ],
     )
 }
@@ -135,11 +129,7 @@ fn figures(rows: &[CsvRow<'_>]) -> Vec<Column> {
     columns(
         rows,
         &[
-            (
-                "workload",
-                ColumnOf::Whole(|r| Some(r.trial.workload as u64)),
-            ),
-            ("workload_name", ColumnOf::Text(|r| &r.workload.name)),
+            ("workload", ColumnOf::Text(|r| &r.workload.name)),
             ("metric", ColumnOf::Text(|r| &r.metric.name)),
             ("unit", ColumnOf::Text(|r| &r.metric.unit)),
             ("better", ColumnOf::Text(|r| r.metric.better.word())),

@@ -269,7 +269,7 @@ fn comma_separated(card: &Card, table: &PublishedTable) -> Result<Vec<u8>, Strin
     all.extend(card.factors.iter().enumerate().map(|(at, factor)| {
         let level = |figure: &PublishedFigure| figure.levels.get(at).cloned();
         Column {
-            name: format!("level:{}", factor.name),
+            name: format!("level_{}", factor.name),
             values: ColumnValues::Text(rows.iter().map(level).collect()),
         }
     }));

@@ -235,11 +235,7 @@ fn every_trial_and_metric_has_its_row() {
         let width = rows[0].len();
         assert!(rows.iter().all(|row| row.len() == width), "{sample}");
         let column = |name: &str| rows[0].iter().position(|head| head == name).unwrap();
-        let (round, name, value) = (
-            column("round"),
-            column("configuration_name"),
-            column("value"),
-        );
+        let (round, name, value) = (column("round"), column("configuration"), column("value"));
         let mut at = 1;
         for trial in record.trials() {
             for expected in &trial.metrics {
