@@ -33,13 +33,13 @@ pub(super) fn finish(
     let record = ledger.record();
     if reason == Reason::Lost && !setting.quiet {
         let detail = record.ended().map_or("", |ended| ended.detail);
-        let run = &record.head.run;
-        error(&format!("{detail}\n  next: stackrace resume {run}\n"));
+        let next = record.head.resume_command();
+        error(&format!("{detail}\n  next: {next}\n"));
     }
     if reason == Reason::Interrupted {
-        let run = &record.head.run;
+        let next = record.head.resume_command();
         error(&format!(
-            "interrupted: what was measured is kept\n  next: stackrace resume {run}\n"
+            "interrupted: what was measured is kept\n  next: {next}\n"
         ));
     }
     Ok(exit_code(reason, record, &run.verdict, decide))
@@ -129,5 +129,5 @@ fn goes_on(record: &Record, verdict: &Verdict) -> Option<String> {
         .any(|stopped| reason == stopped.word());
     // Further rounds would change nothing where the rest of the question is settled.
     let open = matches!(verdict.state, State::TooFew | State::Undecided) && !verdict.settled;
-    (stopped && open).then(|| format!("stackrace resume {} --until-decided", record.head.run))
+    (stopped && open).then(|| record.head.resume_command() + " --until-decided")
 }

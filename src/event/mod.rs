@@ -180,6 +180,21 @@ pub(crate) struct RunStarted {
     pub(crate) environment: Vec<Fact>,
 }
 
+/// The option with which a user permits the commands of a study.
+const ALLOW_COMMANDS: &str = "--allow-commands";
+
+impl RunStarted {
+    /// The command that goes on with the run, as the user would have to type it.
+    pub(crate) fn resume_command(&self) -> String {
+        // A layer's commands leave no trace here but the option without which they did not run.
+        let permitted = self.command.iter().any(|word| word == ALLOW_COMMANDS)
+            || self.workloads.iter().any(|head| head.kind == "command");
+        let mut words = vec!["stackrace", "resume", &self.run];
+        words.extend(permitted.then_some(ALLOW_COMMANDS));
+        words.join(" ")
+    }
+}
+
 /// A text that figures were imported from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ImportedText {

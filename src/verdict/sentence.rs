@@ -260,7 +260,7 @@ fn capital(text: &str) -> String {
 
 /// The command that goes on until there is an answer.
 fn resume(head: &RunStarted) -> String {
-    format!("stackrace resume {} --until-decided", head.run)
+    head.resume_command() + " --until-decided"
 }
 
 /// What would decide, as long as it is open.
