@@ -8,7 +8,7 @@ use std::fs;
 use std::process::{Child, ExitCode, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::Value;
+use serde_json::{Value, json};
 use stackrace_test_needs as needs;
 use support::{Ground, Said};
 
@@ -63,6 +63,185 @@ fn a_study_runs_commands_only_where_the_user_says_so() {
         .stackrace(&["resume", "--rounds", "1", "--allow-commands"])
         .ended(0);
     assert_eq!(ground.left(), [""; 0]);
+}
+
+/// A study whose layer mounts a file system in memory, and says in a file what it does. The first set-up
+/// kills stackrace if `deadly` is there.
+fn own_storage(ground: &Ground) -> String {
+    let said = ground.path().join("said");
+    let deadly = ground.path().join("deadly");
+    format!(
+        r#"title = "t"
+[factors]
+n = [1, 2]
+[[stack]]
+[stack.script]
+set-up = """
+echo up >> {said}
+mount -t tmpfs -o size=16M none $STACKRACE_MOUNT
+# The parent is timeout(1), and its parent is stackrace.
+! rm {deadly} 2> /dev/null || kill -9 $(cut -d ' ' -f 4 /proc/$PPID/stat)"""
+tear-down = "echo down >> {said}; ! mountpoint -q $STACKRACE_MOUNT || umount $STACKRACE_MOUNT"
+describe = "echo 'flavour: number {{n}}'"
+drop-caches = "echo cold >> {said}"
+[[workload]]
+name = "w"
+random = {{ mode = "write", size = "1 MiB", block-size = "4 KiB", time = "0.1 s" }}
+[decide]
+rounds-at-most = 2
+"#,
+        said = said.display(),
+        deadly = deadly.display()
+    )
+}
+
+/// What the commands of such a study said, how often each.
+fn said_of(ground: &Ground) -> [usize; 3] {
+    let text = fs::read_to_string(ground.path().join("said")).unwrap_or_default();
+    ["up", "down", "cold"].map(|word| text.lines().filter(|line| *line == word).count())
+}
+
+fn storage_of_the_users_own_commands_is_measured_and_gone() {
+    needs::root();
+    let ground = Ground::new();
+    ground.write("s.toml", own_storage(&ground));
+    let refused = ground.stackrace(&["run", "s.toml"]);
+    refused.ended(3);
+    for word in [
+        "layer script, set-up: echo up",
+        "layer script, tear-down: echo down",
+        "layer script, describe: ",
+        "layer script, drop-caches: ",
+        "--allow-commands",
+    ] {
+        assert!(refused.err.contains(word), "{word}: {}", refused.err);
+    }
+    ground.stackrace(&["plan", "s.toml"]).ended(0);
+    assert_eq!(said_of(&ground), [0; 3], "a command ran without permission");
+    let far = ["run", "s.toml", "--allow-commands", "--on", "localhost"];
+    let far = ground.stackrace(&far);
+    far.ended(3);
+    assert!(far.err.contains("on this machine alone"), "{}", far.err);
+    let ran = ground.stackrace(&["run", "s.toml", "--allow-commands"]);
+    ran.ended(0);
+    let [up, down, cold] = said_of(&ground);
+    assert!(up >= 2 && up == down && cold >= 4, "{up} {down} {cold}");
+    let json = ground
+        .stackrace(&["report", "--format", "json"])
+        .ended(0)
+        .out
+        .clone();
+    assert!(
+        json.contains("flavour") && json.contains("number 2"),
+        "{json}"
+    );
+    assert_eq!(ground.left(), [""; 0]);
+}
+
+fn what_a_users_commands_set_up_is_taken_down_only_with_permission() {
+    needs::root();
+    let ground = Ground::new();
+    ground.write("s.toml", own_storage(&ground));
+    let dies = |words: &[&str]| {
+        ground.write("deadly", "");
+        let died = ground.stackrace(words);
+        assert_eq!(died.code, None, "{}", died.err);
+    };
+    let mounted = || {
+        let mounts = fs::read_to_string("/proc/mounts").unwrap();
+        mounts.contains(&*ground.path().to_string_lossy())
+    };
+    dies(&["run", "s.toml", "--allow-commands"]);
+    assert!(mounted() && said_of(&ground)[1] == 0);
+    // A journal without a record of its own may not use the command of another run.
+    let tear_down = own_storage(&ground);
+    let tear_down = tear_down
+        .lines()
+        .find_map(|line| line.strip_prefix("tear-down = "));
+    let digest = blake3::hash(tear_down.unwrap().trim_matches('"').as_bytes()).to_hex();
+    let theirs = ground.store().join("runs/hostile");
+    let at = theirs.join("x").display().to_string();
+    hostile(&ground, &[&at, digest.as_str()]);
+    for words in [&["clean", "--list"][..], &["clean"]] {
+        let kept = ground.stackrace(words);
+        for word in ["tear down ", "echo down >> ", "--allow-commands"] {
+            assert!(kept.out.contains(word), "{word}: {}", kept.out);
+        }
+        assert!(mounted() && said_of(&ground)[1] == 0, "it ran unpermitted");
+    }
+    let cleaned = ground.stackrace(&["clean", "--allow-commands"]);
+    cleaned.ended(4);
+    let unknown = "the record of its run does not have the command";
+    assert!(cleaned.out.contains(unknown), "{}", cleaned.out);
+    assert!(!mounted());
+    assert_eq!(
+        said_of(&ground)[1],
+        1,
+        "that of the hostile journal ran, too"
+    );
+    fs::remove_dir_all(&theirs).unwrap();
+    ground.stackrace(&["clean"]).ended(0);
+    // `resume` takes it down, too, where the study's commands are permitted.
+    dies(&["resume", "--allow-commands"]);
+    ground.stackrace(&["resume"]).ended(3);
+    assert!(mounted());
+    ground.stackrace(&["resume", "--allow-commands"]).ended(0);
+    assert!(!mounted());
+    assert_eq!(ground.left(), [""; 0]);
+}
+
+/// Writes the journal of a run that died and left no record, with one entry of the layer script.
+fn hostile(ground: &Ground, of: &[&str]) {
+    let dir = ground.store().join("runs/hostile");
+    fs::create_dir_all(&dir).unwrap();
+    let undo = json!({"layer": {"name": "script", "undo": "tear-down", "of": of}});
+    let lines = [
+        json!({"journal": 3, "run": "hostile"}),
+        json!({"mark": "0123456789abcdef"}),
+        json!({"entry": 1, "group": "a", "undo": undo}),
+    ];
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    fs::write(dir.join("journal.jsonl"), text).unwrap();
+}
+
+/// An entry names a command by its digest, and the command is looked up in the run's own record. So
+/// nothing that a journal says is ever run, permission or not.
+fn a_journal_gives_no_command() {
+    let ground = Ground::new();
+    let canary = ground.path().join("canary");
+    let order = format!("touch {}", canary.display());
+    let ours = ground.store().join("runs/hostile/x").display().to_string();
+    let digest = blake3::hash(order.as_bytes()).to_hex().to_string();
+    let shell = format!("$({order})");
+    let refused = "asks for something that its run did not create";
+    let entries: [(&[&str], &str); 8] = [
+        (&[&ours, &order], refused),
+        (&[&ours, &shell], refused),
+        (&[&shell, &digest], refused),
+        (&["/etc", &digest], refused),
+        (&[&ours, &digest, &order], refused),
+        (&[&ours], refused),
+        (&[&ours, &digest[1..]], refused),
+        // As a run writes it: the record would have to have the command, and there is none.
+        (
+            &[&ours, &digest],
+            "the record of its run does not have the command",
+        ),
+    ];
+    for (of, why) in needs::attacks(entries) {
+        for words in [
+            &["clean"][..],
+            &["clean", "--list"],
+            &["clean", "--allow-commands"],
+        ] {
+            hostile(&ground, of);
+            let said = ground.stackrace(words);
+            let lists = words.contains(&"--list") && why != refused;
+            assert_eq!(said.code, Some(if lists { 0 } else { 4 }), "{}", said.out);
+            assert!(lists || said.out.contains(why), "{}", said.out);
+            assert!(!canary.exists(), "{words:?} obeyed {of:?}");
+        }
+    }
 }
 
 fn directories_are_compared_with_a_command_and_its_figures() {
@@ -220,6 +399,9 @@ fn a_postgresql_server_is_loaded_and_gone() {
 fn main() -> ExitCode {
     needs::run(needs::tests![
         a_study_runs_commands_only_where_the_user_says_so,
+        storage_of_the_users_own_commands_is_measured_and_gone,
+        what_a_users_commands_set_up_is_taken_down_only_with_permission,
+        a_journal_gives_no_command,
         directories_are_compared_with_a_command_and_its_figures,
         ctrl_c_ends_the_command_with_all_that_it_began,
         what_a_killed_run_left_working_is_ended_by_clean,

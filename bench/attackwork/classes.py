@@ -17,6 +17,7 @@ LINKS = [
     ("the same, call by call", "lib", "owned::tests::*"),
 ]
 UNDO = [
+    ("a journal gives a command", "programs", "a_journal_gives_no_command"),
     ("a journal asks for what its run did not create", "store", "a_journal_that_asks_for_what*"),
     ("one hostile journal beside honest ones", "store", "one_hostile_journal_does_not*"),
     ("names and places of an undo", "lib", "journal::proof::tests::*"),

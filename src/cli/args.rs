@@ -572,6 +572,9 @@ pub(super) struct Clean {
     /// Only print what would be removed
     #[arg(long)]
     pub(super) list: bool,
+    /// Run the commands with which studies take down what they set up (layer script), on this machine
+    #[arg(long, conflicts_with_all = ["list", "on", "peers"])]
+    pub(super) allow_commands: bool,
     #[command(flatten)]
     pub(super) there: There,
 }

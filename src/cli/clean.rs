@@ -4,7 +4,7 @@ use super::args::Clean;
 use super::failure::{self, Failure};
 use super::setting::Setting;
 use super::terminal::say;
-use crate::session::clean::{self, Cleaned};
+use crate::session::clean::{self, Cleaned, Cleaning};
 use crate::session::clients;
 use crate::session::leftovers;
 
@@ -20,7 +20,11 @@ pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
         let answer = leftovers::clean(&setting.session, &options, verb.list)?;
         return Ok(show(&answer.lines, answer.left));
     }
-    let cleaned = clean::clean(&setting.session, verb.list)?;
+    let cleaning = Cleaning {
+        list: verb.list,
+        allow_commands: verb.allow_commands,
+    };
+    let cleaned = clean::clean(&setting.session, cleaning)?;
     let lines: Vec<String> = cleaned.iter().map(ToString::to_string).collect();
     Ok(show(&lines, cleaned.iter().any(Cleaned::is_left)))
 }

@@ -82,6 +82,12 @@ pub(crate) enum HostError {
         /// What kind of error it is.
         kind: std::io::ErrorKind,
     },
+    /// A command of the study that the user has not permitted, or that is not known.
+    #[error("{why}")]
+    Unpermitted {
+        /// What is not run, why, and what to do.
+        why: String,
+    },
     /// Something that must not be removed.
     #[error("{} is not removed: {why}", path.display())]
     NotOurs {
@@ -155,6 +161,7 @@ impl HostError {
                 }
                 _ => String::new(),
             },
+            Self::Unpermitted { .. } => String::new(),
             Self::NotOurs { .. } => "look at it and remove it yourself".to_string(),
         }
     }

@@ -454,7 +454,8 @@ impl World {
         said("")
     }
 
-    fn unmount(&mut self, target: &Path) -> Output {
+    /// Unmounts what is mounted there; what lies in it is kept for the next mount of the same source.
+    pub(crate) fn unmount(&mut self, target: &Path) -> Output {
         let mut mounts = self.mounts.iter();
         let Some(at) = mounts.rposition(|mount| mount.mount_point == target) else {
             return complained(32, "not mounted");

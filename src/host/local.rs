@@ -7,7 +7,7 @@
 
 use super::{
     DeviceContent, Filling, FixedDevice, Host, HostError, LabDisk, MountInfo, Needs, Output,
-    daemon, device, drives, process, program, reading, shown, tools, tree,
+    UserCommands, daemon, device, drives, process, program, reading, shown, tools, tree,
 };
 use crate::event::CommandRun;
 use crate::owned::OwnDir;
@@ -51,6 +51,7 @@ pub(crate) struct LocalHost {
     sink: Sink,
     peers: Vec<Box<dyn Host>>,
     mark: Mutex<Option<String>>,
+    user_commands: UserCommands,
 }
 
 impl LocalHost {
@@ -60,6 +61,7 @@ impl LocalHost {
             sink,
             peers: Vec::new(),
             mark: Mutex::default(),
+            user_commands: UserCommands::default(),
         }
     }
 
@@ -110,13 +112,6 @@ fn kept(mut stream: impl Read) -> String {
     text
 }
 
-/// Whether a program makes file systems.
-fn formats(program: &Path) -> bool {
-    let name = program.file_name().unwrap_or_default().to_string_lossy();
-    // Some words of these are names of files that they would read.
-    name.starts_with("mkfs") || name == "bcachefs"
-}
-
 /// A private directory that is removed already: nothing is in it, and nothing can be made in it. A
 /// word that a tool takes for a relative path leads nowhere from there.
 fn nowhere() -> std::io::Result<OwnedFd> {
@@ -137,7 +132,7 @@ fn run_once(
     arguments: &[OsString],
     mark: Option<&str>,
 ) -> std::io::Result<(Output, Option<i32>)> {
-    let nowhere = formats(program).then(nowhere).transpose()?;
+    let nowhere = tools::formats(program).then(nowhere).transpose()?;
     let at = |dir: &OwnedFd| PathBuf::from(format!("/proc/self/fd/{}", dir.as_raw_fd()));
     let mut child = std::process::Command::new(program)
         .args(arguments)
@@ -234,6 +229,10 @@ impl Host for LocalHost {
 
     fn is_root(&self) -> bool {
         rustix::process::geteuid().is_root()
+    }
+
+    fn user_commands(&self) -> Option<&UserCommands> {
+        Some(&self.user_commands)
     }
 
     fn create_dir(&self, path: &Path) -> Result<(), HostError> {

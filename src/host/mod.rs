@@ -25,6 +25,7 @@ mod reading;
 mod tools;
 mod tree;
 pub(crate) mod udev;
+mod user_commands;
 pub(crate) mod verb;
 mod words;
 
@@ -35,6 +36,7 @@ pub(crate) use missing::lacking;
 pub(crate) use mountinfo::MountInfo;
 pub(crate) use needs::{Daemon, Driver, Needs, Package};
 pub(crate) use probe::ReadProbe;
+pub(crate) use user_commands::{UserCommand, UserCommands, digest};
 
 use crate::owned::held::HeldDir;
 use crate::unit;
@@ -251,6 +253,11 @@ pub(crate) trait Host: Send + Sync {
     fn missing(&self, needs: &Needs) -> Vec<HostError>;
     /// Whether this process has the rights of root there.
     fn is_root(&self) -> bool;
+
+    /// Commands of the study's own that this machine may be asked to run; none: it runs none.
+    fn user_commands(&self) -> Option<&UserCommands> {
+        None
+    }
 
     /// Creates one directory, for the owner alone (mode 0700).
     ///

@@ -8,7 +8,7 @@
 use super::imagined::{Tool, World};
 use super::{
     DeviceContent, Filling, FixedDevice, Host, HostError, LabDisk, LineSpeed, MountInfo, Needs,
-    Output, daemon, reading, shown, tree,
+    Output, UserCommands, daemon, reading, shown, tree,
 };
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
@@ -60,6 +60,7 @@ pub(crate) struct PlanHost {
     world: Mutex<World>,
     /// Of this machine and its peers together.
     log: Arc<Mutex<Log>>,
+    user_commands: UserCommands,
     /// Empty: it is a peer itself.
     peers: Vec<PlanHost>,
     /// `plan`, `node2`, `node3`.
@@ -81,6 +82,7 @@ impl PlanHost {
         let machine = |name, peers| Self {
             world: Mutex::new(World::new(name, Arc::clone(&tools))),
             log: Arc::clone(&log),
+            user_commands: UserCommands::default(),
             peers,
             name,
         };
@@ -213,6 +215,11 @@ impl Host for PlanHost {
 
     fn is_root(&self) -> bool {
         true
+    }
+
+    fn user_commands(&self) -> Option<&UserCommands> {
+        // A peer of a stack runs none: the permission is for the machine that has the study.
+        (!self.peers.is_empty()).then_some(&self.user_commands)
     }
 
     fn create_dir(&self, path: &Path) -> Result<(), HostError> {

@@ -1,7 +1,7 @@
 //! Programs: where they are looked for, and which package holds them.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// This program itself, whatever its file is called and became of it.
 const OURSELVES: &str = "stackrace";
@@ -36,6 +36,13 @@ pub(super) fn path() -> OsString {
     let all = theirs.chain(SYSTEM_DIRECTORIES.iter().map(PathBuf::from));
     // A directory that came out of PATH has no colon.
     std::env::join_paths(all).unwrap_or_default()
+}
+
+/// Whether a program makes file systems.
+pub(super) fn formats(program: &Path) -> bool {
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    // Some words of these are names of files that they would read.
+    name.starts_with("mkfs") || name == "bcachefs"
 }
 
 /// Where a program is.

@@ -13,6 +13,9 @@ use std::fmt;
 use std::net::IpAddr;
 use std::path::Path;
 
+/// Hexadecimal digits of a digest (BLAKE3, 256 bits).
+const DIGEST_DIGITS: usize = 64;
+
 /// An entry of a layer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -51,6 +54,8 @@ pub(crate) enum Param {
     Address,
     /// A name that the system gave: of a network card, of a boot.
     Name,
+    /// The digest of a command that the run's record holds.
+    Digest,
 }
 
 impl Param {
@@ -79,6 +84,10 @@ impl Param {
                 bare.unwrap_or(text).parse::<IpAddr>().is_ok()
             }
             Self::Name => is_name,
+            Self::Digest => {
+                let digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+                text.len() == DIGEST_DIGITS && text.bytes().all(digit)
+            }
             Self::Path => false,
         }
     }
@@ -105,6 +114,11 @@ impl UndoKind {
 }
 
 impl LayerUndo {
+    /// The layer that knows how.
+    pub(crate) fn layer(&self) -> &str {
+        &self.name
+    }
+
     /// The way this entry is undone; none: no layer undoes such an entry.
     pub(super) fn kind<'a>(&self, kinds: &[&'a UndoKind], proof: &Proof) -> Option<&'a UndoKind> {
         let mut kinds = kinds.iter();
@@ -178,6 +192,10 @@ mod tests {
         assert!(accepts(Param::Address, "10.0.0.1") && accepts(Param::Address, "[::1]"));
         assert!(!accepts(Param::Address, "*"));
         assert!(accepts(Param::Name, "eth0") && !accepts(Param::Name, "-a"));
+        assert!(accepts(Param::Digest, &"0123456789abcdef".repeat(4)));
+        for word in ["", "0123456789abcdef", "rm -rf /", &"g".repeat(64)] {
+            assert!(!accepts(Param::Digest, word), "{word}");
+        }
     }
 
     /// Also what was made later stays: a journal with such an entry is not a journal of ours.

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::context::Context;
-use super::temporary;
+use super::{permission, temporary};
 use crate::failure::Failure;
 use crate::host::Host;
 use crate::host::local::LocalHost;
 use crate::journal::{self, GROUND, Journal, JournalError, Undo};
 use crate::owned::{OwnDir, OwnError};
+use crate::record::Store;
 use crate::stack;
 use crate::time::{Clock, SystemClock};
 
@@ -60,18 +61,25 @@ impl Cleaned {
     }
 }
 
+/// What `clean` is to do.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cleaning {
+    /// Only say what would be undone.
+    pub(crate) list: bool,
+    /// Whether the user permits the commands with which studies take down what they set up.
+    pub(crate) allow_commands: bool,
+}
+
 /// Undoes everything that dead runs left; or lists it, and changes nothing.
 ///
 /// # Errors
 /// The store cannot be read, or a journal cannot be written.
-pub(crate) fn clean(context: &Context, list: bool) -> Result<Vec<Cleaned>, Failure> {
-    // No run goes on whose record these commands could be in.
-    let host = context.host(Arc::new(|_| ()));
+pub(crate) fn clean(context: &Context, cleaning: Cleaning) -> Result<Vec<Cleaned>, Failure> {
     let mut cleaned = Vec::new();
     for found in journals(context)? {
         match found {
-            Ok(path) if list => listed(&path, &mut cleaned),
-            Ok(path) => undone(&host, path, &mut cleaned),
+            Ok(path) if cleaning.list => listed(context, &path, &mut cleaned),
+            Ok(path) => undone(context, path, cleaning.allow_commands, &mut cleaned),
             Err(refused) => cleaned.push(refused),
         }
     }
@@ -79,16 +87,42 @@ pub(crate) fn clean(context: &Context, list: bool) -> Result<Vec<Cleaned>, Failu
 }
 
 /// What would be undone of a journal.
-fn listed(path: &Path, cleaned: &mut Vec<Cleaned>) {
+fn listed(context: &Context, path: &Path, cleaned: &mut Vec<Cleaned>) {
     let looked = Journal::look(path).and_then(|journal| stack::check_all(&journal));
-    match looked {
-        Ok(undos) => cleaned.extend(undos.iter().map(|undo| Cleaned::Listed(undo.to_string()))),
-        Err(error) => cleaned.push(left_alone(path, &error)),
+    let undos = match looked {
+        Ok(undos) => undos,
+        Err(error) => return cleaned.push(left_alone(path, &error)),
+    };
+    let commands = match undos.iter().any(stack::needs_command) {
+        true => undoing_commands(context, path),
+        false => Vec::new(),
+    };
+    for undo in &undos {
+        let mut text = undo.to_string();
+        if stack::needs_command(undo) {
+            // Before it is permitted, it should be read.
+            text += " with a command of the study, if --allow-commands is given";
+            text.extend(commands.iter().map(|line| format!("\n    {line}")));
+        }
+        cleaned.push(Cleaned::Listed(text));
     }
 }
 
+/// The commands with which the study of a journal's run takes down what it set up, from the run's record.
+fn undoing_commands(context: &Context, journal: &Path) -> Vec<String> {
+    let run = journal.parent().and_then(Path::file_name);
+    let record = || {
+        let store = Store::open(&context.store_dir().ok()?).ok()?;
+        store.read(run?.to_str()?).ok()
+    };
+    record().map_or(Vec::new(), |record| permission::undoing_commands(&record))
+}
+
 /// Undoes what a journal names.
-fn undone(host: &LocalHost, path: PathBuf, cleaned: &mut Vec<Cleaned>) {
+fn undone(context: &Context, path: PathBuf, allow: bool, cleaned: &mut Vec<Cleaned>) {
+    // No run goes on in whose record these commands could be. One for each journal: no run may use the
+    // commands of another's study.
+    let host = &context.host(Arc::new(|_| ()));
     let live = |opened: &Result<Journal, _>| matches!(opened, Err(JournalError::Live { .. }));
     let journal = match patiently(|| Journal::open(&path), live) {
         Ok(journal) => journal,
@@ -97,6 +131,14 @@ fn undone(host: &LocalHost, path: PathBuf, cleaned: &mut Vec<Cleaned>) {
     // A command that still runs could make anew what is undone here.
     if let Err(command) = outlive(host, &path, &journal) {
         return cleaned.push(Cleaned::Busy(path, command));
+    }
+    if journal
+        .pending()
+        .iter()
+        .any(|entry| stack::needs_command(&entry.undo))
+        && let Some(commands) = host.user_commands()
+    {
+        commands.know(undoing_commands(context, &path), allow);
     }
     let report = match stack::undo_all(host, &journal) {
         Ok(report) => report,

@@ -288,7 +288,11 @@ fn install<'a>(
 
 /// What dead runs left, as `stackrace clean --list` says it; a run that goes on is none.
 fn left(context: &Context) -> Vec<String> {
-    match clean::clean(context, true) {
+    let look = clean::Cleaning {
+        list: true,
+        allow_commands: false,
+    };
+    match clean::clean(context, look) {
         Ok(found) => found
             .iter()
             .filter(|one| one.is_left() || matches!(one, clean::Cleaned::Listed(_)))

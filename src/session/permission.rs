@@ -1,6 +1,8 @@
 //! Commands that a study gives: data until the user permits them.
 
+use super::study_file;
 use crate::failure::Failure;
+use crate::record::Record;
 use crate::study::Study;
 
 /// Most commands that a refusal shows.
@@ -25,6 +27,28 @@ pub(crate) fn check(study: &Study, allowed: bool) -> Result<(), Failure> {
         lines.join("\n")
     ))
     .next("read them, then say the same with --allow-commands"))
+}
+
+/// Refuses a study whose layers run commands on a machine that is not the one it was permitted on.
+///
+/// # Errors
+/// A layer gives commands.
+pub(crate) fn check_here(study: &Study) -> Result<(), Failure> {
+    if !study.layers_have_commands() {
+        return Ok(());
+    }
+    Err(Failure::refused(
+        "the commands of a layer run on this machine alone: another one would hold what they set up, \
+         and not the record that says how it is taken down",
+    )
+    .next("run stackrace on the machine that mounts the storage, without --on, --peer, --clients and --lab"))
+}
+
+/// What `clean` and `resume` need of a study to take down what its commands set up; nothing where the
+/// study cannot be read any more.
+pub(crate) fn undoing_commands(record: &Record) -> Vec<String> {
+    let study = study_file::parse(&record.head.study_name, record.head.study.as_bytes());
+    study.map_or(Vec::new(), |study| study.undoing_commands())
 }
 
 /// The same for a plan; empty where it gives none.

@@ -8,9 +8,10 @@ use super::context::{Context, unjournalled, unrecorded};
 use super::execute::{self, BEGUN_IN, FinishedRun, unwritten};
 use super::observer::Observer;
 use super::study_file::NO_LIMIT_NS;
-use super::{preflight, study_file, virtual_clock};
+use super::{permission, preflight, study_file, virtual_clock};
 use crate::event::{Event, Fact, Until};
 use crate::failure::Failure;
+use crate::host::Host;
 use crate::host::local::LocalHost;
 use crate::journal::{self, Journal};
 use crate::record::{Log, Record, RecordError, Store};
@@ -139,7 +140,12 @@ impl Stopped {
     /// Its journal, with what it had left standing removed, and how many things that were.
     pub(crate) fn take_over(&self, store: &Store) -> Result<(Journal, usize), Failure> {
         let dir = store.run_dir(&self.record.head.run);
-        take_over(&dir.join(journal::FILE))
+        let host = LocalHost::new(Arc::new(|_| ()));
+        if let Some(commands) = host.user_commands() {
+            // `resume` goes on only where the user permits the study's commands, these among them.
+            commands.know(permission::undoing_commands(&self.record), true);
+        }
+        take_over(&host, &dir.join(journal::FILE))
     }
 
     /// Writes down that it goes on.
@@ -198,21 +204,20 @@ impl Stopped {
 
 /// The journal of a dead run, and how many things it had left standing, which are removed: they
 /// would be in the way, and hold no result.
-fn take_over(path: &Path) -> Result<(Journal, usize), Failure> {
+fn take_over(host: &LocalHost, path: &Path) -> Result<(Journal, usize), Failure> {
     // Killed before it had a journal, a run had created nothing yet.
     let journal = match Journal::open(path) {
         Err(error) if error.is_missing() => Journal::create(path),
         opened => opened,
     }
     .map_err(unjournalled)?;
-    let host = LocalHost::new(Arc::new(|_| ()));
-    outlive(&host, path, &journal).map_err(|command| {
+    outlive(host, path, &journal).map_err(|command| {
         Failure::unable(format!(
             "a command of the interrupted run is still running: {command}"
         ))
         .next("wait until it has ended, or end it")
     })?;
-    let report = stack::undo_all(&host, &journal).map_err(unjournalled)?;
+    let report = stack::undo_all(host, &journal).map_err(unjournalled)?;
     match report.failed.first() {
         None => Ok((journal, report.undone.len())),
         Some((what, why)) => Err(Failure::unable(format!(

@@ -62,6 +62,9 @@ pub(crate) fn run(
         let plan = preflight::plan(context, study, false)?;
         first_round::warn(&study.decide, plan.time.round_seconds.least, observer);
     }
+    if place.lab.is_some() {
+        permission::check_here(study)?;
+    }
     if let Some(LabOptions {
         system,
         memory,
@@ -80,11 +83,13 @@ pub(crate) fn run(
         return lab_run::run(context, study, observer, images, system, memory);
     }
     if let Some(asked) = clients::asked_for(study, &place.machines)? {
+        permission::check_here(study)?;
         study_file::by_clients(study, &asked.clients);
         let store = context.open_store()?;
         return clients::run(context, (study, &store), None, &asked, observer, &[]);
     }
     if let Some(there) = machines::asked_for(study, &place.machines)? {
+        permission::check_here(study)?;
         let store = context.open_store()?;
         return machines::run(context, study, &store, None, &there, place.wipe, observer);
     }

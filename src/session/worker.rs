@@ -142,7 +142,14 @@ impl Duties for StudyWorker {
         peers: Vec<PeerAddress>,
         list: bool,
     ) -> Result<CleanAnswer, WorkerRefusal> {
-        let cleaned = clean::clean(&context(connection, &store, peers), list)?;
+        let cleaned = clean::clean(
+            &context(connection, &store, peers),
+            // The studies of these runs are on record at the machine that commands this one.
+            clean::Cleaning {
+                list,
+                allow_commands: false,
+            },
+        )?;
         Ok(CleanAnswer {
             lines: cleaned.iter().map(ToString::to_string).collect(),
             left: cleaned.iter().any(clean::Cleaned::is_left_alone),

@@ -68,35 +68,47 @@ impl Layer for Dir {
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, _below: Gives) -> Result<StandingLayer, LayerError> {
-        let host = setup.host();
-        let path = usable(host, &self.path)?;
-        let private = path.join(setup.name("dir"));
-        setup
-            .create_tree(&private)
-            .map_err(|error| read_only(error, &path))?;
-        let mount = host.mount_of(&path)?;
-        let devices = block::under_mount(host, &mount);
-        let disks = block::disks(host, &devices);
-        let mut facts = vec![
-            Fact::new("directory", path.to_string_lossy()),
-            Fact::new("file system", &mount.file_system),
-            Fact::new("mounted from", mount.source.to_string_lossy()),
-            Fact::new("mounted at", mount.mount_point.to_string_lossy()),
-            Fact::new("mount options in force", mount.options.join(",")),
-        ];
-        facts.extend(sync_of(host, &mount));
-        facts.extend(disks.iter().map(|disk| block::fact(host, disk)));
-        facts.extend(block::kernel(host));
-        Ok(StandingLayer {
-            gives: Gives::Private(private),
-            facts: LayerFacts {
-                layer: "dir".to_string(),
-                facts,
-            },
-            devices,
-            disks,
-        })
+        let path = usable(setup.host(), &self.path)?;
+        private_in(setup, &path, self.kind())
     }
+}
+
+/// A private directory in one that is there, and what that one lies on; `layer` makes it.
+///
+/// # Errors
+/// Nothing can be made there.
+pub(super) fn private_in(
+    setup: &mut Setup<'_>,
+    path: &Path,
+    layer: &str,
+) -> Result<StandingLayer, LayerError> {
+    let host = setup.host();
+    let private = path.join(setup.name(layer));
+    setup
+        .create_tree(&private)
+        .map_err(|error| read_only(error, path))?;
+    let mount = host.mount_of(path)?;
+    let devices = block::under_mount(host, &mount);
+    let disks = block::disks(host, &devices);
+    let mut facts = vec![
+        Fact::new("directory", path.to_string_lossy()),
+        Fact::new("file system", &mount.file_system),
+        Fact::new("mounted from", mount.source.to_string_lossy()),
+        Fact::new("mounted at", mount.mount_point.to_string_lossy()),
+        Fact::new("mount options in force", mount.options.join(",")),
+    ];
+    facts.extend(sync_of(host, &mount));
+    facts.extend(disks.iter().map(|disk| block::fact(host, disk)));
+    facts.extend(block::kernel(host));
+    Ok(StandingLayer {
+        gives: Gives::Private(private),
+        facts: LayerFacts {
+            layer: layer.to_string(),
+            facts,
+        },
+        devices,
+        disks,
+    })
 }
 
 /// What ZFS does with requests to sync where the directory lies; none: it is no ZFS, or does not say.

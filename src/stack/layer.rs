@@ -182,6 +182,17 @@ impl KillStack {
     }
 }
 
+/// A command that a study gives to a layer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LayerCommand<'a> {
+    /// The setting that holds it.
+    pub(crate) what: &'static str,
+    /// The command, for sh.
+    pub(crate) line: &'a str,
+    /// Whether it takes down what another one set up: `clean` may have to run it.
+    pub(crate) undoes: bool,
+}
+
 /// One layer with its settings.
 pub(crate) trait Layer: Send + Sync {
     /// The word in a study.
@@ -233,6 +244,10 @@ pub(crate) trait Layer: Send + Sync {
     /// One clause.
     fn accepts(&self, _below: &[Box<dyn Layer>]) -> Result<(), String> {
         Ok(())
+    }
+    /// The commands that the study gives it; they run only if the user permits them.
+    fn commands(&self) -> Vec<LayerCommand<'_>> {
+        Vec::new()
     }
     /// What must be there before it can be set up, on each machine it stands on.
     fn needs(&self) -> Needs;

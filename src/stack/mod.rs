@@ -30,6 +30,7 @@ mod lvm;
 mod md;
 mod nfs;
 mod nilfs2;
+mod script;
 mod setup;
 mod site;
 mod smb;
@@ -45,7 +46,8 @@ pub(crate) use composition::{Stack, missing};
 pub(crate) use error::StackError;
 pub(crate) use examined::Examined;
 pub(crate) use gives::{Danger, GivesKind, Takes};
-pub(crate) use layer::{FileData, Layer, LayerKind};
+pub(crate) use layer::{FileData, Layer, LayerCommand, LayerKind};
+pub(crate) use script::needs_command;
 pub(crate) use site::Site;
 pub(crate) use standing::StandingStack;
 pub(crate) use testing::{ON_MACHINE, guarded_cases, set_up_for_real};
@@ -85,6 +87,7 @@ pub(crate) const ALL: &[LayerKind] = &[
     md::KIND,
     nfs::KIND,
     nilfs2::KIND,
+    script::KIND,
     smb::KIND,
     tmpfs::KIND,
     xfs::KIND,

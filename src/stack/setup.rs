@@ -46,6 +46,8 @@ pub(super) struct StackParts {
     pub(super) entries: Vec<EntryId>,
     pub(super) mounts: Vec<Mounted>,
     pub(super) movable: Vec<Movable>,
+    /// Commands that drop caches which the kernel of this machine does not hold.
+    pub(super) cold: Vec<Vec<OsString>>,
     /// Devices that have to be there again after what is movable came back.
     pub(super) awaited: Vec<PathBuf>,
     /// Directories whose file system holds the data of loop devices, by machine.
@@ -355,6 +357,11 @@ impl<'a> Setup<'a> {
     /// Says that something is taken away and brought back to make it cold.
     pub(crate) fn moves(&mut self, away: Vec<OsString>, back: Vec<OsString>) {
         self.parts.movable.push(Movable { away, back });
+    }
+
+    /// Says that a command drops caches of what stands, after the kernel's own are dropped.
+    pub(crate) fn gets_cold_by(&mut self, command: Vec<OsString>) {
+        self.parts.cold.push(command);
     }
 
     /// The run's own directory, absolute and without links; created where it is missing.

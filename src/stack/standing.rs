@@ -160,6 +160,10 @@ impl StandingStack {
                 // dropped.
                 && host.write_text(Path::new(DROP_CACHES), "3").is_ok();
         }
+        // After the kernel's: what it still wrote would be warm there again.
+        for command in self.parts.cold.iter().filter(|_| drop_caches) {
+            host.must(command)?;
+        }
         self.come_back(host, away)?;
         for mount in &again {
             on(host, mount.node)?.must(&mount.command)?;
@@ -208,6 +212,8 @@ impl StandingStack {
     /// # Errors
     /// What could not be undone, and who holds it; it stays in the journal.
     pub(crate) fn tear_down(self, site: &Site<'_>) -> Result<(), StackError> {
+        // What holds a directory keeps the file system that it lies in from being unmounted.
+        drop(self.held);
         let report = undo_entries(site.host, site.journal, &self.parts.entries, site.undo)
             .map_err(StackError::whole)?;
         let mut failed = report.failed.into_iter();

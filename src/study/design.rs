@@ -2,7 +2,7 @@
 
 use crate::event::{Decide, WorkloadHead};
 use crate::setting::{Span, Value};
-use crate::stack::{LayerKind, Stack};
+use crate::stack::{LayerCommand, LayerKind, Stack};
 use crate::workload::{Cost, Slicing, Workload, WorkloadKind};
 
 use super::crash::CrashPlan;
@@ -114,19 +114,46 @@ impl Study {
     /// The commands it gives, each with the layer or workload that runs it; each once.
     pub(crate) fn commands(&self) -> Vec<(String, String)> {
         let mut all = Vec::new();
+        // Configurations mostly have the same ones.
+        let mut add = |one: (String, String)| {
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        };
         for configuration in &self.configurations {
+            for (layer, command) in configuration.layer_commands() {
+                add((
+                    format!("layer {layer}, {}", command.what),
+                    command.line.to_string(),
+                ));
+            }
             let workloads = configuration.workloads.iter().zip(&self.workload_heads);
             for (workload, head) in workloads {
                 for command in workload.commands() {
-                    let one = (format!("workload {}", head.name), command);
-                    // Configurations mostly have the same ones.
-                    if !all.contains(&one) {
-                        all.push(one);
-                    }
+                    add((format!("workload {}", head.name), command));
                 }
             }
         }
         all
+    }
+
+    /// Whether a layer of it runs commands of the study.
+    pub(crate) fn layers_have_commands(&self) -> bool {
+        let mut all = self.configurations.iter();
+        all.any(|one| one.layer_commands().next().is_some())
+    }
+
+    /// The commands that take down what its layers set up: `clean` may have to run them.
+    pub(crate) fn undoing_commands(&self) -> Vec<String> {
+        let all = self.configurations.iter();
+        let commands = all.flat_map(|one| one.layer_commands());
+        let mut lines: Vec<String> = commands
+            .filter(|(_, command)| command.undoes)
+            .map(|(_, command)| command.line.to_string())
+            .collect();
+        lines.sort_unstable();
+        lines.dedup();
+        lines
     }
 
     fn costs(&self) -> impl Iterator<Item = Cost> {
@@ -178,6 +205,17 @@ impl Configuration {
     /// How many machines, or processes of clients, load it at once.
     pub(crate) fn loaded_from(&self) -> usize {
         self.stack.loaded_from().max(self.processes)
+    }
+
+    /// The commands that the study gives to its layers, each with the layer's word.
+    fn layer_commands(&self) -> impl Iterator<Item = (&'static str, LayerCommand<'_>)> {
+        let layers = self.stack.layers.iter();
+        layers.flat_map(|layer| {
+            layer
+                .commands()
+                .into_iter()
+                .map(move |one| (layer.kind(), one))
+        })
     }
 
     /// Bytes its data need at once: the data of one workload are gone before the next.

@@ -23,9 +23,9 @@ const SHARED: [&str; 14] = [
 ];
 
 /// Words of layers that other files say, and why they have to.
-const ELSEWHERE: [(&str, &[&str], &str); 16] = [
+const ELSEWHERE: [(&str, &[&str], &str); 17] = [
     (
-        "src/host/local.rs",
+        "src/host/tools.rs",
         &["bcachefs"],
         "the one program that formats and is not called mkfs: it starts in an empty directory",
     ),
@@ -54,6 +54,11 @@ const ELSEWHERE: [(&str, &[&str], &str); 16] = [
         "src/observe/physical.rs",
         &["loop"],
         "names of the kernel's devices",
+    ),
+    (
+        "src/programs/postgresql.rs",
+        &["script"],
+        "the name of a setting: what pgbench runs",
     ),
     (
         "src/published/card.rs",

@@ -1,0 +1,74 @@
+//! Commands that a study gives to take down what it set up, as far as this process knows them.
+//!
+//! A journal holds no command, only the digest of one. What the digest means is looked up here: a stack
+//! that is set up says its commands, and `clean` and `resume` read them from the run's record. Whether
+//! one may run is for the user to say.
+
+use std::sync::{Mutex, PoisonError};
+
+/// What is known of a study's commands on one machine.
+#[derive(Debug, Default)]
+pub(crate) struct UserCommands {
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    commands: Vec<String>,
+    permitted: bool,
+}
+
+/// What a digest turned out to mean.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum UserCommand {
+    /// A command that the user permitted.
+    Permitted(String),
+    /// A command that the user has not permitted.
+    Unpermitted(String),
+    /// No command that is known.
+    Unknown,
+}
+
+impl UserCommands {
+    /// Adds commands; `permitted` says whether the user allows all that are known to run.
+    pub(crate) fn know(&self, commands: impl IntoIterator<Item = String>, permitted: bool) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.commands.extend(commands);
+        known.permitted = permitted;
+    }
+
+    /// The command of a digest.
+    pub(crate) fn find(&self, wanted: &str) -> UserCommand {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut commands = known.commands.iter();
+        match commands.find(|command| digest(command) == wanted) {
+            Some(command) if known.permitted => UserCommand::Permitted(command.clone()),
+            Some(command) => UserCommand::Unpermitted(command.clone()),
+            None => UserCommand::Unknown,
+        }
+    }
+}
+
+/// What stands for a command in a journal: 64 hexadecimal digits (BLAKE3).
+pub(crate) fn digest(command: &str) -> String {
+    blake3::hash(command.as_bytes()).to_hex().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_runs_only_if_it_is_known_and_permitted() {
+        let commands = UserCommands::default();
+        let wanted = digest("umount x");
+        assert_eq!(commands.find(&wanted), UserCommand::Unknown);
+        commands.know(["umount x".to_string()], false);
+        let unpermitted = UserCommand::Unpermitted("umount x".to_string());
+        assert_eq!(commands.find(&wanted), unpermitted);
+        commands.know([], true);
+        let permitted = UserCommand::Permitted("umount x".to_string());
+        assert_eq!(commands.find(&wanted), permitted);
+        assert_eq!(commands.find(&digest("umount y")), UserCommand::Unknown);
+    }
+}

@@ -1,0 +1,269 @@
+//! Storage that the user's own commands bring up and take down: a FUSE file system, a network block
+//! device, a volume of a cloud.
+//!
+//! The commands are the study's, so a study with this layer runs only where the user permits its
+//! commands. The journal never holds one: its entry names the mount point, which carries a mark of the
+//! run, and the digest of the tear-down command. `clean` and `resume` look the command up in the run's
+//! record, show it, and run it only if the user says so again.
+
+use super::dir;
+use crate::event::Fact;
+use crate::host::imagined::{Tool, World, last, said, word};
+use crate::host::{Host, HostError, Needs, Output, UserCommand, argv, digest, shown};
+use crate::journal::{Param, Undo, UndoKind, text};
+use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::error::LayerError;
+use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
+use crate::stack::layer::{Layer, LayerCommand, LayerKind, Tried};
+use crate::stack::setup::Setup;
+use std::ffi::OsString;
+use std::path::Path;
+
+/// The word in a study.
+const NAME: &str = "script";
+
+/// What each command is for; also what the shell calls it in its messages.
+const SET_UP: &str = "set-up";
+const TEAR_DOWN: &str = "tear-down";
+const DESCRIBE: &str = "describe";
+const DROP_CACHES: &str = "drop-caches";
+
+/// The variable of the environment that names the directory to mount at. `STACKRACE_DIR` would have a
+/// daemon ended with the trial's commands.
+const MOUNT: &str = "STACKRACE_MOUNT";
+
+/// Seconds that a command may take before timeout(1) ends it.
+const TIME_LIMIT: &str = "900";
+
+/// Most lines of what `describe` prints that are kept as facts, and most characters of each.
+const FACTS_MAX: usize = 64;
+const FACT_LENGTH_MAX: usize = 1000;
+
+/// Storage of the user's own commands.
+pub(crate) const KIND: LayerKind = LayerKind {
+    name: NAME,
+    summary: "Storage that commands of your own mount at $STACKRACE_MOUNT and take down again.",
+    settings: &[
+        SettingDoc::text(
+            SET_UP,
+            "",
+            "For sh: mounts the storage at the empty directory $STACKRACE_MOUNT.",
+        )
+        .required(),
+        SettingDoc::text(
+            TEAR_DOWN,
+            "",
+            "For sh: takes it down again; must also succeed where nothing stands any more.",
+        )
+        .required(),
+        SettingDoc::text(
+            DESCRIBE,
+            "",
+            "For sh: prints what it got, a line `name: value` each.",
+        ),
+        SettingDoc::text(
+            DROP_CACHES,
+            "",
+            "For sh, before each trial: drops caches that this machine's kernel does not hold.",
+        ),
+    ],
+    takes: Takes::Nothing,
+    gives: GivesKind::Directory,
+    example: "script = { set-up = \"mount -t tmpfs none $STACKRACE_MOUNT\", tear-down = \"! mountpoint -q $STACKRACE_MOUNT || umount $STACKRACE_MOUNT\" }",
+    parse,
+    undo: &[TAKE_DOWN],
+    imagined: &[Tool {
+        name: "timeout",
+        run: imagined,
+    }],
+    reads: &[told],
+    tried: Tried {
+        shapes: &[&[
+            "script = { set-up = \"mine up\", tear-down = \"mine down\", describe = \"mine say\", drop-caches = \"mine cold\" }",
+        ]],
+        ..Tried::NOWHERE
+    },
+    ..LayerKind::EMPTY
+};
+
+/// Runs the tear-down command whose digest an entry holds, if the user permits it.
+const TAKE_DOWN: UndoKind = UndoKind {
+    layer: NAME,
+    name: "tear-down",
+    params: &[Param::Path, Param::Digest],
+    undo: take_down,
+};
+
+#[derive(Debug)]
+struct Script {
+    set_up: String,
+    tear_down: String,
+    describe: Option<String>,
+    drop_caches: Option<String>,
+}
+
+fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
+    let needed = |name: &str| match settings.optional_text(name)? {
+        Some(line) if !line.trim().is_empty() => Ok(line),
+        _ => Err(Refusal::at(
+            settings.span_of(name),
+            format!("script needs \"{name}\""),
+            format!("give a command: {name} = \"…\""),
+        )),
+    };
+    Ok(Box::new(Script {
+        set_up: needed(SET_UP)?,
+        tear_down: needed(TEAR_DOWN)?,
+        describe: settings.optional_text(DESCRIBE)?,
+        drop_caches: settings.optional_text(DROP_CACHES)?,
+    }))
+}
+
+/// A command as it is started; `what` is the name that the shell gives itself in its messages.
+fn command(what: &str, line: &str, mount: &Path) -> Vec<OsString> {
+    let mut variable = OsString::from(format!("{MOUNT}="));
+    variable.push(mount);
+    let mut command = argv(["env"]);
+    command.push(variable);
+    command.extend(argv(["timeout", TIME_LIMIT, "sh", "-c", line, what]));
+    command.push(mount.into());
+    command
+}
+
+/// Whether an entry of a journal can only be undone with a command of the study.
+pub(crate) fn needs_command(undo: &Undo) -> bool {
+    matches!(undo, Undo::Layer(entry) if entry.layer() == NAME)
+}
+
+impl Layer for Script {
+    fn kind(&self) -> &'static str {
+        NAME
+    }
+
+    fn describe_asked(&self) -> String {
+        format!("what `{}` mounts", self.set_up)
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Nothing
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            tools: &["env", "sh", "timeout"],
+            ..Needs::default()
+        }
+    }
+
+    fn commands(&self) -> Vec<LayerCommand<'_>> {
+        let given = |what, line| LayerCommand {
+            what,
+            line,
+            undoes: what == TEAR_DOWN,
+        };
+        let mut all = vec![
+            given(SET_UP, self.set_up.as_str()),
+            given(TEAR_DOWN, self.tear_down.as_str()),
+        ];
+        all.extend(self.describe.as_deref().map(|line| given(DESCRIBE, line)));
+        let cold = self.drop_caches.as_deref();
+        all.extend(cold.map(|line| given(DROP_CACHES, line)));
+        all
+    }
+
+    fn set_up(&self, setup: &mut Setup<'_>, _below: Gives) -> Result<StandingLayer, LayerError> {
+        let host = setup.host();
+        let Some(commands) = host.user_commands() else {
+            return Err(LayerError::refused(
+                format!(
+                    "the commands of script run on this machine, not on {}",
+                    host.name()
+                ),
+                "put script on the first machine of the stack",
+            ));
+        };
+        // That the study's commands are permitted was checked before any stack is set up.
+        commands.know([self.tear_down.clone()], true);
+        let mount = setup.mount_point()?;
+        let undo = TAKE_DOWN.of([mount.clone().into(), digest(&self.tear_down).into()]);
+        setup.make(undo, &command(SET_UP, &self.set_up, &mount))?;
+        // An empty directory of ours would be measured in place of the user's storage.
+        if host.mount_of(&mount)?.mount_point != mount {
+            return Err(LayerError::refused(
+                format!(
+                    "`{}` succeeded, and nothing is mounted at {}",
+                    self.set_up,
+                    mount.display()
+                ),
+                format!("let it mount at ${MOUNT}: mount --bind, if it mounts elsewhere"),
+            ));
+        }
+        if let Some(line) = &self.drop_caches {
+            setup.gets_cold_by(command(DROP_CACHES, line, &mount));
+        }
+        // The storage may be there before and after: what is made in it is removed by name, not with it.
+        let mut standing = dir::private_in(setup, &mount, NAME)?;
+        if let Some(line) = &self.describe {
+            let output = host.must(&command(DESCRIBE, line, &mount))?;
+            standing.facts.facts.extend(told(&output.stdout));
+        }
+        Ok(standing)
+    }
+}
+
+/// What `describe` printed: a fact for each line, by the name before its first colon.
+fn told(text: &str) -> Vec<Fact> {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let short = |text: &str| {
+        text.trim()
+            .chars()
+            .take(FACT_LENGTH_MAX)
+            .collect::<String>()
+    };
+    let facts = lines.map(|line| match line.split_once(':') {
+        Some((name, value)) if !name.trim().is_empty() => Fact::new(short(name), short(value)),
+        _ => Fact::new("described as", short(line)),
+    });
+    facts.take(FACTS_MAX).collect()
+}
+
+/// Takes down what stands at a mount point of ours with the command of a digest.
+///
+/// # Errors
+/// The command is not known or not permitted, or it fails.
+fn take_down(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
+    let mount = Path::new(&of[0]);
+    let found = host
+        .user_commands()
+        .map_or(UserCommand::Unknown, |commands| commands.find(text(of, 1)));
+    let why = match found {
+        UserCommand::Permitted(line) => {
+            return host.must(&command(TEAR_DOWN, &line, mount)).map(drop);
+        }
+        UserCommand::Unpermitted(line) => format!(
+            "it takes a command of the study, which has not been permitted: {}\n  next: read it, then \
+             say the same with --allow-commands",
+            shown(&command(TEAR_DOWN, &line, mount))
+        ),
+        UserCommand::Unknown => format!(
+            "the record of its run does not have the command any more\n  next: take down what is \
+             mounted at {} yourself",
+            mount.display()
+        ),
+    };
+    Err(HostError::Unpermitted { why })
+}
+
+/// The commands of a study as a plan imagines them: `timeout 900 sh -c LINE set-up MOUNT`.
+fn imagined(world: &mut World, words: &[OsString]) -> Output {
+    let mount = last(words);
+    match word(words, words.len().saturating_sub(2)).as_str() {
+        SET_UP => world.mount(NAME.as_ref(), Path::new(&mount), NAME, ""),
+        TEAR_DOWN => {
+            // It must succeed where nothing stands, too.
+            world.unmount(Path::new(&mount));
+            said("")
+        }
+        _ => said(""),
+    }
+}
