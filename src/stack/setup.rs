@@ -83,8 +83,9 @@ pub(super) struct Movable {
 /// Where the files of [`Setup::prove`] are.
 const PROOFS: &str = "/run";
 
-/// How often a device that a tool has just made is looked for, and how long is waited between.
-const APPEARS_TRIES: usize = 100;
+/// How often a device that a tool has just made is looked for, and how long is waited between: a minute
+/// in all, which udev may need on an emulated machine that has others beside it.
+const APPEARS_TRIES: usize = 600;
 const APPEARS_PAUSE: Duration = Duration::from_millis(100);
 
 impl<'a> Setup<'a> {
