@@ -23,7 +23,7 @@ const FOREIGN_SHARE: f64 = 0.10;
 
 /// Above this share of the processors' time in use by others, while tasks waited for a processor
 /// for as much of the time, the machine was not the trial's own.
-const PROCESSORS_SHARE: f64 = 0.10;
+pub(super) const PROCESSORS_SHARE: f64 = 0.10;
 
 pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "neighbours",

@@ -2,6 +2,7 @@
 
 use super::check::AuditCheck;
 use super::judgement::{CheckFinding, EvidenceFigure, Grade, LimitedBy};
+use super::neighbours::PROCESSORS_SHARE;
 use super::reading::{TrialReading, share};
 use crate::unit;
 
@@ -50,6 +51,15 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
         let name = format!("used by the kernel's {name}, of one CPU");
         evidence.push(EvidenceFigure::new(name, part, "share").against(THREAD_SHARE));
     }
+    let waited = counted.pressure_cpu_ns.map(|ns| ns as f64 / window);
+    if let Some(part) = waited {
+        evidence.push(
+            EvidenceFigure::new("a task waited for a processor", part, "share")
+                .against(PROCESSORS_SHARE),
+        );
+    }
+    // Work of low priority fills what is left over, and gives way at once: then nothing waits.
+    let full = machine >= MACHINE_SHARE && waited.is_none_or(|part| part > PROCESSORS_SHARE);
     // Compression and checksums of file systems run in threads of the kernel, which no process is
     // charged for.
     let busy_kernel = kernel.filter(|(_, part)| *part >= THREAD_SHARE);
@@ -59,7 +69,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     } else if let Some((name, part)) = busy_kernel {
         let words = format!("the kernel's {name} {} busy", unit::percent(part));
         (Some(LimitedBy::OneCpu), words)
-    } else if machine >= MACHINE_SHARE {
+    } else if full {
         let words = format!("{cpus:.0} CPUs {} busy", unit::percent(machine));
         (Some(LimitedBy::AllCpus), words)
     } else {
@@ -122,12 +132,22 @@ mod tests {
     #[test]
     fn the_whole_machine_can_be_full_without_one_busy_thread() {
         let mut trial = trial();
+        // A kernel that does not count how long tasks wait.
+        trial.counted.pressure_cpu_ns = None;
         for (ns, wanted) in [
             (1_799_999_999, None),
             (1_800_000_000, Some(LimitedBy::AllCpus)),
         ] {
             trial.counted.cpu_machine_busy_ns = ns;
             assert_eq!(limit(&trial), wanted);
+        }
+        for (share, wanted) in [(0.10, None), (0.11, Some(LimitedBy::AllCpus))] {
+            trial.counted.pressure_cpu_ns = Some((share * 1e9) as u64);
+            assert_eq!(
+                limit(&trial),
+                wanted,
+                "tasks waited for {share} of the time"
+            );
         }
     }
 }

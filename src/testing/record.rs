@@ -91,7 +91,7 @@ pub(super) fn reported(record: &Record) {
             String::from_utf8(bytes).unwrap_or_else(|_| panic!("{} is no text", report.name()))
         };
         match report.name() {
-            "csv" => csv(&text(false), head.factors.len()),
+            "csv" => csv(&text(false)),
             "json" => json(&text(false), record),
             "html" => html(&text(false)),
             "markdown" => markdown(&text(false)),
@@ -107,14 +107,15 @@ pub(super) fn reported(record: &Record) {
 }
 
 /// As many cells in every row as in the first (RFC 4180).
-fn csv(text: &str, factors: usize) {
+fn csv(text: &str) {
     let (mut cells, mut quoted) = (1, false);
+    let mut first = None;
     for letter in text.chars() {
         match letter {
             '"' => quoted = !quoted,
             ',' if !quoted => cells += 1,
             '\n' if !quoted => {
-                assert_eq!(cells, 37 + factors, "{text}");
+                assert_eq!(cells, *first.get_or_insert(cells), "{text}");
                 cells = 1;
             }
             _ => {}
