@@ -82,14 +82,20 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     Some(CheckFinding::new(grade, sentence, evidence))
 }
 
+/// Devices that pass on what they are given without a queue of requests of their own. The kernel counts
+/// flushes where it queues them (block/blk-flush.c), so theirs are found at the devices below alone.
+const WITHOUT_QUEUE: [&str; 5] = ["bcache", "dm-", "drbd", "md", "zd"];
+
 /// Whether a device was written to, may hold that in volatile memory, and was never told to flush. Each
 /// is judged alone: the flushes of one do not empty the cache of another.
 fn never_flushed(device: &DeviceCounted, all: &[DeviceCounted]) -> bool {
     // A partition does not count flushes, its disk does.
     let mut others = all.iter();
     let disk = others.find(|other| is_partition(&device.device, &other.device));
+    let counts = |name: &str| !WITHOUT_QUEUE.iter().any(|kind| name.starts_with(kind));
     // Without a volatile cache a device needs no flush.
-    device.write_cache.as_deref() == Some("write back")
+    counts(&device.device)
+        && device.write_cache.as_deref() == Some("write back")
         && device.written_bytes > 0
         && disk.unwrap_or(device).flushes == Some(0)
 }
@@ -160,6 +166,18 @@ mod tests {
             Some(Grade::Ok),
             "it was not written to"
         );
+        // An array passes flushes on and counts none: those of its disks say what happened.
+        let mut array = writing(100, 0, 0);
+        let disk = array.counted.devices[0].clone();
+        array.counted.devices[0].device = "md127".to_owned();
+        array.counted.devices[0].write_cache = Some("write back".to_owned());
+        array.counted.devices[1] = DeviceCounted {
+            flushes: Some(100),
+            ..disk
+        };
+        assert_eq!(grade(&CHECK, &array), Some(Grade::Ok));
+        array.counted.devices[1].flushes = Some(0);
+        assert_eq!(grade(&CHECK, &array), Some(Grade::NotAsAsked));
         // A partition has its flushes counted by its disk.
         two.counted.devices[0].device = "vda1".to_owned();
         two.counted.devices[0].flushes = Some(0);
