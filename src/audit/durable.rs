@@ -4,7 +4,7 @@ use super::check::AuditCheck;
 use super::compressed::{Written, written};
 use super::judgement::{CheckFinding, EvidenceFigure, Grade, bytes};
 use super::limit::is_partition;
-use super::reading::{TrialReading, share};
+use super::reading::{TrialReading, counts_flushes, share};
 use crate::event::DeviceCounted;
 use crate::unit;
 
@@ -82,19 +82,14 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     Some(CheckFinding::new(grade, sentence, evidence))
 }
 
-/// Devices that pass on what they are given without a queue of requests of their own. The kernel counts
-/// flushes where it queues them (block/blk-flush.c), so theirs are found at the devices below alone.
-const WITHOUT_QUEUE: [&str; 5] = ["bcache", "dm-", "drbd", "md", "zd"];
-
 /// Whether a device was written to, may hold that in volatile memory, and was never told to flush. Each
 /// is judged alone: the flushes of one do not empty the cache of another.
 fn never_flushed(device: &DeviceCounted, all: &[DeviceCounted]) -> bool {
     // A partition does not count flushes, its disk does.
     let mut others = all.iter();
     let disk = others.find(|other| is_partition(&device.device, &other.device));
-    let counts = |name: &str| !WITHOUT_QUEUE.iter().any(|kind| name.starts_with(kind));
     // Without a volatile cache a device needs no flush.
-    counts(&device.device)
+    counts_flushes(device)
         && device.write_cache.as_deref() == Some("write back")
         && device.written_bytes > 0
         && disk.unwrap_or(device).flushes == Some(0)

@@ -146,9 +146,14 @@ impl<'a> TrialReading<'a> {
 
 /// Whether a device is made of others.
 fn is_stacked(device: &DeviceCounted) -> bool {
-    ["loop", "dm-", "md", "drbd", "bcache", "zd"]
-        .iter()
-        .any(|kind| device.device.starts_with(kind))
+    device.device.starts_with("loop") || !counts_flushes(device)
+}
+
+/// Whether the kernel counts a device's flushes. It does so where it queues them (block/blk-flush.c); these
+/// kinds pass on what they are given, and the devices below them count.
+pub(super) fn counts_flushes(device: &DeviceCounted) -> bool {
+    let mut without = ["dm-", "md", "drbd", "bcache", "zd"].iter();
+    !without.any(|kind| device.device.starts_with(kind))
 }
 
 /// Whether a device is the whole disk of a partition in the list.
