@@ -4,8 +4,8 @@
 //! stopped after it; a server that runs already is neither used nor touched. It listens on no network:
 //! pgbench reaches it at an abstract socket that lets in the server's own user alone. PostgreSQL
 //! refuses to run as root. So when root starts stackrace, the server runs as the user "postgres", or as
-//! "nobody" if there is no user "postgres". It may also pass through the private directories above its
-//! data directory.
+//! "nobody" if there is no user "postgres". The server keeps one right of root: to search the private
+//! directories that contain its data directory.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -80,31 +80,12 @@ pub(super) fn a_killed_run_of_cuts_goes_on_and_loses_none_of_them() {
     let expected = found(&whole().1);
     let ground = Ground::new();
     ground.write("study.toml", CUT);
-    let mut command = ground.program(&ARGS);
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    let mut program = command.spawn().unwrap();
     // In the middle of the first trial's cuts.
-    until(&mut program, "three cuts", || {
-        of_kind(&log(&ground), "cut").len() >= 3
-    });
-    program.kill().unwrap();
-    program.wait().unwrap();
-    let before = log(&ground);
-    assert!(of_kind(&before, "run-ended").is_empty());
-    ground.stackrace(&["clean"]).ended(0);
-    ground.stackrace(&["resume"]).ended(0);
-    let after = log(&ground);
-    assert_eq!(
-        after[..before.len()],
-        before[..],
-        "what was kept has changed"
-    );
+    let after = killed_and_resumed(&ground, &ARGS, "cut", 3);
     assert_eq!(found(&after), expected);
     assert_eq!(
         of_kind(&after, "promised").len(),
         2,
         "a ledger is kept once"
     );
-    assert!(machines(&ground).is_empty());
-    assert_eq!(ground.left(), Vec::<String>::new());
 }

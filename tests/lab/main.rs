@@ -296,6 +296,30 @@ fn until(program: &mut Child, what: &str, so: impl Fn() -> bool) {
     }
 }
 
+/// Starts a run, kills it as soon as its log has `lines` lines of a kind, cleans up and resumes it.
+/// Nothing that was kept may change, and nothing may be left standing. The log at the end.
+fn killed_and_resumed(ground: &Ground, args: &[&str], kind: &str, lines: usize) -> Vec<Value> {
+    let mut command = ground.program(args);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut program = command.spawn().unwrap();
+    until(&mut program, &format!("{lines} lines of {kind}"), || {
+        of_kind(&log(ground), kind).len() >= lines
+    });
+    program.kill().unwrap();
+    program.wait().unwrap();
+    let before = log(ground);
+    assert!(of_kind(&before, "run-ended").is_empty());
+    ground.stackrace(&["clean"]).ended(0);
+    ground.stackrace(&["resume"]).ended(0);
+    let mut after = log(ground);
+    let rest = after.split_off(before.len());
+    assert_eq!(after, before, "what was kept has changed");
+    after.extend(rest);
+    assert!(machines(ground).is_empty());
+    assert_eq!(ground.left(), Vec::<String>::new());
+    after
+}
+
 #[expect(clippy::disallowed_methods, reason = "another process has to get on")]
 fn pause() {
     thread::sleep(Duration::from_millis(100));
@@ -377,31 +401,12 @@ fn a_race_of_two_systems_goes_on_after_a_kill() {
         .stackrace(&["run", "study.toml"])
         .ended(3)
         .err_has("--lab");
-    let mut command = ground.program(&["run", "study.toml", "--lab"]);
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    let mut program = command.spawn().unwrap();
-    until(&mut program, "five trials", || {
-        of_kind(&log(&ground), "trial").len() >= 5
-    });
-    program.kill().unwrap();
-    program.wait().unwrap();
-    ground.stackrace(&["clean"]).ended(0);
-    let before = log(&ground);
-    assert!(of_kind(&before, "run-ended").is_empty());
-    let said = ground.stackrace(&["resume"]);
-    said.ended(0);
+    let log = killed_and_resumed(&ground, &["run", "study.toml", "--lab"], "trial", 5);
     // The words of the answer depend on the figures; what was compared does not.
     let report = ground.stackrace(&["report", "--format", "json"]);
     let report: Value = serde_json::from_str(&report.ended(0).out).unwrap();
     let compared = &report["verdict"]["overall"][0];
-    assert_eq!(
-        [&compared["b"], &compared["a"]],
-        ["newer", "older"],
-        "{}",
-        said.out
-    );
-    let log = log(&ground);
-    assert_eq!(log[..before.len()], before[..], "what was kept has changed");
+    assert_eq!([&compared["b"], &compared["a"]], ["newer", "older"]);
     assert_eq!(of_kind(&log, "run-resumed").len(), 1);
     // Every place of the design is filled once: nothing was lost, nothing done again.
     let trials = of_kind(&log, "trial");

@@ -89,29 +89,10 @@ pub(super) fn a_killed_run_in_virtual_time_goes_on_as_if_nothing_had_happened() 
 
     let ground = Ground::new();
     ground.write("study.toml", two_trials_a_guest());
-    let mut command = ground.program(&args);
-    command.stdout(Stdio::null()).stderr(Stdio::null());
-    let mut program = command.spawn().unwrap();
     // An odd number: the third guest still has a workload to do.
-    until(&mut program, "five trials", || {
-        of_kind(&log(&ground), "trial").len() >= 5
-    });
-    program.kill().unwrap();
-    program.wait().unwrap();
-    let before = log(&ground);
-    assert!(of_kind(&before, "run-ended").is_empty());
-    ground.stackrace(&["clean"]).ended(0);
-    ground.stackrace(&["resume"]).ended(0);
-    let after = log(&ground);
-    assert_eq!(
-        after[..before.len()],
-        before[..],
-        "what was kept has changed"
-    );
+    let after = killed_and_resumed(&ground, &args, "trial", 5);
     assert_eq!(of_kind(&after, "run-resumed").len(), 1);
     assert_eq!(measured(&after), expected);
-    assert!(machines(&ground).is_empty());
-    assert_eq!(ground.left(), Vec::<String>::new());
 }
 
 /// A disk whose middle is slow, one whose middle cannot be read until it is written, and a mirror of

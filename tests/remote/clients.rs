@@ -177,19 +177,15 @@ pub(crate) fn the_number_of_clients_can_be_a_factor() {
     assert_eq!(numbers, [1, 1, 2, 2, 2, 2, 4, 4]);
 }
 
+/// A run with clients of so many rounds that the test ends it.
+fn without_end(ground: &Ground, clients: &str) -> Command {
+    let run = ["run", "study.toml", "--rounds", "1000"];
+    program(ground, &[&run[..], &["--clients", clients]].concat())
+}
+
 pub(crate) fn a_client_that_is_killed_ends_the_run_by_name_and_the_run_can_go_on() {
     let (ground, _server, clients) = with_clients();
-    let mut command = program(
-        &ground,
-        &[
-            "run",
-            "study.toml",
-            "--rounds",
-            "1000",
-            "--clients",
-            &clients,
-        ],
-    );
+    let mut command = without_end(&ground, &clients);
     let out = fs::File::create(ground.path().join("out")).unwrap();
     command.stderr(out.try_clone().unwrap()).stdout(out);
     let mut running = command.spawn().unwrap();
@@ -227,15 +223,7 @@ pub(crate) fn a_client_that_is_killed_ends_the_run_by_name_and_the_run_can_go_on
 
 pub(crate) fn clients_end_by_themselves_when_the_coordinator_is_killed() {
     let (ground, _server, clients) = with_clients();
-    let words = [
-        "run",
-        "study.toml",
-        "--rounds",
-        "1000",
-        "--clients",
-        &clients,
-    ];
-    let mut running = program(&ground, &words)
+    let mut running = without_end(&ground, &clients)
         .stderr(Stdio::null())
         .stdout(Stdio::null())
         .spawn()
