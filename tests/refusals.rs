@@ -421,22 +421,34 @@ fn refused_in_virtual_time(study: &str, code: i32, args: &[&str], parts: &[&str]
     );
 }
 
-fn data_that_a_guest_cannot_keep_are_refused_with_the_memory_that_is_enough() {
-    let study = in_virtual_time(900, 4, ONE_DISK);
-    let parts = ["900 MiB", "640 MiB for them", "--memory \"2 GiB\""];
+fn data_that_neither_a_guest_nor_the_disk_below_it_can_keep_are_refused() {
+    // The file of a guest ends at 64 GiB, whatever is free here.
+    let one = r#"{ model = "seagate-st16000nm001g", size = "1 TiB" }"#;
+    let study = in_virtual_time(80 << 10, 4, one);
+    let parts = [
+        "80 GiB",
+        "640 MiB in its memory",
+        "this machine's disk",
+        "--jobs 1",
+    ];
     refused_in_virtual_time(&study, 3, &[], &parts);
     // Both disks of a mirror keep them.
-    let two = r#"{ model = "seagate-st3000dm001", size = "64 GiB", count = 2 }
+    let two = r#"{ model = "seagate-st16000nm001g", size = "1 TiB", count = 2 }
 [[stack]]
 md = { raid = 1 }"#;
-    let study = in_virtual_time(400, 4, two);
-    refused_in_virtual_time(&study, 3, &[], &["800 MiB", "--memory"]);
+    let study = in_virtual_time(40 << 10, 4, two);
+    refused_in_virtual_time(&study, 3, &[], &["80 GiB", "this machine's disk"]);
 }
 
 fn days_of_virtual_time_are_refused_with_what_makes_them_fewer() {
     let study = in_virtual_time(16, 30_000, ONE_DISK);
     let parts = ["of virtual time", "3 rounds", "shorten the workloads' time"];
     refused_in_virtual_time(&study, 3, &[], &parts);
+}
+
+/// The text without its line breaks: where they fall is not what is tested.
+fn unwrapped(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn a_plan_for_virtual_time_says_what_it_costs_here() {
@@ -446,15 +458,20 @@ fn a_plan_for_virtual_time_says_what_it_costs_here() {
     said.ended(0);
     for part in [
         "of virtual time",
-        "  wall    expected",
+        "wall expected",
         "2 guests a round",
-        "room for 640 MiB",
+        "room for 640 MiB in its memory",
+        "on this machine's disk",
     ] {
-        assert!(said.out.contains(part), "{part}: {}", said.out);
+        assert!(unwrapped(&said.out).contains(part), "{part}: {}", said.out);
     }
     let more = ["plan", "study.toml", "--lab", "--memory", "2 GiB"];
     let said = ground.stackrace(&more);
-    assert!(said.out.contains("room for 1.6 GiB"), "{}", said.out);
+    assert!(
+        said.out.contains("room for 1.6 GiB in its memory"),
+        "{}",
+        said.out
+    );
     ground.write("real.toml", GOOD);
     let said = ground.stackrace(&["plan", "real.toml", "--lab"]);
     said.ended(0);
@@ -463,7 +480,7 @@ fn a_plan_for_virtual_time_says_what_it_costs_here() {
 
 fn main() -> ExitCode {
     needs::run(needs::tests![
-        data_that_a_guest_cannot_keep_are_refused_with_the_memory_that_is_enough,
+        data_that_neither_a_guest_nor_the_disk_below_it_can_keep_are_refused,
         days_of_virtual_time_are_refused_with_what_makes_them_fewer,
         a_plan_for_virtual_time_says_what_it_costs_here,
         the_study_that_is_spoilt_is_good_before,

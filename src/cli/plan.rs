@@ -46,7 +46,7 @@ fn show(setting: &Setting, study: &Study, verb: &PlanArgs) -> Result<u8, Failure
     let here = !verb.lab && study.places().is_none();
     let virtual_time = verb.lab && virtual_run::disks(study) == LabDrives::Modelled;
     let plan = match virtual_time {
-        true => virtual_plan::plan(&setting.session, study, &verb.memory)?,
+        true => virtual_plan::plan(&setting.session, study, &verb.memory, None)?,
         false => preflight::plan(&setting.session, study, here)?,
     };
     if verb.json {

@@ -1,6 +1,8 @@
 //! Modelled drives: block devices that this process serves, in a guest of the lab.
 
-use super::{DeclaredFault, DiskModel, DriveCache, HostError, LabDisk, reading};
+use super::{
+    DeclaredFault, DiskModel, DriveCache, HostError, LabDisk, reading, shared_memory::shared_memory,
+};
 use crate::event::ServedCost;
 use rustix::time::{ClockId, clock_gettime};
 use stackrace_drives::power::Durability;
@@ -19,6 +21,10 @@ const RESERVED: u64 = 384 << 20;
 /// What the way of a request into this process and back takes longer than the kernel's way to a
 /// drive that answers by itself, ns: how much sooner this process answers.
 const LEAD_NS: u64 = 19_000;
+
+/// Size of the file in which the host keeps what a guest's memory has no room for, bytes. The same
+/// everywhere, because a guest sees it and its log would differ; holes in it take no disk.
+pub(crate) const CONTENT_BYTES: u64 = 64 << 30;
 
 /// How long a request to a drive that died is waited for, ns: Linux gives a disk 30 s.
 const GIVEN_UP_NS: u64 = 30_000_000_000;
@@ -109,7 +115,13 @@ pub(super) fn start(disk: &LabDisk, model: &DiskModel) -> Result<PathBuf, HostEr
         },
         discards: identity.discards,
     };
-    let room = ROOM.get_or_init(|| ContentRoom::new(available().saturating_sub(RESERVED)));
+    let room = match ROOM.get() {
+        Some(room) => room,
+        None => {
+            let made = content_room().map_err(failed)?;
+            ROOM.get_or_init(|| made)
+        }
+    };
     let (bytes, accident, cache) = (disk.bytes, model.accident, model.cache);
     // Faults are declared from the moment at which the disk appears.
     let faults = declared(&model.faults, monotonic_ns());
@@ -227,6 +239,17 @@ fn modelled(card: &Card, bytes: u64, accident: u64) -> Result<Box<dyn Drive>, St
         }
     }
     Ok(drive)
+}
+
+/// What is written to the drives goes to memory first, then to the host's file, if this guest has one.
+fn content_room() -> Result<ContentRoom, String> {
+    let memory = ContentRoom::new(available().saturating_sub(RESERVED));
+    match shared_memory(CONTENT_BYTES)? {
+        Some(path) => memory
+            .with_host_file(&path)
+            .map_err(|error| format!("{}: {error}", path.display())),
+        None => Ok(memory),
+    }
 }
 
 /// Bytes of memory that may still be used; 0 where it cannot be read.

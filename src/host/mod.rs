@@ -22,6 +22,7 @@ mod probe;
 pub(crate) mod process;
 pub(crate) mod program;
 mod reading;
+pub(crate) mod shared_memory;
 mod tools;
 mod tree;
 pub(crate) mod udev;

@@ -13,6 +13,7 @@ use super::site::{MachineSite, check_libc, write_first};
 use crate::agent::frame::WireFrame;
 use crate::agent::polled::{GuestOrders, ORDERS_NAME, OUTPUT_PORT, PIPE_BYTES, PolledReader};
 use crate::agent::window::WINDOW_BYTES;
+use crate::host::drives::CONTENT_BYTES;
 use crate::host::process::{Process, Streams};
 use crate::host::{HostError, argv};
 use crate::journal::Undo;
@@ -42,6 +43,9 @@ const HYPERVISOR_TOLD: &str = "console=com1 com1=115200,8n1 sched=credit";
 
 /// Name of the kernel's file in the directory of guests.
 const KERNEL: &str = "vmlinux";
+
+/// The file that keeps what is written to a guest's drives and does not fit into its memory.
+const CONTENT: &str = "content";
 
 /// The file systems that come with the kernel are kept twice while it starts.
 const COPIES: u64 = 2;
@@ -125,8 +129,9 @@ impl<'a> VirtualLab<'a> {
         let pipe = pipe().map_err(|error| HostError::path("make the port", &port, error))?;
         let said = command::file(number, "qemu");
         let mut words = self.command(number, seed);
+        words.extend(shared_words(CONTENT, number, CONTENT_BYTES));
         if window.is_some() {
-            words.extend(window_words(&command::file(number, "window")));
+            words.extend(shared_words("window", number, WINDOW_BYTES));
         }
         let words = argv(words);
         let process = Process::start(&words, &self.dir, Streams::File(&said))?;
@@ -234,18 +239,15 @@ impl VirtualLab<'_> {
     }
 }
 
-/// What gives a guest the memory in a file.
-fn window_words(file: &str) -> Vec<String> {
-    let backend =
-        format!("memory-backend-file,id=window,share=on,mem-path={file},size={WINDOW_BYTES}");
-    [
-        "-object",
-        &backend,
-        "-device",
-        "ivshmem-plain,memdev=window",
-    ]
-    .map(str::to_owned)
-    .to_vec()
+/// What gives a guest the memory in a file, which QEMU makes if it is not there: full of holes, so it
+/// takes as much of the disk as was written to it.
+fn shared_words(what: &str, number: usize, bytes: u64) -> Vec<String> {
+    let file = command::file(number, what);
+    let backend = format!("memory-backend-file,id={what},share=on,mem-path={file},size={bytes}");
+    let device = format!("ivshmem-plain,memdev={what}");
+    ["-object", &backend, "-device", &device]
+        .map(str::to_owned)
+        .to_vec()
 }
 
 /// A guest under way. It ends when dropped.
@@ -311,7 +313,7 @@ impl Drop for VirtualGuest {
     fn drop(&mut self) {
         // There is nothing in a guest to be shut down in order.
         self.process.kill();
-        for what in ["orders", "port", "pid", "window"] {
+        for what in ["orders", "port", "pid", "window", CONTENT] {
             // What cannot be removed now goes with the directory.
             let _ = std::fs::remove_file(self.dir.join(command::file(self.number, what)));
         }

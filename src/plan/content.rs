@@ -206,6 +206,8 @@ pub(crate) struct VirtualTime {
     pub(crate) content_bytes: (u64, u64),
     /// Bytes of a guest's memory that its drives may take.
     pub(crate) room_bytes: u64,
+    /// Bytes that each guest may keep on this machine's disk beyond that.
+    pub(crate) disk_bytes: u64,
 }
 
 /// What a check after so many rounds can show.

@@ -251,10 +251,12 @@ impl Plan {
         page.fold("  wall    ", "          ", &text);
         let (least, most) = cost.content_bytes;
         let text = format!(
-            "the drives of a guest hold {} to {}, copies and parity included; there is room for {}",
+            "the drives of a guest hold {} to {}, copies and parity included; there is room for {} in its \
+             memory and for {} on this machine's disk",
             unit::bytes(least),
             unit::bytes(most),
-            unit::bytes(cost.room_bytes)
+            unit::bytes(cost.room_bytes),
+            unit::bytes(cost.disk_bytes)
         );
         page.fold("  memory  ", "          ", &text);
     }

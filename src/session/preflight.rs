@@ -235,6 +235,15 @@ fn check_room(
     Ok(())
 }
 
+/// Bytes that may be written where runs are kept; a system that does not say is taken at its word later.
+///
+/// # Errors
+/// There is no place for results.
+pub(super) fn free_for_runs(context: &Context) -> Result<u64, Failure> {
+    let host = context.host(Arc::new(|_| ()));
+    Ok(free_bytes(&host, &context.store_dir()?).unwrap_or(u64::MAX))
+}
+
 /// What is free at a place, or where it would be made.
 fn free_bytes(host: &dyn Host, path: &Path) -> Option<u64> {
     // What does not exist yet will lie where its nearest ancestor does.

@@ -8,6 +8,7 @@ use super::preflight;
 use crate::event::Until;
 use crate::failure::Failure;
 use crate::host::LabDisk;
+use crate::host::drives::CONTENT_BYTES;
 use crate::plan::{Bounds, Plan, StorageSpeed, VirtualTime};
 use crate::study::{Configuration, Study};
 use crate::unit;
@@ -88,14 +89,22 @@ fn streamed(disk: &LabDisk) -> Result<f64, Failure> {
 ///
 /// # Errors
 /// There is no place for results; `memory` is no number of bytes.
-pub(crate) fn plan(context: &Context, study: &Study, memory: &str) -> Result<Plan, Failure> {
+pub(crate) fn plan(
+    context: &Context,
+    study: &Study,
+    memory: &str,
+    jobs: Option<usize>,
+) -> Result<Plan, Failure> {
     let mut plan = preflight::plan_at(context, study, speed(study)?)?;
+    let free = preflight::free_for_runs(context)?;
     // After the rest: the wait follows from the virtual time.
-    plan.virtual_time = Some(cost(study, &plan, memory, None)?);
+    plan.virtual_time = Some(cost(study, &plan, memory, jobs, free)?);
     Ok(plan)
 }
 
 /// What the run costs here; `jobs`: guests side by side, none: one for each processor.
+///
+/// `free`: bytes that may be written where the files of the guests lie.
 ///
 /// # Errors
 /// `memory_text` is no number of bytes.
@@ -104,6 +113,7 @@ fn cost(
     plan: &Plan,
     memory_text: &str,
     jobs: Option<usize>,
+    free: u64,
 ) -> Result<VirtualTime, Failure> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let guests = study.configurations.len();
@@ -131,6 +141,7 @@ fn cost(
             (least.max(one.0), most.max(one.1))
         }),
         room_bytes: memory(memory_text)?.saturating_sub(KEPT_BY_GUEST),
+        disk_bytes: (free / jobs as u64).min(CONTENT_BYTES),
     })
 }
 
@@ -149,24 +160,30 @@ fn content(configuration: &Configuration) -> (u64, u64) {
 /// Refuses what a run in virtual time could not end with, before anything is started.
 ///
 /// # Errors
-/// Its data do not fit into a guest's memory, or its virtual time would take days.
-pub(super) fn check(context: &Context, study: &Study, memory: &str) -> Result<(), Failure> {
-    let plan = plan(context, study, memory)?;
+/// Its data fit neither into a guest's memory nor onto this machine's disk, or its virtual time would take days.
+pub(super) fn check(
+    context: &Context,
+    study: &Study,
+    memory: &str,
+    jobs: Option<usize>,
+) -> Result<(), Failure> {
+    let plan = plan(context, study, memory, jobs)?;
     let Some(cost) = plan.virtual_time else {
         return Err(Failure::internal("a plan without virtual time"));
     };
     let (least, _) = cost.content_bytes;
-    if least > cost.room_bytes {
-        let (needed, room) = (unit::bytes(least), unit::bytes(cost.room_bytes));
-        // Rounded up to what one would type.
-        let enough = (least + KEPT_BY_GUEST).next_multiple_of(1 << 30) >> 30;
+    let (room, disk) = (cost.room_bytes, cost.disk_bytes);
+    if least > room + disk {
+        let [needed, room, disk] = [least, room, disk].map(unit::bytes);
         return Err(Failure::refused(format!(
-            "the largest trial writes {needed}, and drives in virtual time are kept in the guest's memory, \
-             which has {room} for them"
+            "the largest trial writes {needed}; a guest has room for {room} in its memory, and for {disk} in a \
+             file on this machine's disk ({} side by side)",
+            cost.jobs
         ))
-        .next(format!(
-            "give each guest more: --memory \"{enough} GiB\", or make the study's data smaller"
-        )));
+        .next(
+            "make the study's data smaller, run fewer guests side by side (--jobs 1), or keep results \
+             where more is free (--store DIR)",
+        ));
     }
     check_time(study, &plan)
 }

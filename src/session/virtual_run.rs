@@ -142,7 +142,7 @@ pub(crate) fn run(
     options: &VirtualOptions<'_>,
 ) -> Result<FinishedRun, Failure> {
     check(study)?;
-    virtual_plan::check(context, study, options.memory)?;
+    virtual_plan::check(context, study, options.memory, options.jobs)?;
     let run = VirtualRun {
         context,
         study,

@@ -3,7 +3,7 @@
 //!
 //! A device has one queue and one thread. The kernel hands a request over in a slot of an io_uring;
 //! the thread moves the data at once, asks the model when the request completes, and completes it
-//! then. Data lie in memory.
+//! then. Data lie in memory, and beyond that in a file of the host ([`ContentRoom`]).
 //!
 //! The way of a request into the thread and back costs processor time that a real drive would not
 //! take. Where the model answers later than that, the thread answers so much sooner
@@ -15,7 +15,9 @@ mod control;
 mod device;
 mod log;
 mod queue;
+mod room;
 
 pub use control::{remove, serve};
-pub use device::{ContentRoom, DeviceShape, ServeError, ServedDevice, Serving};
+pub use device::{DeviceShape, ServeError, ServedDevice, Serving};
 pub use log::{DeviceLog, Medium};
+pub use room::ContentRoom;

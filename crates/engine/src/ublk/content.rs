@@ -1,8 +1,10 @@
 //! What a served device holds: memory that is used only where something other than zeros was
-//! written.
+//! written, and a file of the host where there is no more memory.
 
-use super::device::{ContentRoom, PAGE, ServeError};
+use super::device::{PAGE, ServeError};
+use super::room::{ContentRoom, HostPage};
 use rustix::mm::{Advice, MapFlags, ProtFlags};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::ptr::NonNull;
 
@@ -13,8 +15,10 @@ type Part = (u64, u64, Range<usize>);
 pub(super) struct StoredContent {
     start: NonNull<u8>,
     bytes: u64,
-    /// One bit for each page: whether it is kept. A page that is not kept holds zeros.
+    /// One bit for each page: whether it is kept in memory. A page that is kept nowhere holds zeros.
     kept: Vec<u64>,
+    /// Pages that are kept on the host.
+    on_host: BTreeMap<u64, HostPage>,
     /// What may still be kept.
     room: ContentRoom,
 }
@@ -52,12 +56,33 @@ impl StoredContent {
             start,
             bytes,
             kept: vec![0; pages.div_ceil(64) as usize],
+            on_host: BTreeMap::new(),
             room: room.clone(),
         })
     }
 
     fn is_kept(&self, page: u64) -> bool {
         self.kept[(page / 64) as usize] >> (page % 64) & 1 == 1
+    }
+
+    /// The first byte of what is kept of a page; none: it holds zeros.
+    fn page_start(&self, page: u64) -> Option<NonNull<u8>> {
+        if self.is_kept(page) {
+            let start = self.start.as_ptr().wrapping_add((page * PAGE) as usize);
+            return NonNull::new(start);
+        }
+        self.on_host.get(&page).map(HostPage::start)
+    }
+
+    /// Makes room for a page of zeros; its first byte, none: there is no room.
+    fn keep(&mut self, page: u64) -> Option<NonNull<u8>> {
+        if self.room.take() {
+            self.kept[(page / 64) as usize] |= 1 << (page % 64);
+        } else {
+            let on_host = self.room.take_on_host()?;
+            self.on_host.insert(page, on_host);
+        }
+        self.page_start(page)
     }
 
     /// The part of each page that a range touches.
@@ -79,13 +104,13 @@ impl StoredContent {
     pub(super) fn read(&self, from: u64, into: &mut [u8]) {
         into.fill(0);
         for (page, at, place) in self.parts(from, into.len()) {
-            if self.is_kept(page) {
+            if let Some(start) = self.page_start(page) {
                 let target = &mut into[place];
-                // SAFETY: `parts` stays below `bytes`, all of which is mapped for as long as `self`
-                // lives; `&self` keeps others from writing there meanwhile.
+                // SAFETY: a part lies in one page, all of which is mapped for as long as `self` lives;
+                // `&self` keeps others from writing there meanwhile.
                 let kept = unsafe {
                     std::slice::from_raw_parts(
-                        self.start.as_ptr().wrapping_add(at as usize),
+                        start.as_ptr().wrapping_add((at % PAGE) as usize),
                         target.len(),
                     )
                 };
@@ -100,19 +125,18 @@ impl StoredContent {
     pub(super) fn write(&mut self, from: u64, bytes: &[u8]) -> bool {
         for (page, at, place) in self.parts(from, bytes.len()) {
             let source = &bytes[place];
-            if !self.is_kept(page) {
-                if source.iter().all(|byte| *byte == 0) {
-                    continue;
-                }
-                if !self.room.take() {
-                    return false;
-                }
-                self.kept[(page / 64) as usize] |= 1 << (page % 64);
-            }
+            let start = match self.page_start(page) {
+                Some(start) => start,
+                None if source.iter().all(|byte| *byte == 0) => continue,
+                None => match self.keep(page) {
+                    Some(start) => start,
+                    None => return false,
+                },
+            };
             // SAFETY: as in `read`, and `&mut self` makes the access exclusive.
             let target = unsafe {
                 std::slice::from_raw_parts_mut(
-                    self.start.as_ptr().wrapping_add(at as usize),
+                    start.as_ptr().wrapping_add((at % PAGE) as usize),
                     source.len(),
                 )
             };
@@ -121,7 +145,7 @@ impl StoredContent {
         true
     }
 
-    /// Makes a range zeros again; pages that lie in it whole take no memory any more.
+    /// Makes a range zeros again; pages that lie in it whole take no room any more.
     pub(super) fn clear(&mut self, from: u64, length: u64) {
         let end = (from + length).min(self.bytes);
         let mut page = from / PAGE;
@@ -132,39 +156,58 @@ impl StoredContent {
                 page += 64;
                 continue;
             }
-            if self.is_kept(page) {
-                self.clear_page(page, from, end);
+            if let (true, Some(start)) = (self.is_kept(page), self.page_start(page)) {
+                self.clear_page(page, start, from, end);
             }
             page += 1;
         }
+        let touched = self.on_host.range(from / PAGE..end.div_ceil(PAGE));
+        let touched: Vec<(u64, NonNull<u8>)> =
+            touched.map(|(page, kept)| (*page, kept.start())).collect();
+        for (page, start) in touched {
+            self.clear_page(page, start, from, end);
+        }
     }
 
-    fn clear_page(&mut self, page: u64, from: u64, end: u64) {
+    /// Makes the part of a kept page zeros that lies between `from` and `end`; `start`: its first byte.
+    fn clear_page(&mut self, page: u64, start: NonNull<u8>, from: u64, end: u64) {
         let (first, last) = (from.max(page * PAGE), end.min((page + 1) * PAGE));
-        // SAFETY: the page is kept, so it lies in the mapping, and `&mut self` makes the access
-        // exclusive.
+        let length = (last - first) as usize;
+        // SAFETY: the page is kept, so it is mapped, and `&mut self` makes the access exclusive.
         let bytes = unsafe {
             std::slice::from_raw_parts_mut(
-                self.start.as_ptr().wrapping_add(first as usize),
-                (last - first) as usize,
+                start.as_ptr().wrapping_add((first % PAGE) as usize),
+                length,
             )
         };
         bytes.fill(0);
-        if last - first == PAGE {
-            let start = self.start.as_ptr().wrapping_add(first as usize);
-            // SAFETY: the range is one page of our mapping to which no reference is left.
-            let given_back =
-                unsafe { rustix::mm::madvise(start.cast(), PAGE as usize, Advice::LinuxDontNeed) };
-            if given_back.is_ok() {
-                self.kept[(page / 64) as usize] &= !(1 << (page % 64));
-                self.room.give_back();
-            }
+        if last - first < PAGE {
+            return;
+        }
+        if let Some(on_host) = self.on_host.remove(&page) {
+            self.room.give_back_on_host(on_host);
+            return;
+        }
+        // SAFETY: the range is one page of our mapping to which no reference is left.
+        let given_back =
+            unsafe { rustix::mm::madvise(start.as_ptr().cast(), length, Advice::LinuxDontNeed) };
+        if given_back.is_ok() {
+            self.kept[(page / 64) as usize] &= !(1 << (page % 64));
+            self.room.give_back();
         }
     }
 }
 
 impl Drop for StoredContent {
     fn drop(&mut self) {
+        // The next device takes of the same room.
+        let in_memory: u32 = self.kept.iter().map(|word| word.count_ones()).sum();
+        for _ in 0..in_memory {
+            self.room.give_back();
+        }
+        for (_, page) in std::mem::take(&mut self.on_host) {
+            self.room.give_back_on_host(page);
+        }
         let length = self.bytes.next_multiple_of(PAGE) as usize;
         // SAFETY: the range was mapped by `new` with this very length, and nothing refers to it
         // any more.
@@ -204,6 +247,42 @@ mod tests {
         content.clear(0, 4096);
         assert_eq!(read(&content, 0, 8192)[4095..4097], [0, 2]);
         assert!(content.write(8192, &[1; 4096]));
+    }
+
+    #[test]
+    fn what_memory_has_no_room_for_is_kept_in_the_hosts_file() {
+        let path = std::env::temp_dir().join(format!("stackrace-room-{}", std::process::id()));
+        std::fs::write(&path, [0; 3 * 4096]).unwrap();
+        let room = ContentRoom::new(4096).with_host_file(&path).unwrap();
+        let mut content = StoredContent::new(1 << 42, &room).unwrap();
+        let mut other = StoredContent::new(1 << 30, &room).unwrap();
+        let far = 1 << 41;
+        assert!(content.write(0, &[1; 4096]));
+        assert!(content.write(far + 100, &[2; 4096]));
+        assert!(other.write(0, &[3; 4096]));
+        assert!(!other.write(8192, &[4; 4096]));
+        // What is kept may change, zeros take nothing, and devices do not see each other's pages.
+        assert!(content.write(far + 200, &[5; 100]));
+        assert!(other.write(4096, &[0; 4096]));
+        let found = read(&content, far, 8192);
+        assert!(found[..100].iter().all(|byte| *byte == 0));
+        assert!(found[100..200].iter().all(|byte| *byte == 2));
+        assert!(found[200..300].iter().all(|byte| *byte == 5));
+        assert!(found[300..4196].iter().all(|byte| *byte == 2));
+        assert!(found[4196..].iter().all(|byte| *byte == 0));
+        assert_eq!(read(&other, 0, 4096), [3; 4096]);
+        // A page that is given back is zeros for the next one.
+        content.clear(far, 8192);
+        assert_eq!(read(&content, far, 8192), [0; 8192]);
+        assert!(other.write(8192 + 4095, &[6; 1]));
+        let found = read(&other, 8192, 4096);
+        assert!(found[..4095].iter().all(|byte| *byte == 0));
+        assert_eq!(found[4095], 6);
+        // A device that is gone leaves its room to the others.
+        drop(content);
+        assert!(other.write(1 << 20, &[7; 2 * 4096]));
+        assert!(!other.write(2 << 20, &[8; 4096]));
+        std::fs::remove_file(&path).unwrap();
     }
 
     #[test]

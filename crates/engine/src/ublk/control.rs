@@ -2,11 +2,10 @@
 
 use super::abi;
 use super::content::StoredContent;
-use super::device::{
-    CommandRing, ContentRoom, Counters, DeviceShape, ServeError, ServedDevice, Serving,
-};
+use super::device::{CommandRing, Counters, DeviceShape, ServeError, ServedDevice, Serving};
 use super::log::{SharedLog, Unreadable};
 use super::queue::{BUFFER_BYTES, DEPTH, Queue, QueueParts};
+use super::room::ContentRoom;
 use io_uring::opcode;
 use io_uring::types::Fd;
 use std::fs::File;
@@ -20,7 +19,7 @@ use stackrace_drives::Drive;
 /// Serves the block device of a number (`/dev/ublkb0` is that of 0) until the process ends.
 ///
 /// `drive` makes the model, on the thread that will ask it. What is written takes of `room`; a
-/// write for which there is none fails (ENOSPC). A log takes of it, too.
+/// write for which there is none fails (ENOSPC). A log takes of its memory, too.
 ///
 /// # Errors
 /// The kernel has no `ublk` driver or refuses; there is no memory; the model cannot be made.

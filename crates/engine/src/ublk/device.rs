@@ -50,30 +50,6 @@ pub struct Serving {
     pub medium: Option<Medium>,
 }
 
-/// The memory that the contents of several devices share.
-#[derive(Debug, Clone)]
-pub struct ContentRoom(Arc<AtomicU64>);
-
-impl ContentRoom {
-    /// Room for so many bytes.
-    pub fn new(bytes: u64) -> Self {
-        Self(Arc::new(AtomicU64::new(bytes / PAGE)))
-    }
-
-    /// Takes a page, if one is left.
-    pub(super) fn take(&self) -> bool {
-        let less = |pages: u64| pages.checked_sub(1);
-        self.0
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less)
-            .is_ok()
-    }
-
-    /// Gives a page back.
-    pub(super) fn give_back(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
 /// What a device has done so far.
 #[derive(Debug, Default)]
 pub(super) struct Counters {

@@ -2,8 +2,9 @@
 
 use super::abi::{self, DESCRIPTOR_BYTES, Descriptor};
 use super::content::StoredContent;
-use super::device::{CommandRing, ContentRoom, Counters, PAGE, ServeError};
+use super::device::{CommandRing, Counters, PAGE, ServeError};
 use super::log::{SharedLog, Unreadable};
+use super::room::ContentRoom;
 use crate::memory::AlignedMemory;
 use io_uring::types::{Fd, SubmitArgs, Timespec};
 use io_uring::{cqueue, opcode};
