@@ -1,8 +1,8 @@
-//! What the kernel knows by number, and where it is: AFP finds a directory by its number and a file
-//! by its directory and name alone.
+//! Maps the kernel's inode numbers to places on the volume: AFP finds a directory by its number,
+//! and a file only by its directory and name.
 //!
 //! The numbers are the server's own (CNID), except that the root is 1 for the kernel and 2 for AFP,
-//! where 1 is what lies above the root.
+//! where 1 is the parent of the root.
 
 use super::codes::ROOT;
 use super::protocol::{CatalogPath, FileParameters};

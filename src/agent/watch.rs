@@ -1,4 +1,4 @@
-//! Clients that measure together are watched closely: one that falls silent fails the trial.
+//! Watches the clients that measure together: a client that falls silent fails the trial.
 
 use super::connection::Connection;
 use super::message::{COORDINATOR, WorkerRequest};

@@ -1,8 +1,9 @@
 //! Which promises were broken, and how.
 //!
 //! Each sector of an operation must have its generation or a newer one that was begun before the
-//! cut. What is missing or damaged is charged to the newest operation that had promised it: older
-//! ones had been written over. What is older than promised is charged to all that are newer.
+//! cut. Missing or damaged content is charged to the newest operation that had promised it: older
+//! ones had been written over. If older content than promised is found, all newer operations are
+//! lost.
 
 use std::collections::HashMap;
 

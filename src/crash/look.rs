@@ -1,4 +1,4 @@
-//! Reads what lies in a directory, sector by sector.
+//! Reads all files of a directory, sector by sector.
 
 use std::collections::HashMap;
 use std::io;

@@ -1,9 +1,10 @@
-//! Servers of which a machine has one: whether one runs already, what listens at its port, and the
-//! end of those that we started.
+//! Servers that can run only once on a machine: finds a running one and what listens at its port,
+//! and ends those that stackrace started.
 //!
-//! Ours have a mark in their environment, and their children inherit it. The mark holds random digits
-//! of the stack that they serve. So no other process has it: none of another run, none that got a
-//! process number of ours, none of the same name that was started after a reboot.
+//! Servers that stackrace starts have a mark in their environment, and their children inherit it.
+//! The mark contains random digits of the stack that they serve. So no other process has it: not a
+//! server of another run, not a process that got the same number later, not a server of the same
+//! name after a reboot.
 
 use super::{process, reading};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

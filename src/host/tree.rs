@@ -1,4 +1,4 @@
-//! Removal of a directory of ours with all it holds.
+//! Removes a directory that stackrace made, with everything in it.
 //!
 //! Walks by directory handles, never by names from the root, so that a directory cannot be swapped
 //! for a link on the way. A link is removed, never followed. Another file system is never entered.

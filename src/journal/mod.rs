@@ -1,11 +1,12 @@
-//! What exists because of us, with how to undo it.
+//! Everything that stackrace creates, with how to undo it.
 //!
 //! An append-only file, one JSON object a line. An entry is on the disk *before* the thing it
-//! speaks of is created, so that at every moment, a crash included, whatever exists outside the
-//! record is named here. The opposite can happen (an entry without its thing), therefore every undo
-//! is harmless when there is nothing to undo.
+//! names is created. So everything that exists outside the record is named here at every moment,
+//! also after a crash. The opposite can happen (an entry without its thing), so every undo is
+//! harmless when there is nothing to undo.
 //!
-//! The file is locked while a run lives; who can lock it may clean up after the dead one.
+//! The file is locked while a run lives. A process that gets the lock may clean up after a dead
+//! run.
 //!
 //! Format 3: `{"journal":3,"run":"ID"}`, then the random digits that the run drew and the
 //! directories in which it creates what carries them (`{"mark":"…"}`, `{"place":"/srv"}`), then

@@ -1,9 +1,9 @@
 //! Disposable virtual machines: real kernels, real modules, emulated disks, a private network.
 //!
 //! A guest is made of an [`image`] (kernel and read-only root file system from the distribution's
-//! packages, memory over it) and of this very program, handed over in the first file system. It is
-//! told what to do over a serial port ([`crate::agent`]); nothing of the host is visible in it, and
-//! nothing it does outlives it. `docs/lab.md` is the user's page.
+//! packages, memory over it) and of this program, which is in the first file system. The host
+//! commands it over a serial port ([`crate::agent`]). The guest sees nothing of the host, and
+//! nothing that it does outlives it. `docs/lab.md` is the user's page.
 
 pub(crate) mod command;
 mod cpio;

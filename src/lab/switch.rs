@@ -1,6 +1,6 @@
 //! The private network between guests: every frame a guest sends goes to all the others.
 //!
-//! Each guest's network card ends in a datagram socket of ours in the directory of the machine; no
+//! Each guest's network card is connected to a datagram socket in the directory of the machine; no
 //! address and no device of the host is involved. Rate and delay are set in the guests (netem); a
 //! link is cut here.
 

@@ -1,9 +1,10 @@
-//! A directory in which a workload works while other users may rename what lies above it.
+//! A directory in which a workload works while other users may rename the directories above it.
 //!
-//! A workload opens files by path. In a directory of another user that user can put a link in the
-//! place of any name on the way, and root would write behind it. So the work's own directory is
-//! opened once, and every path of the workload begins at that descriptor: the kernel follows
-//! `/proc/self/fd/N` to the directory itself, wherever its name leads by then (proc_pid_fd(5)).
+//! A workload opens files by path. If a directory on the path belongs to another user, that user
+//! can replace any name in it by a link, and root would write behind the link. So the work's own
+//! directory is opened once, and every path of the workload begins at that descriptor: the kernel
+//! follows `/proc/self/fd/N` to the directory itself, wherever its name leads by then
+//! (proc_pid_fd(5)).
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, AsRawFd, RawFd};

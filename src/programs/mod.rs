@@ -1,7 +1,8 @@
-//! Workloads that other programs carry out: a command of the user's, or one that is ready made.
+//! Workloads that other programs carry out: a command that the user gives, or a built-in one.
 //!
 //! A program runs in the trial's directory and is watched from outside: its time, its processor time,
-//! its bytes, what it prints. Where a study names the command, running it takes the user's permission.
+//! its bytes, what it prints. If a study names the command, it runs only with the user's
+//! permission.
 
 mod build;
 mod command;

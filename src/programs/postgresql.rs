@@ -1,11 +1,11 @@
 //! PostgreSQL: a real server with its data directory on the stack, loaded by its own pgbench.
 //!
-//! The server is this machine's package, started for the trial with a data directory of its own and
-//! stopped after it; a server that runs already is neither used nor touched. It listens on no network:
-//! pgbench reaches it at an abstract socket that lets in the server's own user alone. PostgreSQL
-//! refuses to run as root. So when root starts stackrace, the server runs as the user "postgres", or as
-//! "nobody" if there is no user "postgres". The server keeps one right of root: to search the private
-//! directories that contain its data directory.
+//! The server comes from this machine's package. It is started for the trial with its own data
+//! directory and stopped after it; a server that already runs is left alone. It listens on no
+//! network: pgbench reaches it through an abstract socket that admits only the server's own user.
+//! PostgreSQL refuses to run as root. So when root starts stackrace, the server runs as the user
+//! "postgres", or as "nobody" if there is no user "postgres". The server's user gets one right of
+//! root: to search the private directories that contain its data directory.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! The SQLite index: derived from the logs, for people who query.
 //!
-//! It is written after a line is in the log, never before, and nothing is read back from it: a
-//! run whose index fails goes on. Noting the same line twice changes nothing, so that rebuilding
-//! while a run goes on is harmless. WAL lets any SQLite client read meanwhile.
+//! It is written after a line is in the log, never before, and the run reads nothing back from it.
+//! So a run goes on if its index fails. Noting the same line twice changes nothing, so that
+//! rebuilding while a run goes on is harmless. WAL lets any SQLite client read meanwhile.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -1,9 +1,9 @@
 //! What a run is doing at this moment, for programs that watch it from outside.
 //!
-//! `now.json` beside the log (`docs/formats/now.md`) is a courtesy and never the truth: nothing that
-//! is judged comes from it, it may be missing, and it is removed when the run ends. It is written
-//! over in place, so that a second's news costs the disk nothing but a page that is written back
-//! once in a while. A reader takes a shared lock; the writer skips a turn rather than wait for it.
+//! `now.json` beside the log (`docs/formats/now.md`) is for watching only: no verdict uses it, it
+//! may be missing, and it is removed when the run ends. It is overwritten in place, so an update
+//! costs the disk only a page that is written back once in a while. A reader takes a shared lock;
+//! the writer skips a turn rather than wait for it.
 //!
 //! Units: nanoseconds, seconds, operations, bytes.
 

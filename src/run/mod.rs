@@ -6,7 +6,7 @@
 //! ([`LocalExecutor`]) or workers on others ([`RemoteExecutor`]). One trial is: set up the stack,
 //! prepare, settle, measure, observe, tear down. A failure is recorded with what was measured until
 //! then. A configuration that failed is not tried again: a comparison in which one side sometimes
-//! does not arrive has no fair result.
+//! does not finish has no fair result.
 
 pub(crate) mod clients;
 mod coordinator;

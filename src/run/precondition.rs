@@ -5,9 +5,8 @@
 //! trial take, as one file: more of a file system is never used. Then the workload itself, again
 //! and again, until the last five values of its primary metric differ by no more than 20 % and
 //! the line through them rises or falls by no more than 10 % of their mean, for at most 25 passes.
-//! A pass is a trial in everything (data laid out, stack settled, phases, files removed), of which
-//! only the figure is kept, and the trial that is measured comes after the window that was chosen
-//! for being level.
+//! A pass is a complete trial (data laid out, stack settled, phases, files removed), but only its
+//! figure is kept. The measured trial comes after the five steady passes and is not one of them.
 
 use stackrace_engine::spec::{Content, IoTarget};
 use stackrace_stats::{PASSES_MAX, steady_after};

@@ -1,8 +1,8 @@
 //! Trials of several configurations that take turns, slice by slice.
 //!
 //! All data are laid out and all stacks settled before the first slice. Each trial has its own clock,
-//! which stands still in the slices of others, and its own counters. Each ends for itself: one that
-//! fails leaves its turns to the others.
+//! which stands still in the slices of others, and its own counters. Each trial ends on its own:
+//! if one fails, the others go on without it.
 
 use std::path::Path;
 use std::sync::Arc;

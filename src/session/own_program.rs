@@ -1,7 +1,7 @@
-//! Existing directories compared with a command of the user's.
+//! Compares existing directories with a command that the user gives.
 //!
 //! The user typed the command: it needs no permission. As for every comparison, a study is written and
-//! run. The command is first tried once in the first directory, so that one that fails is refused
+//! run. The command is first tried once in the first directory. So a command that fails is refused
 //! before the run, and its time is known.
 
 use std::sync::{Arc, OnceLock};

@@ -1,7 +1,7 @@
 //! How large the trials of a comparison are: the workloads themselves are tried, small at first.
 //!
-//! What is fixed work is repeated with more of it until it lasts long enough to say how much a whole
-//! trial needs. The fastest directory sets the size, as none of its trials may be too short. These
+//! Fixed work is repeated with more data until it lasts long enough to tell how much a whole trial
+//! needs. The fastest directory sets the size, as none of its trials may be too short. These
 //! trials are never reported and no verdict counts them.
 
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Studies read: a file or one that ships, at the places and with the decision the command line asks
-//! for.
+//! Reads a study, from a file or from the built-in ones, and applies the machines and the decision
+//! rule of the command line.
 
 use std::io::ErrorKind;
 use std::path::Path;

@@ -1,10 +1,10 @@
 //! Turns executed by guests in virtual time: one guest for each, several side by side.
 //!
 //! Nothing in such a guest depends on how busy this machine is, so they may run at the same time
-//! without disturbing each other. What they say is put on record in the order of the turns, whatever
-//! order they end in: the log does not show how many ran side by side. The guest whose turn it is
-//! waits for each of its results to be on disk; what the others say meanwhile is kept in memory, and
-//! is said again if it is lost.
+//! without disturbing each other. Their results are recorded in the order of the turns, in
+//! whatever order the guests end: the log does not show how many ran side by side. The guest whose
+//! turn it is waits until each of its results is on disk. The results of the others stay in memory
+//! meanwhile; if they are lost, they are measured again.
 
 use std::collections::VecDeque;
 use std::os::fd::AsFd;

@@ -1,9 +1,9 @@
 //! A question and its design, read from one TOML file.
 //!
-//! A study is data: no code, no shell. Every word is checked before anything is touched, in every
-//! configuration, and everything that is wrong is reported at once, each at its place in the file.
-//! What comes out of [`parse`] can be planned and run; nothing of it is looked up in the text
-//! again.
+//! A study is data. The commands that it may give run only with the user's permission. Every word
+//! is checked before anything is touched, in every configuration, and everything that is wrong is
+//! reported at once, each at its place in the file. What comes out of [`parse`] can be planned and
+//! run; nothing of it is looked up in the text again.
 
 mod aligned;
 mod clients;

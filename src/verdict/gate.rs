@@ -1,13 +1,13 @@
 //! One question with a threshold, for programs that must go on or stop: is it worse by more than so
 //! much?
 //!
-//! The answer follows from the interval, not from the estimate: passed where the whole interval is
-//! above what is allowed, worse where the whole of it is below, undecided where it holds both. Two
+//! The answer follows from the interval, not from the estimate: passed if the whole interval is
+//! above the limit, worse if all of it is below, undecided if it contains the limit. Two
 //! configurations of a run are compared round by round at its last planned look, and the error
 //! probability is shared over the looks and over what is asked at once, as in every verdict
-//! (`docs/methodology.md`); what is not asked costs nothing, so the interval may be narrower than
-//! the report's. Separate runs have Welch's interval over runs, three or more on each side, and are
-//! compared only if they did the same work on the same machine.
+//! (`docs/methodology.md`); questions that are not asked cost nothing, so the interval may be
+//! narrower than the report's. Separate runs have Welch's interval over runs, three or more on
+//! each side, and are compared only if they did the same work on the same machine.
 
 mod answer;
 mod words;

@@ -1,8 +1,8 @@
 //! The runs of one study over time: each configuration's primary metrics, and where they changed.
 //!
-//! Neighbouring runs were not made in turn, and each is one value, whatever its rounds say of
-//! themselves. A change is what separate runs can say, no more: of three runs before it and three from
-//! it on, Welch's interval of the ratio, 95 % for each change on its own, excludes 1.
+//! The runs were not measured in turn, so each run is one value, however well its rounds agree. A
+//! change is marked at a run if Welch's interval of the ratio between the three runs before it and
+//! the three from it on excludes 1 (95 % for each change on its own).
 
 use super::answer::Verdict;
 use super::separate::RUNS_MIN;

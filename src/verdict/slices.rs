@@ -2,9 +2,9 @@
 //!
 //! Slices assume that a turn leaves nothing behind that changes the next one. Each run tests that.
 //! Within slices, turns in the order of the round are compared with those in the opposite order. A
-//! workload that writes is also measured in one go in the first three rounds, as work that a stack puts
-//! off to the turns of others shows in no order. The choice rests on these comparisons; a workload whose
-//! slices end begins anew with the next round.
+//! workload that writes is also measured in one go in the first three rounds, because the order of
+//! the turns does not show work that a stack puts off to the turns of others. These comparisons
+//! decide whether slices stay; a workload whose slices end begins anew with the next round.
 
 use serde::Serialize;
 use stackrace_stats::{FIRST_LOOK, Ratio, paired_ratio, two_sided_level};

@@ -1,7 +1,7 @@
 //! A request as it arrives, and an answer as it leaves: never more bytes, and never longer, than
 //! agreed.
 //!
-//! The head comes first and alone: who may not enter is told so before anything else is read.
+//! The head is read first: a visitor who may not enter is refused before anything else is read.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;

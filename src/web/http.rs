@@ -1,8 +1,8 @@
 //! One request and one answer over HTTP/1.1, within limits.
 //!
 //! Heads are parsed by `httparse`, forms by `form_urlencoded`. Every connection carries one request
-//! and is closed after it: a page of ours is a handful of requests to the same machine, and what has
-//! no second request cannot be confused by one.
+//! and is closed after it: a page needs only a handful of requests to the same machine, and a
+//! connection without a second request cannot mix up two.
 
 /// Bytes of a request line with its headers.
 pub(super) const HEAD_MAX: usize = 16 << 10;

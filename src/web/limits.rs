@@ -1,8 +1,8 @@
 //! How much visitors may take of this machine at a time, all together and each.
 //!
-//! A page is ready in milliseconds, so that a connection which is slow is one that can be given up:
-//! when there are too many, the oldest ends. Event streams last, and are counted on their own: however
-//! many there are, pages still load.
+//! A page is ready in milliseconds, so a slow connection can be given up: when there are too many,
+//! the oldest ends. Event streams last, and are counted on their own: however many there are,
+//! pages still load.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Shutdown, TcpStream};

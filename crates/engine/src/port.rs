@@ -1,5 +1,5 @@
-//! A port of the processor to which bytes are written one by one, without interrupts and without an
-//! answer: the way out of a guest whose clock counts instructions.
+//! Writes bytes one by one to an I/O port of the processor, without interrupts and without an
+//! answer. A guest whose clock counts instructions sends its output this way.
 
 use std::io::{Error, Result, Write};
 

@@ -1,5 +1,5 @@
-//! Clients that measured one storage together: one that is slow again and again, shares that differ,
-//! an end that only some were there for, starts and clocks that differ.
+//! Clients that measured one storage together: a client that is slow again and again, shares that
+//! differ, clients that ended early, starts and clocks that differ.
 
 use std::collections::BTreeMap;
 

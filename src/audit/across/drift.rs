@@ -1,5 +1,5 @@
-//! Configurations whose figures drift over the rounds: the ratio is then that of the rounds that were
-//! done, and not of the storage at rest.
+//! Configurations whose figures drift over the rounds: the ratio then depends on which rounds were
+//! done.
 
 use super::difference::{RunReading, Unlike};
 use crate::event::{Better, Ended};

@@ -1,4 +1,4 @@
-//! Configurations whose data lie on the same disk while both are there, or one on the other.
+//! Configurations that use the same disk at the same time, or of which one lies on the other.
 
 use std::collections::BTreeSet;
 

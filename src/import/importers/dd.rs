@@ -1,8 +1,9 @@
 //! `dd` of GNU coreutils: what it prints when it ends, any number of times in one text.
 //!
-//! `67108864 bytes (67 MB, 64 MiB) copied, 0.097739 s, 687 MB/s`: MB are 10⁶ bytes. The rate has
-//! three digits; ours is bytes over seconds, of which the printed one must be the rounding. Other
-//! lines (commands, prompts) are passed over; those of a BSD `dd` are refused.
+//! `67108864 bytes (67 MB, 64 MiB) copied, 0.097739 s, 687 MB/s`: MB are 10⁶ bytes. The printed
+//! rate has three digits. The importer computes bytes over seconds, and the printed rate must be
+//! its rounded value. Other lines (commands, prompts) are skipped; lines of a BSD `dd` are
+//! refused.
 
 use crate::printed::text::{Figures, TextLine, agree, bytes_of, facts, lines, number, size};
 use crate::printed::{ImportError, Imported, Importer};

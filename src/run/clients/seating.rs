@@ -1,4 +1,4 @@
-//! Who takes part in a trial, and with which rank.
+//! Which processes of which clients take part in a trial, and with which rank.
 
 use crate::agent::message::Clients;
 

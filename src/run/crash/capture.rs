@@ -1,4 +1,5 @@
-//! What leaves a guest whose power is to be cut, as bytes: a head in JSON, then the data of all writes.
+//! The format in which a guest sends the log of its drives before a power cut: a head in JSON,
+//! then the data of all writes.
 
 use serde::{Deserialize, Serialize};
 use stackrace_drives::power::Logged;

@@ -1,4 +1,4 @@
-//! Taking a replicated device down that bears a name of ours.
+//! Takes down a replicated device whose name stackrace chose.
 
 use crate::host::{Host, HostError, argv, shown};
 use crate::journal::{Param, UndoKind, text};

@@ -1,4 +1,4 @@
-//! Removing a volume group that bears a name of ours.
+//! Removes a volume group whose name stackrace chose.
 
 use crate::host::{Host, HostError, argv};
 use crate::journal::{Param, UndoKind, text, until_free};

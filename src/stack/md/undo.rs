@@ -1,4 +1,4 @@
-//! Stopping an array that bears a UUID of ours.
+//! Stops an array whose UUID stackrace chose.
 
 use crate::host::{Host, HostError, argv};
 use crate::journal::{Param, UndoKind, text, until_free};

@@ -1,7 +1,8 @@
 //! Devices left as they are, for a workload that makes and destroys pools on them itself.
 //!
-//! What the workload may make is in the journal before it begins: pools whose names begin with a
-//! mark of ours, mounted in one directory. Whatever of that stands when the stack is torn down goes.
+//! Before the workload begins, the journal names what it may make: pools whose names begin with
+//! the run's mark, mounted in one directory. All of them that still exist are destroyed when the
+//! stack is torn down.
 
 use crate::event::{Fact, LayerFacts};
 use crate::host::Needs;

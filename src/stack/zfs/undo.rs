@@ -1,4 +1,4 @@
-//! Destroying a pool that bears a name of ours.
+//! Destroys a pool whose name stackrace chose.
 
 use crate::host::{Host, HostError, argv, shown};
 use crate::journal::{Param, UndoKind, text, until_free};

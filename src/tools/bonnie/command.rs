@@ -1,8 +1,9 @@
 //! `stackrace bonnie++`: takes the options of bonnie++, does what it does, prints what it prints.
 //!
-//! Files lie where the original's would, under names that begin with `.stackrace-`: they are in a
-//! journal before they are made, so that Ctrl-C or `stackrace clean` removes them. The thread that
-//! does the work gives up root's rights for those of `-u`; the one that waits keeps them to clean up.
+//! Files lie in the same directory as the original's, under names that begin with `.stackrace-`.
+//! They are in a journal before they are made, so that Ctrl-C or `stackrace clean` removes them.
+//! The thread that does the work takes the rights of the user of `-u`; the waiting thread keeps
+//! root's rights to clean up.
 
 use std::path::Path;
 use std::sync::Arc;

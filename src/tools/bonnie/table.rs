@@ -1,7 +1,7 @@
-//! Reads the tables of bonnie++, whose columns are where they are by blanks.
+//! Reads the tables of bonnie++, whose columns are aligned with blanks.
 //!
-//! A page or a mail may have taken blanks out. A row that has a word for each of its cells is then read
-//! word by word; one that has not is refused, as its words may belong to any cell.
+//! A page or a mail may have taken blanks out. A row that has a word for each of its cells is then
+//! read word by word. A row with fewer words is refused, because they may belong to any cell.
 
 use super::field::{data_words, files_words, latency_ns, misread, number, small, whole};
 use super::print::FIELD;

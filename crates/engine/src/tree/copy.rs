@@ -1,7 +1,7 @@
 //! How data gets from one file to another, and the copy of one large file.
 //!
-//! The method is what was asked for or an error, never a silent fallback: a copy that shares
-//! extents and one that moves data are not the same measurement.
+//! If the requested method is not available, the copy fails; there is no silent fallback. A copy
+//! that shares extents and a copy that moves data are not the same measurement.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;

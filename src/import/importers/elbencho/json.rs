@@ -1,8 +1,7 @@
 //! elbencho's JSON: a line for each phase, an object of objects in which every figure is a text.
 //!
 //! Keys and units are those that the source of 3.0-37 to 3.1-12 writes (earlier versions wrote no
-//! settings). A key that is not among them is refused, one that is there twice as well. Histograms
-//! are not read.
+//! settings). An unknown key or a repeated key is refused. Histograms are not read.
 
 use std::borrow::Cow;
 use std::fmt;
