@@ -18,6 +18,7 @@ mod dir;
 mod drbd;
 mod error;
 mod examined;
+mod exfat;
 mod ext;
 mod f2fs;
 mod gfs2;
@@ -76,6 +77,7 @@ pub(crate) const ALL: &[LayerKind] = &[
     devices::KIND,
     dir::KIND,
     drbd::KIND,
+    exfat::KIND,
     ext::EXT2,
     ext::EXT3,
     ext::EXT4,

@@ -1,0 +1,330 @@
+//! exFAT on one device.
+//!
+//! It has no journal: after a power cut a file or a name may be half there, as on ext2. It has no owners, modes,
+//! symbolic links, hard links, or holes in files. The kernel refuses links, and a trial that makes them fails.
+//! Its UUID has 32 bits and its label 11 letters, so that neither can hold a mark of ours.
+
+use crate::event::Fact;
+use crate::host::imagined::{Tool, said};
+use crate::host::{Needs, Package, argv};
+use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::common::words::{
+    OptionValue::{Alone, Amount, OneOf, Word},
+    Words,
+};
+use crate::stack::common::{filesystem, options, plain};
+use crate::stack::error::LayerError;
+use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
+use crate::stack::layer::{Expected, FileData, KillStack, Layer, LayerKind, RealStack, Tried};
+use crate::stack::setup::{Memory, Setup};
+use crate::unit;
+use std::ffi::OsStr;
+
+/// The layer `exfat` of a study.
+pub(crate) const KIND: LayerKind = LayerKind {
+    name: "exfat",
+    summary: "exFAT, without a journal, owners, modes, links or holes in files, on one device that is no disk.",
+    settings: &[
+        SettingDoc::bytes(
+            "cluster-size",
+            "",
+            "Bytes in which files are laid out: a power of two from 512 B to 32 MiB; left out, mkfs.exfat chooses by the device's size.",
+        ),
+        SettingDoc::bytes(
+            "boundary-align",
+            "",
+            "The file allocation table and the data begin at multiples of this: a power of two from 512 B; left out, mkfs.exfat chooses.",
+        ),
+        options::MKFS,
+        options::MOUNT,
+    ],
+    takes: plain::TAKES,
+    gives: GivesKind::Directory,
+    example: "exfat = { cluster-size = \"128 KiB\", mount = [\"noatime\"] }",
+    words: &[&MKFS, &MOUNT],
+    parse,
+    packages: PACKAGES,
+    imagined: &[
+        plain::imagined_mkfs("mkfs.exfat"),
+        Tool {
+            name: "dump.exfat",
+            run: |_, _| said("Cluster size:  \t\t\t\t4096\n"),
+        },
+    ],
+    reads: &[geometry],
+    tried: Tried {
+        // Not `on_devices`: stacks of those may stand on disks, which are refused.
+        shapes: &[
+            &["loop = { size = \"1 GiB\" }", "exfat = {}"],
+            &[
+                "lab-disks = { size = \"1 GiB\" }",
+                "exfat = { cluster-size = \"64 KiB\", boundary-align = \"1 MiB\" }",
+            ],
+        ],
+        real: &[RealStack {
+            name: "exfat",
+            layers: &[
+                "loop = { size = \"128 MiB\" }",
+                "exfat = { cluster-size = \"64 KiB\", boundary-align = \"2 MiB\", mount = [\"noatime\"] }",
+            ],
+            device: "loop",
+            expected: &[
+                (1, "Cluster size", Expected::Is("65536")),
+                // Sectors of 512 B.
+                (1, "FAT Offset(sector offset)", Expected::Is("4096")),
+                (1, "mount options in force", Expected::Has("noatime")),
+                (1, "mount option not as asked", Expected::Absent),
+            ],
+        }],
+        kills: &[KillStack::on_one("exfat", ("64 MiB", 1), &["exfat = {}"])],
+        changes: &["mkfs.exfat"],
+        ..Tried::NOWHERE
+    },
+    data: FileData {
+        in_place: true,
+        page_cache_alone: true,
+    },
+    ..LayerKind::EMPTY
+};
+
+const PACKAGES: &[Package] = &[Package::new(
+    "exfatprogs",
+    &["mkfs.exfat", "dump.exfat", "fsck.exfat"],
+)];
+
+/// mkfs.exfat(8). Not on the list: what is a setting of the layer (`-b`, `-c`).
+const MKFS: Words = Words {
+    tool: "mkfs.exfat",
+    manual: "mkfs.exfat(8)",
+    options: &[
+        ("--full-format", Alone),
+        ("--pack-bitmap", Alone),
+        ("--verbose", Alone),
+        ("--volume-label", Word),
+        ("-f", Alone),
+        ("-L", Word),
+        ("-v", Alone),
+    ],
+};
+
+/// No manual page has them: `exfat_parameters` in the kernel. Not on the list: owners and modes, and what has
+/// no effect (`utf8`, `debug`, `namecase`, `codepage`).
+const MOUNT: Words = Words {
+    tool: "a mount of exFAT",
+    manual: "fs/exfat/super.c of the kernel",
+    options: &[
+        ("discard", Alone),
+        ("errors", OneOf(&["continue", "panic", "remount-ro"])),
+        ("iocharset", Word),
+        ("time_offset", Amount),
+    ],
+};
+
+/// Lines of `dump.exfat` that say how the file system was made.
+const GEOMETRY: [&str; 6] = [
+    "FAT Offset(sector offset)",
+    "FAT Length(sectors)",
+    "Cluster Heap Offset (sector offset)",
+    "Cluster Count",
+    "Sector Size Bits",
+    "Cluster size",
+];
+
+/// Smallest sector of a device, in bytes: nothing can be smaller.
+const SECTOR_BYTES: u64 = 512;
+
+/// Largest cluster that mkfs.exfat makes, in bytes.
+const CLUSTER_BYTES_MAX: u64 = 32 << 20;
+
+/// Largest power of two that mkfs.exfat reads as an alignment, in bytes.
+const ALIGN_BYTES_MAX: u64 = 2 << 30;
+
+/// Why it is not made on disks, and where it can be made.
+const NO_MARK: &str =
+    "an exFAT cannot be given a mark of ours, by which it would be wiped from a disk again";
+const ELSEWHERE: &str = "put it on loop or on lab-disks";
+
+/// An exFAT as a study asks for it.
+struct Exfat {
+    /// Bytes; none: as mkfs.exfat chooses.
+    cluster_size: Option<u64>,
+    /// Bytes; none: as mkfs.exfat chooses.
+    boundary_align: Option<u64>,
+    mkfs: Vec<String>,
+    mount: Vec<String>,
+}
+
+fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
+    Ok(Box::new(Exfat {
+        cluster_size: power_of_two(settings, "cluster-size", CLUSTER_BYTES_MAX)?,
+        boundary_align: power_of_two(settings, "boundary-align", ALIGN_BYTES_MAX)?,
+        mkfs: options::mkfs(settings, &MKFS)?,
+        mount: options::mount(settings, &MOUNT)?,
+    }))
+}
+
+/// Bytes that a study gives, at most `max`.
+fn power_of_two(settings: &Settings, name: &str, max: u64) -> Result<Option<u64>, Refusal> {
+    let given = settings.optional_bytes(name)?;
+    match given {
+        Some(bytes) if !bytes.is_power_of_two() || !(SECTOR_BYTES..=max).contains(&bytes) => {
+            Err(Refusal::at(
+                settings.span_of(name),
+                format!("{name} cannot be {bytes} B"),
+                format!("write a power of two from 512 B to {}", unit::bytes(max)),
+            ))
+        }
+        given => Ok(given),
+    }
+}
+
+impl Exfat {
+    /// mkfs.exfat with its words, without the device.
+    fn command(&self) -> Vec<String> {
+        let mut command = vec!["mkfs.exfat".to_string()];
+        for (option, bytes) in [("-c", self.cluster_size), ("-b", self.boundary_align)] {
+            let words = bytes.map(|bytes| [option.to_string(), bytes.to_string()]);
+            command.extend(words.into_iter().flatten());
+        }
+        command.extend(self.mkfs.iter().cloned());
+        command
+    }
+}
+
+impl Layer for Exfat {
+    fn kind(&self) -> &'static str {
+        KIND.name
+    }
+
+    fn describe_asked(&self) -> String {
+        let mut text = KIND.name.to_string();
+        let sizes = [
+            ("clusters of", self.cluster_size),
+            ("aligned to", self.boundary_align),
+        ];
+        for (what, bytes) in sizes {
+            if let Some(bytes) = bytes {
+                text.push_str(&format!(", {what} {}", unit::bytes(bytes)));
+            }
+        }
+        filesystem::asked(&text, &self.mkfs, &self.mount)
+    }
+
+    fn takes(&self) -> Takes {
+        plain::TAKES
+    }
+
+    fn accepts(&self, below: &[Box<dyn Layer>]) -> Result<(), String> {
+        match below.iter().any(|layer| !layer.disks().is_empty()) {
+            true => Err(format!("{NO_MARK}: {ELSEWHERE}")),
+            false => Ok(()),
+        }
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            root: true,
+            tools: &["mkfs.exfat", "dump.exfat", "wipefs", "mount", "umount"],
+            packages: PACKAGES,
+            file_system: Some(KIND.name),
+            ..Needs::default()
+        }
+    }
+
+    fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        if setup.is_outlived() {
+            return Err(LayerError::refused(NO_MARK, ELSEWHERE));
+        }
+        let devices = filesystem::devices(below)?;
+        let device = devices[0].path.as_os_str();
+        filesystem::format(setup, &self.command(), |_| Vec::new(), &devices)?;
+        let told = setup
+            .host()
+            .must(&argv([OsStr::new("dump.exfat"), device]))?;
+        let mut facts = geometry(&told.stdout);
+        let root = setup.mount(KIND.name, device, &self.mount, Memory::No)?;
+        let host = setup.host();
+        facts.extend(filesystem::mount_facts(
+            host,
+            &root,
+            KIND.name,
+            &self.mount,
+            &[],
+        )?);
+        Ok(filesystem::standing(host, KIND.name, root, facts, &devices))
+    }
+
+    fn returns(&self) -> bool {
+        true
+    }
+
+    fn bring_back(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        let devices = filesystem::devices(below)?;
+        let device = devices[0].path.as_os_str();
+        let repair = argv([OsStr::new("fsck.exfat"), OsStr::new("-y"), device]);
+        let root = filesystem::mount_again(setup, KIND.name, device, &self.mount, &repair)?;
+        let host = setup.host();
+        let facts = filesystem::mount_facts(host, &root, KIND.name, &[], &[])?;
+        Ok(filesystem::standing(host, KIND.name, root, facts, &devices))
+    }
+}
+
+/// What `dump.exfat` prints of what matters to figures.
+fn geometry(text: &str) -> Vec<Fact> {
+    let pairs = text.lines().filter_map(|line| line.split_once(':'));
+    let pairs = pairs.map(|(name, value)| (name.trim(), value.trim()));
+    pairs
+        .filter(|(name, _)| GEOMETRY.contains(name))
+        .map(|(name, value)| Fact::new(name, value))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stack::Stack;
+    use crate::stack::layer::ON_A_DISK;
+    use crate::stack::testing::{layer, try_layer};
+
+    #[test]
+    fn a_disk_is_refused_where_it_is_written() {
+        let refused = |bottom: &str| Stack::new(vec![layer(bottom), layer("exfat = {}")]).err();
+        let (place, why) = refused(ON_A_DISK).unwrap();
+        assert_eq!(place, 1);
+        assert!(why.contains("put it on loop"), "{why}");
+        assert!(refused("loop = { size = \"1 GiB\" }").is_none());
+    }
+
+    #[test]
+    fn sizes_are_powers_of_two() {
+        for (setting, size) in [
+            ("cluster-size", "96 KiB"),
+            ("cluster-size", "256 B"),
+            ("cluster-size", "64 MiB"),
+            ("boundary-align", "3 MiB"),
+        ] {
+            let refusal = try_layer(&format!("exfat = {{ {setting} = \"{size}\" }}")).err();
+            let message = refusal.unwrap().message;
+            assert!(
+                message.starts_with(&format!("{setting} cannot be")),
+                "{message}"
+            );
+        }
+        let asked = layer("exfat = { cluster-size = \"64 KiB\", mkfs = [\"--pack-bitmap\"] }");
+        let words = "exfat, clusters of 64 KiB, mkfs --pack-bitmap";
+        assert_eq!(asked.describe_asked(), words);
+    }
+
+    #[test]
+    fn what_dump_exfat_prints_is_read() {
+        // exfatprogs 1.2.0, shortened.
+        let text = "exfatprogs version : 1.2.0\n-------------- Dump Boot sector region --------------\n\
+            FAT Offset(sector offset): \t\t2048\nVolume Serial: \t\t\t\t0x7bad3017\n\n\
+            ---------------- Show the statistics ----------------\nCluster size:  \t\t\t\t65536\n";
+        let facts = [
+            Fact::new("FAT Offset(sector offset)", "2048"),
+            Fact::new("Cluster size", "65536"),
+        ];
+        assert_eq!(geometry(text), facts);
+    }
+}
