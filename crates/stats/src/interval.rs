@@ -34,7 +34,11 @@ impl Ratio {
             return None;
         }
         // Clamped, so that a ratio is always finite and above 0.
-        let ratio = |log: f64| log.exp().clamp(f64::MIN_POSITIVE, f64::MAX);
+        // Each limit is the other one's reciprocal, so that exchanging the treatments keeps the statement.
+        let ratio = |log: f64| {
+            log.exp()
+                .clamp(f64::MIN_POSITIVE, f64::MIN_POSITIVE.recip())
+        };
         Some(Ratio {
             estimate: ratio(estimate),
             low: ratio(low),

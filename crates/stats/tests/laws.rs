@@ -45,6 +45,16 @@ fn all_close(x: &[Option<Ratio>], y: &[Option<Ratio>]) -> bool {
     })
 }
 
+#[test]
+fn what_no_number_can_hold_is_the_same_both_ways() {
+    // Three rounds so far apart that the interval exceeds the largest number.
+    let differences = [-9.05, 16.36, 0.0];
+    let opposite = differences.map(|difference| -difference);
+    let forth = state(&differences, 0.001, 0.01).unwrap();
+    let back = state(&opposite, 0.001, 0.01).unwrap();
+    assert!(close(&forth.ratio, &back.ratio.inverse()));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
