@@ -11,6 +11,7 @@ use crate::stack::{Danger, Stack, undo_all};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 /// Makes a link lead to a device, at once: at no moment it is not there.
 fn point(link: &Path, device: &Path) {
@@ -156,7 +157,13 @@ pub(super) fn a_disk_is_held_until_its_stack_is_torn_down() -> Ended {
         .join("loop/backing_file");
     assert!(disk.host.exists(&backing));
     standing.tear_down(&site).unwrap();
-    assert!(!disk.host.exists(&backing));
+    // Other programs open block devices for a moment: udev, or a search for signatures. The last
+    // one to close it frees the loop device.
+    let patience = Instant::now() + Duration::from_secs(60);
+    while disk.host.exists(&backing) && Instant::now() < patience {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(!disk.host.exists(&backing), "the disk is still held");
     let file = disk.base.path().join("file");
     disk.run(&format!("losetup DEVICE {}", file.display()));
     Ok(())
