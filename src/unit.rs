@@ -181,11 +181,18 @@ pub(crate) fn counted(count: usize, thing: &str) -> String {
     format!("{count} {thing}{plural}")
 }
 
-/// Words as in a sentence: `a, b and c`.
+/// Words as in a sentence: `a, b and c`. Words with commas of their own: `a, x; b, y; and c, z`.
 pub(crate) fn listed<T: AsRef<str>>(words: &[T]) -> String {
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+    // The name of a configuration has a comma between its levels: where it ends must be seen.
+    let (between, before_last) = match words.iter().any(|word| word.contains(", ")) {
+        true => ("; ", "; and"),
+        false => (", ", " and"),
+    };
     match words.as_slice() {
-        [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        [others @ .., last] if !others.is_empty() => {
+            format!("{}{before_last} {last}", others.join(between))
+        }
         _ => words.concat(),
     }
 }
@@ -238,6 +245,16 @@ fn three_digits(value: f64, units: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_list_of_names_with_commas_shows_where_each_ends() {
+        assert_eq!(listed(&["ext4"]), "ext4");
+        assert_eq!(listed(&["ext4", "xfs", "f2fs"]), "ext4, xfs and f2fs");
+        assert_eq!(
+            listed(&["ext4, 4 KiB", "xfs, 4 KiB", "xfs, 8 KiB"]),
+            "ext4, 4 KiB; xfs, 4 KiB; and xfs, 8 KiB"
+        );
+    }
 
     #[test]
     fn bytes_are_read_as_written() {

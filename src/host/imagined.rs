@@ -22,7 +22,8 @@ const BEFORE: &str = "{before}";
 /// A program as it is imagined.
 #[derive(Clone, Copy)]
 pub(crate) struct Tool {
-    /// Its name; `mount.TYPE` is asked by mount(8) about file systems of that type.
+    /// Its name; `mount.TYPE` is asked by mount(8) about file systems of that type. The path of a file
+    /// stands for a driver that answers when the file is read.
     pub(crate) name: &'static str,
     /// What it does when it is called with these words, its name the first.
     pub(crate) run: fn(&mut World, &[OsString]) -> Output,
@@ -163,6 +164,12 @@ impl World {
     /// The size of an imagined file; none: there is no such file.
     pub(crate) fn file_size(&self, path: &Path) -> Option<u64> {
         self.files.get(path).copied()
+    }
+
+    /// What a driver answers when one of its files is read; none: no tool stands for the file.
+    pub(super) fn answered(&mut self, file: &Path) -> Option<String> {
+        let driver = self.tool(file.to_str()?)?;
+        Some((driver.run)(self, &[file.into()]).stdout)
     }
 
     /// The text that was last written to a file.

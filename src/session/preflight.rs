@@ -289,3 +289,27 @@ fn check_places_on(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::study_file::parse;
+    use super::*;
+    use crate::study::SHIPPED;
+
+    #[test]
+    fn a_plan_knows_the_commands_of_every_study_that_ships() {
+        for (name, text) in SHIPPED {
+            // Without SQLite its study cannot be read.
+            let Ok(study) = parse(name, text.as_bytes()) else {
+                assert!(!cfg!(feature = "sqlite"), "{name} cannot be read");
+                continue;
+            };
+            for (index, configuration) in study.configurations.iter().enumerate() {
+                let shown = commands(Path::new("/srv/mnt"), &study.policy, index, configuration);
+                let lines =
+                    shown.unwrap_or_else(|why| panic!("{name}: {}: {why}", configuration.name));
+                assert!(lines.len() > 2, "{name}: {}: {lines:?}", configuration.name);
+            }
+        }
+    }
+}

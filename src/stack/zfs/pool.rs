@@ -23,8 +23,8 @@ const MAX_AUTO_ASHIFT: &str = "/sys/module/zfs/parameters/zfs_vdev_max_auto_ashi
 
 /// Limits of the cache of ZFS (ARC), and what it made of them (zfs(4)).
 const ARC_MIN: &str = "/sys/module/zfs/parameters/zfs_arc_min";
-const ARC_MAX: &str = "/sys/module/zfs/parameters/zfs_arc_max";
-const ARC_STATS: &str = "/proc/spl/kstat/zfs/arcstats";
+pub(super) const ARC_MAX: &str = "/sys/module/zfs/parameters/zfs_arc_max";
+pub(super) const ARC_STATS: &str = "/proc/spl/kstat/zfs/arcstats";
 
 /// The least that ZFS takes as lower and as upper limit of its cache, bytes.
 const ARC_LEAST: [u64; 2] = [32 << 20, 64 << 20];
