@@ -24,6 +24,7 @@ mod f2fs;
 mod gfs2;
 mod gives;
 mod identity;
+mod jfs;
 mod lab_disks;
 mod layer;
 mod loops;
@@ -83,6 +84,7 @@ pub(crate) const ALL: &[LayerKind] = &[
     ext::EXT4,
     f2fs::KIND,
     gfs2::KIND,
+    jfs::KIND,
     lab_disks::KIND,
     loops::KIND,
     lvm::KIND,
