@@ -5,18 +5,18 @@
 
 use crate::event::Fact;
 use crate::host::imagined::{Tool, said};
-use crate::host::{Needs, Package, argv};
+use crate::host::{Needs, Package};
 use crate::setting::{Refusal, Settings};
+use crate::stack::common::plain::{self, Unmarked};
 use crate::stack::common::words::{
     OptionValue::{Alone, Amount, OneOf, Word},
     Words,
 };
-use crate::stack::common::{filesystem, options, plain};
+use crate::stack::common::{filesystem, options};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
 use crate::stack::layer::{Expected, FileData, KillStack, Layer, LayerKind, RealStack, Tried};
-use crate::stack::setup::{Memory, Setup};
-use std::ffi::OsStr;
+use crate::stack::setup::Setup;
 
 /// The layer `jfs` of a study.
 pub(crate) const KIND: LayerKind = LayerKind {
@@ -108,10 +108,11 @@ const GEOMETRY: [&str; 5] = [
     "Allocation group size",
 ];
 
-/// Why it is not made on disks, and where it can be made.
-const NO_MARK: &str =
-    "mkfs.jfs cannot give a JFS a mark of ours, by which it would be wiped from a disk again";
-const ELSEWHERE: &str = "put it on loop or on lab-disks";
+/// Why it is not made on disks.
+const UNMARKED: Unmarked = Unmarked {
+    kind: KIND.name,
+    why: "mkfs.jfs cannot give a JFS a mark of ours, by which it would be wiped from a disk again",
+};
 
 /// A JFS as a study asks for it.
 struct Jfs {
@@ -140,10 +141,7 @@ impl Layer for Jfs {
     }
 
     fn accepts(&self, below: &[Box<dyn Layer>]) -> Result<(), String> {
-        match below.iter().any(|layer| !layer.disks().is_empty()) {
-            true => Err(format!("{NO_MARK}: {ELSEWHERE}")),
-            false => Ok(()),
-        }
+        UNMARKED.accepts(below)
     }
 
     fn needs(&self) -> Needs {
@@ -157,27 +155,11 @@ impl Layer for Jfs {
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
-        if setup.is_outlived() {
-            return Err(LayerError::refused(NO_MARK, ELSEWHERE));
-        }
-        let devices = filesystem::devices(below)?;
-        let device = devices[0].path.as_os_str();
         // Without -q it asks first, and ends where there is no answer.
         let mut command = vec!["mkfs.jfs".to_string(), "-q".to_string()];
         command.extend(self.mkfs.iter().cloned());
-        filesystem::format(setup, &command, |_| Vec::new(), &devices)?;
-        let ask = argv([OsStr::new("jfs_tune"), OsStr::new("-l"), device]);
-        let mut facts = geometry(&setup.host().must(&ask)?.stdout);
-        let root = setup.mount(KIND.name, device, &self.mount, Memory::No)?;
-        let host = setup.host();
-        facts.extend(filesystem::mount_facts(
-            host,
-            &root,
-            KIND.name,
-            &self.mount,
-            &[],
-        )?);
-        Ok(filesystem::standing(host, KIND.name, root, facts, &devices))
+        let ask = ["jfs_tune", "-l"];
+        UNMARKED.set_up(setup, below, &command, &ask, &GEOMETRY, &self.mount)
     }
 
     fn returns(&self) -> bool {
@@ -185,25 +167,15 @@ impl Layer for Jfs {
     }
 
     fn bring_back(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
-        let devices = filesystem::devices(below)?;
-        let device = devices[0].path.as_os_str();
         // The kernel does not replay the journal: until jfs_fsck has done it, a mount is refused.
-        let replay = argv([OsStr::new("jfs_fsck"), OsStr::new("-a"), device]);
-        let root = filesystem::mount_again(setup, KIND.name, device, &self.mount, &replay)?;
-        let host = setup.host();
-        let facts = filesystem::mount_facts(host, &root, KIND.name, &[], &[])?;
-        Ok(filesystem::standing(host, KIND.name, root, facts, &devices))
+        let replay = ["jfs_fsck", "-a"];
+        plain::brought_back(setup, KIND.name, &self.mount, &replay, below)
     }
 }
 
 /// What `jfs_tune -l` prints of what matters to figures.
 fn geometry(text: &str) -> Vec<Fact> {
-    let pairs = text.lines().filter_map(|line| line.split_once(':'));
-    let pairs = pairs.map(|(name, value)| (name.trim(), value.trim()));
-    pairs
-        .filter(|(name, _)| GEOMETRY.contains(name))
-        .map(|(name, value)| Fact::new(name, value))
-        .collect()
+    plain::told(text, &GEOMETRY)
 }
 
 #[cfg(test)]
