@@ -30,7 +30,7 @@ pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
     whole(number * factor).ok_or_else(|| format!("\"{text}\" is not a whole number of bytes"))
 }
 
-/// Parses a time: `500 ms`, `90 s`, `2 min`, `1.5 h`. Returns nanoseconds.
+/// Parses a time: `500 ms`, `90 s`, `2 min`, `2 minutes`, `1.5 h`. Returns nanoseconds.
 ///
 /// # Errors
 /// A sentence naming what is wrong and the spellings that exist.
@@ -40,10 +40,10 @@ pub(crate) fn parse_time_ns(text: &str) -> Result<u64, String> {
         "ns" => 1.0,
         "us" | "µs" => 1e3,
         "ms" => 1e6,
-        "s" => 1e9,
-        "m" | "min" => 60e9,
-        "h" => 3600e9,
-        "d" => 86_400e9,
+        "s" | "second" | "seconds" => 1e9,
+        "m" | "min" | "minute" | "minutes" => 60e9,
+        "h" | "hour" | "hours" => 3600e9,
+        "d" | "day" | "days" => 86_400e9,
         "" => {
             let number = text.trim();
             return Err(format!(
@@ -279,6 +279,8 @@ mod tests {
     fn times_and_shares_are_read_as_written() {
         assert_eq!(parse_time_ns("500 ms"), Ok(500_000_000));
         assert_eq!(parse_time_ns("1.5 h"), Ok(5_400_000_000_000));
+        assert_eq!(parse_time_ns("10 seconds"), Ok(10_000_000_000));
+        assert_eq!(parse_time_ns("2 minutes"), parse_time_ns("120 s"));
         assert!(parse_time_ns("3").is_err());
         assert_eq!(parse_share("5 %"), Ok(0.05));
         assert_eq!(parse_share("0.05"), Ok(0.05));
