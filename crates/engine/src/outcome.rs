@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use hdrhistogram::Histogram;
 
 use crate::alternation::AlternatedPart;
+use crate::history::KeptOps;
 
 /// The kinds of operation the engine can issue. Each has its own histogram and counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -350,6 +351,8 @@ pub struct PhaseOutcome {
     pub error: Option<OpError>,
     /// Short reads and writes (also counted in `ops`).
     pub short: u64,
+    /// What became of each operation, in order, if [`crate::spec::Spec::history_ns`] asks for it.
+    pub history: Vec<KeptOps>,
     /// Which I/O engine ran (`sync`, `io_uring`, `null`, `calls`).
     pub engine: &'static str,
     /// Why this engine; a clause for reports.
@@ -388,6 +391,7 @@ impl PhaseOutcome {
             printed: Default::default(),
             error: None,
             short: 0,
+            history: Vec::new(),
             engine,
             engine_why: why,
             depth_achieved: 0.0,
