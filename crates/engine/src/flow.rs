@@ -1,7 +1,7 @@
 //! Phases that run at the same time and do their operations in proportion.
 //!
 //! A phase may begin its next operation as long as it has not done more than its share of what all of
-//! them did, give or take one operation for each of its parts. One of them always may. Whoever
+//! them did, give or take one operation for each of its parts. One of them always may. One that
 //! ends takes its operations with it, so that the others go on in proportion.
 
 use std::sync::Arc;

@@ -1,29 +1,10 @@
 //! What became of each operation, in the order they completed: for those who want more than a
 //! distribution.
 
-use crate::outcome::Op;
+use crate::outcome::{KeptOps, Op};
 
 /// Room for so many entries is made before the clock starts.
 const ENTRIES: usize = 1 << 16;
-
-/// One operation, or those of one kind that ended in one stretch of time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KeptOps {
-    /// When it completed, ns since the phase began; of a stretch: its end.
-    pub at_ns: u64,
-    /// Which kind.
-    pub op: Op,
-    /// How many; 1 without stretches.
-    pub count: u64,
-    /// Bytes that were asked for, together.
-    pub bytes: u64,
-    /// Latencies from the issue, together, ns.
-    pub latency_ns: u64,
-    /// The largest of these latencies, ns.
-    pub longest_ns: u64,
-    /// Where the last one began, bytes.
-    pub offset: u64,
-}
 
 /// The history of one worker.
 #[derive(Debug, Clone)]

@@ -60,11 +60,10 @@ pub use child::{ReapedChild, reap_child};
 pub use control::{Control, START_IS_TOLD};
 pub use error::StartError;
 pub use flow::{FlowGroup, FlowShare};
-pub use history::KeptOps;
 pub use layout::lay_out;
 pub use outcome::{
-    LATENCY_DIGITS, LATENCY_NS_MAX, LATENCY_NS_MIN, Op, OpError, OpOutcome, PhaseEnd, PhaseOutcome,
-    Slice, Stretch, ThreadOutcome, Timing,
+    KeptOps, LATENCY_DIGITS, LATENCY_NS_MAX, LATENCY_NS_MIN, Op, OpError, OpOutcome, PhaseEnd,
+    PhaseOutcome, Slice, Stretch, ThreadOutcome, Timing,
 };
 pub use phase::{run, run_verified, self_cost};
 pub use verify::{ContentLedger, lay_out_verified};

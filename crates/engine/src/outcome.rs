@@ -8,7 +8,6 @@ use std::path::PathBuf;
 use hdrhistogram::Histogram;
 
 use crate::alternation::AlternatedPart;
-use crate::history::KeptOps;
 
 /// The kinds of operation the engine can issue. Each has its own histogram and counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -293,6 +292,25 @@ pub enum PhaseEnd {
     Stopped,
     /// An operation failed: see [`PhaseOutcome::error`].
     Failed,
+}
+
+/// One operation, or those of one kind that ended in one stretch of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeptOps {
+    /// When it completed, ns since the phase began; of a stretch: its end.
+    pub at_ns: u64,
+    /// Which kind.
+    pub op: Op,
+    /// How many; 1 without stretches.
+    pub count: u64,
+    /// Bytes that were asked for, together.
+    pub bytes: u64,
+    /// Latencies from the issue, together, ns.
+    pub latency_ns: u64,
+    /// The largest of these latencies, ns.
+    pub longest_ns: u64,
+    /// Where the last one began, bytes.
+    pub offset: u64,
 }
 
 /// What one of several threads did.

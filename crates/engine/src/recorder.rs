@@ -6,9 +6,9 @@
 //!
 //! Units: nanoseconds since the phase began, bytes.
 
-use crate::history::{History, KeptOps};
+use crate::history::History;
 use crate::memory::CachePadded;
-use crate::outcome::{Op, OpOutcome, Slice, ThreadOutcome, Timing, merge_timings};
+use crate::outcome::{KeptOps, Op, OpOutcome, Slice, ThreadOutcome, Timing, merge_timings};
 use crate::progress::Progress;
 
 /// Most steps of a time series: an hour of 100 ms.

@@ -332,18 +332,7 @@ impl Spec {
                 "give a number of operations or a time",
             );
         }
-        if let Some(part) = self.part {
-            let whole = |(size, _): &(u32, u32)| {
-                part.run_bytes > 0 && part.run_bytes.is_multiple_of(u64::from((*size).max(1)))
-            };
-            if part.rank >= part.of || !self.block_sizes.iter().all(whole) || self.preallocate {
-                let what = format!(
-                    "part {} of {} in runs of {} bytes",
-                    part.rank, part.of, part.run_bytes
-                );
-                return refuse(what, "give runs of whole blocks, and reserve nothing");
-            }
-        }
+        self.check_part()?;
         if self.ramp_ns > 0 && self.pacing != (Pacing::Closed { think_time_ns: 0 }) {
             // When an operation is due was reckoned before the time began anew.
             let what = "a ramp before operations that wait for their time".to_owned();
@@ -385,6 +374,24 @@ impl Spec {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Refuses a part of shared files that does not consist of whole blocks.
+    fn check_part(&self) -> Result<(), StartError> {
+        let Some(part) = self.part else { return Ok(()) };
+        let whole = |(size, _): &(u32, u32)| {
+            part.run_bytes > 0 && part.run_bytes.is_multiple_of(u64::from((*size).max(1)))
+        };
+        if part.rank < part.of && self.block_sizes.iter().all(whole) && !self.preallocate {
+            return Ok(());
+        }
+        Err(StartError::Spec {
+            what: format!(
+                "part {} of {} in runs of {} bytes",
+                part.rank, part.of, part.run_bytes
+            ),
+            next: "give runs of whole blocks, and reserve nothing",
+        })
     }
 }
 

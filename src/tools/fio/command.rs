@@ -76,7 +76,9 @@ fn exec(console: &Console<'_>, words: &[String]) -> Result<u8, Failure> {
         // A job that reads writes, too, where its files have to be laid out first.
         let changes = |it: &&plan::Planned| {
             let job = &jobs[it.job];
-            job.read_share < 1.0 || (it.reads_first(job) && !it.wanting().is_empty()) || job.unlink
+            job.read_share < 1.0
+                || (it.reads_first(job) && !it.wanting().is_empty())
+                || job.care.unlink
         };
         if let Some(it) = planned.iter().find(changes) {
             let job = &jobs[it.job];

@@ -90,7 +90,7 @@ fn tried(
 
 /// What is wrong with a wait for another job.
 fn unknown_wait(job: &FioJob, before: &[Section]) -> Option<JobError> {
-    let name = job.waits_for.as_ref()?;
+    let name = job.ties.waits_for.as_ref()?;
     let named = before
         .iter()
         .filter(|section| section.name == *name)
@@ -168,7 +168,11 @@ const FOREIGN: &[(&[&str], &str)] = &[
     (&["cpp_null", "external"], ": it is code that is loaded"),
 ];
 
-fn engine(reader: &Reader<'_>, notes: &mut Vec<String>) -> Result<(Engine, String), JobError> {
+fn engine(
+    reader: &Reader<'_>,
+    trims: bool,
+    notes: &mut Vec<String>,
+) -> Result<(Engine, String), JobError> {
     let word = reader.text("ioengine").unwrap_or("psync");
     let engine = match word {
         "psync" => Engine::Plain,
@@ -187,6 +191,7 @@ fn engine(reader: &Reader<'_>, notes: &mut Vec<String>) -> Result<(Engine, Strin
         "filecreate" => Engine::Names(NameCall::Create),
         "filestat" => Engine::Names(NameCall::Stat),
         "filedelete" => Engine::Names(NameCall::Delete),
+        "falloc" if trims => Engine::Punch,
         "falloc" => Engine::Reserve,
         "ftruncate" => Engine::Length,
         _ => {
@@ -292,10 +297,19 @@ fn check_fixed(reader: &Reader<'_>, notes: &mut Vec<String>) -> Result<(), JobEr
             ));
         }
     }
+    submission(reader, notes)?;
+    if reader.flag("clat_percentiles")? == Some(false) {
+        notes.push("clat_percentiles=0: percentiles are reported all the same".to_owned());
+    }
+    Ok(())
+}
+
+/// Options of how operations are drawn and submitted, which is done in one way here.
+fn submission(reader: &Reader<'_>, notes: &mut Vec<String>) -> Result<(), JobError> {
     match reader.text("io_submit_mode") {
         None | Some("inline") => {}
         Some("offload") => notes.push(
-            "io_submit_mode=offload: a rate is kept by the clock whoever submits, and `response` is \
+            "io_submit_mode=offload: a rate is kept by the clock in either case, and `response` is \
              counted from when an operation was due"
                 .to_owned(),
         ),
@@ -321,9 +335,6 @@ fn check_fixed(reader: &Reader<'_>, notes: &mut Vec<String>) -> Result<(), JobEr
             "random_generator={word}: the random numbers are our own"
         ));
     }
-    if reader.flag("clat_percentiles")? == Some(false) {
-        notes.push("clat_percentiles=0: percentiles are reported all the same".to_owned());
-    }
     Ok(())
 }
 
@@ -335,18 +346,13 @@ fn job(
     let mut notes = Vec::new();
     check_fixed(reader, &mut notes)?;
     let mode = order::mode(reader, &mut notes)?;
-    let read_share = match mode.share {
-        Some(share) => share,
-        None => order::mix(reader)?,
-    };
-    let (engine, engine_name) = engine(reader, &mut notes)?;
-    let engine = if mode.trims() { Engine::Punch } else { engine };
+    let read_share = order::share(reader, &mode)?;
+    let (engine, engine_name) = engine(reader, mode.trims(), &mut notes)?;
     let queue_depth = queue_depth(reader, engine, &mut notes)?;
     let blocks = files::blocks(reader, mode.random, read_share)?;
     let layout = files::layout(reader, order::access(reader, &mode, &blocks)?, engine)?;
-    let access = layout.access;
     let files::Blocks { sizes, align } = blocks;
-    files::check_blocks(reader, access, &sizes, align)?;
+    files::check_blocks(reader, layout.access, &sizes, align)?;
     let (time_ns, time_based) = when::time(reader)?;
     // Before `verify`, which depends on what is written.
     let content = fill::content(reader)?;
@@ -360,16 +366,13 @@ fn job(
         place: section.place.clone(),
         group,
         stage,
-        waits_for: reader.text("wait_for").map(str::to_owned),
-        ends: when::ends(reader)?,
-        flow: when::flow(reader)?,
-        least: when::least(reader, read_share, &sizes)?,
+        ties: when::ties(reader, read_share, &sizes)?,
         grouped: reader.flag("group_reporting")?.unwrap_or(false),
         description: reader.text("description").map(str::to_owned),
         options: reader.options(),
         mode: mode.word,
         read_share,
-        access,
+        access: layout.access,
         pace: when::pace(reader, read_share, &sizes, queue_depth)?,
         block_sizes: sizes,
         align,
@@ -379,12 +382,8 @@ fn job(
         offset: files::offset(reader, layout.count)?,
         ramp_ns: when::ramp(reader)?,
         logs: logs::logs(reader, &section.name)?,
-        loops: reader
-            .count_in("loops", 1..=u64::from(u32::MAX))?
-            .unwrap_or(1),
-        operations: reader
-            .count_in("number_ios", 0..=u64::MAX)?
-            .filter(|number| *number > 0),
+        loops: when::loops(reader)?,
+        operations: when::operations(reader)?,
         files: layout.files,
         file_count: layout.count,
         makes_files: reader.flag("allow_file_create")?.unwrap_or(true),
@@ -399,11 +398,7 @@ fn job(
         time_based,
         durable: when::durable(reader, read_share)?,
         content,
-        reserve: fill::reserve(reader)?,
-        overwrite: reader.flag("overwrite")?.unwrap_or(false),
-        advise: reader.flag("fadvise_hint")?.unwrap_or(true),
-        invalidate: reader.flag("invalidate")?.unwrap_or(true),
-        unlink: reader.flag("unlink")?.unwrap_or(false),
+        care: fill::care(reader)?,
         verify,
         read_back,
         seed: fill::seed(reader)?,

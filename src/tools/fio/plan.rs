@@ -17,6 +17,7 @@ use stackrace_engine::verify::unit_bytes;
 use super::job::{self as classic, FioJob, JobFiles, JobPace};
 use super::place::JobError;
 use crate::workload::SLICE_NS;
+use amounts::Found;
 
 /// One clone of a job.
 #[derive(Debug)]
@@ -30,13 +31,6 @@ pub(super) struct Planned {
     found: Vec<Option<Found>>,
     /// How long each file has to be, bytes.
     lengths: Vec<u64>,
-}
-
-/// A file that exists.
-#[derive(Debug, Clone, Copy)]
-struct Found {
-    bytes: u64,
-    device: bool,
 }
 
 /// Every clone of every job, in order.
@@ -161,7 +155,7 @@ fn look(job: &FioJob, path: &Path) -> Result<Option<Found>, JobError> {
                 "become a user who may read it (root, or the group disk)",
             )
         })?;
-    if job.read_share < 1.0 || job.overwrite {
+    if job.read_share < 1.0 || job.care.overwrite {
         let next = "only read it, or write to a file: what is on a device is never overwritten";
         return Err(refused(&"a block device is not written to", next));
     }
@@ -209,7 +203,7 @@ impl Planned {
             classic::Engine::Null | classic::Engine::Names(NameCall::Create) => false,
             // Whatever it counts them as, it needs files that are there.
             classic::Engine::Names(_) => true,
-            _ => job.read_share > 0.0 || job.overwrite,
+            _ => job.read_share > 0.0 || job.care.overwrite,
         }
     }
 
@@ -285,7 +279,7 @@ fn spec(job: &FioJob, targets: Vec<IoTarget>, stop: Stop, seed: u64) -> Spec {
         direct: job.direct,
         // Done before, so that what a file system cannot do is no failure of the phase.
         preallocate: false,
-        advise: job.advise,
+        advise: job.care.advise,
         durability: Durability {
             fsync_every: NonZeroU64::new(job.durable.every),
             fsync_in_write: false,

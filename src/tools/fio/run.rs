@@ -45,7 +45,7 @@ struct Ready<'a> {
 pub(super) fn join_flows(jobs: &[FioJob], planned: &[&Planned], controls: &[Arc<Control>]) {
     let mut groups: BTreeMap<u64, Arc<FlowGroup>> = BTreeMap::new();
     for (planned, control) in planned.iter().zip(controls) {
-        let Some(flow) = jobs[planned.job].flow else {
+        let Some(flow) = jobs[planned.job].ties.flow else {
             continue;
         };
         let share = FlowShare {
@@ -87,7 +87,7 @@ pub(super) fn stage(
     // Last, so that what was laid out for one job is in the cache of none.
     for ready in ready
         .iter()
-        .filter(|ready| ready.job.invalidate && ready.job.engine.moves_data())
+        .filter(|ready| ready.job.care.invalidate && ready.job.engine.moves_data())
     {
         for target in ready
             .planned
@@ -125,7 +125,7 @@ pub(super) fn stage(
         });
         joined.collect()
     });
-    for ready in ready.iter().filter(|ready| ready.job.unlink) {
+    for ready in ready.iter().filter(|ready| ready.job.care.unlink) {
         for target in &ready.planned.spec.targets {
             // A clone that shares the file may have removed it.
             let _ = std::fs::remove_file(&target.path);
@@ -170,7 +170,7 @@ fn prepare(
         .map_err(told)?;
     } else if !job.engine.is_names()
         && job.engine != Engine::Null
-        && job.reserve != Reserve::Nothing
+        && job.care.reserve != Reserve::Nothing
     {
         let short: Vec<IoTarget> = wanting.into_iter().filter(too_short).collect();
         if !short.is_empty() {
@@ -213,13 +213,13 @@ fn reserve(job: &FioJob, target: &IoTarget) -> std::io::Result<()> {
         // Data of the user's stay: a job only adds the length that is missing.
         .truncate(false)
         .open(&target.path)?;
-    if job.reserve != Reserve::Size {
+    if job.care.reserve != Reserve::Size {
         // Without FALLOC_FL_KEEP_SIZE, so that the file gets its length, too (fallocate(2)).
         match rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, target.bytes) {
             Ok(()) => return Ok(()),
             // Only "this file system cannot": on a full disk (ENOSPC) a sparse file would fail
             // later, in the middle of the measurement.
-            Err(Errno::OPNOTSUPP) if job.reserve == Reserve::IfPossible => {}
+            Err(Errno::OPNOTSUPP) if job.care.reserve == Reserve::IfPossible => {}
             Err(error) => return Err(error.into()),
         }
     }
@@ -228,7 +228,7 @@ fn reserve(job: &FioJob, target: &IoTarget) -> std::io::Result<()> {
 
 impl Ready<'_> {
     fn run(&self, control: &Control, stage: &Stage) -> Ran {
-        let (measured, slow) = stage.watched(self.job.least, control, || {
+        let (measured, slow) = stage.watched(self.job.ties.least, control, || {
             self.phase(&self.planned.spec, control)
         });
         let back = match &measured {

@@ -114,6 +114,11 @@ fn every_kind_of_job_is_understood() {
     assert_eq!(job("randrepeat=0").seed, None);
     assert_eq!(job("randrepeat=0 randseed=7").seed, Some(7));
     assert!(job("verify=md5 rw=write").read_back);
+}
+
+/// Orders of blocks that leave some out, and orders over several files.
+#[test]
+fn every_order_of_blocks_is_understood() {
     assert_eq!(job("rw=read:-8k").access, Access::Gap(-8192));
     assert_eq!(job("rw=write:112k").access, Access::Gap(114_688));
     assert_eq!(job("nrfiles=2").access, Access::InTurn(1));

@@ -10,7 +10,7 @@ struct Cursor {
     at: u64,
 }
 
-/// One worker's stream.
+/// The position of one worker in each of its files, and whose turn is next.
 #[derive(Debug, Clone)]
 pub struct SteppedStream {
     steps: Steps,

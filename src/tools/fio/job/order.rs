@@ -15,7 +15,7 @@ const PARETO: f64 = 0.2;
 /// Offsets and gaps are multiples of it, as blocks are.
 const SECTOR: u64 = 512;
 
-/// What `rw` says.
+/// Direction and order of a job, as its option `rw` says them.
 pub(super) struct Mode {
     pub(super) word: &'static str,
     pub(super) random: bool,
@@ -32,7 +32,7 @@ impl Mode {
     }
 }
 
-/// Reads `rw`.
+/// Reads the option `rw`; the default only reads.
 pub(super) fn mode(reader: &Reader<'_>, notes: &mut Vec<String>) -> Result<Mode, JobError> {
     let said = reader.text("rw").unwrap_or("read");
     let (word, behind) = match said.split_once(':') {
@@ -99,8 +99,11 @@ fn gap(reader: &Reader<'_>, word: &str) -> Result<i64, JobError> {
     }
 }
 
-/// The share of reads of a mixed job: what was said last of reads or of writes.
-pub(super) fn mix(reader: &Reader<'_>) -> Result<f64, JobError> {
+/// The share of reads; of a mixed job what was said last of reads or of writes.
+pub(super) fn share(reader: &Reader<'_>, mode: &Mode) -> Result<f64, JobError> {
+    if let Some(share) = mode.share {
+        return Ok(share);
+    }
     let last = reader.last_of(&["rwmixread", "rwmixwrite"]);
     let Some(name) = last else { return Ok(0.5) };
     let percent = reader.percent(name)?.unwrap_or(50);

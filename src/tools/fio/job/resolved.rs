@@ -36,7 +36,7 @@ pub(crate) enum Access {
 pub(crate) struct Flow {
     /// Jobs of one number share (`flow_id`).
     pub(crate) id: u64,
-    /// Its parts.
+    /// How many operations it does while others do as many as they have parts.
     pub(crate) parts: u32,
     /// Pause before it asks again, ns.
     pub(crate) pause_ns: u64,
@@ -212,6 +212,34 @@ pub(crate) struct SyncPolicy {
     pub(crate) open_dsync: bool,
 }
 
+/// What a job has to do with others that run at the same time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Ties {
+    /// It begins when all clones of the job of this name have ended.
+    pub(crate) waits_for: Option<String>,
+    /// Which jobs end with it (`exitall`); none: no others do.
+    pub(crate) ends: Option<Ends>,
+    /// It fails when it moves fewer bytes a second.
+    pub(crate) least: Option<LeastRate>,
+    /// Its operations are in proportion to those of others.
+    pub(crate) flow: Option<Flow>,
+}
+
+/// What becomes of the files of a job before and afterwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileCare {
+    /// What becomes of files that are only written, before.
+    pub(crate) reserve: Reserve,
+    /// They are laid out as those that are read.
+    pub(crate) overwrite: bool,
+    /// The kernel is told the order of the blocks.
+    pub(crate) advise: bool,
+    /// Files are dropped from the page cache before.
+    pub(crate) invalidate: bool,
+    /// Files are removed afterwards.
+    pub(crate) unlink: bool,
+}
+
 /// One job with every option resolved.
 #[derive(Debug, Clone)]
 pub(crate) struct FioJob {
@@ -225,14 +253,8 @@ pub(crate) struct FioJob {
     pub(crate) group: u64,
     /// Which wall it begins behind: those between two walls run at the same time.
     pub(crate) stage: u64,
-    /// It begins when all clones of the job of this name have ended.
-    pub(crate) waits_for: Option<String>,
-    /// Which jobs end with it (`exitall`); none: no others do.
-    pub(crate) ends: Option<Ends>,
-    /// It fails when it moves fewer bytes a second.
-    pub(crate) least: Option<LeastRate>,
-    /// Its operations are in proportion to those of others.
-    pub(crate) flow: Option<Flow>,
+    /// What it has to do with others that run meanwhile.
+    pub(crate) ties: Ties,
     /// Reported with the other jobs of its group.
     pub(crate) grouped: bool,
     /// What the job file calls it (`description`).
@@ -295,16 +317,8 @@ pub(crate) struct FioJob {
     pub(crate) pace: JobPace,
     /// What the blocks that are written hold.
     pub(crate) content: Content,
-    /// What becomes of files that are only written, before.
-    pub(crate) reserve: Reserve,
-    /// They are laid out as those that are read.
-    pub(crate) overwrite: bool,
-    /// The kernel is told the order of the blocks.
-    pub(crate) advise: bool,
-    /// Files are dropped from the page cache before.
-    pub(crate) invalidate: bool,
-    /// Files are removed afterwards.
-    pub(crate) unlink: bool,
+    /// What becomes of its files before and afterwards.
+    pub(crate) care: FileCare,
     /// What is read must be what was written.
     pub(crate) verify: bool,
     /// Everything is read back at the end.

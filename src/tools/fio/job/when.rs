@@ -4,7 +4,7 @@ use super::super::language::shown;
 use super::super::place::JobError;
 use super::super::value;
 use super::read::Reader;
-use super::resolved::{Ends, Flow, JobPace, LeastRate, SyncPolicy};
+use super::resolved::{Ends, Flow, JobPace, LeastRate, SyncPolicy, Ties};
 
 const US: u64 = 1_000;
 const S: u64 = 1_000_000_000;
@@ -31,8 +31,34 @@ pub(super) fn ramp(reader: &Reader<'_>) -> Result<u64, JobError> {
     Ok(reader.time_ns("ramp_time", S)?.unwrap_or(0))
 }
 
+/// Passes over the data.
+pub(super) fn loops(reader: &Reader<'_>) -> Result<u64, JobError> {
+    let loops = reader.count_in("loops", 1..=u64::from(u32::MAX))?;
+    Ok(loops.unwrap_or(1))
+}
+
+/// Most operations; none: no limit, as 0 is.
+pub(super) fn operations(reader: &Reader<'_>) -> Result<Option<u64>, JobError> {
+    let number = reader.count_in("number_ios", 0..=u64::MAX)?;
+    Ok(number.filter(|number| *number > 0))
+}
+
+/// What the job has to do with others.
+pub(super) fn ties(
+    reader: &Reader<'_>,
+    read_share: f64,
+    sizes: &[(u32, u32)],
+) -> Result<Ties, JobError> {
+    Ok(Ties {
+        waits_for: reader.text("wait_for").map(str::to_owned),
+        ends: ends(reader)?,
+        least: least(reader, read_share, sizes)?,
+        flow: flow(reader)?,
+    })
+}
+
 /// The job's share of a flow.
-pub(super) fn flow(reader: &Reader<'_>) -> Result<Option<Flow>, JobError> {
+fn flow(reader: &Reader<'_>) -> Result<Option<Flow>, JobError> {
     let id = reader.count_in("flow_id", 0..=u64::MAX)?.unwrap_or(0);
     let pause_us = reader
         .count_in("flow_sleep", 0..=3_600_000_000)?
@@ -46,7 +72,7 @@ pub(super) fn flow(reader: &Reader<'_>) -> Result<Option<Flow>, JobError> {
 }
 
 /// Which jobs end when this one does.
-pub(super) fn ends(reader: &Reader<'_>) -> Result<Option<Ends>, JobError> {
+fn ends(reader: &Reader<'_>) -> Result<Option<Ends>, JobError> {
     let what = match reader.text("exit_what") {
         None | Some("group") => Ends::Group,
         Some("stonewall") => Ends::Stage,
@@ -60,7 +86,7 @@ pub(super) fn ends(reader: &Reader<'_>) -> Result<Option<Ends>, JobError> {
 }
 
 /// The rate below which a job fails.
-pub(super) fn least(
+fn least(
     reader: &Reader<'_>,
     read_share: f64,
     sizes: &[(u32, u32)],

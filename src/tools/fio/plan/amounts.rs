@@ -2,9 +2,17 @@
 
 use std::path::PathBuf;
 
-use super::super::job::{Access, Extent, FioJob, JobFiles, StridedZones};
+use stackrace_engine::spec::NameCall;
+
+use super::super::job::{Access, Engine, Extent, FioJob, JobFiles, StridedZones};
 use super::super::place::JobError;
-use super::{Found, classic};
+
+/// A file that exists.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Found {
+    pub(super) bytes: u64,
+    pub(super) device: bool,
+}
 
 /// What of its files a clone works on.
 pub(super) struct Place {
@@ -338,7 +346,7 @@ fn check_turns(job: &FioJob, sizes: &[u64]) -> Result<(), JobError> {
 
 /// Refuses to delete a file more than once.
 fn check_calls(job: &FioJob, sizes: &[u64]) -> Result<(), JobError> {
-    let deletes = job.engine == classic::Engine::Names(super::NameCall::Delete);
+    let deletes = job.engine == Engine::Names(NameCall::Delete);
     let one = |size: &u64| {
         job.block_sizes
             .iter()

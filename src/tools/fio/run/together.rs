@@ -54,7 +54,9 @@ impl Stage {
         let Member { job, control } = members[at];
         let waits = |ended: &[bool]| {
             let mut others = members.iter().zip(ended);
-            others.any(|(other, ended)| !ended && job.waits_for.as_ref() == Some(&other.job.name))
+            others.any(|(other, ended)| {
+                !ended && job.ties.waits_for.as_ref() == Some(&other.job.name)
+            })
         };
         let mut ended = self.ended.lock();
         while waits(&ended) && !control.stopped() {
@@ -80,7 +82,7 @@ impl Stage {
         self.ended.lock()[at] = true;
         self.changed.notify_all();
         let job = members[at].job;
-        let Some(ends) = job.ends else { return };
+        let Some(ends) = job.ties.ends else { return };
         self.last.fetch_or(ends == Ends::All, Ordering::Relaxed);
         for other in members {
             if ends != Ends::Group || other.job.group == job.group {
