@@ -107,7 +107,7 @@ impl<'a> PhaseWatch<'a> {
         (self.deadline_ns, self.part_end_ns, self.look_ns) = (deadline_ns, u64::MAX, 0);
         // The recorder begins anew with the time.
         (self.before_part, self.reported) = (Progress::default(), Progress::default());
-        self.time.set(0);
+        self.time.restart();
         true
     }
 

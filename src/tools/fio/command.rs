@@ -16,7 +16,7 @@ use super::place::{JobError, OptionPlace};
 use super::print_json::json;
 use super::print_normal::{announced, normal};
 use super::report::{FioReport, VERSION};
-use super::run::{self, Ran, Stage};
+use super::run::{self, JobStage, Ran};
 use super::{logs, measured, plan};
 use crate::bounded::ByteLimit;
 use crate::failure::{self, Failure};
@@ -214,7 +214,7 @@ fn run_stages(
         }
         let controls = interrupt.controls(members.iter().map(|_| None));
         run::join_flows(jobs, &members, &controls);
-        let stage = Stage::new(members.len());
+        let stage = JobStage::new(members.len());
         let done = run::stage(jobs, &members, &controls, &stage, &say);
         ran.extend(done.map_err(Failure::internal)?);
         if interrupt.raised() || stage.is_last() {

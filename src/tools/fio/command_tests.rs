@@ -12,7 +12,7 @@ use super::language::Sections;
 use super::print_json::json;
 use super::print_normal::{announced, normal};
 use super::report::{FioReport, JobReport, Moved};
-use super::run::{self, Ran, Stage};
+use super::run::{self, JobStage, Ran};
 use super::{measured, plan};
 use crate::event::MetricHead;
 
@@ -44,7 +44,7 @@ fn ran(text: &str, directory: &Path) -> (Vec<FioJob>, FioReport) {
 /// Runs clones that run at the same time.
 fn run_together(jobs: &[FioJob], members: &[&plan::Planned]) -> Vec<Ran> {
     let controls: Vec<Arc<Control>> = members.iter().map(|_| Arc::default()).collect();
-    let stage = Stage::new(members.len());
+    let stage = JobStage::new(members.len());
     run::stage(jobs, members, &controls, &stage, &|_| ()).unwrap()
 }
 

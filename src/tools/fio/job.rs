@@ -20,8 +20,8 @@ use super::report::PERCENTILES;
 use read::Reader;
 use resolved::MANY;
 pub(crate) use resolved::{
-    Access, Content, Ends, Engine, Extent, FioJob, JobFiles, JobPace, LeastRate, LogKind, Reserve,
-    StridedZones,
+    Access, Content, Engine, ExitScope, Extent, FioJob, JobFiles, JobPace, LeastRate, LogKind,
+    Reserve, StridedZones,
 };
 
 /// Reads every option of all jobs, and numbers their groups.

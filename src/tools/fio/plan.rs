@@ -17,7 +17,7 @@ use stackrace_engine::verify::unit_bytes;
 use super::job::{self as classic, FioJob, JobFiles, JobPace};
 use super::place::JobError;
 use crate::workload::SLICE_NS;
-use amounts::Found;
+use amounts::FoundFile;
 
 /// One clone of a job.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(super) struct Planned {
     pub(super) number: usize,
     pub(super) spec: Spec,
     /// What each file holds now; none: it does not exist.
-    found: Vec<Option<Found>>,
+    found: Vec<Option<FoundFile>>,
     /// How long each file has to be, bytes.
     lengths: Vec<u64>,
 }
@@ -111,7 +111,7 @@ fn paths(job: &FioJob, clone: u32) -> Vec<PathBuf> {
 }
 
 /// Looks at a file; nothing is changed by that.
-fn look(job: &FioJob, path: &Path) -> Result<Option<Found>, JobError> {
+fn look(job: &FioJob, path: &Path) -> Result<Option<FoundFile>, JobError> {
     let refused = |why: &dyn std::fmt::Display, next: &str| {
         JobError::at(&job.place, format!("{}: {why}", path.display()), next)
     };
@@ -136,7 +136,7 @@ fn look(job: &FioJob, path: &Path) -> Result<Option<Found>, JobError> {
     let device = kind.file_type().is_block_device();
     if !device {
         return match kind.is_file() {
-            true => Ok(Some(Found {
+            true => Ok(Some(FoundFile {
                 bytes: kind.len(),
                 device,
             })),
@@ -159,7 +159,7 @@ fn look(job: &FioJob, path: &Path) -> Result<Option<Found>, JobError> {
         let next = "only read it, or write to a file: what is on a device is never overwritten";
         return Err(refused(&"a block device is not written to", next));
     }
-    Ok(Some(Found { bytes, device }))
+    Ok(Some(FoundFile { bytes, device }))
 }
 
 impl Planned {
@@ -173,7 +173,7 @@ impl Planned {
                 .map(|path| look(job, path))
                 .collect::<Result<_, _>>()?,
         };
-        let place = amounts::Place::new(job, clone, &paths, &found)?;
+        let place = amounts::ClonePlace::new(job, clone, &paths, &found)?;
         let amount = amounts::Amount::of(job, &place.sizes)?;
         let stop = Stop {
             ops: amount.operations,

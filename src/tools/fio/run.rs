@@ -17,8 +17,8 @@ use stackrace_engine::{
 
 use super::job::{Engine, FioJob, Reserve};
 use super::plan::Planned;
+pub(super) use together::JobStage;
 use together::Member;
-pub(super) use together::Stage;
 
 /// What became of one clone.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ pub(super) fn stage(
     jobs: &[FioJob],
     planned: &[&Planned],
     controls: &[Arc<Control>],
-    stage: &Stage,
+    stage: &JobStage,
     say: &dyn Fn(&str),
 ) -> Result<Vec<Ran>, String> {
     let mut ready = Vec::with_capacity(planned.len());
@@ -227,7 +227,7 @@ fn reserve(job: &FioJob, target: &IoTarget) -> std::io::Result<()> {
 }
 
 impl Ready<'_> {
-    fn run(&self, control: &Control, stage: &Stage) -> Ran {
+    fn run(&self, control: &Control, stage: &JobStage) -> Ran {
         let (measured, slow) = stage.watched(self.job.ties.least, control, || {
             self.phase(&self.planned.spec, control)
         });

@@ -202,7 +202,9 @@ fn zones(reader: &Reader<'_>) -> Result<Option<StridedZones>, JobError> {
         None | Some("none") if used + range + skipped == 0 => return Ok(None),
         None | Some("none") => {
             let next = "write zonemode=strided as well, as fio asks for it";
-            return Err(reader.refuse("zonesize", "zones without zonemode=strided", next));
+            let name = reader.last_of(&["zonesize", "zonerange", "zoneskip"]);
+            let what = "zones without zonemode=strided";
+            return Err(reader.refuse(name.unwrap_or("zonesize"), what, next));
         }
         Some("strided") => {}
         Some(word) => {

@@ -44,7 +44,7 @@ pub(crate) struct Flow {
 
 /// Which jobs end when one does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ends {
+pub(crate) enum ExitScope {
     /// Those of its group.
     Group,
     /// All up to the next wall.
@@ -218,7 +218,7 @@ pub(crate) struct Ties {
     /// It begins when all clones of the job of this name have ended.
     pub(crate) waits_for: Option<String>,
     /// Which jobs end with it (`exitall`); none: no others do.
-    pub(crate) ends: Option<Ends>,
+    pub(crate) ends: Option<ExitScope>,
     /// It fails when it moves fewer bytes a second.
     pub(crate) least: Option<LeastRate>,
     /// Its operations are in proportion to those of others.

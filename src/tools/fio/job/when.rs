@@ -4,7 +4,7 @@ use super::super::language::shown;
 use super::super::place::JobError;
 use super::super::value;
 use super::read::Reader;
-use super::resolved::{Ends, Flow, JobPace, LeastRate, SyncPolicy, Ties};
+use super::resolved::{ExitScope, Flow, JobPace, LeastRate, SyncPolicy, Ties};
 
 const US: u64 = 1_000;
 const S: u64 = 1_000_000_000;
@@ -72,11 +72,11 @@ fn flow(reader: &Reader<'_>) -> Result<Option<Flow>, JobError> {
 }
 
 /// Which jobs end when this one does.
-fn ends(reader: &Reader<'_>) -> Result<Option<Ends>, JobError> {
+fn ends(reader: &Reader<'_>) -> Result<Option<ExitScope>, JobError> {
     let what = match reader.text("exit_what") {
-        None | Some("group") => Ends::Group,
-        Some("stonewall") => Ends::Stage,
-        Some("all") => Ends::All,
+        None | Some("group") => ExitScope::Group,
+        Some("stonewall") => ExitScope::Stage,
+        Some("all") => ExitScope::All,
         Some(word) => {
             let what = format!("exit_what={} is not understood", shown(word));
             return Err(reader.refuse("exit_what", what, "choose among: group, stonewall, all"));

@@ -9,13 +9,13 @@ use super::super::place::JobError;
 
 /// A file that exists.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Found {
+pub(super) struct FoundFile {
     pub(super) bytes: u64,
     pub(super) device: bool,
 }
 
 /// What of its files a clone works on.
-pub(super) struct Place {
+pub(super) struct ClonePlace {
     /// Bytes of each file the job works on.
     pub(super) sizes: Vec<u64>,
     /// Bytes at the beginning of each that are left out.
@@ -42,12 +42,12 @@ fn refuse(job: &FioJob, what: String, next: &str) -> JobError {
     JobError::at(&job.place, what, next)
 }
 
-impl Place {
+impl ClonePlace {
     pub(super) fn new(
         job: &FioJob,
         clone: u32,
         paths: &[PathBuf],
-        found: &[Option<Found>],
+        found: &[Option<FoundFile>],
     ) -> Result<Self, JobError> {
         let offset = offset(job, clone, paths, found)?;
         let each = |at: usize| size(job, offset, &paths[at], paths.len() as u64, found[at]);
@@ -89,7 +89,7 @@ fn offset(
     job: &FioJob,
     clone: u32,
     paths: &[PathBuf],
-    found: &[Option<Found>],
+    found: &[Option<FoundFile>],
 ) -> Result<u64, JobError> {
     let bytes = |part: Option<Extent>| match part {
         None => Ok(0),
@@ -136,7 +136,7 @@ fn size(
     offset: u64,
     path: &std::path::Path,
     files: u64,
-    found: Option<Found>,
+    found: Option<FoundFile>,
 ) -> Result<u64, JobError> {
     let behind = |bytes: u64| {
         bytes

@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 use stackrace_engine::Control;
 
-use super::super::job::{Ends, FioJob, LeastRate};
+use super::super::job::{ExitScope, FioJob, LeastRate};
 use crate::time::{Clock, SystemClock};
 
 /// How often one that waits asks whether it is still wanted, ns.
@@ -21,7 +21,7 @@ pub(super) struct Member<'a> {
 }
 
 /// The clones between two walls.
-pub(in super::super) struct Stage {
+pub(in super::super) struct JobStage {
     /// Threads start one after the other; what a stage measures is all of them together.
     start: Barrier,
     /// Which of them have ended.
@@ -31,7 +31,7 @@ pub(in super::super) struct Stage {
     last: AtomicBool,
 }
 
-impl Stage {
+impl JobStage {
     /// A stage of so many clones.
     pub(in super::super) fn new(clones: usize) -> Self {
         Self {
@@ -83,9 +83,10 @@ impl Stage {
         self.changed.notify_all();
         let job = members[at].job;
         let Some(ends) = job.ties.ends else { return };
-        self.last.fetch_or(ends == Ends::All, Ordering::Relaxed);
+        self.last
+            .fetch_or(ends == ExitScope::All, Ordering::Relaxed);
         for other in members {
-            if ends != Ends::Group || other.job.group == job.group {
+            if ends != ExitScope::Group || other.job.group == job.group {
                 other.control.stop.store(true, Ordering::Relaxed);
             }
         }
