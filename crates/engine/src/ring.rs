@@ -364,6 +364,9 @@ fn idle(
     part_over: bool,
 ) -> Idle {
     if part_over && worker.finish == Finish::Complete && worker.left > 0 {
+        if worker.begins_after_ramp() {
+            return Idle::NextPart;
+        }
         // What was written in this part is not left for the next phase to wait for.
         while let Some(target) = worker.cadence.take_dirty() {
             flight.syncs.push_back(target);
@@ -496,7 +499,7 @@ fn next<P: Pacer>(
     if worker.left == 0 {
         return Err(None);
     }
-    let due_ns = pace.due_ns(ready_ns);
+    let due_ns = pace.due_ns(ready_ns, now_ns);
     if due_ns > now_ns {
         return Err(Some(due_ns));
     }
