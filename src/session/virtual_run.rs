@@ -23,7 +23,7 @@ use super::temporary;
 use super::virtual_clock::{self, CLOCK, LAB};
 use super::virtual_plan;
 use super::virtual_turns::{VirtualExecutor, VirtualPlace, environment};
-use crate::agent::message::WorkerReply;
+use crate::agent::message::{Assignment, WorkerReply};
 use crate::event::{Event, Fact};
 use crate::failure::{Failure, FailureKind};
 use crate::host::{Host, local::LocalHost};
@@ -34,6 +34,7 @@ use crate::lab::system;
 use crate::lab::virtual_guest::{PROCESSOR, VirtualLab};
 use crate::record::{Record, Store};
 use crate::run::{Ledger, SharedLedger};
+use crate::stack::Stack;
 use crate::study::{Provision, RoundOrder, Study};
 use crate::time::{Clock, GivenClock, SystemClock};
 use crate::unit;
@@ -83,8 +84,8 @@ pub(crate) enum LabDrives {
 pub(crate) fn disks(study: &Study) -> LabDrives {
     let all = study.configurations.iter().map(|each| {
         let disks = each.stack.lab_disks();
-        let modelled = disks.iter().filter(|disk| disk.model.is_some()).count();
-        (modelled > 0, modelled == disks.len() && modelled > 0)
+        let some = disks.iter().any(|disk| disk.model.is_some());
+        (some, each.stack.is_modelled())
     });
     let all: Vec<(bool, bool)> = all.collect();
     match (all.iter().any(|one| one.0), all.iter().all(|one| one.1)) {
@@ -108,10 +109,10 @@ pub(crate) fn check(study: &Study) -> Result<(), Failure> {
         );
     }
     let stacks = || study.configurations.iter().map(|each| &each.stack);
-    if stacks().any(|stack| stack.nodes() > 1) {
+    if let Some(why) = stacks().find_map(Stack::apart) {
         return refused(
-            "the stacks of this study need several machines, and virtual time has one",
-            "write lab-disks without a model, and run it in real time: --clock real",
+            &format!("{why}; in virtual time there is one"),
+            "declare the disks without a model, by size, rate and latency, and run it in real time: --clock real",
         );
     }
     if stacks().any(|stack| stack.disk_needed().iter().any(|(_, bytes)| *bytes > 0)) {
@@ -259,9 +260,13 @@ fn places<'a>(
 ) -> Result<Vec<VirtualPlace<'a>>, Failure> {
     let each = sites.iter().zip(guests).map(|(site, guest)| {
         let place = guest.place.as_deref();
+        let stacks = study.configurations.iter().map(|each| &each.stack);
         Ok(VirtualPlace {
             lab: VirtualLab::begin(site, memory_bytes).map_err(unable)?,
-            assignment: assignment(study, place, Path::new(STORE), Vec::new(), &[]),
+            assignment: Assignment {
+                one_kernel: stacks.map(Stack::nodes).max() > Some(1),
+                ..assignment(study, place, Path::new(STORE), Vec::new(), &[])
+            },
         })
     });
     each.collect()

@@ -4,10 +4,11 @@
 //! them. What the line then does is measured with messages of our own and stands beside the results.
 
 use crate::event::Fact;
-use crate::host::imagined::{Assembly, Tool, World, said, text_after, word};
+use crate::host::imagined::{Assembly, Tool, World, last, said, text_after, word};
 use crate::host::{Host, HostError, Output, argv};
 use crate::journal::{Param, UndoKind, text};
 use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::common::one_kernel::{self, Sockets};
 use crate::stack::error::LayerError;
 use crate::stack::setup::Setup;
 use crate::unit;
@@ -102,8 +103,12 @@ impl Line {
     ///
     /// # Errors
     /// When a queue is there already that is not ours, or the line fails.
-    pub(crate) fn set_up(self, setup: &mut Setup<'_>) -> Result<Ready, LayerError> {
-        let addresses = setup.ends()?;
+    pub(crate) fn set_up(
+        self,
+        setup: &mut Setup<'_>,
+        sockets: Sockets,
+    ) -> Result<Ready, LayerError> {
+        let addresses = one_kernel::ends(setup, sockets)?;
         let [here, there] = addresses;
         // A queue acts on what leaves a card, so each end slows one direction.
         self.slow(setup, there)?;
@@ -252,7 +257,7 @@ fn clear(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
 pub(crate) const IMAGINED: &[Tool] = &[
     Tool {
         name: "ip",
-        run: |_, _| said("10.77.0.2 dev {card} src 10.77.0.1\n"),
+        run: imagined_ip,
     },
     Tool {
         name: TC,
@@ -260,6 +265,29 @@ pub(crate) const IMAGINED: &[Tool] = &[
     },
 ];
 
+/// Networks that were made are remembered; every way leads through one card.
+fn imagined_ip(world: &mut World, words: &[OsString]) -> Output {
+    let network = Assembly {
+        tool: NETWORK,
+        ..Assembly::default()
+    };
+    match [word(words, 1), word(words, 2)]
+        .each_ref()
+        .map(String::as_str)
+    {
+        ["netns", "add"] => world.assemble(last(words), network),
+        ["netns", "delete"] => world.disassemble(&last(words)),
+        ["netns", "list"] => {
+            let names = world
+                .assembled(NETWORK)
+                .map(|(name, _)| format!("{name}\n"));
+            said(names.collect::<String>())
+        }
+        _ => said("10.77.0.2 dev {card} src 10.77.0.1\n"),
+    }
+}
+
+const NETWORK: &str = "ip netns";
 const TC: &str = "tc";
 
 /// Of a card it is remembered how many others its lines are slowed to.

@@ -17,6 +17,7 @@ use crate::stack::common::words::{
 use crate::stack::common::{
     block, filesystem,
     line::{self, Line},
+    one_kernel::Sockets,
 };
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Below, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
@@ -237,7 +238,7 @@ const YES_NO: &[&str] = &["yes", "no"];
 
 impl Drbd {
     /// The resource as drbd.conf(5) has it.
-    fn configuration(&self, resource: &str, minor: usize, ends: &[End; 2]) -> String {
+    fn configuration(&self, resource: &str, port: usize, ends: &[End; 2]) -> String {
         let mut text = format!(
             "resource {resource} {{\n  net {{\n    protocol {};\n",
             self.protocol
@@ -260,10 +261,10 @@ impl Drbd {
                 IpAddr::V6(address) => format!("ipv6 [{address}]"),
             };
             text.push_str(&format!(
-                "  on {} {{\n    device /dev/drbd{minor};\n    disk {};\n    address {address}:{};\n    meta-disk internal;\n  }}\n",
+                "  on {} {{\n    device /dev/drbd{};\n    disk {};\n    address {address}:{port};\n    meta-disk internal;\n  }}\n",
                 end.name,
+                end.minor,
                 end.disk.display(),
-                PORT + minor
             ));
         }
         text.push_str("}\n");
@@ -274,20 +275,26 @@ impl Drbd {
 /// One of the two machines.
 struct End {
     name: String,
+    /// Number of its device.
+    minor: usize,
     disk: PathBuf,
     address: IpAddr,
 }
 
 impl End {
     /// An end on a disk that may be written over, on a machine whose driver is loaded.
-    fn of(host: &dyn Host, disk: &Device, address: IpAddr) -> Result<Self, LayerError> {
+    fn of(
+        host: &dyn Host,
+        disk: &Device,
+        minor: usize,
+        address: IpAddr,
+    ) -> Result<Self, LayerError> {
         filesystem::ours_to_format(host, disk)?;
-        // Now, because free device numbers are looked for in /sys, where the driver shows them.
-        host.must(&argv(["modprobe", "drbd"]))?;
         // drbdadm finds its own section of the file by this name (`on NAME`).
         let name = host.must(&argv(["uname", "-n"]))?.stdout;
         Ok(Self {
             name: name.trim().to_string(),
+            minor,
             disk: disk.path.clone(),
             address,
         })
@@ -370,6 +377,11 @@ impl Layer for Drbd {
         Below::OnBoth
     }
 
+    fn written_below(&self, bytes: u64, _devices: usize) -> u64 {
+        // Once on each machine.
+        2 * bytes
+    }
+
     fn is_shared(&self) -> bool {
         self.dual
     }
@@ -396,11 +408,13 @@ impl Layer for Drbd {
         }
         // The driver holds the devices below open as long as the resource is up.
         setup.keep_standing();
-        let ready = self.line.set_up(setup)?;
-        let peer = setup.peer()?;
+        // The driver sends by itself, in the network of the kernel.
+        let ready = self.line.set_up(setup, Sockets::OfKernel)?;
+        let (host, peer) = (setup.host(), setup.peer()?);
+        let minors = free_minors(host, peer)?;
         let ends = [
-            End::of(setup.host(), &here[0], ready.addresses[0])?,
-            End::of(peer, &there[0], ready.addresses[1])?,
+            End::of(host, &here[0], minors[0], ready.addresses[0])?,
+            End::of(peer, &there[0], minors[1], ready.addresses[1])?,
         ];
         if ends[0].name == ends[1].name {
             return Err(LayerError::refused(
@@ -411,33 +425,38 @@ impl Layer for Drbd {
                 "give one another name (hostnamectl hostname NAME)",
             ));
         }
-        // One number for both ends, because the port follows from it.
-        let minor = free_minor(setup.host(), peer)?;
+        // One port for both ends.
+        let port = PORT + minors[0];
         let resource = setup.name("drbd").trim_start_matches('.').to_string();
-        // The same text on both machines: each end finds itself by its name.
-        let text = self.configuration(&resource, minor, &ends);
-        let up = |setup: &mut Setup<'_>| -> Result<Admin, LayerError> {
+        let up = |setup: &mut Setup<'_>, resource: String| -> Result<Admin, LayerError> {
             let admin = Admin {
                 file: setup.scratch()?.join(setup.name("drbd.res")),
-                resource: resource.clone(),
+                resource,
             };
+            // The same sections on both machines: each end finds itself by its name.
+            let text = self.configuration(&admin.resource, port, &ends);
             setup.create_text(&admin.file, &text)?;
             // Before the first command that makes something; taking down what is not there is
             // fine.
-            setup.will(undo::DOWN.of([resource.clone().into()]))?;
+            setup.will(undo::DOWN.of([admin.resource.clone().into()]))?;
             // --force: it asks nothing. That the device carries no signature was looked at above.
             admin.run(setup.host(), &["create-md", "--force"])?;
             admin.run(setup.host(), &["up"])?;
             Ok(admin)
         };
-        let admin = up(setup)?;
-        let there = setup.on_peer(up)?;
+        let admin = up(setup, resource.clone())?;
+        // A kernel knows a resource once, by its name.
+        let theirs = match peer.shares_kernel() {
+            true => format!("{resource}-2"),
+            false => resource.clone(),
+        };
+        let there = setup.on_peer(|setup| up(setup, theirs))?;
         // First the connection: what is declared without it does not reach the peer.
         let connected = admin.until(setup.host(), "cstate", &["Connected"]);
-        connected.map_err(|error| unconnected(error, &ends, PORT + minor))?;
+        connected.map_err(|error| unconnected(error, &ends, port))?;
         let mut facts = self.bring((setup.host(), &admin), (peer, &there))?;
         facts.extend(ready.facts);
-        let device = PathBuf::from(format!("/dev/drbd{minor}"));
+        let device = PathBuf::from(format!("/dev/drbd{}", minors[0]));
         Ok(StandingLayer {
             gives: Gives::Devices(vec![Device {
                 path: device.clone(),
@@ -549,13 +568,23 @@ fn unconnected(error: LayerError, ends: &[End; 2], port: usize) -> LayerError {
     )
 }
 
-/// A device number that neither machine uses.
-fn free_minor(here: &dyn Host, there: &dyn Host) -> Result<usize, LayerError> {
+/// A device number of each machine that neither uses: the same one, except in one kernel.
+fn free_minors(here: &dyn Host, there: &dyn Host) -> Result<[usize; 2], LayerError> {
+    for host in [here, there] {
+        // The driver shows in /sys which numbers are free.
+        host.must(&argv(["modprobe", "drbd"]))?;
+    }
     let free = |minor: &usize| {
         let shown = PathBuf::from(format!("/sys/block/drbd{minor}"));
         !here.exists(&shown) && !there.exists(&shown)
     };
-    (0..MINORS).find(free).ok_or_else(|| {
+    let mut all = (0..MINORS).filter(free);
+    let first = all.next();
+    let second = match there.shares_kernel() {
+        true => all.next(),
+        false => first,
+    };
+    first.zip(second).map(Into::into).ok_or_else(|| {
         LayerError::refused(
             format!("{MINORS} devices of DRBD are in use"),
             "take some down",
