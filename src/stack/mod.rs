@@ -127,7 +127,9 @@ pub(crate) fn facts(host: &dyn Host, stack: &StandingStack) -> Vec<LayerFacts> {
 pub(crate) fn undo_kinds() -> &'static [&'static UndoKind] {
     static KINDS: LazyLock<Vec<&UndoKind>> = LazyLock::new(|| {
         let kinds = ALL.iter().flat_map(|kind| kind.undo);
-        kinds.chain([&line::CLEAR, &one_kernel::SEVER]).collect()
+        kinds
+            .chain([&line::CLEAR, &one_kernel::SEVER, &one_kernel::GIVE_UP])
+            .collect()
     });
     &KINDS
 }

@@ -455,7 +455,8 @@ fn own_file_system(
 ) -> Result<(PathBuf, Fact), LayerError> {
     let (device, fact) = lab_disks::own_device(setup, disk)?;
     let path = device.path.clone();
-    let format = ["mkfs.ext4", "-q", "-E", ext::EXTENDED].map(String::from);
+    // On a small disk the tool would take blocks of 1 KiB, which are written one by one.
+    let format = ["mkfs.ext4", "-q", "-b", "4096", "-E", ext::EXTENDED].map(String::from);
     filesystem::format(setup, &format, |_| Vec::new(), &[device])?;
     let mut command = words(["mount", "-t", "ext4"], &path);
     command.push(point.into());

@@ -267,15 +267,15 @@ pub(crate) const IMAGINED: &[Tool] = &[
 
 /// Networks that were made are remembered; every way leads through one card.
 fn imagined_ip(world: &mut World, words: &[OsString]) -> Output {
-    let network = Assembly {
-        tool: NETWORK,
+    let made = |tool| Assembly {
+        tool,
         ..Assembly::default()
     };
     match [word(words, 1), word(words, 2)]
         .each_ref()
         .map(String::as_str)
     {
-        ["netns", "add"] => world.assemble(last(words), network),
+        ["netns", "add"] => world.assemble(last(words), made(NETWORK)),
         ["netns", "delete"] => world.disassemble(&last(words)),
         ["netns", "list"] => {
             let names = world
@@ -283,11 +283,21 @@ fn imagined_ip(world: &mut World, words: &[OsString]) -> Output {
                 .map(|(name, _)| format!("{name}\n"));
             said(names.collect::<String>())
         }
+        // Of addresses, those of the loopback device: the others go with the network they are in.
+        ["address", "add"] if last(words) == "lo" => world.assemble(word(words, 3), made(ADDRESS)),
+        ["address", "delete"] => world.disassemble(&word(words, 3)),
+        ["-o", "address"] => {
+            let held = world
+                .assembled(ADDRESS)
+                .map(|(address, _)| format!(" {address} \n"));
+            said(held.collect::<String>())
+        }
         _ => said("10.77.0.2 dev {card} src 10.77.0.1\n"),
     }
 }
 
 const NETWORK: &str = "ip netns";
+const ADDRESS: &str = "ip address";
 const TC: &str = "tc";
 
 /// Of a card it is remembered how many others its lines are slowed to.

@@ -22,6 +22,15 @@ pub(crate) enum Sockets {
     OfProcesses,
 }
 
+/// The card of a machine to itself, and what its addresses end with. In that network, what is sent to
+/// the second address comes from the first one.
+const LOOPBACK: &str = "lo";
+const LOOPBACK_NET: &str = "/8";
+
+/// Where the size of its packets is set, and that of Ethernet, bytes.
+const LOOPBACK_MTU: &str = "/sys/class/net/lo/mtu";
+const ETHERNET: &str = "1500";
+
 /// What the card at the other end of the second machine's is called.
 const FIRST: &str = "node1";
 
@@ -33,7 +42,21 @@ const FIRST: &str = "node1";
 pub(super) fn ends(setup: &mut Setup<'_>, sockets: Sockets) -> Result<[IpAddr; 2], LayerError> {
     match (setup.peer()?.shares_kernel(), sockets) {
         (false, _) => Ok(setup.ends()?),
-        (true, Sockets::OfKernel) => Ok(LOOPBACK_ENDS),
+        (true, Sockets::OfKernel) => {
+            // The loopback device answers for it anyway, but tools look whether a machine has it.
+            let address = LOOPBACK_ENDS[1].to_string();
+            let proof = setup.prove("address")?;
+            let undo = GIVE_UP.of([proof.into(), LOOPBACK.into(), address.clone().into()]);
+            let held = format!("{address}{LOOPBACK_NET}");
+            setup.make(
+                undo,
+                &argv(["ip", "address", "add", &held, "dev", LOOPBACK]),
+            )?;
+            // Packets as on Ethernet: of the loopback device's own, of 64 KiB, a connection would have
+            // one under way, and wait for its answer.
+            setup.set_parameter(Path::new(LOOPBACK_MTU), ETHERNET)?;
+            Ok(LOOPBACK_ENDS)
+        }
         (true, Sockets::OfProcesses) => {
             join(setup)?;
             Ok(NETWORK_ENDS)
@@ -65,6 +88,31 @@ fn join(setup: &mut Setup<'_>) -> Result<(), LayerError> {
         run(setup, "ip link set lo up")?;
         Ok(up(setup, FIRST, second)?)
     })
+}
+
+/// Takes an address from a card.
+pub(crate) const GIVE_UP: UndoKind = UndoKind {
+    layer: "line",
+    name: "give-up-address",
+    params: &[Param::Path, Param::Name, Param::Address],
+    undo: give_up,
+};
+
+/// Takes an address from a card, if that is what the stack gave it.
+///
+/// # Errors
+/// When the tool fails.
+fn give_up(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
+    let (proof, card) = (Path::new(&of[0]), text(of, 1));
+    let address = format!("{}{LOOPBACK_NET}", text(of, 2));
+    let shown = host
+        .must(&argv(["ip", "-o", "address", "show", "dev", card]))?
+        .stdout;
+    // The machine was started again, or the address was taken away already.
+    if host.exists(proof) && shown.contains(&format!(" {address} ")) {
+        host.must(&argv(["ip", "address", "delete", &address, "dev", card]))?;
+    }
+    Ok(())
 }
 
 /// Takes the network of the second machine away, and both cards with it.

@@ -45,6 +45,8 @@ fn both_ends_of_drbd_are_devices_of_their_own_on_the_loopback_device() {
     assert_in_order(
         &steps,
         &[
+            "ip address add 127.0.0.2/8 dev lo",
+            "echo 1500 '>' /sys/class/net/lo/mtu",
             "tc qdisc add dev {card} parent 5ac7:2 netem limit 100000 delay 60us rate 112000000bps",
             "tc filter add dev {card} parent 5ac7: protocol ip u32 match ip dst 127.0.0.2",
             "node2: tc qdisc add dev {card} parent",
@@ -52,6 +54,7 @@ fn both_ends_of_drbd_are_devices_of_their_own_on_the_loopback_device() {
             "mkfs.ext3",
             "node2: drbdsetup down stackrace-r1-t0-{id}-drbd-2",
             "drbdsetup down stackrace-r1-t0-{id}-drbd",
+            "ip address delete 127.0.0.2/8 dev lo",
         ],
     );
     // A file of its own for each end, with the same two sections and another name.
