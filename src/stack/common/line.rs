@@ -112,7 +112,11 @@ impl Line {
         let [here, there] = addresses;
         // A queue acts on what leaves a card, so each end slows one direction.
         self.slow(setup, there)?;
-        setup.on_peer(|setup| self.slow(setup, here))?;
+        match one_kernel::is_one_network(setup, sockets)? {
+            // Both directions leave by the same card.
+            true => self.slow(setup, here)?,
+            false => setup.on_peer(|setup| self.slow(setup, here))?,
+        }
         // A second of the declared rate: a slow line must not take minutes, and a few packets
         // measure nothing.
         let bytes = self.rate.unwrap_or(SENT).clamp(SENT_MIN, SENT);

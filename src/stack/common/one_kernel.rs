@@ -64,6 +64,14 @@ pub(super) fn ends(setup: &mut Setup<'_>, sockets: Sockets) -> Result<[IpAddr; 2
     }
 }
 
+/// Whether both ends are in one network.
+///
+/// # Errors
+/// There is no second machine.
+pub(super) fn is_one_network(setup: &Setup<'_>, sockets: Sockets) -> Result<bool, LayerError> {
+    Ok(sockets == Sockets::OfKernel && setup.peer()?.shares_kernel())
+}
+
 /// Gives the second machine a network of its own, and joins it to the first one's.
 fn join(setup: &mut Setup<'_>) -> Result<(), LayerError> {
     // A network bears no name of ours: this file stands for it, and is gone with the machine's memory.
