@@ -115,7 +115,11 @@ fn commands(
     index: usize,
     configuration: &Configuration,
 ) -> Result<Vec<String>, String> {
-    let host = stack::imagined(Fault::Never);
+    let host = match configuration.stack.is_modelled() {
+        // Its machines are in one kernel.
+        true => stack::imagined(Fault::Never).in_one_kernel(),
+        false => stack::imagined(Fault::Never),
+    };
     let journal = Journal::nowhere();
     let site = Site {
         host: &host,

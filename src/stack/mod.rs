@@ -64,7 +64,7 @@ use crate::event::{Fact, LayerFacts};
 use crate::host::plan::{Fault, PlanHost};
 use crate::host::{Host, Package};
 use crate::journal::{self, EntryId, Journal, JournalError, Undo, UndoKind, UndoReport};
-use common::{block, guard, line, options, place};
+use common::{block, guard, line, one_kernel, options, place};
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -129,7 +129,9 @@ pub(crate) fn facts(host: &dyn Host, stack: &StandingStack) -> Vec<LayerFacts> {
 pub(crate) fn undo_kinds() -> &'static [&'static UndoKind] {
     static KINDS: LazyLock<Vec<&UndoKind>> = LazyLock::new(|| {
         let kinds = ALL.iter().flat_map(|kind| kind.undo);
-        kinds.chain([&line::CLEAR]).collect()
+        kinds
+            .chain([&line::CLEAR, &one_kernel::SEVER, &one_kernel::GIVE_UP])
+            .collect()
     });
     &KINDS
 }
