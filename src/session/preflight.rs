@@ -303,10 +303,11 @@ mod tests {
     #[test]
     fn a_plan_knows_the_commands_of_every_study_that_ships() {
         for (name, text) in SHIPPED {
-            // Without SQLite its study cannot be read.
-            let Ok(study) = parse(name, text.as_bytes()) else {
-                assert!(!cfg!(feature = "sqlite"), "{name} cannot be read");
-                continue;
+            let needs_sqlite = !cfg!(feature = "sqlite") && text.contains("\"sqlite\"");
+            let study = match parse(name, text.as_bytes()) {
+                Ok(study) => study,
+                Err(_) if needs_sqlite => continue,
+                Err(_) => panic!("{name} cannot be read"),
             };
             for (index, configuration) in study.configurations.iter().enumerate() {
                 let shown = commands(Path::new("/srv/mnt"), &study.policy, index, configuration);
