@@ -1,6 +1,6 @@
 //! The tools of ZFS as a plan imagines them.
 
-use super::pool::{ARC_MAX, ARC_STATS};
+use super::arc::{ARC_MAX, ARC_STATS};
 use crate::host::Output;
 use crate::host::imagined::{
     Assembly, Signature, Tool, World, asked, complained, last, said, text_after, word,
