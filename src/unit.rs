@@ -181,14 +181,22 @@ pub(crate) fn counted(count: usize, thing: &str) -> String {
     format!("{count} {thing}{plural}")
 }
 
-/// Words as in a sentence: `a, b and c`. Words with commas of their own: `a, x; b, y; and c, z`.
+/// Words as in a sentence: `a, b and c`.
 pub(crate) fn listed<T: AsRef<str>>(words: &[T]) -> String {
-    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+    joined(words, ", ", " and")
+}
+
+/// Names as in a sentence: `a, b and c`. Names with commas of their own: `a, x; b, y; and c, z`.
+pub(crate) fn listed_names<T: AsRef<str>>(names: &[T]) -> String {
     // The name of a configuration has a comma between its levels: where it ends must be seen.
-    let (between, before_last) = match words.iter().any(|word| word.contains(", ")) {
-        true => ("; ", "; and"),
-        false => (", ", " and"),
-    };
+    match names.iter().any(|name| name.as_ref().contains(", ")) {
+        true => joined(names, "; ", "; and"),
+        false => listed(names),
+    }
+}
+
+fn joined<T: AsRef<str>>(words: &[T], between: &str, before_last: &str) -> String {
+    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
     match words.as_slice() {
         [others @ .., last] if !others.is_empty() => {
             format!("{}{before_last} {last}", others.join(between))
@@ -248,10 +256,10 @@ mod tests {
 
     #[test]
     fn a_list_of_names_with_commas_shows_where_each_ends() {
-        assert_eq!(listed(&["ext4"]), "ext4");
-        assert_eq!(listed(&["ext4", "xfs", "f2fs"]), "ext4, xfs and f2fs");
+        assert_eq!(listed_names(&["ext4"]), "ext4");
+        assert_eq!(listed_names(&["ext4", "xfs", "f2fs"]), "ext4, xfs and f2fs");
         assert_eq!(
-            listed(&["ext4, 4 KiB", "xfs, 4 KiB", "xfs, 8 KiB"]),
+            listed_names(&["ext4, 4 KiB", "xfs, 4 KiB", "xfs, 8 KiB"]),
             "ext4, 4 KiB; xfs, 4 KiB; and xfs, 8 KiB"
         );
     }

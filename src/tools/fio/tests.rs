@@ -310,8 +310,8 @@ fn unsupported_options_are_refused_with_their_place() {
         ("rw=read\n", "a.fio:1: rw stands before the first job"),
         ("[x\n", "a.fio:1: \"[x\" is not the beginning of a job"),
         (
-            "[x]\n\n[y]\nnew_group\n",
-            "a.fio:4: new_group without stonewall",
+            "[x]\n\n[y]\ncpuload=9\n",
+            "a.fio:4: cpuload is not supported",
         ),
         (
             "include other.fio\n",
