@@ -561,6 +561,11 @@ fn complete<R: Ring, P: Pacer>(
         Ok(0) => worker.fail(step.op, step.target, offset, IoFailure::NOTHING_WRITTEN),
         Ok(moved) => {
             alike.add::<P>(worker, step.op, (from_ns, begun_ns), moved, now_ns);
+            // One by one: those that are alike in time have offsets of their own.
+            let size = u64::from(step.size);
+            worker
+                .recorder
+                .keep(step.op, step.offset, size, begun_ns, now_ns);
             if moved < step.size {
                 worker.recorder.short();
             }
