@@ -7,6 +7,7 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
 
 /// A loop device of a test.
 pub(super) struct Loop {
@@ -57,15 +58,28 @@ impl Drop for Mount {
 }
 
 /// What a test takes back when it ends, in whatever way.
+///
+/// Other programs open block devices for a moment: udev, or a search for signatures beside the test.
+/// A device that is busy is therefore tried again for a minute.
 #[expect(clippy::disallowed_methods, reason = "a test takes back what it made")]
 pub(super) fn run(words: &[&str]) {
-    let ended = std::process::Command::new(words[0])
-        .args(&words[1..])
-        .status();
-    assert!(
-        ended.unwrap().success() || std::thread::panicking(),
-        "{words:?}"
-    );
+    let patience = Instant::now() + Duration::from_secs(60);
+    loop {
+        let ended = std::process::Command::new(words[0])
+            .args(&words[1..])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        if said.contains("busy") && Instant::now() < patience {
+            std::thread::sleep(Duration::from_millis(10));
+            continue;
+        }
+        assert!(
+            ended.status.success() || std::thread::panicking(),
+            "{words:?}: {said}"
+        );
+        return;
+    }
 }
 
 pub(super) fn mounted(disk: &Disk) -> Box<dyn Any> {
