@@ -44,6 +44,12 @@ pub(super) fn disk(tools: &'static [&'static str]) -> Result<Disk, String> {
     std::fs::File::create(&file).unwrap().set_len(SIZE).unwrap();
     let attach = ["losetup", "--find", "--show", &file.to_string_lossy()].map(String::from);
     let device = PathBuf::from(host.must(&argv(attach)).unwrap().stdout.trim());
+    // The kernel keeps partitions of a loop device that a killed test told it of.
+    let name = device.file_name().unwrap().to_string_lossy().into_owned();
+    if host.exists(&Path::new("/sys/block").join(&name).join(format!("{name}p1"))) {
+        let forget = ["partx", "--delete", &device.to_string_lossy()].map(String::from);
+        host.must(&argv(forget)).unwrap();
+    }
     // A journal undoes nothing on a device whose id does not lie below /dev.
     let ids = tempfile::tempdir_in("/dev/shm").unwrap();
     symlink(&device, ids.path().join("loop-of-test")).unwrap();
