@@ -27,6 +27,7 @@ use crate::calls::{close, flush};
 use crate::control::Control;
 use crate::files::AtEnd;
 use crate::outcome::{Op, OpError, PhaseEnd, PhaseOutcome, Stretch};
+use crate::system::permissions;
 use crate::worker_pool::{Halt, PhaseOptions, Worker, alone, fault, refusal};
 use counts::Counts;
 use stream::{Buffer, shown, write_all};
@@ -232,6 +233,7 @@ impl<'a> PostMarkRun<'a> {
         plan: &'a PostMarkPlan,
         notice: &'a mut dyn FnMut(PostMarkProgress),
     ) -> Result<PostMarkRun<'a>, OpError> {
+        plan.at_end.check(&plan.root())?;
         let no_memory = |what: &str| {
             let detail = format!("no memory for {what}");
             refusal(Op::Create, &plan.root(), Errno::NOMEM, detail)
@@ -479,7 +481,7 @@ impl<'a> PostMarkRun<'a> {
         let mut short = 0;
         let done = worker.time(op, || {
             let flags = flags | OFlags::CLOEXEC;
-            let fd = openat(CWD, name, flags, Mode::from_raw_mode(mode))?;
+            let fd = openat(CWD, name, flags, permissions(mode))?;
             if plan.buffered {
                 if op == Op::Append {
                     rustix::fs::seek(&fd, SeekFrom::End(0))?;

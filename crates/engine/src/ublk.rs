@@ -9,11 +9,15 @@
 //! take. Where the model answers later than that, the thread answers so much sooner
 //! ([`DeviceShape`] is served with a `lead`).
 
+#[cfg(target_os = "linux")]
 mod abi;
+#[cfg(target_os = "linux")]
 mod content;
+#[cfg_attr(not(target_os = "linux"), path = "ublk/none.rs")]
 mod control;
 mod device;
 mod log;
+#[cfg(target_os = "linux")]
 mod queue;
 mod room;
 

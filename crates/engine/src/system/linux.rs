@@ -1,0 +1,98 @@
+//! Linux has them all.
+
+use std::io::IoSliceMut;
+use std::num::NonZeroU64;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+
+use rustix::fs::{AtFlags, OFlags};
+use rustix::io::{Errno, ReadWriteFlags};
+use rustix::mm::MapFlags;
+use rustix::thread::UnshareFlags;
+
+pub use rustix::fs::{
+    Advice, FallocateFlags, RawDir, Statx, StatxAttributes, StatxFlags, copy_file_range, fadvise,
+    fallocate, fdatasync, ioctl_ficlone, statx, syncfs,
+};
+
+/// Whether the system can flush one file system (`syncfs`), copy between files by itself
+/// (`copy_file_range`) and let files share blocks (`FICLONE`).
+pub const FLUSHES_AND_COPIES: bool = true;
+
+/// `O_DSYNC` of the generic Linux interface. Written out because rustix 1.1 gives `OFlags::DSYNC`
+/// the value of `O_SYNC`, which also makes time stamps durable: another measurement.
+pub const O_DSYNC: OFlags = OFlags::from_bits_retain(0o10000);
+
+/// Opened with it, a file keeps its access time.
+pub const NOATIME: OFlags = OFlags::NOATIME;
+
+/// Pages of a new mapping are there at once.
+pub(crate) const POPULATE: MapFlags = MapFlags::POPULATE;
+
+/// `FS_IOC_FIEMAP` of `linux/fs.h`: `_IOWR('f', 11, struct fiemap)`.
+const FS_IOC_FIEMAP: libc::Ioctl = 0xC020_660B_u32 as libc::Ioctl;
+
+/// The flag to open a file past the page cache.
+///
+/// # Errors
+/// `EINVAL`, as from a file system without direct I/O: the system has no such flag.
+#[inline]
+pub fn direct() -> Result<OFlags, Errno> {
+    Ok(OFlags::DIRECT)
+}
+
+/// What is known of an open file.
+///
+/// # Errors
+/// The system's.
+pub fn statx_open(fd: impl AsFd, mask: StatxFlags) -> Result<Statx, Errno> {
+    statx(fd, c"", AtFlags::EMPTY_PATH, mask)
+}
+
+/// Reads what can be had without waiting (`RWF_NOWAIT`).
+///
+/// # Errors
+/// `EAGAIN` where it would wait; `EOPNOTSUPP` where the file always might.
+pub(crate) fn read_without_waiting(
+    file: &OwnedFd,
+    buffer: &mut [u8],
+    offset: u64,
+) -> Result<usize, Errno> {
+    let vectors = &mut [IoSliceMut::new(buffer)];
+    rustix::io::preadv2(file, vectors, offset, ReadWriteFlags::NOWAIT)
+}
+
+/// Has the kernel wake this thread at the very instant; else it may delay that by 50 µs. If it
+/// refuses, starts are only less precise.
+pub fn wake_precisely() {
+    let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+}
+
+/// Gives the calling thread a copy of the process's descriptor table.
+///
+/// # Errors
+/// The system refuses, as in some containers.
+///
+/// # Safety
+/// The thread must own no descriptor that another thread is to see or to close.
+pub(crate) unsafe fn unshare_descriptors() -> Result<(), Errno> {
+    // SAFETY: by the contract of this function.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::FILES) }
+}
+
+/// Asks how a file is stored (`FS_IOC_FIEMAP`).
+///
+/// # Errors
+/// Its file system does not tell.
+///
+/// # Safety
+/// `map` points to a `struct fiemap`, followed by as many extents as its `extent_count` says.
+pub(crate) unsafe fn map_extents<M>(fd: &OwnedFd, map: *mut M) -> Result<(), Errno> {
+    // SAFETY: the request takes such a pointer, by the contract of this function. The kernel writes
+    // nothing beyond the extents and keeps no pointer.
+    match unsafe { libc::ioctl(fd.as_raw_fd(), FS_IOC_FIEMAP, map) } {
+        0 => Ok(()),
+        _ => Err(crate::worker_pool::errno_of(
+            &std::io::Error::last_os_error(),
+        )),
+    }
+}
