@@ -123,7 +123,7 @@ impl<'a> VirtualLab<'a> {
             // A pipe is opened for reading alone only without waiting for the other end.
             let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
             let pipe = rustix::fs::open(&port, flags, Mode::empty())?;
-            rustix::pipe::fcntl_setpipe_size(&pipe, PIPE_BYTES)?;
+            stackrace_engine::system::widen_pipe(&pipe, PIPE_BYTES)?;
             Ok(File::from(pipe))
         };
         let pipe = pipe().map_err(|error| HostError::path("make the port", &port, error))?;

@@ -88,12 +88,8 @@ fn has_owners(dir: &OwnDir) -> bool {
         0x5346_544e, // NTFS
         0x7366_746e, // NTFS3
     ];
-    let about = rustix::fs::fstatfs(&dir.handle);
-    about.is_ok_and(|about| {
-        // The kernel's number has 32 bits; some systems extend its sign.
-        let kind = u64::from(about.f_type as u32);
-        !WITHOUT.contains(&kind)
-    })
+    let kind = stackrace_engine::system::file_system_kind(&dir.handle);
+    kind.is_ok_and(|kind| !WITHOUT.contains(&kind.into()))
 }
 
 impl Drop for HeldDir {

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use crate::content::{FileContent, UNIT};
 use crate::outcome::{Op, OpError};
 use crate::spec::Content;
-use crate::system::syncfs;
+use crate::system::{file_system_kind, syncfs};
 use crate::worker_pool::{Halt, Worker, fault, refusal};
 
 /// Bytes of one read or write of a small file's content; smaller files take one call.
@@ -63,7 +63,7 @@ pub(crate) fn flush(worker: &mut Worker<'_>, fd: &OwnedFd, path: &Path) -> Resul
     let done = worker.time(Op::Fsync, || {
         syncfs(fd)?;
         // FUSE does not pass syncfs on to its server, but it passes fsync on.
-        if rustix::fs::fstatfs(fd)?.f_type == FUSE.into() {
+        if file_system_kind(fd)? == FUSE {
             rustix::fs::fsync(fd)?;
         }
         Ok(0)

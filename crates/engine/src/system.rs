@@ -34,3 +34,10 @@ pub fn lacking(what: &str) -> String {
         std::env::consts::OS
     )
 }
+
+/// The mode of a file (`st_mode`), as wide as on Linux.
+pub fn mode_of(about: &rustix::fs::Stat) -> u32 {
+    #[expect(clippy::unnecessary_cast, reason = "16 bits on some systems")]
+    let mode = about.st_mode as u32;
+    mode
+}

@@ -15,10 +15,22 @@ mod abi;
 mod content;
 #[cfg_attr(not(target_os = "linux"), path = "ublk/none.rs")]
 mod control;
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(dead_code, reason = "nothing is served")
+)]
 mod device;
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(dead_code, reason = "nothing is served")
+)]
 mod log;
 #[cfg(target_os = "linux")]
 mod queue;
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(dead_code, reason = "nothing is served")
+)]
 mod room;
 
 pub use control::{remove, serve};

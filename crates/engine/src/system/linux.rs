@@ -1,13 +1,16 @@
 //! Linux has them all.
 
+use std::fs::File;
 use std::io::IoSliceMut;
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-use rustix::fs::{AtFlags, OFlags};
+use rustix::fs::{AtFlags, Gid, OFlags, Uid};
 use rustix::io::{Errno, ReadWriteFlags};
 use rustix::mm::MapFlags;
+use rustix::process::{Pid, PidfdFlags, Signal};
 use rustix::thread::UnshareFlags;
+use rustix::time::ClockId;
 
 pub use rustix::fs::{
     Advice, FallocateFlags, RawDir, Statx, StatxAttributes, StatxFlags, copy_file_range, fadvise,
@@ -24,6 +27,12 @@ pub const O_DSYNC: OFlags = OFlags::from_bits_retain(0o10000);
 
 /// Opened with it, a file keeps its access time.
 pub const NOATIME: OFlags = OFlags::NOATIME;
+
+/// Opened with it, a directory is a place to look names up in, and nothing else.
+pub const PLACE_ONLY: OFlags = OFlags::PATH;
+
+/// A clock that goes on while the machine is suspended.
+pub const BOOT_CLOCK: ClockId = ClockId::Boottime;
 
 /// Pages of a new mapping are there at once.
 pub(crate) const POPULATE: MapFlags = MapFlags::POPULATE;
@@ -95,4 +104,81 @@ pub(crate) unsafe fn map_extents<M>(fd: &OwnedFd, map: *mut M) -> Result<(), Err
             &std::io::Error::last_os_error(),
         )),
     }
+}
+
+/// Holds a process, so that its number cannot come to mean another one (`pidfd_open`). What is
+/// returned can be read from when the process has ended.
+///
+/// # Errors
+/// The system's.
+pub fn hold_process(pid: Pid) -> Result<OwnedFd, Errno> {
+    rustix::process::pidfd_open(pid, PidfdFlags::empty())
+}
+
+/// Signals a process that is held.
+///
+/// # Errors
+/// The system's.
+pub fn signal_held(process: &OwnedFd, signal: Signal) -> Result<(), Errno> {
+    rustix::process::pidfd_send_signal(process, signal)
+}
+
+/// Gives the calling thread alone another user and group, for good: groups first, because without
+/// the rights of root they can no longer be changed, and all three user numbers, so that there is no
+/// way back.
+///
+/// # Errors
+/// The system's.
+pub fn work_as(user: Uid, group: Gid) -> Result<(), Errno> {
+    // All supplementary groups go, because root's would still open files.
+    rustix::thread::set_thread_groups(&[group])?;
+    rustix::thread::set_thread_res_gid(group, group, group)?;
+    rustix::thread::set_thread_res_uid(user, user, user)
+}
+
+/// Memory of this machine, bytes.
+pub fn memory_bytes() -> u64 {
+    // sysinfo(2) counts in units of `mem_unit` bytes.
+    let info = rustix::system::sysinfo();
+    let bytes = u128::from(info.totalram) * u128::from(info.mem_unit.max(1));
+    u64::try_from(bytes).unwrap_or(u64::MAX)
+}
+
+/// Makes a hole in a file, which reads as zeros; its length stays.
+///
+/// # Errors
+/// The file system has no holes.
+pub fn punch_hole(file: &File, offset: u64, bytes: u64) -> Result<(), Errno> {
+    let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    fallocate(file, hole, offset, bytes)
+}
+
+/// Sets how much a pipe holds.
+///
+/// # Errors
+/// The system's.
+pub fn widen_pipe(pipe: impl AsFd, bytes: usize) -> Result<(), Errno> {
+    rustix::pipe::fcntl_setpipe_size(pipe, bytes).map(drop)
+}
+
+/// Asks about a file without asking a server that may not answer.
+///
+/// # Errors
+/// The system's.
+pub fn statx_cached(path: &std::path::Path) -> Result<Statx, Errno> {
+    statx(
+        rustix::fs::CWD,
+        path,
+        AtFlags::STATX_DONT_SYNC,
+        StatxFlags::TYPE,
+    )
+}
+
+/// The kernel's number of the file system that holds an open file (statfs(2)).
+///
+/// # Errors
+/// The system's.
+pub fn file_system_kind(fd: impl AsFd) -> Result<u32, Errno> {
+    // It has 32 bits; some systems extend its sign.
+    Ok(rustix::fs::fstatfs(fd)?.f_type as u32)
 }

@@ -1,14 +1,17 @@
 //! Systems that are not Linux: what POSIX has in place of Linux's calls, or a refusal.
 
 use std::ffi::CStr;
+use std::fs::File;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{AtFlags, Dir, DirEntry, FileType, OFlags, Stat, fstat, statat};
+use rustix::fs::{AtFlags, Dir, DirEntry, FileType, Gid, OFlags, Stat, Uid, fstat, statat};
 use rustix::io::Errno;
 use rustix::mm::MapFlags;
 use rustix::path::Arg;
+use rustix::process::{Pid, Signal};
+use rustix::time::ClockId;
 
 /// Linux's alone: one file system is flushed, files are copied by the kernel, files share blocks.
 pub const FLUSHES_AND_COPIES: bool = false;
@@ -19,7 +22,19 @@ pub const O_DSYNC: OFlags = OFlags::from_bits_retain(libc::O_DSYNC as _);
 /// Nothing: the flag to leave the access time alone is Linux's.
 pub const NOATIME: OFlags = OFlags::empty();
 
-/// Nothing: whoever maps memory touches its pages.
+/// Opened with it, a file is a place, and nothing else.
+#[cfg(target_os = "freebsd")]
+pub const PLACE_ONLY: OFlags = OFlags::PATH;
+
+/// Opened to be read, for want of a flag for places: what may only be searched is refused, and so is
+/// a link.
+#[cfg(not(target_os = "freebsd"))]
+pub const PLACE_ONLY: OFlags = OFlags::RDONLY;
+
+/// The monotonic clock: that the machine was suspended goes unseen.
+pub const BOOT_CLOCK: ClockId = ClockId::Monotonic;
+
+/// Nothing: who maps memory touches its pages.
 pub(crate) const POPULATE: MapFlags = MapFlags::empty();
 
 /// The flag to open a file past the page cache.
@@ -355,4 +370,65 @@ pub(crate) unsafe fn unshare_descriptors() -> Result<(), Errno> {
 /// Nothing to keep: it does nothing.
 pub(crate) unsafe fn map_extents<M>(_fd: &OwnedFd, _map: *mut M) -> Result<(), Errno> {
     Err(Errno::OPNOTSUPP)
+}
+
+/// Refuses: a process that is held is Linux's.
+///
+/// # Errors
+/// Always.
+pub fn hold_process(_pid: Pid) -> Result<OwnedFd, Errno> {
+    Err(Errno::OPNOTSUPP)
+}
+
+/// Refuses: a process that is held is Linux's.
+///
+/// # Errors
+/// Always.
+pub fn signal_held(_process: &OwnedFd, _signal: Signal) -> Result<(), Errno> {
+    Err(Errno::OPNOTSUPP)
+}
+
+/// Refuses: here a user is that of the whole process, not of a thread.
+///
+/// # Errors
+/// Always.
+pub fn work_as(_user: Uid, _group: Gid) -> Result<(), Errno> {
+    Err(Errno::OPNOTSUPP)
+}
+
+/// Memory of this machine: 0, which means that the system does not say.
+pub fn memory_bytes() -> u64 {
+    0
+}
+
+/// Refuses: only Linux is known to make holes in what is there.
+///
+/// # Errors
+/// Always.
+pub fn punch_hole(_file: &File, _offset: u64, _bytes: u64) -> Result<(), Errno> {
+    Err(Errno::OPNOTSUPP)
+}
+
+/// Refuses: how much a pipe holds is the system's business here.
+///
+/// # Errors
+/// Always.
+pub fn widen_pipe(_pipe: impl AsFd, _bytes: usize) -> Result<(), Errno> {
+    Err(Errno::OPNOTSUPP)
+}
+
+/// Asks about a file.
+///
+/// # Errors
+/// The system's.
+pub fn statx_cached(path: &std::path::Path) -> Result<Statx, Errno> {
+    statx(rustix::fs::CWD, path, AtFlags::empty(), StatxFlags::TYPE)
+}
+
+/// The number of the file system that holds an open file: 0, for those of Linux mean nothing here.
+///
+/// # Errors
+/// Never.
+pub fn file_system_kind(_fd: impl AsFd) -> Result<u32, Errno> {
+    Ok(0)
 }
