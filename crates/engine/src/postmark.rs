@@ -27,7 +27,6 @@ use crate::calls::{close, flush};
 use crate::control::Control;
 use crate::files::AtEnd;
 use crate::outcome::{Op, OpError, PhaseEnd, PhaseOutcome, Stretch};
-use crate::system::permissions;
 use crate::worker_pool::{Halt, PhaseOptions, Worker, alone, fault, refusal};
 use counts::Counts;
 use stream::{Buffer, shown, write_all};
@@ -238,8 +237,7 @@ impl<'a> PostMarkRun<'a> {
             let detail = format!("no memory for {what}");
             refusal(Op::Create, &plan.root(), Errno::NOMEM, detail)
         };
-        let mut random = Twister::new(plan.seed);
-        let length = 2 * plan.size_high as usize;
+        let (mut random, length) = (Twister::new(plan.seed), 2 * plan.size_high as usize);
         let mut source = Vec::new();
         source
             .try_reserve_exact(length)
@@ -481,7 +479,7 @@ impl<'a> PostMarkRun<'a> {
         let mut short = 0;
         let done = worker.time(op, || {
             let flags = flags | OFlags::CLOEXEC;
-            let fd = openat(CWD, name, flags, permissions(mode))?;
+            let fd = openat(CWD, name, flags, crate::system::permissions(mode))?;
             if plan.buffered {
                 if op == Op::Append {
                     rustix::fs::seek(&fd, SeekFrom::End(0))?;

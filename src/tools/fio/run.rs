@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::Barrier;
 use std::time::Duration;
 
-use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 use stackrace_engine::spec::IoTarget;
+use stackrace_engine::system::{FallocateFlags, fallocate};
 use stackrace_engine::verify::{self, ContentLedger};
 use stackrace_engine::{Control, Op, PhaseEnd, PhaseOutcome, StartError, residency};
 
@@ -195,7 +195,7 @@ fn reserve(job: &FioJob, target: &IoTarget) -> std::io::Result<()> {
         .open(&target.path)?;
     if job.reserve != Reserve::Size {
         // Without FALLOC_FL_KEEP_SIZE, so that the file gets its length, too (fallocate(2)).
-        match rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, target.bytes) {
+        match fallocate(&file, FallocateFlags::empty(), 0, target.bytes) {
             Ok(()) => return Ok(()),
             // Only "this file system cannot": on a full disk (ENOSPC) a sparse file would fail
             // later, in the middle of the measurement.

@@ -8,11 +8,6 @@ use crate::worker_pool::{Halt, Worker, refusal};
 use rustix::io::Errno;
 use std::convert::Infallible;
 
-/// Whether this system has such requests at all.
-pub(super) fn there() -> Result<(), StartError> {
-    Err(StartError::NoRing)
-}
-
 /// Requests under way, of which there are none.
 pub(super) struct NoTransfer(Infallible);
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use super::queued;
 use crate::error::StartError;
+use crate::io::uring;
 use crate::outcome::{Op, OpError};
 use crate::spec::Content;
 use crate::system::{O_DSYNC, direct};
@@ -240,7 +240,7 @@ impl SysbenchPlan {
                 .to_owned()
         } else if self.transfer == (Transfer::Async { backlog: 0 }) {
             "a backlog of 0 lets nothing be outstanding".to_owned()
-        } else if let (Transfer::Async { .. }, Err(none)) = (self.transfer, queued::there()) {
+        } else if let (Transfer::Async { .. }, Err(none)) = (self.transfer, uring::there()) {
             return Err(none);
         } else if self.direct && direct().is_err() {
             return Err(StartError::DirectRefused {

@@ -9,15 +9,9 @@ use rustix::io::{Errno, retry_on_intr};
 use super::job::{Job, TransferMethod};
 use super::requests::SysbenchStep;
 use super::transfer::{SysbenchFiles, ThreadBuffers};
-use crate::error::StartError;
 use crate::io::uring;
 use crate::outcome::Op;
 use crate::worker_pool::{Halt, Worker, fault, refusal};
-
-/// Whether this system has such requests at all. What its kernel allows shows when they are made.
-pub(super) fn there() -> Result<(), StartError> {
-    Ok(())
-}
 
 impl<'a> SysbenchFiles<'a> {
     /// A ring for one thread, made by that thread.

@@ -73,7 +73,7 @@ impl<'a> SysbenchFiles<'a> {
         }
     }
 
-    /// A plain fsync.
+    /// Makes a file durable by a call, as the plan says which.
     pub(super) fn fsync(&self, file: u32) -> Result<(), Halt> {
         let fd = &self.files[file as usize];
         let done = if self.plan.data_only {

@@ -5,7 +5,7 @@ use std::io::IoSliceMut;
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
-use rustix::fs::{AtFlags, Gid, OFlags, Uid};
+use rustix::fs::{AtFlags, FileType, Gid, MemfdFlags, Mode, OFlags, Uid};
 use rustix::io::{Errno, ReadWriteFlags};
 use rustix::mm::MapFlags;
 use rustix::process::{Pid, PidfdFlags, Signal};
@@ -100,9 +100,7 @@ pub(crate) unsafe fn map_extents<M>(fd: &OwnedFd, map: *mut M) -> Result<(), Err
     // nothing beyond the extents and keeps no pointer.
     match unsafe { libc::ioctl(fd.as_raw_fd(), FS_IOC_FIEMAP, map) } {
         0 => Ok(()),
-        _ => Err(crate::worker_pool::errno_of(
-            &std::io::Error::last_os_error(),
-        )),
+        _ => Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)),
     }
 }
 
@@ -182,3 +180,22 @@ pub fn file_system_kind(fd: impl AsFd) -> Result<u32, Errno> {
     // It has 32 bits; some systems extend its sign.
     Ok(rustix::fs::fstatfs(fd)?.f_type as u32)
 }
+
+/// Makes a pipe with a name, for its owner alone.
+///
+/// # Errors
+/// The system's.
+pub fn make_pipe(path: &std::path::Path) -> Result<(), Errno> {
+    let (kind, mode) = (FileType::Fifo, Mode::RUSR | Mode::WUSR);
+    rustix::fs::mknodat(rustix::fs::CWD, path, kind, mode, 0)
+}
+
+/// A file in memory, without a place in any directory.
+///
+/// # Errors
+/// The system's.
+pub fn memory_file(name: &str) -> Result<OwnedFd, Errno> {
+    rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC)
+}
+
+pub(crate) use libc::wait4;

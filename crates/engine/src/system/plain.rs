@@ -60,7 +60,7 @@ impl StatxFlags {
     /// The number of its mount, which only Linux has: never told.
     pub const MNT_ID: Self = Self(0x1000);
 
-    /// Both.
+    /// What both of them ask for.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -228,7 +228,7 @@ impl<'a, Fd: AsFd> RawDir<'a, Fd> {
 pub struct RawEntry(DirEntry);
 
 impl RawEntry {
-    /// Its name there.
+    /// Its name in that directory.
     pub fn file_name(&self) -> &CStr {
         self.0.file_name()
     }
@@ -263,7 +263,7 @@ pub use rustix::fs::{Advice, fadvise};
 pub enum Advice {
     /// One byte after the other.
     Sequential,
-    /// Here and there.
+    /// In no order.
     Random,
     /// Nothing for now.
     DontNeed,
@@ -431,4 +431,39 @@ pub fn statx_cached(path: &std::path::Path) -> Result<Statx, Errno> {
 /// Never.
 pub fn file_system_kind(_fd: impl AsFd) -> Result<u32, Errno> {
     Ok(0)
+}
+
+/// Refuses: only the lab needs it, which is Linux's.
+///
+/// # Errors
+/// Always.
+pub fn make_pipe(_path: &std::path::Path) -> Result<(), Errno> {
+    Err(Errno::OPNOTSUPP)
+}
+
+/// Refuses: only the lab needs it, which is Linux's.
+///
+/// # Errors
+/// Always.
+pub fn memory_file(_name: &str) -> Result<OwnedFd, Errno> {
+    Err(Errno::OPNOTSUPP)
+}
+
+#[cfg(not(target_os = "illumos"))]
+pub(crate) use libc::wait4;
+
+/// Refuses, as the C library would: illumos waits without telling what the child took.
+///
+/// # Safety
+/// Nothing to keep: it does nothing but set `errno`.
+#[cfg(target_os = "illumos")]
+pub(crate) unsafe fn wait4(
+    _pid: libc::pid_t,
+    _status: *mut libc::c_int,
+    _options: libc::c_int,
+    _usage: *mut libc::rusage,
+) -> libc::pid_t {
+    // SAFETY: the place of this thread's `errno` is valid for as long as the thread lives.
+    unsafe { *libc::___errno() = libc::ENOSYS };
+    -1
 }
