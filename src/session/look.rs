@@ -501,6 +501,7 @@ mod tests {
             store: Some(store.path().to_owned()),
             command: Vec::new(),
             peers: Vec::new(),
+            one_kernel: false,
         };
         for (margin, anyway, asked) in [
             (1e-6, false, true),
@@ -526,6 +527,7 @@ mod tests {
             store: None,
             command: Vec::new(),
             peers: Vec::new(),
+            one_kernel: false,
         };
         let observer = Asked::answers(Start::Now);
         let mut decide = decide(5, 0.05);

@@ -115,7 +115,11 @@ fn commands(
     index: usize,
     configuration: &Configuration,
 ) -> Result<Vec<String>, String> {
-    let host = stack::imagined(Fault::Never);
+    let host = match configuration.stack.is_modelled() {
+        // Its machines are in one kernel.
+        true => stack::imagined(Fault::Never).in_one_kernel(),
+        false => stack::imagined(Fault::Never),
+    };
     let journal = Journal::nowhere();
     let site = Site {
         host: &host,
@@ -288,4 +292,29 @@ fn check_places_on(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::study_file::parse;
+    use super::*;
+    use crate::study::SHIPPED;
+
+    #[test]
+    fn a_plan_knows_the_commands_of_every_study_that_ships() {
+        for (name, text) in SHIPPED {
+            let needs_sqlite = !cfg!(feature = "sqlite") && text.contains("\"sqlite\"");
+            let study = match parse(name, text.as_bytes()) {
+                Ok(study) => study,
+                Err(_) if needs_sqlite => continue,
+                Err(_) => panic!("{name} cannot be read"),
+            };
+            for (index, configuration) in study.configurations.iter().enumerate() {
+                let shown = commands(Path::new("/srv/mnt"), &study.policy, index, configuration);
+                let lines =
+                    shown.unwrap_or_else(|why| panic!("{name}: {}: {why}", configuration.name));
+                assert!(lines.len() > 2, "{name}: {}: {lines:?}", configuration.name);
+            }
+        }
+    }
 }

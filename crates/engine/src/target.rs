@@ -6,12 +6,18 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::error::StartError;
-use crate::spec::{AccessPattern, Fresh, IoTarget, Spec};
+use crate::spec::{AccessPattern, Fresh, IoEngine, IoTarget, Spec};
 use crate::system::{Advice, FallocateFlags, NOATIME, O_DSYNC, direct, fadvise, fallocate};
 
 /// Opens every target as the spec says, and reserves its blocks if it asks for that.
 pub(crate) fn open_all(spec: &Spec) -> Result<Vec<OwnedFd>, StartError> {
+    let changes = matches!(
+        spec.engine,
+        IoEngine::Reserve | IoEngine::Punch | IoEngine::Length
+    );
     let mut flags = match spec.read_share {
+        // Blocks are only reserved through a file that may be written.
+        _ if changes => OFlags::RDWR | OFlags::CREATE,
         1.0 => OFlags::RDONLY,
         0.0 => OFlags::WRONLY | OFlags::CREATE,
         _ => OFlags::RDWR | OFlags::CREATE,
@@ -33,7 +39,7 @@ pub(crate) fn open_all(spec: &Spec) -> Result<Vec<OwnedFd>, StartError> {
         }
         if spec.advise {
             let order = match spec.access {
-                AccessPattern::Sequential => Advice::Sequential,
+                AccessPattern::Sequential | AccessPattern::Stepped(_) => Advice::Sequential,
                 _ => Advice::Random,
             };
             // Only advice: the phase works without it.

@@ -23,7 +23,7 @@ const SHARED: [&str; 14] = [
 ];
 
 /// Words of layers that other files say, and why they have to.
-const ELSEWHERE: [(&str, &[&str], &str); 17] = [
+const ELSEWHERE: [(&str, &[&str], &str); 18] = [
     (
         "src/host/tools.rs",
         &["bcachefs"],
@@ -92,6 +92,7 @@ const ELSEWHERE: [(&str, &[&str], &str); 17] = [
         &["devices", "loop", "zpool"],
         "advice on what to put below",
     ),
+    ("src/tools/fio/job.rs", &["nfs"], "an engine of fio"),
     (
         "src/workload/pools.rs",
         &["zpool"],
