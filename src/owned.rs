@@ -21,6 +21,7 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
+use stackrace_engine::system::{PLACE_ONLY, mode_of};
 
 pub(crate) use error::OwnError;
 
@@ -157,7 +158,7 @@ impl OwnDir {
         let path = Path::new(DESCRIPTORS).join(number);
         // The kernel follows it to what is held. Its text names where that lies, which another user
         // may have changed.
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let flags = PLACE_ONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let handle = rustix::fs::open(&path, flags, Mode::empty())
             .map_err(|error| OwnError::system("open", &path, error))?;
         Ok((Self { handle, path }, names))
@@ -165,7 +166,7 @@ impl OwnDir {
 
     fn root() -> Result<Self, OwnError> {
         let path = PathBuf::from("/");
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let flags = PLACE_ONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let handle = rustix::fs::open(&path, flags, Mode::empty())
             .map_err(|error| OwnError::system("open", &path, error))?;
         Ok(Self { handle, path })
@@ -173,7 +174,7 @@ impl OwnDir {
 
     /// A handle of what has a name, of whatever kind; nothing can be read through it.
     fn handle_of(&self, name: &OsStr) -> Result<OwnedFd, OwnError> {
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags = PLACE_ONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         rustix::fs::openat(&self.handle, name, flags, Mode::empty())
             .map_err(|error| OwnError::system("open", &self.path.join(name), error))
     }
@@ -453,7 +454,7 @@ fn is_mine_or_roots(about: &Stat) -> bool {
 
 /// A directory on the way: its owner could put another one in the place of the next.
 fn check_above(about: &Stat, path: &Path) -> Result<(), OwnError> {
-    if about.st_mode & STICKY != 0 && is_mine_or_roots(about) {
+    if mode_of(about) & STICKY != 0 && is_mine_or_roots(about) {
         return Ok(());
     }
     check_own(about, path)
@@ -466,8 +467,8 @@ fn check_own(about: &Stat, path: &Path) -> Result<(), OwnError> {
         let owner = about.st_uid;
         return Err(OwnError::Foreign { path, owner });
     }
-    if about.st_mode & OTHERS_WRITE != 0 {
-        let mode = about.st_mode & 0o7777;
+    let mode = mode_of(about) & 0o7777;
+    if mode & OTHERS_WRITE != 0 {
         return Err(OwnError::Writable { path, mode });
     }
     Ok(())

@@ -13,20 +13,26 @@
 //! sends one request at a time. [`files`] implements the kernel's requests with that, and [`mount`]
 //! connects it to FUSE.
 
-#[cfg_attr(not(feature = "afp"), expect(dead_code, reason = "as of the protocol"))]
+#[cfg_attr(
+    not(all(feature = "afp", target_os = "linux")),
+    expect(dead_code, reason = "as of the protocol")
+)]
 mod codes;
-#[cfg(feature = "afp")]
+#[cfg(all(feature = "afp", target_os = "linux"))]
 mod dsi;
-#[cfg_attr(not(feature = "afp"), expect(dead_code, reason = "as of the protocol"))]
+#[cfg_attr(
+    not(all(feature = "afp", target_os = "linux")),
+    expect(dead_code, reason = "as of the protocol")
+)]
 mod error;
-#[cfg(feature = "afp")]
+#[cfg(all(feature = "afp", target_os = "linux"))]
 mod files;
-#[cfg_attr(not(feature = "afp"), path = "no_mount.rs")]
+#[cfg_attr(not(all(feature = "afp", target_os = "linux")), path = "no_mount.rs")]
 mod mount;
-#[cfg(feature = "afp")]
+#[cfg(all(feature = "afp", target_os = "linux"))]
 mod nodes;
 #[cfg_attr(
-    not(feature = "afp"),
+    not(all(feature = "afp", target_os = "linux")),
     expect(
         dead_code,
         unused_imports,
@@ -34,7 +40,7 @@ mod nodes;
     )
 )]
 pub(crate) mod protocol;
-#[cfg(feature = "afp")]
+#[cfg(all(feature = "afp", target_os = "linux"))]
 mod volume;
 
 pub(crate) use mount::AfpMount;

@@ -70,7 +70,10 @@ pub(crate) fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let matches = Arguments::whole().get_matches();
-    match dispatch(&matches) {
+    // Before anything is touched.
+    let verb = matches.subcommand_name().unwrap_or_default();
+    let works = works_on(verb, std::env::consts::OS);
+    match works.and_then(|()| dispatch(&matches)) {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
             error(&failure.render());
@@ -188,4 +191,38 @@ fn agent(verb: args::AgentVerb) -> Result<u8, Failure> {
         }
     }
     Ok(0)
+}
+
+/// Commands that raise stacks and measure them, which needs Linux's mounts, devices and `/proc`.
+const LINUX_ALONE: [&str; 5] = ["agent", "compare", "lab", "resume", "run"];
+
+/// Refuses a command that cannot work on this system, before anything is touched.
+fn works_on(verb: &str, system: &str) -> Result<(), Failure> {
+    if system == "linux" || !LINUX_ALONE.contains(&verb) {
+        return Ok(());
+    }
+    let what = format!("stackrace {verb} works on Linux alone, and this is {system}");
+    Err(Failure::unable(what).next(
+        "run it on a Linux machine; here, `stackrace load` puts a workload on a directory, and \
+         `stackrace report` shows runs (docs/platforms.md)",
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_needs_linux_is_refused_elsewhere_by_name() {
+        let commands = Arguments::whole();
+        for verb in LINUX_ALONE {
+            assert!(commands.find_subcommand(verb).is_some(), "{verb}");
+            works_on(verb, "linux").unwrap();
+            let refused = works_on(verb, "freebsd").unwrap_err().render();
+            assert!(refused.contains("this is freebsd"), "{refused}");
+            assert!(refused.contains("stackrace load"), "{refused}");
+        }
+        works_on("load", "freebsd").unwrap();
+        works_on("report", "netbsd").unwrap();
+    }
 }

@@ -8,7 +8,8 @@
 
 use super::{process, reading};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, Signal};
+use stackrace_engine::system::{hold_process, signal_held};
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -76,7 +77,7 @@ impl Ours {
             // Children end with their parent, which takes them down in the order it wants.
             if !self.began(*id) {
                 // One that ended meanwhile is what was wanted.
-                let _ = pidfd_send_signal(process, Signal::TERM);
+                let _ = signal_held(process, Signal::TERM);
             }
         }
         self.held.is_empty()
@@ -95,7 +96,7 @@ impl Ours {
                 continue;
             }
             // Held first: what is read then is of this process, or it has ended.
-            let Ok(process) = pidfd_open(id, PidfdFlags::empty()) else {
+            let Ok(process) = hold_process(id) else {
                 continue;
             };
             let ours = self.began(id) || (is_called(id, program) && bears(id, mark));

@@ -7,7 +7,8 @@
 
 use super::{HostError, reading};
 use rand_core::{Rng, SeedableRng};
-use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
+use rustix::fs::{Mode, OFlags};
+use stackrace_engine::system;
 use std::fs::File;
 use std::io::Write as _;
 use std::os::fd::AsFd;
@@ -311,14 +312,8 @@ fn openers_of(ours: &[u64]) -> Vec<String> {
 fn opened_device(link: &Path) -> Option<u64> {
     // A server of files that does not answer must not hold us up: the kernel's own knowledge is
     // enough for a device.
-    let about = rustix::fs::statx(
-        rustix::fs::CWD,
-        link,
-        AtFlags::STATX_DONT_SYNC,
-        StatxFlags::TYPE,
-    )
-    .ok()?;
-    let kind = rustix::fs::FileType::from_raw_mode(about.stx_mode.into());
+    let about = system::statx_cached(link).ok()?;
+    let kind = system::kind_of(about.stx_mode.into());
     kind.is_block_device()
         .then(|| rustix::fs::makedev(about.stx_rdev_major, about.stx_rdev_minor))
 }
@@ -399,8 +394,8 @@ fn digest_in(sector: &[u8]) -> Option<String> {
 /// Opens a device so that what is read comes from the device, and nothing stays in memory.
 fn uncached(node: &Path) -> std::io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let direct = rustix::fs::open(node, flags | OFlags::DIRECT, Mode::empty());
-    let opened = match direct {
+    let direct = |direct| rustix::fs::open(node, flags | direct, Mode::empty());
+    let opened = match system::direct().and_then(direct) {
         // Not every driver can; then the kernel reads ahead.
         Err(rustix::io::Errno::INVAL) => rustix::fs::open(node, flags, Mode::empty()),
         opened => opened,

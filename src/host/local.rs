@@ -17,6 +17,7 @@ use crate::time::{Clock, SystemClock};
 use rand_core::{Rng, SeedableRng};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, getpid};
+use stackrace_engine::system::PLACE_ONLY;
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -136,7 +137,7 @@ fn kept(mut stream: impl Read) -> String {
 /// word that a tool takes for a relative path leads nowhere from there.
 fn nowhere() -> std::io::Result<OwnedFd> {
     let dir = tempfile::Builder::new().prefix(".stackrace-").tempdir()?;
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let flags = PLACE_ONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let held = rustix::fs::open(dir.path(), flags, Mode::empty())?;
     // Removed while it is held: an empty directory that nothing can be put into.
     dir.close()?;
@@ -275,8 +276,8 @@ impl Host for LocalHost {
         match filling {
             Filling::Sparse => file.set_len(bytes).map_err(failed)?,
             Filling::Allocated => {
-                let flags = rustix::fs::FallocateFlags::empty();
-                rustix::fs::fallocate(&file, flags, 0, bytes)
+                let flags = stackrace_engine::system::FallocateFlags::empty();
+                stackrace_engine::system::fallocate(&file, flags, 0, bytes)
                     .map_err(|error| HostError::path("allocate the blocks of", path, error))?;
             }
             Filling::Written { seed } => {
@@ -310,7 +311,7 @@ impl Host for LocalHost {
 
     fn sync_file_system(&self, path: &Path) -> Result<(), HostError> {
         std::fs::File::open(path)
-            .and_then(|file| Ok(rustix::fs::syncfs(file)?))
+            .and_then(|file| Ok(stackrace_engine::system::syncfs(file)?))
             .map_err(|error| HostError::path("sync the file system of", path, error))
     }
 

@@ -28,8 +28,9 @@ impl ReadProbe {
     pub(crate) fn open(path: &Path) -> Result<Self, HostError> {
         let failed =
             |error: std::io::Error| HostError::path("read directly (O_DIRECT)", path, error);
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::DIRECT;
-        let file = rustix::fs::open(path, flags, Mode::empty());
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file = stackrace_engine::system::direct()
+            .and_then(|direct| rustix::fs::open(path, flags | direct, Mode::empty()));
         let mut file = File::from(file.map_err(|error| failed(error.into()))?);
         // The end of a device is its size; of a file, too.
         let bytes = file.seek(SeekFrom::End(0)).map_err(failed)?;

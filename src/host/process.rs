@@ -5,7 +5,8 @@
 use super::command::shown;
 use super::error::HostError;
 use super::{reading, tools};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, Signal, kill_process};
+use stackrace_engine::system::{hold_process, signal_held};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -209,7 +210,7 @@ pub(crate) fn interrupt_holder(pid: u32, file: &Path) -> Result<(), String> {
     let number = i32::try_from(pid).ok().and_then(Pid::from_raw);
     let number = number.ok_or_else(|| format!("{pid} is no process"))?;
     // Held from here on, so that the number cannot come to mean another process.
-    let held = pidfd_open(number, PidfdFlags::empty())
+    let held = hold_process(number)
         .map_err(|errno| format!("process {pid} cannot be reached: {errno}"))?;
     let wanted = std::fs::metadata(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let open = std::fs::read_dir(format!("/proc/{pid}/fd"))
@@ -225,7 +226,7 @@ pub(crate) fn interrupt_holder(pid: u32, file: &Path) -> Result<(), String> {
             file.display()
         ));
     }
-    pidfd_send_signal(&held, Signal::INT)
+    signal_held(&held, Signal::INT)
         .map_err(|errno| format!("process {pid} cannot be signalled: {errno}"))
 }
 

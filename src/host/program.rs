@@ -10,7 +10,8 @@ use super::{HostError, process, tools};
 use crate::owned::held::with_real_names;
 use crate::time::{Clock, SystemClock};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, Signal, kill_process_group};
+use stackrace_engine::system::{hold_process, signal_held};
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io::Read;
@@ -119,7 +120,7 @@ pub(crate) fn run(call: &ProgramCall<'_>) -> Result<ProgramRun, HostError> {
     let pid = Pid::from_child(&child);
     let stdout = child.stdout.take().map(|pipe| kept(pipe, first));
     let stderr = child.stderr.take().map(|pipe| kept(pipe, last));
-    let held = pidfd_open(pid, PidfdFlags::empty()).map_err(|errno| not_started(errno.into()))?;
+    let held = hold_process(pid).map_err(|errno| not_started(errno.into()))?;
     let cut = watch(call, &held, pid, began);
     let elapsed_ns = SystemClock.now_ns().saturating_sub(began);
     let [read_bytes, written_bytes] = moved(pid);
@@ -255,7 +256,7 @@ pub(crate) fn end_those(of: &dyn Fn(&str) -> bool) {
         let found: Vec<OwnedFd> = process::all()
             .filter_map(|id| {
                 // Held first: what is read then is of this process, or it has ended.
-                let held = pidfd_open(id, PidfdFlags::empty()).ok()?;
+                let held = hold_process(id).ok()?;
                 let environment = process::about(id, "environ");
                 let mut variables = environment.split('\0');
                 let directory = variables.find_map(|variable| {
@@ -271,7 +272,7 @@ pub(crate) fn end_those(of: &dyn Fn(&str) -> bool) {
         }
         for one in &found {
             // One that ended meanwhile is what was wanted.
-            let _ = pidfd_send_signal(one, Signal::KILL);
+            let _ = signal_held(one, Signal::KILL);
         }
         for one in &found {
             let second = Timespec {

@@ -11,7 +11,7 @@
 
 use super::short::Short;
 use crate::time::{Clock, SystemClock};
-use rustix::fs::{FallocateFlags, OFlags};
+use stackrace_engine::system;
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -93,11 +93,13 @@ impl Served {
         let mut both = File::options();
         both.read(true).write(true);
         let cached = both.open(&path)?;
-        let flag = OFlags::DIRECT.bits().cast_signed();
+        let flag = system::direct().map(|flag| flag.bits().cast_signed());
         let disk = Arc::new(Disk {
             cached,
             // tmpfs and some others refuse O_DIRECT: their files are served through the cache.
-            direct: both.custom_flags(flag).open(&path).ok(),
+            direct: flag
+                .ok()
+                .and_then(|flag| both.custom_flags(flag).open(&path).ok()),
             bytes,
             latency: Duration::from_nanos(latency_ns),
             failing: Mutex::new(None),
@@ -320,8 +322,7 @@ impl Disk {
 
     /// A hole, which reads as zeros, or zeros where the file system has no holes.
     fn empty(&self, offset: u64, length: u64) -> std::io::Result<()> {
-        let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        if length == 0 || rustix::fs::fallocate(&self.cached, hole, offset, length).is_ok() {
+        if length == 0 || system::punch_hole(&self.cached, offset, length).is_ok() {
             return Ok(());
         }
         let zeros = vec![0; BLOCK];

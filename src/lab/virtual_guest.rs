@@ -18,7 +18,7 @@ use crate::host::process::{Process, Streams};
 use crate::host::{HostError, argv};
 use crate::journal::Undo;
 use crate::unit;
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -113,17 +113,11 @@ impl<'a> VirtualLab<'a> {
         std::fs::write(&path, text).map_err(|error| HostError::path("write", &path, error))?;
         let port = self.dir.join(command::file(number, "port"));
         let pipe = || -> std::io::Result<File> {
-            rustix::fs::mknodat(
-                rustix::fs::CWD,
-                &port,
-                FileType::Fifo,
-                Mode::RUSR | Mode::WUSR,
-                0,
-            )?;
+            stackrace_engine::system::make_pipe(&port)?;
             // A pipe is opened for reading alone only without waiting for the other end.
             let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
             let pipe = rustix::fs::open(&port, flags, Mode::empty())?;
-            rustix::pipe::fcntl_setpipe_size(&pipe, PIPE_BYTES)?;
+            stackrace_engine::system::widen_pipe(&pipe, PIPE_BYTES)?;
             Ok(File::from(pipe))
         };
         let pipe = pipe().map_err(|error| HostError::path("make the port", &port, error))?;

@@ -61,7 +61,7 @@ impl Clocks {
         };
         Self {
             monotonic: ns(ClockId::Monotonic),
-            boot: ns(ClockId::Boottime),
+            boot: ns(stackrace_engine::system::BOOT_CLOCK),
             wall: ns(ClockId::Realtime),
         }
     }

@@ -34,6 +34,9 @@ impl HeldDir {
     /// It is not there, is a link or reached through one of another user's, is another user's, or
     /// others may write it: something else was put in its place.
     pub(crate) fn open(path: &Path) -> Result<Self, OwnError> {
+        if !cfg!(target_os = "linux") {
+            return Self::open_by_name(path);
+        }
         let (parent, name) = OwnDir::around(path)?;
         let dir = match has_owners(&parent) {
             true => parent.dir(name)?.obeyed()?,
@@ -42,6 +45,14 @@ impl HeldDir {
         let number = dir.handle.as_raw_fd();
         HELD.lock().insert(number, dir.path.clone());
         let path = PathBuf::from(format!("{DESCRIPTORS}{number}"));
+        Ok(Self { dir, path })
+    }
+
+    /// Holds a directory where no path follows a descriptor: it keeps its name. For root, all directories
+    /// above it must then be such that no other user can rename them.
+    fn open_by_name(path: &Path) -> Result<Self, OwnError> {
+        let dir = OwnDir::open(path)?;
+        let path = dir.path.clone();
         Ok(Self { dir, path })
     }
 
@@ -88,12 +99,8 @@ fn has_owners(dir: &OwnDir) -> bool {
         0x5346_544e, // NTFS
         0x7366_746e, // NTFS3
     ];
-    let about = rustix::fs::fstatfs(&dir.handle);
-    about.is_ok_and(|about| {
-        // The kernel's number has 32 bits; some systems extend its sign.
-        let kind = u64::from(about.f_type as u32);
-        !WITHOUT.contains(&kind)
-    })
+    let kind = stackrace_engine::system::file_system_kind(&dir.handle);
+    kind.is_ok_and(|kind| !WITHOUT.contains(&kind.into()))
 }
 
 impl Drop for HeldDir {
@@ -162,6 +169,21 @@ mod tests {
             HeldDir::open(&open),
             Err(OwnError::Writable { .. })
         ));
+    }
+
+    /// As on systems where no path follows a descriptor.
+    #[test]
+    fn a_directory_that_is_held_by_name_has_its_own_path() {
+        let base = tempfile::tempdir().unwrap();
+        let ours = base.path().join("ours");
+        private(&ours);
+        let held = HeldDir::open_by_name(&ours).unwrap();
+        assert_eq!((held.path(), held.known_path()), (&*ours, &*ours));
+        // Root does not work below a directory in which others could put another one.
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+        fs::set_permissions(base.path(), mode).unwrap();
+        let root = rustix::process::geteuid().is_root();
+        assert_eq!(HeldDir::open_by_name(&ours).is_err(), root);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use crate::content::{FileContent, UNIT};
 use crate::outcome::{Op, OpError};
 use crate::spec::Content;
+use crate::system::{file_system_kind, syncfs};
 use crate::worker_pool::{Halt, Worker, fault, refusal};
 
 /// Bytes of one read or write of a small file's content; smaller files take one call.
@@ -60,9 +61,9 @@ const FUSE: u32 = 0x6573_5546;
 /// Flushes the file system that holds `fd`, a directory at `path`, as one [`Op::Fsync`].
 pub(crate) fn flush(worker: &mut Worker<'_>, fd: &OwnedFd, path: &Path) -> Result<(), Halt> {
     let done = worker.time(Op::Fsync, || {
-        rustix::fs::syncfs(fd)?;
+        syncfs(fd)?;
         // FUSE does not pass syncfs on to its server, but it passes fsync on.
-        if rustix::fs::fstatfs(fd)?.f_type == FUSE.into() {
+        if file_system_kind(fd)? == FUSE {
             rustix::fs::fsync(fd)?;
         }
         Ok(0)

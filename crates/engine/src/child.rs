@@ -4,6 +4,7 @@ use std::io;
 use std::mem::MaybeUninit;
 
 use crate::cpu::nanoseconds;
+use crate::system::wait4;
 
 /// A child that was waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +27,7 @@ pub fn reap_child(pid: u32) -> io::Result<ReapedChild> {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     loop {
         // SAFETY: `status` and `usage` are room for what the call writes; it keeps no pointer to them.
-        let waited = unsafe { libc::wait4(number, &mut status, 0, usage.as_mut_ptr()) };
+        let waited = unsafe { wait4(number, &mut status, 0, usage.as_mut_ptr()) };
         if waited == number {
             break;
         }

@@ -1,14 +1,13 @@
 //! Which I/O engine runs a phase, and why.
 
-use std::io::IoSliceMut;
-
 use rustix::fs::OFlags;
-use rustix::io::{Errno, ReadWriteFlags};
+use rustix::io::Errno;
 
 use crate::error::StartError;
 use crate::io::uring;
 use crate::memory::AlignedMemory;
 use crate::spec::{IoEngine, Spec};
+use crate::system::{direct, read_without_waiting};
 
 /// Most workers (threads, or threads times queue depth) of a phase.
 pub(crate) const WORKERS_MAX: u32 = 1024;
@@ -164,7 +163,11 @@ fn probe(spec: &Spec) -> Result<Probe, StartError> {
         .map(|(size, _)| *size)
         .max()
         .unwrap_or(0);
-    let Ok(file) = crate::target::open(target, OFlags::RDONLY | OFlags::DIRECT) else {
+    let flags = direct().map(|direct| OFlags::RDONLY | direct);
+    let Some(file) = flags
+        .ok()
+        .and_then(|flags| crate::target::open(target, flags).ok())
+    else {
         // Writable but not readable: nothing can be probed.
         return Ok(Probe::NoData);
     };
@@ -178,8 +181,7 @@ fn probe(spec: &Spec) -> Result<Probe, StartError> {
             continue;
         }
         tried += 1;
-        let vectors = &mut [IoSliceMut::new(buffer)];
-        match rustix::io::preadv2(&file, vectors, offset, ReadWriteFlags::NOWAIT) {
+        match read_without_waiting(&file, buffer, offset) {
             Ok(_) => return Ok(Probe::InPlace),
             Err(Errno::OPNOTSUPP) => return Ok(Probe::ByWorkers),
             // Busy this time: try another block.

@@ -1,6 +1,5 @@
 //! Progress of a running phase, and the signal to stop it.
 
-use std::num::NonZeroU64;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -8,6 +7,7 @@ use crate::alternation::AlternationSeat;
 use crate::clock::monotonic_ns;
 use crate::flow::FlowShare;
 use crate::pacing::sleep_ns;
+use crate::system::wake_precisely;
 
 /// Shared between the engine's threads and the caller.
 ///
@@ -55,9 +55,8 @@ impl Control {
     pub(crate) fn await_start(&self) {
         self.set_up.store(true, Ordering::Relaxed);
         if self.start_at_ns.load(Ordering::Relaxed) > 0 {
-            // The kernel may delay a wake-up by the timer slack, 50 µs by default. If it refuses the
-            // change, the start is only less precise.
-            let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+            // All machines of a phase begin at one instant.
+            wake_precisely();
         }
         loop {
             // Read again each time: it may be told while this waits.

@@ -42,8 +42,13 @@ impl Cpu {
 
 /// A time of the kernel's, ns.
 pub(crate) fn nanoseconds(time: libc::timeval) -> u64 {
-    let micros = time.tv_sec.saturating_mul(1_000_000) + time.tv_usec;
-    u64::try_from(micros).unwrap_or(0).saturating_mul(1000)
+    // The two parts have other types on other systems; neither is negative.
+    let [seconds, micros] = [
+        u64::try_from(time.tv_sec).unwrap_or(0),
+        u64::try_from(time.tv_usec).unwrap_or(0),
+    ];
+    let all = seconds.saturating_mul(1_000_000).saturating_add(micros);
+    all.saturating_mul(1000)
 }
 
 #[cfg(test)]

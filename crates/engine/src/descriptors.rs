@@ -10,7 +10,6 @@ use std::panic::resume_unwind;
 use std::thread::Builder;
 
 use rustix::fs::{Dir, Mode, OFlags};
-use rustix::thread::UnshareFlags;
 
 /// Highest descriptor of the standard streams. They stay open, so that a panic can be printed.
 const STANDARD_ERROR: RawFd = 2;
@@ -23,7 +22,7 @@ const STANDARD_ERROR: RawFd = 2;
 pub(crate) fn own_table(keep: &[OwnedFd]) {
     // SAFETY: the thread makes no descriptor that another could see: it opens nothing but the
     // directory below, and uses `keep`, whose numbers mean the same files in the copy.
-    if unsafe { rustix::thread::unshare_unsafe(UnshareFlags::FILES) }.is_err() {
+    if unsafe { crate::system::unshare_descriptors() }.is_err() {
         return;
     }
     let keep: HashSet<RawFd> = keep.iter().map(AsRawFd::as_raw_fd).collect();

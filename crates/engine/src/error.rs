@@ -50,6 +50,9 @@ pub enum StartError {
         /// `kernel.io_uring_disabled`, where it could be read.
         disabled: Option<u8>,
     },
+    /// This system has no io_uring.
+    #[error("{}", crate::system::lacking("io_uring"))]
+    NoRing,
     /// Buffers could not be had.
     #[error("cannot have {bytes} bytes of buffers: {}", words(*errno))]
     Memory {
@@ -106,6 +109,7 @@ impl StartError {
                 "use the sync engine, or allow io_uring in the container's seccomp profile"
                     .to_owned()
             }
+            Self::NoRing => "use the sync engine".to_owned(),
             Self::Memory { .. } => {
                 "lower the queue depth, the number of threads or the block size".to_owned()
             }

@@ -3,18 +3,17 @@
 //!
 //! Units: bytes.
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 
 use crate::outcome::{Op, OpError};
+use crate::system::map_extents;
 use crate::tree::{EntryKind, scan};
-use crate::worker_pool::{errno_of, fault};
+use crate::worker_pool::fault;
 
-/// `FS_IOC_FIEMAP` of `linux/fs.h`: `_IOWR('f', 11, struct fiemap)`.
-const FS_IOC_FIEMAP: libc::Ioctl = 0xC020_660B_u32 as libc::Ioctl;
 /// Write dirty data first, so that what is not allocated yet gets its place.
 const FLAG_SYNC: u32 = 1;
 const EXTENT_LAST: u32 = 0x1;
@@ -143,13 +142,9 @@ fn extents(fd: &OwnedFd, start: u64, length: u64) -> Result<([Extent; EXTENTS], 
         reserved: 0,
         extents: [Extent::default(); EXTENTS],
     };
-    // SAFETY: the request takes a pointer to `struct fiemap`, which `Map` is laid out as, followed by
-    // as many extents as `extent_count` says. The kernel writes nothing beyond them and keeps no
-    // pointer.
-    let told = unsafe { libc::ioctl(fd.as_raw_fd(), FS_IOC_FIEMAP, &raw mut map) };
-    if told != 0 {
-        return Err(errno_of(&std::io::Error::last_os_error()));
-    }
+    // SAFETY: `Map` is laid out as `struct fiemap`, followed by as many extents as `extent_count`
+    // says.
+    unsafe { map_extents(fd, &raw mut map) }?;
     Ok((map.extents, (map.mapped_extents as usize).min(EXTENTS)))
 }
 

@@ -26,7 +26,7 @@
 use std::ffi::{CStr, OsStr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
 use rustix::io::Errno;
@@ -37,6 +37,7 @@ use crate::draw::{derive, unit};
 use crate::outcome::{Op, OpError, PhaseOutcome};
 use crate::shape::Permutation;
 use crate::spec::Content;
+use crate::system;
 use crate::worker_pool::{Halt, PhaseOptions, Worker, WorkerPool, fault, refusal};
 use name::{NameBuffer, NameKind, directory_name};
 
@@ -64,6 +65,18 @@ pub enum AtEnd {
     /// The file system is flushed (`syncfs`; `fsync` for a single file) inside the phase's time,
     /// recorded as one [`Op::Fsync`].
     Durable,
+}
+
+impl AtEnd {
+    /// Refuses what this system cannot do, before anything is touched at `path`.
+    pub(crate) fn check(self, path: &Path) -> Result<(), OpError> {
+        if self == AtEnd::Return || system::FLUSHES_AND_COPIES {
+            return Ok(());
+        }
+        let what = system::lacking("a call that flushes one file system (syncfs)");
+        let detail = format!("{what}; end without it (sync-at-end = false)");
+        Err(refusal(Op::Fsync, path, Errno::OPNOTSUPP, detail))
+    }
 }
 
 /// In which order files are visited.
@@ -216,6 +229,7 @@ impl FileSet {
         make: impl Fn() -> Result<T, OpError>,
         visit: impl Fn(u64, &mut T, &mut Worker<'_>) -> Result<(), Halt> + Sync,
     ) -> Result<PhaseOutcome, OpError> {
+        pass.at_end.check(&self.root)?;
         let order = match pass.order {
             VisitOrder::Creation => None,
             VisitOrder::Random => Some(Permutation::new(count, derive(self.seed, ORDER))),

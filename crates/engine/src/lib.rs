@@ -41,6 +41,7 @@ mod ring;
 pub mod shape;
 pub mod spec;
 pub mod sysbench;
+pub mod system;
 mod target;
 pub mod tree;
 pub mod ublk;

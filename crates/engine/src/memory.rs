@@ -8,6 +8,7 @@ use std::ptr::NonNull;
 use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::error::StartError;
+use crate::system::POPULATE;
 
 /// Alignment every buffer has, bytes: the page size, and enough for any logical block size in use.
 pub const ALIGNMENT: usize = 4096;
@@ -46,7 +47,7 @@ impl AlignedMemory {
         let present = if cfg!(miri) {
             MapFlags::empty()
         } else {
-            MapFlags::POPULATE
+            POPULATE
         };
         let flags = MapFlags::PRIVATE | present;
         // SAFETY: a null hint without FIXED makes the kernel choose an unused range, so no memory
@@ -55,13 +56,27 @@ impl AlignedMemory {
             unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), bytes, protection, flags) };
         match start {
             Ok(start) => match NonNull::new(start.cast::<u8>()) {
-                Some(start) => Ok(AlignedMemory { start, bytes }),
+                Some(start) => {
+                    let mut memory = AlignedMemory { start, bytes };
+                    if POPULATE.is_empty() && !cfg!(miri) {
+                        memory.touch();
+                    }
+                    Ok(memory)
+                }
                 None => Err(StartError::Memory { bytes, errno: 0 }),
             },
             Err(errno) => Err(StartError::Memory {
                 bytes,
                 errno: errno.raw_os_error(),
             }),
+        }
+    }
+
+    /// Writes to each page, so that it is there.
+    fn touch(&mut self) {
+        for page in self.bytes_mut().chunks_mut(ALIGNMENT) {
+            // Seen from outside, so that the compiler leaves the writes of zeros in.
+            page[0] = std::hint::black_box(0);
         }
     }
 

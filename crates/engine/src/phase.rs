@@ -3,7 +3,6 @@
 
 mod closing;
 
-use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
@@ -34,6 +33,7 @@ use crate::recorder::Recorder;
 use crate::ring::{InFlight, Ring};
 use crate::shape::{OpSequence, WorkerShare};
 use crate::spec::{Fresh, IoEngine, Pacing, Spec};
+use crate::system::wake_precisely;
 use crate::target::open_all;
 use crate::verify::{ContentLedger, Slots, Verified};
 use crate::watch::{Finish, PhaseWatch, spin_ns};
@@ -227,9 +227,8 @@ impl BlockPhase<'_> {
         shape: OpSequence,
         share: &WorkerShare,
     ) -> Option<BlockReport> {
-        // The kernel may delay a wake-up by the timer slack, 50 µs by default. If it refuses the
-        // change, starts are only less precise.
-        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        // An open loop starts each operation at its instant.
+        wake_precisely();
         let ops = self.ops();
         let recorder = Recorder::new(self.spec.slice_ns, &ops).with_history(self.spec.history_ns);
         // A closed loop has no lateness, and the histograms for it cost memory.

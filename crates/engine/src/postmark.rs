@@ -232,12 +232,12 @@ impl<'a> PostMarkRun<'a> {
         plan: &'a PostMarkPlan,
         notice: &'a mut dyn FnMut(PostMarkProgress),
     ) -> Result<PostMarkRun<'a>, OpError> {
+        plan.at_end.check(&plan.root())?;
         let no_memory = |what: &str| {
             let detail = format!("no memory for {what}");
             refusal(Op::Create, &plan.root(), Errno::NOMEM, detail)
         };
-        let mut random = Twister::new(plan.seed);
-        let length = 2 * plan.size_high as usize;
+        let (mut random, length) = (Twister::new(plan.seed), 2 * plan.size_high as usize);
         let mut source = Vec::new();
         source
             .try_reserve_exact(length)
@@ -479,7 +479,7 @@ impl<'a> PostMarkRun<'a> {
         let mut short = 0;
         let done = worker.time(op, || {
             let flags = flags | OFlags::CLOEXEC;
-            let fd = openat(CWD, name, flags, Mode::from_raw_mode(mode))?;
+            let fd = openat(CWD, name, flags, crate::system::permissions(mode))?;
             if plan.buffered {
                 if op == Op::Append {
                     rustix::fs::seek(&fd, SeekFrom::End(0))?;

@@ -10,11 +10,12 @@ use std::ffi::{c_int, c_uchar, c_void};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::{Advice, CWD, Mode, OFlags, fadvise, fdatasync, fstat, openat, syncfs};
+use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use crate::outcome::{Op, OpError};
+use crate::system::{Advice, fadvise, fdatasync, syncfs};
 use crate::tree::{EntryKind, scan};
 use crate::worker_pool::{errno_of, fault};
 

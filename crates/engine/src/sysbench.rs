@@ -30,6 +30,8 @@ mod job;
 mod live;
 mod plan;
 mod prepare;
+#[cfg_attr(not(target_os = "linux"), path = "sysbench/no_queue.rs")]
+mod queued;
 mod requests;
 mod transfer;
 

@@ -2,15 +2,12 @@
 
 use std::os::fd::OwnedFd;
 
-use rustix::fs::{Advice, FallocateFlags, Mode, OFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::error::StartError;
 use crate::spec::{AccessPattern, Fresh, IoEngine, IoTarget, Spec};
-
-/// `O_DSYNC` of the generic Linux interface. Written out because rustix 1.1 gives `OFlags::DSYNC`
-/// the value of `O_SYNC`, which also makes time stamps durable: another measurement.
-pub(crate) const O_DSYNC: OFlags = OFlags::from_bits_retain(0o10000);
+use crate::system::{Advice, FallocateFlags, NOATIME, O_DSYNC, direct, fadvise, fallocate};
 
 /// Opens every target as the spec says, and reserves its blocks if it asks for that.
 pub(crate) fn open_all(spec: &Spec) -> Result<Vec<OwnedFd>, StartError> {
@@ -25,7 +22,13 @@ pub(crate) fn open_all(spec: &Spec) -> Result<Vec<OwnedFd>, StartError> {
         0.0 => OFlags::WRONLY | OFlags::CREATE,
         _ => OFlags::RDWR | OFlags::CREATE,
     };
-    flags.set(OFlags::DIRECT, spec.direct);
+    if spec.direct {
+        // Before any file is made; a phase has at least one.
+        let refused = |_| StartError::DirectRefused {
+            path: spec.targets[0].path.clone(),
+        };
+        flags |= direct().map_err(refused)?;
+    }
     flags.set(O_DSYNC, spec.durability.open_dsync);
     flags.set(OFlags::SYNC, spec.durability.open_sync);
     let reserves = spec.preallocate && spec.read_share < 1.0;
@@ -40,7 +43,7 @@ pub(crate) fn open_all(spec: &Spec) -> Result<Vec<OwnedFd>, StartError> {
                 _ => Advice::Random,
             };
             // Only advice: the phase works without it.
-            let _ = rustix::fs::fadvise(&file, 0, None, order);
+            let _ = fadvise(&file, 0, None, order);
         }
         Ok(file)
     };
@@ -56,13 +59,13 @@ pub(crate) fn freshen(spec: &Spec, files: &[OwnedFd], fresh: Fresh) -> Result<()
         match fresh {
             // A kernel that does not drop them would not before the first pass either, and what was
             // in memory then is on record.
-            Fresh::Evicted => drop(rustix::fs::fadvise(file, 0, None, Advice::DontNeed)),
+            Fresh::Evicted => drop(fadvise(file, 0, None, Advice::DontNeed)),
             Fresh::Anew => {
                 let empty = || rustix::fs::ftruncate(file, 0);
                 retry_on_intr(empty).map_err(|errno| (number, errno))?;
                 if spec.preallocate && target.bytes > 0 {
                     let bytes = target.bytes;
-                    let reserve = || rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes);
+                    let reserve = || fallocate(file, FallocateFlags::empty(), 0, bytes);
                     retry_on_intr(reserve).map_err(|errno| (number, errno))?;
                 }
             }
@@ -77,7 +80,7 @@ fn preallocate(target: &IoTarget, file: &OwnedFd) -> Result<(), StartError> {
         // The call refuses an empty range.
         return Ok(());
     }
-    let reserve = || rustix::fs::fallocate(file, FallocateFlags::empty(), 0, target.bytes);
+    let reserve = || fallocate(file, FallocateFlags::empty(), 0, target.bytes);
     retry_on_intr(reserve).map_err(|errno| StartError::Preallocate {
         path: target.path.clone(),
         bytes: target.bytes,
@@ -95,15 +98,17 @@ pub(crate) fn open(target: &IoTarget, flags: OFlags) -> Result<OwnedFd, StartErr
             Mode::from_raw_mode(0o644),
         )
     };
-    let opened = match attempt(flags | OFlags::NOATIME) {
+    let opened = match attempt(flags | NOATIME) {
         // Only the owner may ask for it.
         Err(Errno::PERM) => attempt(flags),
         other => other,
     };
     opened.map_err(|errno| match errno {
-        Errno::INVAL if flags.contains(OFlags::DIRECT) => StartError::DirectRefused {
-            path: target.path.clone(),
-        },
+        Errno::INVAL if direct().is_ok_and(|direct| flags.contains(direct)) => {
+            StartError::DirectRefused {
+                path: target.path.clone(),
+            }
+        }
         errno => StartError::Open {
             path: target.path.clone(),
             errno: errno.raw_os_error(),

@@ -13,9 +13,10 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, FileType, readlinkat, statx};
+use rustix::fs::{AtFlags, FileType, readlinkat};
 
 use crate::outcome::{Op, OpError};
+use crate::system::statx;
 use crate::worker_pool::fault;
 use walk::{Descent, Walk, WalkStep};
 

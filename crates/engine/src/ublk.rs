@@ -9,12 +9,28 @@
 //! take. Where the model answers later than that, the thread answers so much sooner
 //! ([`DeviceShape`] is served with a `lead`).
 
+#[cfg(target_os = "linux")]
 mod abi;
+#[cfg(target_os = "linux")]
 mod content;
+#[cfg_attr(not(target_os = "linux"), path = "ublk/none.rs")]
 mod control;
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(dead_code, reason = "nothing is served")
+)]
 mod device;
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(dead_code, reason = "nothing is served")
+)]
 mod log;
+#[cfg(target_os = "linux")]
 mod queue;
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(dead_code, reason = "nothing is served")
+)]
 mod room;
 
 pub use control::{remove, serve};

@@ -54,17 +54,9 @@ pub(super) fn find(host: &dyn Host, user: &str, group: Option<&str>) -> Result<W
 /// The system refused, as it does for a caller without root's rights.
 pub(super) fn become_user(who: WorkUser) -> Result<(), String> {
     let (uid, gid) = (Uid::from_raw(who.uid), Gid::from_raw(who.gid));
-    // rustix makes the system calls for this thread alone. The C library's setuid would change
-    // every thread of the process, also the one that keeps root's rights to clean up.
-    let become_it = || {
-        // Groups before the user: without root's uid they can no longer be changed. All
-        // supplementary groups go, because root's would still open files.
-        rustix::thread::set_thread_groups(&[gid])?;
-        rustix::thread::set_thread_res_gid(gid, gid, gid)?;
-        // Real, effective and saved: a saved uid of 0 would let the thread become root again.
-        rustix::thread::set_thread_res_uid(uid, uid, uid)
-    };
-    become_it().map_err(|errno| {
+    // This thread alone. The C library's setuid would change every thread of the process, also the
+    // one that keeps root's rights to clean up.
+    stackrace_engine::system::work_as(uid, gid).map_err(|errno| {
         let why = std::io::Error::from(errno);
         format!("cannot work as uid {} and gid {}: {why}", who.uid, who.gid)
     })

@@ -133,10 +133,7 @@ pub(crate) fn cell(plan: &BonniePlan, phase: Phase, outcome: &PhaseOutcome) -> C
 
 /// Memory of this machine, MiB; none: the system does not say.
 pub(crate) fn memory_mib() -> u64 {
-    // sysinfo(2) counts in units of `mem_unit` bytes.
-    let info = rustix::system::sysinfo();
-    let bytes = u128::from(info.totalram) * u128::from(info.mem_unit.max(1));
-    u64::try_from(bytes >> 20).unwrap_or(0)
+    stackrace_engine::system::memory_bytes() >> 20
 }
 
 /// The usual size of the data on a machine with so much memory, MiB: twice that, at least 300 MiB,

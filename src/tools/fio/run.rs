@@ -7,9 +7,9 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 use stackrace_engine::spec::IoTarget;
+use stackrace_engine::system::{FallocateFlags, fallocate};
 use stackrace_engine::verify::{self, ContentLedger};
 use stackrace_engine::{
     Control, FlowGroup, FlowShare, Op, PhaseEnd, PhaseOutcome, StartError, residency,
@@ -215,7 +215,7 @@ fn reserve(job: &FioJob, target: &IoTarget) -> std::io::Result<()> {
         .open(&target.path)?;
     if job.care.reserve != Reserve::Size {
         // Without FALLOC_FL_KEEP_SIZE, so that the file gets its length, too (fallocate(2)).
-        match rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, target.bytes) {
+        match fallocate(&file, FallocateFlags::empty(), 0, target.bytes) {
             Ok(()) => return Ok(()),
             // Only "this file system cannot": on a full disk (ENOSPC) a sparse file would fail
             // later, in the middle of the measurement.

@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use super::{BonniePlan, BonnieVersion, FILE_BYTES, open};
 use crate::calls::close;
 use crate::outcome::{Op, OpError};
+use crate::system::direct;
 use crate::worker_pool::{Halt, Worker, fault, refusal};
 
 /// Open data files with one position over all of them.
@@ -33,12 +34,12 @@ fn whole_files(plan: &BonniePlan) -> u64 {
 impl DataFiles {
     /// Removes what is there and makes the files anew, empty; for direct I/O if the plan asks for it.
     pub(super) fn create(plan: &BonniePlan) -> Result<DataFiles, OpError> {
-        // The originals start with new files: an old one would already have its blocks.
-        plan.remove_data()?;
         let mut flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
         if plan.direct {
-            flags |= OFlags::DIRECT;
+            flags |= direct().map_err(|errno| fault(Op::Create, &plan.directory, errno))?;
         }
+        // The originals start with new files: an old one would already have its blocks.
+        plan.remove_data()?;
         DataFiles::with(plan, flags, Op::Create, whole_files(plan))
     }
 

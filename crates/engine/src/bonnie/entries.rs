@@ -5,9 +5,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-use rustix::fs::{
-    AtFlags, Mode, OFlags, RawDir, linkat, mkdirat, openat, statat, symlinkat, unlinkat,
-};
+use rustix::fs::{AtFlags, Mode, OFlags, linkat, mkdirat, openat, statat, symlinkat, unlinkat};
 use rustix::io::Errno;
 
 use super::names::{self, FileName, NameStyle};
@@ -15,6 +13,7 @@ use super::{BonniePlan, BonnieRun, BonnieVersion, FileKind, no_memory, open};
 use crate::calls::close;
 use crate::content::{ContentPool, POOL_BYTES};
 use crate::outcome::{Op, OpError, PhaseOutcome};
+use crate::system::RawDir;
 use crate::worker_pool::{Halt, Worker, errno_of, fault, refusal};
 
 /// Bytes of directory entries fetched at once, as the C library does.

@@ -263,6 +263,7 @@ impl ContentPool {
     }
 
     /// The pool's memory, for registering it with a ring.
+    #[cfg(target_os = "linux")]
     pub(crate) fn memory(&self) -> &AlignedMemory {
         &self.memory
     }

@@ -3,13 +3,14 @@
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 
-use rustix::fs::{AtFlags, Mode, OFlags, RawDir, mkdirat, openat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, openat, unlinkat};
 use rustix::io::Errno;
 
 use super::name::{NameBuffer, directory_name};
 use super::{EntryPath, FileSet, Pass, RenameTo};
 use crate::calls::close;
 use crate::outcome::{Op, OpError, PhaseOutcome};
+use crate::system::RawDir;
 use crate::worker_pool::{fault, refusal};
 
 /// Bytes of directory entries asked for at once, as glibc does.

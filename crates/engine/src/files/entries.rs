@@ -1,12 +1,13 @@
 //! Phases that do something to each file's name and leave its data alone: stat, rename, link,
 //! unlink.
 
-use rustix::fs::{AtFlags, StatxFlags, linkat, renameat, statx, unlinkat};
+use rustix::fs::{AtFlags, linkat, renameat, unlinkat};
 use rustix::io::Errno;
 
 use super::name::{NameBuffer, NameKind};
 use super::{EntryPath, FileSet, Pass};
 use crate::outcome::{Op, OpError, PhaseOutcome};
+use crate::system::{StatxFlags, statx};
 use crate::worker_pool::fault;
 
 impl FileSet {

@@ -72,7 +72,7 @@ impl Slots for Sync<'_> {
 pub(crate) fn sync_file(file: &OwnedFd, data_only: bool) -> rustix::io::Result<()> {
     retry_on_intr(|| {
         if data_only {
-            rustix::fs::fdatasync(file)
+            crate::system::fdatasync(file)
         } else {
             rustix::fs::fsync(file)
         }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::fs::{AtFlags, Mode, OFlags, fdatasync, fsync, openat, renameat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, fsync, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
 use super::content::PromisedContent;
@@ -13,6 +13,7 @@ use crate::calls::close;
 use crate::clock::monotonic_ns;
 use crate::draw::Draw;
 use crate::outcome::{Op, PromiseRecord};
+use crate::system::fdatasync;
 use crate::worker_pool::{Halt, Worker, fault};
 
 const MAKE: OFlags = OFlags::WRONLY

@@ -8,6 +8,7 @@ use rustix::io::Errno;
 use super::content::PromisedContent;
 use super::plan::{Idiom, PromisesPlan};
 use crate::outcome::{Op, OpError, PromiseRecord};
+use crate::system::syncfs;
 use crate::worker_pool::fault;
 
 /// Directories, each used by some idioms only.
@@ -69,7 +70,7 @@ impl PromisesPlan {
             }
         }
         let root = self.directory("")?;
-        let synced = rustix::fs::syncfs(&root).and_then(|()| rustix::fs::fsync(&root));
+        let synced = syncfs(&root).and_then(|()| rustix::fs::fsync(&root));
         synced.map_err(|errno| fault(Op::Fsync, &self.root, errno))?;
         Ok(records)
     }

@@ -6,9 +6,10 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::error::StartError;
+use crate::io::uring;
 use crate::outcome::{Op, OpError};
 use crate::spec::Content;
-use crate::target::O_DSYNC;
+use crate::system::{O_DSYNC, direct};
 use crate::worker_pool::{fault, refusal};
 
 /// Bytes of the checksum and the offset at the end of a validated block.
@@ -239,6 +240,12 @@ impl SysbenchPlan {
                 .to_owned()
         } else if self.transfer == (Transfer::Async { backlog: 0 }) {
             "a backlog of 0 lets nothing be outstanding".to_owned()
+        } else if let (Transfer::Async { .. }, Err(none)) = (self.transfer, uring::there()) {
+            return Err(none);
+        } else if self.direct && direct().is_err() {
+            return Err(StartError::DirectRefused {
+                path: self.directory.clone(),
+            });
         } else {
             return Ok(());
         };
@@ -252,7 +259,10 @@ impl SysbenchPlan {
         let mut flags = OFlags::CLOEXEC;
         flags.set(OFlags::SYNC, self.open_sync);
         flags.set(O_DSYNC, self.open_dsync);
-        flags.set(OFlags::DIRECT, self.direct);
+        if self.direct {
+            // `check` refuses the plan where there is no such flag.
+            flags |= direct().unwrap_or(OFlags::empty());
+        }
         flags
     }
 }

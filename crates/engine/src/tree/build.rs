@@ -14,6 +14,7 @@ use crate::control::Control;
 use crate::draw::derive;
 use crate::outcome::{Op, OpError, PhaseEnd};
 use crate::spec::Content;
+use crate::system::permissions;
 use crate::worker_pool::fault;
 
 /// The seeds of what a tree's files are filled with.
@@ -98,7 +99,7 @@ pub fn build(
         chmodat(
             &home,
             &entry.path,
-            Mode::from_raw_mode(entry.mode),
+            permissions(entry.mode),
             AtFlags::empty(),
         )
         .map_err(|errno| fault(Op::Mkdir, &root.join(&entry.path), errno))?;
@@ -118,7 +119,7 @@ fn build_one(
         let write = |part: &[u8]| rustix::io::write(&fd, part);
         write_content(write, number, bytes, content, &mut 0)?;
         // Explicitly: the umask would take bits off the mode given to `open`.
-        rustix::fs::fchmod(&fd, Mode::from_raw_mode(entry.mode))?;
+        rustix::fs::fchmod(&fd, permissions(entry.mode))?;
         close(fd)
     };
     match &entry.kind {

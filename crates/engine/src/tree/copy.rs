@@ -6,16 +6,14 @@
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, Statx, StatxFlags, copy_file_range, fsync, ioctl_ficlone,
-    openat, statx,
-};
+use rustix::fs::{CWD, FileType, Mode, OFlags, fsync, openat};
 use rustix::io::{Errno, read, write};
 
 use crate::calls::close;
 use crate::control::Control;
 use crate::files::AtEnd;
 use crate::outcome::{Op, OpError, PhaseOutcome};
+use crate::system::{self, Statx, StatxFlags, kind_of, permissions, statx_open};
 use crate::worker_pool::{Halt, PhaseOptions, Worker, alone, fault, refusal};
 
 /// Bytes of a buffer of the classic method as `cp` had it before it copied in the kernel.
@@ -45,7 +43,7 @@ impl CopyMethod {
             CopyMethod::Classic { buffer_bytes } => {
                 format!("copied by read and write with a buffer of {buffer_bytes} bytes")
             }
-            CopyMethod::InKernel => "copied by copy_file_range, 8 MiB at a time; the file system \
+            CopyMethod::InKernel => "copied by 8 MiB at a time; the file system \
                 may have shared extents instead of moving data"
                 .to_owned(),
             CopyMethod::Reflink => "shared by FICLONE; no data was moved".to_owned(),
@@ -61,6 +59,11 @@ impl CopyMethod {
                 "the copy buffer is empty",
             )),
             CopyMethod::Classic { buffer_bytes } => Ok(vec![0; buffer_bytes as usize]),
+            CopyMethod::InKernel | CopyMethod::Reflink if !system::FLUSHES_AND_COPIES => {
+                let what = system::lacking("a copy by the kernel (copy_file_range, FICLONE)");
+                let detail = format!("{what}; use method = \"classic\"");
+                Err(refusal(Op::Copy, to, Errno::OPNOTSUPP, detail))
+            }
             CopyMethod::InKernel | CopyMethod::Reflink => Ok(Vec::new()),
         }
     }
@@ -75,11 +78,11 @@ pub(super) const MAKE: OFlags = OFlags::WRONLY
     .union(OFlags::CLOEXEC);
 
 pub(super) fn about(fd: &OwnedFd) -> Result<Statx, Errno> {
-    statx(fd, c"", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS)
+    statx_open(fd, StatxFlags::BASIC_STATS)
 }
 
 pub(super) fn mode(about: &Statx) -> Mode {
-    Mode::from_raw_mode(u32::from(about.stx_mode) & 0o7777)
+    permissions(u32::from(about.stx_mode))
 }
 
 /// Copies one file to a name that is not taken.
@@ -102,7 +105,7 @@ pub fn copy_file(
 ) -> Result<PhaseOutcome, OpError> {
     let source = openat(CWD, from, READ, Mode::empty()).map_err(|e| fault(Op::Open, from, e))?;
     let known = about(&source).map_err(|errno| fault(Op::Stat, from, errno))?;
-    if FileType::from_raw_mode(u32::from(known.stx_mode)) != FileType::RegularFile {
+    if kind_of(u32::from(known.stx_mode)) != FileType::RegularFile {
         return Err(refusal(
             Op::Open,
             from,
@@ -135,7 +138,7 @@ pub fn copy_file(
                 CopyMethod::Reflink => {
                     worker
                         .time(Op::Copy, || {
-                            ioctl_ficlone(&target, &source).map(|()| known.stx_size)
+                            system::ioctl_ficlone(&target, &source).map(|()| known.stx_size)
                         })
                         .map_err(|errno| fault(Op::Copy, to, errno))?;
                 }
@@ -190,7 +193,7 @@ impl FilePair<'_> {
             let copied = worker.time(Op::Copy, || {
                 // Without offsets, the positions of both files move on by themselves.
                 let copied =
-                    copy_file_range(self.source.0, None, self.target.0, None, KERNEL_BYTES);
+                    system::copy_file_range(self.source.0, None, self.target.0, None, KERNEL_BYTES);
                 copied.map(|bytes| bytes as u64)
             });
             match copied.map_err(|errno| at(Op::Copy, self.target.1, offset, errno))? {

@@ -10,9 +10,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Gid, Mode, OFlags, Statx, StatxFlags, Timespec, Timestamps, UTIME_OMIT,
-    Uid, chownat, copy_file_range, fchmod, fchown, futimens, ioctl_ficlone, mkdirat, openat,
-    readlinkat, renameat, statx, symlinkat, utimensat,
+    AtFlags, CWD, FileType, Gid, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, Uid, chownat,
+    fchmod, fchown, futimens, mkdirat, openat, readlinkat, renameat, symlinkat, utimensat,
 };
 use rustix::io::{Errno, read, write};
 use rustix::process::{getegid, geteuid};
@@ -24,6 +23,7 @@ use crate::control::Control;
 use crate::draw::derive;
 use crate::files::AtEnd;
 use crate::outcome::{Op, OpError, PhaseOutcome};
+use crate::system::{Statx, StatxFlags, copy_file_range, ioctl_ficlone, statx};
 use crate::worker_pool::{Halt, PhaseOptions, Worker, alone, fault, refusal};
 
 /// Longest name, bytes, of which a temporary name can be made.
@@ -74,6 +74,7 @@ pub fn copy_tree(
     slice_ns: u64,
     control: &Control,
 ) -> Result<PhaseOutcome, OpError> {
+    at_end.check(to)?;
     let walk = Walk::open(from, Op::Readdir)?;
     let buffer = method.buffer(to)?;
     // A bare name lies in the working directory.

@@ -32,6 +32,7 @@ pub fn delete_tree(
     slice_ns: u64,
     control: &Control,
 ) -> Result<PhaseOutcome, OpError> {
+    at_end.check(root)?;
     let mut walk = Walk::open(root, Op::Readdir)?;
     if walk.root_is_mount() {
         let detail = "is a mount point: nothing was deleted";

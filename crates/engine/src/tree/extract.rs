@@ -27,6 +27,7 @@ use crate::calls::{close, flush};
 use crate::control::Control;
 use crate::files::AtEnd;
 use crate::outcome::{Op, OpError, PhaseOutcome};
+use crate::system::permissions;
 use crate::worker_pool::{Halt, PhaseOptions, Worker, alone, errno_of, fault, refusal};
 
 /// Bytes of one record: tar's blocking factor of 20 times 512.
@@ -56,6 +57,7 @@ pub fn extract_tar(
     slice_ns: u64,
     control: &Control,
 ) -> Result<PhaseOutcome, OpError> {
+    at_end.check(to)?;
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let source =
         openat(CWD, archive, flags, Mode::empty()).map_err(|e| fault(Op::Open, archive, e))?;
@@ -508,7 +510,7 @@ fn seal(entry: &mut Member<'_, '_>) -> Result<EntryMetadata, ExtractError> {
             },
             last_modification: modified,
         },
-        mode: Mode::from_raw_mode(header.mode()? & 0o7777),
+        mode: permissions(header.mode()?),
         owner: (
             Uid::from_raw(id(header.uid()?)?),
             Gid::from_raw(id(header.gid()?)?),

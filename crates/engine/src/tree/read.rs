@@ -10,6 +10,7 @@ use super::copy::at;
 use crate::control::Control;
 use crate::memory::AlignedMemory;
 use crate::outcome::{Op, OpError, PhaseOutcome};
+use crate::system;
 use crate::worker_pool::{PhaseOptions, alone, fault, refusal};
 
 /// Reads the file or device at `path` in blocks of `block_bytes`, past the page cache if `direct`,
@@ -34,11 +35,12 @@ pub fn read_file(
     }
     let plain = OFlags::RDONLY | OFlags::CLOEXEC;
     let flags = if direct {
-        plain | OFlags::DIRECT
+        system::direct().map(|direct| plain | direct)
     } else {
-        plain
+        Ok(plain)
     };
-    let source = openat(CWD, path, flags, Mode::empty()).map_err(|errno| match errno {
+    let opened = flags.and_then(|flags| openat(CWD, path, flags, Mode::empty()));
+    let source = opened.map_err(|errno| match errno {
         Errno::INVAL if direct => refusal(
             Op::Open,
             path,

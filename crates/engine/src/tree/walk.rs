@@ -10,12 +10,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, RawDir, Statx, StatxAttributes, StatxFlags, openat, statx,
-};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat};
 use rustix::io::Errno;
 
 use crate::outcome::{Op, OpError};
+use crate::system::{RawDir, Statx, StatxAttributes, StatxFlags, kind_of, statx, statx_open};
 use crate::worker_pool::{fault, refusal};
 
 /// Most directories one below the other; each keeps a descriptor open while it is gone through.
@@ -81,7 +80,7 @@ impl Names {
 fn open(parent: BorrowedFd<'_>, name: &CStr) -> Result<(OwnedFd, Statx), Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = openat(parent, name, flags, Mode::empty())?;
-    let about = statx(&fd, c"", AtFlags::EMPTY_PATH, PLACE)?;
+    let about = statx_open(&fd, PLACE)?;
     Ok((fd, about))
 }
 
@@ -167,7 +166,7 @@ impl Walk {
         let kind = match kind {
             FileType::Unknown => {
                 statx(&frame.fd, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::TYPE)
-                    .map(|about| FileType::from_raw_mode(u32::from(about.stx_mode)))
+                    .map(|about| kind_of(u32::from(about.stx_mode)))
             }
             known => Ok(known),
         };

@@ -2,9 +2,9 @@
 
 use super::abi;
 use super::content::StoredContent;
-use super::device::{CommandRing, Counters, DeviceShape, ServeError, ServedDevice, Serving};
+use super::device::{Counters, DeviceShape, ServeError, ServedDevice, Serving};
 use super::log::{SharedLog, Unreadable};
-use super::queue::{BUFFER_BYTES, DEPTH, Queue, QueueParts};
+use super::queue::{BUFFER_BYTES, CommandRing, DEPTH, Queue, QueueParts};
 use super::room::ContentRoom;
 use io_uring::opcode;
 use io_uring::types::Fd;

@@ -1,7 +1,6 @@
 //! What a served device is like, and what is known of it.
 
 use super::log::{DeviceLog, Medium, SharedLog};
-use io_uring::{IoUring, cqueue, squeue};
 use stackrace_drives::Nanos;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,9 +8,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of memory that are kept or not.
 pub(super) const PAGE: u64 = 4096;
-
-/// A ring whose entries have room for a command.
-pub(super) type CommandRing = IoUring<squeue::Entry128, cqueue::Entry>;
 
 /// What a device says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

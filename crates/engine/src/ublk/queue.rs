@@ -2,12 +2,12 @@
 
 use super::abi::{self, DESCRIPTOR_BYTES, Descriptor};
 use super::content::StoredContent;
-use super::device::{CommandRing, Counters, PAGE, ServeError};
+use super::device::{Counters, PAGE, ServeError};
 use super::log::{SharedLog, Unreadable};
 use super::room::ContentRoom;
 use crate::memory::AlignedMemory;
 use io_uring::types::{Fd, SubmitArgs, Timespec};
-use io_uring::{cqueue, opcode};
+use io_uring::{IoUring, cqueue, opcode, squeue};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags};
 use rustix::time::{ClockId, clock_gettime};
@@ -17,6 +17,9 @@ use std::os::fd::AsRawFd;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+
+/// A ring whose entries have room for a command.
+pub(super) type CommandRing = IoUring<squeue::Entry128, cqueue::Entry>;
 
 /// Requests that the kernel may have outstanding.
 pub(super) const DEPTH: u16 = 64;

@@ -1,0 +1,469 @@
+//! Systems that are not Linux: what POSIX has in place of Linux's calls, or a refusal.
+
+use std::ffi::CStr;
+use std::fs::File;
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::fs::{AtFlags, Dir, DirEntry, FileType, Gid, OFlags, Stat, Uid, fstat, statat};
+use rustix::io::Errno;
+use rustix::mm::MapFlags;
+use rustix::path::Arg;
+use rustix::process::{Pid, Signal};
+use rustix::time::ClockId;
+
+/// Linux's alone: one file system is flushed, files are copied by the kernel, files share blocks.
+pub const FLUSHES_AND_COPIES: bool = false;
+
+/// `O_DSYNC`, as this system has it.
+pub const O_DSYNC: OFlags = OFlags::from_bits_retain(libc::O_DSYNC as _);
+
+/// Nothing: the flag to leave the access time alone is Linux's.
+pub const NOATIME: OFlags = OFlags::empty();
+
+/// Opened with it, a file is a place, and nothing else.
+#[cfg(target_os = "freebsd")]
+pub const PLACE_ONLY: OFlags = OFlags::PATH;
+
+/// Opened to be read, for want of a flag for places: what may only be searched is refused, and so is
+/// a link.
+#[cfg(not(target_os = "freebsd"))]
+pub const PLACE_ONLY: OFlags = OFlags::RDONLY;
+
+/// The monotonic clock: that the machine was suspended goes unseen.
+pub const BOOT_CLOCK: ClockId = ClockId::Monotonic;
+
+/// Nothing: who maps memory touches its pages.
+pub(crate) const POPULATE: MapFlags = MapFlags::empty();
+
+/// The flag to open a file past the page cache.
+///
+/// # Errors
+/// `EINVAL`, as from a file system without direct I/O: the system has no such flag.
+pub fn direct() -> Result<OFlags, Errno> {
+    #[cfg(any(target_os = "freebsd", target_os = "netbsd"))]
+    return Ok(OFlags::DIRECT);
+    #[cfg(not(any(target_os = "freebsd", target_os = "netbsd")))]
+    Err(Errno::INVAL)
+}
+
+/// What is asked about a file: all that `stat` tells, always.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StatxFlags(u32);
+
+impl StatxFlags {
+    /// Its kind.
+    pub const TYPE: Self = Self(1);
+    /// All that `stat` tells.
+    pub const BASIC_STATS: Self = Self(0x7ff);
+    /// The number of its mount, which only Linux has: never told.
+    pub const MNT_ID: Self = Self(0x1000);
+
+    /// What both of them ask for.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// As [`Statx::stx_mask`] has it.
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+}
+
+/// What a file is besides its kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StatxAttributes(bool);
+
+impl StatxAttributes {
+    /// A file system is mounted here.
+    pub const MOUNT_ROOT: Self = Self(true);
+
+    /// Whether it is that, too.
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 || !other.0
+    }
+}
+
+/// A moment, since 1970.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StatxTimestamp {
+    /// Seconds.
+    pub tv_sec: i64,
+    /// And nanoseconds.
+    pub tv_nsec: u32,
+}
+
+/// What is known of a file, with the names that Linux gives it.
+#[derive(Debug, Clone, Copy)]
+pub struct Statx {
+    /// Which of [`StatxFlags`] are told.
+    pub stx_mask: u32,
+    /// Whether it is where a file system is mounted.
+    pub stx_attributes: StatxAttributes,
+    /// Kind and permissions.
+    pub stx_mode: u16,
+    /// Owner.
+    pub stx_uid: u32,
+    /// Group.
+    pub stx_gid: u32,
+    /// Number of the file on its device.
+    pub stx_ino: u64,
+    /// Bytes.
+    pub stx_size: u64,
+    /// When its content was changed last.
+    pub stx_mtime: StatxTimestamp,
+    /// The upper half of the number of the device it is on.
+    pub stx_dev_major: u32,
+    /// The lower half.
+    pub stx_dev_minor: u32,
+    /// Of a device: the upper half of its own number.
+    pub stx_rdev_major: u32,
+    /// The lower half.
+    pub stx_rdev_minor: u32,
+    /// Always 0: see [`StatxFlags::MNT_ID`].
+    pub stx_mnt_id: u64,
+}
+
+impl Statx {
+    #[expect(
+        clippy::unnecessary_cast,
+        clippy::useless_conversion,
+        reason = "each system has other types here"
+    )]
+    fn of(stat: &Stat, mount_root: bool) -> Self {
+        // Two halves of one number: they are only ever compared.
+        let halves = |number: u64| ((number >> 32) as u32, number as u32);
+        let (stx_dev_major, stx_dev_minor) = halves(stat.st_dev as u64);
+        let (stx_rdev_major, stx_rdev_minor) = halves(stat.st_rdev as u64);
+        Self {
+            stx_mask: StatxFlags::BASIC_STATS.bits(),
+            stx_attributes: StatxAttributes(mount_root),
+            stx_mode: stat.st_mode as u16,
+            stx_uid: stat.st_uid,
+            stx_gid: stat.st_gid,
+            stx_ino: stat.st_ino as u64,
+            stx_size: u64::try_from(stat.st_size).unwrap_or(0),
+            stx_mtime: StatxTimestamp {
+                tv_sec: stat.st_mtime as i64,
+                tv_nsec: modified_ns(stat),
+            },
+            stx_dev_major,
+            stx_dev_minor,
+            stx_rdev_major,
+            stx_rdev_minor,
+            stx_mnt_id: 0,
+        }
+    }
+}
+
+/// The nanoseconds of the last change.
+fn modified_ns(stat: &Stat) -> u32 {
+    #[cfg(target_os = "netbsd")]
+    let ns = stat.st_mtimensec;
+    #[cfg(not(target_os = "netbsd"))]
+    let ns = stat.st_mtime_nsec;
+    u32::try_from(ns).unwrap_or(0)
+}
+
+/// What is known of a file.
+///
+/// # Errors
+/// The system's.
+pub fn statx(
+    directory: impl AsFd,
+    path: impl Arg,
+    flags: AtFlags,
+    _mask: StatxFlags,
+) -> Result<Statx, Errno> {
+    Ok(Statx::of(&statat(directory, path, flags)?, false))
+}
+
+/// What is known of an open file. Only here is told whether a directory is where a file system is
+/// mounted.
+///
+/// # Errors
+/// The system's.
+pub fn statx_open(fd: impl AsFd, _mask: StatxFlags) -> Result<Statx, Errno> {
+    let own = fstat(&fd)?;
+    let mut mount_root = false;
+    if FileType::from_raw_mode(own.st_mode) == FileType::Directory {
+        // Above a mount point lies another device; above `/` it lies itself.
+        let above = statat(&fd, c"..", AtFlags::empty())?;
+        mount_root = above.st_dev != own.st_dev || above.st_ino == own.st_ino;
+    }
+    Ok(Statx::of(&own, mount_root))
+}
+
+/// The entries of a directory, one by one.
+pub struct RawDir<'a, Fd> {
+    entries: Result<Dir, Errno>,
+    directory: PhantomData<&'a Fd>,
+}
+
+impl<'a, Fd: AsFd> RawDir<'a, Fd> {
+    /// From the first on. The room is Linux's: this system's library has its own.
+    pub fn new(fd: Fd, _room: &'a mut [MaybeUninit<u8>]) -> Self {
+        Self {
+            entries: Dir::read_from(fd),
+            directory: PhantomData,
+        }
+    }
+
+    /// The next one; none: these were all.
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "as on Linux, where the entry borrows the room"
+    )]
+    pub fn next(&mut self) -> Option<Result<RawEntry, Errno>> {
+        match &mut self.entries {
+            Ok(entries) => entries.next().map(|entry| entry.map(RawEntry)),
+            Err(errno) => Some(Err(*errno)),
+        }
+    }
+}
+
+/// One entry of a directory.
+pub struct RawEntry(DirEntry);
+
+impl RawEntry {
+    /// Its name in that directory.
+    pub fn file_name(&self) -> &CStr {
+        self.0.file_name()
+    }
+
+    /// Its kind, unless the system does not tell.
+    pub fn file_type(&self) -> FileType {
+        #[cfg(not(target_os = "illumos"))]
+        return self.0.file_type();
+        #[cfg(target_os = "illumos")]
+        FileType::Unknown
+    }
+}
+
+#[cfg(not(any(target_vendor = "apple")))]
+pub use rustix::fs::fdatasync;
+
+/// Makes what was written to a file durable, as far as this system's `fsync` does.
+///
+/// # Errors
+/// The system's.
+#[cfg(target_vendor = "apple")]
+pub fn fdatasync(fd: impl AsFd) -> Result<(), Errno> {
+    rustix::fs::fsync(fd)
+}
+
+#[cfg(target_os = "freebsd")]
+pub use rustix::fs::{Advice, fadvise};
+
+/// What a program is about to do with a file.
+#[cfg(not(target_os = "freebsd"))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Advice {
+    /// One byte after the other.
+    Sequential,
+    /// In no order.
+    Random,
+    /// Nothing for now.
+    DontNeed,
+}
+
+/// Refuses: rustix has no such call for this system.
+///
+/// # Errors
+/// Always.
+#[cfg(not(target_os = "freebsd"))]
+pub fn fadvise(
+    _fd: impl AsFd,
+    _offset: u64,
+    _length: Option<std::num::NonZeroU64>,
+    _advice: Advice,
+) -> Result<(), Errno> {
+    Err(Errno::OPNOTSUPP)
+}
+
+#[cfg(not(target_os = "netbsd"))]
+pub use rustix::fs::{FallocateFlags, fallocate};
+
+/// How blocks are reserved.
+#[cfg(target_os = "netbsd")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FallocateFlags;
+
+#[cfg(target_os = "netbsd")]
+impl FallocateFlags {
+    /// The usual way: the file grows with them.
+    pub const fn empty() -> Self {
+        Self
+    }
+}
+
+/// Refuses: rustix has no such call for this system.
+///
+/// # Errors
+/// Always.
+#[cfg(target_os = "netbsd")]
+pub fn fallocate(
+    _fd: impl AsFd,
+    _flags: FallocateFlags,
+    _offset: u64,
+    _length: u64,
+) -> Result<(), Errno> {
+    Err(Errno::OPNOTSUPP)
+}
+
+/// Refuses: no call of this system flushes one file system and waits until that is done. What
+/// flushes all of them (`sync`) may return before it is.
+///
+/// # Errors
+/// Always.
+pub fn syncfs(_fd: impl AsFd) -> Result<(), Errno> {
+    Err(Errno::OPNOTSUPP)
+}
+
+/// Refuses: the call is Linux's.
+///
+/// # Errors
+/// Always.
+pub fn copy_file_range(
+    _from: impl AsFd,
+    _from_offset: Option<&mut u64>,
+    _to: impl AsFd,
+    _to_offset: Option<&mut u64>,
+    _bytes: usize,
+) -> Result<usize, Errno> {
+    Err(Errno::OPNOTSUPP)
+}
+
+/// Refuses: the call is Linux's.
+///
+/// # Errors
+/// Always.
+pub fn ioctl_ficlone(_to: impl AsFd, _from: impl AsFd) -> Result<(), Errno> {
+    Err(Errno::OPNOTSUPP)
+}
+
+/// Refuses: whether a read would wait can be asked on Linux alone.
+pub(crate) fn read_without_waiting(
+    _file: &OwnedFd,
+    _buffer: &mut [u8],
+    _offset: u64,
+) -> Result<usize, Errno> {
+    Err(Errno::OPNOTSUPP)
+}
+
+/// Does nothing: this system has no slack that a thread could set.
+pub fn wake_precisely() {}
+
+/// Refuses: threads of this system share one table.
+///
+/// # Safety
+/// Nothing to keep: it does nothing.
+pub(crate) unsafe fn unshare_descriptors() -> Result<(), Errno> {
+    Err(Errno::OPNOTSUPP)
+}
+
+/// Refuses: no file system of this system tells.
+///
+/// # Safety
+/// Nothing to keep: it does nothing.
+pub(crate) unsafe fn map_extents<M>(_fd: &OwnedFd, _map: *mut M) -> Result<(), Errno> {
+    Err(Errno::OPNOTSUPP)
+}
+
+/// Refuses: a process that is held is Linux's.
+///
+/// # Errors
+/// Always.
+pub fn hold_process(_pid: Pid) -> Result<OwnedFd, Errno> {
+    Err(Errno::OPNOTSUPP)
+}
+
+/// Refuses: a process that is held is Linux's.
+///
+/// # Errors
+/// Always.
+pub fn signal_held(_process: &OwnedFd, _signal: Signal) -> Result<(), Errno> {
+    Err(Errno::OPNOTSUPP)
+}
+
+/// Refuses: here a user is that of the whole process, not of a thread.
+///
+/// # Errors
+/// Always.
+pub fn work_as(_user: Uid, _group: Gid) -> Result<(), Errno> {
+    Err(Errno::OPNOTSUPP)
+}
+
+/// Memory of this machine: 0, which means that the system does not say.
+pub fn memory_bytes() -> u64 {
+    0
+}
+
+/// Refuses: only Linux is known to make holes in what is there.
+///
+/// # Errors
+/// Always.
+pub fn punch_hole(_file: &File, _offset: u64, _bytes: u64) -> Result<(), Errno> {
+    Err(Errno::OPNOTSUPP)
+}
+
+/// Refuses: how much a pipe holds is the system's business here.
+///
+/// # Errors
+/// Always.
+pub fn widen_pipe(_pipe: impl AsFd, _bytes: usize) -> Result<(), Errno> {
+    Err(Errno::OPNOTSUPP)
+}
+
+/// Asks about a file.
+///
+/// # Errors
+/// The system's.
+pub fn statx_cached(path: &std::path::Path) -> Result<Statx, Errno> {
+    statx(rustix::fs::CWD, path, AtFlags::empty(), StatxFlags::TYPE)
+}
+
+/// The number of the file system that holds an open file: 0, for those of Linux mean nothing here.
+///
+/// # Errors
+/// Never.
+pub fn file_system_kind(_fd: impl AsFd) -> Result<u32, Errno> {
+    Ok(0)
+}
+
+/// Refuses: only the lab needs it, which is Linux's.
+///
+/// # Errors
+/// Always.
+pub fn make_pipe(_path: &std::path::Path) -> Result<(), Errno> {
+    Err(Errno::OPNOTSUPP)
+}
+
+/// Refuses: only the lab needs it, which is Linux's.
+///
+/// # Errors
+/// Always.
+pub fn memory_file(_name: &str) -> Result<OwnedFd, Errno> {
+    Err(Errno::OPNOTSUPP)
+}
+
+#[cfg(not(target_os = "illumos"))]
+pub(crate) use libc::wait4;
+
+/// Refuses, as the C library would: illumos waits without telling what the child took.
+///
+/// # Safety
+/// Nothing to keep: it does nothing but set `errno`.
+#[cfg(target_os = "illumos")]
+pub(crate) unsafe fn wait4(
+    _pid: libc::pid_t,
+    _status: *mut libc::c_int,
+    _options: libc::c_int,
+    _usage: *mut libc::rusage,
+) -> libc::pid_t {
+    // SAFETY: the place of this thread's `errno` is valid for as long as the thread lives.
+    unsafe { *libc::___errno() = libc::ENOSYS };
+    -1
+}
