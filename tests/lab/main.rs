@@ -245,12 +245,17 @@ fn cache(kind: &str) -> PathBuf {
         needs::skip("needs qemu-system-x86_64 (apt install qemu-system-x86)");
     }
     let system = system();
-    let begin = match kind {
-        "zfs" => format!("{system}  zfs-"),
-        _ => format!("{system}  {system}-"),
+    let name = match kind {
+        "zfs" => "zfs-".to_owned(),
+        _ => format!("{system}-"),
     };
     let listed = Ground::new().stackrace(&["lab", "list"]).out;
-    let image = listed.lines().find(|line| line.starts_with(&begin));
+    // A column of systems, as wide as the longest name, and one of what was built for them.
+    let is_it = |line: &&str| {
+        let rest = line.strip_prefix(system.as_str());
+        rest.is_some_and(|rest| rest.starts_with("  ") && rest.trim_start().starts_with(&name))
+    };
+    let image = listed.lines().find(is_it);
     let Some(dir) = image.and_then(|line| line.rsplit(", ").next()) else {
         needs::skip(format!(
             "needs the lab's {kind} (stackrace lab build --system {system} --zfs)"

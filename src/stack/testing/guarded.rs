@@ -46,7 +46,11 @@ pub(super) fn disk(tools: &'static [&'static str]) -> Result<Disk, String> {
     let device = PathBuf::from(host.must(&argv(attach)).unwrap().stdout.trim());
     // The kernel keeps partitions of a loop device that a killed test told it of.
     let name = device.file_name().unwrap().to_string_lossy().into_owned();
-    if host.exists(&Path::new("/sys/block").join(&name).join(format!("{name}p1"))) {
+    if host.exists(
+        &Path::new("/sys/block")
+            .join(&name)
+            .join(format!("{name}p1")),
+    ) {
         let forget = ["partx", "--delete", &device.to_string_lossy()].map(String::from);
         host.must(&argv(forget)).unwrap();
     }
