@@ -43,7 +43,7 @@ impl CopyMethod {
             CopyMethod::Classic { buffer_bytes } => {
                 format!("copied by read and write with a buffer of {buffer_bytes} bytes")
             }
-            CopyMethod::InKernel => "copied by 8 MiB at a time; the file system \
+            CopyMethod::InKernel => "copied by copy_file_range, 8 MiB at a time; the file system \
                 may have shared extents instead of moving data"
                 .to_owned(),
             CopyMethod::Reflink => "shared by FICLONE; no data was moved".to_owned(),
