@@ -70,9 +70,12 @@ fn tried(
         // Much follows from `rw`: what is said of the rest without it may be wrong.
         let unclear = options().any(|given| !elsewhere(given) && given.name == "rw");
         let in_line = matches!(refusal.place, OptionPlace::Line { .. });
+        // The sizes of zones mean nothing without their kind.
+        let zones = options().any(|given| !elsewhere(given) && given.name == "zonemode");
+        let stays = |given: &Given| elsewhere(given) && !(zones && given.name.starts_with("zone"));
         let known = options().count();
-        Rc::make_mut(&mut rest.global).retain(elsewhere);
-        rest.own.retain(elsewhere);
+        Rc::make_mut(&mut rest.global).retain(stays);
+        rest.own.retain(stays);
         let fewer = rest.global.len() + rest.own.len() < known;
         // One line of [global] is said once, however many jobs it holds for.
         if !refused.contains(&refusal)
