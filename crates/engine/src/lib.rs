@@ -4,7 +4,6 @@
 //! [`files`], [`postmark`], [`promises`], [`sysbench`] and [`tree`], watched through a [`Control`], and comes
 //! back as an [`PhaseOutcome`].
 mod alternation;
-pub mod apart;
 mod block_report;
 mod block_worker;
 pub mod bonnie;

@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
-use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, OFlags, StatxFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::retry_on_intr;
 
 use super::sync::sync_file;
@@ -10,6 +10,7 @@ use super::{IoDevice, IoFailure};
 use crate::outcome::Op;
 use crate::shape::BlockStep;
 use crate::spec::{IoEngine, IoTarget, NameCall};
+use crate::system::{self, FallocateFlags, StatxFlags};
 
 /// One call on a file's name for each operation.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ impl IoDevice for Names<'_> {
             }
             NameCall::Stat => {
                 let flags = (AtFlags::empty(), StatxFlags::BASIC_STATS);
-                retry_on_intr(|| rustix::fs::statx(CWD, path, flags.0, flags.1))?;
+                retry_on_intr(|| system::statx(CWD, path, flags.0, flags.1))?;
             }
             NameCall::Delete => rustix::fs::unlink(path)?,
         }
@@ -54,17 +55,12 @@ impl IoDevice for Extents<'_> {
     fn issue(&mut self, step: &BlockStep) -> Result<u32, IoFailure> {
         let file = &self.files[step.target as usize];
         let (offset, size) = (step.offset, u64::from(step.size));
-        let flags = match (self.call, step.op) {
-            (IoEngine::Length, _) => {
-                retry_on_intr(|| rustix::fs::ftruncate(file, offset))?;
-                return Ok(step.size);
-            }
-            // The kernel wants both (fallocate(2)).
-            (IoEngine::Punch, _) => FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE,
-            (_, Op::Write) => FallocateFlags::empty(),
-            _ => FallocateFlags::KEEP_SIZE,
-        };
-        retry_on_intr(|| rustix::fs::fallocate(file, flags, offset, size))?;
+        retry_on_intr(|| match (self.call, step.op) {
+            (IoEngine::Length, _) => rustix::fs::ftruncate(file, offset),
+            (IoEngine::Punch, _) => system::punch_hole(file, offset, size),
+            (_, Op::Write) => system::fallocate(file, FallocateFlags::empty(), offset, size),
+            _ => system::reserve_beyond(file, offset, size),
+        })?;
         Ok(step.size)
     }
 

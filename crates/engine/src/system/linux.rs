@@ -1,15 +1,14 @@
 //! Linux has them all.
 
-use std::fs::File;
 use std::io::IoSliceMut;
 use std::num::NonZeroU64;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{AtFlags, FileType, Gid, MemfdFlags, Mode, OFlags, Uid};
 use rustix::io::{Errno, ReadWriteFlags};
 use rustix::mm::MapFlags;
 use rustix::process::{Pid, PidfdFlags, Signal};
-use rustix::thread::UnshareFlags;
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 use rustix::time::ClockId;
 
 pub use rustix::fs::{
@@ -146,9 +145,37 @@ pub fn memory_bytes() -> u64 {
 ///
 /// # Errors
 /// The file system has no holes.
-pub fn punch_hole(file: &File, offset: u64, bytes: u64) -> Result<(), Errno> {
+pub fn punch_hole(file: impl AsFd, offset: u64, bytes: u64) -> Result<(), Errno> {
+    // The kernel wants both (fallocate(2)).
     let hole = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     fallocate(file, hole, offset, bytes)
+}
+
+/// Reserves blocks of a file, also beyond its end; its length stays.
+///
+/// # Errors
+/// The system's.
+pub fn reserve_beyond(file: impl AsFd, offset: u64, bytes: u64) -> Result<(), Errno> {
+    fallocate(file, FallocateFlags::KEEP_SIZE, offset, bytes)
+}
+
+/// Gives the calling thread, and what it starts, a host name of its own. Only root may do that.
+///
+/// # Errors
+/// The system's.
+pub fn take_host_name(name: &str) -> Result<(), Errno> {
+    // SAFETY: only the name of the machine is no longer shared with other threads: no descriptor and
+    // no memory is concerned.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUTS) }?;
+    rustix::system::sethostname(name.as_bytes())
+}
+
+/// Moves the calling thread, and what it starts, into a network namespace. Only root may do that.
+///
+/// # Errors
+/// The system's; also when it is no network namespace.
+pub fn enter_network(namespace: BorrowedFd<'_>) -> Result<(), Errno> {
+    move_into_link_name_space(namespace, Some(LinkNameSpaceType::Network))
 }
 
 /// Sets how much a pipe holds.

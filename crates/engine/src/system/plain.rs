@@ -1,10 +1,9 @@
 //! Systems that are not Linux: what POSIX has in place of Linux's calls, or a refusal.
 
 use std::ffi::CStr;
-use std::fs::File;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{AtFlags, Dir, DirEntry, FileType, Gid, OFlags, Stat, Uid, fstat, statat};
 use rustix::io::Errno;
@@ -405,7 +404,31 @@ pub fn memory_bytes() -> u64 {
 ///
 /// # Errors
 /// Always.
-pub fn punch_hole(_file: &File, _offset: u64, _bytes: u64) -> Result<(), Errno> {
+pub fn punch_hole(_file: impl AsFd, _offset: u64, _bytes: u64) -> Result<(), Errno> {
+    Err(Errno::OPNOTSUPP)
+}
+
+/// Refuses: what reserves blocks here makes the file longer as well (posix_fallocate).
+///
+/// # Errors
+/// Always.
+pub fn reserve_beyond(_file: impl AsFd, _offset: u64, _bytes: u64) -> Result<(), Errno> {
+    Err(Errno::OPNOTSUPP)
+}
+
+/// Refuses: no thread of this system has a host name of its own.
+///
+/// # Errors
+/// Always.
+pub fn take_host_name(_name: &str) -> Result<(), Errno> {
+    Err(Errno::OPNOTSUPP)
+}
+
+/// Refuses: no thread of this system has a network of its own.
+///
+/// # Errors
+/// Always.
+pub fn enter_network(_namespace: BorrowedFd<'_>) -> Result<(), Errno> {
     Err(Errno::OPNOTSUPP)
 }
 
