@@ -11,6 +11,7 @@
 mod error;
 pub(crate) mod held;
 
+use stackrace_engine::system;
 use std::collections::VecDeque;
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
@@ -428,7 +429,7 @@ impl OwnDir {
             Err(Errno::NOENT) => return Ok(()),
             Err(error) => return Err(self.not_opened(name, &path, error)),
         };
-        let device = stat(&root, &path)?.st_dev;
+        let device = system::device_of(&stat(&root, &path)?);
         // The name may be another directory's when it is removed: that one has to be empty, too.
         empty(root.as_fd(), device, DEPTH_MAX).map_err(failed)?;
         self.remove_dir(name)
@@ -521,14 +522,14 @@ fn empty(directory: BorrowedFd<'_>, device: u64, depth_left: u32) -> io::Result<
             continue;
         }
         // A mount, which is not the program's own to empty.
-        if found.st_dev != device {
+        if system::device_of(&found) != device {
             return Err(io::Error::other(format!(
                 "{} lies on another file system",
                 name.to_string_lossy()
             )));
         }
         let below = open_below(directory, &name)?;
-        if rustix::fs::fstat(&below)?.st_dev != device {
+        if system::device_of(&rustix::fs::fstat(&below)?) != device {
             return Err(io::Error::other("a directory was swapped on the way"));
         }
         empty(below.as_fd(), device, depth_left - 1)?;

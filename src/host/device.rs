@@ -132,7 +132,7 @@ pub(super) fn fix(path: &Path) -> Result<FixedDevice, HostError> {
 }
 
 fn device_id(number: DeviceNumber) -> u64 {
-    rustix::fs::makedev(number.major, number.minor)
+    system::device_number(number.major, number.minor)
 }
 
 fn number(file: &File) -> std::io::Result<DeviceNumber> {
@@ -140,10 +140,7 @@ fn number(file: &File) -> std::io::Result<DeviceNumber> {
     if !about.file_type().is_block_device() {
         return Err(std::io::Error::other("it is no block device"));
     }
-    let (major, minor) = (
-        rustix::fs::major(about.rdev()),
-        rustix::fs::minor(about.rdev()),
-    );
+    let (major, minor) = system::device_parts(about.rdev());
     let sequence = reading::text(&by_number(major, minor).join("diskseq"));
     Ok(DeviceNumber {
         major,
@@ -198,7 +195,7 @@ pub(super) fn users(device: &FixedDevice) -> Vec<String> {
 fn number_in(file: &Path) -> Option<u64> {
     let text = reading::text(file).ok()?;
     let (major, minor) = text.trim().split_once(':')?;
-    Some(rustix::fs::makedev(
+    Some(system::device_number(
         major.parse().ok()?,
         minor.parse().ok()?,
     ))
@@ -315,7 +312,7 @@ fn opened_device(link: &Path) -> Option<u64> {
     let about = system::statx_cached(link).ok()?;
     let kind = system::kind_of(about.stx_mode.into());
     kind.is_block_device()
-        .then(|| rustix::fs::makedev(about.stx_rdev_major, about.stx_rdev_minor))
+        .then(|| system::device_number(about.stx_rdev_major, about.stx_rdev_minor))
 }
 
 /// Opens a block device with the kernel's exclusive right, which a mount, an array, a pool or the

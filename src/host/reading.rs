@@ -3,6 +3,7 @@
 
 use super::{HostError, MountInfo, mountinfo};
 use rustix::fs::{Mode, OFlags};
+use stackrace_engine::system;
 use std::ffi::OsString;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -57,7 +58,7 @@ pub(super) fn mounts() -> Result<Vec<MountInfo>, HostError> {
 /// other, and no order of path lengths tells which one is seen.
 pub(super) fn mount_of(path: &Path) -> Result<MountInfo, HostError> {
     let lost = |error: std::io::Error| HostError::path("find the mount that holds", path, error);
-    let handle = rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+    let handle = rustix::fs::open(path, system::PLACE_ONLY | OFlags::CLOEXEC, Mode::empty())
         .map_err(|error| lost(error.into()))?;
     let about = text(Path::new(&format!(
         "/proc/self/fdinfo/{}",

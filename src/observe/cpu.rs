@@ -39,9 +39,7 @@ pub(super) fn own(stat: Option<&str>) -> ProcessCpu {
 
 /// User and system time of this process together, ns.
 pub(super) fn own_ns() -> u64 {
-    let clock = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    u64::try_from(clock.tv_sec).unwrap_or(0) * 1_000_000_000
-        + u64::try_from(clock.tv_nsec).unwrap_or(0)
+    stackrace_engine::system::process_cpu_ns()
 }
 
 /// utime and stime of `/proc/self/stat` (proc(5), fields 14 and 15, after the name in brackets).

@@ -298,8 +298,8 @@ impl FileSet {
     fn open_each(&self, op: Op) -> Result<Handles, OpError> {
         let mut all = self.open(op)?.0;
         if self.directories <= DESCRIPTORS_MAX {
-            // PATH is enough to look names up from, and needs no right to read the directory.
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            // A place is enough to look names up from, and needs no right to read the directory.
+            let flags = system::PLACE_ONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
             for path in self.directory_paths() {
                 let name = path.file_name().unwrap_or_default();
                 let fd = openat(&all[0], name, flags, Mode::empty());

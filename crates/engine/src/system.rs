@@ -41,3 +41,23 @@ pub fn mode_of(about: &rustix::fs::Stat) -> u32 {
     let mode = about.st_mode as u32;
     mode
 }
+
+/// The number of a device, as wide as on Linux.
+pub fn device_number(major: u32, minor: u32) -> u64 {
+    // On macOS it has 32 bits and a sign.
+    rustix::fs::makedev(major, minor) as u64
+}
+
+/// Major and minor part of a device's number that is as wide as on Linux.
+pub fn device_parts(number: u64) -> (u32, u32) {
+    // It came from such a number, so that it fits. On macOS it has 32 bits and a sign.
+    let number = number as rustix::fs::Dev;
+    (rustix::fs::major(number), rustix::fs::minor(number))
+}
+
+/// The device that a file lies on (`st_dev`), as wide as on Linux.
+pub fn device_of(about: &rustix::fs::Stat) -> u64 {
+    #[expect(clippy::unnecessary_cast, reason = "32 bits with a sign on macOS")]
+    let device = about.st_dev as u64;
+    device
+}

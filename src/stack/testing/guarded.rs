@@ -112,13 +112,11 @@ impl Disk {
 
     /// What is on it, all of it. Holes of the file are zeros, and are not read.
     pub(super) fn digest(&self) -> String {
-        use rustix::fs::{SeekFrom, seek};
         let mut hash = blake3::Hasher::new();
         let file = std::fs::File::open(self.base.path().join("file")).unwrap();
         let mut block = vec![0; 4096];
         let mut at = 0;
-        while let Ok(data) = seek(&file, SeekFrom::Data(at)) {
-            let hole = seek(&file, SeekFrom::Hole(data)).unwrap();
+        while let Ok((data, hole)) = stackrace_engine::system::next_data(&file, at) {
             for start in (data..hole).step_by(block.len()) {
                 file.read_exact_at(&mut block, start).unwrap();
                 // Zeros that were written and zeros that never were are the same.

@@ -2,12 +2,11 @@
 
 use std::hint::black_box;
 
-use rustix::time::{ClockId, clock_gettime};
-
 use super::pool::{ContentPool, FileContent, POOL_BYTES};
 use crate::error::StartError;
 use crate::memory::AlignedMemory;
 use crate::spec::Content;
+use crate::system::thread_cpu_ns;
 
 /// Sizes of one write that are measured, bytes.
 const BLOCKS: [usize; 3] = [4 << 10, 64 << 10, 1 << 20];
@@ -92,11 +91,11 @@ fn measure(kind: &'static str, rates: &mut Vec<ContentRate>, mut make: impl FnMu
         // What is measured is the steady state.
         once_through();
         let turn = || {
-            let (begun_ns, mut made) = (cpu_ns(), 0);
+            let (begun_ns, mut made) = (thread_cpu_ns(), 0);
             loop {
                 once_through();
                 made += POOL_BYTES;
-                let took_ns = cpu_ns() - begun_ns;
+                let took_ns = thread_cpu_ns() - begun_ns;
                 if took_ns >= TURN_NS {
                     return made as f64 / took_ns as f64 * 1e9;
                 }
@@ -114,12 +113,12 @@ fn measure(kind: &'static str, rates: &mut Vec<ContentRate>, mut make: impl FnMu
 fn making() -> Result<ContentRate, StartError> {
     let mut failed = None;
     let bytes_per_second = median(|| {
-        let begun_ns = cpu_ns();
+        let begun_ns = thread_cpu_ns();
         // Its making is what is timed: the memory is part of it.
         let pool = ContentPool::new(Content::Random, 0, 0, 1, 4096..=4096, POOL_BYTES);
         // Only how long it took is wanted; a failure is told after the turns.
         failed = black_box(pool).err().or(failed.take());
-        POOL_BYTES as f64 / (cpu_ns() - begun_ns).max(1) as f64 * 1e9
+        POOL_BYTES as f64 / (thread_cpu_ns() - begun_ns).max(1) as f64 * 1e9
     });
     match failed {
         Some(error) => Err(error),
@@ -129,12 +128,6 @@ fn making() -> Result<ContentRate, StartError> {
             bytes_per_second,
         }),
     }
-}
-
-/// Processor time of this thread, ns: what others do on the machine does not count.
-fn cpu_ns() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 fn median(turn: impl FnMut() -> f64) -> f64 {

@@ -4,7 +4,7 @@ use std::io::IoSliceMut;
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, FileType, Gid, MemfdFlags, Mode, OFlags, Uid};
+use rustix::fs::{AtFlags, FileType, Gid, MemfdFlags, Mode, OFlags, SeekFrom, Uid};
 use rustix::io::{Errno, ReadWriteFlags};
 use rustix::mm::MapFlags;
 use rustix::process::{Pid, PidfdFlags, Signal};
@@ -32,6 +32,27 @@ pub const PLACE_ONLY: OFlags = OFlags::PATH;
 
 /// A clock that goes on while the machine is suspended.
 pub const BOOT_CLOCK: ClockId = ClockId::Boottime;
+
+/// Processor time of this thread, ns: what others do on the machine does not count.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    let time = rustix::time::clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Processor time of this process, ns.
+pub fn process_cpu_ns() -> u64 {
+    let time = rustix::time::clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// The next part of a file that is no hole, from a place on: its beginning and its end, bytes.
+///
+/// # Errors
+/// `ENXIO` where there is none; else the system's.
+pub fn next_data(file: impl AsFd, from: u64) -> Result<(u64, u64), Errno> {
+    let begin = rustix::fs::seek(&file, SeekFrom::Data(from))?;
+    Ok((begin, rustix::fs::seek(&file, SeekFrom::Hole(begin))?))
+}
 
 /// Pages of a new mapping are there at once.
 pub(crate) const POPULATE: MapFlags = MapFlags::POPULATE;

@@ -33,6 +33,40 @@ pub const PLACE_ONLY: OFlags = OFlags::RDONLY;
 /// The monotonic clock: that the machine was suspended goes unseen.
 pub const BOOT_CLOCK: ClockId = ClockId::Monotonic;
 
+/// Processor time of this thread, ns: what others do on the machine does not count. 0: the system does
+/// not say.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    cpu_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// Processor time of this process, ns. 0: the system does not say.
+pub fn process_cpu_ns() -> u64 {
+    cpu_ns(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+fn cpu_ns(clock: libc::clockid_t) -> u64 {
+    // SAFETY: a time of zeros is one.
+    let mut time: libc::timespec = unsafe { std::mem::zeroed() };
+    // SAFETY: the call writes one time to where it is told to, and keeps no pointer. rustix does not
+    // offer these clocks on every system that has them.
+    match unsafe { libc::clock_gettime(clock, &raw mut time) } {
+        0 => time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64,
+        _ => 0,
+    }
+}
+
+/// The rest of a file, as if it had no holes: its beginning and its end, bytes.
+///
+/// # Errors
+/// `ENXIO` where there is none; else the system's.
+pub fn next_data(file: impl AsFd, from: u64) -> Result<(u64, u64), Errno> {
+    let end = u64::try_from(fstat(&file)?.st_size).unwrap_or(0);
+    match from < end {
+        true => Ok((from, end)),
+        false => Err(Errno::NXIO),
+    }
+}
+
 /// Nothing: who maps memory touches its pages.
 pub(crate) const POPULATE: MapFlags = MapFlags::empty();
 
@@ -159,11 +193,7 @@ impl Statx {
 
 /// The nanoseconds of the last change.
 fn modified_ns(stat: &Stat) -> u32 {
-    #[cfg(target_os = "netbsd")]
-    let ns = stat.st_mtimensec;
-    #[cfg(not(target_os = "netbsd"))]
-    let ns = stat.st_mtime_nsec;
-    u32::try_from(ns).unwrap_or(0)
+    u32::try_from(stat.st_mtime_nsec).unwrap_or(0)
 }
 
 /// What is known of a file.
