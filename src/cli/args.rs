@@ -181,10 +181,23 @@ pub(super) struct There {
     /// several times. ADDRESS: where the stack's own traffic goes [default: where SSH goes]
     #[arg(long = "peer", value_name = "[USER@]HOST[:PORT][=ADDRESS]")]
     pub(super) peers: Vec<String>,
+    /// What is put on the machines of --on: this program, or nothing. With `none` every command runs
+    /// on the machine's own POSIX shell, and the workloads are programs installed there
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t = AgentChoice::Copy)]
+    pub(super) agent: AgentChoice,
     #[command(flatten)]
     pub(super) clients: ClientsArgs,
     #[command(flatten)]
     pub(super) reach: Reach,
+}
+
+/// What is put on another machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum AgentChoice {
+    /// This program is copied there
+    Copy,
+    /// Nothing: FreeBSD, illumos, macOS, NetBSD, or whatever has a POSIX shell
+    None,
 }
 
 impl There {
@@ -194,6 +207,7 @@ impl There {
             on: &self.on,
             peers: &self.peers,
             clients: self.clients.options(),
+            agentless: self.agent == AgentChoice::None,
             ssh: self.reach.options(),
         }
     }
@@ -572,8 +586,9 @@ pub(super) struct Clean {
     /// Only print what would be removed
     #[arg(long)]
     pub(super) list: bool,
-    /// Run the commands with which studies take down what they set up (layer script), on this machine
-    #[arg(long, conflicts_with_all = ["list", "on", "peers"])]
+    /// Run the commands with which studies take down what they set up (layer script), on this machine or
+    /// with --agent none
+    #[arg(long, conflicts_with_all = ["list", "peers"])]
     pub(super) allow_commands: bool,
     #[command(flatten)]
     pub(super) there: There,

@@ -13,6 +13,7 @@ use super::observation::{phase_observation, read_bytes};
 use super::phases::PeerPhases;
 use crate::agent::message::PhaseOrder;
 use crate::event::{Counted, Ended, Event, Observation, Promised, Settled};
+use crate::host::Host;
 use crate::observe::{self, Pulse, Snapshot};
 use crate::owned::held::with_real_names;
 use crate::stack::{Site, StandingStack};
@@ -52,6 +53,7 @@ pub(super) struct TrialSite<'a> {
     bare: Option<BareDevices<'a>>,
     cold: bool,
     ledger: OnceLock<ContentLedger>,
+    elsewhere: Option<&'a dyn Host>,
     seed: u64,
 }
 
@@ -63,6 +65,7 @@ impl TrialSite<'_> {
             existing: None,
             cold: self.cold,
             ledger: &self.ledger,
+            elsewhere: self.elsewhere,
             seat: None,
             seed: self.seed,
             control,
@@ -232,6 +235,7 @@ impl Trial<'_> {
             }),
             cold: self.executor.study.policy.drop_caches,
             ledger: OnceLock::new(),
+            elsewhere: Some(self.executor.host).filter(|host| !host.is_here()),
             seed: self.seed(),
         }
     }
@@ -294,8 +298,15 @@ impl Trial<'_> {
             let pulse = Pulse::begin();
             let outcome = workload.measure(phase, &site.place(&control));
             let after = Snapshot::take(self.standing.devices());
-            let mut counted = before.until(&after);
-            pulse.end(&mut counted);
+            // What this machine counts meanwhile says nothing of another one.
+            let counted = match site.elsewhere {
+                Some(_) => Counted::default(),
+                None => {
+                    let mut counted = before.until(&after);
+                    pulse.end(&mut counted);
+                    counted
+                }
+            };
             let outcome = outcome.map_err(|trouble| self.ended(&control, trouble.0))?;
             self.note(phase, &outcome, counted, observation);
             self.tell_promised(&site.place(&control), &outcome)?;
@@ -486,7 +497,9 @@ impl Trial<'_> {
             observation.settled.prepared_bytes,
             resident.map(|(_, total)| total),
         );
-        settled.stored = observe::stored_below(directory, RESIDENCY_FILES_MAX);
+        if self.executor.host.is_here() {
+            settled.stored = observe::stored_below(directory, RESIDENCY_FILES_MAX);
+        }
         observation.settled = settled;
         observation.settle_ns += self.executor.clock.now_ns().saturating_sub(began);
         Ok(())
@@ -504,6 +517,10 @@ impl Trial<'_> {
         let mut settled = settled.map_err(|error| Ended::Failed {
             error: with_real_names(&format!("cannot settle: {error}")),
         })?;
+        // The files of another machine cannot be looked at from here.
+        if !self.executor.host.is_here() {
+            return Ok((settled, None));
+        }
         // Without the rights to drop all caches, the kernel still takes advice about single files.
         if self.executor.study.policy.drop_caches
             && settled.caches == "none"
