@@ -7,6 +7,7 @@ use clap::{Args, Command, CommandFactory, Parser, Subcommand};
 
 use crate::tools;
 
+mod agent;
 mod clients;
 mod crash;
 mod doctor;
@@ -16,6 +17,7 @@ mod lab;
 mod own_program;
 mod stored;
 
+pub(super) use agent::AgentArgs;
 pub(super) use clients::{Allocation, ClientsArgs, Serving};
 pub(super) use crash::CrashVerb;
 pub(super) use doctor::Doctor;
@@ -181,23 +183,12 @@ pub(super) struct There {
     /// several times. ADDRESS: where the stack's own traffic goes [default: where SSH goes]
     #[arg(long = "peer", value_name = "[USER@]HOST[:PORT][=ADDRESS]")]
     pub(super) peers: Vec<String>,
-    /// What is put on the machines of --on: this program, or nothing. With `none` every command runs
-    /// on the machine's own POSIX shell, and the workloads are programs installed there
-    #[arg(long, value_name = "WHICH", value_enum, default_value_t = AgentChoice::Copy)]
-    pub(super) agent: AgentChoice,
+    #[command(flatten)]
+    pub(super) agent: AgentArgs,
     #[command(flatten)]
     pub(super) clients: ClientsArgs,
     #[command(flatten)]
     pub(super) reach: Reach,
-}
-
-/// What is put on another machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum AgentChoice {
-    /// This program is copied there
-    Copy,
-    /// Nothing: FreeBSD, illumos, macOS, NetBSD, or whatever has a POSIX shell
-    None,
 }
 
 impl There {
@@ -207,7 +198,7 @@ impl There {
             on: &self.on,
             peers: &self.peers,
             clients: self.clients.options(),
-            agentless: self.agent == AgentChoice::None,
+            agentless: self.agent.is_none(),
             ssh: self.reach.options(),
         }
     }

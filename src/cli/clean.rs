@@ -1,6 +1,6 @@
 //! `stackrace clean`: what dead runs left behind is removed, here or on other machines.
 
-use super::args::{AgentChoice, Clean};
+use super::args::Clean;
 use super::failure::{self, Failure};
 use super::setting::Setting;
 use super::terminal::say;
@@ -11,13 +11,13 @@ use crate::session::leftovers;
 /// Carries out `stackrace clean`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
     let named = clients::names(verb.there.clients.options())?;
-    if verb.allow_commands && !verb.there.on.is_empty() && verb.there.agent == AgentChoice::Copy {
+    if verb.allow_commands && !verb.there.on.is_empty() && !verb.there.agent.is_none() {
         return Err(Failure::usage(
             "--allow-commands goes with this machine, or with --agent none",
         )
         .next("leave it out: the layer script stands on no other machine"));
     }
-    if verb.there.agent == AgentChoice::None
+    if verb.there.agent.is_none()
         || !verb.there.on.is_empty()
         || !verb.there.peers.is_empty()
         || !named.is_empty()

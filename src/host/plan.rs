@@ -211,6 +211,10 @@ impl Host for PlanHost {
         self.name
     }
 
+    fn is_here(&self) -> bool {
+        !self.world().shell
+    }
+
     fn system(&self) -> Result<String, HostError> {
         Ok(self.world().system.clone())
     }

@@ -20,7 +20,7 @@ use crate::stack::{Site, StandingStack};
 use crate::unit;
 use crate::workload::{BareDevices, KeptData, Place, Workload, together};
 
-/// So many files of a trial's data are looked at to tell a cold start from a warm one.
+/// So many files of a trial's data are looked at to tell whether it starts cold.
 const RESIDENCY_FILES_MAX: usize = 512;
 
 /// So many lines of a ledger make one record: about 2.5 MiB.
@@ -298,15 +298,12 @@ impl Trial<'_> {
             let pulse = Pulse::begin();
             let outcome = workload.measure(phase, &site.place(&control));
             let after = Snapshot::take(self.standing.devices());
-            // What this machine counts meanwhile says nothing of another one.
-            let counted = match site.elsewhere {
-                Some(_) => Counted::default(),
-                None => {
-                    let mut counted = before.until(&after);
-                    pulse.end(&mut counted);
-                    counted
-                }
-            };
+            let mut counted = before.until(&after);
+            pulse.end(&mut counted);
+            if site.elsewhere.is_some() {
+                // What this machine counts meanwhile says nothing of another one.
+                counted = Counted::default();
+            }
             let outcome = outcome.map_err(|trouble| self.ended(&control, trouble.0))?;
             self.note(phase, &outcome, counted, observation);
             self.tell_promised(&site.place(&control), &outcome)?;
@@ -521,7 +518,7 @@ impl Trial<'_> {
         if !self.executor.host.is_here() {
             return Ok((settled, None));
         }
-        // Without the rights to drop all caches, the kernel still takes advice about single files.
+        // Without the rights to drop all caches, the kernel takes advice about single files.
         if self.executor.study.policy.drop_caches
             && settled.caches == "none"
             && residency::evict_tree(directory).is_ok()

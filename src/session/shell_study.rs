@@ -98,13 +98,15 @@ fn nearest_workload(kind: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::study_file;
+    use crate::host::plan::Fault;
+    use crate::session::{preflight, study_file};
+    use crate::stack;
+    use std::path::{Path, PathBuf};
 
     fn refused(layer: &str, workload: &str) -> Option<String> {
         let text = format!(
-            "[factors]\na = [1, 2]\n[[stack]]\n{layer}\n[[workload]]\n{workload}\n[decide]\nrounds-at-most = {{a}}\n"
-        )
-        .replace("rounds-at-most = {a}", "rounds-at-most = 3");
+            "[factors]\na = [1, 2]\n[[stack]]\n{layer}\n[[workload]]\n{workload}\n[decide]\nrounds-at-most = 3\n"
+        );
         let study = study_file::parse("s.toml", text.as_bytes());
         let study = study.map_err(|failure| failure.to_string()).unwrap();
         check(&study).err().map(|failure| failure.to_string())
@@ -130,5 +132,51 @@ mod tests {
             tmpfs.contains("the layer tmpfs needs this program there; the nearest are dir"),
             "{tmpfs}"
         );
+    }
+
+    /// The published studies of several systems, as their users would plan them.
+    #[test]
+    fn the_studies_for_hosts_of_the_users_parse_and_plan() {
+        for (name, text, place, system) in [
+            (
+                "zfs-three-os",
+                include_str!("../../studies/hosts/zfs-three-os.toml"),
+                "/tank/stackrace",
+                "SunOS",
+            ),
+            (
+                "zfs-block-size",
+                include_str!("../../studies/hosts/zfs-block-size.toml"),
+                "/tank/stackrace",
+                "FreeBSD",
+            ),
+            (
+                "netatalk-cnid",
+                include_str!("../../studies/hosts/netatalk-cnid.toml"),
+                "/Volumes/cnid-default",
+                "Darwin",
+            ),
+        ] {
+            let study = study_file::parse(name, text.as_bytes());
+            let study = study.map_err(|failure| failure.to_string()).unwrap();
+            assert!(check(&study).is_ok(), "{name}");
+            let places = [place, "/Volumes/cnid-var", "/Volumes/cnid-tmp"].map(PathBuf::from);
+            let host = stack::imagined(Fault::Never).of_system(system, places);
+            let plan = preflight::plan_there(&host, Path::new("/tmp/x/mnt"), &study);
+            let plan = plan
+                .map_err(|failure| failure.to_string())
+                .unwrap()
+                .render();
+            assert!(!plan.contains("cannot be set up"), "{plan}");
+            assert!(
+                plan.contains(&format!("$ mkdir {place}/.stackrace-")),
+                "{plan}"
+            );
+            assert!(
+                !plan.contains("/proc/") && !plan.contains("sync --"),
+                "{plan}"
+            );
+            assert!(text.contains("FILL IN") && text.contains("docs/platforms.md"));
+        }
     }
 }
