@@ -108,8 +108,8 @@ mod tests {
             "[factors]\na = [1, 2]\n[[stack]]\n{layer}\n[[workload]]\n{workload}\n[decide]\nrounds-at-most = 3\n"
         );
         let study = study_file::parse("s.toml", text.as_bytes());
-        let study = study.map_err(|failure| failure.to_string()).unwrap();
-        check(&study).err().map(|failure| failure.to_string())
+        let study = study.map_err(Failure::into_parts).unwrap();
+        check(&study).err().map(|failure| failure.into_parts().0)
     }
 
     #[test]
@@ -158,15 +158,12 @@ mod tests {
             ),
         ] {
             let study = study_file::parse(name, text.as_bytes());
-            let study = study.map_err(|failure| failure.to_string()).unwrap();
+            let study = study.map_err(Failure::into_parts).unwrap();
             assert!(check(&study).is_ok(), "{name}");
             let places = [place, "/Volumes/cnid-var", "/Volumes/cnid-tmp"].map(PathBuf::from);
             let host = stack::imagined(Fault::Never).of_system(system, places);
             let plan = preflight::plan_there(&host, Path::new("/tmp/x/mnt"), &study);
-            let plan = plan
-                .map_err(|failure| failure.to_string())
-                .unwrap()
-                .render();
+            let plan = plan.map_err(Failure::into_parts).unwrap().render();
             assert!(!plan.contains("cannot be set up"), "{plan}");
             assert!(
                 plan.contains(&format!("$ mkdir {place}/.stackrace-")),
