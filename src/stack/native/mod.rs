@@ -61,7 +61,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
         shapes: &[
             &["native = { file-system = \"xfs\", size = \"1 GiB\" }"],
             &[
-                "native = { file-system = \"zfs\", size = \"1 GiB\", properties = [\"compression=off\"] }",
+                "native = { file-system = \"zfs\", size = \"1 GiB\", properties = [\"checksum=sha256\"] }",
             ],
         ],
         ..Tried::NOWHERE
