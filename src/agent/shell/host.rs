@@ -1,6 +1,7 @@
 //! A machine with nothing but a shell, as the rest of the program knows machines.
 
-use super::line::{Answer, NoAnswer, ShellLine, lost};
+use super::line::{NoAnswer, ShellAnswer, ShellLine, lost};
+use super::owner::only_root_renames;
 use super::program::{self, Timer};
 use super::{mounts, quoted, quoted_all};
 use crate::agent::ssh::{Destination, SshError, Way};
@@ -152,7 +153,7 @@ impl ShellHost {
     }
 
     /// Runs a script over the line; a line that broke before is made anew.
-    fn ask(&self, script: &str, kept_max: usize) -> Result<Answer, HostError> {
+    fn ask(&self, script: &str, kept_max: usize) -> Result<ShellAnswer, HostError> {
         let mut line = self.line.lock();
         if line.is_none() {
             let opened = ShellLine::open(&self.way, &digits()?, "stackrace-asks");
@@ -255,19 +256,6 @@ impl ShellHost {
 /// What a run cannot know of such a machine.
 const NOT_OBSERVED: &str = "the kernel's counters, what limits a figure, what is in memory, other \
                             work on the machine, bytes that a program moves";
-
-/// Whether `ls -ldn` shows a directory of root's in which no other user renames what is not theirs.
-fn only_root_renames(shown: &str) -> bool {
-    let mut words = shown.split_whitespace();
-    let (Some(mode), Some(_), Some("0")) = (words.next(), words.next(), words.next()) else {
-        return false;
-    };
-    let mode = mode.as_bytes();
-    let is = |at: usize, c: u8| mode.get(at) == Some(&c);
-    // drwxrwxrwt: with the sticky bit only the owner renames.
-    let sticky = is(9, b't') || is(9, b'T');
-    is(0, b'd') && (sticky || !(is(5, b'w') || is(8, b'w')))
-}
 
 impl Host for ShellHost {
     fn name(&self) -> &str {
@@ -594,29 +582,4 @@ fn file_name(path: &Path) -> String {
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::only_root_renames;
-
-    #[test]
-    fn a_directory_is_roots_if_no_other_user_can_rename_in_it() {
-        for safe in [
-            "drwxr-xr-x 2 0 0 4096",
-            "drwxrwxrwt 2 0 0 4096",
-            "drwx------+ 2 0 0 512",
-        ] {
-            assert!(only_root_renames(safe), "{safe}");
-        }
-        for unsafe_ in [
-            "drwxr-xr-x 2 1000 0 4096",
-            "drwxrwxr-x 2 0 0 4096",
-            "drwxr-xrwx 2 0 0 4096",
-            "lrwxrwxrwx 1 0 0 4",
-            "",
-        ] {
-            assert!(!only_root_renames(unsafe_), "{unsafe_}");
-        }
-    }
 }

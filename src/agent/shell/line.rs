@@ -38,7 +38,7 @@ pub(super) enum NoAnswer {
 
 /// What a script did.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(super) struct ShellAnswer {
     /// The beginning of what it printed.
     pub(super) out: Vec<u8>,
     /// How many bytes more it printed.
@@ -50,7 +50,7 @@ pub(super) struct Answer {
 }
 
 /// A part of an answer, up to a mark.
-pub(super) struct Section {
+pub(super) struct ShellSection {
     /// Its beginning.
     pub(super) kept: Vec<u8>,
     /// How many bytes more there were.
@@ -151,13 +151,13 @@ impl ShellLine {
     }
 
     /// Runs a script to its end; at most so many bytes of what it prints are kept.
-    pub(super) fn run(&mut self, script: &str, kept_max: usize) -> Result<Answer, NoAnswer> {
+    pub(super) fn run(&mut self, script: &str, kept_max: usize) -> Result<ShellAnswer, NoAnswer> {
         self.send(&format!("stackrace_run {}\n", quoted(script.as_ref())))?;
         let always = || true;
         self.section("begin", 0, &always)?;
         let out = self.section("end", kept_max, &always)?;
         let errors = self.section("done", kept_max, &always)?;
-        Ok(Answer {
+        Ok(ShellAnswer {
             out: out.kept,
             dropped: out.dropped,
             // What is no number is no status of a shell.
@@ -172,7 +172,7 @@ impl ShellLine {
         word: &str,
         kept_max: usize,
         waits: &dyn Fn() -> bool,
-    ) -> Result<Section, NoAnswer> {
+    ) -> Result<ShellSection, NoAnswer> {
         let mark = format!("{} {word}", self.digits);
         let (mut kept, mut dropped, mut at_start) = (Vec::new(), 0_u64, true);
         loop {
@@ -185,7 +185,7 @@ impl ShellLine {
                     kept.pop();
                 }
                 let says = says.trim().to_owned();
-                return Ok(Section {
+                return Ok(ShellSection {
                     kept,
                     dropped,
                     says,

@@ -11,6 +11,7 @@
 mod host;
 mod line;
 mod mounts;
+mod owner;
 mod program;
 
 pub(crate) use host::{AGENTLESS, ShellHost};

@@ -26,7 +26,7 @@ const NANOSECOND_DIGITS: usize = 9;
 /// What a time by two calls of date(1) can be wrong by, ns: about what it takes to start one.
 const DATE_STEP_NS: u64 = 1_000_000;
 
-/// A second, ns.
+/// Nanoseconds of a second.
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// How far a time over there may be above the one here, as one of so many parts: a clock that was set

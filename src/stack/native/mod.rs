@@ -24,7 +24,7 @@ use crate::unit;
 use device::{DETACH, attach_image, with};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use systems::{Made, NativeFileSystem, System, Way};
+use systems::{MadeOn, NativeFileSystem, NativeSystem, NativeWay};
 
 /// The word in a study.
 const NAME: &str = "native";
@@ -123,7 +123,7 @@ impl Native {
     fn found(
         &self,
         host: &dyn Host,
-    ) -> Result<(&'static System, &'static NativeFileSystem), LayerError> {
+    ) -> Result<(&'static NativeSystem, &'static NativeFileSystem), LayerError> {
         let name = host.system()?;
         let Some(system) = systems::named(&name) else {
             return Err(LayerError::refused(
@@ -146,19 +146,19 @@ impl Native {
     fn made(
         &self,
         setup: &mut Setup<'_>,
-        way: &Way,
+        way: &NativeWay,
         private: &Path,
     ) -> Result<(PathBuf, Vec<Fact>), LayerError> {
         let host = setup.host();
         match way {
-            Way::Device { on, make, mount } => {
+            NativeWay::Device { on, make, mount } => {
                 let file = private.join("disk");
                 // It goes with its directory, which the journal names.
                 host.create_file(&file, self.bytes, Filling::Allocated)?;
                 setup.lies_in(private);
                 setup.will(DETACH.of([file.clone().into()]))?;
                 let device = on.attached(host, &file)?;
-                let made = Made {
+                let made = MadeOn {
                     device: &device,
                     file: &file,
                     bytes: self.bytes,
@@ -170,8 +170,8 @@ impl Native {
                 setup.mount_with(command, &point, Memory::No)?;
                 Ok((point, vec![Fact::new("device", device)]))
             }
-            Way::Pool => self.pool(setup, private),
-            Way::Image(kind) => {
+            NativeWay::Pool => self.pool(setup, private),
+            NativeWay::Image(kind) => {
                 let file = private.join("disk.dmg");
                 let point = setup.mount_point()?;
                 // hdiutil(1): -layout NONE: no partitions.

@@ -9,12 +9,12 @@ use std::ffi::OsString;
 use std::path::Path;
 
 /// A system by what `uname -s` says.
-pub(super) struct System {
+pub(super) struct NativeSystem {
     /// What it says.
     pub(super) name: &'static str,
     /// What people call it.
     pub(super) called: &'static str,
-    /// Its file systems.
+    /// What it can make by itself.
     pub(super) file_systems: &'static [NativeFileSystem],
 }
 
@@ -25,17 +25,17 @@ pub(super) struct NativeFileSystem {
     /// Programs that it takes.
     pub(super) tools: &'static [&'static str],
     /// How it is made.
-    pub(super) way: Way,
+    pub(super) way: NativeWay,
 }
 
 /// How a file system comes onto a file.
-pub(super) enum Way {
+pub(super) enum NativeWay {
     /// A device is put on the file, the file system made on it, and mounted.
     Device {
         /// What puts a device on a file.
         on: OnFile,
         /// What makes the file system.
-        make: fn(&Made<'_>) -> Vec<OsString>,
+        make: fn(&MadeOn<'_>) -> Vec<OsString>,
         /// The command that mounts it, up to the device.
         mount: &'static [&'static str],
     },
@@ -47,25 +47,25 @@ pub(super) enum Way {
 }
 
 /// What a file system is made on.
-pub(super) struct Made<'a> {
+pub(super) struct MadeOn<'a> {
     /// The device, or a file that none is needed for.
     pub(super) device: &'a str,
-    /// The file.
+    /// Where the device lies, or the file system itself.
     pub(super) file: &'a Path,
     /// Its size, bytes.
     pub(super) bytes: u64,
 }
 
 /// Every system, alphabetical by what it is called.
-pub(super) const ALL: &[System] = &[
-    System {
+pub(super) const ALL: &[NativeSystem] = &[
+    NativeSystem {
         name: "FreeBSD",
         called: "FreeBSD",
         file_systems: &[
             NativeFileSystem {
                 word: "ufs",
                 tools: &["mdconfig", "newfs", "mount", "umount"],
-                way: Way::Device {
+                way: NativeWay::Device {
                     on: OnFile::Md,
                     // newfs(8): -U: with soft updates.
                     make: |made| argv(["newfs", "-U", made.device]),
@@ -76,14 +76,14 @@ pub(super) const ALL: &[System] = &[
             POOL,
         ],
     },
-    System {
+    NativeSystem {
         name: "SunOS",
         called: "illumos",
         file_systems: &[
             NativeFileSystem {
                 word: "ufs",
                 tools: &["lofiadm", "mkfs", "mount", "umount"],
-                way: Way::Device {
+                way: NativeWay::Device {
                     on: OnFile::Lofi,
                     // mkfs_ufs(8): the raw device and its sectors; newfs(8) would ask a question.
                     make: |made| {
@@ -98,7 +98,7 @@ pub(super) const ALL: &[System] = &[
             POOL,
         ],
     },
-    System {
+    NativeSystem {
         name: "Linux",
         called: "Linux",
         file_systems: &[
@@ -132,30 +132,30 @@ pub(super) const ALL: &[System] = &[
             POOL,
         ],
     },
-    System {
+    NativeSystem {
         name: "Darwin",
         called: "macOS",
         file_systems: &[
             NativeFileSystem {
                 word: "hfs+",
                 tools: &["hdiutil"],
-                way: Way::Image("HFS+J"),
+                way: NativeWay::Image("HFS+J"),
             },
             NativeFileSystem {
                 word: "apfs",
                 tools: &["hdiutil"],
-                way: Way::Image("APFS"),
+                way: NativeWay::Image("APFS"),
             },
         ],
     },
-    System {
+    NativeSystem {
         name: "NetBSD",
         called: "NetBSD",
         file_systems: &[
             NativeFileSystem {
                 word: "ffs",
                 tools: &["vnconfig", "newfs", "sysctl", "mount", "umount"],
-                way: Way::Device {
+                way: NativeWay::Device {
                     on: OnFile::Vnd,
                     // newfs(8): -F: in the file itself, of its size, whatever a disk label says; -O 2: FFSv2.
                     make: |made| {
@@ -176,19 +176,19 @@ pub(super) const ALL: &[System] = &[
 const POOL: NativeFileSystem = NativeFileSystem {
     word: "zfs",
     tools: &["zpool", "zfs", "umount"],
-    way: Way::Pool,
+    way: NativeWay::Pool,
 };
 
 const fn linux(
     word: &'static str,
     tools: &'static [&'static str],
-    make: fn(&Made<'_>) -> Vec<OsString>,
+    make: fn(&MadeOn<'_>) -> Vec<OsString>,
     mount: &'static [&'static str],
 ) -> NativeFileSystem {
     NativeFileSystem {
         word,
         tools,
-        way: Way::Device {
+        way: NativeWay::Device {
             on: OnFile::Loop,
             make,
             mount,
@@ -197,6 +197,6 @@ const fn linux(
 }
 
 /// The system of a name.
-pub(super) fn named(name: &str) -> Option<&'static System> {
+pub(super) fn named(name: &str) -> Option<&'static NativeSystem> {
     ALL.iter().find(|system| system.name == name)
 }
