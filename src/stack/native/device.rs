@@ -61,7 +61,7 @@ impl OnFile {
             _ => String::new(),
         };
         let said = host.must(&self.attach(file, &unit))?;
-        let name = first_word(&said.stdout).unwrap_or_default();
+        let name = said.stdout.lines().next().unwrap_or_default().trim();
         let device = match self {
             Self::Md => format!("/dev/{name}"),
             Self::Vnd => format!("/dev/{unit}{}", raw_partition(host)?),
@@ -96,7 +96,8 @@ impl OnFile {
             Self::Loop => {
                 let mut list = with(&["losetup", "--associated"], file);
                 list.extend(argv(["--noheadings", "--output", "NAME"]));
-                words(&host.must(&list)?.stdout)
+                let said = host.must(&list)?.stdout;
+                said.lines().map(|line| line.trim().to_owned()).collect()
             }
             // vnconfig(8): -l shows where each file lies and its inode, but not its name.
             Self::Vnd => {
