@@ -30,7 +30,7 @@ pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
     whole(number * factor).ok_or_else(|| format!("\"{text}\" is not a whole number of bytes"))
 }
 
-/// Parses a time: `500 ms`, `90 s`, `2 min`, `1.5 h`. Returns nanoseconds.
+/// Parses a time: `500 ms`, `90 s`, `2 min`, `2 minutes`, `1.5 h`. Returns nanoseconds.
 ///
 /// # Errors
 /// A sentence naming what is wrong and the spellings that exist.
@@ -40,10 +40,10 @@ pub(crate) fn parse_time_ns(text: &str) -> Result<u64, String> {
         "ns" => 1.0,
         "us" | "µs" => 1e3,
         "ms" => 1e6,
-        "s" => 1e9,
-        "m" | "min" => 60e9,
-        "h" => 3600e9,
-        "d" => 86_400e9,
+        "s" | "second" | "seconds" => 1e9,
+        "m" | "min" | "minute" | "minutes" => 60e9,
+        "h" | "hour" | "hours" => 3600e9,
+        "d" | "day" | "days" => 86_400e9,
         "" => {
             let number = text.trim();
             return Err(format!(
@@ -183,9 +183,24 @@ pub(crate) fn counted(count: usize, thing: &str) -> String {
 
 /// Words as in a sentence: `a, b and c`.
 pub(crate) fn listed<T: AsRef<str>>(words: &[T]) -> String {
+    joined(words, ", ", " and")
+}
+
+/// Names as in a sentence: `a, b and c`. Names with commas of their own: `a, x; b, y; and c, z`.
+pub(crate) fn listed_names<T: AsRef<str>>(names: &[T]) -> String {
+    // The name of a configuration has a comma between its levels: where it ends must be seen.
+    match names.iter().any(|name| name.as_ref().contains(", ")) {
+        true => joined(names, "; ", "; and"),
+        false => listed(names),
+    }
+}
+
+fn joined<T: AsRef<str>>(words: &[T], between: &str, before_last: &str) -> String {
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
     match words.as_slice() {
-        [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        [others @ .., last] if !others.is_empty() => {
+            format!("{}{before_last} {last}", others.join(between))
+        }
         _ => words.concat(),
     }
 }
@@ -240,6 +255,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_list_of_names_with_commas_shows_where_each_ends() {
+        assert_eq!(listed_names(&["ext4"]), "ext4");
+        assert_eq!(listed_names(&["ext4", "xfs", "f2fs"]), "ext4, xfs and f2fs");
+        assert_eq!(
+            listed_names(&["ext4, 4 KiB", "xfs, 4 KiB", "xfs, 8 KiB"]),
+            "ext4, 4 KiB; xfs, 4 KiB; and xfs, 8 KiB"
+        );
+    }
+
+    #[test]
     fn bytes_are_read_as_written() {
         assert_eq!(parse_bytes("4 KiB"), Ok(4096));
         assert_eq!(parse_bytes("4KiB"), Ok(4096));
@@ -262,6 +287,8 @@ mod tests {
     fn times_and_shares_are_read_as_written() {
         assert_eq!(parse_time_ns("500 ms"), Ok(500_000_000));
         assert_eq!(parse_time_ns("1.5 h"), Ok(5_400_000_000_000));
+        assert_eq!(parse_time_ns("10 seconds"), Ok(10_000_000_000));
+        assert_eq!(parse_time_ns("2 minutes"), parse_time_ns("120 s"));
         assert!(parse_time_ns("3").is_err());
         assert_eq!(parse_share("5 %"), Ok(0.05));
         assert_eq!(parse_share("0.05"), Ok(0.05));

@@ -66,17 +66,31 @@ fn done(json: &str) -> Vec<(String, u64, Vec<u64>)> {
     let document: Value = serde_json::from_str(&json[json.find('{').unwrap()..]).unwrap();
     let of = |job: &Value| {
         let figure = |direction: &str, name: &str| job[direction][name].as_u64().unwrap();
+        let trims = figure("trim", "total_ios");
         let options = [&document["global options"], &job["job options"]];
         let mode = options.iter().rev().find_map(|it| it["rw"].as_str());
         let mixed = mode.is_some_and(|mode| mode.ends_with("rw"));
-        let pair = |name| [figure("read", name), figure("write", name)];
-        let figures = ["total_ios", "io_bytes"].map(pair);
+        let pair = |name| {
+            [
+                figure("read", name),
+                figure("write", name) + figure("trim", name),
+            ]
+        };
+        // Of sizes that are drawn only the bytes are known.
+        let drawn = options
+            .iter()
+            .any(|it| !it["bssplit"].is_null() || !it["bsrange"].is_null());
+        let operations = if drawn { "io_bytes" } else { "total_ios" };
+        let figures = [operations, "io_bytes"].map(pair);
         let figures = figures.map(|[read, write]| match mixed {
             true => vec![read + write],
             false => vec![read, write],
         });
         let name = job["jobname"].as_str().unwrap().to_owned();
-        (name, job["groupid"].as_u64().unwrap(), figures.concat())
+        let mut figures = figures.concat();
+        // A trim is no write.
+        figures.push(trims);
+        (name, job["groupid"].as_u64().unwrap(), figures)
     };
     document["jobs"]
         .as_array()
@@ -86,8 +100,8 @@ fn done(json: &str) -> Vec<(String, u64, Vec<u64>)> {
         .collect()
 }
 
-/// Job files in which the number of operations follows from what is asked.
-const JOBS: [(&str, &str); 9] = [
+/// Job files in which the number of operations follows from what is asked. The file `there` has 128 KiB.
+const JOBS: [(&str, &str); 18] = [
     (
         "clones with several files each",
         "[global]\nsize=1m\nbs=4k\n[one]\nrw=randrw\nnumjobs=2\nnrfiles=2\nfsync=8\n\
@@ -129,12 +143,68 @@ const JOBS: [(&str, &str); 9] = [
         "[global]\nbs=4k,8k\n[a]\nrw=read\nsize=64k\n[b]\nrw=write\nsize=0x10000\n\
          [c]\nrw=write\nkb_base=1024\nsize=64k\nbs=4k\n[d]\nrw=read\nreadwrite=write\nsize=40kB\n",
     ),
+    ("offsets", OFFSETS),
+    (
+        "gaps",
+        "[global]\nsize=128k\nbs=4k\n[a]\nrw=read:-8k\n[b]\nrw=write:8k\nloops=2\n[c]\nrw=read:-20k\nsize=62k\n\
+         loops=2\n[d]\nrw=read:20k\nbs=16k\nsize=110k\nloops=2\n[e]\nrw=write:8k\nsize=100k\nio_size=300k\n\
+         [f]\nrw=read:-4k\n[g]\nrw=read:-6k\nsize=50k\n[h]\nrw=write:2k\n[i]\nrw=read:-2k\nsize=20k\n",
+    ),
+    (
+        "zones",
+        "[global]\nsize=1m\nbs=16k\nzonemode=strided\nzonesize=64k\nzoneskip=128k\n[a]\nrw=read\n\
+         [b]\nrw=write\nsize=992k\n[c]\nrw=read\nsize=1000k\nloops=2\n[d]\nrw=read\nzonesize=32k\nzonerange=64k\n\
+         [e]\nrw=write\nsize=256k\nzonesize=40k\nzoneskip=24k\nloops=2\n",
+    ),
+    (
+        "files in turn",
+        "[global]\nbs=16k\n[a]\nrw=write\nsize=100k\nnrfiles=3\nloops=2\n[b]\nrw=write\nsize=120k\nnrfiles=3\n\
+         file_service_type=roundrobin:2\n[c]\nrw=read\nfilesize=32k\nnrfiles=3\nio_size=160k\n\
+         [d]\nrw=rw\nbs=4k\nsize=64k\nnrfiles=2\n[e]\nrw=write\nfilesize=20k\nnrfiles=3\nsize=100k\nopenfiles=3\n",
+    ),
+    (
+        "sizes that are drawn, and zones of a distribution",
+        "[global]\nsize=256k\n[a]\nrw=randwrite\nbssplit=4k/50:8k/50\n[b]\nrw=randread\nbsrange=4k-16k\nloops=2\n\
+         [c]\nrw=randrw\nbssplit=512/10:1k/20:4k/70\n",
+    ),
+    (
+        "zones of a distribution",
+        "[global]\nsize=256k\nrw=randread\n[a]\nrandom_distribution=zoned:50/5:30/15:20/\n\
+         [b]\nnorandommap\nrandom_distribution=zoned:60/10:40/90\nloops=2\n",
+    ),
+    (
+        "calls that move no data",
+        "[global]\nfilesize=4k\nnrfiles=7\n[a]\nioengine=filecreate\ncreate_on_open=1\nopenfiles=1\nfallocate=none\n\
+         numjobs=2\n[b]\nioengine=filestat\nloops=2\n[c]\nioengine=filestat\nfilesize=8k\nrw=randwrite\n\
+         [d]\nioengine=filedelete\nunlink=0\n[e]\nioengine=ftruncate\nrw=write\nnrfiles=1\nsize=20k\ndirect=1\n\
+         [f]\nioengine=falloc\nrw=randwrite\nnrfiles=1\nfilesize=64k\n[g]\nioengine=falloc\nrw=read\nnrfiles=1\n\
+         [h]\nioengine=falloc\nrw=randtrim\nnrfiles=1\nfilesize=64k\n",
+    ),
+    (
+        "jobs that wait, and groups without a wall",
+        "[global]\nthreads=1\nfilename=t\nsize=256k\n[a]\nrw=write\nnumjobs=2\n[b]\nnew_group\nwait_for=a\n\
+         rw=randread\nio_submit_mode=offload\n[c]\nnew_group=1\nwait_for=b\nrw=randwrite\nramp_time=60\n",
+    ),
+    (
+        "jobs that share a flow",
+        "[global]\nfilename=t\nbs=4k\nsize=256k\n[a]\nrw=read\nflow=2\n[b]\nrw=read:-8k\nflow=1\n\
+         [c]\nioengine=libaio\niodepth=4\nrw=randwrite\nflow=8\nflow_id=3\nflow_sleep=100\n",
+    ),
     (
         "queues, and what is left on disk",
         "[global]\nsize=256k\nrw=randwrite\nbs=4k\nfallocate=truncate\n[a]\nioengine=libaio\n\
          iodepth=16\ndirect=1\n[b]\nioengine=psync\nbuffered=0\n[c]\nunlink=1\n[d]\noverwrite=1\n",
     ),
 ];
+
+/// What a job of which each test finds the file does to its beginning, and to parts of it.
+const OFFSETS: &str = "[global]\nbs=16k\nsize=64k\n[a]\nrw=write\noffset=16k\n\
+     [b]\nrw=write\nfilename=b\noffset_increment=64k\nnumjobs=3\n[c]\nrw=write\noffset=16k\nfilesize=128k\n\
+     [d]\nrw=write\nnrfiles=2\noffset=16k\n[e]\nrw=randwrite\noffset=20k\nio_size=128k\n\
+     [f]\nrw=read\noffset=16k\nloops=2\nfallocate=none\n[g]\nrw=read\nfilename=there\noffset=25%\nsize=50%\n\
+     [h]\nrw=read\nfilename=there\noffset=10%\nsize=100%\n[i]\nrw=read\nfilename=there\noffset_increment=25%\n\
+     size=25%\nnumjobs=3\n[j]\nrw=read\nfilename=there\noffset=40k\nsize=100%\n\
+     [k]\nrw=randread\nfilename=there\noffset=20%\noffset_align=32k\nsize=100%\n";
 
 fn the_same_jobs_do_the_same_as_in_the_original() {
     for (what, text) in JOBS {
@@ -143,6 +213,7 @@ fn the_same_jobs_do_the_same_as_in_the_original() {
         for ground in [&ours, &theirs] {
             ground.make_dir("data");
             ground.write("jobs.fio", text);
+            ground.write("data/there", "x".repeat(128 << 10));
         }
         let expected = original(&theirs.path().join("data"), &words);
         let mut command = ours.program(&[]);
@@ -159,6 +230,126 @@ fn the_same_jobs_do_the_same_as_in_the_original() {
             files(&ours.path().join("data")),
             files(&theirs.path().join("data")),
             "{what}: names and sizes"
+        );
+    }
+}
+
+/// Logs have the original's names and columns, and a line for each operation in its order.
+fn logs_over_time_have_the_names_and_lines_of_the_original() {
+    let text = "[global]\nbs=4k\nsize=32k\nlog_offset=1\n[a]\nname=shown\nrw=read:-8k\nwrite_bw_log\nwrite_iops_log\n\
+         write_lat_log\n[b]\nstonewall\nrw=write\nnumjobs=2\nwrite_lat_log=of-b\nlog_prio=1\n\
+         [c]\nstonewall\nrw=write:4k\nnumjobs=2\nwrite_bw_log=both\nper_job_logs=0\nlog_offset=0\n";
+    let (ours, theirs) = (Ground::new(), Ground::new());
+    for ground in [&ours, &theirs] {
+        ground.write("jobs.fio", text);
+    }
+    original(theirs.path(), &["jobs.fio"]);
+    stackrace(&ours, &["jobs.fio"]).ended(0);
+    let logs = |ground: &Ground| -> BTreeMap<String, Vec<String>> {
+        let names = files(ground.path()).into_keys();
+        let logs = names.filter(|name| name.ends_with(".log"));
+        // Without times and values; no latency of submission is measured here.
+        let lines = |name: &String| {
+            let text = fs::read_to_string(ground.path().join(name)).unwrap();
+            let line = |line: &str| line.splitn(3, ", ").nth(2).unwrap().to_owned();
+            text.lines().map(line).collect()
+        };
+        logs.map(|name| (name.clone(), lines(&name)))
+            .filter(|(name, _)| !name.contains("_slat."))
+            .collect()
+    };
+    let (ours, theirs) = (logs(&ours), logs(&theirs));
+    assert_eq!(ours.len(), 9, "{ours:?}");
+    assert_eq!(ours, theirs);
+}
+
+/// A stretch of a log is all operations that ended in it.
+fn a_log_of_stretches_adds_up_to_all_operations() {
+    let ground = Ground::new();
+    let words = "--name=x --rw=randrw --size=1m --time_based --runtime=450ms --log_avg_msec=100 --write_iops_log=x \
+                 --write_lat_log=x --output-format=json";
+    let run = stackrace(&ground, &words.split_whitespace().collect::<Vec<_>>());
+    run.ended(0);
+    let document: Value = serde_json::from_str(&run.out).unwrap();
+    let log = |name: &str| -> Vec<Vec<u64>> {
+        let text = fs::read_to_string(ground.path().join(name)).unwrap();
+        let numbers = |line: &str| line.split(", ").map(|word| word.parse().unwrap()).collect();
+        text.lines().map(numbers).collect()
+    };
+    for (direction, name) in [(0, "read"), (1, "write")] {
+        let (mut counted, mut before) = (0.0, 0);
+        for line in log("x_iops.1.log")
+            .iter()
+            .filter(|line| line[2] == direction)
+        {
+            counted += line[1] as f64 * (line[0] - before) as f64 / 1000.0;
+            before = line[0];
+        }
+        let all = document["jobs"][0][name]["total_ios"].as_f64().unwrap();
+        // Times are whole milliseconds.
+        assert!(
+            (counted / all - 1.0).abs() < 0.03,
+            "{name}: {counted} of {all}"
+        );
+    }
+    assert!(log("x_lat.1.log").len() >= 8);
+}
+
+/// The first job to end takes the others of its group, up to the wall, or all with it.
+fn jobs_end_with_the_one_that_says_so() {
+    let text = "[global]\nfilename=t\nsize=1m\nexitall=1\nrw=read\n[a]\nnumber_ios=10\nexit_what=stonewall\n\
+         [b]\nnew_group\ntime_based\nruntime=600\nrate_iops=10\n[c]\nstonewall\nnumber_ios=10\nexit_what=all\n\
+         [d]\nrate_iops=10\ntime_based\nruntime=600\n[e]\nstonewall\nnumber_ios=10\n";
+    let ground = Ground::new();
+    ground.write("jobs.fio", text);
+    let run = stackrace(&ground, &["--output-format=json", "jobs.fio"]);
+    run.ended(0);
+    let names: Vec<(String, u64)> = done(&run.out).into_iter().map(|it| (it.0, it.1)).collect();
+    let expected = [("a", 0), ("b", 1), ("c", 2), ("d", 2)];
+    assert_eq!(
+        names,
+        expected.map(|(name, group)| (name.to_owned(), group))
+    );
+}
+
+/// A job that moves less than it has to ends with the error that the original has for it.
+fn a_job_that_is_too_slow_fails() {
+    let ground = Ground::new();
+    let words = "--name=x --rw=read --bs=4k --size=1m --rate_iops=5 --rate_cycle=300 --rate_min=1m --output-format=json";
+    let run = stackrace(&ground, &words.split(' ').collect::<Vec<_>>());
+    run.ended(1).err_has("x: rate_min=1048576B/s not met, got");
+    let document: Value = serde_json::from_str(&run.out).unwrap();
+    assert_eq!(document["jobs"][0]["error"], 62);
+}
+
+/// What is done in the ramp counts for nothing, and the runtime begins behind it.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what is reported is compared with what the program really took"
+)]
+fn a_ramp_is_left_out_of_the_figures() {
+    let ground = Ground::new();
+    for engine in ["psync", "io_uring"] {
+        let words = format!(
+            "--name=x --rw=randread --bs=4k --size=64k --ioengine={engine} --time_based --runtime=200ms \
+             --ramp_time=400ms --write_lat_log=x --output-format=json"
+        );
+        let began = std::time::Instant::now();
+        let run = stackrace(&ground, &words.split_whitespace().collect::<Vec<_>>());
+        run.ended(0);
+        let document: Value = serde_json::from_str(&run.out).unwrap();
+        let read = &document["jobs"][0]["read"];
+        let runtime = read["runtime"].as_f64().unwrap();
+        // What the program took was the ramp, too.
+        let taken = began.elapsed().as_secs_f64() * 1000.0;
+        assert!(
+            runtime >= 200.0 && runtime + 400.0 <= taken,
+            "{engine}: {runtime} of {taken}"
+        );
+        let log = fs::read_to_string(ground.path().join("x_lat.1.log")).unwrap();
+        assert_eq!(
+            log.lines().count() as u64,
+            read["total_ios"].as_u64().unwrap()
         );
     }
 }
@@ -315,6 +506,11 @@ fn fio_plot_draws_what_is_reported() {
 fn main() -> ExitCode {
     needs::run(needs::tests![
         the_same_jobs_do_the_same_as_in_the_original,
+        logs_over_time_have_the_names_and_lines_of_the_original,
+        a_log_of_stretches_adds_up_to_all_operations,
+        jobs_end_with_the_one_that_says_so,
+        a_job_that_is_too_slow_fails,
+        a_ramp_is_left_out_of_the_figures,
         a_command_line_does_the_same_as_in_the_original,
         a_job_based_on_time_uses_all_of_it,
         what_only_is_read_is_never_written_to,

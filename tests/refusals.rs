@@ -446,6 +446,42 @@ fn days_of_virtual_time_are_refused_with_what_makes_them_fewer() {
     refused_in_virtual_time(&study, 3, &[], &parts);
 }
 
+/// What two machines in one kernel cannot do is refused by the plan and by the run, with what can.
+fn what_needs_two_kernels_is_refused_in_virtual_time() {
+    let dlm = r#"title = "Two kernels"
+[factors]
+mounted = [1, 2]
+[[stack]]
+lab-disks = { model = "hitachi-hds721010kla330", size = "2 GiB" }
+[[stack]]
+drbd = { role = "dual" }
+[[stack]]
+gfs2 = { lock = "dlm", mounted-on = "{mounted}" }
+[[workload]]
+files = { count = 10 }
+"#;
+    let replicated = dlm
+        .replace(
+            "drbd = { role = \"dual\" }",
+            "drbd = { delay = \"{mounted} ms\" }",
+        )
+        .replace(
+            "gfs2 = { lock = \"dlm\", mounted-on = \"{mounted}\" }",
+            "ext4 = {}\n[[stack]]\nnfs = {}",
+        );
+    for (study, why) in [
+        (dlm, "gfs2 with lock = \"dlm\" needs two kernels"),
+        (&replicated, "needs 3 machines, and two fit into one kernel"),
+    ] {
+        for verb in ["plan", "run"] {
+            let ground = Ground::new();
+            ground.write("study.toml", study);
+            let args = [verb, "study.toml", "--lab"];
+            refused(&ground, &args, 3, &[why, "--clock real"]);
+        }
+    }
+}
+
 /// The text without its line breaks: where they fall is not what is tested.
 fn unwrapped(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -483,6 +519,7 @@ fn main() -> ExitCode {
         data_that_neither_a_guest_nor_the_disk_below_it_can_keep_are_refused,
         days_of_virtual_time_are_refused_with_what_makes_them_fewer,
         a_plan_for_virtual_time_says_what_it_costs_here,
+        what_needs_two_kernels_is_refused_in_virtual_time,
         the_study_that_is_spoilt_is_good_before,
         permission_to_wipe_what_no_study_names_is_refused,
         unknown_words_are_refused_with_their_place_and_the_nearest,

@@ -97,10 +97,10 @@ MENDED = [
 ]
 
 CLASSES = {
-    "1": ("a store or a journal of others, obeyed by root",
+    "1": ("root obeys a store or a journal that another user wrote",
           STORE_OF_OTHERS + LINKS + UNDO),
-    "2": ("output files that replace devices", OUTPUTS),
-    "3": ("listing that writes", [
+    "2": ("an output file replaces a device", OUTPUTS),
+    "3": ("a command that only lists changes files", [
         ("links, texts and FIFOs in place of journals", "store", "listing_and_cleaning_change_no_file*"),
         ("a torn journal", "store", "listing_leaves_a_torn_journal*"),
         ("a file that is not understood", "lib", "nothing_is_cut_off_a_file_that_is_not_understood"),
@@ -110,19 +110,19 @@ CLASSES = {
         ("a journal that names another run", "lib", "a_journal_of_another_run_is_refused"),
         ("an id is never a path", "lib", "an_id_is_never_a_path"),
     ]),
-    "5": ("words of a study for tools that root runs", WORDS),
-    "6": ("a disk in use", IN_USE),
-    "7": ("an id that is re-pointed", REPOINTED),
+    "5": ("dangerous options for `mkfs`, `mount` and other tools in a study", WORDS),
+    "6": ("a disk that is in use", IN_USE),
+    "7": ("a disk id that leads to another disk after the check", REPOINTED),
     "8": ("the server's memory and threads", SERVER),
-    "9": ("a directory swapped for a link", [
+    "9": ("a directory that is replaced by a link", [
         ("while `clean` works", "store", "a_directory_swapped_for_a_link_leads_clean_nowhere"),
         ("while workloads run", "swapped", "*"),
         ("trees", "lib", "host::tree::tests::*"),
     ]),
-    "10": ("a disk with data that no tool knows", CONTENT),
-    "11": ("what has no end", ENDLESS),
-    "12": ("a trial that was stopped", PAUSES),
-    "13": ("smaller ones", [
+    "10": ("a disk with data that no tool recognises", CONTENT),
+    "11": ("files, lines and replies without end", ENDLESS),
+    "12": ("a trial that was paused", PAUSES),
+    "13": ("smaller defects", [
         ("`clean` that leaves a journal alone exits with 4", "store", "one_hostile_journal_does_not*"),
         ("a damaged index", "store", "a_damaged_index_is_rebuilt"),
         *MENDED,
@@ -136,21 +136,21 @@ CLASSES = {
         ("a record on a full disk", "outputs", "a_record_on_a_full_disk*"),
         ("the same, byte by byte", "lib", "a_full_disk_leaves_whole_lines*"),
     ]),
-    "D1": ("ownership", STORE_OF_OTHERS + LINKS + [
+    "D1": ("the owner of each file of the store is checked", STORE_OF_OTHERS + LINKS + [
         ("one place opens the store's files", "-p stackrace-tidy", "files_of_the_store_are_opened_in_one_place"),
         ("the rule finds another place", "-p stackrace-tidy", "a_file_of_the_store_opened_elsewhere*"),
         ("modes 0700 and 0600", "store", "what_a_run_leaves_is_for_its_user_alone"),
     ]),
-    "D2": ("undo is data with proof", UNDO + [
+    "D2": ("undo removes only what the run can prove is its own", UNDO + [
         ("daemons of others", "lib", "only_what_bears_the_mark_is_ended_and_all_it_began"),
         ("the NFS server of others", "lib", "only_our_own_nfs_server_is_ended"),
         ("a disk given to others since", "machine", "what_was_made_by_others_since_is_left_alone"),
     ]),
     "D3": ("the guard of disks", IN_USE + REPOINTED + CONTENT),
-    "D4": ("a study is data", WORDS + [
+    "D4": ("a study gives data, not commands", WORDS + [
         ("words for layers that cannot be had", "lib", "stack::tests::refusals::*"),
     ]),
-    "D5": ("output files", OUTPUTS),
-    "D6": ("server and lines", SERVER + ENDLESS + NAMES),
-    "D7": ("trials that were stopped, suspended or starved; what failed and was mended", PAUSES + MENDED),
+    "D5": ("output files replace only regular files", OUTPUTS),
+    "D6": ("web server and connections have limits", SERVER + ENDLESS + NAMES),
+    "D7": ("trials that were paused, suspended or starved are marked; a mended failure is measured again", PAUSES + MENDED),
 }

@@ -93,6 +93,9 @@ pub(crate) struct Assignment {
     /// stack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) clients: Option<Clients>,
+    /// Whether the second machine of its stacks is in the kernel of the first, as in virtual time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) one_kernel: bool,
 }
 
 /// The clients of one storage. Each process is a machine of its own to the coordinator: the first

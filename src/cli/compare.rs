@@ -25,7 +25,7 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
     let Some(purpose) = purpose::find(&verb.purpose) else {
         let names: Vec<&str> = purpose::ALL.iter().map(|purpose| purpose.name).collect();
         return Err(match purpose::meant(&verb.purpose) {
-            Some(meant) => no_such("purpose", &verb.purpose, meant, &names),
+            Some(meant) => no_such("purpose", &verb.purpose, Some(meant), &names),
             None => unknown("purpose", &verb.purpose, &names),
         });
     };

@@ -14,6 +14,7 @@ use super::failure::Failure;
 use super::variable::variable;
 use crate::bounded::ByteLimit;
 use crate::purpose;
+use crate::setting::nearest;
 use crate::unit;
 
 /// Most bytes of the file: all keys with long comments need a hundredth of it.
@@ -276,10 +277,17 @@ fn a_colour(text: &str) -> Result<(), String> {
 
 fn a_purpose(text: &str) -> Result<(), String> {
     let names: Vec<&str> = purpose::ALL.iter().map(|purpose| purpose.name).collect();
-    match names.contains(&text) {
-        true => Ok(()),
-        false => Err(format!("\"{text}\" is none of {}", names.join(", "))),
+    if names.contains(&text) {
+        return Ok(());
     }
+    // As the option says it.
+    let meant = purpose::meant(text)
+        .or_else(|| nearest(text, names.iter().copied()))
+        .map_or_else(String::new, |meant| format!("did you mean \"{meant}\"? "));
+    let names = names.join(", ");
+    Err(format!(
+        "\"{text}\" is no purpose: {meant}There are: {names}"
+    ))
 }
 
 fn a_share(text: &str) -> Result<(), String> {
@@ -321,7 +329,7 @@ mod tests {
             "c.toml:2: store: \"here\" is no path from /",
             "c.toml:4: compare.time: \"10\" has no unit of time: write 10s or 10min",
             "c.toml:5: there is no default \"compare.tme\"\n  next: did you mean \"compare.time\"?",
-            "c.toml:6: compare.for: \"postgres\" is none of",
+            "c.toml:6: compare.for: \"postgres\" is no purpose: did you mean \"postgresql\"?",
             "c.toml:7: compare.margin: \"200 %\" is no share",
             "c.toml:8: there is no default \"other\"",
             "nothing was changed",

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::failure::Failure;
 use super::setting::Setting;
-use super::terminal::print;
+use super::terminal::{print, say};
 use super::variable::variable;
 use super::words::unknown;
 use crate::host::Host;
@@ -91,10 +91,10 @@ pub(super) fn build(setting: &Setting, names: &[String], zfs: bool) -> Result<u8
     })
 }
 
-/// `debian-13       debian-13-57ab01c9f3d2, 312 MB, Linux 6.12.57+deb13-amd64, /var/…`.
+/// `debian-13        debian-13-57ab01c9f3d2, 312 MB, Linux 6.12.57+deb13-amd64, /var/…`.
 fn line(what: &str, image: &Image) -> String {
     format!(
-        "{what:<15} {}, {}, Linux {}, {}\n",
+        "{what:<15}  {}, {}, Linux {}, {}\n",
         image.name(),
         unit::bytes(image.bytes()),
         image.kernel(),
@@ -107,7 +107,7 @@ fn stocked(stocked: &Stocked) -> String {
         Stocked::Used(system, image) => line(system.name, image),
         Stocked::Spare(image) => line("spare", image),
         Stocked::Unneeded(image) => line("unneeded", image),
-        Stocked::Damaged(dir) => format!("{:<15} {}\n", "damaged", dir.display()),
+        Stocked::Damaged(dir) => format!("{:<15}  {}\n", "damaged", dir.display()),
     }
 }
 
@@ -120,7 +120,7 @@ pub(super) fn list(setting: &Setting) -> Result<u8, Failure> {
         let dir = cache.join(system.image_name());
         if !stock.iter().any(|stocked| stocked.dir() == dir) {
             let what = system.name;
-            text.push_str(&format!("{what:<15} not built: {}\n", system.build()));
+            text.push_str(&format!("{what:<15}  not built: {}\n", system.build()));
         }
     }
     for machine in temporary::dirs(&setting.session)? {
@@ -131,7 +131,7 @@ pub(super) fn list(setting: &Setting) -> Result<u8, Failure> {
                 Err(_) => "running",
             };
             text.push_str(&format!(
-                "{:<15} {}, {state}, {}\n",
+                "{:<15}  {}, {state}, {}\n",
                 "machine",
                 unit::bytes(machine::bytes_in(&dir)),
                 dir.display()
@@ -145,7 +145,7 @@ pub(super) fn list(setting: &Setting) -> Result<u8, Failure> {
     {
         text.push_str("what is unneeded or damaged, `stackrace lab clean` removes\n");
     }
-    print(&text);
+    say(&text);
     Ok(0)
 }
 

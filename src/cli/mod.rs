@@ -106,6 +106,7 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
                 .map(|word| word.to_string_lossy().into_owned())
                 .collect(),
             peers: Vec::new(),
+            one_kernel: false,
         },
         quiet: common.quiet,
         events: EventCopy::default(),

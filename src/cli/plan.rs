@@ -46,6 +46,10 @@ fn show(setting: &Setting, study: &Study, verb: &PlanArgs) -> Result<u8, Failure
     // What this machine lacks does not matter to a study that runs elsewhere.
     let here = !verb.lab && study.places().is_none();
     let virtual_time = verb.lab && virtual_run::disks(study) == LabDrives::Modelled;
+    if virtual_time {
+        // What such a run refuses, before its costs.
+        virtual_run::check(study)?;
+    }
     let plan = match virtual_time {
         true => virtual_plan::plan(&setting.session, study, &verb.memory, None)?,
         false => preflight::plan(&setting.session, study, here)?,

@@ -4,23 +4,29 @@ use std::ops::Range;
 
 use super::failure::Failure;
 use crate::record::{Record, RecordError, Store};
+use crate::setting::nearest;
 use crate::unit;
 
 /// A name that is not one of the valid ones, with the nearest of them.
 pub(super) fn unknown(what: &str, name: &str, valid: &[&str]) -> Failure {
-    let near = valid
-        .iter()
-        .copied()
-        .max_by(|a, b| strsim::jaro_winkler(name, a).total_cmp(&strsim::jaro_winkler(name, b)));
-    no_such(what, name, near.unwrap_or_default(), valid)
+    // Of several that are as near, the one that begins like it.
+    let like = |one: &&str, other: &&str| {
+        strsim::jaro_winkler(name, one).total_cmp(&strsim::jaro_winkler(name, other))
+    };
+    let near =
+        nearest(name, valid.iter().copied()).and_then(|_| valid.iter().copied().max_by(like));
+    no_such(what, name, near, valid)
 }
 
-/// A name that is not one of the valid ones, with the one that is meant.
-pub(super) fn no_such(what: &str, name: &str, meant: &str, valid: &[&str]) -> Failure {
-    Failure::usage(format!("there is no {what} \"{name}\"")).next(format!(
-        "did you mean \"{meant}\"? There are: {}",
-        valid.join(", ")
-    ))
+/// A name that is not one of the valid ones, with the one that is most likely meant; none: nothing is
+/// near.
+pub(super) fn no_such(what: &str, name: &str, meant: Option<&str>, valid: &[&str]) -> Failure {
+    let meant = match meant {
+        Some(meant) => format!("did you mean \"{meant}\"? There are: "),
+        None => "choose one of: ".to_owned(),
+    };
+    Failure::usage(format!("there is no {what} \"{name}\""))
+        .next(format!("{meant}{}", valid.join(", ")))
 }
 
 /// One of several by its name, or by a beginning that only one of them has.

@@ -184,13 +184,17 @@ pub(crate) struct RunStarted {
 const ALLOW_COMMANDS: &str = "--allow-commands";
 
 impl RunStarted {
+    /// Whether the study gives commands, so that it runs only with the user's permission.
+    pub(crate) fn gives_commands(&self) -> bool {
+        // A layer's commands leave no trace here but the option without which they did not run.
+        self.command.iter().any(|word| word == ALLOW_COMMANDS)
+            || self.workloads.iter().any(|head| head.kind == "command")
+    }
+
     /// The command that goes on with the run, as the user would have to type it.
     pub(crate) fn resume_command(&self) -> String {
-        // A layer's commands leave no trace here but the option without which they did not run.
-        let permitted = self.command.iter().any(|word| word == ALLOW_COMMANDS)
-            || self.workloads.iter().any(|head| head.kind == "command");
         let mut words = vec!["stackrace", "resume", &self.run];
-        words.extend(permitted.then_some(ALLOW_COMMANDS));
+        words.extend(self.gives_commands().then_some(ALLOW_COMMANDS));
         words.join(" ")
     }
 }

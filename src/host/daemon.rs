@@ -28,7 +28,8 @@ pub(super) fn listener(port: u16) -> Option<String> {
     // TCP's state of listening; and that of UDP, which knows no other.
     let tables = [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")];
     let socket = tables.iter().find_map(|(table, state)| {
-        let text = reading::text(&Path::new("/proc/net").join(table)).ok()?;
+        // Of this thread, which may see another network than the process began with.
+        let text = reading::text(&Path::new("/proc/thread-self/net").join(table)).ok()?;
         socket_at(&text, port, state).map(str::to_string)
     })?;
     let holders = process::holders(Path::new(&format!("socket:[{socket}]")));

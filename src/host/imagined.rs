@@ -13,8 +13,12 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where the parameters of the kernel's modules are.
-const PARAMETERS: &str = "/sys/module";
+/// Where the parameters of the kernel's modules are, and of the loopback device.
+const PARAMETERS: [&str; 2] = ["/sys/module", "/sys/class/net/lo"];
+
+fn is_parameter(path: &Path) -> bool {
+    PARAMETERS.iter().any(|place| path.starts_with(place))
+}
 
 /// What each of them is until it is written.
 const BEFORE: &str = "{before}";
@@ -22,7 +26,8 @@ const BEFORE: &str = "{before}";
 /// A program as it is imagined.
 #[derive(Clone, Copy)]
 pub(crate) struct Tool {
-    /// Its name; `mount.TYPE` is asked by mount(8) about file systems of that type.
+    /// Its name; `mount.TYPE` is asked by mount(8) about file systems of that type. The path of a file
+    /// stands for a driver that answers when the file is read.
     pub(crate) name: &'static str,
     /// What it does when it is called with these words, its name the first.
     pub(crate) run: fn(&mut World, &[OsString]) -> Output,
@@ -128,7 +133,7 @@ impl World {
             || self.files.contains_key(path)
             || self.is_device(path.as_os_str())
             // Parameters of modules exist in a plan whether or not the module is loaded here.
-            || path.starts_with(PARAMETERS)
+            || is_parameter(path)
             || reading::exists(path)
     }
 
@@ -169,6 +174,12 @@ impl World {
     /// The size of an imagined file; none: there is no such file.
     pub(crate) fn file_size(&self, path: &Path) -> Option<u64> {
         self.files.get(path).copied()
+    }
+
+    /// What a driver answers when one of its files is read; none: no tool stands for the file.
+    pub(super) fn answered(&mut self, file: &Path) -> Option<String> {
+        let driver = self.tool(file.to_str()?)?;
+        Some((driver.run)(self, &[file.into()]).stdout)
     }
 
     /// The text that was last written to a file.
@@ -397,7 +408,7 @@ impl World {
 
     /// What `/sys` says of an imagined device, or of a parameter of the kernel.
     pub(super) fn in_sys(&self, path: &Path) -> Option<String> {
-        if path.starts_with(PARAMETERS) {
+        if is_parameter(path) {
             let written = self.texts.get(path).cloned();
             // The real value is not known in a plan; the word stands for it in the shown commands.
             return Some(written.unwrap_or_else(|| BEFORE.to_string()));
@@ -512,10 +523,7 @@ impl World {
         let disposable = |name: &OsString| self.devices.get(name).is_some_and(|d| d.disposable);
         let signed = self.signatures.iter().filter(|(name, _)| !disposable(name));
         left.extend(signed.map(|(name, signature)| format!("{signature:?} on {name:?}")));
-        let parameters = self
-            .texts
-            .iter()
-            .filter(|(file, _)| file.starts_with(PARAMETERS));
+        let parameters = self.texts.iter().filter(|(file, _)| is_parameter(file));
         let changed = parameters.filter(|(_, text)| *text != BEFORE);
         left.extend(changed.map(|(file, text)| format!("{text} in {}", file.display())));
         left

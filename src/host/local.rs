@@ -6,8 +6,9 @@
 //! that it belongs to in its environment.
 
 use super::{
-    DeviceContent, Filling, FixedDevice, Host, HostError, LabDisk, MountInfo, Needs, Output,
-    UserCommands, daemon, device, drives, process, program, reading, shown, tools, tree,
+    DeviceContent, Filling, FixedDevice, Host, HostError, LabDisk, LineSpeed, MountInfo, Needs,
+    Output, UserCommands, daemon, device, drives, line_speed, process, program, reading, second,
+    shown, tools, tree,
 };
 use crate::event::CommandRun;
 use crate::owned::OwnDir;
@@ -18,6 +19,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, getpid};
 use std::ffi::OsString;
 use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -48,6 +50,7 @@ pub(crate) type Sink = Arc<dyn Fn(CommandRun) + Send + Sync>;
 
 /// The machine that this program runs on.
 pub(crate) struct LocalHost {
+    name: &'static str,
     sink: Sink,
     peers: Vec<Box<dyn Host>>,
     mark: Mutex<Option<String>>,
@@ -58,10 +61,19 @@ impl LocalHost {
     /// This machine; the sink is told of every command.
     pub(crate) fn new(sink: Sink) -> Self {
         Self {
+            name: "local",
             sink,
             peers: Vec::new(),
             mark: Mutex::default(),
             user_commands: UserCommands::default(),
+        }
+    }
+
+    /// The second machine of a stack, in the kernel of this one.
+    pub(crate) fn second(sink: Sink) -> Self {
+        Self {
+            name: second::SECOND,
+            ..Self::new(sink)
         }
     }
 
@@ -73,6 +85,14 @@ impl LocalHost {
     /// Every command from here on is one of this run's: [`Host::outlive`] finds it.
     pub(crate) fn belong_to(&self, run: &str) {
         *self.mark() = Some(mark(run, getpid()));
+    }
+
+    /// Does something as this machine: the second one in this kernel has a name and a network of its own.
+    fn as_itself<T: Send>(&self, work: impl FnOnce() -> T + Send) -> std::io::Result<T> {
+        match self.shares_kernel() {
+            true => second::on_second(work),
+            false => Ok(work()),
+        }
     }
 
     fn mark(&self) -> MutexGuard<'_, Option<String>> {
@@ -179,7 +199,7 @@ fn run(program: &Path, arguments: &[OsString], mark: Option<&str>) -> std::io::R
 
 impl Host for LocalHost {
     fn name(&self) -> &str {
-        "local"
+        self.name
     }
 
     fn exec(&self, argv: &[OsString]) -> Result<Output, HostError> {
@@ -196,7 +216,8 @@ impl Host for LocalHost {
         })?;
         let start_ns = SystemClock.now_ns();
         let mark = self.mark().clone();
-        let ended = run(&program, arguments, mark.as_deref());
+        let run = || run(&program, arguments, mark.as_deref());
+        let ended = self.as_itself(run).flatten();
         let elapsed_ns = SystemClock.now_ns().saturating_sub(start_ns);
         let shown_output = match &ended {
             Ok(output) => output.clone(),
@@ -409,7 +430,8 @@ impl Host for LocalHost {
     }
 
     fn listener(&self, port: u16) -> Result<Option<String>, HostError> {
-        Ok(daemon::listener(port))
+        self.as_itself(|| daemon::listener(port))
+            .map_err(|error| HostError::path("look at the network of", Path::new(self.name), error))
     }
 
     fn end_daemon(&self, program: &str, mark: &str) -> Result<(), HostError> {
@@ -435,6 +457,37 @@ impl Host for LocalHost {
     fn peer(&self, node: usize) -> Result<&dyn Host, HostError> {
         let peer = node.checked_sub(2).and_then(|index| self.peers.get(index));
         peer.map(|peer| &**peer).ok_or(HostError::NoPeer { node })
+    }
+
+    fn shares_kernel(&self) -> bool {
+        self.name == second::SECOND
+    }
+
+    fn own_scratch(&self) -> Option<&Path> {
+        self.shares_kernel().then(|| Path::new(second::SCRATCH))
+    }
+
+    fn line(&self) -> Result<[IpAddr; 2], HostError> {
+        match (self.shares_kernel(), second::has_network()) {
+            (false, _) => Err(HostError::NoPeer { node: 1 }),
+            (true, false) => Ok(second::LOOPBACK_ENDS),
+            (true, true) => Ok(second::NETWORK_ENDS),
+        }
+    }
+
+    fn measured_at(&self) -> Result<SocketAddr, HostError> {
+        let [_, own] = self.line()?;
+        self.as_itself(|| line_speed::listen_once(own))
+            .flatten()
+            .map_err(|error| HostError::path("listen at", Path::new(&own.to_string()), error))
+    }
+
+    fn measure_line(&self, bytes: u64) -> Result<Option<LineSpeed>, HostError> {
+        let address = self.measured_at()?;
+        // From the first machine, whose network is that of this program.
+        let speed = line_speed::measure(address, bytes);
+        let failed = |error| HostError::path("measure the line to", Path::new(self.name), error);
+        speed.map(Some).map_err(failed)
     }
 
     fn pause(&self, duration: Duration) {
@@ -466,128 +519,4 @@ fn fill(file: &mut std::fs::File, bytes: u64, seed: u64) -> std::io::Result<()> 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::host::argv;
-    use rustix::process::kill_process;
-
-    fn host() -> (LocalHost, Arc<Mutex<Vec<CommandRun>>>) {
-        let log = Arc::new(Mutex::new(Vec::new()));
-        let kept = Arc::clone(&log);
-        let host = LocalHost::new(Arc::new(move |run| kept.lock().unwrap().push(run)));
-        (host, log)
-    }
-
-    #[test]
-    fn a_command_is_recorded_as_it_ended() {
-        let (host, log) = host();
-        let command = argv(["sh", "-c", "echo $LC_ALL; pwd; cat; echo no >&2; exit 3"]);
-        let output = host.exec(&command).unwrap();
-        assert_eq!(output.status, Some(3));
-        assert_eq!(output.stdout, "C\n/\n");
-        let failed = host.must(&command).unwrap_err();
-        assert!(failed.to_string().contains("failed with exit status 3: no"));
-        let log = log.lock().unwrap();
-        assert_eq!(log.len(), 2);
-        assert_eq!(log[0].stderr, "no\n");
-        assert_eq!(log[0].status, Some(3));
-        assert_eq!(log[0].argv[0], "sh");
-    }
-
-    #[test]
-    fn a_command_of_a_run_is_waited_for_and_a_daemon_it_started_is_not() {
-        let (host, _) = host();
-        host.belong_to("of-this-test");
-        let said = tempfile::NamedTempFile::new().unwrap();
-        let script = "setsid sleep 61 > /dev/null 2>&1 & echo $$ $! > $0; exec sleep 60";
-        let path = said.path().as_os_str();
-        let command = argv(["sh".as_ref(), "-c".as_ref(), script.as_ref(), path]);
-        std::thread::scope(|scope| {
-            let command = scope.spawn(|| host.exec(&command));
-            let (id, daemon) = loop {
-                let said = std::fs::read_to_string(said.path()).unwrap();
-                let mut ids = said
-                    .split_whitespace()
-                    .map(|id| Pid::from_raw(id.parse().unwrap()));
-                if let (Some(Some(id)), Some(Some(daemon))) = (ids.next(), ids.next()) {
-                    break (id, daemon);
-                }
-                std::thread::yield_now();
-            };
-            // Until it has a session of its own and is another program, it is a command like any other.
-            while process::session(daemon) != daemon.to_string()
-                || !process::about(daemon, "cmdline").starts_with("sleep")
-                || command_of("of-this-test").as_deref() != Some("sleep 60")
-            {
-                std::thread::yield_now();
-            }
-            // Any other signal that may have been meant for us has the command begun again.
-            kill_process(id, Signal::KILL).unwrap();
-            command.join().unwrap().unwrap();
-            assert!(process::about(daemon, "environ").contains("of-this-test"));
-            assert_eq!(command_of("of-this-test"), None);
-            kill_process(daemon, Signal::KILL).unwrap();
-        });
-    }
-
-    #[test]
-    fn output_beyond_the_limit_is_counted_and_the_command_still_ends() {
-        let (host, _) = host();
-        let command = argv(["head", "-c", "200000", "/dev/zero"]);
-        let output = host.must(&command).unwrap();
-        assert!(output.stdout.len() < 70_000);
-        assert!(output.stdout.contains("[134464 more bytes were not kept]"));
-    }
-
-    #[test]
-    fn a_missing_program_is_named() {
-        let (host, log) = host();
-        let error = host.exec(&argv(["mkfs.nothing"])).unwrap_err();
-        assert_eq!(error.to_string(), "mkfs.nothing is not installed");
-        assert!(log.lock().unwrap().is_empty());
-        let needs = Needs {
-            tools: &["sh", "mkfs.nothing"],
-            file_system: Some("nofs"),
-            ..Needs::default()
-        };
-        assert_eq!(host.missing(&needs).len(), 2);
-    }
-
-    #[test]
-    fn files_are_created_of_their_size_and_never_over_another() {
-        use std::os::unix::fs::MetadataExt;
-        let (host, _) = host();
-        let base = tempfile::tempdir().unwrap();
-        let path = base.path().join("written");
-        let bytes = 3 * (1 << 20) + 7;
-        host.create_file(&path, bytes, Filling::Written { seed: 1 })
-            .unwrap();
-        assert_eq!(path.metadata().unwrap().len(), bytes);
-        assert!(path.metadata().unwrap().blocks() * 512 >= bytes);
-        let again = host.create_file(&path, 1, Filling::Sparse).unwrap_err();
-        assert!(again.is_already_there());
-        assert_eq!(path.metadata().unwrap().len(), bytes);
-        host.remove_file(&path).unwrap();
-        host.remove_file(&path).unwrap();
-    }
-
-    #[test]
-    fn who_holds_a_directory_is_found() {
-        let base = tempfile::tempdir().unwrap();
-        let file = std::fs::File::create(base.path().join("open")).unwrap();
-        let path = base.path().canonicalize().unwrap();
-        let me = format!("(process {})", std::process::id());
-        let holders = process::holders(&path);
-        assert!(holders.iter().any(|holder| holder.ends_with(&me)));
-        drop(file);
-        assert!(process::holders(&path).is_empty());
-    }
-
-    #[test]
-    fn the_mount_of_a_path_is_the_one_the_kernel_uses() {
-        let (host, _) = host();
-        let proc = host.mount_of(Path::new("/proc/self")).unwrap();
-        assert_eq!(proc.file_system, "proc");
-        assert_eq!(proc.mount_point, Path::new("/proc"));
-    }
-}
+mod tests;

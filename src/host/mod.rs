@@ -22,6 +22,7 @@ mod probe;
 pub(crate) mod process;
 pub(crate) mod program;
 mod reading;
+pub(crate) mod second;
 pub(crate) mod shared_memory;
 mod tools;
 mod tree;
@@ -475,6 +476,10 @@ pub(crate) trait Host: Send + Sync {
     /// When it has none of that number.
     fn peer(&self, node: usize) -> Result<&dyn Host, HostError> {
         Err(HostError::NoPeer { node })
+    }
+    /// Whether this machine as a peer is in the same kernel as the first one.
+    fn shares_kernel(&self) -> bool {
+        false
     }
     /// Addresses of the line to this machine as a peer: of the first machine, of this one.
     ///

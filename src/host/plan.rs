@@ -65,6 +65,8 @@ pub(crate) struct PlanHost {
     peers: Vec<PlanHost>,
     /// `plan`, `node2`, `node3`.
     name: &'static str,
+    /// Whether it is a peer in the kernel of the first machine.
+    one_kernel: bool,
 }
 
 #[derive(Debug)]
@@ -85,6 +87,7 @@ impl PlanHost {
             user_commands: UserCommands::default(),
             peers,
             name,
+            one_kernel: false,
         };
         let peers = ["node2", "node3"].map(|name| machine(name, Vec::new()));
         machine("plan", peers.into())
@@ -99,6 +102,14 @@ impl PlanHost {
         self.world().system = system.to_owned();
         self.world().shell = true;
         self.world().dirs.extend(directories);
+        self
+    }
+
+    /// The same machines in one kernel, as in virtual time.
+    pub(crate) fn in_one_kernel(mut self) -> Self {
+        for peer in &mut self.peers {
+            peer.one_kernel = true;
+        }
         self
     }
 
@@ -350,7 +361,9 @@ impl Host for PlanHost {
     }
 
     fn read_text(&self, path: &Path) -> Result<String, HostError> {
-        match self.world().in_sys(path) {
+        let mut world = self.world();
+        let imagined = world.in_sys(path).or_else(|| world.answered(path));
+        match imagined {
             Some(text) => Ok(text),
             None => reading::text(path),
         }
@@ -480,6 +493,10 @@ impl Host for PlanHost {
             Some(peer) => Ok(peer),
             None => Err(HostError::NoPeer { node }),
         }
+    }
+
+    fn shares_kernel(&self) -> bool {
+        self.one_kernel
     }
 
     fn line(&self) -> Result<[IpAddr; 2], HostError> {

@@ -3,6 +3,7 @@
 mod dbench;
 mod dd;
 mod elbencho;
+mod ioping;
 mod ior;
 mod iozone;
 mod mdtest;
@@ -21,6 +22,7 @@ pub(super) const ALL: &[Importer] = &[
     dbench::IMPORTER,
     dd::IMPORTER,
     elbencho::IMPORTER,
+    ioping::IMPORTER,
     ior::IMPORTER,
     iozone::IMPORTER,
     mdtest::IMPORTER,

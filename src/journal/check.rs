@@ -7,10 +7,11 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Parameters of the kernel that a run may set and write back.
-const PARAMETERS: [&str; 3] = [
+const PARAMETERS: [&str; 4] = [
     "/sys/module/zfs/parameters/zfs_vdev_max_auto_ashift",
     "/sys/module/zfs/parameters/zfs_arc_min",
     "/sys/module/zfs/parameters/zfs_arc_max",
+    "/sys/class/net/lo/mtu",
 ];
 
 /// Most digits of such a parameter.

@@ -7,6 +7,8 @@ pub(crate) struct Counterpart {
     pub(crate) factors: &'static [FactorPair],
     /// Metrics of the study that ships, each with the published one.
     pub(crate) metrics: &'static [MetricPair],
+    /// Other studies that ship with a part of it.
+    pub(crate) also: &'static [&'static str],
     /// Whether the study that ships runs in the lab alone.
     pub(crate) lab: bool,
     /// What the stacks of the program lack, and what stands in for it.
@@ -62,9 +64,11 @@ pub(super) const DRBD_GFS2: Counterpart = Counterpart {
         },
     ],
     metrics: BONNIE,
+    also: &["gfs2-dlm"],
     lab: true,
-    stands_in: "it runs in the lab (--lab), on emulated disks and an emulated network that are slower \
-                than the published ones; GFS2 is mounted on both hosts, with protocol C only",
+    stands_in: "modelled Hitachi HDS721010KLA330, a line of 112 MB/s and one processor of 1 GIPS for both \
+                hosts instead of the real ones; DRBD 8.4 instead of 8.2; a sixtieth of the data, and of the \
+                disk its beginning; GFS2 is a study of its own, in real time on slow emulated disks",
 };
 
 pub(super) const NETATALK_CNID: Counterpart = Counterpart {
@@ -110,10 +114,12 @@ pub(super) const NETATALK_CNID: Counterpart = Counterpart {
         pair(("video", "write throughput"), ("stream-video", "write")),
         pair(("video", "read throughput"), ("stream-video", "read")),
     ],
+    also: &[],
     lab: true,
-    stands_in: "slow emulated disks of the lab instead of real disks; netatalk 4 instead of 2.2; our \
-                own client, which does not gather writes, instead of Mac OS X; ext4 on the other \
-                disk; the copied files are on the share too",
+    stands_in: "modelled disks (WD30EFRX, HDP725050GLA360), a gigabit line and one processor of 1 GIPS for \
+                server and client instead of the real ones; netatalk 4 instead of 2.2; our own client, which \
+                does not gather writes, instead of Mac OS X; ext4 on the other disk; the copied files, a \
+                small part of the published ones, are on the share too",
 };
 
 pub(super) const ZFS_ASHIFT: Counterpart = Counterpart {
@@ -135,6 +141,7 @@ pub(super) const ZFS_ASHIFT: Counterpart = Counterpart {
         },
     ],
     metrics: BONNIE,
+    also: &[],
     lab: true,
     stands_in: "modelled Seagate ST3000DM001 and a processor of 1 GIPS instead of the real ones; OpenZFS 2 \
                 instead of ZFS on Linux 0.6; single workloads instead of the phases of bonnie++, on a \
@@ -144,6 +151,7 @@ pub(super) const ZFS_ASHIFT: Counterpart = Counterpart {
 pub(super) const ZFS_BLOCK_SIZE: Counterpart = Counterpart {
     factors: &[],
     metrics: &[],
+    also: &[],
     lab: true,
     stands_in: "a slow emulated disk of the lab instead of a real disk; OpenZFS 2 on Linux instead of \
                 both systems",
@@ -159,6 +167,7 @@ pub(super) const ZFS_THREE_OS: Counterpart = Counterpart {
         pair(("extract a tree", "elapsed"), ("extract-tar", "elapsed")),
         pair(("delete a tree", "elapsed"), ("delete-tree", "elapsed")),
     ],
+    also: &[],
     lab: true,
     stands_in: "slow emulated disks of the lab instead of real disks; two versions of Linux and \
                 OpenZFS instead of three systems, so the ratio of systems has no published \

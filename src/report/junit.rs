@@ -89,10 +89,11 @@ fn case(gate: &GateAnswer, answer: &FigureAnswer, strict: bool) -> Case {
         },
     );
     let more = answer.more.map_or(String::new(), |more| {
-        let what = if gate.paired {
-            "rounds"
-        } else {
-            "runs of each"
+        let what = match (gate.paired, more) {
+            (true, 1) => "round",
+            (true, _) => "rounds",
+            (false, 1) => "run of each",
+            (false, _) => "runs of each",
         };
         format!("; {more} more {what} would decide")
     });

@@ -71,17 +71,15 @@ fn sheet(card: &Card, table: &PublishedTable) -> Sheet {
             .into_iter()
             .map(SheetPart::Table),
     );
-    parts.push(SheetPart::List(
-        "To run it yourself".to_owned(),
-        vec![
-            format!(
-                "stackrace run {}{}, at full size with --full",
-                card.name,
-                if card.counterpart.lab { " --lab" } else { "" }
-            ),
-            format!("What differs: {}", card.counterpart.stands_in),
-        ],
-    ));
+    let lab = if card.counterpart.lab { " --lab" } else { "" };
+    let mut studies = vec![format!(
+        "stackrace run {}{lab}, at full size with --full",
+        card.name
+    )];
+    let also = card.counterpart.also.iter();
+    studies.extend(also.map(|name| format!("stackrace run {name}{lab}, another part of it")));
+    studies.push(format!("What differs: {}", card.counterpart.stands_in));
+    parts.push(SheetPart::List("To run it yourself".to_owned(), studies));
     Sheet {
         title: format!("{} ({})", card.title, card.year),
         lead: vec![card.question.to_owned()],

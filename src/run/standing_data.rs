@@ -10,7 +10,7 @@ use crate::stack::file_data;
 use crate::workload::{DataUse, KeptData};
 
 /// File systems that no layer makes and that write over a block where it lies.
-const IN_PLACE: &[&str] = &["jfs", "vfat"];
+const IN_PLACE: &[&str] = &["vfat"];
 
 /// Beginnings of the names of disks that have no cache in this machine's memory.
 const PLAIN_DISKS: &[&str] = &["sd", "vd", "xvd", "nvme", "mmcblk"];

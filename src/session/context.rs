@@ -19,6 +19,8 @@ pub(crate) struct Context {
     pub(crate) command: Vec<String>,
     /// The other machines of a stack, from number 2 on.
     pub(crate) peers: Vec<Peer>,
+    /// Whether it is a guest in virtual time, whose stacks have their second machine in its own kernel.
+    pub(crate) one_kernel: bool,
 }
 
 impl Context {
@@ -50,7 +52,10 @@ impl Context {
             // Each peer tells of the commands it was given.
             Box::new(peer.host(Arc::clone(&sink)))
         });
-        let peers = peers.collect();
+        let second = self
+            .one_kernel
+            .then(|| -> Box<dyn Host> { Box::new(LocalHost::second(Arc::clone(&sink))) });
+        let peers = peers.chain(second).collect();
         LocalHost::new(sink).with_peers(peers)
     }
 }

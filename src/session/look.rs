@@ -502,6 +502,7 @@ mod tests {
             store: Some(store.path().to_owned()),
             command: Vec::new(),
             peers: Vec::new(),
+            one_kernel: false,
         };
         for (margin, anyway, asked) in [
             (1e-6, false, true),
@@ -527,6 +528,7 @@ mod tests {
             store: None,
             command: Vec::new(),
             peers: Vec::new(),
+            one_kernel: false,
         };
         let observer = Asked::answers(Start::Now);
         let mut decide = decide(5, 0.05);

@@ -42,6 +42,7 @@ mod sizing;
 pub(crate) mod study_file;
 pub(crate) mod temporary;
 pub(crate) mod virtual_clock;
+mod virtual_made_on;
 pub(crate) mod virtual_plan;
 pub(crate) mod virtual_run;
 mod virtual_turns;

@@ -41,6 +41,7 @@ pub(super) fn assignment(
         place: place.map(str::to_owned),
         wipe: wipe.to_vec(),
         clients: None,
+        one_kernel: false,
     }
 }
 

@@ -201,7 +201,11 @@ fn on_this_machine<T>(
 
 /// The host of plans in the place of a machine: of its system, with the directories that the study names.
 fn imagined_for(host: &dyn Host, stacks: &Stack) -> PlanHost {
-    let imagined = stack::imagined(Fault::Never);
+    let imagined = match stacks.is_modelled() {
+        // Its machines are in one kernel.
+        true => stack::imagined(Fault::Never).in_one_kernel(),
+        false => stack::imagined(Fault::Never),
+    };
     match host.is_here() {
         true => imagined,
         // They were found there before.
@@ -349,4 +353,32 @@ fn check_places_on(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::study_file::parse;
+    use super::*;
+    use crate::study::SHIPPED;
+
+    #[test]
+    fn a_plan_knows_the_commands_of_every_study_that_ships() {
+        for (name, text) in SHIPPED {
+            let needs_sqlite = !cfg!(feature = "sqlite") && text.contains("\"sqlite\"");
+            let study = match parse(name, text.as_bytes()) {
+                Ok(study) => study,
+                Err(_) if needs_sqlite => continue,
+                Err(_) => panic!("{name} cannot be read"),
+            };
+            for (index, configuration) in study.configurations.iter().enumerate() {
+                let here = LocalHost::new(Arc::new(|_| ()));
+                let imagined = imagined_for(&here, &configuration.stack);
+                let scratch = Path::new("/srv/mnt");
+                let shown = commands(&imagined, scratch, &study.policy, index, configuration);
+                let lines =
+                    shown.unwrap_or_else(|why| panic!("{name}: {}: {why}", configuration.name));
+                assert!(lines.len() > 2, "{name}: {}: {lines:?}", configuration.name);
+            }
+        }
+    }
 }

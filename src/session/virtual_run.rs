@@ -8,8 +8,6 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::Arc;
 
-use serde::Serialize;
-
 use super::context::{Context, unjournalled, unrecorded};
 use super::crash;
 use super::execute::{self, FinishedRun};
@@ -21,12 +19,13 @@ use super::places::{assignment, merged};
 use super::resume::Stopped;
 use super::temporary;
 use super::virtual_clock::{self, CLOCK, LAB};
+use super::virtual_made_on::{MadeOn, ServingCost, hash_of, qemu, seconds, served};
 use super::virtual_plan;
 use super::virtual_turns::{VirtualExecutor, VirtualPlace, environment};
-use crate::agent::message::WorkerReply;
+use crate::agent::message::{Assignment, WorkerReply};
 use crate::event::{Event, Fact};
 use crate::failure::{Failure, FailureKind};
-use crate::host::{Host, local::LocalHost};
+use crate::host::local::LocalHost;
 use crate::journal::{self, Journal};
 use crate::lab::image::{Image, wants_zfs};
 use crate::lab::machine::MachineSite;
@@ -34,6 +33,7 @@ use crate::lab::system;
 use crate::lab::virtual_guest::{PROCESSOR, VirtualLab};
 use crate::record::{Record, Store};
 use crate::run::{Ledger, SharedLedger};
+use crate::stack::Stack;
 use crate::study::{Provision, RoundOrder, Study};
 use crate::time::{Clock, GivenClock, SystemClock};
 use crate::unit;
@@ -57,6 +57,16 @@ const LEFT_OVER: u64 = 1 << 30;
 const CAUTION: &str = "every figure here comes from models of drives, in virtual time: kernel and file systems are real, \
      service times are computed from the drives' cards, and the processor is one of 1 GIPS; \
      intervals are over the accidents modelled (data, offsets, platter, head, start)";
+
+/// What a reader of figures of two machines must know besides.
+const CAUTION_ONE_KERNEL: &str = "both machines of a stack are in one kernel: they share its processor and its memory, and the line between \
+     them is as declared";
+
+/// Whether a study has stacks of two machines, which are then in one kernel.
+fn has_second(study: &Study) -> bool {
+    let mut stacks = study.configurations.iter().map(|each| &each.stack);
+    stacks.any(|stack| stack.nodes() > 1)
+}
 
 /// How a run in virtual time is made.
 pub(crate) struct VirtualOptions<'a> {
@@ -83,8 +93,8 @@ pub(crate) enum LabDrives {
 pub(crate) fn disks(study: &Study) -> LabDrives {
     let all = study.configurations.iter().map(|each| {
         let disks = each.stack.lab_disks();
-        let modelled = disks.iter().filter(|disk| disk.model.is_some()).count();
-        (modelled > 0, modelled == disks.len() && modelled > 0)
+        let some = disks.iter().any(|disk| disk.model.is_some());
+        (some, each.stack.is_modelled())
     });
     let all: Vec<(bool, bool)> = all.collect();
     match (all.iter().any(|one| one.0), all.iter().all(|one| one.1)) {
@@ -108,10 +118,10 @@ pub(crate) fn check(study: &Study) -> Result<(), Failure> {
         );
     }
     let stacks = || study.configurations.iter().map(|each| &each.stack);
-    if stacks().any(|stack| stack.nodes() > 1) {
+    if let Some(why) = stacks().find_map(Stack::apart) {
         return refused(
-            "the stacks of this study need several machines, and virtual time has one",
-            "write lab-disks without a model, and run it in real time: --clock real",
+            &format!("{why}; in virtual time there is one"),
+            "declare the disks without a model, by size, rate and latency, and run it in real time: --clock real",
         );
     }
     if stacks().any(|stack| stack.disk_needed().iter().any(|(_, bytes)| *bytes > 0)) {
@@ -261,7 +271,10 @@ fn places<'a>(
         let place = guest.place.as_deref();
         Ok(VirtualPlace {
             lab: VirtualLab::begin(site, memory_bytes).map_err(unable)?,
-            assignment: assignment(study, place, Path::new(STORE), Vec::new(), &[]),
+            assignment: Assignment {
+                one_kernel: has_second(study),
+                ..assignment(study, place, Path::new(STORE), Vec::new(), &[])
+            },
         })
     });
     each.collect()
@@ -275,37 +288,6 @@ struct VirtualRun<'a> {
     options: &'a VirtualOptions<'a>,
     /// The systems it is made on.
     guests: Vec<Guest>,
-}
-
-/// What depends on the machine a run was made on. It is not in the log.
-#[derive(Debug, Serialize)]
-struct MadeOn {
-    stackrace: &'static str,
-    /// BLAKE3 of this program's file: another build takes other instructions.
-    program: String,
-    qemu: String,
-    kernel: String,
-    jobs: usize,
-    began: String,
-    /// Until the environment of a guest was known, s.
-    first_guest_s: f64,
-    /// The whole run, s.
-    wall_s: f64,
-    /// What the guests' clocks showed together, s.
-    virtual_s: f64,
-    #[serde(flatten)]
-    cost: ServingCost,
-    /// BLAKE3 of the log.
-    log: String,
-}
-
-/// What serving the drives of all guests has cost.
-#[derive(Debug, Serialize)]
-struct ServingCost {
-    /// Requests that were answered.
-    requests: u64,
-    /// Time of a guest's processor that one of them took, ns.
-    request_cost_ns: f64,
 }
 
 impl VirtualRun<'_> {
@@ -529,38 +511,17 @@ impl VirtualRun<'_> {
             let ledger = SharedLedger::new(Ledger::new(log, self.store.index(), record));
             let path = self.store.run_dir(&run).join(journal::FILE);
             let journal = Journal::create(&path).map_err(unjournalled)?;
-            let text = CAUTION.to_owned();
-            ledger
-                .tell(Event::Warned { text })
-                .map_err(execute::unwritten)?;
+            let second = has_second(self.study).then_some(CAUTION_ONE_KERNEL);
+            for caution in [Some(CAUTION), second].into_iter().flatten() {
+                let text = caution.to_owned();
+                ledger
+                    .tell(Event::Warned { text })
+                    .map_err(execute::unwritten)?;
+            }
             return Ok((ledger, journal));
         }
         Err(Failure::internal("no id is left for the run"))
     }
-}
-
-/// Requests that the drives of all guests answered, and the processor time that took, ns.
-fn served(ledger: &SharedLedger) -> (u64, u64) {
-    let ledger = ledger.lock();
-    let mut sum = (0, 0);
-    for line in &ledger.record().lines {
-        if let Event::StackTornDown { served, .. } = &line.event {
-            for drive in served {
-                sum = (sum.0 + drive.requests, sum.1 + drive.busy_ns);
-            }
-        }
-    }
-    sum
-}
-
-/// BLAKE3 of a file; of nothing where it cannot be read.
-fn hash_of(path: &Path) -> String {
-    let bytes = std::fs::read(path).unwrap_or_default();
-    blake3::hash(&bytes).to_hex().to_string()
-}
-
-fn seconds(ns: u64) -> f64 {
-    ns as f64 / 1e9
 }
 
 /// The name of the image, and of the modules that come with it.
@@ -582,14 +543,4 @@ fn refused_there(reply: WorkerReply) -> Failure {
         }
         other => Failure::internal(format!("in the guest: an unexpected answer: {other:?}")),
     }
-}
-
-/// Version of QEMU, in its own words.
-fn qemu(host: &dyn Host) -> String {
-    let words = crate::host::argv([crate::lab::QEMU, "--version"]);
-    let said = host
-        .must(&words)
-        .map(|output| output.stdout)
-        .unwrap_or_default();
-    said.lines().next().unwrap_or_default().to_owned()
 }

@@ -55,7 +55,10 @@ pub(super) fn received(
             study_file::by_clients(study, clients);
         }
     }
-    let context = context(connection, &assignment.store, assignment.peers.clone());
+    let context = Context {
+        one_kernel: assignment.one_kernel,
+        ..context(connection, &assignment.store, assignment.peers.clone())
+    };
     Ok((context, study, part))
 }
 
@@ -68,6 +71,7 @@ fn context(
         store: Some(store.to_path_buf()),
         command: Vec::new(),
         peers: Peer::all(connection, peers),
+        one_kernel: false,
     }
 }
 

@@ -115,6 +115,24 @@ impl Stack {
         nodes.max().unwrap_or(1)
     }
 
+    /// Why it cannot stand in one kernel, as a clause; none: it can.
+    pub(crate) fn apart(&self) -> Option<String> {
+        if let Some(why) = self.layers.iter().find_map(|layer| layer.apart()) {
+            return Some(why);
+        }
+        // Each machine beyond the first has one name and one network: there is room for one.
+        (self.nodes() > 2).then(|| {
+            let nodes = self.nodes();
+            format!("a share whose files are replicated needs {nodes} machines, and two fit into one kernel")
+        })
+    }
+
+    /// Whether all its disks are modelled, and it has some.
+    pub(crate) fn is_modelled(&self) -> bool {
+        let disks = self.lab_disks();
+        !disks.is_empty() && disks.iter().all(|disk| disk.model.is_some())
+    }
+
     /// On how many machines the workload runs at once.
     pub(crate) fn loaded_from(&self) -> usize {
         self.layers.last().map_or(1, |top| top.loaded_from())

@@ -6,19 +6,19 @@
 
 use crate::event::Fact;
 use crate::host::imagined::{Tool, said};
-use crate::host::{Needs, Package, argv};
+use crate::host::{Needs, Package};
 use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::common::plain::{self, Unmarked};
 use crate::stack::common::words::{
     OptionValue::{Alone, Amount, OneOf, Word},
     Words,
 };
-use crate::stack::common::{filesystem, options, plain};
+use crate::stack::common::{filesystem, options};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
 use crate::stack::layer::{Expected, FileData, KillStack, Layer, LayerKind, RealStack, Tried};
-use crate::stack::setup::{Memory, Setup};
+use crate::stack::setup::Setup;
 use crate::unit;
-use std::ffi::OsStr;
 
 /// The layer `exfat` of a study.
 pub(crate) const KIND: LayerKind = LayerKind {
@@ -139,10 +139,11 @@ const CLUSTER_BYTES_MAX: u64 = 32 << 20;
 /// Largest power of two that mkfs.exfat reads as an alignment, in bytes.
 const ALIGN_BYTES_MAX: u64 = 2 << 30;
 
-/// Why it is not made on disks, and where it can be made.
-const NO_MARK: &str =
-    "an exFAT cannot be given a mark of ours, by which it would be wiped from a disk again";
-const ELSEWHERE: &str = "put it on loop or on lab-disks";
+/// Why it is not made on disks.
+const UNMARKED: Unmarked = Unmarked {
+    kind: KIND.name,
+    why: "an exFAT cannot be given a mark of ours, by which it would be wiped from a disk again",
+};
 
 /// An exFAT as a study asks for it.
 struct Exfat {
@@ -215,10 +216,7 @@ impl Layer for Exfat {
     }
 
     fn accepts(&self, below: &[Box<dyn Layer>]) -> Result<(), String> {
-        match below.iter().any(|layer| !layer.disks().is_empty()) {
-            true => Err(format!("{NO_MARK}: {ELSEWHERE}")),
-            false => Ok(()),
-        }
+        UNMARKED.accepts(below)
     }
 
     fn needs(&self) -> Needs {
@@ -232,26 +230,8 @@ impl Layer for Exfat {
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
-        if setup.is_outlived() {
-            return Err(LayerError::refused(NO_MARK, ELSEWHERE));
-        }
-        let devices = filesystem::devices(below)?;
-        let device = devices[0].path.as_os_str();
-        filesystem::format(setup, &self.command(), |_| Vec::new(), &devices)?;
-        let told = setup
-            .host()
-            .must(&argv([OsStr::new("dump.exfat"), device]))?;
-        let mut facts = geometry(&told.stdout);
-        let root = setup.mount(KIND.name, device, &self.mount, Memory::No)?;
-        let host = setup.host();
-        facts.extend(filesystem::mount_facts(
-            host,
-            &root,
-            KIND.name,
-            &self.mount,
-            &[],
-        )?);
-        Ok(filesystem::standing(host, KIND.name, root, facts, &devices))
+        let ask = ["dump.exfat"];
+        UNMARKED.set_up(setup, below, &self.command(), &ask, &GEOMETRY, &self.mount)
     }
 
     fn returns(&self) -> bool {
@@ -259,24 +239,14 @@ impl Layer for Exfat {
     }
 
     fn bring_back(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
-        let devices = filesystem::devices(below)?;
-        let device = devices[0].path.as_os_str();
-        let repair = argv([OsStr::new("fsck.exfat"), OsStr::new("-y"), device]);
-        let root = filesystem::mount_again(setup, KIND.name, device, &self.mount, &repair)?;
-        let host = setup.host();
-        let facts = filesystem::mount_facts(host, &root, KIND.name, &[], &[])?;
-        Ok(filesystem::standing(host, KIND.name, root, facts, &devices))
+        let repair = ["fsck.exfat", "-y"];
+        plain::brought_back(setup, KIND.name, &self.mount, &repair, below)
     }
 }
 
 /// What `dump.exfat` prints of what matters to figures.
 fn geometry(text: &str) -> Vec<Fact> {
-    let pairs = text.lines().filter_map(|line| line.split_once(':'));
-    let pairs = pairs.map(|(name, value)| (name.trim(), value.trim()));
-    pairs
-        .filter(|(name, _)| GEOMETRY.contains(name))
-        .map(|(name, value)| Fact::new(name, value))
-        .collect()
+    plain::told(text, &GEOMETRY)
 }
 
 #[cfg(test)]

@@ -237,6 +237,10 @@ pub(crate) trait Layer: Send + Sync {
         // Otherwise what it takes stands on the peer, or on both machines.
         if self.below() == Below::Here { 1 } else { 2 }
     }
+    /// Why its machines cannot be in one kernel, as a clause; none: they can.
+    fn apart(&self) -> Option<String> {
+        None
+    }
     /// A layer it cannot do without somewhere below, or with settings that one does not have: why
     /// not.
     ///

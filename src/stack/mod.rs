@@ -24,6 +24,7 @@ mod f2fs;
 mod gfs2;
 mod gives;
 mod identity;
+mod jfs;
 mod lab_disks;
 mod layer;
 mod loops;
@@ -64,7 +65,7 @@ use crate::event::{Fact, LayerFacts};
 use crate::host::plan::{Fault, PlanHost};
 use crate::host::{Host, Package};
 use crate::journal::{self, EntryId, Journal, JournalError, Undo, UndoKind, UndoReport};
-use common::{block, guard, line, options, place};
+use common::{block, guard, line, one_kernel, options, place};
 use std::path::Path;
 use std::sync::LazyLock;
 
@@ -84,6 +85,7 @@ pub(crate) const ALL: &[LayerKind] = &[
     ext::EXT4,
     f2fs::KIND,
     gfs2::KIND,
+    jfs::KIND,
     lab_disks::KIND,
     loops::KIND,
     lvm::KIND,
@@ -133,7 +135,9 @@ pub(crate) fn facts(host: &dyn Host, stack: &StandingStack) -> Vec<LayerFacts> {
 pub(crate) fn undo_kinds() -> &'static [&'static UndoKind] {
     static KINDS: LazyLock<Vec<&UndoKind>> = LazyLock::new(|| {
         let kinds = ALL.iter().flat_map(|kind| kind.undo);
-        kinds.chain([&line::CLEAR]).collect()
+        kinds
+            .chain([&line::CLEAR, &one_kernel::SEVER, &one_kernel::GIVE_UP])
+            .collect()
     });
     &KINDS
 }

@@ -208,6 +208,11 @@ impl<'a> Setup<'a> {
         }
     }
 
+    /// Whether another machine than the first is built on.
+    pub(crate) fn is_on_peer(&self) -> bool {
+        self.node > 1
+    }
+
     pub(crate) fn seed(&self) -> u64 {
         self.site.seed
     }

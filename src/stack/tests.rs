@@ -341,10 +341,13 @@ fn with_disks(fault: Fault) -> PlanHost {
 /// Sets up, settles, tears down; then, as after a restart, undoes what the journal on the disk names.
 /// Returns whether the fault was met.
 fn survive(shape: &[&str], fault: Fault) -> bool {
+    survive_on(with_disks(fault), shape, fault)
+}
+
+fn survive_on(host: PlanHost, shape: &[&str], fault: Fault) -> bool {
     let base = tempfile::tempdir().unwrap();
     let scratch = base.path().canonicalize().unwrap();
     let path = scratch.join("journal.jsonl");
-    let host = with_disks(fault);
     let journal = Journal::create(&path).unwrap();
     let met = {
         let site = site(&host, &journal, &scratch);
@@ -560,5 +563,6 @@ fn a_directory_that_cannot_be_used_is_refused() {
         assert!(journal.pending().is_empty());
     }
 }
+mod one_kernel;
 mod one_place;
 mod refusals;

@@ -44,6 +44,7 @@ pub(crate) const SHIPPED: &[(&str, &str)] = &[
         "four-drives",
         include_str!("../../studies/four-drives.toml"),
     ),
+    ("gfs2-dlm", include_str!("../../studies/gfs2-dlm.toml")),
     ("kernels", include_str!("../../studies/kernels.toml")),
     (
         "mkfs-options",

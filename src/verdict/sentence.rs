@@ -7,7 +7,7 @@ use super::guarantee;
 use super::statement::{Comparison, Interval, State, VerdictWord};
 use super::table::Evidence;
 use crate::event::RunStarted;
-use crate::unit::{self, counted, listed};
+use crate::unit::{self, counted, listed, listed_names};
 
 /// Comparisons of a ranking that are written out; of more, only how far the leader is ahead.
 const WRITTEN_OUT: usize = 4;
@@ -316,7 +316,7 @@ fn ranking(verdict: &Verdict, head: &RunStarted) -> String {
     }];
     if !open.is_empty() {
         let names: Vec<String> = open.iter().map(|c| not_separated(c)).collect();
-        parts.push(format!("not separated from {}", listed(&names)));
+        parts.push(format!("not separated from {}", listed_names(&names)));
         if !ties.is_empty() {
             parts.push(tie(leader, &ties));
         }
@@ -367,7 +367,7 @@ fn tie(leader: &str, ties: &[&Comparison]) -> String {
     let largest = unit::percent(largest.fold(0.0, f64::max));
     format!(
         "{} are tied: no difference larger than {largest}",
-        listed(&names.collect::<Vec<_>>())
+        listed_names(&names.collect::<Vec<_>>())
     )
 }
 

@@ -162,7 +162,7 @@ fn end(site: &WebSite, run: &str) -> Markup {
         Err(error) => html! { (error) },
         Ok(judged) => {
             let ended = judged.record.ended().map(|ended| ended.reason);
-            run::stage_line(site, run, &site.cache.stage(run, ended))
+            run::stage_line(site, &judged.record, &site.cache.stage(run, ended))
         }
     }
 }

@@ -6,7 +6,7 @@ use super::cache::Stage;
 use super::frame::{self, Page};
 use super::http::HttpResponse;
 use super::site::WebSite;
-use crate::record::RecordError;
+use crate::record::{Record, RecordError};
 use crate::report;
 
 /// The page of one run.
@@ -27,7 +27,7 @@ pub(super) fn page(site: &WebSite, run: &str) -> HttpResponse {
         _ => String::new(),
     };
     let content = html! {
-        div class="stage" data-part="stage" { (stage_line(site, run, &stage)) }
+        div class="stage" data-part="stage" { (stage_line(site, record, &stage)) }
         @if let Stage::Running(now) = &stage {
             section id="live" class="live" aria-label="What is running now" {
                 div data-part="doing" { (report::doing(record, now.as_deref())) }
@@ -47,7 +47,10 @@ pub(super) fn page(site: &WebSite, run: &str) -> HttpResponse {
 }
 
 /// How far it is, where else it is shown, and what may be done.
-pub(super) fn stage_line(site: &WebSite, run: &str, stage: &Stage) -> Markup {
+pub(super) fn stage_line(site: &WebSite, record: &Record, stage: &Stage) -> Markup {
+    let run = &record.head.run;
+    // A visitor permits no commands: that is for who can type the option.
+    let may_resume = site.control.is_some() && !record.head.gives_commands();
     html! {
             p { "This run is " strong { (stage.word()) } "." }
             p { a href={ "/run/" (run) "/report.html" } download={ (run) ".html" } { "Report as one file" } }
@@ -56,22 +59,21 @@ pub(super) fn stage_line(site: &WebSite, run: &str, stage: &Stage) -> Markup {
             @if *stage == Stage::NotEnded {
                 p { "It had not ended when it was pushed. Pushing it again brings what came since." }
             }
-            @if site.control.is_some() {
-                @match stage {
-                    Stage::Running(_) => {
-                        form method="post" action={ "/run/" (run) "/stop" } {
-                            button { "Stop this run" }
-                        }
+            @match stage {
+                Stage::Running(_) if site.control.is_some() => {
+                    form method="post" action={ "/run/" (run) "/stop" } {
+                        button { "Stop this run" }
                     }
-                    Stage::Interrupted => {
-                        form method="post" action={ "/run/" (run) "/resume" } {
-                            button { "Go on with this run" }
-                        }
-                    }
-                    Stage::Finished | Stage::Failed | Stage::NotEnded | Stage::Unreadable => {}
                 }
-            } @else if *stage == Stage::Interrupted {
-                p { code { "stackrace resume " (run) } " goes on with it." }
+                Stage::Interrupted if may_resume => {
+                    form method="post" action={ "/run/" (run) "/resume" } {
+                        button { "Continue this run" }
+                    }
+                }
+                Stage::Interrupted => {
+                    p { code { (record.head.resume_command()) } " continues it." }
+                }
+                _ => {}
             }
     }
 }

@@ -160,6 +160,10 @@ impl StreamVideo {
             seed: place.seed,
             again: None,
             part: None,
+            bytes: None,
+            skipped: 0,
+            ramp_ns: 0,
+            history_ns: None,
             slice_ns: SLICE_NS,
         }
     }

@@ -95,6 +95,6 @@ test("a study is started and stopped by keyboard alone, where that is allowed", 
   await page.getByRole("region", { name: "What is running now" }).waitFor();
   await page.getByRole("button", { name: "Stop this run" }).press("Enter");
   await page.getByText("This run is interrupted.").waitFor();
-  await page.getByRole("button", { name: "Go on with this run" }).waitFor();
+  await page.getByRole("button", { name: "Continue this run" }).waitFor();
   await content(page);
 });

@@ -460,6 +460,7 @@ fn main() -> ExitCode {
             a_study_on_disks_of_the_lab_goes_from_start_to_verdict,
             a_race_of_two_systems_goes_on_after_a_kill,
             the_log_does_not_depend_on_the_number_of_jobs,
+            two_machines_in_one_kernel_have_the_line_that_was_declared,
             a_killed_run_in_virtual_time_goes_on_as_if_nothing_had_happened,
             declared_faults_happen_in_a_guest,
             systems_race_in_virtual_time_and_one_of_them_under_xen,

@@ -62,6 +62,67 @@ pub(super) fn the_log_does_not_depend_on_the_number_of_jobs() {
     assert_eq!(complete.count(), 4);
 }
 
+/// DRBD between two disks of a guest, beside one disk alone; and a share of a peer.
+const IN_ONE_KERNEL: &str = r#"
+title = "two machines in one kernel"
+seed = 7
+[factors]
+stack = ["replicated", "nfs", "smb"]
+[[stack]]
+lab-disks = { model = "hitachi-hds721010kla330", size = "1 GiB" }
+[[stack]]
+when = { stack = "replicated" }
+drbd = { protocol = "C", rate = "10 MB", delay = "2 ms" }
+[[stack]]
+ext4 = {}
+[[stack]]
+when = { stack = "nfs" }
+nfs = { rate = "10 MB", delay = "2 ms" }
+[[stack]]
+when = { stack = "smb" }
+smb = { rate = "10 MB", delay = "2 ms" }
+[[workload]]
+files = { count = 20, fsync = true }
+[decide]
+compare = "stack"
+rounds-at-most = 1
+until = "never"
+"#;
+
+/// The line is as fast as declared in every guest, and the log is the same however many run at once.
+pub(super) fn two_machines_in_one_kernel_have_the_line_that_was_declared() {
+    cache("image");
+    let made = |jobs: &str| {
+        let ground = Ground::new();
+        ground.write("study.toml", IN_ONE_KERNEL);
+        let args = ["run", "study.toml", "--lab", "--jobs", jobs];
+        ground.stackrace(&args).ended(0);
+        assert_eq!(ground.left(), Vec::<String>::new());
+        log(&ground)
+    };
+    let log = made("1");
+    assert_eq!(measured(&log).len(), 3);
+    let raised = of_kind(&log, "stack-set-up");
+    let measured: Vec<&str> = raised
+        .iter()
+        .flat_map(|line| line["layers"].as_array().unwrap())
+        .flat_map(|layer| layer["facts"].as_array().unwrap())
+        .filter(|fact| fact["name"] == "line to the peer")
+        .map(|fact| fact["value"].as_str().unwrap())
+        .collect();
+    assert_eq!(measured.len(), 3, "{raised:?}");
+    for line in measured {
+        // The guest's clock is part of the model: unlike real time, it says the same everywhere.
+        let rate: f64 = line.split(' ').next().unwrap().parse().unwrap();
+        // Headers of packets, up to a twentieth, and two round trips are in it.
+        assert!((9.2e6..=10.0e6).contains(&rate), "{line}");
+        let (_, trip) = line.split_once("round trips ").unwrap();
+        let trip: f64 = trip.trim_end_matches(" ms").parse().unwrap();
+        assert!((4.0..4.5).contains(&trip), "{line}");
+    }
+    assert_eq!(made("2"), log);
+}
+
 /// What each trial of a log has measured, by its place in the design.
 fn measured(log: &[Value]) -> std::collections::BTreeMap<[u64; 3], Value> {
     let trials = of_kind(log, "trial");

@@ -54,7 +54,7 @@ fn studies_are_started_stopped_and_gone_on_with_where_that_is_allowed() {
     });
     server
         .get(&format!("/run/{run}"))
-        .has(200, "Go on with this run");
+        .has(200, "Continue this run");
     server
         .post(&format!("/run/{run}/stop"), "")
         .has(409, "not going on");
@@ -71,6 +71,31 @@ fn studies_are_started_stopped_and_gone_on_with_where_that_is_allowed() {
         .get(&format!("/run/{run}"))
         .has(200, "2 of at most 2 rounds");
     server.post("/run/../stop", "").has(404, "no such run");
+}
+
+#[test]
+fn a_run_whose_study_gives_commands_is_continued_on_a_command_line_only() {
+    let ground = Ground::new();
+    ground.make_dir("data");
+    let study = slow(9).replace(
+        "[decide]",
+        "[[workload]]\nname = \"waits\"\ncommand = { run = \"sleep 0.1\" }\n[decide]",
+    );
+    let study = ground.write("commands.toml", study);
+    let server = Server::start(&ground, &["--control"]);
+    let mut command = ground.program(&["run", study.to_str().unwrap(), "--allow-commands"]);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let racing = Ended(command.spawn().unwrap());
+    let run = until(|| runs(&ground).pop());
+    until(|| (server.get(&format!("/run/{run}")).status == 200).then_some(()));
+    drop(racing);
+    let page = until(|| {
+        let page = server.get(&format!("/run/{run}"));
+        page.body.contains("continues it").then_some(page)
+    });
+    page.has(200, &format!("stackrace resume {run} --allow-commands"));
+    assert!(!page.body.contains("Continue this run"));
+    ground.stackrace(&["clean"]).ended(0);
 }
 
 /// Numbers of processes that do not write the run's log: another program, the server, the first.

@@ -20,6 +20,7 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 
 use crate::control::Control;
+use crate::descriptors::with_own_table;
 use crate::outcome::{Op, OpError, PhaseOutcome};
 use crate::spec::Content;
 use crate::worker_pool::{Halt, PhaseOptions, Worker, alone, errno_of, fault, refusal};
@@ -178,20 +179,26 @@ impl BonniePlan {
             slice_ns,
             control,
         };
-        match phase {
-            Phase::WriteCharacters => run.write_characters(),
-            Phase::WriteBlocks => run.write_blocks(),
-            Phase::Rewrite => run.rewrite(),
-            Phase::ReadCharacters => run.read_characters(),
-            Phase::ReadBlocks => run.read_blocks(),
-            Phase::Seeks => run.seeks(),
-            Phase::CreateSequential => run.create_in_order(),
-            Phase::StatSequential => run.stat_in_order(),
-            Phase::DeleteSequential => run.delete_in_order(),
-            Phase::CreateRandom => run.create_at_random(),
-            Phase::StatRandom => run.stat_at_random(),
-            Phase::DeleteRandom => run.delete_at_random(),
-        }
+        let work = match phase {
+            // Has threads of its own.
+            Phase::Seeks => return run.seeks(),
+            Phase::WriteCharacters => BonnieRun::write_characters,
+            Phase::WriteBlocks => BonnieRun::write_blocks,
+            Phase::Rewrite => BonnieRun::rewrite,
+            Phase::ReadCharacters => BonnieRun::read_characters,
+            Phase::ReadBlocks => BonnieRun::read_blocks,
+            Phase::CreateSequential => BonnieRun::create_in_order,
+            Phase::StatSequential => BonnieRun::stat_in_order,
+            Phase::DeleteSequential => BonnieRun::delete_in_order,
+            Phase::CreateRandom => BonnieRun::create_at_random,
+            Phase::StatRandom => BonnieRun::stat_at_random,
+            Phase::DeleteRandom => BonnieRun::delete_at_random,
+        };
+        // The original is a process of one thread, so its calls must cost here what they cost there.
+        with_own_table(|| work(run)).map_err(|error| {
+            let detail = "no thread could be started for this phase";
+            refusal(Op::Open, &self.directory, errno_of(&error), detail)
+        })?
     }
 
     /// The data files, in order.

@@ -5,7 +5,6 @@ mod closing;
 
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
@@ -20,19 +19,21 @@ use crate::cpu::Cpu;
 use crate::descriptors;
 use crate::draw::Draw;
 use crate::error::StartError;
+use crate::flow::FlowSeat;
 use crate::gate::StartGate;
 use crate::io::IoDevice;
+use crate::io::names::{Extents, Names};
 use crate::io::null::Null;
 use crate::io::sync::Sync;
 use crate::io::uring::{Buffers, Uring, build};
 use crate::memory::AlignedMemory;
 use crate::outcome::{Op, PhaseEnd, PhaseOutcome, mean_outstanding};
-use crate::pace::{Eager, Scheduled, Thinking};
+use crate::pace::{Eager, Flowing, Scheduled, Thinking};
 use crate::pacing::Schedule;
 use crate::recorder::Recorder;
 use crate::ring::{InFlight, Ring};
 use crate::shape::{OpSequence, WorkerShare};
-use crate::spec::{AccessPattern, Fresh, Pacing, Spec};
+use crate::spec::{Fresh, IoEngine, Pacing, Spec};
 use crate::target::open_all;
 use crate::verify::{ContentLedger, Slots, Verified};
 use crate::watch::{Finish, PhaseWatch, spin_ns};
@@ -105,11 +106,11 @@ fn run_seated(
     let calibration = Calibration::begin();
     spec.check()?;
     let files = match spec.engine {
-        crate::spec::IoEngine::Null => Vec::new(),
+        IoEngine::Null | IoEngine::Names(_) => Vec::new(),
         _ => open_all(spec)?,
     };
     let choice = choose(spec)?;
-    let shapes = shares(spec, &choice)
+    let shapes = WorkerShare::all(spec, choice.workers)
         .map(|share| Ok((OpSequence::new(spec, &share)?, share)))
         .collect::<Result<Vec<_>, StartError>>()?;
     if let Some(seat) = &control.seat {
@@ -144,34 +145,13 @@ pub fn self_cost() -> f64 {
             ops: Some(OPERATIONS),
             time_ns: None,
         },
-        engine: crate::spec::IoEngine::Null,
+        engine: IoEngine::Null,
         seed: 0,
         ..Spec::reads(vec![target], 4096)
     };
     // Without memory or a thread for this phase, no other phase will start either.
     run(&spec, &Control::default())
         .map_or(0.0, |outcome| outcome.elapsed_ns as f64 / OPERATIONS as f64)
-}
-
-/// The workers' shares of the phase.
-fn shares(spec: &Spec, choice: &EngineChoice) -> impl Iterator<Item = WorkerShare> {
-    let (threads, workers) = (spec.threads, choice.workers);
-    // Workers that replace one thread's queue depth share that thread's stream.
-    // Random access needs no shared stream: any worker may take any block.
-    let together = workers > threads && spec.access == AccessPattern::Sequential;
-    let cursors: Vec<_> = (0..threads)
-        .map(|_| together.then(|| Arc::new(AtomicU64::new(0))))
-        .collect();
-    (0..workers).map(move |worker| {
-        let thread = worker % threads;
-        let cursor = cursors[thread as usize].clone();
-        WorkerShare {
-            worker,
-            workers,
-            stream: (thread, threads),
-            cursor,
-        }
-    })
 }
 
 /// State shared by all workers of a phase.
@@ -251,7 +231,7 @@ impl BlockPhase<'_> {
         // change, starts are only less precise.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let ops = self.ops();
-        let recorder = Recorder::new(self.spec.slice_ns, &ops);
+        let recorder = Recorder::new(self.spec.slice_ns, &ops).with_history(self.spec.history_ns);
         // A closed loop has no lateness, and the histograms for it cost memory.
         let recorder = match self.spec.pacing {
             Pacing::Closed { .. } => recorder,
@@ -274,6 +254,16 @@ impl BlockPhase<'_> {
                     }
                 }
             }
+            IoMethod::Calls => match self.spec.engine {
+                IoEngine::Names(call) => {
+                    let targets = &self.spec.targets;
+                    self.work_on(gate, Ok(Names { targets, call }), shape, recorder, share)
+                }
+                engine => {
+                    let (files, call) = (self.files, engine);
+                    self.work_on(gate, Ok(Extents { files, call }), shape, recorder, share)
+                }
+            },
             IoMethod::Uring => self.work_ring(gate, shape, recorder, share),
         }
     }
@@ -360,6 +350,7 @@ impl BlockPhase<'_> {
         };
         let cadence = Cadence::new(self.spec.durability, self.spec.targets.len());
         let schedule = self.schedule(share);
+        let flow = self.control.flow.get().map(FlowSeat::enter);
         let clock = gate.pass(refused)?;
         // `pass` returned a clock only if no worker failed, so there is a device.
         let device = device.as_mut()?;
@@ -369,7 +360,10 @@ impl BlockPhase<'_> {
             (Pacing::Closed { think_time_ns }, None) if think_time_ns > 0 => {
                 drive_whole(worker, device, Thinking { think_time_ns })
             }
-            (_, None) => drive_whole(worker, device, Eager),
+            (_, None) => match flow {
+                Some(flow) => drive_whole(worker, device, Flowing(flow)),
+                None => drive_whole(worker, device, Eager),
+            },
         })
     }
 
@@ -424,6 +418,7 @@ impl BlockPhase<'_> {
         let mut flight = InFlight::new(self.spec.queue_depth as usize, self.files.len());
         let cadence = Cadence::new(self.spec.durability, self.files.len());
         let schedule = self.schedule(share);
+        let flow = self.control.flow.get().map(FlowSeat::enter);
         let clock = gate.pass(None)?;
         let worker = self.worker(clock, shape, recorder, cadence, share);
         let (r, f) = (&mut ring, &mut flight);
@@ -432,7 +427,10 @@ impl BlockPhase<'_> {
             (Pacing::Closed { think_time_ns }, None) if think_time_ns > 0 => {
                 drive_ring_whole(worker, r, Thinking { think_time_ns }, f)
             }
-            (_, None) => drive_ring_whole(worker, r, Eager, f),
+            (_, None) => match flow {
+                Some(flow) => drive_ring_whole(worker, r, Flowing(flow), f),
+                None => drive_ring_whole(worker, r, Eager, f),
+            },
         })
     }
 
@@ -465,6 +463,11 @@ impl BlockPhase<'_> {
     ) -> BlockWorker<'_> {
         let stop = self.spec.stop;
         let all = stop.ops.map_or(u64::MAX, |total| share.operations(total));
+        let enough = self
+            .spec
+            .bytes
+            .map_or(all, |bytes| shape.operations_for(bytes));
+        let all = enough.min(all);
         let again = self.spec.again.map(|again| NextPass {
             spec: self.spec,
             files: self.files,
@@ -475,7 +478,8 @@ impl BlockPhase<'_> {
         BlockWorker {
             shape,
             recorder,
-            watch: PhaseWatch::new(clock, self.control, &self.halt, stop.time_ns, self.spin_ns),
+            watch: PhaseWatch::new(clock, self.control, &self.halt, stop.time_ns, self.spin_ns)
+                .after(self.spec.ramp_ns),
             cadence,
             left,
             later: all - left,
@@ -540,6 +544,7 @@ impl BlockPhase<'_> {
             printed: Default::default(),
             error: failure.map(|failure| self.error(failure)),
             short: merged.short,
+            history: merged.history,
             engine: choice.way.name(),
             engine_why: choice.why,
             depth_achieved: mean_outstanding(outstanding, elapsed_ns),

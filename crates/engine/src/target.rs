@@ -6,7 +6,7 @@ use rustix::fs::{Advice, FallocateFlags, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::error::StartError;
-use crate::spec::{AccessPattern, Fresh, IoTarget, Spec};
+use crate::spec::{AccessPattern, Fresh, IoEngine, IoTarget, Spec};
 
 /// `O_DSYNC` of the generic Linux interface. Written out because rustix 1.1 gives `OFlags::DSYNC`
 /// the value of `O_SYNC`, which also makes time stamps durable: another measurement.
@@ -14,7 +14,13 @@ pub(crate) const O_DSYNC: OFlags = OFlags::from_bits_retain(0o10000);
 
 /// Opens every target as the spec says, and reserves its blocks if it asks for that.
 pub(crate) fn open_all(spec: &Spec) -> Result<Vec<OwnedFd>, StartError> {
+    let changes = matches!(
+        spec.engine,
+        IoEngine::Reserve | IoEngine::Punch | IoEngine::Length
+    );
     let mut flags = match spec.read_share {
+        // Blocks are only reserved through a file that may be written.
+        _ if changes => OFlags::RDWR | OFlags::CREATE,
         1.0 => OFlags::RDONLY,
         0.0 => OFlags::WRONLY | OFlags::CREATE,
         _ => OFlags::RDWR | OFlags::CREATE,
@@ -30,7 +36,7 @@ pub(crate) fn open_all(spec: &Spec) -> Result<Vec<OwnedFd>, StartError> {
         }
         if spec.advise {
             let order = match spec.access {
-                AccessPattern::Sequential => Advice::Sequential,
+                AccessPattern::Sequential | AccessPattern::Stepped(_) => Advice::Sequential,
                 _ => Advice::Random,
             };
             // Only advice: the phase works without it.

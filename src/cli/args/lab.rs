@@ -170,7 +170,8 @@ pub(in crate::cli) enum LabClock {
 /// How the lab of `stackrace run` keeps time.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct LabTime {
-    /// Clock of the lab: virtual (the default where all drives are modelled) or real
+    /// Clock of the lab: virtual (the default where all drives are modelled; a stack's second machine is
+    /// then in the same guest) or real
     #[arg(long, value_name = "CLOCK", requires = "lab")]
     pub(in crate::cli) clock: Option<LabClock>,
     /// Guests in virtual time that run side by side; one for each processor unless given

@@ -18,11 +18,11 @@ use crate::stack::common::{
     share::{self, Ends, Share, Shared},
 };
 use crate::stack::error::LayerError;
-use crate::stack::gives::{Device, GivesKind, Origin, Takes};
+use crate::stack::gives::{GivesKind, Takes};
 use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
 use crate::stack::setup::{Memory, Setup};
 use crate::stack::{ext, lab_disks};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
@@ -75,6 +75,11 @@ pub(crate) const KIND: LayerKind = LayerKind {
             "cnid-size",
             "256 MiB",
             "Size of that disk, or of that memory.",
+        ),
+        SettingDoc::text(
+            "cnid-model",
+            "",
+            "A drive of `stackrace show drives`: that disk is then modelled, in virtual time.",
         ),
         SettingDoc::bytes(
             "cnid-rate",
@@ -180,6 +185,14 @@ enum Database {
     Memory(u64),
 }
 
+/// Where its server put the database.
+struct Kept {
+    /// The file it will be in.
+    file: PathBuf,
+    /// Its own disk, if it has one.
+    disk: Option<PathBuf>,
+}
+
 struct Afp {
     database: Database,
     options: Vec<String>,
@@ -190,6 +203,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     let cnid = cnid.as_str();
     for (name, of) in [
         ("cnid-size", ["disk", "tmpfs"].as_slice()),
+        ("cnid-model", &["disk"]),
         ("cnid-rate", &["disk"]),
         ("cnid-requests", &["disk"]),
     ] {
@@ -205,7 +219,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     let database = match cnid {
         "disk" => Database::Disk(lab_disks::own_disk(
             settings,
-            ["cnid-size", "cnid-rate", "cnid-requests"],
+            ["cnid-model", "cnid-size", "cnid-rate", "cnid-requests"],
             bytes,
         )?),
         // The kernel takes 0 for "no limit".
@@ -225,8 +239,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
 
 impl Share for Afp {
     const KIND: &'static str = "afp";
-    /// The file its database will be in.
-    type Served = PathBuf;
+    type Served = Kept;
 
     fn asked(&self) -> String {
         let database = match &self.database {
@@ -289,11 +302,13 @@ impl Share for Afp {
         ends: &Ends,
         root: PathBuf,
         facts: &mut Vec<Fact>,
-    ) -> Result<PathBuf, LayerError> {
+    ) -> Result<Kept, LayerError> {
         let own = Path::new(OWN).join(setup.name("afp"));
         // Not in the run's directory, through which a guest may not go.
         setup.create_tree(&own)?;
-        facts.extend(self.lay_out(setup, &own, &root)?);
+        let own_disk = self.lay_out(setup, &own, &root)?;
+        let (disk, fact) = own_disk.unzip();
+        facts.extend(fact);
         let file = own.join("afp.conf");
         setup.create_text(&file, &self.configuration(&own, ends))?;
         // The part of the server that has let a guest in reads it again, with that guest's rights.
@@ -304,14 +319,17 @@ impl Share for Afp {
         if !self.options.is_empty() {
             facts.push(Fact::new("options given", self.options.join("; ")));
         }
-        Ok(own.join("cnid").join(SHARE).join(".AppleDB/cnid2.db"))
+        Ok(Kept {
+            file: own.join("cnid").join(SHARE).join(".AppleDB/cnid2.db"),
+            disk,
+        })
     }
 
     fn mount(
         &self,
         setup: &mut Setup<'_>,
         ends: &Ends,
-        served: PathBuf,
+        served: Kept,
         facts: &mut Vec<Fact>,
     ) -> Result<PathBuf, LayerError> {
         let root = setup.mount_point()?;
@@ -332,13 +350,14 @@ impl Share for Afp {
 }
 
 impl Afp {
-    /// Puts what is served and the database where they belong; what is known of the latter's disk.
+    /// Puts what is served and the database where they belong; the latter's own disk and what is known
+    /// of it.
     fn lay_out(
         &self,
         setup: &mut Setup<'_>,
         own: &Path,
         root: &Path,
-    ) -> Result<Vec<Fact>, LayerError> {
+    ) -> Result<Option<(PathBuf, Fact)>, LayerError> {
         let (share, database) = (own.join("share"), own.join("cnid"));
         let (files, beside) = (root.join("share"), root.join("cnid"));
         let host = setup.host();
@@ -352,7 +371,7 @@ impl Afp {
         bind(setup, &files, &share)?;
         match &self.database {
             Database::Volume => bind(setup, &beside, &database)?,
-            Database::Disk(disk) => return Ok(vec![own_file_system(setup, disk, &database)?]),
+            Database::Disk(disk) => return own_file_system(setup, disk, &database).map(Some),
             Database::Memory(bytes) => {
                 let mut command = argv(["mount", "-t", "tmpfs", "-o"]);
                 command.extend([format!("size={bytes}").into(), "tmpfs".into()]);
@@ -360,7 +379,7 @@ impl Afp {
                 setup.mount_with(command, &database, Memory::Yes)?;
             }
         }
-        Ok(Vec::new())
+        Ok(None)
     }
 
     /// afp.conf(5): a guest, who comes from the client, sees one volume; nothing is announced, searched
@@ -386,7 +405,8 @@ impl Afp {
     }
 
     /// Looks where the database really is; an error where that is not what was asked.
-    fn lies_where_asked(&self, host: &dyn Host, file: &Path) -> Result<Fact, LayerError> {
+    fn lies_where_asked(&self, host: &dyn Host, kept: &Kept) -> Result<Fact, LayerError> {
+        let file = kept.file.as_path();
         // An error where the file is missing: its mount would be answered for all the same.
         host.must(&words(["ls", "-l"], file))?;
         let found = host.mount_of(file)?;
@@ -395,7 +415,7 @@ impl Afp {
         let right = found.mount_point == own.join("cnid")
             && match &self.database {
                 Database::Volume => found.source == host.mount_of(&own.join("share"))?.source,
-                Database::Disk(disk) => found.source == host.lab_disk(disk)?,
+                Database::Disk(_) => kept.disk.as_ref().is_some_and(|disk| found.source == *disk),
                 Database::Memory(_) => found.file_system == "tmpfs",
             };
         let text = format!(
@@ -432,19 +452,14 @@ fn own_file_system(
     setup: &mut Setup<'_>,
     disk: &LabDisk,
     point: &Path,
-) -> Result<Fact, LayerError> {
-    let host = setup.host();
-    let path = host.lab_disk(disk)?;
-    host.must(&argv([OsStr::new("blkdiscard"), path.as_os_str()]))?;
-    let fact = lab_disks::read_back(host, &path, disk)?;
-    let device = Device {
-        path: path.clone(),
-        origin: Origin::Lab(disk.serial.clone()),
-    };
-    let format = ["mkfs.ext4", "-q", "-E", ext::EXTENDED].map(String::from);
+) -> Result<(PathBuf, Fact), LayerError> {
+    let (device, fact) = lab_disks::own_device(setup, disk)?;
+    let path = device.path.clone();
+    // On a small disk the tool would take blocks of 1 KiB, which are written one by one.
+    let format = ["mkfs.ext4", "-q", "-b", "4096", "-E", ext::EXTENDED].map(String::from);
     filesystem::format(setup, &format, |_| Vec::new(), &[device])?;
     let mut command = words(["mount", "-t", "ext4"], &path);
     command.push(point.into());
     setup.mount_with(command, point, Memory::Yes)?;
-    Ok(fact)
+    Ok((path, fact))
 }

@@ -4,10 +4,11 @@
 //! them. What the line then does is measured with messages of our own and stands beside the results.
 
 use crate::event::Fact;
-use crate::host::imagined::{Assembly, Tool, World, said, text_after, word};
+use crate::host::imagined::{Assembly, Tool, World, last, said, text_after, word};
 use crate::host::{Host, HostError, Output, argv};
 use crate::journal::{Param, UndoKind, text};
 use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::common::one_kernel::{self, Sockets};
 use crate::stack::error::LayerError;
 use crate::stack::setup::Setup;
 use crate::unit;
@@ -102,12 +103,20 @@ impl Line {
     ///
     /// # Errors
     /// When a queue is there already that is not ours, or the line fails.
-    pub(crate) fn set_up(self, setup: &mut Setup<'_>) -> Result<Ready, LayerError> {
-        let addresses = setup.ends()?;
+    pub(crate) fn set_up(
+        self,
+        setup: &mut Setup<'_>,
+        sockets: Sockets,
+    ) -> Result<Ready, LayerError> {
+        let addresses = one_kernel::ends(setup, sockets)?;
         let [here, there] = addresses;
         // A queue acts on what leaves a card, so each end slows one direction.
         self.slow(setup, there)?;
-        setup.on_peer(|setup| self.slow(setup, here))?;
+        match one_kernel::is_one_network(setup, sockets)? {
+            // Both directions leave by the same card.
+            true => self.slow(setup, here)?,
+            false => setup.on_peer(|setup| self.slow(setup, here))?,
+        }
         // A second of the declared rate: a slow line must not take minutes, and a few packets
         // measure nothing.
         let bytes = self.rate.unwrap_or(SENT).clamp(SENT_MIN, SENT);
@@ -252,7 +261,7 @@ fn clear(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
 pub(crate) const IMAGINED: &[Tool] = &[
     Tool {
         name: "ip",
-        run: |_, _| said("10.77.0.2 dev {card} src 10.77.0.1\n"),
+        run: imagined_ip,
     },
     Tool {
         name: TC,
@@ -260,6 +269,39 @@ pub(crate) const IMAGINED: &[Tool] = &[
     },
 ];
 
+/// Networks that were made are remembered; every way leads through one card.
+fn imagined_ip(world: &mut World, words: &[OsString]) -> Output {
+    let made = |tool| Assembly {
+        tool,
+        ..Assembly::default()
+    };
+    match [word(words, 1), word(words, 2)]
+        .each_ref()
+        .map(String::as_str)
+    {
+        ["netns", "add"] => world.assemble(last(words), made(NETWORK)),
+        ["netns", "delete"] => world.disassemble(&last(words)),
+        ["netns", "list"] => {
+            let names = world
+                .assembled(NETWORK)
+                .map(|(name, _)| format!("{name}\n"));
+            said(names.collect::<String>())
+        }
+        // Of addresses, those of the loopback device: the others go with the network they are in.
+        ["address", "add"] if last(words) == "lo" => world.assemble(word(words, 3), made(ADDRESS)),
+        ["address", "delete"] => world.disassemble(&word(words, 3)),
+        ["-o", "address"] => {
+            let held = world
+                .assembled(ADDRESS)
+                .map(|(address, _)| format!(" {address} \n"));
+            said(held.collect::<String>())
+        }
+        _ => said("10.77.0.2 dev {card} src 10.77.0.1\n"),
+    }
+}
+
+const NETWORK: &str = "ip netns";
+const ADDRESS: &str = "ip address";
 const TC: &str = "tc";
 
 /// Of a card it is remembered how many others its lines are slowed to.

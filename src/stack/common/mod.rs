@@ -4,6 +4,7 @@ pub(crate) mod block;
 pub(crate) mod filesystem;
 pub(crate) mod guard;
 pub(crate) mod line;
+pub(crate) mod one_kernel;
 pub(crate) mod options;
 pub(crate) mod place;
 pub(crate) mod plain;

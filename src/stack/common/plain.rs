@@ -121,27 +121,94 @@ impl Layer for Asked {
     }
 
     fn bring_back(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        brought_back(setup, self.kind(), &self.mount, self.of.repair, below)
+    }
+}
+
+/// Mounts a file system again after a power cut; `repair`: what repairs it where it cannot be mounted,
+/// before the device; empty: nothing does.
+///
+/// # Errors
+/// It can neither be mounted nor repaired.
+pub(crate) fn brought_back(
+    setup: &mut Setup<'_>,
+    kind: &'static str,
+    mount: &[String],
+    repair: &[&str],
+    below: Gives,
+) -> Result<StandingLayer, LayerError> {
+    let devices = filesystem::devices(below)?;
+    let device = devices[0].path.as_os_str();
+    let mut words = argv(repair.iter().map(ToString::to_string));
+    // Without words there is no command, and so no device for it.
+    words.extend((!repair.is_empty()).then(|| device.to_os_string()));
+    let root = filesystem::mount_again(setup, kind, device, mount, &words)?;
+    let host = setup.host();
+    let facts = filesystem::mount_facts(host, &root, kind, &[], &[])?;
+    Ok(filesystem::standing(host, kind, root, facts, &devices))
+}
+
+/// Why a file system that cannot bear a mark of ours is not made on disks, and where it can be made.
+#[derive(Clone, Copy)]
+pub(crate) struct Unmarked {
+    /// Its name to the kernel.
+    pub(crate) kind: &'static str,
+    /// What it cannot do, as a sentence.
+    pub(crate) why: &'static str,
+}
+
+impl Unmarked {
+    /// Refuses disks below: there it could not be told from a file system of others.
+    ///
+    /// # Errors
+    /// A disk is below.
+    pub(crate) fn accepts(self, below: &[Box<dyn Layer>]) -> Result<(), String> {
+        match below.iter().any(|layer| !layer.disks().is_empty()) {
+            true => Err(format!("{}: {ELSEWHERE}", self.why)),
+            false => Ok(()),
+        }
+    }
+
+    /// Makes it with this command (the device is added), reads with `ask` how it was made, and mounts it.
+    ///
+    /// # Errors
+    /// What is below outlives the run, or a command fails.
+    pub(crate) fn set_up(
+        self,
+        setup: &mut Setup<'_>,
+        below: Gives,
+        command: &[String],
+        ask: &[&str],
+        lines: &[&str],
+        mount: &[String],
+    ) -> Result<StandingLayer, LayerError> {
+        if setup.is_outlived() {
+            return Err(LayerError::refused(self.why, ELSEWHERE));
+        }
         let devices = filesystem::devices(below)?;
         let device = devices[0].path.as_os_str();
-        let repair = match self.of.repair {
-            [] => Vec::new(),
-            words => {
-                let mut words = argv(words.iter().map(ToString::to_string));
-                words.push(device.to_os_string());
-                words
-            }
-        };
-        let root = filesystem::mount_again(setup, self.kind(), device, &self.mount, &repair)?;
+        filesystem::format(setup, command, |_| Vec::new(), &devices)?;
+        let mut ask = argv(ask.iter().map(ToString::to_string));
+        ask.push(device.to_os_string());
+        let mut facts = told(&setup.host().must(&ask)?.stdout, lines);
+        let root = setup.mount(self.kind, device, mount, Memory::No)?;
         let host = setup.host();
-        let facts = filesystem::mount_facts(host, &root, self.kind(), &[], &[])?;
-        Ok(filesystem::standing(
-            host,
-            self.kind(),
-            root,
-            facts,
-            &devices,
-        ))
+        facts.extend(filesystem::mount_facts(host, &root, self.kind, mount, &[])?);
+        Ok(filesystem::standing(host, self.kind, root, facts, &devices))
     }
+}
+
+/// Where a file system without a mark can be made.
+const ELSEWHERE: &str = "put it on loop or on lab-disks";
+
+/// The lines `NAME: VALUE` of these names.
+pub(crate) fn told(text: &str, names: &[&str]) -> Vec<Fact> {
+    let pairs = text.lines().filter_map(|line| line.split_once(':'));
+    let pairs = pairs.map(|(name, value)| (name.trim(), value.trim()));
+    pairs
+        .filter(|(name, _)| names.contains(name))
+        .map(|(name, value)| Fact::new(name, value))
+        .collect()
 }
 
 /// The mkfs of a file system as a plan imagines it.

@@ -9,6 +9,7 @@ use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{
     filesystem,
     line::{self, Line, Ready},
+    one_kernel::Sockets,
     words::{self, Words},
 };
 use crate::stack::error::LayerError;
@@ -249,7 +250,7 @@ impl ServerPlace {
     /// The line, ready; without a peer that of the machine with itself, which is not measured.
     pub(crate) fn ready(self, setup: &mut Setup<'_>) -> Result<Ready, LayerError> {
         if self.on_peer {
-            return self.line.set_up(setup);
+            return self.line.set_up(setup, Sockets::OfProcesses);
         }
         Ok(Ready {
             // The loopback address, so that no other machine reaches the server.

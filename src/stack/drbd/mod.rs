@@ -6,17 +6,16 @@
 
 mod imagined;
 mod undo;
+mod words;
 
 use crate::event::{Fact, LayerFacts};
 use crate::host::{Driver, Host, Needs, Package, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
-use crate::stack::common::words::{
-    OptionValue::{Amount, OneOf, Word},
-    Words, lines,
-};
+use crate::stack::common::words::lines;
 use crate::stack::common::{
     block, filesystem,
     line::{self, Line},
+    one_kernel::Sockets,
 };
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Below, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
@@ -25,6 +24,7 @@ use crate::stack::setup::Setup;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use words::{DISK, NET};
 
 /// The port of device 0; device 1 has the next one.
 const PORT: usize = 7788;
@@ -172,72 +172,9 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     }))
 }
 
-/// drbd.conf(5), section "net". Not on the list: secrets, who wins after a split brain, and what the
-/// layer sets (`protocol`, `allow-two-primaries`).
-const NET: Words = Words {
-    tool: "the section net of DRBD",
-    manual: "drbd.conf(5)",
-    options: &[
-        ("congestion-extents", Amount),
-        ("congestion-fill", Amount),
-        ("connect-int", Amount),
-        ("csums-alg", Word),
-        ("csums-after-crash-only", OneOf(YES_NO)),
-        ("data-integrity-alg", Word),
-        ("ko-count", Amount),
-        ("max-buffers", Amount),
-        ("max-epoch-size", Amount),
-        (
-            "on-congestion",
-            OneOf(&["block", "pull-ahead", "disconnect"]),
-        ),
-        ("ping-int", Amount),
-        ("ping-timeout", Amount),
-        ("rcvbuf-size", Amount),
-        ("sndbuf-size", Amount),
-        ("socket-check-timeout", Amount),
-        ("tcp-cork", OneOf(YES_NO)),
-        ("timeout", Amount),
-        ("unplug-watermark", Amount),
-        ("use-rle", OneOf(YES_NO)),
-        ("verify-alg", Word),
-    ],
-};
-
-/// drbd.conf(5), section "disk". Not on the list: what calls handlers (`on-io-error
-/// call-local-io-error`, `fencing`).
-const DISK: Words = Words {
-    tool: "the section disk of DRBD",
-    manual: "drbd.conf(5)",
-    options: &[
-        ("al-extents", Amount),
-        ("al-updates", OneOf(YES_NO)),
-        ("c-delay-target", Amount),
-        ("c-fill-target", Amount),
-        ("c-max-rate", Amount),
-        ("c-min-rate", Amount),
-        ("c-plan-ahead", Amount),
-        ("disable-write-same", OneOf(YES_NO)),
-        ("discard-zeroes-if-aligned", OneOf(YES_NO)),
-        ("disk-barrier", OneOf(YES_NO)),
-        ("disk-drain", OneOf(YES_NO)),
-        ("disk-flushes", OneOf(YES_NO)),
-        ("disk-timeout", Amount),
-        ("max-bio-bvecs", Amount),
-        ("md-flushes", OneOf(YES_NO)),
-        ("on-io-error", OneOf(&["pass_on", "detach"])),
-        ("read-balancing", Word),
-        ("resync-rate", Amount),
-        ("rs-discard-granularity", Amount),
-        ("size", Amount),
-    ],
-};
-
-const YES_NO: &[&str] = &["yes", "no"];
-
 impl Drbd {
     /// The resource as drbd.conf(5) has it.
-    fn configuration(&self, resource: &str, minor: usize, ends: &[End; 2]) -> String {
+    fn configuration(&self, resource: &str, port: usize, ends: &[End; 2]) -> String {
         let mut text = format!(
             "resource {resource} {{\n  net {{\n    protocol {};\n",
             self.protocol
@@ -260,10 +197,10 @@ impl Drbd {
                 IpAddr::V6(address) => format!("ipv6 [{address}]"),
             };
             text.push_str(&format!(
-                "  on {} {{\n    device /dev/drbd{minor};\n    disk {};\n    address {address}:{};\n    meta-disk internal;\n  }}\n",
+                "  on {} {{\n    device /dev/drbd{};\n    disk {};\n    address {address}:{port};\n    meta-disk internal;\n  }}\n",
                 end.name,
+                end.minor,
                 end.disk.display(),
-                PORT + minor
             ));
         }
         text.push_str("}\n");
@@ -274,24 +211,69 @@ impl Drbd {
 /// One of the two machines.
 struct End {
     name: String,
+    /// Number of its device.
+    minor: usize,
     disk: PathBuf,
     address: IpAddr,
 }
 
 impl End {
     /// An end on a disk that may be written over, on a machine whose driver is loaded.
-    fn of(host: &dyn Host, disk: &Device, address: IpAddr) -> Result<Self, LayerError> {
+    fn of(
+        host: &dyn Host,
+        disk: &Device,
+        minor: usize,
+        address: IpAddr,
+    ) -> Result<Self, LayerError> {
         filesystem::ours_to_format(host, disk)?;
-        // Now, because free device numbers are looked for in /sys, where the driver shows them.
-        host.must(&argv(["modprobe", "drbd"]))?;
         // drbdadm finds its own section of the file by this name (`on NAME`).
         let name = host.must(&argv(["uname", "-n"]))?.stdout;
         Ok(Self {
             name: name.trim().to_string(),
+            minor,
             disk: disk.path.clone(),
             address,
         })
     }
+}
+
+/// Both ends, each on a disk and at an address.
+fn ends(
+    setup: &Setup<'_>,
+    disks: [&Device; 2],
+    addresses: [IpAddr; 2],
+) -> Result<[End; 2], LayerError> {
+    let (host, peer) = (setup.host(), setup.peer()?);
+    let minors = free_minors(host, peer)?;
+    let ends = [
+        End::of(host, disks[0], minors[0], addresses[0])?,
+        End::of(peer, disks[1], minors[1], addresses[1])?,
+    ];
+    if ends[0].name == ends[1].name {
+        return Err(LayerError::refused(
+            format!(
+                "both machines call themselves {}, and DRBD knows them by that",
+                ends[0].name
+            ),
+            "give one another name (hostnamectl hostname NAME)",
+        ));
+    }
+    Ok(ends)
+}
+
+/// Brings up the resource of one end, as a text configures it.
+fn up(setup: &mut Setup<'_>, resource: &str, text: &str) -> Result<Admin, LayerError> {
+    let admin = Admin {
+        file: setup.scratch()?.join(setup.name("drbd.res")),
+        resource: resource.to_string(),
+    };
+    setup.create_text(&admin.file, text)?;
+    // Before the first command that makes something; taking down what is not there is fine.
+    setup.will(undo::DOWN.of([resource.into()]))?;
+    // --force: it asks nothing. That the device carries no signature was looked at before.
+    admin.run(setup.host(), &["create-md", "--force"])?;
+    admin.run(setup.host(), &["up"])?;
+    Ok(admin)
 }
 
 /// The tool with its words for one resource.
@@ -370,6 +352,11 @@ impl Layer for Drbd {
         Below::OnBoth
     }
 
+    fn written_below(&self, bytes: u64, _devices: usize) -> u64 {
+        // Once on each machine.
+        2 * bytes
+    }
+
     fn is_shared(&self) -> bool {
         self.dual
     }
@@ -396,48 +383,30 @@ impl Layer for Drbd {
         }
         // The driver holds the devices below open as long as the resource is up.
         setup.keep_standing();
-        let ready = self.line.set_up(setup)?;
-        let peer = setup.peer()?;
-        let ends = [
-            End::of(setup.host(), &here[0], ready.addresses[0])?,
-            End::of(peer, &there[0], ready.addresses[1])?,
-        ];
-        if ends[0].name == ends[1].name {
-            return Err(LayerError::refused(
-                format!(
-                    "both machines call themselves {}, and DRBD knows them by that",
-                    ends[0].name
-                ),
-                "give one another name (hostnamectl hostname NAME)",
-            ));
-        }
-        // One number for both ends, because the port follows from it.
-        let minor = free_minor(setup.host(), peer)?;
+        // The driver sends by itself, in the network of the kernel.
+        let ready = self.line.set_up(setup, Sockets::OfKernel)?;
+        let ends = ends(setup, [&here[0], &there[0]], ready.addresses)?;
+        // One port for both ends.
+        let port = PORT + ends[0].minor;
         let resource = setup.name("drbd").trim_start_matches('.').to_string();
-        // The same text on both machines: each end finds itself by its name.
-        let text = self.configuration(&resource, minor, &ends);
-        let up = |setup: &mut Setup<'_>| -> Result<Admin, LayerError> {
-            let admin = Admin {
-                file: setup.scratch()?.join(setup.name("drbd.res")),
-                resource: resource.clone(),
-            };
-            setup.create_text(&admin.file, &text)?;
-            // Before the first command that makes something; taking down what is not there is
-            // fine.
-            setup.will(undo::DOWN.of([resource.clone().into()]))?;
-            // --force: it asks nothing. That the device carries no signature was looked at above.
-            admin.run(setup.host(), &["create-md", "--force"])?;
-            admin.run(setup.host(), &["up"])?;
-            Ok(admin)
+        let up = |setup: &mut Setup<'_>, resource: &str| {
+            // The same sections on both machines: each end finds itself by its name.
+            up(setup, resource, &self.configuration(resource, port, &ends))
         };
-        let admin = up(setup)?;
-        let there = setup.on_peer(up)?;
+        let admin = up(setup, &resource)?;
+        let peer = setup.peer()?;
+        // A kernel knows a resource once, by its name.
+        let theirs = match peer.shares_kernel() {
+            true => format!("{resource}-2"),
+            false => resource.clone(),
+        };
+        let there = setup.on_peer(|setup| up(setup, &theirs))?;
         // First the connection: what is declared without it does not reach the peer.
         let connected = admin.until(setup.host(), "cstate", &["Connected"]);
-        connected.map_err(|error| unconnected(error, &ends, PORT + minor))?;
+        connected.map_err(|error| unconnected(error, &ends, port))?;
         let mut facts = self.bring((setup.host(), &admin), (peer, &there))?;
         facts.extend(ready.facts);
-        let device = PathBuf::from(format!("/dev/drbd{minor}"));
+        let device = PathBuf::from(format!("/dev/drbd{}", ends[0].minor));
         Ok(StandingLayer {
             gives: Gives::Devices(vec![Device {
                 path: device.clone(),
@@ -549,13 +518,23 @@ fn unconnected(error: LayerError, ends: &[End; 2], port: usize) -> LayerError {
     )
 }
 
-/// A device number that neither machine uses.
-fn free_minor(here: &dyn Host, there: &dyn Host) -> Result<usize, LayerError> {
+/// A device number of each machine that neither uses: the same one, except in one kernel.
+fn free_minors(here: &dyn Host, there: &dyn Host) -> Result<[usize; 2], LayerError> {
+    for host in [here, there] {
+        // The driver shows in /sys which numbers are free.
+        host.must(&argv(["modprobe", "drbd"]))?;
+    }
     let free = |minor: &usize| {
         let shown = PathBuf::from(format!("/sys/block/drbd{minor}"));
         !here.exists(&shown) && !there.exists(&shown)
     };
-    (0..MINORS).find(free).ok_or_else(|| {
+    let mut all = (0..MINORS).filter(free);
+    let first = all.next();
+    let second = match there.shares_kernel() {
+        true => all.next(),
+        false => first,
+    };
+    first.zip(second).map(Into::into).ok_or_else(|| {
         LayerError::refused(
             format!("{MINORS} devices of DRBD are in use"),
             "take some down",

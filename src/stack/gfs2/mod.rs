@@ -259,6 +259,11 @@ impl Layer for Gfs2 {
         Err("gfs2 with DLM needs a device that both machines write: put it on drbd with role = \"dual\"".to_string())
     }
 
+    fn apart(&self) -> Option<String> {
+        let why = "gfs2 with lock = \"dlm\" needs two kernels: each node of its cluster is one";
+        self.dlm.then(|| why.to_string())
+    }
+
     fn needs(&self) -> Needs {
         Needs {
             root: true,

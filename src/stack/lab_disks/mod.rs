@@ -29,6 +29,9 @@ const LATENCY_MAX_NS: u64 = 1_000_000_000;
 const READS: u64 = 5;
 const BLOCK: u64 = 4096;
 
+/// Number of a disk of another layer: no disk of the layer `lab-disks` can have it.
+const OWN_NUMBER: u64 = DEVICES_MAX as u64 + 1;
+
 /// Sector sizes a disk can have.
 const SECTORS: [u64; 2] = [512, 4096];
 
@@ -248,15 +251,24 @@ fn some(settings: &Settings, name: &str, value: Option<u64>) -> Result<Option<u6
 }
 
 /// A disk of a layer's own, which is never one that [`KIND`] gives: settings of this name say its
-/// rate and its requests, and one its size, unless it is `bytes`.
+/// model, or its rate and its requests, and one its size, unless it is `bytes`.
 ///
 /// # Errors
-/// A size, a rate or a number of requests with which there is no disk.
+/// A model, a size, a rate or a number of requests with which there is no disk.
 pub(crate) fn own_disk(
     settings: &Settings,
-    [size, rate, requests]: [&str; 3],
+    [model, size, rate, requests]: [&str; 4],
     bytes: u64,
 ) -> Result<LabDisk, Refusal> {
+    if let Some(word) = settings.optional_text(model)? {
+        return model::own(
+            settings,
+            [model, size],
+            &word,
+            &[rate, requests],
+            OWN_NUMBER,
+        );
+    }
     let sector = SECTORS[0];
     if bytes < SIZE_MIN || !bytes.is_multiple_of(sector) {
         return Err(Refusal::at(
@@ -275,8 +287,7 @@ pub(crate) fn own_disk(
         requests.unwrap_or(0),
     ];
     Ok(LabDisk {
-        // A number that no disk of the layer `lab-disks` can have.
-        serial: serial(&like, DEVICES_MAX as u64 + 1),
+        serial: serial(&like, OWN_NUMBER),
         bytes,
         logical_sector: sector,
         physical_sector: sector,
@@ -366,25 +377,11 @@ impl LabDisks {
         let mut facts = Vec::new();
         let disks = (0..).zip(&self.disks);
         for (number, disk) in disks.filter(|(number, _)| Some(*number as usize) != without) {
-            let disk = &in_use(disk, setup.seed(), number);
-            // By its serial: the names of the guest's disks follow the order in which they were
-            // found.
-            let path = host.lab_disk(disk)?;
-            if disk.model.is_none() {
-                // Everything is given back, so that each set-up finds the disk as it was when new.
-                // Without --force it fails where the disk is in use. A modelled drive is new: its
-                // guest lives for this stack alone.
-                host.must(&argv([OsStr::new("blkdiscard"), path.as_os_str()]))?;
-            }
-            facts.push(read_back(host, &path, disk)?);
-            facts.extend(waited(host, &path, disk)?);
-            devices.push(Device {
-                path,
-                origin: match disk.model {
-                    Some(_) => Origin::Served,
-                    None => Origin::Lab(disk.serial.clone()),
-                },
-            });
+            let disk = &in_use(disk, setup, number);
+            let (device, fact) = found_device(host, disk)?;
+            facts.push(fact);
+            facts.extend(waited(host, &device.path, disk)?);
+            devices.push(device);
         }
         let disks = devices.iter().map(|device| block::name(&device.path));
         Ok(StandingLayer {
@@ -399,16 +396,47 @@ impl LabDisks {
     }
 }
 
+/// A disk of a layer's own as it is used in this round: found, and made as it was when new.
+///
+/// # Errors
+/// There is none, it cannot be emptied, or it is not like the one asked for.
+pub(crate) fn own_device(setup: &Setup<'_>, disk: &LabDisk) -> Result<(Device, Fact), LayerError> {
+    let disk = &in_use(disk, setup, OWN_NUMBER);
+    found_device(setup.host(), disk)
+}
+
+/// A disk, emptied where it may have been used before, and what it says of itself.
+fn found_device(host: &dyn Host, disk: &LabDisk) -> Result<(Device, Fact), LayerError> {
+    // By its serial: the names of the guest's disks follow the order in which they were found.
+    let path = host.lab_disk(disk)?;
+    if disk.model.is_none() {
+        // Everything is given back, so that each set-up finds the disk as it was when new.
+        // Without --force it fails where the disk is in use. A modelled drive is new: its
+        // guest lives for this stack alone.
+        host.must(&argv([OsStr::new("blkdiscard"), path.as_os_str()]))?;
+    }
+    let fact = read_back(host, &path, disk)?;
+    let origin = match disk.model {
+        Some(_) => Origin::Served,
+        None => Origin::Lab(disk.serial.clone()),
+    };
+    Ok((Device { path, origin }, fact))
+}
+
 /// The disk as it is used in the round of a seed: the accident of a modelled one follows from both,
 /// so that all configurations of a round meet the same.
-fn in_use(disk: &LabDisk, seed: u64, number: u64) -> LabDisk {
+fn in_use(disk: &LabDisk, setup: &Setup<'_>, number: u64) -> LabDisk {
     let mut disk = disk.clone();
     if let Some(model) = &mut disk.model {
         let mut hash = blake3::Hasher::new();
         // Words of its own, so that no other number drawn from the seed is the same.
         hash.update(b"head and platter");
-        hash.update(&seed.to_le_bytes())
+        hash.update(&setup.seed().to_le_bytes())
             .update(&number.to_le_bytes());
+        // Disks of two machines do not turn in step.
+        if setup.is_on_peer() {
+            hash.update(b"of the peer");
+        }
         let drawn = hash.finalize();
         model.accident = u64::from_le_bytes(*drawn.as_bytes().first_chunk().unwrap_or(&[0; 8]));
     }

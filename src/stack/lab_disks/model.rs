@@ -25,14 +25,7 @@ const LOGICAL_SECTOR: u64 = 512;
 /// There is no such card, it says already what the study says, or it has no such size.
 pub(super) fn disks(settings: &Settings, word: &str) -> Result<Vec<LabDisk>, Refusal> {
     let card = named(settings, "model", word)?;
-    // A measurement of the card with another speed would bear the card's name.
-    if let Some(name) = OF_THE_CARD.iter().find(|name| settings.given(name)) {
-        return Err(Refusal::at(
-            settings.span_of(name),
-            format!("the model {word} decides \"{name}\""),
-            format!("leave \"{name}\" out: stackrace show drives {word} lists what the model does"),
-        ));
-    }
+    decided(settings, word, &OF_THE_CARD)?;
     // Other words were refused when the settings were checked.
     let cache = settings
         .optional_text("cache")?
@@ -52,6 +45,36 @@ pub(super) fn disks(settings: &Settings, word: &str) -> Result<Vec<LabDisk>, Ref
         one(card, bytes, cache, faults, number)
     });
     Ok(disks.collect())
+}
+
+/// A disk of a layer's own: settings of these names say its model and its size; those of others are
+/// the card's to answer.
+///
+/// # Errors
+/// As [`disks`].
+pub(super) fn own(
+    settings: &Settings,
+    [model, bytes]: [&str; 2],
+    word: &str,
+    of_the_card: &[&str],
+    number: u64,
+) -> Result<LabDisk, Refusal> {
+    let card = named(settings, model, word)?;
+    decided(settings, word, of_the_card)?;
+    let bytes = size(settings, bytes, &card)?;
+    Ok(one(&card, bytes, None, Vec::new(), number))
+}
+
+/// Refuses what a card decides: a measurement of it with another speed would bear the card's name.
+fn decided(settings: &Settings, word: &str, of_the_card: &[&str]) -> Result<(), Refusal> {
+    let Some(name) = of_the_card.iter().find(|name| settings.given(name)) else {
+        return Ok(());
+    };
+    Err(Refusal::at(
+        settings.span_of(name),
+        format!("the model {word} decides \"{name}\""),
+        format!("leave \"{name}\" out: stackrace show drives {word} lists what the model does"),
+    ))
 }
 
 /// The card that a setting names.

@@ -10,6 +10,7 @@ mod guarded;
 mod layers;
 mod pools;
 mod repointed;
+mod second;
 
 use super::layer::{Expected, RealStack};
 use super::*;
@@ -175,6 +176,10 @@ pub(crate) const ON_MACHINE: &[NamedTest] = &[
     (
         "pools::a_file_system_on_a_volume",
         pools::a_file_system_on_a_volume,
+    ),
+    (
+        "second::the_second_machine_has_a_name_of_its_own",
+        second::the_second_machine_has_a_name_of_its_own,
     ),
     (
         "smb::one_client_at_one_address",

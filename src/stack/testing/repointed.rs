@@ -141,6 +141,10 @@ pub(super) fn two_ids_of_one_disk() -> Ended {
 }
 
 /// While a stack stands, the kernel does not give the name of its disk to another one.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "it waits for programs that are not ours"
+)]
 pub(super) fn a_disk_is_held_until_its_stack_is_torn_down() -> Ended {
     let disk = disk(&["mkfs.ext4", "mount"])?;
     let scratch = scratch_of(&disk);

@@ -105,6 +105,7 @@ const ELSEWHERE: [(&str, &[&str], &str); 19] = [
         &["devices", "loop", "zpool"],
         "advice on what to put below",
     ),
+    ("src/tools/fio/job.rs", &["nfs"], "an engine of fio"),
     (
         "src/workload/pools.rs",
         &["zpool"],

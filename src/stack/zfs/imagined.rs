@@ -1,5 +1,6 @@
 //! The tools of ZFS as a plan imagines them.
 
+use super::arc::{ARC_MAX, ARC_STATS};
 use crate::host::Output;
 use crate::host::imagined::{
     Assembly, Signature, Tool, World, asked, complained, last, said, text_after, word,
@@ -24,7 +25,17 @@ pub(super) const TOOLS: &[Tool] = &[
         name: "zdb",
         run: zdb,
     },
+    Tool {
+        name: ARC_STATS,
+        run: arc_stats,
+    },
 ];
+
+/// Statistics of the cache: its limit is the one that was set last.
+fn arc_stats(world: &mut World, _: &[OsString]) -> Output {
+    let limit = world.text(Path::new(ARC_MAX));
+    said(limit.map_or_else(String::new, |bytes| format!("c_max 4 {bytes}\n")))
+}
 
 fn zpool(world: &mut World, words: &[OsString]) -> Output {
     let (verb, name) = (word(words, 1), last(words));

@@ -1,5 +1,6 @@
 //! ZFS: pools, what is made in them, and devices left bare for pools of the workload.
 
+mod arc;
 mod bare;
 mod dataset;
 mod imagined;

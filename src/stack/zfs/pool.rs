@@ -12,6 +12,7 @@ use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Pool, StandingLayer, Takes};
 use crate::stack::layer::{FileData, KillStack, Layer, LayerKind, Tried};
 use crate::stack::setup::Setup;
+use crate::stack::zfs::arc::{ARC_MAX, ARC_MIN, ARC_STATS};
 use crate::stack::zfs::properties as zfs;
 use crate::stack::zfs::{imagined, undo::DESTROY};
 use crate::unit;
@@ -20,11 +21,6 @@ use std::path::{Path, PathBuf};
 
 /// Largest ashift ZFS takes by itself on disks that ask for it.
 const MAX_AUTO_ASHIFT: &str = "/sys/module/zfs/parameters/zfs_vdev_max_auto_ashift";
-
-/// Limits of the cache of ZFS (ARC), and what it made of them (zfs(4)).
-const ARC_MIN: &str = "/sys/module/zfs/parameters/zfs_arc_min";
-const ARC_MAX: &str = "/sys/module/zfs/parameters/zfs_arc_max";
-const ARC_STATS: &str = "/proc/spl/kstat/zfs/arcstats";
 
 /// The least that ZFS takes as lower and as upper limit of its cache, bytes.
 const ARC_LEAST: [u64; 2] = [32 << 20, 64 << 20];

@@ -16,8 +16,8 @@ use super::place::{JobError, OptionPlace};
 use super::print_json::json;
 use super::print_normal::{announced, normal};
 use super::report::{FioReport, VERSION};
-use super::run::{self, Ran};
-use super::{measured, plan};
+use super::run::{self, JobStage, Ran};
+use super::{logs, measured, plan};
 use crate::bounded::ByteLimit;
 use crate::failure::{self, Failure};
 use crate::interrupt::Interrupt;
@@ -76,7 +76,9 @@ fn exec(console: &Console<'_>, words: &[String]) -> Result<u8, Failure> {
         // A job that reads writes, too, where its files have to be laid out first.
         let changes = |it: &&plan::Planned| {
             let job = &jobs[it.job];
-            job.read_share < 1.0 || (it.reads_first(job) && !it.wanting().is_empty()) || job.unlink
+            job.read_share < 1.0
+                || (it.reads_first(job) && !it.wanting().is_empty())
+                || job.care.unlink
         };
         if let Some(it) = planned.iter().find(changes) {
             let job = &jobs[it.job];
@@ -105,8 +107,9 @@ fn exec(console: &Console<'_>, words: &[String]) -> Result<u8, Failure> {
     if options.normal {
         output.say(&announced(&jobs));
     }
-    let ran = run_groups(&jobs, &planned, &interrupt, &options, &mut output)?;
-    let failed = failed(&jobs, &ran);
+    let ran = run_stages(&jobs, &planned, &interrupt, &options, &mut output)?;
+    let mut failed = failed(&jobs, &ran);
+    failed.extend(logs::write(&jobs, &ran).err().map(|line| line + "\n"));
     for line in &failed {
         console.error(line);
     }
@@ -185,8 +188,8 @@ impl<'a> Output<'a> {
     }
 }
 
-/// One group after the other, until one is interrupted.
-fn run_groups(
+/// One stage after the other, until one is interrupted or ends all.
+fn run_stages(
     jobs: &[FioJob],
     planned: &[plan::Planned],
     interrupt: &Interrupt,
@@ -200,19 +203,21 @@ fn run_groups(
             output.borrow_mut().say(text);
         }
     };
-    let last = jobs.last().map_or(0, |job| job.group);
-    for group in 0..=last {
+    let last = jobs.last().map_or(0, |job| job.stage);
+    for number in 0..=last {
         let members: Vec<&plan::Planned> = planned
             .iter()
-            .filter(|it| jobs[it.job].group == group)
+            .filter(|it| jobs[it.job].stage == number)
             .collect();
         if members.is_empty() {
             continue;
         }
-        let control = interrupt.control();
-        let done = run::group(jobs, &members, &control, &say);
+        let controls = interrupt.controls(members.iter().map(|_| None));
+        run::join_flows(jobs, &members, &controls);
+        let stage = JobStage::new(members.len());
+        let done = run::stage(jobs, &members, &controls, &stage, &say);
         ran.extend(done.map_err(Failure::internal)?);
-        if interrupt.raised() {
+        if interrupt.raised() || stage.is_last() {
             break;
         }
     }
@@ -223,6 +228,9 @@ fn run_groups(
 pub(super) fn failed(jobs: &[FioJob], ran: &[Ran]) -> Vec<String> {
     let mut failed = Vec::new();
     for one in ran {
+        if let Some(slow) = &one.slow {
+            failed.push(format!("{}: {slow}\n", jobs[one.job].name));
+        }
         for result in std::iter::once(&one.measured).chain(&one.back) {
             let said = match result {
                 Ok(PhaseOutcome {

@@ -3,6 +3,7 @@
 use stackrace_engine::Control;
 
 use std::path::Path;
+use std::sync::Arc;
 
 use super::command::failed;
 use super::import::IMPORTER;
@@ -11,7 +12,8 @@ use super::language::Sections;
 use super::print_json::json;
 use super::print_normal::{announced, normal};
 use super::report::{FioReport, JobReport, Moved};
-use super::{measured, plan, run};
+use super::run::{self, JobStage, Ran};
+use super::{measured, plan};
 use crate::event::MetricHead;
 
 /// Runs the jobs of a file in a directory, and reports them.
@@ -22,12 +24,12 @@ fn ran(text: &str, directory: &Path) -> (Vec<FioJob>, FioReport) {
     let jobs = job::jobs(&sections).unwrap_or_else(|refused| panic!("{refused:?}"));
     let planned = plan::plan(&jobs, 1).unwrap_or_else(|refusal| panic!("{refusal}"));
     let mut ran = Vec::new();
-    for group in 0..=jobs.last().unwrap().group {
+    for stage in 0..=jobs.last().unwrap().stage {
         let members: Vec<&plan::Planned> = planned
             .iter()
-            .filter(|it| jobs[it.job].group == group)
+            .filter(|it| jobs[it.job].stage == stage)
             .collect();
-        ran.extend(run::group(&jobs, &members, &Control::default(), &|_| ()).unwrap());
+        ran.extend(run_together(&jobs, &members));
     }
     assert_eq!(failed(&jobs, &ran), Vec::<String>::new());
     let report = FioReport {
@@ -37,6 +39,13 @@ fn ran(text: &str, directory: &Path) -> (Vec<FioJob>, FioReport) {
         jobs: measured::reports(&jobs, &ran),
     };
     (jobs, report)
+}
+
+/// Runs clones that run at the same time.
+fn run_together(jobs: &[FioJob], members: &[&plan::Planned]) -> Vec<Ran> {
+    let controls: Vec<Arc<Control>> = members.iter().map(|_| Arc::default()).collect();
+    let stage = JobStage::new(members.len());
+    run::stage(jobs, members, &controls, &stage, &|_| ()).unwrap()
 }
 
 /// What the importer makes of a text: the name of each figure, and the figure.
@@ -146,7 +155,7 @@ fn a_failed_job_is_reported_with_its_error() {
     // Gone between the look and the phase, as on a medium that was pulled out.
     std::fs::File::create(base.path().join("bad.0.0")).unwrap();
     let members: Vec<&plan::Planned> = planned.iter().collect();
-    let ran = run::group(&jobs, &members, &Control::default(), &|_| ()).unwrap();
+    let ran = run_together(&jobs, &members);
     assert_eq!(failed(&jobs, &ran).len(), 1);
     let reports = measured::reports(&jobs, &ran);
     assert_ne!(reports[0].error, 0);

@@ -1,12 +1,17 @@
 //! One job, resolved: every option read, and what contradicts another or cannot be kept refused.
 
+mod alone;
 mod files;
 mod fill;
+mod logs;
+mod order;
 mod read;
 mod resolved;
 mod when;
 
 use std::rc::Rc;
+
+use stackrace_engine::spec::NameCall;
 
 use super::language::{Given, Section, Sections};
 use super::place::{JobError, OptionPlace};
@@ -14,7 +19,10 @@ use super::report::PERCENTILES;
 
 use read::Reader;
 use resolved::MANY;
-pub(crate) use resolved::{Access, Content, Engine, Extent, FioJob, JobFiles, JobPace, Reserve};
+pub(crate) use resolved::{
+    Access, Content, Engine, ExitScope, Extent, FioJob, JobFiles, JobPace, LeastRate, LogKind,
+    Reserve, StridedZones,
+};
 
 /// Reads every option of all jobs, and numbers their groups.
 ///
@@ -25,10 +33,15 @@ pub(crate) fn jobs(sections: &Sections) -> Result<Vec<FioJob>, Vec<JobError>> {
     let mut refused = sections.refused.clone();
     let mut jobs: Vec<FioJob> = Vec::new();
     for (at, section) in sections.all.iter().enumerate() {
-        let before = jobs.last().map(|job| job.group);
+        let before = jobs.last().map(|job| (job.group, job.stage));
         // A job that is refused is in no group, but is not the first either.
-        let before = before.or((at > 0).then_some(0));
-        jobs.extend(tried(section, before, &mut refused));
+        let before = before.or((at > 0).then_some((0, 0)));
+        let job = tried(section, before, &mut refused);
+        refused.extend(
+            job.iter()
+                .filter_map(|job| unknown_wait(job, &sections.all[..at])),
+        );
+        jobs.extend(job);
     }
     if refused.is_empty() {
         return Ok(jobs);
@@ -41,7 +54,11 @@ pub(crate) fn jobs(sections: &Sections) -> Result<Vec<FioJob>, Vec<JobError>> {
 }
 
 /// A job, or everything that is wrong with it: after each refusal it is read again without that line.
-fn tried(section: &Section, before: Option<u64>, refused: &mut Vec<JobError>) -> Option<FioJob> {
+fn tried(
+    section: &Section,
+    before: Option<(u64, u64)>,
+    refused: &mut Vec<JobError>,
+) -> Option<FioJob> {
     let mut rest = section.clone();
     loop {
         let refusal = match grouped(&rest, before) {
@@ -71,66 +88,91 @@ fn tried(section: &Section, before: Option<u64>, refused: &mut Vec<JobError>) ->
     }
 }
 
-/// A job in its group; `before`: that of the job before it.
-fn grouped(section: &Section, before: Option<u64>) -> Result<FioJob, JobError> {
+/// What is wrong with a wait for another job.
+fn unknown_wait(job: &FioJob, before: &[Section]) -> Option<JobError> {
+    let name = job.ties.waits_for.as_ref()?;
+    let named = before
+        .iter()
+        .filter(|section| section.name == *name)
+        .count();
+    let what = match named {
+        1 => return None,
+        0 => "is no job before this one",
+        _ => "is the name of more than one job",
+    };
+    let what = format!(
+        "wait_for={} {what} (job {})",
+        super::language::shown(name),
+        job.name
+    );
+    Some(JobError::at(
+        &job.place,
+        what,
+        "write the name of one job that stands before this one",
+    ))
+}
+
+/// A job in its group; `before`: group and stage of the job before it.
+fn grouped(section: &Section, before: Option<(u64, u64)>) -> Result<FioJob, JobError> {
     let reader = Reader::new(section)?;
-    // fio runs all jobs of one group together, and a new group begins behind a wall.
+    // fio runs all jobs between two walls together, and a wall begins a new group, too.
     let waits = reader.flag("stonewall")?.unwrap_or(false);
     let fresh = reader.flag("new_group")?.unwrap_or(false);
-    if fresh && !waits && before.is_some() {
-        let what = "new_group without stonewall is not supported";
-        let next = "write stonewall as well: groups run one after the other";
-        return Err(reader.refuse("new_group", what, next));
-    }
-    let group = before.map_or(0, |before| before + u64::from(waits));
-    job(section, &reader, group)
+    let place = before.map_or((0, 0), |(group, stage)| {
+        (group + u64::from(waits || fresh), stage + u64::from(waits))
+    });
+    job(section, &reader, place)
 }
 
-/// What `rw` is, whether it is random, and the share of reads; none: mixed.
-fn mode(
+/// Engines that are for something else than files and block devices, and why they are refused.
+const FOREIGN: &[(&[&str], &str)] = &[
+    (&["net", "netsplice"], ": it measures networks"),
+    (
+        &[
+            "rdma",
+            "librpma_apm_client",
+            "librpma_apm_server",
+            "librpma_gpspm_client",
+            "librpma_gpspm_server",
+        ],
+        ": it needs RDMA",
+    ),
+    (&["libcufile"], ": it needs a GPU"),
+    (
+        &["libpmem", "pmemblk", "dev-dax"],
+        ": it needs persistent memory",
+    ),
+    (
+        &["http", "nbd", "nfs", "libiscsi", "libhdfs"],
+        ": it speaks to a server by itself; mount the storage, or attach it as a block device",
+    ),
+    (
+        &[
+            "rados",
+            "rbd",
+            "gfapi",
+            "gfapi_async",
+            "dfs",
+            "ime_psync",
+            "ime_psyncv",
+            "ime_aio",
+        ],
+        ": it speaks to a storage cluster by itself; mount the storage, or attach it as a block device",
+    ),
+    (&["cpuio", "exec"], ": it does no I/O"),
+    (
+        &["sg", "io_uring_cmd", "libzbc", "mtd", "xnvme"],
+        ": it sends commands past the kernel's block layer",
+    ),
+    (&["e4defrag"], ": it moves blocks of ext4 files"),
+    (&["cpp_null", "external"], ": it is code that is loaded"),
+];
+
+fn engine(
     reader: &Reader<'_>,
+    trims: bool,
     notes: &mut Vec<String>,
-) -> Result<(&'static str, bool, Option<f64>), JobError> {
-    let word = reader.text("rw").unwrap_or("read");
-    Ok(match word {
-        "read" => ("read", false, Some(1.0)),
-        "write" => ("write", false, Some(0.0)),
-        "rw" | "readwrite" => {
-            let what = "rw=rw is one stream of blocks, each read or written";
-            notes.push(format!("{what}; fio has a stream for each"));
-            ("rw", false, None)
-        }
-        "randread" => ("randread", true, Some(1.0)),
-        "randwrite" => ("randwrite", true, Some(0.0)),
-        "randrw" => ("randrw", true, None),
-        _ => {
-            let next = match word {
-                word if word.contains("trim") => {
-                    "trims are not supported; choose among: read, write, rw, randread, randwrite, randrw"
-                }
-                word if word.contains(':') => {
-                    "leave out what follows the colon: skipping and runs of blocks are not supported"
-                }
-                _ => "choose among: read, write, rw, randread, randwrite, randrw",
-            };
-            let what = format!("rw={} is not supported", super::language::shown(word));
-            return Err(reader.refuse("rw", what, next));
-        }
-    })
-}
-
-/// The share of reads of a mixed job: what was said last of reads or of writes.
-fn mix(reader: &Reader<'_>) -> Result<f64, JobError> {
-    let last = reader.last_of(&["rwmixread", "rwmixwrite"]);
-    let Some(name) = last else { return Ok(0.5) };
-    let percent = reader.percent(name)?.unwrap_or(50);
-    Ok(match name {
-        "rwmixread" => percent as f64 / 100.0,
-        _ => (100 - percent) as f64 / 100.0,
-    })
-}
-
-fn engine(reader: &Reader<'_>, notes: &mut Vec<String>) -> Result<(Engine, String), JobError> {
+) -> Result<(Engine, String), JobError> {
     let word = reader.text("ioengine").unwrap_or("psync");
     let engine = match word {
         "psync" => Engine::Plain,
@@ -146,9 +188,21 @@ fn engine(reader: &Reader<'_>, notes: &mut Vec<String>) -> Result<(Engine, Strin
             return Ok((Engine::Ring, "io_uring".to_owned()));
         }
         "null" => Engine::Null,
+        "filecreate" => Engine::Names(NameCall::Create),
+        "filestat" => Engine::Names(NameCall::Stat),
+        "filedelete" => Engine::Names(NameCall::Delete),
+        "falloc" if trims => Engine::Punch,
+        "falloc" => Engine::Reserve,
+        "ftruncate" => Engine::Length,
         _ => {
-            let what = format!("ioengine={} is not supported", super::language::shown(word));
-            let next = "choose among: psync, sync, pvsync, pvsync2, io_uring, libaio, null";
+            let is_listed = |(names, _): &&(&[&str], &str)| names.contains(&word);
+            let why = FOREIGN.iter().find(is_listed).map_or("", |(_, why)| why);
+            let what = format!(
+                "ioengine={} is not supported{why}",
+                super::language::shown(word)
+            );
+            let next = "choose among: psync, sync, pvsync, pvsync2, io_uring, libaio, null, falloc, \
+                        filecreate, filedelete, filestat, ftruncate";
             return Err(reader.refuse("ioengine", what, next));
         }
     };
@@ -162,7 +216,7 @@ fn queue_depth(
     notes: &mut Vec<String>,
 ) -> Result<u32, JobError> {
     let asked = reader.count_in("iodepth", 1..=4096)?.unwrap_or(1) as u32;
-    if engine == Engine::Plain && asked > 1 {
+    if engine != Engine::Ring && engine != Engine::Null && asked > 1 {
         notes.push(format!(
             "iodepth={asked} is 1: a plain call completes before the next"
         ));
@@ -243,6 +297,27 @@ fn check_fixed(reader: &Reader<'_>, notes: &mut Vec<String>) -> Result<(), JobEr
             ));
         }
     }
+    submission(reader, notes)?;
+    if reader.flag("clat_percentiles")? == Some(false) {
+        notes.push("clat_percentiles=0: percentiles are reported all the same".to_owned());
+    }
+    Ok(())
+}
+
+/// Options of how operations are drawn and submitted, which is done in one way here.
+fn submission(reader: &Reader<'_>, notes: &mut Vec<String>) -> Result<(), JobError> {
+    match reader.text("io_submit_mode") {
+        None | Some("inline") => {}
+        Some("offload") => notes.push(
+            "io_submit_mode=offload: a rate is kept by the clock in either case, and `response` is \
+             counted from when an operation was due"
+                .to_owned(),
+        ),
+        Some(word) => {
+            let what = format!("io_submit_mode={} is not understood", super::language::shown(word));
+            return Err(reader.refuse("io_submit_mode", what, "choose among: inline, offload"));
+        }
+    }
     if let Some(word) = reader.text("random_generator") {
         let known = ["tausworthe", "tausworthe64", "lfsr"];
         if !known.contains(&word) {
@@ -260,57 +335,58 @@ fn check_fixed(reader: &Reader<'_>, notes: &mut Vec<String>) -> Result<(), JobEr
             "random_generator={word}: the random numbers are our own"
         ));
     }
-    if reader.flag("clat_percentiles")? == Some(false) {
-        notes.push("clat_percentiles=0: percentiles are reported all the same".to_owned());
-    }
     Ok(())
 }
 
-fn job(section: &Section, reader: &Reader<'_>, group: u64) -> Result<FioJob, JobError> {
+fn job(
+    section: &Section,
+    reader: &Reader<'_>,
+    (group, stage): (u64, u64),
+) -> Result<FioJob, JobError> {
     let mut notes = Vec::new();
     check_fixed(reader, &mut notes)?;
-    let (mode, random, share) = mode(reader, &mut notes)?;
-    let read_share = match share {
-        Some(share) => share,
-        None => mix(reader)?,
-    };
-    let (engine, engine_name) = engine(reader, &mut notes)?;
+    let mode = order::mode(reader, &mut notes)?;
+    let read_share = order::share(reader, &mode)?;
+    let (engine, engine_name) = engine(reader, mode.trims(), &mut notes)?;
     let queue_depth = queue_depth(reader, engine, &mut notes)?;
-    let files::Blocks { sizes, align } = files::blocks(reader, random, read_share)?;
-    let access = files::access(reader, random)?;
-    let layout = files::layout(reader, access)?;
-    files::check_blocks(reader, access, &sizes, align)?;
+    let blocks = files::blocks(reader, mode.random, read_share)?;
+    let layout = files::layout(reader, order::access(reader, &mode, &blocks)?, engine)?;
+    let files::Blocks { sizes, align } = blocks;
+    files::check_blocks(reader, layout.access, &sizes, align)?;
     let (time_ns, time_based) = when::time(reader)?;
     // Before `verify`, which depends on what is written.
     let content = fill::content(reader)?;
     let clones = reader.count_in("numjobs", 1..=MANY)?.unwrap_or(1) as u32;
     let (verify, read_back) =
         fill::verify(reader, read_share, content, &layout, clones, &mut notes)?;
+    alone::check(reader, engine, read_share)?;
     let job = FioJob {
         title: section.title.clone(),
         name: section.name.clone(),
         place: section.place.clone(),
         group,
+        stage,
+        ties: when::ties(reader, read_share, &sizes)?,
         grouped: reader.flag("group_reporting")?.unwrap_or(false),
         description: reader.text("description").map(str::to_owned),
         options: reader.options(),
-        mode,
+        mode: mode.word,
         read_share,
-        access,
+        access: layout.access,
         pace: when::pace(reader, read_share, &sizes, queue_depth)?,
         block_sizes: sizes,
         align,
         size: reader.extent("size")?,
         file_bytes: layout.file_bytes,
         io_size: reader.extent("io_size")?,
-        loops: reader
-            .count_in("loops", 1..=u64::from(u32::MAX))?
-            .unwrap_or(1),
-        operations: reader
-            .count_in("number_ios", 0..=u64::MAX)?
-            .filter(|number| *number > 0),
+        offset: files::offset(reader, layout.count)?,
+        ramp_ns: when::ramp(reader)?,
+        logs: logs::logs(reader, &section.name)?,
+        loops: when::loops(reader)?,
+        operations: when::operations(reader)?,
         files: layout.files,
         file_count: layout.count,
+        makes_files: reader.flag("allow_file_create")?.unwrap_or(true),
         directories: layout.directories,
         clones,
         queue_depth,
@@ -322,11 +398,7 @@ fn job(section: &Section, reader: &Reader<'_>, group: u64) -> Result<FioJob, Job
         time_based,
         durable: when::durable(reader, read_share)?,
         content,
-        reserve: fill::reserve(reader)?,
-        overwrite: reader.flag("overwrite")?.unwrap_or(false),
-        advise: reader.flag("fadvise_hint")?.unwrap_or(true),
-        invalidate: reader.flag("invalidate")?.unwrap_or(true),
-        unlink: reader.flag("unlink")?.unwrap_or(false),
+        care: fill::care(reader)?,
         verify,
         read_back,
         seed: fill::seed(reader)?,

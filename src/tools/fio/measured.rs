@@ -10,6 +10,9 @@ use super::run::Ran;
 /// What a job that could not begin ends with (`EINVAL`), as fio's do.
 const NOT_BEGUN: i32 = 22;
 
+/// What a job ends with that moved less than it had to (`ETIME`), as fio's do.
+const TOO_SLOW: i32 = 62;
+
 /// How long a sample of the rates is, ns.
 const SAMPLE_NS: u64 = 500_000_000;
 
@@ -165,6 +168,8 @@ struct Gathered<'a> {
     job: &'a FioJob,
     /// Of each job the measured phase, and the one that read everything back.
     outcomes: Vec<Vec<&'a PhaseOutcome>>,
+    /// Of each job whether what it writes gives blocks back.
+    trims: Vec<bool>,
     jobs: u32,
     error: i32,
     elapsed_ns: u64,
@@ -181,8 +186,12 @@ fn error_of(result: &Result<PhaseOutcome, StartError>) -> i32 {
 }
 
 impl<'a> Gathered<'a> {
-    fn add(&mut self, ran: &'a Ran) {
+    fn add(&mut self, job: &FioJob, ran: &'a Ran) {
+        self.trims.push(job.engine == Engine::Punch);
         self.jobs += 1;
+        if ran.slow.is_some() && self.error == 0 {
+            self.error = TOO_SLOW;
+        }
         let (mut elapsed_ns, mut outcomes) = (0, Vec::new());
         for result in std::iter::once(&ran.measured).chain(&ran.back) {
             if self.error == 0 {
@@ -198,9 +207,10 @@ impl<'a> Gathered<'a> {
         self.elapsed_ns = self.elapsed_ns.max(elapsed_ns);
     }
 
-    fn direction(&self, op: Op) -> Direction {
+    fn direction(&self, op: Op, trims: bool) -> Direction {
         let mut direction = Direction::default();
-        for outcomes in &self.outcomes {
+        let each = self.outcomes.iter().zip(&self.trims);
+        for (outcomes, _) in each.filter(|(_, it)| **it == trims) {
             // One after the other in a job, while jobs ran at the same time.
             let mut elapsed_ns = 0;
             for outcome in outcomes {
@@ -217,8 +227,10 @@ impl<'a> Gathered<'a> {
 
     fn report(&self) -> JobReport {
         let job = self.job;
-        let (read, written) = (self.direction(Op::Read), self.direction(Op::Write));
-        let synced = self.direction(Op::Fsync);
+        let read = self.direction(Op::Read, false);
+        let written = self.direction(Op::Write, false);
+        let trimmed = self.direction(Op::Write, true);
+        let synced = self.direction(Op::Fsync, false);
         let share = |ns: fn(&PhaseOutcome) -> u64| {
             // getrusage(2) counts the whole process: each of several jobs has seen the same, and the
             // longest has seen it all.
@@ -240,7 +252,8 @@ impl<'a> Gathered<'a> {
             description: job.description.clone(),
             options: job.options.clone(),
             queue_depth: job.queue_depth,
-            classes: classes([&read, &written]),
+            classes: classes([&read, &written, &trimmed]),
+            trimmed: trimmed.moved(&job.percentiles),
             read: read.moved(&job.percentiles),
             written: written.moved(&job.percentiles),
             synced: synced.latency.latency(&job.percentiles),
@@ -271,7 +284,7 @@ impl<'a> Gathered<'a> {
 }
 
 /// How many latencies lie below each end of a class, and above the last.
-fn classes(directions: [&Direction; 2]) -> Vec<u64> {
+fn classes(directions: [&Direction; 3]) -> Vec<u64> {
     let mut counts = vec![0; CLASSES.len() + 1];
     for all in directions
         .iter()
@@ -295,20 +308,21 @@ pub(super) fn reports(jobs: &[FioJob], ran: &[Ran]) -> Vec<JobReport> {
             last.job.group == job.group && job.grouped && last.job.grouped
         };
         match all.last_mut().filter(together) {
-            Some(last) => last.add(one),
+            Some(last) => last.add(job, one),
             None => {
                 let mut fresh = Gathered {
                     job,
                     outcomes: Vec::new(),
+                    trims: Vec::new(),
                     jobs: 0,
                     error: 0,
                     elapsed_ns: 0,
                     together: ran
                         .iter()
-                        .filter(|other| jobs[other.job].group == job.group)
+                        .filter(|other| jobs[other.job].stage == job.stage)
                         .count(),
                 };
-                fresh.add(one);
+                fresh.add(job, one);
                 all.push(fresh);
             }
         }

@@ -10,6 +10,7 @@ mod import;
 mod job;
 mod known;
 mod language;
+mod logs;
 mod measured;
 mod options;
 mod place;

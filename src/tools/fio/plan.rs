@@ -1,5 +1,7 @@
 //! What each clone of each job does, with the files there are: one phase of the engine.
 
+mod amounts;
+
 use std::fs::File;
 use std::io::{ErrorKind, Seek, SeekFrom};
 use std::num::{NonZeroU32, NonZeroU64};
@@ -8,29 +10,27 @@ use std::path::{Path, PathBuf};
 
 use stackrace_engine::draw::derive;
 use stackrace_engine::spec::{
-    AccessPattern, Content, Durability, IoEngine, IoTarget, Pacing, Spec, Stop,
+    AccessPattern, Content, Durability, IoEngine, IoTarget, NameCall, Pacing, Spec, Steps, Stop,
 };
 use stackrace_engine::verify::unit_bytes;
 
-use super::job::{self as classic, Extent, FioJob, JobFiles, JobPace};
+use super::job::{self as classic, FioJob, JobFiles, JobPace};
 use super::place::JobError;
 use crate::workload::SLICE_NS;
+use amounts::FoundFile;
 
 /// One clone of a job.
 #[derive(Debug)]
 pub(super) struct Planned {
     /// Position of the job in the file, from 0.
     pub(super) job: usize,
+    /// Its number among all clones of all jobs, from 1.
+    pub(super) number: usize,
     pub(super) spec: Spec,
     /// What each file holds now; none: it does not exist.
-    found: Vec<Option<Found>>,
-}
-
-/// A file that exists.
-#[derive(Debug, Clone, Copy)]
-struct Found {
-    bytes: u64,
-    device: bool,
+    found: Vec<Option<FoundFile>>,
+    /// How long each file has to be, bytes.
+    lengths: Vec<u64>,
 }
 
 /// Every clone of every job, in order.
@@ -44,7 +44,11 @@ pub(super) fn plan(jobs: &[FioJob], entropy: u64) -> Result<Vec<Planned>, JobErr
             // Counted over all jobs: two clones never draw the same numbers.
             let number = all.len() as u64;
             let seed = derive(job.seed.unwrap_or(entropy), number);
-            all.push(Planned::new(at, job, clone, seed)?);
+            let planned = Planned::new(at, job, clone, seed)?;
+            all.push(Planned {
+                number: all.len() + 1,
+                ..planned
+            });
         }
     }
     check_shared(jobs, &all)?;
@@ -60,7 +64,7 @@ fn check_shared(jobs: &[FioJob], all: &[Planned]) -> Result<(), JobError> {
     {
         let job = &jobs[one.job];
         let with = |other: &Planned| {
-            let writes = other.spec.read_share < 1.0 && jobs[other.job].group == job.group;
+            let writes = other.spec.read_share < 1.0 && jobs[other.job].stage == job.stage;
             let mut paths = other.spec.targets.iter().map(|target| &target.path);
             writes && paths.any(|path| one.spec.targets.iter().any(|target| target.path == *path))
         };
@@ -107,7 +111,7 @@ fn paths(job: &FioJob, clone: u32) -> Vec<PathBuf> {
 }
 
 /// Looks at a file; nothing is changed by that.
-fn look(job: &FioJob, path: &Path) -> Result<Option<Found>, JobError> {
+fn look(job: &FioJob, path: &Path) -> Result<Option<FoundFile>, JobError> {
     let refused = |why: &dyn std::fmt::Display, next: &str| {
         JobError::at(&job.place, format!("{}: {why}", path.display()), next)
     };
@@ -116,6 +120,10 @@ fn look(job: &FioJob, path: &Path) -> Result<Option<Found>, JobError> {
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let parent = path.parent().filter(|it| !it.as_os_str().is_empty());
             return match parent.is_none_or(Path::is_dir) {
+                true if !job.makes_files => Err(refused(
+                    &"there is no such file, and allow_file_create=0",
+                    "name a file that exists",
+                )),
                 true => Ok(None),
                 false => Err(refused(
                     &"there is no such directory",
@@ -128,7 +136,7 @@ fn look(job: &FioJob, path: &Path) -> Result<Option<Found>, JobError> {
     let device = kind.file_type().is_block_device();
     if !device {
         return match kind.is_file() {
-            true => Ok(Some(Found {
+            true => Ok(Some(FoundFile {
                 bytes: kind.len(),
                 device,
             })),
@@ -147,105 +155,11 @@ fn look(job: &FioJob, path: &Path) -> Result<Option<Found>, JobError> {
                 "become a user who may read it (root, or the group disk)",
             )
         })?;
-    if job.read_share < 1.0 || job.overwrite {
+    if job.read_share < 1.0 || job.care.overwrite {
         let next = "only read it, or write to a file: what is on a device is never overwritten";
         return Err(refused(&"a block device is not written to", next));
     }
-    Ok(Some(Found { bytes, device }))
-}
-
-/// Bytes of each file the job works on.
-fn sizes(job: &FioJob, paths: &[PathBuf], found: &[Option<Found>]) -> Result<Vec<u64>, JobError> {
-    let refuse = |what: String, next: &str| JobError::at(&job.place, what, next);
-    let each = |at: usize| match (job.file_bytes, job.size) {
-        (Some(bytes), _) => Ok(bytes),
-        (None, Some(Extent::Bytes(all))) => Ok(all / paths.len() as u64),
-        (None, size) => {
-            let percent = match size {
-                Some(Extent::Percent(percent)) => percent,
-                _ => 100,
-            };
-            match found[at].map_or(0, |found| found.bytes) {
-                0 => Err(refuse(
-                    format!(
-                        "{}: there is nothing to take the size from (job {})",
-                        paths[at].display(),
-                        job.name
-                    ),
-                    "write size=64m, or name a file that exists",
-                )),
-                // Percent times bytes may exceed 64 bits.
-                bytes => Ok((u128::from(bytes) * u128::from(percent) / 100) as u64),
-            }
-        }
-    };
-    let sizes: Vec<u64> = (0..paths.len()).map(each).collect::<Result<_, _>>()?;
-    let named = matches!(job.files, JobFiles::Named(_));
-    for ((path, bytes), found) in paths.iter().zip(&sizes).zip(found) {
-        let Some(found) = found.filter(|found| found.bytes < *bytes) else {
-            continue;
-        };
-        if found.device || (named && job.read_share == 1.0 && found.bytes > 0) {
-            let what = format!(
-                "{} holds {} bytes, and {bytes} are to be used",
-                path.display(),
-                found.bytes
-            );
-            return Err(refuse(
-                what,
-                "leave size out: all of it; what only is read is not made longer",
-            ));
-        }
-    }
-    Ok(sizes)
-}
-
-/// Operations of the whole phase; none: until its time is over.
-fn operations(job: &FioJob, sizes: &[u64]) -> Result<Option<u64>, JobError> {
-    if job.time_based {
-        return Ok(job.operations);
-    }
-    let total: u64 = sizes.iter().sum();
-    let weights: u64 = job
-        .block_sizes
-        .iter()
-        .map(|(_, weight)| u64::from(*weight))
-        .sum();
-    let bytes = job.block_sizes.iter();
-    let bytes: u64 = bytes
-        .map(|(size, weight)| u64::from(*size) * u64::from(*weight))
-        .sum();
-    // The last operation begins while there is anything left.
-    let in_bytes = |amount: u64| {
-        let operations = u128::from(amount) * u128::from(weights);
-        operations.div_ceil(u128::from(bytes.max(1))) as u64
-    };
-    let pass = match job.block_sizes.as_slice() {
-        [(size, _)] => sizes.iter().map(|file| file / u64::from(*size)).sum(),
-        _ => in_bytes(total),
-    };
-    let pass = match job.size {
-        // With `filesize`, `size` limits a pass and not the files.
-        Some(Extent::Bytes(all)) if all < total => pass.min(in_bytes(all)),
-        _ => pass,
-    };
-    let once = match job.io_size {
-        None => pass,
-        Some(Extent::Bytes(all)) => in_bytes(all),
-        Some(Extent::Percent(percent)) => {
-            in_bytes((u128::from(total) * u128::from(percent) / 100) as u64)
-        }
-    };
-    if pass == 0 || once == 0 {
-        let what = format!("no whole block fits into the size of {}", job.name);
-        return Err(JobError::at(
-            &job.place,
-            what,
-            "write a smaller bs or a larger size",
-        ));
-    }
-    let all = once.saturating_mul(job.loops);
-    Ok(Some(job.operations.map_or(all, |most| most.min(all))))
+    Ok(Some(FoundFile { bytes, device }))
 }
 
 impl Planned {
@@ -259,37 +173,53 @@ impl Planned {
                 .map(|path| look(job, path))
                 .collect::<Result<_, _>>()?,
         };
-        let sizes = sizes(job, &paths, &found)?;
+        let place = amounts::ClonePlace::new(job, clone, &paths, &found)?;
+        let amount = amounts::Amount::of(job, &place.sizes)?;
         let stop = Stop {
-            ops: operations(job, &sizes)?,
+            ops: amount.operations,
             time_ns: job.time_ns,
         };
-        let targets = paths.into_iter().zip(sizes);
+        let targets = paths.into_iter().zip(place.sizes);
         let targets = targets
             .map(|(path, bytes)| IoTarget { path, bytes })
             .collect();
+        let spec = Spec {
+            bytes: amount.bytes,
+            skipped: place.offset,
+            ..spec(job, targets, stop, seed)
+        };
         Ok(Self {
             job: at,
-            spec: spec(job, targets, stop, seed),
+            number: 0,
+            spec,
             found,
+            lengths: place.lengths,
         })
     }
 
     /// The job reads what it does not write: its files are laid out.
     pub(super) fn reads_first(&self, job: &FioJob) -> bool {
-        job.engine != classic::Engine::Null && (job.read_share > 0.0 || job.overwrite)
+        match job.engine {
+            classic::Engine::Null | classic::Engine::Names(NameCall::Create) => false,
+            // Whatever it counts them as, it needs files that are there.
+            classic::Engine::Names(_) => true,
+            _ => job.read_share > 0.0 || job.care.overwrite,
+        }
     }
 
-    /// The files that are missing or too short.
+    /// The files that are missing or too short, with the length they need.
     pub(super) fn wanting(&self) -> Vec<IoTarget> {
         let held = self
             .found
             .iter()
             .map(|found| found.map_or(0, |found| found.bytes));
-        let targets = self.spec.targets.iter().zip(held);
+        let targets = self.spec.targets.iter().zip(&self.lengths).zip(held);
         targets
-            .filter(|(target, held)| target.bytes > *held)
-            .map(|(target, _)| target.clone())
+            .filter(|((_, length), held)| **length > *held)
+            .map(|((target, length), _)| IoTarget {
+                path: target.path.clone(),
+                bytes: *length,
+            })
             .collect()
     }
 
@@ -314,6 +244,8 @@ impl Planned {
                 ops: Some(ops),
                 time_ns: None,
             },
+            bytes: None,
+            ramp_ns: 0,
             ..self.spec.clone()
         }
     }
@@ -325,6 +257,14 @@ fn spec(job: &FioJob, targets: Vec<IoTarget>, stop: Stop, seed: u64) -> Spec {
         block_sizes: job.block_sizes.clone(),
         access: match job.access {
             classic::Access::Sequential => AccessPattern::Sequential,
+            classic::Access::InTurn(blocks) => AccessPattern::Stepped(Steps::InTurn { blocks }),
+            classic::Access::Gap(bytes) => AccessPattern::Stepped(Steps::Gap { bytes }),
+            classic::Access::Strided(zones) => AccessPattern::Stepped(Steps::Zoned {
+                used: zones.used,
+                every: zones.every,
+            }),
+            classic::Access::Zoned(zones) => AccessPattern::Zoned(zones),
+            classic::Access::Covering => AccessPattern::Covering,
             classic::Access::Once => AccessPattern::OncePerPass,
             classic::Access::Uniform => AccessPattern::Uniform,
             classic::Access::Zipf(theta) => AccessPattern::Zipf(theta),
@@ -339,7 +279,7 @@ fn spec(job: &FioJob, targets: Vec<IoTarget>, stop: Stop, seed: u64) -> Spec {
         direct: job.direct,
         // Done before, so that what a file system cannot do is no failure of the phase.
         preallocate: false,
-        advise: job.advise,
+        advise: job.care.advise,
         durability: Durability {
             fsync_every: NonZeroU64::new(job.durable.every),
             fsync_in_write: false,
@@ -365,10 +305,18 @@ fn spec(job: &FioJob, targets: Vec<IoTarget>, stop: Stop, seed: u64) -> Spec {
             classic::Engine::Plain => IoEngine::Sync,
             classic::Engine::Ring => IoEngine::Uring,
             classic::Engine::Null => IoEngine::Null,
+            classic::Engine::Names(call) => IoEngine::Names(call),
+            classic::Engine::Reserve => IoEngine::Reserve,
+            classic::Engine::Punch => IoEngine::Punch,
+            classic::Engine::Length => IoEngine::Length,
         },
         seed,
         again: None,
         part: None,
+        bytes: None,
+        skipped: 0,
+        ramp_ns: job.ramp_ns,
+        history_ns: (!job.logs.files.is_empty()).then_some(job.logs.every_ns),
         slice_ns: SLICE_NS,
     }
 }

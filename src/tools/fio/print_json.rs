@@ -235,7 +235,7 @@ fn job(job: &JobReport, shared: usize, bins: bool) -> FioJob<'_> {
         desc: job.description.as_deref(),
         read: direction(job, job.read.as_ref(), bins),
         write: direction(job, job.written.as_ref(), bins),
-        trim: direction(job, None, bins),
+        trim: direction(job, job.trimmed.as_ref(), bins),
         sync: job.synced.as_ref().map(|synced| Synced {
             total_ios: synced.count,
             lat_ns: Times::of(synced, true, bins),

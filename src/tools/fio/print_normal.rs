@@ -182,11 +182,11 @@ fn part(report: &FioReport, job: &JobReport) -> String {
             .as_ref()
             .map_or((0, 0), |it| (it.operations, it.short))
     };
-    let (read, written) = (of(&job.read), of(&job.written));
+    let (read, written, trimmed) = (of(&job.read), of(&job.written), of(&job.trimmed));
     let synced = job.synced.as_ref().map_or(0, |synced| synced.count);
     text.push_str(&format!(
-        "     issued rwts: total={},{},0,{synced} short={},{},0,0 dropped=0,0,0,0\n",
-        read.0, written.0, read.1, written.1
+        "     issued rwts: total={},{},{},{synced} short={},{},{},0 dropped=0,0,0,0\n",
+        read.0, written.0, trimmed.0, read.1, written.1, trimmed.1
     ));
     text.push_str(&format!(
         "     latency   : target=0, window=0, percentile=100.00%, depth={}\n",
@@ -245,7 +245,7 @@ fn classes(job: &JobReport) -> String {
 /// What the jobs of a group moved together.
 fn summary(group: u64, jobs: &[&JobReport]) -> String {
     let mut text = format!("\nRun status group {group} (all jobs):\n");
-    for name in ["read", "write"] {
+    for name in ["read", "write", "trim"] {
         let moved: Vec<&Moved> = jobs
             .iter()
             .flat_map(|job| job.directions())

@@ -91,7 +91,7 @@ pub(crate) struct Samples {
     pub(crate) bytes: Varied,
 }
 
-/// What was read, or written.
+/// What was read, written, or given back.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Moved {
     /// Bytes moved.
@@ -144,6 +144,8 @@ pub(crate) struct JobReport {
     pub(crate) read: Option<Moved>,
     /// What was written; none: nothing.
     pub(crate) written: Option<Moved>,
+    /// What was given back; none: nothing.
+    pub(crate) trimmed: Option<Moved>,
     /// Latencies of fsync or fdatasync; none: there were none.
     pub(crate) synced: Option<FioLatency>,
     /// Of how many latencies of reads and writes lie below each of [`CLASSES`], and above the last.
@@ -176,10 +178,13 @@ pub(crate) struct FioReport {
 impl JobReport {
     /// The directions in which anything moved.
     pub(super) fn directions(&self) -> impl Iterator<Item = (&'static str, &Moved)> {
-        let of = |name, moved: &'_ Option<Moved>| moved.as_ref().map(|_| name);
-        let names = [of("read", &self.read), of("write", &self.written)];
-        let all = [self.read.as_ref(), self.written.as_ref()];
-        names.into_iter().flatten().zip(all.into_iter().flatten())
+        let all = [
+            ("read", &self.read),
+            ("write", &self.written),
+            ("trim", &self.trimmed),
+        ];
+        all.into_iter()
+            .filter_map(|(name, moved)| Some((name, moved.as_ref()?)))
     }
 
     /// Share of the latencies in each class, percent.

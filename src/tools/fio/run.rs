@@ -1,25 +1,34 @@
-//! One group of jobs: their files made ready, then all of them at once.
+//! The jobs between two walls: their files made ready, then all of them at once.
 
+mod together;
+
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
-use std::sync::Barrier;
-use std::time::Duration;
+use std::sync::Arc;
 
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 use stackrace_engine::spec::IoTarget;
 use stackrace_engine::verify::{self, ContentLedger};
-use stackrace_engine::{Control, Op, PhaseEnd, PhaseOutcome, StartError, residency};
+use stackrace_engine::{
+    Control, FlowGroup, FlowShare, Op, PhaseEnd, PhaseOutcome, StartError, residency,
+};
 
 use super::job::{Engine, FioJob, Reserve};
 use super::plan::Planned;
-use crate::time::{Clock, SystemClock};
+pub(super) use together::JobStage;
+use together::Member;
 
 /// What became of one clone.
 #[derive(Debug)]
 pub(super) struct Ran {
     /// Position of the job in the file, from 0.
     pub(super) job: usize,
+    /// Its number among all clones of all jobs, from 1.
+    pub(super) number: usize,
+    /// It moved less than it had to, and so it ended: why.
+    pub(super) slow: Option<String>,
     pub(super) measured: Result<PhaseOutcome, StartError>,
     /// What reading everything back was like.
     pub(super) back: Option<Result<PhaseOutcome, StartError>>,
@@ -32,19 +41,37 @@ struct Ready<'a> {
     ledger: Option<ContentLedger>,
 }
 
-/// Makes the files ready and runs all clones of a group, from one start. `say` is told what is
+/// Gives each clone of a job with `flow` its share of the flow it names.
+pub(super) fn join_flows(jobs: &[FioJob], planned: &[&Planned], controls: &[Arc<Control>]) {
+    let mut groups: BTreeMap<u64, Arc<FlowGroup>> = BTreeMap::new();
+    for (planned, control) in planned.iter().zip(controls) {
+        let Some(flow) = jobs[planned.job].ties.flow else {
+            continue;
+        };
+        let share = FlowShare {
+            group: Arc::clone(groups.entry(flow.id).or_default()),
+            parts: flow.parts,
+            pause_ns: flow.pause_ns,
+        };
+        // A control is of one stage alone: there is no share yet.
+        let _ = control.flow.set(share);
+    }
+}
+
+/// Makes the files ready and runs all clones of a stage, from one start. `say` is told what is
 /// laid out.
 ///
 /// # Errors
 /// Files that could not be made ready; nothing was measured.
-pub(super) fn group(
+pub(super) fn stage(
     jobs: &[FioJob],
     planned: &[&Planned],
-    control: &Control,
+    controls: &[Arc<Control>],
+    stage: &JobStage,
     say: &dyn Fn(&str),
 ) -> Result<Vec<Ran>, String> {
     let mut ready = Vec::with_capacity(planned.len());
-    for planned in planned {
+    for (planned, control) in planned.iter().zip(controls) {
         let job = &jobs[planned.job];
         let ledger = prepare(job, planned, control, say)?;
         ready.push(Ready {
@@ -60,7 +87,7 @@ pub(super) fn group(
     // Last, so that what was laid out for one job is in the cache of none.
     for ready in ready
         .iter()
-        .filter(|ready| ready.job.invalidate && ready.job.engine != Engine::Null)
+        .filter(|ready| ready.job.care.invalidate && ready.job.engine.moves_data())
     {
         for target in ready
             .planned
@@ -73,17 +100,22 @@ pub(super) fn group(
             let _ = residency::evict(&target.path);
         }
     }
-    // Threads start one after the other; what a group measures is all of them together.
-    let start = Barrier::new(ready.len());
+    let members = ready.iter().zip(controls).map(|(ready, control)| Member {
+        job: ready.job,
+        control: control.as_ref(),
+    });
+    let members: Vec<Member<'_>> = members.collect();
     let ran = std::thread::scope(|scope| {
-        let start = &start;
+        let members = &members;
         let threads: Vec<_> = ready
             .iter()
-            .map(|ready| {
+            .enumerate()
+            .map(|(at, ready)| {
                 scope.spawn(move || {
-                    start.wait();
-                    wait(ready.job.start_delay_ns, control);
-                    ready.run(control)
+                    stage.wait(members, at);
+                    let ran = ready.run(members[at].control, stage);
+                    stage.ended(members, at);
+                    ran
                 })
             })
             .collect();
@@ -93,28 +125,13 @@ pub(super) fn group(
         });
         joined.collect()
     });
-    for ready in ready.iter().filter(|ready| ready.job.unlink) {
+    for ready in ready.iter().filter(|ready| ready.job.care.unlink) {
         for target in &ready.planned.spec.targets {
             // A clone that shares the file may have removed it.
             let _ = std::fs::remove_file(&target.path);
         }
     }
     Ok(ran)
-}
-
-/// How often a job that waits for its start asks whether it is still wanted, ns.
-const LOOK_NS: u64 = 20_000_000;
-
-/// Waits out a job's delay; Ctrl-C ends the wait.
-fn wait(delay_ns: u64, control: &Control) {
-    let began = SystemClock.now_ns();
-    while !control.stopped() {
-        let left = delay_ns.saturating_sub(SystemClock.now_ns().saturating_sub(began));
-        if left == 0 {
-            return;
-        }
-        SystemClock.sleep(Duration::from_nanos(left.min(LOOK_NS)));
-    }
 }
 
 /// Makes a clone's files ready: laid out where they are read, else reserved.
@@ -151,7 +168,10 @@ fn prepare(
             None => stackrace_engine::lay_out(&missing, spec.content, spec.seed, control),
         }
         .map_err(told)?;
-    } else if job.engine != Engine::Null && job.reserve != Reserve::Nothing {
+    } else if !job.engine.is_names()
+        && job.engine != Engine::Null
+        && job.care.reserve != Reserve::Nothing
+    {
         let short: Vec<IoTarget> = wanting.into_iter().filter(too_short).collect();
         if !short.is_empty() {
             announce(job, &short, say);
@@ -193,13 +213,13 @@ fn reserve(job: &FioJob, target: &IoTarget) -> std::io::Result<()> {
         // Data of the user's stay: a job only adds the length that is missing.
         .truncate(false)
         .open(&target.path)?;
-    if job.reserve != Reserve::Size {
+    if job.care.reserve != Reserve::Size {
         // Without FALLOC_FL_KEEP_SIZE, so that the file gets its length, too (fallocate(2)).
         match rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, target.bytes) {
             Ok(()) => return Ok(()),
             // Only "this file system cannot": on a full disk (ENOSPC) a sparse file would fail
             // later, in the middle of the measurement.
-            Err(Errno::OPNOTSUPP) if job.reserve == Reserve::IfPossible => {}
+            Err(Errno::OPNOTSUPP) if job.care.reserve == Reserve::IfPossible => {}
             Err(error) => return Err(error.into()),
         }
     }
@@ -207,8 +227,10 @@ fn reserve(job: &FioJob, target: &IoTarget) -> std::io::Result<()> {
 }
 
 impl Ready<'_> {
-    fn run(&self, control: &Control) -> Ran {
-        let measured = self.phase(&self.planned.spec, control);
+    fn run(&self, control: &Control, stage: &JobStage) -> Ran {
+        let (measured, slow) = stage.watched(self.job.ties.least, control, || {
+            self.phase(&self.planned.spec, control)
+        });
         let back = match &measured {
             // After an error or Ctrl-C the answer is known already, or not wanted any more.
             Ok(outcome) if self.job.read_back && outcome.ended == PhaseEnd::Complete => {
@@ -226,6 +248,8 @@ impl Ready<'_> {
         };
         Ran {
             job: self.planned.job,
+            number: self.planned.number,
+            slow,
             measured,
             back,
         }

@@ -114,24 +114,124 @@ fn every_kind_of_job_is_understood() {
     assert_eq!(job("randrepeat=0").seed, None);
     assert_eq!(job("randrepeat=0 randseed=7").seed, Some(7));
     assert!(job("verify=md5 rw=write").read_back);
+}
+
+/// Orders of blocks that leave some out, and orders over several files.
+#[test]
+fn every_order_of_blocks_is_understood() {
+    assert_eq!(job("rw=read:-8k").access, Access::Gap(-8192));
+    assert_eq!(job("rw=write:112k").access, Access::Gap(114_688));
+    assert_eq!(job("nrfiles=2").access, Access::InTurn(1));
+    assert_eq!(
+        job("nrfiles=2 file_service_type=roundrobin:8").access,
+        Access::InTurn(8)
+    );
+    let zones = job("zonemode=strided zonesize=64k zoneskip=1m").access;
+    let expected = StridedZones {
+        used: 64 << 10,
+        every: 1088 << 10,
+    };
+    assert_eq!(zones, Access::Strided(expected));
+    let split = job("rw=randread bssplit=512/10:4k/90");
+    assert_eq!((split.access, split.align), (Access::Covering, Some(512)));
+    let zoned = job("rw=randread random_distribution=zoned:50/5:30/15:20/");
+    let Access::Zoned(zones) = zoned.access else {
+        panic!("{:?}", zoned.access);
+    };
+    assert_eq!(zones.0[..4], [(50, 5), (30, 15), (20, 80), (0, 0)]);
+    assert_eq!(
+        job("rw=randrw rate_iops=70,30 rwmixread=70").pace,
+        JobPace::Even(100.0)
+    );
     assert_eq!(job("size=25%").size, Some(Extent::Percent(25)));
 }
 
 /// Options no phase can keep, and what is said of them.
 const REFUSED: &[(&str, &str)] = &[
-    ("rw=read ramp_time=5", "a.fio:3: ramp_time is not supported"),
+    (
+        "rw=read ramp_time=5 rate_iops=10",
+        "a.fio:3: ramp_time with rate_iops is not supported",
+    ),
     ("rw=read bsz=4k", "a.fio:3: bsz is not supported"),
     (
         "size=1m rw=trimwrite",
         "a.fio:3: rw=trimwrite is not supported (job x)",
     ),
-    ("rw=read:8", "rw=read:8 is not supported"),
+    ("rw=read:8", "a gap of 8 is not supported"),
+    ("rw=randread:8", "rw=randread:8 is not supported"),
+    ("rw=rw:4k", "rw=rw:4k is not supported"),
+    (
+        "rw=read:4k bsrange=4k-8k",
+        "gaps and zones with blocks of several sizes",
+    ),
+    (
+        "rw=write:4k verify=crc32c",
+        "verify with rw is not supported",
+    ),
+    (
+        "rw=write offset=4k verify=crc32c",
+        "verify with offset is not supported",
+    ),
+    (
+        "rw=read:4k offset=4k",
+        "offset with gaps or zones is not supported",
+    ),
+    ("rw=read:4k nrfiles=2", "gaps and zones over several files"),
+    ("zonesize=4k", "zones without zonemode=strided"),
+    ("zonemode=zbd zonesize=4k", "zonemode=zbd is not supported"),
+    (
+        "zonemode=strided zonesize=8k zonerange=4k",
+        "the zones do not fit",
+    ),
+    (
+        "zonemode=strided zonesize=6k zoneskip=1k",
+        "would reach into the next one",
+    ),
+    (
+        "rw=randread zonemode=strided zonesize=64k",
+        "is for sequential jobs",
+    ),
+    ("offset=100", "offset is no multiple of 512"),
+    (
+        "offset=10% filename=a:b",
+        "offset in percent of several files",
+    ),
+    (
+        "nrfiles=3 openfiles=2",
+        "openfiles below the number of files",
+    ),
+    ("create_on_open=1", "create_on_open is not supported"),
+    (
+        "io_submit_mode=later",
+        "io_submit_mode=later is not understood",
+    ),
+    (
+        "write_bw_log=x log_avg_msec=100 log_max_value",
+        "log_max_value of bandwidth",
+    ),
+    (
+        "write_lat_log=x log_hist_msec=100",
+        "log_hist_msec is not supported",
+    ),
+    ("ioengine=ftruncate rw=read", "it only writes"),
+    (
+        "ioengine=falloc rw=randrw",
+        "with reads and writes together",
+    ),
+    ("ioengine=filestat fsync=1", "no data is moved"),
+    ("ioengine=filedelete loops=2", "a file is deleted once"),
+    ("wait_for=y", "wait_for=y is no job before this one"),
+    ("exitall exit_what=some", "exit_what=some is not understood"),
+    (
+        "rw=read rate=1m rate_min=2m",
+        "rate_min is above the rate itself",
+    ),
     ("direct=yes", "direct=yes is not understood"),
     ("size=0", "size=0 measures nothing"),
     ("rw=randrw bs=4k,8k", "reads and writes of different sizes"),
     (
-        "rw=randread bssplit=4k/50:8k/50",
-        "come once each would overlap",
+        "rw=randread bssplit=4k/50:6k/50",
+        "are multiples of the smallest, 4096",
     ),
     (
         "rw=randwrite blockalign=64k",
@@ -140,8 +240,12 @@ const REFUSED: &[(&str, &str)] = &[
     ("bssplit=4k/50:8k/40 rw=read", "do not make 100 percent"),
     ("bs=100", "a block of 100 does not work here"),
     (
-        "rw=read nrfiles=2",
-        "a sequential job takes one file after the other here",
+        "rw=read nrfiles=2 file_service_type=random",
+        "file_service_type=random of this job is not supported",
+    ),
+    (
+        "rw=read nrfiles=2 bsrange=4k-8k",
+        "blocks of several sizes of several files in turn",
     ),
     (
         "rw=randread nrfiles=2 random_distribution=zipf:1",
@@ -157,11 +261,19 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "rw=randread random_distribution=zoned:60/10",
-        "random_distribution=zoned:60/10 is not supported",
+        "it does not make 100 percent",
     ),
     (
-        "rw=randrw rate_iops=100",
-        "a rate of reads and one of writes",
+        "rw=randrw random_distribution=zoned:60/10:40/90,50/50:50/50",
+        "reads and writes have different zones",
+    ),
+    (
+        "rw=randread random_distribution=zoned_abs:60/10:40/90",
+        "random_distribution=zoned_abs:60/10:40/90 is not supported",
+    ),
+    (
+        "rw=randrw rate_iops=100,50",
+        "of reads and of writes that are not as their shares",
     ),
     (
         "thinktime=1 ioengine=io_uring iodepth=2",
@@ -198,8 +310,8 @@ fn unsupported_options_are_refused_with_their_place() {
         ("rw=read\n", "a.fio:1: rw stands before the first job"),
         ("[x\n", "a.fio:1: \"[x\" is not the beginning of a job"),
         (
-            "[x]\n\n[y]\nnew_group\n",
-            "a.fio:4: new_group without stonewall",
+            "[x]\n\n[y]\ncpuload=9\n",
+            "a.fio:4: cpuload is not supported",
         ),
         (
             "include other.fio\n",

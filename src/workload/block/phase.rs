@@ -119,6 +119,10 @@ impl BlockIo {
             },
             again: pass.and_then(|ops| self.again(ops, place)),
             part: None,
+            bytes: None,
+            skipped: 0,
+            ramp_ns: 0,
+            history_ns: None,
             engine: self.engine,
             seed: place.seed,
             slice_ns: SLICE_NS,
@@ -373,6 +377,10 @@ impl BlockIo {
     pub(crate) fn access_words(&self) -> String {
         match self.access {
             AccessPattern::Sequential | AccessPattern::OncePerPass => String::new(),
+            // No study asks for these.
+            AccessPattern::Zoned(_) | AccessPattern::Covering | AccessPattern::Stepped(_) => {
+                String::new()
+            }
             AccessPattern::Uniform => ", uniform".to_owned(),
             AccessPattern::Zipf(skew) => format!(", Zipf {skew}"),
             AccessPattern::Pareto(skew) => format!(", Pareto {skew}"),

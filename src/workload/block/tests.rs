@@ -104,6 +104,10 @@ fn plain() -> Spec {
         seed: 7,
         again: None,
         part: None,
+        bytes: None,
+        skipped: 0,
+        ramp_ns: 0,
+        history_ns: None,
         slice_ns: SLICE_NS,
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::sync::atomic::Ordering;
 
 use rustix::fs::OFlags;
 
@@ -215,9 +216,7 @@ fn more_tickets_than_a_pipe_holds_are_all_taken() {
         40_000
     );
     let control = Control::default();
-    control
-        .stop
-        .store(true, std::sync::atomic::Ordering::Relaxed);
+    control.stop.store(true, Ordering::Relaxed);
     let stopped = plan.run(Phase::Seeks, SLICE_NS, &control).unwrap();
     assert_eq!(stopped.ended, PhaseEnd::Stopped);
 }
@@ -393,6 +392,37 @@ fn links_lead_to_the_first_file() {
     let refused = plan.run(Phase::CreateSequential, SLICE_NS, &Control::default());
     assert!(refused.unwrap_err().detail.contains("lead nowhere"));
     assert!(!plan.file_directory().exists());
+}
+
+/// A call on a file in a shared table, or in two tables, costs a tenth more: the kernel locks it.
+#[test]
+fn the_file_of_a_phase_of_one_thread_is_in_no_table_but_its_own() {
+    let room = tempfile::tempdir().unwrap();
+    let plan = BonniePlan {
+        characters: 16 << 20,
+        bytes: 16 << 20,
+        ..plan(room.path(), BonnieVersion::V2_00)
+    };
+    let data = &plan.data_files()[0];
+    let open_here = || {
+        let listed = fs::read_dir("/proc/thread-self/fd").unwrap();
+        let links = listed.filter_map(|entry| fs::read_link(entry.unwrap().path()).ok());
+        links.filter(|link| link == data).count()
+    };
+    let control = Control::default();
+    let outcome = std::thread::scope(|scope| {
+        let phase = scope.spawn(|| plan.run(Phase::WriteCharacters, SLICE_NS, &control));
+        while control.ops.load(Ordering::Relaxed) == 0 && !phase.is_finished() {
+            std::thread::yield_now();
+        }
+        assert_eq!(open_here(), 0);
+        control.stop.store(true, Ordering::Relaxed);
+        phase.join().unwrap().unwrap()
+    });
+    // Else the file was looked for when it was closed.
+    assert_eq!(outcome.ended, PhaseEnd::Stopped);
+    let kept = fs::File::open(data).unwrap();
+    assert_eq!(open_here(), 1, "{kept:?} is not found where it is open");
 }
 
 /// What fails says where, and what was done until then stays in the outcome.

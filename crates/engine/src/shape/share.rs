@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use crate::outcome::Op;
+use crate::spec::{AccessPattern, Spec};
 
 /// One operation to issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +34,27 @@ pub struct WorkerShare {
 }
 
 impl WorkerShare {
+    /// The shares of so many workers in all of a phase.
+    pub(crate) fn all(spec: &Spec, workers: u32) -> impl Iterator<Item = WorkerShare> {
+        let threads = spec.threads;
+        // Workers that replace one thread's queue depth share that thread's stream.
+        // Random access needs no shared stream: any worker may take any block.
+        let together = workers > threads && spec.access == AccessPattern::Sequential;
+        let cursors: Vec<_> = (0..threads)
+            .map(|_| together.then(|| Arc::new(AtomicU64::new(0))))
+            .collect();
+        (0..workers).map(move |worker| {
+            let thread = worker % threads;
+            let cursor = cursors[thread as usize].clone();
+            WorkerShare {
+                worker,
+                workers,
+                stream: (thread, threads),
+                cursor,
+            }
+        })
+    }
+
     /// The share of one worker that is also one thread of the spec.
     pub fn of_thread(worker: u32, workers: u32) -> WorkerShare {
         WorkerShare {

@@ -1,10 +1,12 @@
 //! Which files a job has, and which blocks of them it visits in which order.
 
+use stackrace_engine::spec::NameCall;
+
 use super::super::language::shown;
 use super::super::place::JobError;
 use super::super::value;
 use super::read::Reader;
-use super::resolved::{Access, JobFiles, MANY};
+use super::resolved::{Access, Engine, Extent, JobFiles, MANY, NAMES, Offset};
 
 /// What the files of a job are called unless told otherwise.
 const PATTERN: &str = "$jobname.$jobnum.$filenum";
@@ -12,12 +14,10 @@ const PATTERN: &str = "$jobname.$jobnum.$filenum";
 const BLOCK_BYTES: std::ops::RangeInclusive<u64> = 512..=64 << 20;
 /// Sizes of one job at most.
 const SIZES_MAX: u64 = 256;
-/// Parameters of the distributions unless given.
-const ZIPF: f64 = 1.1;
-const PARETO: f64 = 0.2;
 
-/// The files of a job: names, sizes, number.
+/// The files of a job: names, sizes, number, and the order over all of them.
 pub(super) struct JobLayout {
+    pub(super) access: Access,
     pub(super) files: JobFiles,
     pub(super) count: u32,
     pub(super) directories: Vec<String>,
@@ -151,42 +151,6 @@ fn weights(reader: &Reader<'_>, text: &str) -> Result<Vec<(u32, u32)>, JobError>
     Ok(all)
 }
 
-/// The order in which blocks are visited.
-pub(super) fn access(reader: &Reader<'_>, random: bool) -> Result<Access, JobError> {
-    let word = reader.text("random_distribution").unwrap_or("random");
-    if !random {
-        return Ok(Access::Sequential);
-    }
-    let (kind, parameter) = match word.split_once(':') {
-        Some((kind, parameter)) => (kind, Some(parameter)),
-        None => (word, None),
-    };
-    let number = |default: Option<f64>, most: f64| {
-        let number = match parameter {
-            Some(word) => word.parse::<f64>().ok(),
-            None => default,
-        };
-        number.filter(|it| *it > 0.0 && *it < most).ok_or_else(|| {
-            let what = format!("random_distribution={} is not understood", shown(word));
-            let next = "write zipf:1.1, pareto:0.2 or normal:10, with one number";
-            reader.refuse("random_distribution", what, next)
-        })
-    };
-    Ok(match kind {
-        "random" if reader.flag("norandommap")?.unwrap_or(false) => Access::Uniform,
-        "random" => Access::Once,
-        "zipf" => Access::Zipf(number(Some(ZIPF), 100.0)?),
-        "pareto" => Access::Pareto(number(Some(PARETO), 1.0)?),
-        // fio gives percent, the engine takes a share of the range. There is no default.
-        "normal" => Access::Normal(number(None, 100.0)? / 100.0),
-        _ => {
-            let what = format!("random_distribution={} is not supported", shown(word));
-            let next = "choose among: random, zipf:1.1, pareto:0.2, normal:10";
-            return Err(reader.refuse("random_distribution", what, next));
-        }
-    })
-}
-
 /// Refuses blocks that cannot come once each.
 pub(super) fn check_blocks(
     reader: &Reader<'_>,
@@ -194,29 +158,44 @@ pub(super) fn check_blocks(
     sizes: &[(u32, u32)],
     align: Option<u32>,
 ) -> Result<(), JobError> {
-    let name = if sizes.len() > 1 {
-        "bssplit"
-    } else {
-        "blockalign"
-    };
-    if access == Access::Once && (sizes.len() > 1 || align.is_some()) {
-        let what = format!("with {name}, blocks that come once each would overlap");
-        return Err(reader.refuse(name, what, "write norandommap as well"));
+    if access == Access::Once && align.is_some() {
+        let what = "with blockalign, blocks that come once each would overlap";
+        return Err(reader.refuse("blockalign", what, "write norandommap as well"));
+    }
+    if matches!(access, Access::InTurn(_)) && sizes.len() > 1 {
+        let what = "blocks of several sizes of several files in turn are not supported";
+        let next = "write file_service_type=sequential, or one block size";
+        return Err(reader.refuse("file_service_type", what, next));
+    }
+    let unit = align.unwrap_or(1).max(1);
+    if access == Access::Covering && !sizes.iter().all(|(size, _)| size.is_multiple_of(unit)) {
+        let what = format!("blocks that come once each are multiples of the smallest, {unit}");
+        let next = "write such sizes, or norandommap";
+        return Err(reader.refuse("bssplit", what, next));
     }
     Ok(())
 }
 
 /// Reads which files a job works on.
-pub(super) fn layout(reader: &Reader<'_>, access: Access) -> Result<JobLayout, JobError> {
-    let asked = reader.count_in("nrfiles", 1..=MANY)?;
+pub(super) fn layout(
+    reader: &Reader<'_>,
+    access: Access,
+    engine: Engine,
+) -> Result<JobLayout, JobError> {
+    // No more are open than descriptors are there for; names need none.
+    let most = if engine.is_names() { NAMES } else { MANY };
+    let asked = reader.count_in("nrfiles", 1..=most)?;
     let files = files(reader, asked)?;
     let count = match &files {
         JobFiles::Named(names) => names.len() as u32,
         JobFiles::Pattern(_) => asked.unwrap_or(1) as u32,
     };
-    if count > 1 {
-        service(reader, access)?;
-    }
+    let access = if count > 1 {
+        service(reader, access)?
+    } else {
+        access
+    };
+    opened(reader, engine, u64::from(count))?;
     let file_bytes = reader.bytes("filesize")?;
     if file_bytes == Some(0) {
         return Err(reader.refuse(
@@ -227,11 +206,43 @@ pub(super) fn layout(reader: &Reader<'_>, access: Access) -> Result<JobLayout, J
     }
     let directories = reader.text("directory").map(parts).unwrap_or_default();
     Ok(JobLayout {
+        access,
         files,
         count,
         directories,
         file_bytes,
     })
+}
+
+/// Where the files begin for the job.
+pub(super) fn offset(reader: &Reader<'_>, count: u32) -> Result<Offset, JobError> {
+    let start = |name: &str| match reader.text(name) {
+        // fio's default, which a size must not be.
+        None | Some("0" | "0%") => Ok(None),
+        Some(_) => reader.extent(name),
+    };
+    let offset = Offset {
+        first: start("offset")?,
+        increment: start("offset_increment")?,
+        align: reader.bytes("offset_align")?.unwrap_or(0),
+    };
+    for (name, part) in [
+        ("offset", offset.first),
+        ("offset_increment", offset.increment),
+    ] {
+        match part {
+            Some(Extent::Bytes(bytes)) if !bytes.is_multiple_of(*BLOCK_BYTES.start()) => {
+                let what = format!("{name} is no multiple of 512");
+                return Err(reader.refuse(name, what, "write a multiple of 512"));
+            }
+            Some(Extent::Percent(_)) if count > 1 => {
+                let what = format!("{name} in percent of several files is not supported");
+                return Err(reader.refuse(name, what, "write bytes"));
+            }
+            _ => {}
+        }
+    }
+    Ok(offset)
 }
 
 fn files(reader: &Reader<'_>, asked: Option<u64>) -> Result<JobFiles, JobError> {
@@ -276,26 +287,61 @@ fn files(reader: &Reader<'_>, asked: Option<u64>) -> Result<JobFiles, JobError> 
     Ok(JobFiles::Pattern(pattern.to_owned()))
 }
 
-/// Refuses an order of files that no phase keeps.
-fn service(reader: &Reader<'_>, access: Access) -> Result<(), JobError> {
+/// Refuses files that are opened in a way no phase keeps.
+fn opened(reader: &Reader<'_>, engine: Engine, count: u64) -> Result<(), JobError> {
+    let open = reader.count_in("openfiles", 1..=u64::MAX)?;
+    if open.is_some_and(|open| open < count) && !engine.is_names() {
+        let what = "openfiles below the number of files is not supported";
+        return Err(reader.refuse(
+            "openfiles",
+            what,
+            "leave it out: all files are opened before",
+        ));
+    }
+    let late = reader.flag("create_on_open")?.unwrap_or(false);
+    if late && engine != Engine::Names(NameCall::Create) {
+        let what = "create_on_open is not supported: files are made before the clock starts";
+        return Err(reader.refuse(
+            "create_on_open",
+            what,
+            "leave it out, or write ioengine=filecreate",
+        ));
+    }
+    Ok(())
+}
+
+/// The order of a job over several files.
+fn service(reader: &Reader<'_>, access: Access) -> Result<Access, JobError> {
     let name = "file_service_type";
-    let order = reader.text(name).unwrap_or("roundrobin");
-    match (access, order) {
-        (Access::Sequential, "sequential") => Ok(()),
-        (Access::Sequential, _) => Err(reader.refuse(
-            name,
-            "a sequential job takes one file after the other here, and the first block of each \
-             file in turn in fio",
-            "write file_service_type=sequential, or nrfiles=1",
-        )),
-        (Access::Once | Access::Uniform, "random" | "roundrobin") => Ok(()),
-        (Access::Once | Access::Uniform, _) => Err(reader.refuse(
-            name,
-            format!(
-                "file_service_type={} of a random job is not supported",
-                shown(order)
-            ),
-            "choose among: random, roundrobin",
+    let said = reader.text(name).unwrap_or("roundrobin");
+    let (order, blocks) = match said.split_once(':') {
+        Some((order, blocks)) => (order, value::count(blocks)),
+        None => (said, Some(1)),
+    };
+    let blocks = blocks
+        .and_then(|blocks| u32::try_from(blocks).ok())
+        .filter(|it| *it > 0);
+    let unknown = |next: &str| {
+        let what = format!(
+            "file_service_type={} of this job is not supported",
+            shown(said)
+        );
+        reader.refuse(name, what, next)
+    };
+    match (access, order, blocks) {
+        (Access::Sequential, "sequential", _) => Ok(access),
+        (Access::Sequential, "roundrobin", Some(blocks)) => Ok(Access::InTurn(blocks)),
+        (Access::Sequential, ..) => Err(unknown("choose among: sequential, roundrobin")),
+        (Access::Once | Access::Uniform | Access::Covering, "random" | "roundrobin", Some(_)) => {
+            Ok(access)
+        }
+        (Access::Once | Access::Uniform | Access::Covering, ..) => {
+            Err(unknown("choose among: random, roundrobin"))
+        }
+        (Access::Gap(_) | Access::Strided(_), ..) => Err(reader.refuse(
+            "nrfiles",
+            "gaps and zones over several files are not supported",
+            "write one file",
         )),
         _ => Err(reader.refuse(
             "random_distribution",

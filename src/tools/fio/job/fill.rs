@@ -4,7 +4,7 @@ use super::super::language::shown;
 use super::super::place::JobError;
 use super::files::JobLayout;
 use super::read::Reader;
-use super::resolved::{Content, JobFiles, Reserve};
+use super::resolved::{Content, FileCare, JobFiles, Reserve};
 
 /// Everything random follows from this unless a job says otherwise.
 const SEED: u64 = 1;
@@ -55,7 +55,18 @@ pub(super) fn content(reader: &Reader<'_>) -> Result<Content, JobError> {
     })
 }
 
-pub(super) fn reserve(reader: &Reader<'_>) -> Result<Reserve, JobError> {
+/// What becomes of the files before and afterwards.
+pub(super) fn care(reader: &Reader<'_>) -> Result<FileCare, JobError> {
+    Ok(FileCare {
+        reserve: reserve(reader)?,
+        overwrite: reader.flag("overwrite")?.unwrap_or(false),
+        advise: reader.flag("fadvise_hint")?.unwrap_or(true),
+        invalidate: reader.flag("invalidate")?.unwrap_or(true),
+        unlink: reader.flag("unlink")?.unwrap_or(false),
+    })
+}
+
+fn reserve(reader: &Reader<'_>) -> Result<Reserve, JobError> {
     Ok(match reader.text("fallocate") {
         None | Some("native") => Reserve::IfPossible,
         Some("posix" | "1") => Reserve::Blocks,

@@ -1,12 +1,20 @@
 //! One job whose options are read.
 
+use stackrace_engine::spec::{NameCall, Zones};
+
 use super::super::place::OptionPlace;
 
 /// Order of the blocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Access {
-    /// Block after block, ascending.
+    /// Block after block, ascending, file after file.
     Sequential,
+    /// So many blocks of each file in turn, ascending.
+    InTurn(u32),
+    /// Ascending, with so many bytes left out after each block, or back.
+    Gap(i64),
+    /// Ascending, the beginning of each zone.
+    Strided(StridedZones),
     /// Random, each block once a pass.
     Once,
     /// Random with repeats.
@@ -17,6 +25,89 @@ pub(crate) enum Access {
     Pareto(f64),
     /// Normal, with this standard deviation as a share of the range.
     Normal(f64),
+    /// By zones, each with its share of the operations.
+    Zoned(Zones),
+    /// Random blocks of several sizes, each byte once a pass.
+    Covering,
+}
+
+/// A share of what several jobs do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Flow {
+    /// Jobs of one number share (`flow_id`).
+    pub(crate) id: u64,
+    /// How many operations it does while others do as many as they have parts.
+    pub(crate) parts: u32,
+    /// Pause before it asks again, ns.
+    pub(crate) pause_ns: u64,
+}
+
+/// Which jobs end when one does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ExitScope {
+    /// Those of its group.
+    Group,
+    /// All up to the next wall.
+    Stage,
+    /// All, and those behind the next walls do not begin.
+    All,
+}
+
+/// The rate below which a job fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LeastRate {
+    /// Bytes a second.
+    pub(crate) bytes: u64,
+    /// Averaged over so many ns.
+    pub(crate) every_ns: u64,
+}
+
+/// Zones of which the beginning is visited, bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StridedZones {
+    /// Bytes visited in each zone.
+    pub(crate) used: u64,
+    /// Bytes from the beginning of a zone to that of the next.
+    pub(crate) every: u64,
+}
+
+/// Bytes at the beginning of each file that are left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Offset {
+    /// For each job; none: nothing.
+    pub(crate) first: Option<Extent>,
+    /// More for each clone; none: nothing.
+    pub(crate) increment: Option<Extent>,
+    /// Percentages become multiples of it; 0: of the smallest block.
+    pub(crate) align: u64,
+}
+
+/// What a log over time is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LogKind {
+    /// KiB a second.
+    Bandwidth,
+    /// Operations a second.
+    Operations,
+    /// Nanoseconds.
+    Latency,
+}
+
+/// The logs over time of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Logs {
+    /// What of, and the beginning of the file's name.
+    pub(crate) files: Vec<(LogKind, String)>,
+    /// Averaged over so many ns; 0: each operation by itself.
+    pub(crate) every_ns: u64,
+    /// The largest in place of the average.
+    pub(crate) largest: bool,
+    /// With the offset of each operation.
+    pub(crate) offsets: bool,
+    /// With priorities as hexadecimal numbers.
+    pub(crate) priorities: bool,
+    /// A file for each clone, not one for all jobs.
+    pub(crate) each_job: bool,
 }
 
 /// Which system calls do the I/O.
@@ -28,6 +119,26 @@ pub(crate) enum Engine {
     Ring,
     /// No I/O at all.
     Null,
+    /// One call on the name of a file for each operation.
+    Names(NameCall),
+    /// `fallocate` that reserves blocks.
+    Reserve,
+    /// `fallocate` that gives them back.
+    Punch,
+    /// `ftruncate`.
+    Length,
+}
+
+impl Engine {
+    /// Whether it works on names, and opens no file before.
+    pub(crate) fn is_names(self) -> bool {
+        matches!(self, Engine::Names(_))
+    }
+
+    /// Whether it moves data.
+    pub(crate) fn moves_data(self) -> bool {
+        matches!(self, Engine::Plain | Engine::Ring)
+    }
 }
 
 /// An amount that may depend on files.
@@ -101,6 +212,34 @@ pub(crate) struct SyncPolicy {
     pub(crate) open_dsync: bool,
 }
 
+/// What a job has to do with others that run at the same time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Ties {
+    /// It begins when all clones of the job of this name have ended.
+    pub(crate) waits_for: Option<String>,
+    /// Which jobs end with it (`exitall`); none: no others do.
+    pub(crate) ends: Option<ExitScope>,
+    /// It fails when it moves fewer bytes a second.
+    pub(crate) least: Option<LeastRate>,
+    /// Its operations are in proportion to those of others.
+    pub(crate) flow: Option<Flow>,
+}
+
+/// What becomes of the files of a job before and afterwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileCare {
+    /// What becomes of files that are only written, before.
+    pub(crate) reserve: Reserve,
+    /// They are laid out as those that are read.
+    pub(crate) overwrite: bool,
+    /// The kernel is told the order of the blocks.
+    pub(crate) advise: bool,
+    /// Files are dropped from the page cache before.
+    pub(crate) invalidate: bool,
+    /// Files are removed afterwards.
+    pub(crate) unlink: bool,
+}
+
 /// One job with every option resolved.
 #[derive(Debug, Clone)]
 pub(crate) struct FioJob {
@@ -112,6 +251,10 @@ pub(crate) struct FioJob {
     pub(crate) place: OptionPlace,
     /// Its group: those of one group run at the same time.
     pub(crate) group: u64,
+    /// Which wall it begins behind: those between two walls run at the same time.
+    pub(crate) stage: u64,
+    /// What it has to do with others that run meanwhile.
+    pub(crate) ties: Ties,
     /// Reported with the other jobs of its group.
     pub(crate) grouped: bool,
     /// What the job file calls it (`description`).
@@ -134,6 +277,12 @@ pub(crate) struct FioJob {
     pub(crate) file_bytes: Option<u64>,
     /// Bytes to transfer (`io_size`); none: one pass.
     pub(crate) io_size: Option<Extent>,
+    /// Where each file begins for the job (`offset`).
+    pub(crate) offset: Offset,
+    /// What is done before this counts for nothing (`ramp_time`), ns.
+    pub(crate) ramp_ns: u64,
+    /// The logs over time.
+    pub(crate) logs: Logs,
     /// Passes over the data (`loops`).
     pub(crate) loops: u64,
     /// Most operations (`number_ios`); none: no limit.
@@ -142,6 +291,8 @@ pub(crate) struct FioJob {
     pub(crate) files: JobFiles,
     /// How many there are.
     pub(crate) file_count: u32,
+    /// Files that are missing are made (`allow_file_create`).
+    pub(crate) makes_files: bool,
     /// Directories of the files; clones take them in turn. Empty: the working directory.
     pub(crate) directories: Vec<String>,
     /// How many copies of the job run (`numjobs`).
@@ -166,16 +317,8 @@ pub(crate) struct FioJob {
     pub(crate) pace: JobPace,
     /// What the blocks that are written hold.
     pub(crate) content: Content,
-    /// What becomes of files that are only written, before.
-    pub(crate) reserve: Reserve,
-    /// They are laid out as those that are read.
-    pub(crate) overwrite: bool,
-    /// The kernel is told the order of the blocks.
-    pub(crate) advise: bool,
-    /// Files are dropped from the page cache before.
-    pub(crate) invalidate: bool,
-    /// Files are removed afterwards.
-    pub(crate) unlink: bool,
+    /// What becomes of its files before and afterwards.
+    pub(crate) care: FileCare,
     /// What is read must be what was written.
     pub(crate) verify: bool,
     /// Everything is read back at the end.
@@ -192,3 +335,5 @@ pub(crate) struct FioJob {
 
 /// Clones of a job, and files of one, at most.
 pub(super) const MANY: u64 = 1024;
+/// Files of a job that only works on names, at most.
+pub(super) const NAMES: u64 = 1 << 20;

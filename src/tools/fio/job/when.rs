@@ -4,7 +4,7 @@ use super::super::language::shown;
 use super::super::place::JobError;
 use super::super::value;
 use super::read::Reader;
-use super::resolved::{JobPace, SyncPolicy};
+use super::resolved::{ExitScope, Flow, JobPace, LeastRate, SyncPolicy, Ties};
 
 const US: u64 = 1_000;
 const S: u64 = 1_000_000_000;
@@ -24,6 +24,110 @@ pub(super) fn time(reader: &Reader<'_>) -> Result<(Option<u64>, bool), JobError>
         ));
     }
     Ok((time, based))
+}
+
+/// What is done before this counts for nothing, ns.
+pub(super) fn ramp(reader: &Reader<'_>) -> Result<u64, JobError> {
+    Ok(reader.time_ns("ramp_time", S)?.unwrap_or(0))
+}
+
+/// Passes over the data.
+pub(super) fn loops(reader: &Reader<'_>) -> Result<u64, JobError> {
+    let loops = reader.count_in("loops", 1..=u64::from(u32::MAX))?;
+    Ok(loops.unwrap_or(1))
+}
+
+/// Most operations; none: no limit, as 0 is.
+pub(super) fn operations(reader: &Reader<'_>) -> Result<Option<u64>, JobError> {
+    let number = reader.count_in("number_ios", 0..=u64::MAX)?;
+    Ok(number.filter(|number| *number > 0))
+}
+
+/// What the job has to do with others.
+pub(super) fn ties(
+    reader: &Reader<'_>,
+    read_share: f64,
+    sizes: &[(u32, u32)],
+) -> Result<Ties, JobError> {
+    Ok(Ties {
+        waits_for: reader.text("wait_for").map(str::to_owned),
+        ends: ends(reader)?,
+        least: least(reader, read_share, sizes)?,
+        flow: flow(reader)?,
+    })
+}
+
+/// The job's share of a flow.
+fn flow(reader: &Reader<'_>) -> Result<Option<Flow>, JobError> {
+    let id = reader.count_in("flow_id", 0..=u64::MAX)?.unwrap_or(0);
+    let pause_us = reader
+        .count_in("flow_sleep", 0..=3_600_000_000)?
+        .unwrap_or(0);
+    let parts = reader.count_in("flow", 0..=1_000_000)?.unwrap_or(0) as u32;
+    Ok((parts > 0).then_some(Flow {
+        id,
+        parts,
+        pause_ns: pause_us * US,
+    }))
+}
+
+/// Which jobs end when this one does.
+fn ends(reader: &Reader<'_>) -> Result<Option<ExitScope>, JobError> {
+    let what = match reader.text("exit_what") {
+        None | Some("group") => ExitScope::Group,
+        Some("stonewall") => ExitScope::Stage,
+        Some("all") => ExitScope::All,
+        Some(word) => {
+            let what = format!("exit_what={} is not understood", shown(word));
+            return Err(reader.refuse("exit_what", what, "choose among: group, stonewall, all"));
+        }
+    };
+    Ok(reader.flag("exitall")?.unwrap_or(false).then_some(what))
+}
+
+/// The rate below which a job fails.
+fn least(
+    reader: &Reader<'_>,
+    read_share: f64,
+    sizes: &[(u32, u32)],
+) -> Result<Option<LeastRate>, JobError> {
+    let cycle_ms = reader
+        .count_in("rate_cycle", 1..=3_600_000)?
+        .unwrap_or(1000);
+    let Some(name) = reader.last_of(&["rate_min", "rate_iops_min"]) else {
+        return Ok(None);
+    };
+    if read_share > 0.0 && read_share < 1.0 {
+        let what = format!("{name} of a mixed job is not supported");
+        return Err(reader.refuse(name, what, "leave it out"));
+    }
+    let own = |name: &str| {
+        let (reads, writes) = value::pair(reader.text(name).unwrap_or_default());
+        let word = if read_share > 0.0 { reads } else { writes };
+        word.map(|word| reader.size(name, word)).transpose()
+    };
+    let Some(amount) = own(name)?.filter(|amount| *amount > 0) else {
+        return Ok(None);
+    };
+    let bytes = match (name, sizes) {
+        ("rate_iops_min", [(size, _)]) => amount.saturating_mul(u64::from(*size)),
+        ("rate_min", _) => amount,
+        _ => {
+            let what = "rate_iops_min with blocks of several sizes is not supported";
+            return Err(reader.refuse(name, what, "write rate_min"));
+        }
+    };
+    let most = own(if name == "rate_min" {
+        "rate"
+    } else {
+        "rate_iops"
+    })?;
+    if most.is_some_and(|most| most > 0 && most < amount) {
+        let what = format!("{name} is above the rate itself");
+        return Err(reader.refuse(name, what, "write a smaller one"));
+    }
+    let every_ns = cycle_ms * 1_000_000;
+    Ok(Some(LeastRate { bytes, every_ns }))
 }
 
 /// How long after the others of its group a job begins, ns.
@@ -96,19 +200,24 @@ fn rate(
     read_share: f64,
     sizes: &[(u32, u32)],
 ) -> Result<Option<f64>, JobError> {
-    if read_share > 0.0 && read_share < 1.0 {
-        let what = format!("{name} is a rate of reads and one of writes in a mixed job");
-        return Err(reader.refuse(
-            name,
-            what,
-            "write two jobs, one that reads and one that writes",
-        ));
-    }
     let (reads, writes) = value::pair(reader.text(name).unwrap_or_default());
     let Some(word) = (if read_share > 0.0 { reads } else { writes }) else {
         return Ok(None);
     };
     let amount = reader.size(name, word)? as f64;
+    // A mixed job has a rate of each direction: one clock drives both if they are as the shares.
+    let amount = if read_share > 0.0 && read_share < 1.0 {
+        let other = writes.map(|word| reader.size(name, word)).transpose()?;
+        let (both, other) = (amount / read_share, other.unwrap_or(0) as f64);
+        if (both * (1.0 - read_share) - other).abs() > other.max(amount) / 1000.0 {
+            let what = format!("{name} of reads and of writes that are not as their shares");
+            let next = "write rates in the proportion of rwmixread, or one job for each direction";
+            return Err(reader.refuse(name, what, next));
+        }
+        both
+    } else {
+        amount
+    };
     let rate = match (name, sizes) {
         ("rate_iops", _) => amount,
         // `rate` counts bytes, the schedule operations.

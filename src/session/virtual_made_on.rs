@@ -1,0 +1,81 @@
+//! What depends on the machine that a run in virtual time was made on: it stands beside the log.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::event::Event;
+use crate::host::Host;
+use crate::run::SharedLedger;
+
+/// What depends on the machine a run was made on. It is not in the log.
+#[derive(Debug, Serialize)]
+pub(super) struct MadeOn {
+    /// Version of this program.
+    pub(super) stackrace: &'static str,
+    /// BLAKE3 of this program's file: another build takes other instructions.
+    pub(super) program: String,
+    /// Version of QEMU, in its own words.
+    pub(super) qemu: String,
+    /// Version of this machine's kernel.
+    pub(super) kernel: String,
+    /// Guests that ran side by side.
+    pub(super) jobs: usize,
+    /// The day on which it began.
+    pub(super) began: String,
+    /// Until the environment of a guest was known, s.
+    pub(super) first_guest_s: f64,
+    /// The whole run, s.
+    pub(super) wall_s: f64,
+    /// What the guests' clocks showed together, s.
+    pub(super) virtual_s: f64,
+    #[serde(flatten)]
+    /// What serving the drives has cost.
+    pub(super) cost: ServingCost,
+    /// BLAKE3 of the log.
+    pub(super) log: String,
+}
+
+/// What serving the drives of all guests has cost.
+#[derive(Debug, Serialize)]
+pub(super) struct ServingCost {
+    /// Requests that were answered.
+    pub(super) requests: u64,
+    /// Time of a guest's processor that one of them took, ns.
+    pub(super) request_cost_ns: f64,
+}
+
+/// Requests that the drives of all guests answered, and the processor time that took, ns.
+pub(super) fn served(ledger: &SharedLedger) -> (u64, u64) {
+    let ledger = ledger.lock();
+    let mut sum = (0, 0);
+    for line in &ledger.record().lines {
+        if let Event::StackTornDown { served, .. } = &line.event {
+            for drive in served {
+                sum = (sum.0 + drive.requests, sum.1 + drive.busy_ns);
+            }
+        }
+    }
+    sum
+}
+
+/// BLAKE3 of a file; of nothing where it cannot be read.
+pub(super) fn hash_of(path: &Path) -> String {
+    let bytes = std::fs::read(path).unwrap_or_default();
+    blake3::hash(&bytes).to_hex().to_string()
+}
+
+/// A time in ns as seconds.
+pub(super) fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+/// Version of QEMU, in its own words.
+pub(super) fn qemu(host: &dyn Host) -> String {
+    let words = crate::host::argv([crate::lab::QEMU, "--version"]);
+    let said = host
+        .must(&words)
+        .map(|output| output.stdout)
+        .unwrap_or_default();
+    said.lines().next().unwrap_or_default().to_owned()
+}

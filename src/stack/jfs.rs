@@ -1,0 +1,227 @@
+//! JFS on one device.
+//!
+//! Its label has 16 letters, and mkfs.jfs draws the UUID itself. `jfs_tune` can set it later, but a kill in
+//! between would leave a disk without a mark of ours, so that disks are refused.
+
+use crate::event::Fact;
+use crate::host::imagined::{Tool, said};
+use crate::host::{Needs, Package};
+use crate::setting::{Refusal, Settings};
+use crate::stack::common::plain::{self, Unmarked};
+use crate::stack::common::words::{
+    OptionValue::{Alone, Amount, OneOf, Word},
+    Words,
+};
+use crate::stack::common::{filesystem, options};
+use crate::stack::error::LayerError;
+use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
+use crate::stack::layer::{Expected, FileData, KillStack, Layer, LayerKind, RealStack, Tried};
+use crate::stack::setup::Setup;
+
+/// The layer `jfs` of a study.
+pub(crate) const KIND: LayerKind = LayerKind {
+    name: "jfs",
+    summary: "JFS by IBM, with a journal, on one device of at least 16 MiB that is no disk.",
+    settings: &[options::MKFS, options::MOUNT],
+    takes: plain::TAKES,
+    gives: GivesKind::Directory,
+    example: "jfs = { mkfs = [\"-s\", \"32\"], mount = [\"noatime\"] }",
+    words: &[&MKFS, &MOUNT],
+    parse,
+    packages: PACKAGES,
+    imagined: &[
+        plain::imagined_mkfs("mkfs.jfs"),
+        Tool {
+            name: "jfs_tune",
+            run: |_, _| said("Aggregate block size:\t4096 bytes\n"),
+        },
+    ],
+    reads: &[geometry],
+    tried: Tried {
+        // Not `on_devices`: stacks of those may stand on disks, which are refused.
+        shapes: &[
+            &["loop = { size = \"1 GiB\" }", "jfs = {}"],
+            &[
+                "lab-disks = { size = \"1 GiB\" }",
+                "jfs = { mkfs = [\"-s\", \"4\"], mount = [\"noatime\"] }",
+            ],
+        ],
+        real: &[RealStack {
+            name: "jfs",
+            layers: &[
+                "loop = { size = \"64 MiB\" }",
+                "jfs = { mkfs = [\"-s\", \"4\"], mount = [\"noatime\", \"errors=continue\"] }",
+            ],
+            device: "loop",
+            expected: &[
+                (1, "Aggregate block size", Expected::Is("4096 bytes")),
+                (1, "JFS flags", Expected::Has("JFS_LINUX")),
+                (1, "mount options in force", Expected::Has("noatime")),
+                (1, "mount option not as asked", Expected::Absent),
+            ],
+        }],
+        kills: &[KillStack::on_one("jfs", ("64 MiB", 1), &["jfs = {}"])],
+        changes: &["mkfs.jfs"],
+        ..Tried::NOWHERE
+    },
+    data: FileData {
+        in_place: true,
+        page_cache_alone: true,
+    },
+    ..LayerKind::EMPTY
+};
+
+const PACKAGES: &[Package] = &[Package::new(
+    "jfsutils",
+    &["mkfs.jfs", "jfs_tune", "jfs_fsck"],
+)];
+
+/// jfs_mkfs(8). Not on the list: other devices (`-j`, `-J`), what formats nothing (`-V`), and what the layer
+/// gives (`-q`).
+const MKFS: Words = Words {
+    tool: "mkfs.jfs",
+    manual: "jfs_mkfs(8)",
+    options: &[("-c", Alone), ("-L", Word), ("-O", Alone), ("-s", Amount)],
+};
+
+/// Documentation/admin-guide/jfs.rst of the kernel; mount(8) lacks `discard`. Not on the list: owners and
+/// modes, quotas, `resize`, which a first mount refuses, and what leaves the journal out (`nointegrity`).
+const MOUNT: Words = Words {
+    tool: "a mount of JFS",
+    manual: "jfs.rst of the kernel",
+    options: &[
+        // With its value alone, as the system shows it.
+        ("discard", Amount),
+        ("errors", OneOf(&["continue", "panic", "remount-ro"])),
+        ("iocharset", Word),
+        ("nodiscard", Alone),
+    ],
+};
+
+/// Lines of `jfs_tune -l` that say how the file system was made. The size is counted in physical blocks and
+/// leaves the journal out.
+const GEOMETRY: [&str; 5] = [
+    "JFS flags",
+    "Aggregate block size",
+    "Aggregate size",
+    "Physical block size",
+    "Allocation group size",
+];
+
+/// Why it is not made on disks.
+const UNMARKED: Unmarked = Unmarked {
+    kind: KIND.name,
+    why: "mkfs.jfs cannot give a JFS a mark of ours, by which it would be wiped from a disk again",
+};
+
+/// A JFS as a study asks for it.
+struct Jfs {
+    mkfs: Vec<String>,
+    mount: Vec<String>,
+}
+
+fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
+    Ok(Box::new(Jfs {
+        mkfs: options::mkfs(settings, &MKFS)?,
+        mount: options::mount(settings, &MOUNT)?,
+    }))
+}
+
+impl Layer for Jfs {
+    fn kind(&self) -> &'static str {
+        KIND.name
+    }
+
+    fn describe_asked(&self) -> String {
+        filesystem::asked(KIND.name, &self.mkfs, &self.mount)
+    }
+
+    fn takes(&self) -> Takes {
+        plain::TAKES
+    }
+
+    fn accepts(&self, below: &[Box<dyn Layer>]) -> Result<(), String> {
+        UNMARKED.accepts(below)
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            root: true,
+            tools: &["mkfs.jfs", "jfs_tune", "wipefs", "mount", "umount"],
+            packages: PACKAGES,
+            file_system: Some(KIND.name),
+            ..Needs::default()
+        }
+    }
+
+    fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        // Without -q it asks first, and ends where there is no answer.
+        let mut command = vec!["mkfs.jfs".to_string(), "-q".to_string()];
+        command.extend(self.mkfs.iter().cloned());
+        let ask = ["jfs_tune", "-l"];
+        UNMARKED.set_up(setup, below, &command, &ask, &GEOMETRY, &self.mount)
+    }
+
+    fn returns(&self) -> bool {
+        true
+    }
+
+    fn bring_back(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        // The kernel does not replay the journal: until jfs_fsck has done it, a mount is refused.
+        let replay = ["jfs_fsck", "-a"];
+        plain::brought_back(setup, KIND.name, &self.mount, &replay, below)
+    }
+}
+
+/// What `jfs_tune -l` prints of what matters to figures.
+fn geometry(text: &str) -> Vec<Fact> {
+    plain::told(text, &GEOMETRY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stack::Stack;
+    use crate::stack::layer::ON_A_DISK;
+    use crate::stack::testing::{layer, try_layer};
+
+    #[test]
+    fn a_disk_is_refused_where_it_is_written() {
+        let refused = |bottom: &str| Stack::new(vec![layer(bottom), layer("jfs = {}")]).err();
+        let (place, why) = refused(ON_A_DISK).unwrap();
+        assert_eq!(place, 1);
+        assert!(why.contains("put it on loop"), "{why}");
+        assert!(refused("loop = { size = \"1 GiB\" }").is_none());
+    }
+
+    #[test]
+    fn other_devices_and_a_mount_without_the_journal_are_refused() {
+        for setting in [
+            "mkfs = [\"-j\", \"sdb\"]",
+            "mkfs = [\"-J\", \"device=sdb\"]",
+            "mount = [\"nointegrity\"]",
+        ] {
+            let refusal = try_layer(&format!("jfs = {{ {setting} }}")).err();
+            let message = refusal.unwrap().message;
+            assert!(message.contains("is no word that a study"), "{message}");
+        }
+    }
+
+    #[test]
+    fn what_jfs_tune_prints_is_read() {
+        // jfsutils 1.1.15, shortened.
+        let text = "jfs_tune version 1.1.15, 04-Mar-2011\n\nJFS filesystem superblock:\n\n\
+            JFS magic number:\t'JFS1'\nJFS flags:\t\tJFS_LINUX  JFS_COMMIT  JFS_GROUPCOMMIT  JFS_INLINELOG  \n\
+            Aggregate block size:\t4096 bytes\nAggregate size:\t\t128608 blocks\n\
+            Filesystem creation:\tTue Nov 24 10:53:27 2026\nVolume label:\t\t''\n";
+        let facts = [
+            Fact::new(
+                "JFS flags",
+                "JFS_LINUX  JFS_COMMIT  JFS_GROUPCOMMIT  JFS_INLINELOG",
+            ),
+            Fact::new("Aggregate block size", "4096 bytes"),
+            Fact::new("Aggregate size", "128608 blocks"),
+        ];
+        assert_eq!(geometry(text), facts);
+    }
+}
