@@ -101,7 +101,8 @@ impl ShellLine {
             process: Mutex::new(process),
         };
         match line.greeted() {
-            Ok(()) => Ok(line),
+            Ok(true) => Ok(line),
+            Ok(false) => Err(SshError::NoNull { to: way.to.clone() }),
             Err(NoAnswer::GivenUp) => Err(SshError::NoShell {
                 to: way.to.clone(),
                 said: line.said.whole(),
@@ -110,8 +111,8 @@ impl ShellLine {
         }
     }
 
-    /// Sets the shell up, and waits for its word.
-    fn greeted(&mut self) -> Result<(), NoAnswer> {
+    /// Sets the shell up, and waits for its word; whether there is a `/dev/null`.
+    fn greeted(&mut self) -> Result<bool, NoAnswer> {
         let digits = self.digits.clone();
         // Standard error is kept in a variable, so that no file is needed. Descriptor 4 is the way
         // back, which a command gets as its standard output alone.
@@ -120,7 +121,8 @@ impl ShellLine {
              stackrace_run() {{ printf '\\n%s begin\\n' {digits}; \
              stackrace_e=$( ( eval \"$1\" ) 2>&1 >&4 4>&- 3<&- </dev/null ); stackrace_s=$?; \
              printf '\\n%s end %s\\n%s\\n%s done\\n' {digits} \"$stackrace_s\" \"$stackrace_e\" {digits}; }}\n\
-             if kill -0 -$$ 2>/dev/null; then stackrace_g=own; else stackrace_g=none; fi; \
+             if [ ! -c /dev/null ]; then stackrace_g=null; \
+             elif kill -0 -$$ 2>/dev/null; then stackrace_g=own; else stackrace_g=none; fi; \
              printf '\\n%s hello %s\\n' {digits} \"$stackrace_g\"\n"
         );
         self.send(&begin)?;
@@ -129,7 +131,9 @@ impl ShellLine {
             let piece = self.piece(&|| true)?;
             let text = String::from_utf8_lossy(&piece);
             match text.trim_end().strip_prefix(&mark) {
-                Some("own") => return Ok(()),
+                Some("own") => return Ok(true),
+                // Every command has it as its input: without it none would run, and none would say why.
+                Some("null") => return Ok(false),
                 // Without one, ending a program would end what else is in that group.
                 Some(_) => return Err(NoAnswer::GivenUp),
                 None => self.said.add(text.trim_end()),
@@ -246,7 +250,7 @@ impl ShellLine {
 pub(super) fn lost(to: &Destination, said: &str) -> HostError {
     HostError::Elsewhere {
         host: to.to_string(),
-        said: format!("the connection ended: {}", last_line(said)),
+        said: format!("the connection ended; said last: {}", last_line(said)),
         next: format!("when it answers again: stackrace clean --on {to} --agent none"),
         kind: std::io::ErrorKind::NotConnected,
     }

@@ -26,6 +26,15 @@ const NANOSECOND_DIGITS: usize = 9;
 /// What a time by two calls of date(1) can be wrong by, ns: about what it takes to start one.
 const DATE_STEP_NS: u64 = 1_000_000;
 
+/// What the script says where the directory that the program is to work in is missing.
+const NO_DIRECTORY: &str = "no-directory";
+
+/// What it says where the files for its outputs cannot be made.
+const NO_WORK: &str = "no-work";
+
+/// What it says where they are gone when it has ended.
+const NO_OUTPUTS: &str = "no-outputs";
+
 /// Nanoseconds of a second.
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -156,6 +165,9 @@ pub(super) fn run(
         }
         Err(why) => return Err(broken(why)),
     };
+    if let Some(why) = lacking(&ended, work, call) {
+        return Err(NotRun::Wrong(why));
+    }
     let here_ns = SystemClock.now_ns().saturating_sub(began);
     let always = || true;
     let out = line.section("out", PRINTED_MAX, &always).map_err(broken)?;
@@ -179,6 +191,25 @@ pub(super) fn run(
         step_ns: timer.step_ns(),
         ..ProgramRun::default()
     })
+}
+
+/// Why a program was not run, or what it printed is not there, as the script says it in place of an exit
+/// status; a clause.
+fn lacking(ended: &str, work: &Path, call: &ProgramCall<'_>) -> Option<String> {
+    let work = work.display();
+    match ended {
+        NO_DIRECTORY => Some(format!(
+            "the directory {} is not there, or cannot be entered",
+            call.directory.display()
+        )),
+        NO_WORK => Some(format!(
+            "nothing can be written to {work}, where a program's outputs go while it runs"
+        )),
+        NO_OUTPUTS => Some(format!(
+            "what the program printed is gone from {work}: something removed it meanwhile"
+        )),
+        _ => None,
+    }
 }
 
 /// The script that runs a program, and shows how it ended and what it printed.
@@ -208,18 +239,24 @@ fn script(digits: &str, timer: &Timer, work: &Path, call: &ProgramCall<'_>) -> S
         None => "",
     };
     let moment = timer.moment();
+    // Braces: the shell has read all of this before the watcher begins, which reads the same connection
+    // and would take the rest of it away.
     // The watcher waits for the end of the connection: nothing more is ever sent. It is waited for in
     // the end, so that no dead process is left whose parent is gone; then what the program left running
-    // is ended, and this shell with it.
+    // is ended, and this shell with it. A missing file is said as such: no other error would show it.
     format!(
-        "( while read -r line; do :; done; kill -9 -$$ ) <&3 3<&- >/dev/null 2>&1 4>&- &\n\
-         w=$!; exec 3<&-; echo $$ >{who}; {moment} >{times}; \
-         ( {timed}sh -c {inner} ) 2>>{times} 4>&-; s=$?; {moment} >>{times}; \
+        "{{ ( while read -r line; do :; done; kill -9 -$$ ) <&3 3<&- >/dev/null 2>&1 4>&- &\n\
+         w=$!; exec 3<&-; \
+         if ! ( cd {directory} ) 2>/dev/null; then s={NO_DIRECTORY}; \
+         elif ! {{ echo $$ >{who} && printf '' >{out} && printf '' >{errors} && {moment} >{times}; }}; \
+         then s={NO_WORK}; \
+         else ( {timed}sh -c {inner} ) 2>>{times} 4>&-; s=$?; {moment} >>{times}; \
+         [ -f {out} ] && [ -f {errors} ] && [ -f {times} ] || s={NO_OUTPUTS}; fi; \
          printf '\\n%s ended %s\\n' {digits} $s; \
          dd if={out} bs=65536 count=130 2>/dev/null; printf '\\n%s out\\n' {digits}; \
          tail -c {ERRORS_MAX} {errors}; printf '\\n%s errors\\n' {digits}; \
          cat {times}; printf '\\n%s times\\n' {digits}; \
-         rm -f {who}; kill -9 $w; wait $w; kill -9 -$$\n",
+         rm -f {who}; kill -9 $w; wait $w; kill -9 -$$; }}\n",
         inner = quoted(inner.as_ref()),
     )
 }
@@ -307,6 +344,10 @@ fn elapsed(timer: &Timer, times: &Times, here_ns: u64) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::local::LocalHost;
+    use crate::host::{Host, argv};
+    use std::ffi::OsString;
+    use std::sync::Arc;
 
     #[test]
     fn the_step_of_a_clock_is_read_from_what_it_shows() {
@@ -341,6 +382,33 @@ mod tests {
         assert_eq!(elapsed(&by_time, &times, 2 * SECOND_NS), Ok(1_250_000_000));
         let by_date = timer("real 0.00\ndate 1.123456789");
         assert_eq!(elapsed(&by_date, &times, 2 * SECOND_NS), Ok(1_500_000_000));
+    }
+
+    /// Its watcher reads the same connection: what the shell had not read by then would be lost.
+    #[test]
+    fn nothing_of_the_script_runs_before_the_shell_has_read_all_of_it() {
+        let words = ["sh", "-c", "echo 'a\nb'"].map(OsString::from);
+        let call = ProgramCall {
+            argv: &words,
+            directory: Path::new("/srv/it's"),
+            environment: &[],
+            time_max_ns: 1,
+            durable: true,
+            leaves_server: false,
+            stopped: &|| false,
+        };
+        let timer = Timer::of("real 0.00").unwrap();
+        let script = script("17", &timer, Path::new("/tmp/work"), &call);
+        let host = LocalHost::new(Arc::new(|_| ()));
+        let understood = |text: &str| {
+            let said = host.exec(&argv(["sh", "-n", "-c", text])).unwrap();
+            said.status == Some(0)
+        };
+        assert!(understood(&script), "{script}");
+        let ends = script.match_indices('\n').map(|(at, _)| at + 1);
+        for end in ends.filter(|end| *end < script.len()) {
+            assert!(!understood(&script[..end]), "{}", &script[..end]);
+        }
     }
 
     #[test]

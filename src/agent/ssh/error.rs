@@ -77,6 +77,12 @@ pub(crate) enum SshError {
         /// What was said there.
         said: String,
     },
+    /// Commands there have nothing to read from or to write to.
+    #[error("{to} has no /dev/null: no command can be run there")]
+    NoNull {
+        /// The machine, as the user named it.
+        to: Destination,
+    },
     /// Nothing there can time a program.
     #[error("{to} has neither `time -p` nor `date +%s`: no program can be timed there")]
     NoTimer {
@@ -116,6 +122,9 @@ impl SshError {
                 "this must print `own` alone: ssh {} \"exec sh -c 'kill -0 -\\$\\$ && echo own'\"",
                 to.login
             ),
+            Self::NoNull { .. } => {
+                "make it there; in a root directory of its own, Linux does it with: mknod -m 666 dev/null c 1 3".to_string()
+            }
             Self::NoTimer { .. } => "install time(1) there".to_string(),
             Self::Ended { to, .. } => {
                 format!("see that nothing is left there: stackrace clean --on {to}")

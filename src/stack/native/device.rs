@@ -64,7 +64,9 @@ impl OnFile {
         let name = said.stdout.lines().next().unwrap_or_default().trim();
         let device = match self {
             Self::Md => format!("/dev/{name}"),
-            Self::Vnd => format!("/dev/{unit}{}", raw_partition(host)?),
+            // vnd(4): a disk without a label is one file system, whatever the partition: tests of NetBSD's
+            // own use the first.
+            Self::Vnd => format!("/dev/{unit}a"),
             Self::Lofi | Self::Loop => name.to_owned(),
         };
         // Without a name, the next command would be given another device's.
@@ -99,14 +101,16 @@ impl OnFile {
                 let said = host.must(&list)?.stdout;
                 said.lines().map(|line| line.trim().to_owned()).collect()
             }
-            // vnconfig(8): -l shows where each file lies and its inode, but not its name.
+            // vnconfig(8): -l shows the file system that each file lies on and its inode, but not its name.
             Self::Vnd => {
                 if !host.exists(file) {
                     return Ok(Vec::new());
                 }
                 let inode = host.must(&with(&["ls", "-i"], file))?.stdout;
                 let list = host.must(&argv(["vnconfig", "-l"]))?.stdout;
-                units_of(&list, first_word(&inode).unwrap_or_default())
+                let source = host.mount_of(file)?.source;
+                let inode = first_word(&inode).unwrap_or_default();
+                units_of(&list, inode, &source.to_string_lossy())
             }
         })
     }
@@ -126,12 +130,17 @@ impl OnFile {
     }
 }
 
-/// Units of vnconfig(8) that are configured on a file with an inode: `vnd0: /usr (/dev/wd0a) inode 1234`.
-fn units_of(list: &str, inode: &str) -> Vec<String> {
+/// Units of vnconfig(8) that are configured on a file with an inode on a file system that is mounted from
+/// `source`: `vnd0: /usr (/dev/wd0a) inode 1234`.
+fn units_of(list: &str, inode: &str, source: &str) -> Vec<String> {
     let lines = list.lines().filter_map(|line| line.split_once(':'));
     let ours = lines.filter(|(_, about)| {
         let mut words = about.split_whitespace().rev();
-        !inode.is_empty() && words.next() == Some(inode) && words.next() == Some("inode")
+        let same = !inode.is_empty() && words.next() == Some(inode) && words.next() == Some("inode");
+        // A file of another file system can have the same inode. Where that is no mounted disk, its name
+        // is not in parentheses, and the inode is all there is.
+        let lies = words.next().filter(|word| word.starts_with('('));
+        same && lies.is_none_or(|word| word == format!("({source})"))
     });
     ours.map(|(unit, _)| unit.trim().to_owned()).collect()
 }
@@ -147,15 +156,6 @@ fn free_unit(host: &dyn Host) -> Result<String, LayerError> {
             "free one: vnconfig -l, vnconfig -u vndN",
         )
     })
-}
-
-/// The letter of the partition that is the whole disk (sysctl(7): 0 is a).
-fn raw_partition(host: &dyn Host) -> Result<char, HostError> {
-    let said = host
-        .must(&argv(["sysctl", "-n", "kern.rawpartition"]))?
-        .stdout;
-    let number: u8 = said.trim().parse().unwrap_or(3);
-    Ok(char::from(b'a' + number.min(15)))
 }
 
 /// Devices of hdiutil(1) that lie on an image: the lines behind its `image-path` that begin with `/dev/`.
@@ -212,10 +212,14 @@ mod tests {
 
     #[test]
     fn a_device_is_found_by_its_file_alone() {
-        let list = "vnd0: /usr (/dev/wd0a) inode 1234\nvnd1: /tmp (/dev/wd0e) inode 12345\nvnd2: not in use\n";
-        assert_eq!(units_of(list, "1234"), ["vnd0"]);
-        assert_eq!(units_of(list, "34"), [""; 0]);
-        assert_eq!(units_of(list, ""), [""; 0]);
+        let list = "vnd0: /usr (/dev/wd0a) inode 1234\nvnd1: /tmp (/dev/wd0e) inode 12345\nvnd2: not in use\n\
+                    vnd3: dev 1,2 inode 77\nvnd4: /tmp (/dev/wd0e) inode 1234\n";
+        let units = |inode| units_of(list, inode, "/dev/wd0a");
+        assert_eq!(units("1234"), ["vnd0"]);
+        assert_eq!(units("77"), ["vnd3"]);
+        for another in ["34", "12345", ""] {
+            assert_eq!(units(another), [""; 0]);
+        }
         let list = "================\nimage-path      : /private/tmp/a.dmg\nimage-type : read/write\n/dev/disk4\tGUID\n/dev/disk4s1\tX\t/Volumes/a\n\
                     ================\nimage-path      : /private/tmp/b.dmg\n/dev/disk5\t\t/private/tmp/m\n";
         assert_eq!(

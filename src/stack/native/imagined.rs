@@ -37,10 +37,6 @@ pub(super) const TOOLS: &[Tool] = &[
         name: "ls",
         run: |_, _| said("1234 file\n"),
     },
-    Tool {
-        name: "sysctl",
-        run: |_, _| said("3\n"),
-    },
 ];
 
 /// Puts an imagined device on a file.
@@ -89,20 +85,14 @@ fn lofiadm(world: &mut World, words: &[OsString]) -> Output {
 }
 
 fn vnconfig(world: &mut World, words: &[OsString]) -> Output {
-    let device = OsStr::new("/dev/vnd0d");
+    let device = OsStr::new("/dev/vnd0a");
     match word(words, 1).as_str() {
         "-l" if world.is_device(device) => {
-            said("vnd0: /tmp (/dev/wd0a) inode 1234\nvnd1: not in use\n")
+            said("vnd0: dev 1,2 inode 1234\nvnd1: not in use\n")
         }
         "-l" => said("vnd0: not in use\nvnd1: not in use\n"),
         "-u" => world.detach(device),
-        _ => {
-            let file = last(words);
-            let attached = attach(world, &file, "/dev/vnd0d");
-            // What newfs(8) made in the file is on the device.
-            sign(world, &["/dev/vnd0d".into()]);
-            answered(attached, "")
-        }
+        _ => answered(attach(world, &last(words), "/dev/vnd0a"), ""),
     }
 }
 
@@ -138,22 +128,13 @@ fn hdiutil(world: &mut World, words: &[OsString]) -> Output {
 
 /// newfs(8), mkfs(8): whatever device is among the words carries a file system then.
 fn make(world: &mut World, words: &[OsString]) -> Output {
-    let words: Vec<OsString> = words
-        .iter()
-        .map(|word| {
-            word.to_string_lossy()
-                .replace("/dev/rlofi/", "/dev/lofi/")
-                .into()
-        })
-        .collect();
-    sign(world, &words);
-    said("")
-}
-
-fn sign(world: &mut World, words: &[OsString]) {
+    // The raw device is the same disk.
+    let disk = |word: &OsString| word.to_string_lossy().replace("/dev/r", "/dev/").into();
+    let words: Vec<OsString> = words.iter().map(disk).collect();
     let signature = Signature {
         file_system: "native".to_string(),
         ..Signature::default()
     };
-    world.sign(words, &signature);
+    world.sign(&words, &signature);
+    said("")
 }

@@ -160,7 +160,6 @@ impl Native {
                 let device = on.attached(host, &file)?;
                 let made = MadeOn {
                     device: &device,
-                    file: &file,
                     bytes: self.bytes,
                 };
                 host.must(&make(&made))?;
@@ -174,11 +173,9 @@ impl Native {
             NativeWay::Image(kind) => {
                 let file = private.join("disk.dmg");
                 let point = setup.mount_point()?;
-                // hdiutil(1): -layout NONE: no partitions.
+                // hdiutil(1): with the partitions that it makes by itself.
                 let size = format!("{}m", self.bytes / SIZE_MIN);
-                let create = [
-                    "hdiutil", "create", "-quiet", "-size", &size, "-layout", "NONE", "-fs", kind,
-                ];
+                let create = ["hdiutil", "create", "-quiet", "-size", &size, "-fs", kind];
                 host.must(&with(&create, &file))?;
                 let attach = attach_image(&file, &point);
                 setup.make(DETACH.of([file.into()]), &attach)?;

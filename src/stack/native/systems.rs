@@ -6,7 +6,6 @@
 use super::device::OnFile;
 use crate::host::argv;
 use std::ffi::OsString;
-use std::path::Path;
 
 /// A system by what `uname -s` says.
 pub(super) struct NativeSystem {
@@ -48,10 +47,8 @@ pub(super) enum NativeWay {
 
 /// What a file system is made on.
 pub(super) struct MadeOn<'a> {
-    /// The device, or a file that none is needed for.
+    /// The device.
     pub(super) device: &'a str,
-    /// Where the device lies, or the file system itself.
-    pub(super) file: &'a Path,
     /// Its size, bytes.
     pub(super) bytes: u64,
 }
@@ -154,14 +151,13 @@ pub(super) const ALL: &[NativeSystem] = &[
         file_systems: &[
             NativeFileSystem {
                 word: "ffs",
-                tools: &["vnconfig", "newfs", "sysctl", "mount", "umount"],
+                tools: &["vnconfig", "newfs", "mount", "umount"],
                 way: NativeWay::Device {
                     on: OnFile::Vnd,
-                    // newfs(8): -F: in the file itself, of its size, whatever a disk label says; -O 2: FFSv2.
+                    // newfs(8): the raw device; -O 2: FFSv2.
                     make: |made| {
-                        let mut command = argv(["newfs", "-F", "-O", "2"]);
-                        command.push(made.file.into());
-                        command
+                        let raw = made.device.replace("/dev/vnd", "/dev/rvnd");
+                        argv(["newfs", "-O", "2", &raw])
                     },
                     // mount_ffs(8), mount(8).
                     mount: &["mount", "-t", "ffs"],
