@@ -239,3 +239,230 @@ fn trials_until_now(ground: &Ground) -> usize {
         false => 0,
     }
 }
+
+/// A command that takes long the first time; `go` in the storage makes it short.
+fn long(ground: &Ground, server: &Server) -> String {
+    let wait = format!(
+        "echo begun >&2; if [ -f /srv/go ]; then sleep 1.1; else sleep {}; fi",
+        server.port
+    );
+    let text = COMMANDS
+        .replace("sleep 1.1", &wait)
+        .replace("most = 3", "most = 1");
+    let study = ground.write("long.toml", text);
+    study.to_str().unwrap().to_owned()
+}
+
+/// Processes with this in their command line that are no ssh of this side.
+fn there(words: &str) -> Vec<i32> {
+    let all = fs::read_dir("/proc").unwrap().flatten();
+    let ids = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let is = |id: &i32| {
+        let line = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        line.contains(words) && !line.contains("BatchMode")
+    };
+    ids.filter(is).collect()
+}
+
+/// What a measured command of [`long`] shows as, once it runs.
+fn begun(server: &Server) -> String {
+    let sleeping = format!("sleep {}", server.port);
+    until(|| there(&sleeping).iter().any(|id| is_alone(*id, &sleeping)));
+    sleeping
+}
+
+/// Whether a process is this command, and not a shell with it among its words.
+fn is_alone(id: i32, command: &str) -> bool {
+    let line = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&line).replace('\0', " ").trim_end() == command
+}
+
+/// The journals of such runs that are kept on this side.
+fn journals(ground: &Ground) -> usize {
+    let kept = fs::read_dir(ground.store().join("shells"));
+    kept.map_or(0, Iterator::count)
+}
+
+/// What is measured when the connection breaks does not count; nothing of it goes on there.
+pub(super) fn a_connection_that_breaks_ends_what_ran_there_and_the_run_can_go_on() {
+    let (ground, server, world) = world();
+    let to = server.to();
+    let study = long(&ground, &server);
+    let words = [
+        "run",
+        &study,
+        "--on",
+        &to,
+        "--agent",
+        "none",
+        "--allow-commands",
+    ];
+    let mut running = program(&ground, &words);
+    let running = running.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let running = running.spawn().unwrap();
+    let sleeping = begun(&server);
+    // The sshd of that one connection: the parent of the shell that measures.
+    let work = left(&world).into_iter().find(|path| path.contains("/tmp/"));
+    let work = work.unwrap().rsplit('/').next().unwrap().to_owned();
+    let shells = there(&format!("stackrace-works-in-{work}"));
+    let parents = shells.iter().map(|id| parent(*id)).collect::<Vec<_>>();
+    let session = parents.iter().find(|id| !shells.contains(id)).unwrap();
+    signal(*session, Signal::KILL);
+    let said = Said::of(&running.wait_with_output().unwrap());
+    said.err_has(&to).err_has("the connection ended");
+    until(|| there(&sleeping).is_empty());
+    assert_eq!(left(&world), [""; 0]);
+    assert_eq!(journals(&ground), 0);
+    let before = log(&ground);
+    let trial = of_kind(&before, "trial")[0].to_string();
+    assert!(
+        trial.contains("interrupted") && trial.contains("the connection ended"),
+        "{trial}"
+    );
+    fs::write(world.join("srv/go"), "").unwrap();
+    stackrace(&ground, &["resume", "--allow-commands"]).ended(0);
+    let log = log(&ground);
+    let trials = of_kind(&log, "trial").into_iter();
+    let complete = trials.filter(|trial| trial["ended"]["state"] == "complete");
+    assert_eq!(complete.count(), 2);
+    assert_eq!(left(&world), [""; 0]);
+}
+
+/// The number of a process's parent.
+fn parent(id: i32) -> i32 {
+    let status = fs::read_to_string(format!("/proc/{id}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("PPid:"));
+    line.unwrap().trim().parse().unwrap()
+}
+
+/// However a program is stopped, it ends over there, with what it began.
+pub(super) fn a_program_that_is_stopped_ends_over_there() {
+    let (ground, server, world) = world();
+    let to = server.to();
+    let study = long(&ground, &server);
+    let run = |study: &str| {
+        let words = [
+            "run",
+            study,
+            "--on",
+            &to,
+            "--agent",
+            "none",
+            "--allow-commands",
+        ];
+        let mut command = program(&ground, &words);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    };
+    // Ctrl-C.
+    let running = run(&study);
+    let sleeping = begun(&server);
+    signal(i32::try_from(running.id()).unwrap(), Signal::INT);
+    let said = Said::of(&running.wait_with_output().unwrap());
+    assert!(said.out.contains("interrupted"), "{}{}", said.out, said.err);
+    assert!(there(&sleeping).is_empty());
+    assert_eq!((left(&world), journals(&ground)), (Vec::new(), 0));
+    // A time that is over.
+    let text = fs::read_to_string(&study).unwrap();
+    let text = text.replace("cleanup =", "time-limit = \"1 s\"\ncleanup =");
+    let limited = ground.write("limited.toml", text);
+    let said = run(limited.to_str().unwrap()).wait_with_output().unwrap();
+    Said::of(&said).err_has(
+        "did not end within 1 s and was ended: allow more with time-limit; it said last: begun",
+    );
+    assert!(there(&sleeping).is_empty());
+    assert_eq!((left(&world), journals(&ground)), (Vec::new(), 0));
+    // Killed: what it made there stays until `clean`.
+    let mut running = run(&study);
+    begun(&server);
+    running.kill().unwrap();
+    running.wait().unwrap();
+    until(|| there(&sleeping).is_empty());
+    let clean = ["clean", "--on", &to, "--agent", "none"];
+    let listed = stackrace(&ground, &[&clean[..], &["--list"]].concat());
+    assert!(listed.out.contains(".stackrace-"), "{}", listed.out);
+    assert_ne!(left(&world), [""; 0]);
+    stackrace(&ground, &clean).ended(0);
+    assert_eq!((left(&world), journals(&ground)), (Vec::new(), 0));
+}
+
+pub(super) fn two_machines_with_a_shell_alone_are_compared() {
+    let (ground, server, world) = world();
+    let study = ground.write("s.toml", COMMANDS.replace("most = 3", "most = 1"));
+    // The same machine twice, by two names.
+    let machines = [server.to(), server.to().replace("127.0.0.1", "localhost")];
+    let on = [
+        "--on",
+        &machines[0],
+        "--on",
+        &machines[1],
+        "--agent",
+        "none",
+    ];
+    let run = ["run", study.to_str().unwrap(), "--allow-commands"];
+    stackrace(&ground, &[&run[..], &on].concat()).ended(0);
+    let log = log(&ground);
+    assert_eq!(log[0]["factors"], serde_json::json!(["place", "host"]));
+    assert_eq!(of_kind(&log, "trial").len(), 2 * 2);
+    let facts = log[0]["environment"].to_string();
+    assert!(facts.contains("none: every command"), "{facts}");
+    assert_eq!((left(&world), journals(&ground)), (Vec::new(), 0));
+}
+
+/// Layers that the machine's own commands make; two sizes of each.
+const MADE_THERE: &str = r#"
+title = "file systems by the machine's own commands"
+[factors]
+size = ["32 MiB", "64 MiB"]
+[[stack]]
+LAYER
+[[workload]]
+[workload.command]
+run = "dd if=/dev/zero of=f bs=65536 count=16 2>/dev/null && sleep 0.2"
+[decide]
+rounds-at-most = 1
+until = "never"
+"#;
+
+/// A Linux with all its tools, and nothing of this program on it.
+pub(super) fn a_file_system_is_made_by_the_machines_own_commands() {
+    needs::root_and_loop_devices();
+    needs::tool("mkfs.ext4");
+    let ground = Ground::new();
+    let server = Server::start(&ground);
+    let to = server.to();
+    let directory = ground.make_dir("there");
+    let native = format!(
+        "native = {{ file-system = \"ext4\", size = \"{{size}}\", directory = \"{}\" }}",
+        directory.display()
+    );
+    let script = r#"[stack.script]
+set-up = "mount -t tmpfs -o size=64m none $STACKRACE_MOUNT"
+tear-down = "! mountpoint -q $STACKRACE_MOUNT || umount $STACKRACE_MOUNT"
+describe = "echo asked for: {size}""#;
+    for (layer, kind) in [(&*native, "ext4"), (script, "asked for")] {
+        let study = ground.write("made.toml", MADE_THERE.replace("LAYER", layer));
+        let study = study.to_str().unwrap();
+        let words = [
+            "run",
+            study,
+            "--on",
+            &to,
+            "--agent",
+            "none",
+            "--allow-commands",
+        ];
+        stackrace(&ground, &words).ended(0);
+        let log = log(&ground);
+        let set_up = of_kind(&log, "stack-set-up");
+        assert!(
+            set_up.last().unwrap().to_string().contains(kind),
+            "{set_up:?}"
+        );
+        for trial in of_kind(&log, "trial") {
+            assert_eq!(trial["ended"]["state"], "complete", "{trial}");
+        }
+        assert_eq!((ground.left(), journals(&ground)), (Vec::new(), 0));
+    }
+}

@@ -1,5 +1,6 @@
 //! A machine with nothing but a shell, as the rest of the program knows machines.
 
+use super::about::{self, NOT_OBSERVED};
 use super::line::{NoAnswer, ShellAnswer, ShellLine, lost};
 use super::owner::only_root_renames;
 use super::program::{self, Timer};
@@ -7,7 +8,7 @@ use super::{mounts, quoted, quoted_all};
 use crate::agent::ssh::{Destination, SshError, Way};
 use crate::event::{CommandRun, Fact};
 use crate::host::local::{LocalHost, OUTPUT_MAX, Sink};
-use crate::host::program::{ProgramCall, ProgramRun};
+use crate::host::program::{ProgramCall, ProgramCut, ProgramRun};
 use crate::host::{
     Filling, Host, HostError, LabDisk, MountInfo, Needs, Output, UserCommands, check_tree, lacking,
 };
@@ -18,9 +19,6 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Name of the fact that says that nothing of this program was on the machine.
-pub(crate) const AGENTLESS: &str = "agent";
 
 /// What the shell there says when something is in the way.
 const IN_THE_WAY: i32 = 17;
@@ -82,19 +80,7 @@ impl ShellHost {
         let root = said("id -u")? == "0";
         let timer = Timer::of(&said(program::TIMER)?)
             .ok_or_else(|| SshError::NoTimer { to: way.to.clone() })?;
-        let about = vec![
-            Fact::new("system", whole),
-            Fact::new(
-                AGENTLESS,
-                "none: every command over the machine's own sh, no program of ours there",
-            ),
-            Fact::new("elapsed time measured by", timer.described()),
-            Fact::new(
-                "made durable by",
-                "sync(8), which some systems end before all is written",
-            ),
-            Fact::new("not observed there", NOT_OBSERVED),
-        ];
+        let about = about::facts(&whole, &timer);
         Ok(Self {
             way: way.clone(),
             line: Mutex::new(Some(line)),
@@ -227,6 +213,22 @@ impl ShellHost {
         self.error(said, "leave --agent none out", ErrorKind::Unsupported)
     }
 
+    /// A program that was ended, with the end of what it said until then.
+    fn with_last_words(&self, ran: ProgramRun, work: &Path) -> ProgramRun {
+        let [stdout, stderr] = program::last_words(work).map(|script| {
+            let said = self.ask(&script, OUTPUT_MAX as usize);
+            said.map_or_else(
+                |_| String::new(),
+                |said| String::from_utf8_lossy(&said.out).into(),
+            )
+        });
+        ProgramRun {
+            stdout,
+            stderr,
+            ..ran
+        }
+    }
+
     /// As root, refuses a way that another user could lead elsewhere: every directory on it has to be
     /// root's, and written to by others only where they cannot rename what is not theirs.
     fn only_root_leads(&self, path: &Path) -> Result<(), HostError> {
@@ -252,10 +254,6 @@ impl ShellHost {
         Ok(())
     }
 }
-
-/// What a run cannot know of such a machine.
-const NOT_OBSERVED: &str = "the kernel's counters, what limits a figure, what is in memory, other \
-                            work on the machine, bytes that a program moves";
 
 impl Host for ShellHost {
     fn name(&self) -> &str {
@@ -332,7 +330,10 @@ impl Host for ShellHost {
                 "end it there",
                 ErrorKind::ResourceBusy,
             )),
-            None => ran,
+            None => ran.map(|ran| match ran.cut {
+                Some(ProgramCut::TimeOver) => self.with_last_words(ran, &work),
+                _ => ran,
+            }),
         }
     }
 

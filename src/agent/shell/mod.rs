@@ -8,13 +8,15 @@
 //!
 //! Everything that is sent is POSIX: no bashism, no option of GNU, nothing of `/proc`.
 
+mod about;
 mod host;
 mod line;
 mod mounts;
 mod owner;
 mod program;
 
-pub(crate) use host::{AGENTLESS, ShellHost};
+pub(crate) use about::AGENTLESS;
+pub(crate) use host::ShellHost;
 
 use std::ffi::OsStr;
 

@@ -261,6 +261,16 @@ fn script(digits: &str, timer: &Timer, work: &Path, call: &ProgramCall<'_>) -> S
     )
 }
 
+/// Show the end of what a program printed, on both of its outputs.
+pub(super) fn last_words(work: &Path) -> [String; 2] {
+    ["out", "errors"].map(|name| {
+        format!(
+            "tail -c {ERRORS_MAX} {}",
+            quoted(work.join(name).as_os_str())
+        )
+    })
+}
+
 /// Ends the process group of a program that a dead run left, and shows its number as long as it is there.
 pub(super) fn left(work: &Path, name: &str) -> String {
     let who = quoted(work.join("program").as_os_str());

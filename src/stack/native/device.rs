@@ -136,7 +136,8 @@ fn units_of(list: &str, inode: &str, source: &str) -> Vec<String> {
     let lines = list.lines().filter_map(|line| line.split_once(':'));
     let ours = lines.filter(|(_, about)| {
         let mut words = about.split_whitespace().rev();
-        let same = !inode.is_empty() && words.next() == Some(inode) && words.next() == Some("inode");
+        let same =
+            !inode.is_empty() && words.next() == Some(inode) && words.next() == Some("inode");
         // A file of another file system can have the same inode. Where that is no mounted disk, its name
         // is not in parentheses, and the inode is all there is.
         let lies = words.next().filter(|word| word.starts_with('('));

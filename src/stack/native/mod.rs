@@ -13,7 +13,7 @@ mod tests;
 use crate::event::{Fact, LayerFacts};
 use crate::host::{Filling, Host, Needs, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
-use crate::stack::common::block;
+use crate::stack::common::{block, place};
 use crate::stack::dir;
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Danger, Gives, GivesKind, StandingLayer, Takes};
@@ -284,21 +284,19 @@ impl Layer for Native {
     fn set_up(&self, setup: &mut Setup<'_>, _below: Gives) -> Result<StandingLayer, LayerError> {
         let host = setup.host();
         let (system, found) = self.found(host)?;
-        let place = match &self.directory {
+        let base = match &self.directory {
             Some(directory) => dir::usable(host, directory)?,
             None => setup.scratch()?,
         };
-        let private = place.join(setup.name(NAME));
+        let private = base.join(setup.name(NAME));
         setup.create_tree(&private)?;
         let (point, made) = self.made(setup, &found.way, &private)?;
-        let mount = host.mount_of(&point)?;
-        // An empty directory of ours would be measured in its place.
-        if mount.mount_point != point {
+        let Some(mount) = place::mounted_at(host, &point)? else {
             return Err(LayerError::refused(
                 format!("nothing is mounted at {}", point.display()),
                 "look whether mount(8) shows it there",
             ));
-        }
+        };
         let mut facts = vec![
             Fact::new("system", system.called),
             Fact::new("file system", &mount.file_system),
