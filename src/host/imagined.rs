@@ -368,6 +368,20 @@ impl World {
         }
     }
 
+    /// Removes files, and what was away and lay on one of them.
+    pub(super) fn remove_files(&mut self, gone: impl Fn(&Path) -> bool) {
+        let files: Vec<(PathBuf, u64)> = self.files.extract_if(.., |file, _| gone(file)).collect();
+        for (file, _) in files {
+            let away = |assembly: &Assembly| {
+                assembly.away && assembly.members.contains(&file.clone().into())
+            };
+            // What stands on it keeps it: that is a leak, which a test has to see.
+            if self.assemblies.values().any(away) {
+                self.blank(file.as_os_str());
+            }
+        }
+    }
+
     /// The complaint where a device is in use.
     pub(crate) fn untouched(&self, device: Option<&OsString>) -> Output {
         match device.is_some_and(|device| self.in_use(device)) {

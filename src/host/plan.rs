@@ -297,7 +297,7 @@ impl Host for PlanHost {
             if world.carries_device(path) {
                 return Err(refuse("remove", path, ErrorKind::ResourceBusy));
             }
-            world.files.remove(path);
+            world.remove_files(|file| file == path);
             Ok(())
         })
     }
@@ -328,7 +328,7 @@ impl Host for PlanHost {
         self.own(&words, |world| {
             tree::check(path, &world.mounts)?;
             world.dirs.retain(|other| !other.starts_with(path));
-            world.files.retain(|other, _| !other.starts_with(path));
+            world.remove_files(|file| file.starts_with(path));
             Ok(())
         })
     }

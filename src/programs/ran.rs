@@ -29,9 +29,13 @@ pub(super) fn fine_enough(ran: &ProgramRun, elapsed_ns: u64) -> Result<(), Workl
         return Ok(());
     }
     let time = |ns: u64| unit::time_ns(ns as f64);
+    // A clock that shows 0 does not say that no time went by.
+    let took = match elapsed_ns < ran.step_ns {
+        true => format!("less than {}", time(ran.step_ns)),
+        false => time(elapsed_ns),
+    };
     Err(trouble(format!(
-        "it took {}, and the clock there counts in steps of {}: let the command do more, so that it takes {} at least",
-        time(elapsed_ns),
+        "it took {took}, and the clock there counts in steps of {}: let the command do more, so that it takes {} at least",
         time(ran.step_ns),
         time(least)
     )))

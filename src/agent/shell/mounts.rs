@@ -112,11 +112,19 @@ mod tests {
                 "local nodev nosuid",
             ),
             (
-                "/dev/vnd0d on /mnt type ffs (local)",
-                "/dev/vnd0d",
+                "/dev/vnd0a on /mnt type ffs (local)",
+                "/dev/vnd0a",
                 "/mnt",
                 "ffs",
                 "local",
+            ),
+            // Without options NetBSD leaves the parentheses out.
+            (
+                "/dev/vnd0a on /mnt type ffs",
+                "/dev/vnd0a",
+                "/mnt",
+                "ffs",
+                "",
             ),
         ] {
             let expected = (
