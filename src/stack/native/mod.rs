@@ -24,7 +24,7 @@ use crate::unit;
 use device::{DETACH, attach_image, with};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use systems::{MadeOn, NativeFileSystem, NativeSystem, NativeWay};
+use systems::{FreshDevice, NativeFileSystem, NativeSystem, NativeWay};
 
 /// The word in a study.
 const NAME: &str = "native";
@@ -158,7 +158,7 @@ impl Native {
                 setup.lies_in(private);
                 setup.will(DETACH.of([file.clone().into()]))?;
                 let device = on.attached(host, &file)?;
-                let made = MadeOn {
+                let made = FreshDevice {
                     device: &device,
                     bytes: self.bytes,
                 };

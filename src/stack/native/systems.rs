@@ -34,7 +34,7 @@ pub(super) enum NativeWay {
         /// What puts a device on a file.
         on: OnFile,
         /// What makes the file system.
-        make: fn(&MadeOn<'_>) -> Vec<OsString>,
+        make: fn(&FreshDevice<'_>) -> Vec<OsString>,
         /// The command that mounts it, up to the device.
         mount: &'static [&'static str],
     },
@@ -46,8 +46,8 @@ pub(super) enum NativeWay {
 }
 
 /// What a file system is made on.
-pub(super) struct MadeOn<'a> {
-    /// The device.
+pub(super) struct FreshDevice<'a> {
+    /// As mount(8) is told of it.
     pub(super) device: &'a str,
     /// Its size, bytes.
     pub(super) bytes: u64,
@@ -178,7 +178,7 @@ const POOL: NativeFileSystem = NativeFileSystem {
 const fn linux(
     word: &'static str,
     tools: &'static [&'static str],
-    make: fn(&MadeOn<'_>) -> Vec<OsString>,
+    make: fn(&FreshDevice<'_>) -> Vec<OsString>,
     mount: &'static [&'static str],
 ) -> NativeFileSystem {
     NativeFileSystem {
