@@ -4,7 +4,8 @@
 //! [`message`] has every message, [`frame`] how they lie in the stream. The coordinator is the program
 //! the user started: it holds one [`connection`] to each machine, and its [`router`] carries what the
 //! machines of one stack say to each other. A [`worker`] executes. To the rest of the program another
-//! machine is a [`remote_host`].
+//! machine is a [`remote_host`]. One on which this program is not, and only a POSIX shell, is reached
+//! through a [`shell`].
 
 pub(crate) mod connection;
 pub(crate) mod frame;
@@ -13,6 +14,7 @@ pub(crate) mod polled;
 pub(crate) mod program;
 pub(crate) mod remote_host;
 pub(crate) mod router;
+pub(crate) mod shell;
 pub(crate) mod ssh;
 #[cfg(test)]
 mod tests;

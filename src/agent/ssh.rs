@@ -63,7 +63,7 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// How ssh ends when it has failed itself (ssh(1)).
-const SSH_FAILED: i32 = 255;
+pub(crate) const SSH_FAILED: i32 = 255;
 
 /// How a machine is reached.
 #[derive(Debug, Clone)]
@@ -150,7 +150,7 @@ impl Remote {
         let to = way.to.clone();
         // Ended by the process's own end: dropping it would leave ssh running.
         let why = move || {
-            status(&process);
+            ended(&process);
             let error = SshError::Ended {
                 to: to.clone(),
                 said: said.whole(),
@@ -246,12 +246,16 @@ fn beat(connection: &Arc<Connection>) {
     });
 }
 
-/// The words of the local command.
+/// The words of the local command that copies this program and starts it.
 fn command(way: &Way, hash: &str) -> Vec<String> {
-    let script = script(hash, way.sudo, way.silence_s);
+    words(way, &script(hash, way.sudo, way.silence_s))
+}
+
+/// The words of the local command that has a login there carry out one line.
+pub(crate) fn words(way: &Way, script: &str) -> Vec<String> {
     if let Some(launcher) = &way.launcher {
         // What ssh hands to a login shell is one line of it, and so is this.
-        let shell = ["sh", "-c", &script].map(str::to_owned);
+        let shell = ["sh", "-c", script].map(str::to_owned);
         return launcher.iter().cloned().chain(shell).collect();
     }
     let mut words = way.ssh.clone();
@@ -260,7 +264,7 @@ fn command(way: &Way, hash: &str) -> Vec<String> {
         words.extend(["-p".to_string(), port.to_string()]);
     }
     words.extend(["-T".to_string(), way.to.login.clone()]);
-    words.push(script);
+    words.push(script.to_owned());
     words
 }
 
@@ -386,7 +390,7 @@ impl Login<'_> {
 
     /// Why it did not come to a worker; `word` is the last thing the shell there said.
     fn failed(&mut self, word: &str) -> SshError {
-        let status = status(&self.process);
+        let status = ended(&self.process);
         let (to, said) = (self.to.clone(), self.said.whole());
         match word {
             "sudo" => SshError::Sudo { to, said },
@@ -434,7 +438,7 @@ fn wait<T>(patience: Duration, answer: impl Fn() -> Option<T>) -> Option<T> {
 }
 
 /// The exit status of an ssh whose connection has ended; none: a signal ended it.
-fn status(ssh: &Mutex<Process>) -> Option<i32> {
+pub(crate) fn ended(ssh: &Mutex<Process>) -> Option<i32> {
     if wait(LAST_WORDS, || ssh.lock().ended()).is_none() {
         // It has nothing more to do.
         ssh.lock().kill();
@@ -443,13 +447,14 @@ fn status(ssh: &Mutex<Process>) -> Option<i32> {
 }
 
 /// What ssh, and the shell there, say for people; the end of it.
-struct SshWords {
+pub(crate) struct SshWords {
     text: Arc<Mutex<String>>,
     reading: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl SshWords {
-    fn of(errors: impl Read + Send + 'static) -> Self {
+    /// Reads them from a stream, on a thread of its own.
+    pub(crate) fn of(errors: impl Read + Send + 'static) -> Self {
         let text = Arc::new(Mutex::new(String::new()));
         let kept = Arc::clone(&text);
         let reading = std::thread::spawn(move || {
@@ -471,7 +476,8 @@ impl SshWords {
         }
     }
 
-    fn add(&self, line: &str) {
+    /// Adds a line that a login printed.
+    pub(crate) fn add(&self, line: &str) {
         keep(&self.text, line);
     }
 
@@ -480,7 +486,7 @@ impl SshWords {
     }
 
     /// All of it, when ssh has ended.
-    fn whole(&self) -> String {
+    pub(crate) fn whole(&self) -> String {
         let ended = |reading: &Option<JoinHandle<()>>| match reading {
             Some(reading) => reading.is_finished(),
             None => true,

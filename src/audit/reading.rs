@@ -54,8 +54,12 @@ impl<'a> TrialReading<'a> {
         these.map(|op| op.count as f64).sum()
     }
 
-    /// The time the counters cover, ns; none: too short for shares of it.
+    /// The time the counters cover, ns; none: too short for shares of it, or nothing was counted.
     pub(super) fn window_ns(&self) -> Option<f64> {
+        // A machine has a processor: where none is counted, the other counters are not idle but missing.
+        if self.trial.counted.cpus == 0 {
+            return None;
+        }
         let elapsed = self.trial.elapsed_ns as f64;
         let window = self.trial.counted.window_ns.map_or(elapsed, |ns| ns as f64);
         // Two clocks may disagree by a little.

@@ -7,6 +7,7 @@ use clap::{Args, Command, CommandFactory, Parser, Subcommand};
 
 use crate::tools;
 
+mod agent;
 mod clients;
 mod crash;
 mod doctor;
@@ -16,6 +17,7 @@ mod lab;
 mod own_program;
 mod stored;
 
+pub(super) use agent::AgentArgs;
 pub(super) use clients::{Allocation, ClientsArgs, Serving};
 pub(super) use crash::CrashVerb;
 pub(super) use doctor::Doctor;
@@ -182,6 +184,8 @@ pub(super) struct There {
     #[arg(long = "peer", value_name = "[USER@]HOST[:PORT][=ADDRESS]")]
     pub(super) peers: Vec<String>,
     #[command(flatten)]
+    pub(super) agent: AgentArgs,
+    #[command(flatten)]
     pub(super) clients: ClientsArgs,
     #[command(flatten)]
     pub(super) reach: Reach,
@@ -194,6 +198,7 @@ impl There {
             on: &self.on,
             peers: &self.peers,
             clients: self.clients.options(),
+            agentless: self.agent.is_none(),
             ssh: self.reach.options(),
         }
     }
@@ -572,8 +577,9 @@ pub(super) struct Clean {
     /// Only print what would be removed
     #[arg(long)]
     pub(super) list: bool,
-    /// Run the commands with which studies take down what they set up (layer script), on this machine
-    #[arg(long, conflicts_with_all = ["list", "on", "peers"])]
+    /// Run the commands with which studies take down what they set up (layer script), on this machine or
+    /// with --agent none
+    #[arg(long, conflicts_with_all = ["list", "peers"])]
     pub(super) allow_commands: bool,
     #[command(flatten)]
     pub(super) there: There,

@@ -11,13 +11,23 @@ use crate::session::leftovers;
 /// Carries out `stackrace clean`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
     let named = clients::names(verb.there.clients.options())?;
-    if !verb.there.on.is_empty() || !verb.there.peers.is_empty() || !named.is_empty() {
+    if verb.allow_commands && !verb.there.on.is_empty() && !verb.there.agent.is_none() {
+        return Err(Failure::usage(
+            "--allow-commands goes with this machine, or with --agent none",
+        )
+        .next("leave it out: the layer script stands on no other machine"));
+    }
+    if verb.there.agent.is_none()
+        || !verb.there.on.is_empty()
+        || !verb.there.peers.is_empty()
+        || !named.is_empty()
+    {
         let mut options = verb.there.options();
         if !named.is_empty() {
             options.on = &named;
         }
         // The worker over there has its own store, and answers in lines.
-        let answer = leftovers::clean(&setting.session, &options, verb.list)?;
+        let answer = leftovers::clean(&setting.session, &options, verb.list, verb.allow_commands)?;
         return Ok(show(&answer.lines, answer.left));
     }
     let cleaning = Cleaning {
@@ -25,8 +35,11 @@ pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
         allow_commands: verb.allow_commands,
     };
     let cleaned = clean::clean(&setting.session, cleaning)?;
-    let lines: Vec<String> = cleaned.iter().map(ToString::to_string).collect();
-    Ok(show(&lines, cleaned.iter().any(Cleaned::is_left)))
+    let mut lines: Vec<String> = cleaned.iter().map(ToString::to_string).collect();
+    let elsewhere = leftovers::on_shells(&setting.session)?;
+    let left = cleaned.iter().any(Cleaned::is_left) || !elsewhere.is_empty();
+    lines.extend(elsewhere);
+    Ok(show(&lines, left))
 }
 
 fn show(lines: &[String], left: bool) -> u8 {

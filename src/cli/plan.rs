@@ -11,6 +11,7 @@ use crate::study::Study;
 /// Carries out `stackrace plan`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: PlanArgs) -> Result<u8, Failure> {
     let study = study_file::read(&verb.study, verb.full)?;
+    verb.there.options().check_agent(verb.lab)?;
     let study = study_file::at_places(study, &verb.systems, &verb.there.on)?;
     if let Some(manifest) = clients::manifest(&study, verb.there.clients.options()) {
         say(&format!(

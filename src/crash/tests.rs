@@ -40,6 +40,7 @@ fn promised(directory: &Path, settings: &str, seed: u64) -> Promised {
         existing: None,
         cold: false,
         ledger: &ledger,
+        elsewhere: None,
         seat: None,
         seed,
         control: &control,

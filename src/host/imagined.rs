@@ -38,6 +38,10 @@ pub(crate) struct Tool {
 pub(crate) struct World {
     /// Its name.
     machine: &'static str,
+    /// Its system, as `uname -s` names it.
+    pub(super) system: String,
+    /// Whether it has nothing but a shell: then POSIX commands stand for what this program does itself.
+    pub(super) shell: bool,
     tools: Arc<[Tool]>,
     pub(super) dirs: BTreeSet<PathBuf>,
     pub(super) files: BTreeMap<PathBuf, u64>,
@@ -116,6 +120,8 @@ impl World {
     pub(super) fn new(machine: &'static str, tools: Arc<[Tool]>) -> Self {
         Self {
             machine,
+            system: "Linux".to_owned(),
+            shell: false,
             tools,
             ..Self::default()
         }
@@ -222,6 +228,23 @@ impl World {
             Some(_) => said(""),
             None => complained(1, "No such device or address"),
         }
+    }
+
+    /// The file that a device lies on.
+    pub(crate) fn file_on(&self, device: &OsStr) -> Option<PathBuf> {
+        self.devices.get(device)?.file.clone()
+    }
+
+    /// Where a device is mounted.
+    pub(crate) fn mounted_from(&self, device: &OsStr) -> Option<PathBuf> {
+        let mut mounts = self.mounts.iter();
+        let mount = mounts.find(|mount| mount.source == device)?;
+        Some(mount.mount_point.clone())
+    }
+
+    /// Makes a file that a tool makes by itself.
+    pub(crate) fn make_file(&mut self, file: &Path) {
+        self.files.insert(file.to_path_buf(), 0);
     }
 
     /// Devices that lie on a file.
@@ -345,6 +368,20 @@ impl World {
         }
     }
 
+    /// Removes files, and what was away and lay on one of them.
+    pub(super) fn remove_files(&mut self, gone: impl Fn(&Path) -> bool) {
+        let files: Vec<(PathBuf, u64)> = self.files.extract_if(.., |file, _| gone(file)).collect();
+        for (file, _) in files {
+            let away = |assembly: &Assembly| {
+                assembly.away && assembly.members.contains(&file.clone().into())
+            };
+            // What stands on it keeps it: that is a leak, which a test has to see.
+            if self.assemblies.values().any(away) {
+                self.blank(file.as_os_str());
+            }
+        }
+    }
+
     /// The complaint where a device is in use.
     pub(crate) fn untouched(&self, device: Option<&OsString>) -> Output {
         match device.is_some_and(|device| self.in_use(device)) {
@@ -415,7 +452,9 @@ impl World {
         let [.., source, target] = words else {
             return complained(1, "bad usage");
         };
-        let kind = text_after(words, "-t").unwrap_or_default();
+        // illumos has -F for the type.
+        let kind = text_after(words, "-t").or_else(|| text_after(words, "-F"));
+        let kind = kind.unwrap_or_default();
         if let Some(helper) = self.tool(&format!("mount.{kind}")) {
             return (helper.run)(self, words);
         }
@@ -514,6 +553,13 @@ impl World {
             Some(parent) if self.dirs.contains(parent) || parent.is_dir() => Ok(()),
             _ => refuse(std::io::ErrorKind::NotFound),
         }
+    }
+
+    /// A new file of a size.
+    pub(super) fn new_file(&mut self, path: &Path, bytes: u64) -> Result<(), HostError> {
+        self.may_create("create", path)?;
+        self.files.insert(path.to_path_buf(), bytes);
+        Ok(())
     }
 
     /// Whether a file lies under a device.

@@ -310,9 +310,7 @@ impl Host for LocalHost {
     }
 
     fn sync_file_system(&self, path: &Path) -> Result<(), HostError> {
-        std::fs::File::open(path)
-            .and_then(|file| Ok(stackrace_engine::system::syncfs(file)?))
-            .map_err(|error| HostError::path("sync the file system of", path, error))
+        reading::sync(path)
     }
 
     fn fix_device(&self, path: &Path) -> Result<FixedDevice, HostError> {

@@ -38,10 +38,12 @@ pub(crate) use missing::lacking;
 pub(crate) use mountinfo::MountInfo;
 pub(crate) use needs::{Daemon, Driver, Needs, Package};
 pub(crate) use probe::ReadProbe;
+pub(crate) use tree::check as check_tree;
 pub(crate) use user_commands::{UserCommand, UserCommands, digest};
 
 use crate::owned::held::HeldDir;
 use crate::unit;
+use program::{ProgramCall, ProgramRun};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
@@ -255,6 +257,30 @@ pub(crate) trait Host: Send + Sync {
     fn missing(&self, needs: &Needs) -> Vec<HostError>;
     /// Whether this process has the rights of root there.
     fn is_root(&self) -> bool;
+
+    /// Whether this process runs on it, and can look at counters, pages and processes by itself.
+    fn is_here(&self) -> bool {
+        true
+    }
+    /// Why the way to it broke since this was last asked; none: it did not.
+    fn lost(&self) -> Option<String> {
+        None
+    }
+    /// The system's name, as `uname -s` says it.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    fn system(&self) -> Result<String, HostError> {
+        let said = self.must(&argv(["uname", "-s"]))?;
+        Ok(said.stdout.trim().to_owned())
+    }
+    /// Runs a program that is measured, to its end.
+    ///
+    /// # Errors
+    /// It is missing or cannot be started.
+    fn run_program(&self, call: &ProgramCall<'_>) -> Result<ProgramRun, HostError> {
+        program::run(call)
+    }
 
     /// Commands of the study's own that this machine may be asked to run; none: it runs none.
     fn user_commands(&self) -> Option<&UserCommands> {

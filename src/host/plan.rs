@@ -93,6 +93,18 @@ impl PlanHost {
         machine("plan", peers.into())
     }
 
+    /// Of another system, as `uname -s` names it, where these directories exist.
+    pub(crate) fn of_system(
+        self,
+        system: &str,
+        directories: impl IntoIterator<Item = PathBuf>,
+    ) -> Self {
+        self.world().system = system.to_owned();
+        self.world().shell = true;
+        self.world().dirs.extend(directories);
+        self
+    }
+
     /// The same machines in one kernel, as in virtual time.
     pub(crate) fn in_one_kernel(mut self) -> Self {
         for peer in &mut self.peers {
@@ -210,6 +222,14 @@ impl Host for PlanHost {
         self.name
     }
 
+    fn is_here(&self) -> bool {
+        !self.world().shell
+    }
+
+    fn system(&self) -> Result<String, HostError> {
+        Ok(self.world().system.clone())
+    }
+
     fn exec(&self, argv: &[OsString]) -> Result<Output, HostError> {
         let step = Step {
             argv: argv.to_vec(),
@@ -243,6 +263,19 @@ impl Host for PlanHost {
 
     fn create_file(&self, path: &Path, bytes: u64, filling: Filling) -> Result<(), HostError> {
         let size = bytes.to_string();
+        if self.world().shell {
+            let (out, count) = (path.display(), bytes >> 20);
+            let words = [
+                "dd",
+                "if=/dev/zero",
+                &format!("of={out}"),
+                "bs=1048576",
+                &format!("count={count}"),
+            ]
+            .map(OsString::from);
+            let words: Vec<&OsStr> = words.iter().map(OsString::as_os_str).collect();
+            return self.own(&words, |world| world.new_file(path, bytes));
+        }
         let tool = match filling {
             Filling::Sparse => ["truncate", "--size"],
             Filling::Allocated => ["fallocate", "--length"],
@@ -255,11 +288,7 @@ impl Host for PlanHost {
             words.extend(["/dev/urandom".as_ref(), ">".as_ref() as &OsStr]);
         }
         words.push(path.as_os_str());
-        self.own(&words, |world| {
-            world.may_create("create", path)?;
-            world.files.insert(path.to_path_buf(), bytes);
-            Ok(())
-        })
+        self.own(&words, |world| world.new_file(path, bytes))
     }
 
     fn remove_file(&self, path: &Path) -> Result<(), HostError> {
@@ -268,7 +297,7 @@ impl Host for PlanHost {
             if world.carries_device(path) {
                 return Err(refuse("remove", path, ErrorKind::ResourceBusy));
             }
-            world.files.remove(path);
+            world.remove_files(|file| file == path);
             Ok(())
         })
     }
@@ -291,16 +320,24 @@ impl Host for PlanHost {
     }
 
     fn remove_tree(&self, path: &Path) -> Result<(), HostError> {
-        let words = ["rm".as_ref(), "--recursive".as_ref(), path.as_os_str()];
+        let all = match self.world().shell {
+            true => "-r",
+            false => "--recursive",
+        };
+        let words = ["rm".as_ref(), all.as_ref(), path.as_os_str()];
         self.own(&words, |world| {
             tree::check(path, &world.mounts)?;
             world.dirs.retain(|other| !other.starts_with(path));
-            world.files.retain(|other, _| !other.starts_with(path));
+            world.remove_files(|file| file.starts_with(path));
             Ok(())
         })
     }
 
     fn write_text(&self, path: &Path, text: &str) -> Result<(), HostError> {
+        // Files of a kernel's are those of Linux.
+        if path.starts_with("/proc") && self.world().system != "Linux" {
+            return Err(refuse("write to", path, ErrorKind::NotFound));
+        }
         let words = [
             "echo".as_ref(),
             text.as_ref(),
@@ -315,7 +352,12 @@ impl Host for PlanHost {
 
     fn sync_file_system(&self, path: &Path) -> Result<(), HostError> {
         let words = ["sync".as_ref(), "--file-system".as_ref(), path.as_os_str()];
-        self.own(&words, |_| Ok(()))
+        // POSIX can sync everything or nothing.
+        let words = match self.world().shell {
+            true => &words[..1],
+            false => &words[..],
+        };
+        self.own(words, |_| Ok(()))
     }
 
     fn read_text(&self, path: &Path) -> Result<String, HostError> {

@@ -32,6 +32,12 @@ pub(super) fn list(path: &Path) -> Result<Vec<OsString>, HostError> {
     read(path).map_err(|error| HostError::path("list", path, error))
 }
 
+pub(super) fn sync(path: &Path) -> Result<(), HostError> {
+    std::fs::File::open(path)
+        .and_then(|file| Ok(system::syncfs(file)?))
+        .map_err(|error| HostError::path("sync the file system of", path, error))
+}
+
 pub(super) fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }

@@ -20,7 +20,7 @@ pub(crate) const MARK: &str = ".stackrace-";
 ///
 /// # Errors
 /// [`HostError::NotOurs`], saying why.
-pub(super) fn check(path: &Path, mounts: &[MountInfo]) -> Result<(), HostError> {
+pub(crate) fn check(path: &Path, mounts: &[MountInfo]) -> Result<(), HostError> {
     let refuse = |why: String| {
         Err(HostError::NotOurs {
             path: path.to_path_buf(),

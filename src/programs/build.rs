@@ -131,7 +131,7 @@ impl Workload for Build {
             format!("-j{}", self.jobs),
         ]);
         let began = SystemClock.now_ns();
-        let Some(ran) = ran::run(place, &command, TIME_MAX_NS)? else {
+        let Some(ran) = ran::run(place, &command, TIME_MAX_NS, false)? else {
             return Ok(ran::outcome(&command, None, 0, Vec::new()));
         };
         // An object that is still in memory costs the storage nothing.

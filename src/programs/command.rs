@@ -12,12 +12,11 @@ use stackrace_engine::PhaseOutcome;
 use super::ran;
 use super::reported::{Printed, ReportedFigure};
 use crate::event::{Better, MetricHead};
+use crate::host::argv;
 use crate::host::program::PRINTED_MAX;
-use crate::host::{Host, argv, local::LocalHost};
 use crate::import;
 use crate::owned::held::with_real_names;
 use crate::setting::{Refusal, SettingDoc, Settings, unknown_word};
-use crate::time::{Clock, SystemClock};
 use crate::unit;
 use crate::workload::{Cost, Place, Workload, WorkloadError, WorkloadKind, trouble};
 
@@ -168,7 +167,7 @@ impl OwnCommand {
     ) -> Result<(), WorkloadError> {
         let Some(line) = line else { return Ok(()) };
         let dir = with_real_names(&place.directory.to_string_lossy());
-        let ran = ran::run(place, &shell(line, &dir)?, self.time_max_ns);
+        let ran = ran::run(place, &shell(line, &dir)?, self.time_max_ns, false);
         ran.map_err(|error| trouble(format!("{what}: {error}")))
             .map(drop)
     }
@@ -298,17 +297,11 @@ impl Workload for OwnCommand {
 
     fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
         let argv = self.argv(place)?;
-        let began = SystemClock.now_ns();
-        let Some(ran) = ran::run(place, &argv, self.time_max_ns)? else {
+        let Some(ran) = ran::run(place, &argv, self.time_max_ns, self.durable)? else {
             return Ok(ran::outcome(&argv, None, 0, Vec::new()));
         };
-        let mut elapsed_ns = ran.elapsed_ns;
-        // Most programs leave what they wrote in memory, and the fastest memory would win.
-        if self.durable {
-            let here = LocalHost::new(std::sync::Arc::new(|_| ()));
-            here.sync_file_system(place.directory).map_err(trouble)?;
-            elapsed_ns = SystemClock.now_ns().saturating_sub(began);
-        }
+        let elapsed_ns = ran.elapsed_ns;
+        ran::fine_enough(&ran, elapsed_ns)?;
         // The figure of a part could pass for that of the whole.
         if ran.stdout_cut && !self.figures.is_empty() {
             let most = unit::bytes(PRINTED_MAX as u64);

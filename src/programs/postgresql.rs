@@ -132,6 +132,7 @@ impl Postgres {
             directory: place.directory,
             environment: &[("PGHOST", socket(place).into()), ("PGUSER", "bench".into())],
             time_max_ns,
+            durable: false,
             leaves_server,
             stopped: &|| place.control.stopped(),
         });

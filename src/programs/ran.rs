@@ -16,6 +16,31 @@ const SAID_LINES: usize = 8;
 /// Bytes of them.
 const SAID_MAX: usize = 1000;
 
+/// A time of fewer steps of its clock is no figure: rounding alone would change it by more than 1 %.
+const STEPS_MIN: u64 = 100;
+
+/// Refuses a time that the clock which measured it is too coarse for.
+///
+/// # Errors
+/// What to do instead.
+pub(super) fn fine_enough(ran: &ProgramRun, elapsed_ns: u64) -> Result<(), WorkloadError> {
+    let least = ran.step_ns.saturating_mul(STEPS_MIN);
+    if elapsed_ns >= least {
+        return Ok(());
+    }
+    let time = |ns: u64| unit::time_ns(ns as f64);
+    // A clock that shows 0 does not say that no time went by.
+    let took = match elapsed_ns < ran.step_ns {
+        true => format!("less than {}", time(ran.step_ns)),
+        false => time(elapsed_ns),
+    };
+    Err(trouble(format!(
+        "it took {took}, and the clock there counts in steps of {}: let the command do more, so that it takes {} at least",
+        time(ran.step_ns),
+        time(least)
+    )))
+}
+
 /// What is known of every program.
 pub(super) fn heads() -> Vec<MetricHead> {
     let bytes = ["bytes read", "bytes written"].map(|name| head(name, "B", Better::Lower));
@@ -27,20 +52,23 @@ pub(super) fn heads() -> Vec<MetricHead> {
 
 /// The figures of [`heads`]; `elapsed_ns` where more than the program itself is timed.
 pub(super) fn values(ran: &ProgramRun, elapsed_ns: u64) -> Vec<Option<f64>> {
+    let coarse = |ns: u64| ns < ran.step_ns.saturating_mul(STEPS_MIN);
     // At least 1 µs: a ratio needs a figure above 0, and the kernel counts no finer.
     let seconds = |ns: u64| Some(ns.max(1000) as f64 / 1e9);
     // Nothing moved has no logarithm, and no place in a ratio.
     let bytes = |bytes: Option<u64>| bytes.filter(|bytes| *bytes > 0).map(|bytes| bytes as f64);
     vec![
         seconds(elapsed_ns),
-        seconds(ran.cpu_user_ns),
-        seconds(ran.cpu_system_ns),
+        // A clock of coarse steps knows nothing of a short time.
+        seconds(ran.cpu_user_ns).filter(|_| !coarse(ran.cpu_user_ns)),
+        seconds(ran.cpu_system_ns).filter(|_| !coarse(ran.cpu_system_ns)),
         bytes(ran.read_bytes),
         bytes(ran.written_bytes),
     ]
 }
 
-/// Runs a program in the trial's directory; none: the trial was stopped.
+/// Runs a program in the trial's directory; none: the trial was stopped. `durable`: its time ends when
+/// what it wrote is on the storage.
 ///
 /// # Errors
 /// It cannot be started, takes too long, or says by its exit status that it failed.
@@ -48,11 +76,26 @@ pub(super) fn run(
     place: &Place<'_>,
     argv: &[OsString],
     time_max_ns: u64,
+    durable: bool,
 ) -> Result<Option<ProgramRun>, WorkloadError> {
-    run_in(place, argv, &[], time_max_ns)
+    let stopped = || place.control.stopped();
+    let call = ProgramCall {
+        argv,
+        directory: place.directory,
+        environment: &[],
+        time_max_ns,
+        durable,
+        leaves_server: false,
+        stopped: &stopped,
+    };
+    let ran = match place.elsewhere {
+        Some(host) => host.run_program(&call),
+        None => program::run(&call),
+    };
+    judged(argv, time_max_ns, ran.map_err(explained)?)
 }
 
-/// The same with further variables in its environment.
+/// The same on this machine, with further variables in its environment.
 pub(super) fn run_in(
     place: &Place<'_>,
     argv: &[OsString],
@@ -64,6 +107,7 @@ pub(super) fn run_in(
         directory: place.directory,
         environment,
         time_max_ns,
+        durable: false,
         leaves_server: false,
         stopped: &|| place.control.stopped(),
     });

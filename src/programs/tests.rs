@@ -24,6 +24,7 @@ fn tried(line: &str, control: &Control) -> Result<Vec<(String, Option<f64>)>, Wo
         directory: base.path(),
         bare: None,
         existing: None,
+        elsewhere: None,
         seat: None,
         cold: true,
         ledger: &OnceLock::new(),

@@ -187,7 +187,16 @@ impl LocalExecutor<'_> {
     }
 
     /// Puts a trial on record; how it went.
-    pub(super) fn told(&self, observation: Observation) -> Result<Going, Broken> {
+    pub(super) fn told(&self, mut observation: Observation) -> Result<Going, Broken> {
+        if let Ended::Failed { error } = &observation.ended
+            && self.host.lost().is_some()
+        {
+            // The machine is gone, and not the storage at fault: the trial may be measured again.
+            let text = self.of(observation.configuration, error);
+            observation.notes.push(error.clone());
+            observation.ended = Ended::Interrupted;
+            self.lost.replace(Some(text));
+        }
         let ended = observation.ended.clone();
         if let Ended::Failed { error } = &ended {
             let text = self.of(observation.configuration, error);

@@ -279,6 +279,7 @@ fn place<'a>(
         existing: None,
         cold,
         ledger,
+        elsewhere: None,
         seat: None,
         seed: order.seed,
         control,

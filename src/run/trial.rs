@@ -13,13 +13,14 @@ use super::observation::{phase_observation, read_bytes};
 use super::phases::PeerPhases;
 use crate::agent::message::PhaseOrder;
 use crate::event::{Counted, Ended, Event, Observation, Promised, Settled};
+use crate::host::Host;
 use crate::observe::{self, Pulse, Snapshot};
 use crate::owned::held::with_real_names;
 use crate::stack::{Site, StandingStack};
 use crate::unit;
 use crate::workload::{BareDevices, KeptData, Place, Workload, together};
 
-/// So many files of a trial's data are looked at to tell a cold start from a warm one.
+/// So many files of a trial's data are looked at to tell whether it starts cold.
 const RESIDENCY_FILES_MAX: usize = 512;
 
 /// So many lines of a ledger make one record: about 2.5 MiB.
@@ -52,6 +53,7 @@ pub(super) struct TrialSite<'a> {
     bare: Option<BareDevices<'a>>,
     cold: bool,
     ledger: OnceLock<ContentLedger>,
+    elsewhere: Option<&'a dyn Host>,
     seed: u64,
 }
 
@@ -63,6 +65,7 @@ impl TrialSite<'_> {
             existing: None,
             cold: self.cold,
             ledger: &self.ledger,
+            elsewhere: self.elsewhere,
             seat: None,
             seed: self.seed,
             control,
@@ -232,6 +235,7 @@ impl Trial<'_> {
             }),
             cold: self.executor.study.policy.drop_caches,
             ledger: OnceLock::new(),
+            elsewhere: Some(self.executor.host).filter(|host| !host.is_here()),
             seed: self.seed(),
         }
     }
@@ -296,6 +300,10 @@ impl Trial<'_> {
             let after = Snapshot::take(self.standing.devices());
             let mut counted = before.until(&after);
             pulse.end(&mut counted);
+            if site.elsewhere.is_some() {
+                // What this machine counts meanwhile says nothing of another one.
+                counted = Counted::default();
+            }
             let outcome = outcome.map_err(|trouble| self.ended(&control, trouble.0))?;
             self.note(phase, &outcome, counted, observation);
             self.tell_promised(&site.place(&control), &outcome)?;
@@ -486,7 +494,9 @@ impl Trial<'_> {
             observation.settled.prepared_bytes,
             resident.map(|(_, total)| total),
         );
-        settled.stored = observe::stored_below(directory, RESIDENCY_FILES_MAX);
+        if self.executor.host.is_here() {
+            settled.stored = observe::stored_below(directory, RESIDENCY_FILES_MAX);
+        }
         observation.settled = settled;
         observation.settle_ns += self.executor.clock.now_ns().saturating_sub(began);
         Ok(())
@@ -504,7 +514,11 @@ impl Trial<'_> {
         let mut settled = settled.map_err(|error| Ended::Failed {
             error: with_real_names(&format!("cannot settle: {error}")),
         })?;
-        // Without the rights to drop all caches, the kernel still takes advice about single files.
+        // The files of another machine cannot be looked at from here.
+        if !self.executor.host.is_here() {
+            return Ok((settled, None));
+        }
+        // Without the rights to drop all caches, the kernel takes advice about single files.
         if self.executor.study.policy.drop_caches
             && settled.caches == "none"
             && residency::evict_tree(directory).is_ok()

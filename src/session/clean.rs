@@ -151,7 +151,7 @@ fn undone(context: &Context, path: PathBuf, allow: bool, cleaned: &mut Vec<Clean
 }
 
 /// Why nothing of a journal is undone.
-fn left_alone(path: &Path, error: &JournalError) -> Cleaned {
+pub(super) fn left_alone(path: &Path, error: &JournalError) -> Cleaned {
     let why = match error {
         JournalError::Live { .. } => return Cleaned::Live(error.to_string()),
         JournalError::Foreign(_) => format!("{}: {error}", path.display()),

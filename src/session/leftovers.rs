@@ -7,6 +7,7 @@ use super::context::{Context, entropy};
 use super::machine_options::{MachineOptions, unable};
 use super::machines::{self, cleaned};
 use super::peers::{self, ConnectedPeer};
+use super::shell_store;
 use crate::agent::message::{CleanAnswer, PeerAddress};
 use crate::agent::remote_host::RemoteHost;
 use crate::agent::router::Router;
@@ -22,7 +23,11 @@ pub(crate) fn clean(
     context: &Context,
     options: &MachineOptions<'_>,
     list: bool,
+    allow_commands: bool,
 ) -> Result<CleanAnswer, Failure> {
+    if options.agentless {
+        return shells(context, options, list, allow_commands);
+    }
     let ways = peers::ways(options.peers, &options.ssh)?;
     let mut tally = Tally::default();
     let id = format!("{:016x}", entropy());
@@ -44,6 +49,40 @@ pub(crate) fn clean(
         one.of_first(&remote, &peers, list).map_err(unable)?;
         one.forget(&peers, list).map_err(unable)?;
         tally.add(one.0);
+    }
+    Ok(tally.0)
+}
+
+/// What is told of machines that have nothing but a shell, and on which runs from here left something.
+///
+/// # Errors
+/// The store cannot be read.
+pub(crate) fn on_shells(context: &Context) -> Result<Vec<String>, Failure> {
+    let hosts = shell_store::hosts(context)?.into_iter();
+    let told = hosts.map(|host| {
+        format!("left alone: a run on {host}: stackrace clean --on {host} --agent none")
+    });
+    Ok(told.collect())
+}
+
+/// The same on machines that have nothing but a shell.
+fn shells(
+    context: &Context,
+    options: &MachineOptions<'_>,
+    list: bool,
+    allow_commands: bool,
+) -> Result<CleanAnswer, Failure> {
+    options.check_agent(false)?;
+    if options.on.is_empty() || !options.peers.is_empty() {
+        return Err(
+            Failure::usage("--agent none cleans machines that --on names")
+                .next("stackrace clean --on HOST --agent none"),
+        );
+    }
+    let mut tally = Tally::default();
+    for on in options.on {
+        let host = machines::shell(&options.ssh.way("--on", on)?)?;
+        tally.add(shell_store::clean(context, &host, list, allow_commands)?);
     }
     Ok(tally.0)
 }

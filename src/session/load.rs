@@ -229,6 +229,7 @@ impl Load<'_> {
             existing,
             cold: self.request.cold,
             ledger: self.ledger,
+            elsewhere: None,
             seat: None,
             seed: self.request.seed,
             control,

@@ -330,6 +330,7 @@ fn laps(places: &[PathBuf], seconds: f64) -> Option<Vec<Vec<f64>>> {
         existing: None,
         cold: true,
         ledger: &ledger,
+        elsewhere: None,
         seat: None,
         seed: 1,
         control: &control,

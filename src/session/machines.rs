@@ -16,11 +16,14 @@ use super::observer::Observer;
 use super::peers::{self, ConnectedPeer, PeerWay};
 use super::places::{self, PlacesRun, ReadyPlace, assignment};
 use super::resume::Stopped;
+use super::shell_store;
+use super::shell_worker::ShellWorker;
 use super::worker::StudyWorker;
 use crate::agent::connection::Connection;
 use crate::agent::message::{CleanAnswer, ExecRequest, PeerAddress, PlanAnswer};
 use crate::agent::remote_host::RemoteHost;
 use crate::agent::router::Router;
+use crate::agent::shell::{AGENTLESS, ShellHost};
 use crate::agent::ssh::{Destination, Remote, Way};
 use crate::agent::worker;
 use crate::event::Fact;
@@ -46,6 +49,8 @@ pub(crate) struct MachineWay {
     place: Option<String>,
     /// How it is reached; none: it is this one.
     way: Option<Way>,
+    /// Whether nothing of this program is put there.
+    agentless: bool,
     /// Its peers, from number 2 on.
     peers: Vec<PeerWay>,
 }
@@ -59,14 +64,57 @@ pub(crate) fn asked_for(
     options: &MachineOptions<'_>,
 ) -> Result<Option<Vec<MachineWay>>, Failure> {
     peers::check(study, options)?;
-    if let Some(machines) = of_study(study, &options.ssh)? {
+    if options.agentless {
+        check_agentless(study, options)?;
+    }
+    if let Some(machines) = of_study(study, &options.ssh, options.agentless)? {
         return Ok(Some(machines));
     }
     let on = options.on.first().map(String::as_str);
     if study.places().is_some() || (on.is_none() && options.peers.is_empty()) {
         return Ok(None);
     }
-    Ok(Some(vec![only(on, options.peers, &options.ssh)?]))
+    let agentless = options.agentless;
+    Ok(Some(vec![only(
+        on,
+        options.peers,
+        &options.ssh,
+        agentless,
+    )?]))
+}
+
+/// Refuses what cannot be had where nothing of this program is.
+fn check_agentless(study: &Study, options: &MachineOptions<'_>) -> Result<(), Failure> {
+    let usage = |what: &str, next: &str| Err(Failure::usage(what).next(next));
+    let named = study.places().is_some_and(|factor| factor.name == HOST);
+    if options.on.is_empty() && !named {
+        return usage(
+            "--agent none is for other machines",
+            "name one: --on HOST --agent none",
+        );
+    }
+    if options.ssh.sudo {
+        return usage(
+            "--agent none does not use sudo: what it starts there could not be ended",
+            "log in as root: --on root@HOST",
+        );
+    }
+    if !options.peers.is_empty() {
+        return usage(
+            "--agent none is for stacks on one machine",
+            "leave --peer out",
+        );
+    }
+    let levels = study.places().into_iter().flat_map(|factor| &factor.levels);
+    let mut places = levels.map(|level| level.value.as_words());
+    // A program here is timed in another way than one there.
+    if options.on.iter().any(|on| on == HERE) || (named && places.any(|place| place == HERE)) {
+        return usage(
+            "with --agent none \"here\" would be measured in another way than the others",
+            "reach this machine over ssh, too: localhost in the place of here",
+        );
+    }
+    Ok(())
 }
 
 /// The machines a run was made on; none: not over SSH.
@@ -78,7 +126,11 @@ pub(crate) fn on_record(
     record: &Record,
     ssh: &SshOptions<'_>,
 ) -> Result<Option<Vec<MachineWay>>, Failure> {
-    if let Some(machines) = of_study(study, ssh)? {
+    let facts = &record.head.environment;
+    let mut names = facts.iter().map(|fact| &fact.name);
+    // `agent`, or `agent on HOST` where machines differ.
+    let agentless = names.any(|name| name.split(' ').next() == Some(AGENTLESS));
+    if let Some(machines) = of_study(study, ssh, agentless)? {
         return Ok(Some(machines));
     }
     let over = Fact::value_of(&record.head.environment, OVER_SSH);
@@ -86,21 +138,31 @@ pub(crate) fn on_record(
     if over.is_none() && peers.is_empty() {
         return Ok(None);
     }
-    Ok(Some(vec![only(over, &peers, ssh)?]))
+    Ok(Some(vec![only(over, &peers, ssh, agentless)?]))
 }
 
-fn only(on: Option<&str>, peers: &[String], ssh: &SshOptions<'_>) -> Result<MachineWay, Failure> {
+fn only(
+    on: Option<&str>,
+    peers: &[String],
+    ssh: &SshOptions<'_>,
+    agentless: bool,
+) -> Result<MachineWay, Failure> {
     // `here` among other machines is this one, without SSH.
     let on = on.filter(|on| *on != HERE);
     Ok(MachineWay {
         place: None,
         way: on.map(|on| ssh.way("--on", on)).transpose()?,
+        agentless,
         peers: peers::ways(peers, ssh)?,
     })
 }
 
 /// The levels of a study's factor of hosts, if it has one.
-fn of_study(study: &Study, ssh: &SshOptions<'_>) -> Result<Option<Vec<MachineWay>>, Failure> {
+fn of_study(
+    study: &Study,
+    ssh: &SshOptions<'_>,
+    agentless: bool,
+) -> Result<Option<Vec<MachineWay>>, Failure> {
     let Some(factor) = study.places().filter(|factor| factor.name == HOST) else {
         return Ok(None);
     };
@@ -113,7 +175,7 @@ fn of_study(study: &Study, ssh: &SshOptions<'_>) -> Result<Option<Vec<MachineWay
         }
         Ok(MachineWay {
             place: Some(level.label.clone()),
-            ..only(Some(&to), &[], ssh)?
+            ..only(Some(&to), &[], ssh, agentless)?
         })
     });
     machines.collect::<Result<_, Failure>>().map(Some)
@@ -122,8 +184,10 @@ fn of_study(study: &Study, ssh: &SshOptions<'_>) -> Result<Option<Vec<MachineWay
 /// A machine that is connected, with a directory of its own for a run.
 struct ConnectedMachine<'a> {
     asked: &'a MachineWay,
-    /// How it is connected over SSH; none: it is this one.
+    /// How it is connected over SSH; none: it is this one, or has nothing of this program.
     remote: Option<Remote>,
+    /// It as a machine that has nothing but a shell; none: this program is there.
+    shell: Option<Arc<ShellHost>>,
     connection: Arc<Connection>,
     /// The store of the worker there.
     store: PathBuf,
@@ -134,6 +198,21 @@ impl<'a> ConnectedMachine<'a> {
     fn connect(context: &Context, asked: &'a MachineWay) -> Result<Self, Failure> {
         let id = format!("{:016x}", entropy());
         let router = Router::new(Duration::ZERO);
+        if let (Some(way), true) = (&asked.way, asked.agentless) {
+            let host = Arc::new(shell(way)?);
+            let worker = ShellWorker {
+                host: Arc::clone(&host),
+            };
+            let connection = worker::here(worker, &router);
+            return Ok(Self {
+                asked,
+                remote: None,
+                shell: Some(host),
+                connection: connection.map_err(|error| Failure::internal(error.to_string()))?,
+                store: context.store_dir()?,
+                peers: Vec::new(),
+            });
+        }
         let (remote, connection, store) = match &asked.way {
             None => (None, here(&router)?, context.store_dir()?),
             Some(way) => {
@@ -148,6 +227,7 @@ impl<'a> ConnectedMachine<'a> {
         Ok(Self {
             asked,
             remote,
+            shell: None,
             connection,
             store,
             peers,
@@ -160,8 +240,11 @@ impl<'a> ConnectedMachine<'a> {
 
     /// How errors name it: as the user did, or `here`.
     fn called(&self) -> String {
-        let remote = self.remote.as_ref();
-        remote.map_or_else(|| HERE.to_owned(), Remote::to)
+        match (&self.remote, &self.shell) {
+            (Some(remote), _) => remote.to(),
+            (None, Some(shell)) => shell.to().to_string(),
+            (None, None) => HERE.to_owned(),
+        }
     }
 
     /// What was said there, with what can be done from here.
@@ -169,6 +252,10 @@ impl<'a> ConnectedMachine<'a> {
         let Some(way) = &self.asked.way else {
             return said;
         };
+        // A machine with nothing but a shell is known by its own name already.
+        if self.shell.is_some() {
+            return said;
+        }
         // The worker cannot know how it was reached; what helps on a terminal there does not help
         // here.
         let root = format!(
@@ -189,8 +276,8 @@ impl<'a> ConnectedMachine<'a> {
         let advice = |said| self.advice(said);
         let called = format!("on {}", self.called());
         let mut place = ReadyPlace::open(&self.connection, assignment, &called, &advice)?;
-        match &self.remote {
-            Some(remote) => place.facts.push(Fact::new(OVER_SSH, remote.to())),
+        match &self.asked.way {
+            Some(_) => place.facts.push(Fact::new(OVER_SSH, self.called())),
             // As of any run on this machine.
             None if name.is_none() => place.facts.extend(execute::begun_in()),
             None => {}
@@ -218,6 +305,10 @@ impl<'a> ConnectedMachine<'a> {
         let names: Vec<&str> = named.collect();
         let options = names.iter().map(|name| format!(" --peer {name}"));
         let peers: String = options.collect();
+        // Its worker undoes everything by itself, and says so where it cannot.
+        if self.shell.is_some() {
+            return;
+        }
         let Some(remote) = &self.remote else {
             // This machine's own store stays: only what is left on its peers is told. A store that
             // cannot be read was told of before.
@@ -242,6 +333,31 @@ impl<'a> ConnectedMachine<'a> {
             observer.warn(&what, &format!("stackrace clean --on {to}{peers}"));
         }
     }
+}
+
+/// Connects to a machine that has nothing but a shell.
+pub(super) fn shell(way: &Way) -> Result<ShellHost, Failure> {
+    let host = ShellHost::connect(way);
+    host.map_err(|error| Failure::unable(error.to_string()).next(error.next()))
+}
+
+/// Has machines that have nothing but a shell put away what the run left there when it stopped.
+fn cleaned_shells(context: &Context, connected: &[ConnectedMachine<'_>]) -> Result<(), Failure> {
+    for host in connected.iter().filter_map(|there| there.shell.as_ref()) {
+        // `resume` goes on only where the user permits the study's commands.
+        let answer = shell_store::clean(context, host, false, true)?;
+        if answer.left {
+            let next = format!("stackrace clean --on {} --agent none", host.to());
+            return Err(Failure::unable(answer.lines.join("\n")).next(next));
+        }
+    }
+    Ok(())
+}
+
+/// What the reader of a run's report must know where nothing of this program was on a machine.
+fn shell_warnings(connected: &[ConnectedMachine<'_>]) -> Vec<String> {
+    let shells = connected.iter().filter_map(|there| there.shell.as_ref());
+    shells.map(|host| host.warning()).collect()
 }
 
 /// A worker in this process, on a machine among others.
@@ -283,8 +399,12 @@ pub(crate) fn run(
         .iter()
         .map(|machine| ConnectedMachine::connect(context, machine));
     let connected: Vec<ConnectedMachine<'_>> = connected.collect::<Result<_, Failure>>()?;
+    if stopped.is_some() {
+        cleaned_shells(context, &connected)?;
+    }
     let places = places::all(connected.iter().map(|there| there.place(study, wipe)));
-    let finished = places.and_then(|places| run.make(places, stopped, &[]));
+    let warnings = shell_warnings(&connected);
+    let finished = places.and_then(|places| run.make(places, stopped, &warnings));
     // Whatever came of it: nothing stays there.
     for there in &connected {
         there.put_away(context, observer);

@@ -253,6 +253,7 @@ fn probe(
             directory: private.path(),
             bare: None,
             existing: None,
+            elsewhere: None,
             seat: None,
             cold: false,
             ledger: &OnceLock::new(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::context::Context;
 use crate::failure::Failure;
-use crate::host::plan::{Fault, Step};
+use crate::host::plan::{Fault, PlanHost, Step};
 use crate::host::{Host, HostError, local::LocalHost};
 use crate::journal::Journal;
 use crate::plan::{MachineFacts, Plan, StorageSpeed};
@@ -68,6 +68,41 @@ fn elsewhere<'a>(machine: &MachineFacts<'a>) -> MachineFacts<'a> {
     }
 }
 
+/// Refuses a study that a machine which has nothing but a shell cannot carry out, before anything is
+/// touched there.
+///
+/// # Errors
+/// A directory is missing, the machine lacks something or has no room.
+pub(super) fn check_there(host: &dyn Host, study: &Study) -> Result<(), Failure> {
+    check_places_on(host, study, 1, "")?;
+    for configuration in &study.configurations {
+        for danger in configuration.stack.dangers(host, &[]) {
+            if let Danger::Refused(error) = danger {
+                return Err(Failure::refused(error.to_string()).next(error.next()));
+            }
+        }
+    }
+    // What is made for a while is small but for the disks, whose room is looked at by their directory.
+    on_machine(host, Path::new("/tmp"), study, |machine| {
+        let missing = (machine.missing)();
+        if !missing.is_empty() {
+            return Err(Failure::unable(missing.join("\n")));
+        }
+        check_room(study, machine, 1, "")
+    })
+}
+
+/// What a study would do on a machine that has nothing but a shell.
+///
+/// # Errors
+/// A directory that it names is missing there.
+pub(super) fn plan_there(host: &dyn Host, scratch: &Path, study: &Study) -> Result<Plan, Failure> {
+    check_places_on(host, study, 1, "")?;
+    Ok(on_machine(host, scratch, study, |machine| {
+        Plan::of(study, machine)
+    }))
+}
+
 /// What is on the disks a study names, and what speaks against writing over them.
 pub(crate) fn dangers(study: &Study, wipe: &[String]) -> Vec<Danger> {
     let host = LocalHost::new(Arc::new(|_| ()));
@@ -110,19 +145,15 @@ pub(super) fn check_dangers(study: &Study, wipe: &[String]) -> Result<(), Failur
 /// The steps that set up, settle and tear down one configuration, imagined by the host of plans; a line that
 /// begins with `#` says what the next ones are for.
 fn commands(
+    host: &PlanHost,
     scratch: &Path,
     policy: &Policy,
     index: usize,
     configuration: &Configuration,
 ) -> Result<Vec<String>, String> {
-    let host = match configuration.stack.is_modelled() {
-        // Its machines are in one kernel.
-        true => stack::imagined(Fault::Never).in_one_kernel(),
-        false => stack::imagined(Fault::Never),
-    };
     let journal = Journal::nowhere();
     let site = Site {
-        host: &host,
+        host,
         journal: &journal,
         scratch: scratch.to_owned(),
         tag: format!("r1-t{index}"),
@@ -165,14 +196,44 @@ fn on_this_machine<T>(
 ) -> Result<T, Failure> {
     let host = context.host(Arc::new(|_| ()));
     let scratch = context.store_dir()?.join("runs").join("RUN").join("mnt");
-    Ok(with(&MachineFacts {
-        commands: &|index, configuration| commands(&scratch, &study.policy, index, configuration),
+    Ok(on_machine(&host, &scratch, study, with))
+}
+
+/// The host of plans in the place of a machine: of its system, with the directories that the study names.
+fn imagined_for(host: &dyn Host, stacks: &Stack) -> PlanHost {
+    let imagined = match stacks.is_modelled() {
+        // Its machines are in one kernel.
+        true => stack::imagined(Fault::Never).in_one_kernel(),
+        false => stack::imagined(Fault::Never),
+    };
+    match host.is_here() {
+        true => imagined,
+        // They were found there before.
+        false => {
+            let places = stacks.disk_needed_on(1).into_iter().map(|(place, _)| place);
+            imagined.of_system(&host.system().unwrap_or_default(), places)
+        }
+    }
+}
+
+/// The same of a machine.
+fn on_machine<T>(
+    host: &dyn Host,
+    scratch: &Path,
+    study: &Study,
+    with: impl FnOnce(&MachineFacts<'_>) -> T,
+) -> T {
+    with(&MachineFacts {
+        commands: &|index, configuration| {
+            let imagined = imagined_for(host, &configuration.stack);
+            commands(&imagined, scratch, &study.policy, index, configuration)
+        },
         missing: &|| {
             let stacks = study
                 .configurations
                 .iter()
                 .map(|configuration| &configuration.stack);
-            let mut missing = stack::missing(stacks, &host);
+            let mut missing = stack::missing(stacks, host);
             let configurations = study.configurations.iter();
             for workload in configurations.flat_map(|one| &one.workloads) {
                 let lacking = host.missing(&workload.needs());
@@ -185,11 +246,11 @@ fn on_this_machine<T>(
                 .map(|need| format!("{need}; {}", need.next()));
             words.collect()
         },
-        free_bytes: &|path| free_bytes(&host, path),
+        free_bytes: &|path| free_bytes(host, path),
         speed: StorageSpeed::Unknown,
-        memory_bytes: crate::observe::memory_bytes(),
-        scratch: &scratch,
-    }))
+        memory_bytes: host.is_here().then(crate::observe::memory_bytes).flatten(),
+        scratch,
+    })
 }
 
 /// Refuses a study this machine cannot carry out, before anything is created.
@@ -310,7 +371,10 @@ mod tests {
                 Err(_) => panic!("{name} cannot be read"),
             };
             for (index, configuration) in study.configurations.iter().enumerate() {
-                let shown = commands(Path::new("/srv/mnt"), &study.policy, index, configuration);
+                let here = LocalHost::new(Arc::new(|_| ()));
+                let imagined = imagined_for(&here, &configuration.stack);
+                let scratch = Path::new("/srv/mnt");
+                let shown = commands(&imagined, scratch, &study.policy, index, configuration);
                 let lines =
                     shown.unwrap_or_else(|why| panic!("{name}: {}: {why}", configuration.name));
                 assert!(lines.len() > 2, "{name}: {}: {lines:?}", configuration.name);

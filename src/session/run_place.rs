@@ -54,6 +54,7 @@ pub(crate) fn run(
     observer: &dyn Observer,
     images: Images<'_>,
 ) -> Result<FinishedRun, Failure> {
+    place.machines.check_agent(place.lab.is_some())?;
     study_file::check_wipe(study, place.wipe)?;
     permission::check(study, place.allow_commands)?;
     crash::check(study, place.lab.is_some_and(|lab| lab.virtual_time))?;
@@ -89,7 +90,10 @@ pub(crate) fn run(
         return clients::run(context, (study, &store), None, &asked, observer, &[]);
     }
     if let Some(there) = machines::asked_for(study, &place.machines)? {
-        permission::check_here(study)?;
+        // Where nothing of this program is there, the record that says how to take things down is here.
+        if !place.machines.agentless {
+            permission::check_here(study)?;
+        }
         let store = context.open_store()?;
         return machines::run(context, study, &store, None, &there, place.wipe, observer);
     }

@@ -208,6 +208,7 @@ impl<'a> Probe<'a> {
             existing: None,
             cold: self.asked.cold,
             ledger: &OnceLock::new(),
+            elsewhere: None,
             seat: None,
             seed: 1,
             control: &Control::default(),

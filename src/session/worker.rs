@@ -36,12 +36,12 @@ impl From<Failure> for WorkerRefusal {
     }
 }
 
-fn lost(broken: Broken) -> Failure {
+pub(super) fn lost(broken: Broken) -> Failure {
     Failure::internal(broken.0)
 }
 
 /// What is needed for a study that was received: everything, and the part of this place.
-fn received(
+pub(super) fn received(
     connection: &Arc<Connection>,
     assignment: &Assignment,
 ) -> Result<(Context, Study, Study), Failure> {

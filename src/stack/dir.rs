@@ -88,7 +88,11 @@ pub(super) fn private_in(
         .create_tree(&private)
         .map_err(|error| read_only(error, path))?;
     let mount = host.mount_of(path)?;
-    let devices = block::under_mount(host, &mount);
+    // Counters of devices, and what `/sys` says of them, are read by this process alone.
+    let devices = match host.is_here() {
+        true => block::under_mount(host, &mount),
+        false => Vec::new(),
+    };
     let disks = block::disks(host, &devices);
     let mut facts = vec![
         Fact::new("directory", path.to_string_lossy()),
@@ -99,7 +103,9 @@ pub(super) fn private_in(
     ];
     facts.extend(sync_of(host, &mount));
     facts.extend(disks.iter().map(|disk| block::fact(host, disk)));
-    facts.extend(block::kernel(host));
+    if host.is_here() {
+        facts.extend(block::kernel(host));
+    }
     Ok(StandingLayer {
         gives: Gives::Private(private),
         facts: LayerFacts {

@@ -30,6 +30,7 @@ mod layer;
 mod loops;
 mod lvm;
 mod md;
+mod native;
 mod nfs;
 mod nilfs2;
 mod script;
@@ -89,6 +90,7 @@ pub(crate) const ALL: &[LayerKind] = &[
     loops::KIND,
     lvm::KIND,
     md::KIND,
+    native::KIND,
     nfs::KIND,
     nilfs2::KIND,
     script::KIND,
@@ -121,6 +123,10 @@ pub(crate) fn devices_under(host: &dyn Host, path: &Path) -> Vec<String> {
 /// What each layer of a standing stack got, and where its data will lie.
 pub(crate) fn facts(host: &dyn Host, stack: &StandingStack) -> Vec<LayerFacts> {
     let mut facts = stack.facts().to_vec();
+    // This process sees the files of its own machine alone.
+    if !host.is_here() {
+        return facts;
+    }
     facts.extend(place::facts(host, stack.directory(), stack.has_mounts()));
     facts
 }

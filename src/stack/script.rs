@@ -12,6 +12,7 @@ use crate::host::imagined::{Tool, World, last, said, word};
 use crate::host::{Host, HostError, Needs, Output, UserCommand, argv, digest, shown};
 use crate::journal::{Param, Undo, UndoKind, text};
 use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::common::place;
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
 use crate::stack::layer::{Layer, LayerCommand, LayerKind, Tried};
@@ -187,8 +188,7 @@ impl Layer for Script {
         let mount = setup.mount_point()?;
         let undo = TAKE_DOWN.of([mount.clone().into(), digest(&self.tear_down).into()]);
         setup.make(undo, &command(SET_UP, &self.set_up, &mount))?;
-        // An empty directory of ours would be measured in place of the user's storage.
-        if host.mount_of(&mount)?.mount_point != mount {
+        if place::mounted_at(host, &mount)?.is_none() {
             return Err(LayerError::refused(
                 format!(
                     "`{}` succeeded, and nothing is mounted at {}",

@@ -41,6 +41,9 @@ pub(crate) struct Place<'a> {
     pub(crate) cold: bool,
     /// What the data must hold, for all phases of a trial that is verified; empty in the beginning.
     pub(crate) ledger: &'a OnceLock<ContentLedger>,
+    /// The machine that its programs run on, where that is not this one: nothing but programs can be
+    /// measured there.
+    pub(crate) elsewhere: Option<&'a dyn Host>,
     /// Its place among the processes that measure one storage at once; none: it is alone.
     pub(crate) seat: Option<Seat<'a>>,
     /// Everything random in this trial follows from it; the same for every configuration of a round.

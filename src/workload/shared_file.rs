@@ -257,6 +257,7 @@ mod tests {
             existing: None,
             cold: false,
             ledger: &ledger,
+            elsewhere: None,
             seat: Some(Seat {
                 rank,
                 of: 3,

@@ -10,6 +10,7 @@ mod kills;
 mod mounts;
 mod peers;
 mod schedulers;
+mod shell;
 #[expect(dead_code, reason = "the tests of whole runs use the rest")]
 #[path = "../support/mod.rs"]
 mod support;
@@ -27,6 +28,7 @@ use peers::*;
 use rustix::process::{Pid, Signal, kill_process};
 use schedulers::*;
 use serde_json::Value;
+use shell::*;
 use stackrace_test_needs as needs;
 use support::{Ground, Said, tool};
 
@@ -561,5 +563,12 @@ fn main() -> ExitCode {
         peers_that_make_no_sense_are_refused_with_what_to_say,
         what_a_peer_lacks_is_said_with_its_name_before_anything_is_touched,
         what_a_dead_run_left_on_a_peer_is_removed_with_the_peer_named,
+        a_study_runs_where_there_is_nothing_but_a_shell,
+        what_a_shell_cannot_do_is_refused_before_anything_is_touched,
+        a_killed_run_is_put_away_and_goes_on,
+        a_connection_that_breaks_ends_what_ran_there_and_the_run_can_go_on,
+        a_program_that_is_stopped_ends_over_there,
+        two_machines_with_a_shell_alone_are_compared,
+        a_file_system_is_made_by_the_machines_own_commands,
     ])
 }

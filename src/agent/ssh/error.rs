@@ -69,6 +69,26 @@ pub(crate) enum SshError {
         /// ssh's words, or those of the shell there.
         said: String,
     },
+    /// What answers there is no shell that can be used.
+    #[error("{to} has no POSIX sh with a process group of its own: {}", quoted(.said))]
+    NoShell {
+        /// The machine, as the user named it.
+        to: Destination,
+        /// What was said there.
+        said: String,
+    },
+    /// Commands there have nothing to read from or to write to.
+    #[error("{to} has no /dev/null: no command can be run there")]
+    NoNull {
+        /// The machine, as the user named it.
+        to: Destination,
+    },
+    /// Nothing there can time a program.
+    #[error("{to} has neither `time -p` nor `date +%s`: no program can be timed there")]
+    NoTimer {
+        /// The machine, as the user named it.
+        to: Destination,
+    },
 }
 
 /// How a program is made that needs no C library.
@@ -98,6 +118,14 @@ impl SshError {
                 "log in as root: --on {}; or let sudo ask no password there",
                 to.as_root()
             ),
+            Self::NoShell { to, .. } => format!(
+                "this must print `own` alone: ssh {} \"exec sh -c 'kill -0 -\\$\\$ && echo own'\"",
+                to.login
+            ),
+            Self::NoNull { .. } => {
+                "make it there; in a root directory of its own, Linux does it with: mknod -m 666 dev/null c 1 3".to_string()
+            }
+            Self::NoTimer { .. } => "install time(1) there".to_string(),
             Self::Ended { to, .. } => {
                 format!("see that nothing is left there: stackrace clean --on {to}")
             }

@@ -150,6 +150,7 @@ impl Client<'_> {
             cold: self.seat.cold,
             ledger,
             seed: seat.seed_of(seat.rank),
+            elsewhere: None,
             seat: Some(seat),
             control,
         }

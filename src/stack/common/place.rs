@@ -8,10 +8,31 @@ use std::path::Path;
 use crate::event::{Fact, LayerFacts};
 use crate::host::{Host, MountInfo};
 use crate::stack::common::block;
+use crate::stack::error::LayerError;
 use crate::unit;
 
 /// Name of the layer under which these facts are on record.
 const LAYER: &str = "place";
+
+/// What is mounted exactly at a directory; none: nothing is, and an empty directory of ours would be
+/// measured in its place.
+///
+/// # Errors
+/// The system does not show what is mounted.
+pub(crate) fn mounted_at(host: &dyn Host, point: &Path) -> Result<Option<MountInfo>, LayerError> {
+    let mount = host.mount_of(point)?;
+    // The path of a mount that is not told is no path.
+    if mount.mount_point.is_relative() {
+        return Err(LayerError::refused(
+            format!(
+                "the system does not show what is mounted at {}",
+                point.display()
+            ),
+            "use dir, on storage that is there",
+        ));
+    }
+    Ok(Some(mount).filter(|mount| mount.mount_point == point))
+}
 
 /// The facts of a directory, on a file system that this run mounted (`ours`) or found; none: it cannot
 /// be found out where it lies.

@@ -23,7 +23,20 @@ const SHARED: [&str; 14] = [
 ];
 
 /// Words of layers that other files say, and why they have to.
-const ELSEWHERE: [(&str, &[&str], &str); 18] = [
+const ELSEWHERE: [(&str, &[&str], &str); 20] = [
+    (
+        "src/session/shell_study.rs",
+        &[
+            "btrfs", "dataset", "dir", "ext2", "ext3", "ext4", "loop", "native", "script", "xfs",
+            "zpool", "zvol",
+        ],
+        "what a machine can have that has nothing but a shell, and the nearest to what it cannot",
+    ),
+    (
+        "src/tools/fio/job/fill.rs",
+        &["native"],
+        "a word of fio for how it reserves space",
+    ),
     (
         "src/host/tools.rs",
         &["bcachefs"],

@@ -54,7 +54,9 @@ fn zpool(world: &mut World, words: &[OsString]) -> Output {
         "export" if world.is_busy(&name) => complained(1, "pool is busy"),
         "export" | "import" => {
             let members = world.assembly(&name).map(|pool| pool.members.clone());
-            let is_there = |device: &OsString| world.is_device(device);
+            let is_there = |device: &OsString| {
+                world.is_device(device) || world.file_size(Path::new(device)).is_some()
+            };
             if !members.is_some_and(|members| members.iter().all(is_there)) {
                 return complained(1, "no such pool available");
             }
@@ -72,10 +74,13 @@ fn zpool(world: &mut World, words: &[OsString]) -> Output {
 }
 
 fn create(world: &mut World, words: &[OsString]) -> Output {
-    let members = match world.members(words) {
+    let mut members = match world.members(words) {
         Ok(members) => members,
         Err(answer) => return answer,
     };
+    // A pool can lie on files, too.
+    let is_file = |word: &&OsString| world.file_size(Path::new(word)).is_some();
+    members.extend(words.iter().filter(is_file).cloned());
     // After the options, each of one word: the name, then the topology.
     let mut at = 2;
     while word(words, at).starts_with('-') {

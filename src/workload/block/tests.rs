@@ -67,6 +67,7 @@ fn spec(io: &BlockIo, existing: Option<&Path>) -> Spec {
         existing,
         cold: true,
         ledger: &OnceLock::new(),
+        elsewhere: None,
         seat: None,
         seed: 7,
         control: &Control::default(),

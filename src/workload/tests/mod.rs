@@ -28,6 +28,7 @@ fn place<'a>(
         existing: None,
         cold: true,
         ledger,
+        elsewhere: None,
         seat: None,
         seed,
         control,

@@ -1,0 +1,586 @@
+//! A machine with nothing but a shell, as the rest of the program knows machines.
+
+use super::about::{self, NOT_OBSERVED};
+use super::line::{NoAnswer, ShellAnswer, ShellLine, lost};
+use super::owner::only_root_renames;
+use super::program::{self, Timer};
+use super::{mounts, quoted, quoted_all};
+use crate::agent::ssh::{Destination, SshError, Way};
+use crate::event::{CommandRun, Fact};
+use crate::host::local::{LocalHost, OUTPUT_MAX, Sink};
+use crate::host::program::{ProgramCall, ProgramCut, ProgramRun};
+use crate::host::{
+    Filling, Host, HostError, LabDisk, MountInfo, Needs, Output, UserCommands, check_tree, lacking,
+};
+use crate::time::{Clock, SystemClock};
+use parking_lot::Mutex;
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What the shell there says when something is in the way.
+const IN_THE_WAY: i32 = 17;
+
+/// What it says when something is not what its name says.
+const NOT_OURS: i32 = 18;
+
+/// What a shell says of a command that it does not find (POSIX, XCU 2.8.2).
+const NOT_FOUND: i32 = 127;
+
+/// Bytes of one block that is written.
+const BLOCK: u64 = 1 << 20;
+
+/// How often, and with what pause, it is waited for programs that a killed run has left running.
+const ORPHAN_TRIES: usize = 50;
+const ORPHAN_PAUSE: Duration = Duration::from_millis(100);
+
+/// A machine that is reached, and asked by scripts.
+pub(crate) struct ShellHost {
+    way: Way,
+    line: Mutex<Option<ShellLine>>,
+    /// As `uname -s` says.
+    system: String,
+    about: Vec<Fact>,
+    timer: Timer,
+    root: bool,
+    /// Where a program's outputs are kept while it runs; none: no run goes on.
+    work: Mutex<Option<PathBuf>>,
+    /// Why the connection broke since it was last asked.
+    broke: Mutex<Option<String>>,
+    sink: Mutex<Sink>,
+    user_commands: UserCommands,
+}
+
+/// Digits that nothing which a command prints can hold.
+fn digits() -> Result<String, HostError> {
+    let here = LocalHost::new(Arc::new(|_| ()));
+    Ok(format!("{}{}", here.nonce()?, here.nonce()?))
+}
+
+impl ShellHost {
+    /// Connects, and finds out what the machine is and how it can time a program.
+    ///
+    /// # Errors
+    /// It is not reached, has no POSIX shell, or cannot time anything.
+    pub(crate) fn connect(way: &Way) -> Result<Self, SshError> {
+        let here = |error| SshError::Here(error);
+        let mut line = ShellLine::open(way, &digits().map_err(here)?, "stackrace-asks")?;
+        let mut said = |script: &str| {
+            let answer = line.run(script, OUTPUT_MAX as usize);
+            let answer = answer.map_err(|_| SshError::NoShell {
+                to: way.to.clone(),
+                said: format!("`{script}` was not answered"),
+            })?;
+            Ok::<_, SshError>(String::from_utf8_lossy(&answer.out).trim().to_owned())
+        };
+        let system = said("uname -s")?;
+        let whole = said("uname -srm")?;
+        let root = said("id -u")? == "0";
+        let timer = Timer::of(&said(program::TIMER)?)
+            .ok_or_else(|| SshError::NoTimer { to: way.to.clone() })?;
+        let about = about::facts(&whole, &timer);
+        Ok(Self {
+            way: way.clone(),
+            line: Mutex::new(Some(line)),
+            system,
+            about,
+            timer,
+            root,
+            work: Mutex::default(),
+            broke: Mutex::default(),
+            sink: Mutex::new(Arc::new(|_| ())),
+            user_commands: UserCommands::default(),
+        })
+    }
+
+    /// What is known of it, for the record.
+    pub(crate) fn facts(&self) -> &[Fact] {
+        &self.about
+    }
+
+    /// What the reader of its figures must know.
+    pub(crate) fn warning(&self) -> String {
+        format!(
+            "{}: measured over its own shell, without this program there ({}); not observed: {NOT_OBSERVED}",
+            self.way.to,
+            self.timer.described()
+        )
+    }
+
+    /// Where it is, as it was asked for.
+    pub(crate) fn to(&self) -> &Destination {
+        &self.way.to
+    }
+
+    /// Who is told of every command from here on.
+    pub(crate) fn tell(&self, sink: Sink) {
+        *self.sink.lock() = sink;
+    }
+
+    /// Where the outputs of measured programs are kept from here on.
+    pub(crate) fn works_in(&self, directory: &Path) {
+        *self.work.lock() = Some(directory.to_path_buf());
+    }
+
+    /// The directory for what is there for a while.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(crate) fn temporary(&self) -> Result<PathBuf, HostError> {
+        let script = "cd \"${TMPDIR:-/tmp}\" && pwd -P";
+        let text = self.text(
+            "find the directory for temporary files",
+            Path::new("/tmp"),
+            script,
+        )?;
+        Ok(PathBuf::from(text.trim_end()))
+    }
+
+    /// Runs a script over the line; a line that broke before is made anew.
+    fn ask(&self, script: &str, kept_max: usize) -> Result<ShellAnswer, HostError> {
+        let mut line = self.line.lock();
+        if line.is_none() {
+            let opened = ShellLine::open(&self.way, &digits()?, "stackrace-asks");
+            *line = Some(opened.map_err(|error| self.lost(&error.to_string()))?);
+        }
+        let answer = match line.as_mut() {
+            Some(line) => line.run(script, kept_max),
+            None => Err(NoAnswer::GivenUp),
+        };
+        // Nothing is asked a second time: what was under way when the line broke has failed.
+        answer.map_err(|why| {
+            *line = None;
+            match why {
+                NoAnswer::Broken(said) => self.lost(&said),
+                NoAnswer::GivenUp => self.lost("it was not waited for"),
+            }
+        })
+    }
+
+    fn lost(&self, said: &str) -> HostError {
+        let error = lost(&self.way.to, said);
+        *self.broke.lock() = Some(error.to_string());
+        error
+    }
+
+    fn error(&self, said: impl Into<String>, next: &str, kind: ErrorKind) -> HostError {
+        HostError::Elsewhere {
+            host: self.way.to.to_string(),
+            said: said.into(),
+            next: next.to_owned(),
+            kind,
+        }
+    }
+
+    /// Something on a path that has to succeed; what it printed.
+    fn text(&self, what: &'static str, path: &Path, script: &str) -> Result<String, HostError> {
+        let answer = self.ask(script, OUTPUT_MAX as usize)?;
+        let cannot = |kind, why: &str| {
+            let said = format!("cannot {what} {}: {why}", path.display());
+            self.error(said, "", kind)
+        };
+        match answer.status {
+            0 => Ok(String::from_utf8_lossy(&answer.out).into_owned()),
+            IN_THE_WAY => Err(cannot(ErrorKind::AlreadyExists, "it exists already")),
+            NOT_OURS => Err(HostError::NotOurs {
+                path: path.to_path_buf(),
+                why: "it is a link, or no directory".to_owned(),
+            }),
+            status if answer.errors.is_empty() => {
+                let why = format!("the shell says {status}, and nothing else");
+                Err(cannot(ErrorKind::Other, &why))
+            }
+            _ if answer.errors.contains("ead-only file system") => {
+                Err(HostError::path(what, path, ErrorKind::ReadOnlyFilesystem))
+            }
+            _ => Err(cannot(ErrorKind::Other, answer.errors.trim())),
+        }
+    }
+
+    fn act(&self, what: &'static str, path: &Path, script: &str) -> Result<(), HostError> {
+        self.text(what, path, script).map(drop)
+    }
+
+    /// Whether a test of the shell holds; one that cannot be asked does not.
+    fn holds(&self, test: &str) -> bool {
+        self.ask(test, 0).is_ok_and(|answer| answer.status == 0)
+    }
+
+    fn unsupported(&self, what: &str) -> HostError {
+        let said = format!("{what} is not possible over a shell");
+        self.error(said, "leave --agent none out", ErrorKind::Unsupported)
+    }
+
+    /// A program that was ended, with the end of what it said until then.
+    fn with_last_words(&self, ran: ProgramRun, work: &Path) -> ProgramRun {
+        let [stdout, stderr] = program::last_words(work).map(|script| {
+            let said = self.ask(&script, OUTPUT_MAX as usize);
+            said.map_or_else(
+                |_| String::new(),
+                |said| String::from_utf8_lossy(&said.out).into(),
+            )
+        });
+        ProgramRun {
+            stdout,
+            stderr,
+            ..ran
+        }
+    }
+
+    /// As root, refuses a way that another user could lead elsewhere: every directory on it has to be
+    /// root's, and written to by others only where they cannot rename what is not theirs.
+    fn only_root_leads(&self, path: &Path) -> Result<(), HostError> {
+        for directory in path.ancestors() {
+            let script = format!("ls -ldn {}", quoted(directory.as_os_str()));
+            let shown = self.text("look at", directory, &script)?;
+            if !only_root_renames(&shown) {
+                let shown = shown
+                    .split_whitespace()
+                    .take(3)
+                    .collect::<Vec<_>>()
+                    .join(" ");
+                return Err(self.error(
+                    format!(
+                        "another user could rename what is in {} ({shown})",
+                        directory.display()
+                    ),
+                    "as root, name a directory that only root can write to, or log in as its owner",
+                    ErrorKind::PermissionDenied,
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Host for ShellHost {
+    fn name(&self) -> &str {
+        "there"
+    }
+
+    fn is_here(&self) -> bool {
+        false
+    }
+
+    fn lost(&self) -> Option<String> {
+        self.broke.lock().take()
+    }
+
+    fn system(&self) -> Result<String, HostError> {
+        Ok(self.system.clone())
+    }
+
+    fn exec(&self, argv: &[OsString]) -> Result<Output, HostError> {
+        let began = SystemClock.now_ns();
+        // From no directory of the user's, as on this machine.
+        let script = format!("cd / && {}", quoted_all(argv));
+        let answer = self.ask(&script, OUTPUT_MAX as usize)?;
+        let tool = argv.first().cloned().unwrap_or_default();
+        if answer.status == NOT_FOUND && !self.holds(&format!("command -v {}", quoted(&tool))) {
+            let said = format!("{} is not installed", tool.display());
+            return Err(self.error(said, "install it there", ErrorKind::NotFound));
+        }
+        let mut stdout = String::from_utf8_lossy(&answer.out).into_owned();
+        if answer.dropped > 0 {
+            stdout.push_str(&format!(
+                "\n[{} more bytes were not kept]\n",
+                answer.dropped
+            ));
+        }
+        let output = Output {
+            status: Some(answer.status),
+            stdout,
+            stderr: answer.errors,
+        };
+        let tell = Arc::clone(&self.sink.lock());
+        tell(CommandRun {
+            host: self.way.to.to_string(),
+            argv: argv
+                .iter()
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect(),
+            status: output.status,
+            stdout: output.stdout.clone(),
+            stderr: output.stderr.clone(),
+            // With the way there and back: it is what the run waited.
+            elapsed_ns: SystemClock.now_ns().saturating_sub(began),
+        });
+        Ok(output)
+    }
+
+    fn run_program(&self, call: &ProgramCall<'_>) -> Result<ProgramRun, HostError> {
+        let Some(work) = self.work.lock().clone() else {
+            return Err(self.unsupported("a program outside of a run"));
+        };
+        let name = format!("stackrace-works-in-{}", file_name(&work));
+        let opened = ShellLine::open(&self.way, &digits()?, &name);
+        let mut line = opened.map_err(|error| self.lost(&error.to_string()))?;
+        let ran = program::run(&mut line, &self.timer, &work, call);
+        // Its end ends whatever the program began and left running.
+        drop(line);
+        let ran = ran.map_err(|why| match why {
+            program::NotRun::Broken(said) => self.lost(&said),
+            program::NotRun::Wrong(said) => self.error(said, "", ErrorKind::InvalidData),
+        });
+        match self.outlive(&file_name(&work))? {
+            Some(left) => Err(self.error(
+                format!("a program of the trial does not end: {left}"),
+                "end it there",
+                ErrorKind::ResourceBusy,
+            )),
+            None => ran.map(|ran| match ran.cut {
+                Some(ProgramCut::TimeOver) => self.with_last_words(ran, &work),
+                _ => ran,
+            }),
+        }
+    }
+
+    fn missing(&self, needs: &Needs) -> Vec<HostError> {
+        let finds = |tool: &str| Ok(self.holds(&format!("command -v {}", quoted(tool.as_ref()))));
+        let missing = lacking(self, needs, &finds).unwrap_or_else(|error| vec![error]);
+        let named = missing.into_iter().map(|error| match error {
+            // The name of Debian's package says nothing on another system.
+            HostError::ToolMissing { tool, .. } => self.error(
+                format!("{tool} is not installed"),
+                "install it there",
+                ErrorKind::NotFound,
+            ),
+            HostError::NeedsRoot => self.error(
+                "this needs the rights of root",
+                &format!("log in as root: --on {}", self.way.to.as_root()),
+                ErrorKind::PermissionDenied,
+            ),
+            other => other,
+        });
+        named.collect()
+    }
+
+    fn is_root(&self) -> bool {
+        self.root
+    }
+
+    fn user_commands(&self) -> Option<&UserCommands> {
+        // The record with the study is here, so that they can be looked up again.
+        Some(&self.user_commands)
+    }
+
+    fn create_dir(&self, path: &Path) -> Result<(), HostError> {
+        let p = quoted(path.as_os_str());
+        // mkdir refuses what is there, links included; its words differ from system to system.
+        let script = format!(
+            "mkdir {p} || {{ [ ! -e {p} ] && [ ! -h {p} ] || exit {IN_THE_WAY}; exit 1; }}"
+        );
+        self.act("create directory", path, &script)
+    }
+
+    fn create_file(&self, path: &Path, bytes: u64, filling: Filling) -> Result<(), HostError> {
+        let p = quoted(path.as_os_str());
+        // set -C: the shell opens it with O_EXCL, so that nothing is written over.
+        let new = format!(
+            "( set -C; : > {p} ) 2>/dev/null || {{ [ ! -e {p} ] && [ ! -h {p} ] || exit {IN_THE_WAY}; exit 1; }}"
+        );
+        let from = match filling {
+            Filling::Written { .. } => "/dev/urandom",
+            _ => "/dev/zero",
+        };
+        let (blocks, rest) = (bytes / BLOCK, bytes % BLOCK);
+        let fill = match filling {
+            Filling::Sparse if bytes > 0 => format!(
+                "dd if=/dev/zero of={p} bs=1 seek={} count=1 conv=notrunc",
+                bytes - 1
+            ),
+            _ if bytes > 0 => format!(
+                "dd if={from} of={p} bs={BLOCK} count={blocks} conv=notrunc && \
+                 dd if={from} of={p} bs=1 seek={} count={rest} conv=notrunc && sync",
+                blocks * BLOCK
+            ),
+            _ => "true".to_owned(),
+        };
+        // dd(1) says on standard error what it copied, also where nothing is wrong.
+        self.act("create", path, &format!("{new}; {fill}"))
+    }
+
+    fn remove_file(&self, path: &Path) -> Result<(), HostError> {
+        self.act(
+            "remove",
+            path,
+            &format!("rm -f {}", quoted(path.as_os_str())),
+        )
+    }
+
+    fn remove_dir(&self, path: &Path) -> Result<(), HostError> {
+        let p = quoted(path.as_os_str());
+        self.act("remove", path, &format!("[ ! -e {p} ] || rmdir {p}"))
+    }
+
+    fn remove_tree(&self, path: &Path) -> Result<(), HostError> {
+        check_tree(path, &self.mounts().unwrap_or_default())?;
+        let p = quoted(path.as_os_str());
+        // -xdev: another file system is never entered. Its directory is not empty then, or busy, and
+        // stays with a complaint.
+        let script = format!(
+            "[ -e {p} ] || [ -h {p} ] || exit 0; \
+             [ ! -h {p} ] && [ -d {p} ] || exit {NOT_OURS}; \
+             find {p} -xdev ! -type d -exec rm -f {{}} +; \
+             find {p} -xdev -depth -type d -exec rmdir {{}} +; [ ! -e {p} ]"
+        );
+        self.act("remove", path, &script)
+    }
+
+    fn write_text(&self, path: &Path, text: &str) -> Result<(), HostError> {
+        let p = quoted(path.as_os_str());
+        let script = format!("[ -f {p} ] && printf %s {} > {p}", quoted(text.as_ref()));
+        self.act("write to", path, &script)
+    }
+
+    fn sync_file_system(&self, path: &Path) -> Result<(), HostError> {
+        // POSIX can sync everything or nothing.
+        self.act("sync", path, "sync")
+    }
+
+    fn read_text(&self, path: &Path) -> Result<String, HostError> {
+        self.text("read", path, &format!("cat {}", quoted(path.as_os_str())))
+    }
+
+    fn list(&self, path: &Path) -> Result<Vec<OsString>, HostError> {
+        let script = format!("ls -A {}", quoted(path.as_os_str()));
+        let mut names: Vec<OsString> = self
+            .text("list", path, &script)?
+            .lines()
+            .map(OsString::from)
+            .collect();
+        names.sort();
+        Ok(names)
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        let p = quoted(path.as_os_str());
+        self.holds(&format!("[ -e {p} ] || [ -h {p} ]"))
+    }
+
+    fn is_dir(&self, path: &Path) -> bool {
+        self.holds(&format!("[ -d {} ]", quoted(path.as_os_str())))
+    }
+
+    fn canonical(&self, path: &Path) -> Result<PathBuf, HostError> {
+        let p = quoted(path.as_os_str());
+        let script = format!(
+            "[ -e {p} ] && if [ -d {p} ]; then cd {p} && pwd -P; else printf '%s\\n' {p}; fi"
+        );
+        let text = self.text("find", path, &script)?;
+        Ok(PathBuf::from(text.trim_end_matches('\n')))
+    }
+
+    fn own_way_to(&self, directory: &Path) -> Result<PathBuf, HostError> {
+        let path = self.canonical(directory)?;
+        if self.root {
+            self.only_root_leads(&path)?;
+        }
+        Ok(path)
+    }
+
+    fn free_bytes(&self, path: &Path) -> Result<u64, HostError> {
+        let text = self.text(
+            "ask for the free space of",
+            path,
+            &format!("df -P -k {}", quoted(path.as_os_str())),
+        )?;
+        // Filesystem 1024-blocks Used Available Capacity Mounted on (POSIX, df).
+        let last = text.lines().next_back().unwrap_or_default();
+        let words: Vec<&str> = last.split_whitespace().collect();
+        let capacity = words.iter().position(|word| word.ends_with('%'));
+        let free = capacity.and_then(|at| words.get(at.checked_sub(1)?)?.parse::<u64>().ok());
+        let free = free.map(|kib| kib.saturating_mul(1024));
+        free.ok_or_else(|| {
+            self.error(
+                format!("df says nothing of {}", path.display()),
+                "",
+                ErrorKind::InvalidData,
+            )
+        })
+    }
+
+    fn mounts(&self) -> Result<Vec<MountInfo>, HostError> {
+        let command = mounts::command(&self.system);
+        let answer = self.ask(command, usize::MAX)?;
+        match answer.status {
+            0 => Ok(mounts::parse(&String::from_utf8_lossy(&answer.out))),
+            _ => Err(self.error(
+                format!("`{command}` shows no mounts: {}", answer.errors),
+                "",
+                ErrorKind::Unsupported,
+            )),
+        }
+    }
+
+    fn mount_of(&self, path: &Path) -> Result<MountInfo, HostError> {
+        let path = self.canonical(path)?;
+        // What the system does not tell is not known, and the record says so.
+        let all = self.mounts().unwrap_or_default();
+        let holds = all
+            .into_iter()
+            .filter(|mount| path.starts_with(&mount.mount_point));
+        // Of two at one place the last hides the other.
+        let deepest = holds.max_by_key(|mount| mount.mount_point.components().count());
+        Ok(deepest.unwrap_or_else(mounts::unknown))
+    }
+
+    fn holders(&self, _path: &Path) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn outlive(&self, _run: &str) -> Result<Option<String>, HostError> {
+        let Some(work) = self.work.lock().clone() else {
+            return Ok(None);
+        };
+        let script = program::left(&work, &file_name(&work));
+        for _ in 0..ORPHAN_TRIES {
+            let answer = self.ask(&script, OUTPUT_MAX as usize)?;
+            let left = String::from_utf8_lossy(&answer.out).trim().to_owned();
+            if left.is_empty() {
+                return Ok(None);
+            }
+            self.pause(ORPHAN_PAUSE);
+        }
+        let answer = self.ask(&script, OUTPUT_MAX as usize)?;
+        let left = String::from_utf8_lossy(&answer.out).trim().to_owned();
+        Ok((!left.is_empty()).then(|| format!("process group {left}")))
+    }
+
+    fn lab_disk(&self, _disk: &LabDisk) -> Result<PathBuf, HostError> {
+        Err(HostError::OutsideLab)
+    }
+
+    fn end_machine(&self, _directory: &Path) -> Result<(), HostError> {
+        Err(self.unsupported("ending a virtual machine"))
+    }
+
+    fn running(&self, _program: &str) -> Result<Option<String>, HostError> {
+        Err(self.unsupported("looking for a process by its name"))
+    }
+
+    fn listener(&self, _port: u16) -> Result<Option<String>, HostError> {
+        Err(self.unsupported("looking for who listens at a port"))
+    }
+
+    fn end_daemon(&self, _program: &str, _mark: &str) -> Result<(), HostError> {
+        Err(self.unsupported("ending a server"))
+    }
+
+    fn pause(&self, duration: Duration) {
+        SystemClock.sleep(duration);
+    }
+
+    fn nonce(&self) -> Result<String, HostError> {
+        LocalHost::new(Arc::new(|_| ())).nonce()
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}

@@ -1,0 +1,265 @@
+//! A line to `sh` on another machine: scripts go there one at a time, and each has one answer.
+//!
+//! Every answer stands between marks that hold digits drawn for this line. What a command prints cannot
+//! hold them, so that it ends no answer early.
+
+use super::quoted;
+use crate::agent::ssh::{Destination, SSH_FAILED, SshError, SshWords, Way, ended, words};
+use crate::host::process::{Process, Streams};
+use crate::host::{HostError, argv};
+use parking_lot::Mutex;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{ChildStdin, ChildStdout};
+
+/// Most bytes of one line of an answer that are read at a time.
+const PIECE_MAX: u64 = 64 << 10;
+
+/// Most lines that a login may print before the shell answers.
+const GREETING_MAX: usize = 1000;
+
+/// How often it is asked, while an answer is waited for, whether to go on waiting.
+const LOOK_NS: i64 = 20_000_000;
+
+/// Where commands of administrators are, on the systems that [`super`] is for; a login over ssh may not
+/// look there.
+const PLACES: &str =
+    "/sbin:/usr/sbin:/bin:/usr/bin:/usr/local/sbin:/usr/local/bin:/usr/pkg/sbin:/usr/pkg/bin";
+
+/// Why no answer came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum NoAnswer {
+    /// The connection ended: the words of ssh.
+    Broken(String),
+    /// It was not waited for any longer.
+    GivenUp,
+}
+
+/// What a script did.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct ShellAnswer {
+    /// The beginning of what it printed.
+    pub(super) out: Vec<u8>,
+    /// How many bytes more it printed.
+    pub(super) dropped: u64,
+    /// Exit status as a shell has it.
+    pub(super) status: i32,
+    /// What it said on standard error, without the line breaks at its end.
+    pub(super) errors: String,
+}
+
+/// A part of an answer, up to a mark.
+pub(super) struct ShellSection {
+    /// Its beginning.
+    pub(super) kept: Vec<u8>,
+    /// How many bytes more there were.
+    pub(super) dropped: u64,
+    /// What stands behind the mark.
+    pub(super) says: String,
+}
+
+/// A connection with a shell at its other end. The shell ends when this is dropped.
+pub(super) struct ShellLine {
+    to: Destination,
+    digits: String,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    said: SshWords,
+    process: Mutex<Process>,
+}
+
+impl Drop for ShellLine {
+    fn drop(&mut self) {
+        // Its end of the connection closes with it, which the shell there takes for the end of its input.
+        self.process.lock().kill();
+    }
+}
+
+impl ShellLine {
+    /// Connects and waits until the shell there answers. `digits` are drawn for this line; `name` is
+    /// what the shell is called in a list of processes there.
+    ///
+    /// # Errors
+    /// It is not reached, or what answers is no POSIX shell with a process group of its own.
+    pub(super) fn open(way: &Way, digits: &str, name: &str) -> Result<Self, SshError> {
+        // One word of any login shell after another, csh included; with -s the words behind are no
+        // file, and show whose shell it is.
+        let command = argv(words(way, &format!("exec sh -s {name}")));
+        let process = Process::start(&command, Path::new("/"), Streams::Pipes);
+        let mut process = process.map_err(SshError::Here)?;
+        let (input, output, errors) = process.pipes().ok_or_else(|| SshError::Ended {
+            to: way.to.clone(),
+            said: String::new(),
+        })?;
+        let mut line = Self {
+            to: way.to.clone(),
+            digits: digits.to_owned(),
+            input,
+            output: BufReader::new(output),
+            said: SshWords::of(errors),
+            process: Mutex::new(process),
+        };
+        match line.greeted() {
+            Ok(true) => Ok(line),
+            Ok(false) => Err(SshError::NoNull { to: way.to.clone() }),
+            Err(NoAnswer::GivenUp) => Err(SshError::NoShell {
+                to: way.to.clone(),
+                said: line.said.whole(),
+            }),
+            Err(NoAnswer::Broken(said)) => Err(line.unreached(said)),
+        }
+    }
+
+    /// Sets the shell up, and waits for its word; whether there is a `/dev/null`.
+    fn greeted(&mut self) -> Result<bool, NoAnswer> {
+        let digits = self.digits.clone();
+        // Standard error is kept in a variable, so that no file is needed. Descriptor 4 is the way
+        // back, which a command gets as its standard output alone.
+        let begin = format!(
+            "LC_ALL=C; export LC_ALL; umask 077; unset CDPATH ENV; PATH=${{PATH:-}}:{PLACES}; export PATH; exec 3<&0 4>&1\n\
+             stackrace_run() {{ printf '\\n%s begin\\n' {digits}; \
+             stackrace_e=$( ( eval \"$1\" ) 2>&1 >&4 4>&- 3<&- </dev/null ); stackrace_s=$?; \
+             printf '\\n%s end %s\\n%s\\n%s done\\n' {digits} \"$stackrace_s\" \"$stackrace_e\" {digits}; }}\n\
+             if [ ! -c /dev/null ]; then stackrace_g=null; \
+             elif kill -0 -$$ 2>/dev/null; then stackrace_g=own; else stackrace_g=none; fi; \
+             printf '\\n%s hello %s\\n' {digits} \"$stackrace_g\"\n"
+        );
+        self.send(&begin)?;
+        let mark = format!("{digits} hello ");
+        for _ in 0..GREETING_MAX {
+            let piece = self.piece(&|| true)?;
+            let text = String::from_utf8_lossy(&piece);
+            match text.trim_end().strip_prefix(&mark) {
+                Some("own") => return Ok(true),
+                // Every command has it as its input: without it none would run, and none would say why.
+                Some("null") => return Ok(false),
+                // Without one, ending a program would end what else is in that group.
+                Some(_) => return Err(NoAnswer::GivenUp),
+                None => self.said.add(text.trim_end()),
+            }
+        }
+        Err(NoAnswer::GivenUp)
+    }
+
+    /// Sends a script that answers by itself, between marks of this line.
+    pub(super) fn send(&mut self, script: &str) -> Result<(), NoAnswer> {
+        let sent = self.input.write_all(script.as_bytes());
+        let sent = sent.and_then(|()| self.input.flush());
+        sent.map_err(|_| self.broken())
+    }
+
+    /// The marks of this line.
+    pub(super) fn digits(&self) -> &str {
+        &self.digits
+    }
+
+    /// Runs a script to its end; at most so many bytes of what it prints are kept.
+    pub(super) fn run(&mut self, script: &str, kept_max: usize) -> Result<ShellAnswer, NoAnswer> {
+        self.send(&format!("stackrace_run {}\n", quoted(script.as_ref())))?;
+        let always = || true;
+        self.section("begin", 0, &always)?;
+        let out = self.section("end", kept_max, &always)?;
+        let errors = self.section("done", kept_max, &always)?;
+        Ok(ShellAnswer {
+            out: out.kept,
+            dropped: out.dropped,
+            // What is no number is no status of a shell.
+            status: out.says.parse().unwrap_or(-1),
+            errors: String::from_utf8_lossy(&errors.kept).into_owned(),
+        })
+    }
+
+    /// Reads up to the mark with a word; at most so many bytes of what stands before it are kept.
+    pub(super) fn section(
+        &mut self,
+        word: &str,
+        kept_max: usize,
+        waits: &dyn Fn() -> bool,
+    ) -> Result<ShellSection, NoAnswer> {
+        let mark = format!("{} {word}", self.digits);
+        let (mut kept, mut dropped, mut at_start) = (Vec::new(), 0_u64, true);
+        loop {
+            let piece = self.piece(waits)?;
+            let text = String::from_utf8_lossy(&piece);
+            let marked = text.trim_end().strip_prefix(&mark);
+            if let Some(says) = marked.filter(|_| at_start) {
+                // The line break before the mark is the mark's.
+                if kept.last() == Some(&b'\n') && dropped == 0 {
+                    kept.pop();
+                }
+                let says = says.trim().to_owned();
+                return Ok(ShellSection {
+                    kept,
+                    dropped,
+                    says,
+                });
+            }
+            at_start = piece.last() == Some(&b'\n');
+            let room = kept_max.saturating_sub(kept.len()).min(piece.len());
+            kept.extend_from_slice(&piece[..room]);
+            dropped += (piece.len() - room) as u64;
+        }
+    }
+
+    /// The next line, or the next part of a long one.
+    fn piece(&mut self, waits: &dyn Fn() -> bool) -> Result<Vec<u8>, NoAnswer> {
+        while self.output.buffer().is_empty() {
+            let look = Timespec {
+                tv_sec: 0,
+                tv_nsec: LOOK_NS,
+            };
+            let ready = poll(
+                &mut [PollFd::new(self.output.get_ref(), PollFlags::IN)],
+                Some(&look),
+            );
+            if ready.is_ok_and(|ready| ready > 0) {
+                break;
+            }
+            if !waits() {
+                return Err(NoAnswer::GivenUp);
+            }
+        }
+        let mut piece = Vec::new();
+        let read = (&mut self.output)
+            .take(PIECE_MAX)
+            .read_until(b'\n', &mut piece);
+        match read {
+            Ok(1..) => Ok(piece),
+            _ => Err(self.broken()),
+        }
+    }
+
+    /// Why the connection ended, when it has.
+    fn broken(&self) -> NoAnswer {
+        ended(&self.process);
+        NoAnswer::Broken(self.said.whole())
+    }
+
+    /// Why it did not come to an answer.
+    fn unreached(&self, said: String) -> SshError {
+        let to = self.to.clone();
+        match ended(&self.process) {
+            Some(SSH_FAILED) => SshError::Unreached { to, said },
+            _ => SshError::NoShell { to, said },
+        }
+    }
+}
+
+/// The error of a line that broke in the middle of something.
+pub(super) fn lost(to: &Destination, said: &str) -> HostError {
+    HostError::Elsewhere {
+        host: to.to_string(),
+        said: format!("the connection ended; said last: {}", last_line(said)),
+        next: format!("when it answers again: stackrace clean --on {to} --agent none"),
+        kind: std::io::ErrorKind::NotConnected,
+    }
+}
+
+/// The last of what was said.
+fn last_line(said: &str) -> &str {
+    match said.trim().lines().next_back() {
+        Some(line) => line,
+        None => "ssh said nothing",
+    }
+}

@@ -1,0 +1,148 @@
+//! What `mount` prints on different systems, as one kind of table.
+//!
+//! POSIX has no command for this. Linux and NetBSD write `X on Y type T (…)`, FreeBSD and macOS
+//! `X on Y (T, …)`, illumos, asked with -v, `X on Y type T … on DATE`.
+
+use crate::host::MountInfo;
+use std::path::PathBuf;
+
+/// The command that shows all mounts on a system.
+pub(super) fn command(system: &str) -> &'static str {
+    match system {
+        // Without -v the type is not shown there (mount(8) of illumos).
+        "SunOS" => "mount -v",
+        _ => "mount",
+    }
+}
+
+/// Reads what that command prints; a line that cannot be understood is left out.
+pub(super) fn parse(text: &str) -> Vec<MountInfo> {
+    text.lines().filter_map(line).collect()
+}
+
+fn line(text: &str) -> Option<MountInfo> {
+    let (source, rest) = text.split_once(" on ")?;
+    // The last of these words: a directory may have a name with either of them in it.
+    let (point, file_system, options) = match rest.rsplit_once(" type ") {
+        Some((point, about)) => {
+            let (kind, options) = about.split_once(' ').unwrap_or((about, ""));
+            (point, kind, options)
+        }
+        None => {
+            let (point, about) = rest.rsplit_once(" (")?;
+            let about = about.trim_end().strip_suffix(')')?;
+            let (kind, options) = about.split_once(',').unwrap_or((about, ""));
+            (point, kind, options)
+        }
+    };
+    if !point.starts_with('/') || file_system.is_empty() {
+        return None;
+    }
+    // On illumos the date of the mount stands behind the options.
+    let options = options.split(" on ").next().unwrap_or_default();
+    let options = options
+        .trim_matches(|c: char| c.is_whitespace() || "()".contains(c))
+        .split([',', '/'])
+        .map(|option| option.trim().to_owned());
+    Some(MountInfo {
+        // None of these is told; no number of a real mount is 0.
+        id: 0,
+        st_dev: (0, 0),
+        root: PathBuf::from("/"),
+        mount_point: PathBuf::from(point),
+        options: options.filter(|option| !option.is_empty()).collect(),
+        file_system: file_system.to_owned(),
+        source: source.into(),
+    })
+}
+
+/// What is said of a directory on a system that shows no mounts.
+pub(super) fn unknown() -> MountInfo {
+    let unknown = "not told by the system";
+    MountInfo {
+        id: 0,
+        st_dev: (0, 0),
+        root: PathBuf::from("/"),
+        mount_point: PathBuf::from(unknown),
+        options: vec![unknown.to_owned()],
+        file_system: unknown.to_owned(),
+        source: unknown.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tables_of_five_systems_are_understood() {
+        let read = |text: &str| {
+            let one = parse(text).pop()?;
+            let source = one.source.to_string_lossy().into_owned();
+            let options = one.options.join(" ");
+            Some((source, one.mount_point, one.file_system, options))
+        };
+        for (text, source, point, kind, options) in [
+            (
+                "/dev/loop0 on /mnt/a b type ext4 (rw,noatime)\n",
+                "/dev/loop0",
+                "/mnt/a b",
+                "ext4",
+                "rw noatime",
+            ),
+            (
+                "/dev/md0 on /mnt (ufs, local, soft-updates)",
+                "/dev/md0",
+                "/mnt",
+                "ufs",
+                "local soft-updates",
+            ),
+            (
+                "tank/data on /tank/data type zfs read/write/setuid/devices/xattr/atime/dev=4510014 on Thu Jan  1 00:00:00 2026",
+                "tank/data",
+                "/tank/data",
+                "zfs",
+                "read write setuid devices xattr atime dev=4510014",
+            ),
+            (
+                "/dev/disk4 on /private/tmp/x (hfs, local, nodev, nosuid)",
+                "/dev/disk4",
+                "/private/tmp/x",
+                "hfs",
+                "local nodev nosuid",
+            ),
+            (
+                "/dev/vnd0a on /mnt type ffs (local)",
+                "/dev/vnd0a",
+                "/mnt",
+                "ffs",
+                "local",
+            ),
+            // Without options NetBSD leaves the parentheses out.
+            (
+                "/dev/vnd0a on /mnt type ffs",
+                "/dev/vnd0a",
+                "/mnt",
+                "ffs",
+                "",
+            ),
+        ] {
+            let expected = (
+                source.to_owned(),
+                PathBuf::from(point),
+                kind.to_owned(),
+                options.to_owned(),
+            );
+            assert_eq!(read(text), Some(expected), "{text}");
+        }
+        for wrong in [
+            "",
+            "mount: no /proc/mounts",
+            "a on b",
+            "a on b (",
+            "a on type ",
+        ] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+    }
+}

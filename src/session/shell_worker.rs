@@ -1,0 +1,115 @@
+//! `--agent none`: this program works as the worker of a machine that has nothing but a shell. It sits
+//! here, and everything it does happens there.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::context::entropy;
+use super::worker::{lost, received};
+use super::{preflight, shell_store, shell_study};
+use crate::agent::connection::{Connection, Task};
+use crate::agent::message::{
+    Assignment, CleanAnswer, PeerAddress, PhaseOrder, PlanAnswer, TurnReply,
+};
+use crate::agent::shell::ShellHost;
+use crate::agent::worker::{Duties, WorkerRefusal};
+use crate::event::Event;
+use crate::failure::Failure;
+use crate::run::crash::CrashSide;
+use crate::run::turns::{TurnReporter, asked_for, execute_all};
+use crate::run::{Interrupt, LocalExecutor};
+use crate::time::SystemClock;
+
+/// The worker of such a machine.
+pub(super) struct ShellWorker {
+    /// The machine.
+    pub(super) host: Arc<ShellHost>,
+}
+
+/// Where a plan says that the run's own directory would be.
+const PLANNED: &str = ".stackrace-shell-{id}";
+
+impl Duties for ShellWorker {
+    fn plan(
+        &self,
+        connection: &Arc<Connection>,
+        assignment: Assignment,
+    ) -> Result<PlanAnswer, WorkerRefusal> {
+        let (_, _, part) = received(connection, &assignment)?;
+        shell_study::check(&part)?;
+        let host = &*self.host;
+        let base = host.temporary();
+        let base = base.map_err(|error| Failure::unable(error.to_string()).next(error.next()))?;
+        let plan = preflight::plan_there(host, &base.join(PLANNED).join("mnt"), &part)?;
+        let facts = host.facts().iter();
+        let facts: String = facts
+            .map(|fact| format!("  {}: {}\n", fact.name, fact.value))
+            .collect();
+        Ok(PlanAnswer {
+            json: serde_json::to_value(&plan).unwrap_or_default(),
+            text: format!("{}\nOver the machine's own shell\n{facts}", plan.render()),
+        })
+    }
+
+    fn clean(
+        &self,
+        _connection: &Arc<Connection>,
+        _store: PathBuf,
+        _peers: Vec<PeerAddress>,
+        _list: bool,
+    ) -> Result<CleanAnswer, WorkerRefusal> {
+        // Its journals are here: `shell_store` reads them without asking a worker.
+        Ok(CleanAnswer::default())
+    }
+
+    fn turns(
+        &self,
+        connection: &Arc<Connection>,
+        assignment: Assignment,
+        task: Task,
+    ) -> Result<(), WorkerRefusal> {
+        let (context, study, part) = received(connection, &assignment)?;
+        shell_study::check(&part)?;
+        let host = &*self.host;
+        preflight::check_there(host, &part)?;
+        let interrupt = Arc::new(Interrupt::default());
+        let reporter = TurnReporter(task.replies);
+        let commands = reporter.clone();
+        host.tell(Arc::new(move |command| {
+            // The next result finds out whether the coordinator is lost.
+            let _ = commands.happened(Event::Command(command));
+        }));
+        shell_store::work(&context, host, &assignment, |journal, id, there: &Path| {
+            let environment = host.facts().to_vec();
+            reporter
+                .say(TurnReply::Ready { environment })
+                .map_err(lost)?;
+            let mut executor = LocalExecutor {
+                study: &study,
+                tell: &|event| reporter.happened(event),
+                host,
+                peers: &[],
+                clients: None,
+                journal,
+                scratch: there.join("mnt"),
+                clock: Arc::new(SystemClock),
+                watcher: &reporter,
+                interrupt: Arc::clone(&interrupt),
+                execution: format!("{id}-{:04x}", entropy() & 0xffff),
+                wipe: Vec::new(),
+                standing: Vec::new(),
+                crash: CrashSide::default(),
+                lost: RefCell::default(),
+            };
+            let turns = asked_for(task.requests, interrupt);
+            execute_all(&mut executor, turns, &reporter).map_err(lost)
+        })?;
+        Ok(reporter.say(TurnReply::Closed).map_err(lost)?)
+    }
+
+    fn phases(&self, _order: &PhaseOrder, task: Task) {
+        // A stack over several machines was refused before: nothing measures in step here.
+        drop(task);
+    }
+}

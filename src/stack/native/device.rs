@@ -1,0 +1,236 @@
+//! Devices on files, as each system puts them there, finds them again by their file, and takes them away.
+
+use crate::host::{Host, HostError, argv};
+use crate::journal::{Param, UndoKind, until_free};
+use crate::stack::error::LayerError;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+/// What puts a device on a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OnFile {
+    /// mdconfig(8) of FreeBSD.
+    Md,
+    /// lofiadm(8) of illumos.
+    Lofi,
+    /// losetup(8) of Linux.
+    Loop,
+    /// vnconfig(8) of NetBSD.
+    Vnd,
+}
+
+/// Takes away whatever device lies on a file, or unmounts the image that it is.
+pub(super) const DETACH: UndoKind = UndoKind {
+    layer: "native",
+    name: "detach",
+    params: &[Param::Path],
+    undo: detach,
+};
+
+/// Words of a command, then a path.
+pub(super) fn with(words: &[&str], path: &Path) -> Vec<OsString> {
+    let mut command = argv(words.iter().copied());
+    command.push(path.into());
+    command
+}
+
+/// The answer is one line with a name in it.
+fn first_word(text: &str) -> Option<&str> {
+    text.split_whitespace().next()
+}
+
+impl OnFile {
+    /// The command that puts a device on a file; `unit` is one that is free, where a number has to be given.
+    fn attach(self, file: &Path, unit: &str) -> Vec<OsString> {
+        match self {
+            // mdconfig(8): -a -t vnode -f FILE prints the name of the new device.
+            Self::Md => with(&["mdconfig", "-a", "-t", "vnode", "-f"], file),
+            // lofiadm(8): -a FILE prints the new device.
+            Self::Lofi => with(&["lofiadm", "-a"], file),
+            // losetup(8).
+            Self::Loop => with(&["losetup", "--find", "--show"], file),
+            // vnconfig(8): -c DISK FILE.
+            Self::Vnd => with(&["vnconfig", "-c", unit], file),
+        }
+    }
+
+    /// Puts a device on a file; its path for mount(8).
+    pub(super) fn attached(self, host: &dyn Host, file: &Path) -> Result<String, LayerError> {
+        let unit = match self {
+            Self::Vnd => free_unit(host)?,
+            _ => String::new(),
+        };
+        let said = host.must(&self.attach(file, &unit))?;
+        let name = said.stdout.lines().next().unwrap_or_default().trim();
+        let device = match self {
+            Self::Md => format!("/dev/{name}"),
+            // vnd(4): a disk without a label is one file system, whatever the partition: tests of NetBSD's
+            // own use the first.
+            Self::Vnd => format!("/dev/{unit}a"),
+            Self::Lofi | Self::Loop => name.to_owned(),
+        };
+        // Without a name, the next command would be given another device's.
+        match name.is_empty() && self != Self::Vnd {
+            true => Err(LayerError::refused(
+                format!("the device on {} has no name", file.display()),
+                "",
+            )),
+            false => Ok(device),
+        }
+    }
+
+    /// Devices that lie on a file, by the names that [`OnFile::take_away`] takes. By the file: a number
+    /// may be another's by now.
+    fn on(self, host: &dyn Host, file: &Path) -> Result<Vec<String>, HostError> {
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
+        Ok(match self {
+            // mdconfig(8): -l -f FILE shows the devices on that file.
+            Self::Md => words(&host.must(&with(&["mdconfig", "-l", "-f"], file))?.stdout),
+            // lofiadm(8): FILE alone shows its device, and fails where it has none.
+            Self::Lofi => {
+                let said = host.exec(&with(&["lofiadm"], file))?;
+                match said.status {
+                    Some(0) => words(&said.stdout),
+                    _ => Vec::new(),
+                }
+            }
+            // losetup(8).
+            Self::Loop => {
+                let mut list = with(&["losetup", "--associated"], file);
+                list.extend(argv(["--noheadings", "--output", "NAME"]));
+                let said = host.must(&list)?.stdout;
+                said.lines().map(|line| line.trim().to_owned()).collect()
+            }
+            // vnconfig(8): -l shows the file system that each file lies on and its inode, but not its name.
+            Self::Vnd => {
+                if !host.exists(file) {
+                    return Ok(Vec::new());
+                }
+                let inode = host.must(&with(&["ls", "-i"], file))?.stdout;
+                let list = host.must(&argv(["vnconfig", "-l"]))?.stdout;
+                let source = host.mount_of(file)?.source;
+                let inode = first_word(&inode).unwrap_or_default();
+                units_of(&list, inode, &source.to_string_lossy())
+            }
+        })
+    }
+
+    /// The command that takes a device away.
+    fn take_away(self, device: &str) -> Vec<OsString> {
+        match self {
+            // mdconfig(8): -d -u UNIT, with or without the prefix.
+            Self::Md => argv(["mdconfig", "-d", "-u", device]),
+            // lofiadm(8).
+            Self::Lofi => argv(["lofiadm", "-d", device]),
+            // losetup(8).
+            Self::Loop => argv(["losetup", "--detach", device]),
+            // vnconfig(8).
+            Self::Vnd => argv(["vnconfig", "-u", device]),
+        }
+    }
+}
+
+/// Units of vnconfig(8) that are configured on a file with an inode on a file system that is mounted from
+/// `source`: `vnd0: /usr (/dev/wd0a) inode 1234`.
+fn units_of(list: &str, inode: &str, source: &str) -> Vec<String> {
+    let lines = list.lines().filter_map(|line| line.split_once(':'));
+    let ours = lines.filter(|(_, about)| {
+        let mut words = about.split_whitespace().rev();
+        let same =
+            !inode.is_empty() && words.next() == Some(inode) && words.next() == Some("inode");
+        // A file of another file system can have the same inode. Where that is no mounted disk, its name
+        // is not in parentheses, and the inode is all there is.
+        let lies = words.next().filter(|word| word.starts_with('('));
+        same && lies.is_none_or(|word| word == format!("({source})"))
+    });
+    ours.map(|(unit, _)| unit.trim().to_owned()).collect()
+}
+
+/// A unit that vnconfig(8) says is not in use.
+fn free_unit(host: &dyn Host) -> Result<String, LayerError> {
+    let list = host.must(&argv(["vnconfig", "-l"]))?.stdout;
+    let mut lines = list.lines().filter_map(|line| line.split_once(':'));
+    let free = lines.find(|(_, about)| about.trim() == "not in use");
+    free.map(|(unit, _)| unit.trim().to_owned()).ok_or_else(|| {
+        LayerError::refused(
+            "every vnd is in use",
+            "free one: vnconfig -l, vnconfig -u vndN",
+        )
+    })
+}
+
+/// Devices of hdiutil(1) that lie on an image: the lines behind its `image-path` that begin with `/dev/`.
+fn images(list: &str, file: &Path) -> Vec<String> {
+    let mut ours = false;
+    let mut devices = Vec::new();
+    for line in list.lines() {
+        if let Some((name, value)) = line.split_once(':')
+            && name.trim() == "image-path"
+        {
+            ours = Path::new(value.trim()) == file;
+        }
+        // The first device is the whole image; the others are parts of it.
+        if ours && let Some(device) = first_word(line).filter(|word| word.starts_with("/dev/")) {
+            devices.push(device.to_owned());
+            ours = false;
+        }
+    }
+    devices
+}
+
+fn detach(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
+    let file = Path::new(&of[0]);
+    let on = match host.system()?.as_str() {
+        "FreeBSD" => OnFile::Md,
+        "SunOS" => OnFile::Lofi,
+        "Linux" => OnFile::Loop,
+        "NetBSD" => OnFile::Vnd,
+        _ => {
+            // hdiutil(1): info lists what is attached; detach unmounts it, too.
+            let list = host.must(&argv(["hdiutil", "info"]))?.stdout;
+            let mut devices = images(&list, file).into_iter();
+            return devices
+                .try_for_each(|device| until_free(host, &argv(["hdiutil", "detach", &device])));
+        }
+    };
+    let devices = on.on(host, file)?;
+    devices
+        .iter()
+        .try_for_each(|device| until_free(host, &on.take_away(device)))
+}
+
+/// The command that attaches an image and mounts what is in it (hdiutil(1)).
+pub(super) fn attach_image(file: &Path, point: &Path) -> Vec<OsString> {
+    // -nobrowse: the Finder leaves it alone.
+    let mut command = argv(["hdiutil", "attach", "-nobrowse", "-mountpoint"]);
+    command.extend([OsStr::new(point).to_owned(), file.into()]);
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_is_found_by_its_file_alone() {
+        let list = "vnd0: /usr (/dev/wd0a) inode 1234\nvnd1: /tmp (/dev/wd0e) inode 12345\nvnd2: not in use\n\
+                    vnd3: dev 1,2 inode 77\nvnd4: /tmp (/dev/wd0e) inode 1234\n";
+        let units = |inode| units_of(list, inode, "/dev/wd0a");
+        assert_eq!(units("1234"), ["vnd0"]);
+        assert_eq!(units("77"), ["vnd3"]);
+        for another in ["34", "12345", ""] {
+            assert_eq!(units(another), [""; 0]);
+        }
+        let list = "================\nimage-path      : /private/tmp/a.dmg\nimage-type : read/write\n/dev/disk4\tGUID\n/dev/disk4s1\tX\t/Volumes/a\n\
+                    ================\nimage-path      : /private/tmp/b.dmg\n/dev/disk5\t\t/private/tmp/m\n";
+        assert_eq!(
+            images(list, Path::new("/private/tmp/b.dmg")),
+            ["/dev/disk5"]
+        );
+        assert_eq!(
+            images(list, Path::new("/private/tmp/a.dmg")),
+            ["/dev/disk4"]
+        );
+        assert_eq!(images(list, Path::new("/private/tmp/c.dmg")), [""; 0]);
+    }
+}
