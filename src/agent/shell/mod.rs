@@ -1,6 +1,6 @@
 //! A machine that has nothing but a POSIX shell: its own `sh` at the other end of the user's ssh.
 //!
-//! Nothing is copied there. A [`line`] carries one script after another, each framed by random digits, so
+//! Nothing is copied there. A [`mod@line`] carries one script after another, each framed by random digits, so
 //! that nothing a command prints is taken for the end of its answer. A [`host`] is such a machine as the
 //! rest of the program knows machines. A measured [`program`] has a connection of its own: whatever it
 //! began ends with it. What is mounted is read from the system's own tables ([`mounts`]), where it has
