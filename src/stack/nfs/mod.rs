@@ -4,7 +4,7 @@ mod imagined;
 mod undo;
 
 use crate::event::Fact;
-use crate::host::{Daemon, Driver, Needs, Package, argv};
+use crate::host::{Daemon, Driver, Host, Needs, Package, argv};
 use crate::journal::BOOT;
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::words::{
@@ -22,12 +22,17 @@ use crate::stack::setup::{Memory, Setup};
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Threads of the server: what the kernel's own scripts start.
 const THREADS: &str = "8";
 
 /// Where the kernel's server is told that no client claims locks of before any more (nfsd(7)).
 const END_OF_CLAIMS: &str = "/proc/fs/nfsd/v4_end_grace";
+
+/// How often and after what pause the end of claims is looked for: as long as it was set to.
+const CLAIM_LOOKS: u32 = 100;
+const CLAIM_LOOK: Duration = Duration::from_millis(100);
 
 /// The server itself: threads of the kernel.
 const SERVER: Daemon = Daemon {
@@ -269,10 +274,29 @@ fn start(setup: &mut Setup<'_>, ends: &Ends) -> Result<(), LayerError> {
     // After a start, clients of before may claim their locks: there are none.
     command.extend(argv(["--grace-time", "10", "--lease-time", "10", THREADS]));
     host.must(&command)?;
-    // The time for claims is over at once, because there are none: else the first file that a workload
-    // opens would wait for its end.
-    host.write_text(Path::new(END_OF_CLAIMS), "Y")?;
+    end_claims(host)?;
     setup.start(&[MOUNTD], &argv(["rpc.mountd"]))
+}
+
+/// Ends the time for claims at once, because there are none: else the first file that a workload opens
+/// would wait for its end.
+fn end_claims(host: &dyn Host) -> Result<(), LayerError> {
+    let place = Path::new(END_OF_CLAIMS);
+    for _ in 0..CLAIM_LOOKS {
+        match host.write_text(place, "Y") {
+            Ok(()) => return Ok(()),
+            // Newer kernels are busy while they do not yet know of clients, and once they have ended it
+            // by themselves. Of another machine, the system's words are all that is known.
+            Err(error) if error.to_string().contains("busy") => {}
+            Err(error) => return Err(error.into()),
+        }
+        if host.read_text(place)?.starts_with('Y') {
+            return Ok(());
+        }
+        host.pause(CLAIM_LOOK);
+    }
+    // By now it is over by itself.
+    Ok(())
 }
 
 impl Nfs {
