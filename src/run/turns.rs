@@ -11,6 +11,7 @@ use crate::agent::message::{
     RecoverOrder, Turn, TurnReply, TurnRequest, WorkerReply, WorkerRequest,
 };
 use crate::event::Event;
+use crate::host::local::Sink;
 use crate::interrupt::Interrupt;
 use crate::verdict::Verdict;
 
@@ -34,6 +35,15 @@ impl TurnReporter {
     /// As [`TurnReporter::say`].
     pub(crate) fn happened(&self, event: Event) -> Result<(), Broken> {
         self.say(TurnReply::Happened(Box::new(event)))
+    }
+
+    /// What a host is to tell of the commands that it runs.
+    pub(crate) fn commands(&self) -> Sink {
+        let reporter = self.clone();
+        Arc::new(move |command| {
+            // The next result finds out whether the coordinator is lost.
+            let _ = reporter.happened(Event::Command(command));
+        })
     }
 }
 

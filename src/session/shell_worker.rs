@@ -14,7 +14,6 @@ use crate::agent::message::{
 };
 use crate::agent::shell::ShellHost;
 use crate::agent::worker::{Duties, WorkerRefusal};
-use crate::event::Event;
 use crate::failure::Failure;
 use crate::run::crash::CrashSide;
 use crate::run::turns::{TurnReporter, asked_for, execute_all};
@@ -75,11 +74,7 @@ impl Duties for ShellWorker {
         preflight::check_there(host, &part)?;
         let interrupt = Arc::new(Interrupt::default());
         let reporter = TurnReporter(task.replies);
-        let commands = reporter.clone();
-        host.tell(Arc::new(move |command| {
-            // The next result finds out whether the coordinator is lost.
-            let _ = commands.happened(Event::Command(command));
-        }));
+        host.tell(reporter.commands());
         shell_store::work(&context, host, &assignment, |journal, id, there: &Path| {
             let environment = host.facts().to_vec();
             reporter

@@ -14,7 +14,6 @@ use crate::agent::message::{
 use crate::agent::remote_host::Peer;
 use crate::agent::window;
 use crate::agent::worker::{Duties, WorkerRefusal};
-use crate::event::Event;
 use crate::failure::Failure;
 use crate::host::{Host, drives};
 use crate::journal::{GROUND, Journal, Undo};
@@ -176,11 +175,7 @@ impl Duties for StudyWorker {
         }
         let interrupt = Arc::new(Interrupt::default());
         let reporter = TurnReporter(task.replies);
-        let commands = reporter.clone();
-        let host = context.host(Arc::new(move |command| {
-            // The next result finds out whether the coordinator is lost.
-            let _ = commands.happened(Event::Command(command));
-        }));
+        let host = context.host(reporter.commands());
         temporary::work(&context, &host, |journal, id| {
             journal_directories(&context.peers, &host, journal)?;
             let environment = observe::environment();

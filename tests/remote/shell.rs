@@ -135,15 +135,7 @@ pub(super) fn what_a_shell_cannot_do_is_refused_before_anything_is_touched() {
     let to = server.to();
     let run = |text: &str| {
         let study = ground.write("s.toml", text);
-        let words = [
-            "run",
-            study.to_str().unwrap(),
-            "--on",
-            &to,
-            "--agent",
-            "none",
-            "--allow-commands",
-        ];
+        let words = run_over_shell(study.to_str().unwrap(), &to);
         stackrace(&ground, &words)
     };
     let engine = COMMANDS.split("[[workload]]").next().unwrap().to_owned()
@@ -194,15 +186,7 @@ pub(super) fn a_killed_run_is_put_away_and_goes_on() {
         .replace("sleep 1.1", "(sleep 300 & echo $! > /srv/pid) && sleep 1.4");
     let study = ground.write("s.toml", text);
     let study = study.to_str().unwrap();
-    let words = [
-        "run",
-        study,
-        "--on",
-        &to,
-        "--agent",
-        "none",
-        "--allow-commands",
-    ];
+    let words = run_over_shell(study, &to);
     let mut running = program(&ground, &words)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -238,6 +222,19 @@ fn trials_until_now(ground: &Ground) -> usize {
         true => of_kind(&log(ground), "trial").len(),
         false => 0,
     }
+}
+
+/// The words that run a study on a machine without this program there.
+fn run_over_shell<'a>(study: &'a str, to: &'a str) -> [&'a str; 7] {
+    [
+        "run",
+        study,
+        "--on",
+        to,
+        "--agent",
+        "none",
+        "--allow-commands",
+    ]
 }
 
 /// A command that takes long the first time; `go` in the storage makes it short.
@@ -289,15 +286,7 @@ pub(super) fn a_connection_that_breaks_ends_what_ran_there_and_the_run_can_go_on
     let (ground, server, world) = world();
     let to = server.to();
     let study = long(&ground, &server);
-    let words = [
-        "run",
-        &study,
-        "--on",
-        &to,
-        "--agent",
-        "none",
-        "--allow-commands",
-    ];
+    let words = run_over_shell(&study, &to);
     let mut running = program(&ground, &words);
     let running = running.stdout(Stdio::piped()).stderr(Stdio::piped());
     let running = running.spawn().unwrap();
@@ -342,15 +331,7 @@ pub(super) fn a_program_that_is_stopped_ends_over_there() {
     let to = server.to();
     let study = long(&ground, &server);
     let run = |study: &str| {
-        let words = [
-            "run",
-            study,
-            "--on",
-            &to,
-            "--agent",
-            "none",
-            "--allow-commands",
-        ];
+        let words = run_over_shell(study, &to);
         let mut command = program(&ground, &words);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         command.spawn().unwrap()
@@ -444,15 +425,7 @@ describe = "echo asked for: {size}""#;
     for (layer, kind) in [(&*native, "ext4"), (script, "asked for")] {
         let study = ground.write("made.toml", MADE_THERE.replace("LAYER", layer));
         let study = study.to_str().unwrap();
-        let words = [
-            "run",
-            study,
-            "--on",
-            &to,
-            "--agent",
-            "none",
-            "--allow-commands",
-        ];
+        let words = run_over_shell(study, &to);
         stackrace(&ground, &words).ended(0);
         let log = log(&ground);
         // The runs are listed in no order.
