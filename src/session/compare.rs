@@ -401,6 +401,15 @@ fn request_for(paths: &[PathBuf]) -> CompareRequest {
     }
 }
 
+/// The study of these workloads of small files in two directories.
+#[cfg(test)]
+pub(super) fn study_of_files(parts: &[SizedPart]) -> Result<Study, Failure> {
+    let paths = ["/mnt/one", "/mnt/two"].map(PathBuf::from);
+    let (mut request, sides) = (request_for(&paths), sides_of(&paths));
+    request.purpose = purpose::find("files").unwrap_or(request.purpose);
+    study_file::parse("compare", study(&request, &sides, parts).as_bytes())
+}
+
 /// A text as TOML has it.
 pub(super) fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()

@@ -52,7 +52,7 @@ pub(super) struct Sizing<'a> {
     pub(super) parts: &'static [PurposeWorkload],
     /// Seconds a trial is to last.
     pub(super) seconds: f64,
-    /// Bytes that one workload's data may take.
+    /// Bytes that one workload's data may take; a copy of them takes as much again.
     pub(super) room: u64,
     /// Bytes that were asked for.
     pub(super) bytes: Option<u64>,
@@ -77,6 +77,38 @@ impl Sizing<'_> {
             let mut probe = Probe::new(self, host, journal, id)?;
             wanted.iter().map(|index| probe.size(*index)).collect()
         })
+    }
+
+    /// A size with `times` as much in it, as far as there is room for it and for a copy.
+    fn scaled(
+        &self,
+        index: usize,
+        size: WorkloadSize,
+        times: f64,
+    ) -> Result<WorkloadSize, Failure> {
+        let (part, room) = (&self.parts[index], self.room);
+        let size = part.scaled(size, times, room);
+        if part.sized_by != SizedBy::Files {
+            return Ok(size);
+        }
+        // How large its files are is known to the workload alone.
+        let (needed, most) = (
+            self.study_of(index, size)?.trial_disk_bytes(),
+            room.saturating_mul(2),
+        );
+        Ok(match needed > most {
+            true => part.scaled(size, most as f64 / needed as f64, room),
+            false => size,
+        })
+    }
+
+    /// The study with this workload alone.
+    fn study_of(&self, index: usize, size: WorkloadSize) -> Result<Study, Failure> {
+        (self.study)(&[SizedPart {
+            index,
+            size,
+            seconds: 0.0,
+        }])
     }
 }
 
@@ -143,7 +175,7 @@ impl<'a> Probe<'a> {
     fn try_out(&self, index: usize, first: WorkloadSize) -> Result<(WorkloadSize, f64), Failure> {
         let part = &self.asked.parts[index];
         let target = self.asked.seconds * RESERVE;
-        let scaled = |size, times| part.scaled(size, times, self.asked.room);
+        let scaled = |size, times| self.asked.scaled(index, size, times);
         let everywhere: Vec<usize> = (0..self.roots.len()).collect();
         let mut size = first;
         let mut trials = 0;
@@ -152,7 +184,7 @@ impl<'a> Probe<'a> {
             let fastest = seconds.iter().copied().fold(f64::INFINITY, f64::min);
             trials += 1;
             let aimed_at = (target * AIMED_AT / fastest).min(GROWTH_MAX);
-            let larger = scaled(size, aimed_at);
+            let larger = scaled(size, aimed_at)?;
             // It cannot grow: the room is used up.
             if fastest >= target * LONG_ENOUGH || trials == TRIALS_MAX || larger == size {
                 break seconds;
@@ -161,12 +193,12 @@ impl<'a> Probe<'a> {
         };
         let order = |a: &usize, b: &usize| seconds[*a].total_cmp(&seconds[*b]);
         let fastest = everywhere.into_iter().min_by(order).unwrap_or(0);
-        let mut whole = scaled(size, target / seconds[fastest]);
+        let mut whole = scaled(size, target / seconds[fastest])?;
         // Where a block is written for the first time it may take longer than ever again: thin disks,
         // images of disks.
         let again = self.trials(index, whole, &[fastest])?[0];
         if again < self.asked.seconds {
-            whole = scaled(whole, target / again);
+            whole = scaled(whole, target / again)?;
         }
         let amount = |size: &WorkloadSize| match part.sized_by {
             SizedBy::Files => size.files as f64,
@@ -183,12 +215,7 @@ impl<'a> Probe<'a> {
         size: WorkloadSize,
         sides: &[usize],
     ) -> Result<Vec<f64>, Failure> {
-        let sized = SizedPart {
-            index,
-            size,
-            seconds: 0.0,
-        };
-        let study = (self.asked.study)(&[sized])?;
+        let study = self.asked.study_of(index, size)?;
         let trial = |side: &usize| {
             let workload = &*study.configurations[*side].workloads[0];
             let directory = self.roots[*side].path().join(".stackrace-trial");
@@ -265,5 +292,36 @@ impl<'a> Probe<'a> {
         let rate = bytes as f64 * self.roots.len() as f64 / seconds.max(1e-6);
         self.lays_out = Some(rate);
         Ok(rate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::purpose;
+    use crate::session::compare;
+
+    #[test]
+    fn files_that_grow_by_any_factor_fit_into_the_room_with_their_copy() {
+        const ROOM: u64 = 34 << 20;
+        let study = |parts: &[SizedPart]| compare::study_of_files(parts);
+        let files = purpose::find("files").unwrap();
+        let sizing = Sizing {
+            directories: Vec::new(),
+            parts: files.parts,
+            seconds: 1.0,
+            room: ROOM,
+            bytes: None,
+            cold: true,
+            study: &study,
+        };
+        for index in 0..files.parts.len() {
+            let grown = sizing.scaled(index, WorkloadSize::LEAST, 1e6).unwrap();
+            let needed = sizing.study_of(index, grown).unwrap().trial_disk_bytes();
+            // Most of the room is used, and no more.
+            assert!((ROOM..=ROOM * 2).contains(&needed), "{needed}");
+            let few = sizing.scaled(index, WorkloadSize::LEAST, 2.0).unwrap();
+            assert_eq!(few.files, 2 * WorkloadSize::LEAST.files);
+        }
     }
 }
