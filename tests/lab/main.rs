@@ -1,6 +1,7 @@
 //! The lab for real: `cargo test --test lab -- --ignored`. Needs QEMU, and the image that
 //! `stackrace lab build` makes; where one is missing, each test is ignored. The guests have
-//! the default system, or the one that STACKRACE_LAB_SYSTEM names.
+//! the default system, or the one that STACKRACE_LAB_SYSTEM names. STACKRACE_KILLS names the stacks of the
+//! tests of kills, where not all are wanted.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
 #[macro_use]
