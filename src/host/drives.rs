@@ -10,7 +10,7 @@ use stackrace_drives::{Caching, Card, Drive, Fault, Faulty, Operation, Request, 
 use stackrace_engine::ublk::{
     ContentRoom, DeviceLog, DeviceShape, Medium, ServedDevice, Serving, remove, serve,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -37,8 +37,9 @@ const FIRST_READ: u32 = 8;
 struct Shelf {
     /// Whether all that is written is kept.
     logged: bool,
-    /// By serial: what a drive holds when it is started next.
-    media: BTreeMap<String, Medium>,
+    /// By serial: what the drives hold that are started next. Two machines in one kernel have drives
+    /// of the same serial: the first one's is started first.
+    media: BTreeMap<String, VecDeque<Medium>>,
     /// By serial.
     served: Vec<(String, ServedDevice)>,
 }
@@ -65,9 +66,13 @@ pub(crate) fn logs() -> Vec<(String, DeviceLog)> {
     })
 }
 
-/// Says what a drive holds when it is started next.
+/// Says what a drive holds when it is started next; said twice of a serial, the second is for the
+/// second drive of it.
 pub(crate) fn put(serial: &str, medium: Medium) {
-    shelf(|shelf| shelf.media.insert(serial.to_owned(), medium));
+    shelf(|shelf| {
+        let next = shelf.media.entry(serial.to_owned()).or_default();
+        next.push_back(medium);
+    });
 }
 
 /// Ends the serving of all drives; nothing may use them any more.
@@ -75,8 +80,12 @@ pub(crate) fn put(serial: &str, medium: Medium) {
 /// # Errors
 /// The kernel refuses.
 pub(crate) fn end_all() -> Result<(), HostError> {
-    // Taken off the shelf first: removing waits, and must not hold up others.
-    let served = shelf(|shelf| std::mem::take(&mut shelf.served));
+    // Taken off the shelf first: removing waits, and must not hold up others. What no drive was
+    // started with goes, too: the next drive of its serial is another cut's.
+    let served = shelf(|shelf| {
+        shelf.media.clear();
+        std::mem::take(&mut shelf.served)
+    });
     for (serial, device) in served {
         remove(&device).map_err(|error| HostError::Path {
             what: "end the modelled drive",
@@ -140,7 +149,10 @@ pub(super) fn start(disk: &LabDisk, model: &DiskModel) -> Result<PathBuf, HostEr
         lead: LEAD_NS,
         logged: shelf.logged,
         // Once: a drive of that serial that is started later begins empty.
-        medium: shelf.media.remove(&disk.serial),
+        medium: shelf
+            .media
+            .get_mut(&disk.serial)
+            .and_then(VecDeque::pop_front),
     });
     let served = serve(number, like, room, how, drive);
     let served = served.map_err(|error| failed(error.to_string()))?;

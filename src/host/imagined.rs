@@ -446,6 +446,22 @@ impl World {
     }
 }
 
+/// Power cuts.
+#[cfg(test)]
+impl World {
+    /// Puts on its devices what those of another world carry.
+    pub(super) fn carries_what(&mut self, other: &Self) {
+        self.signatures.clone_from(&other.signatures);
+    }
+
+    /// Puts on a device what another one carries.
+    pub(super) fn copies(&mut self, from: &str, to: &str) {
+        if let Some(signature) = self.signatures.get(OsStr::new(from)).cloned() {
+            self.signatures.insert(to.into(), signature);
+        }
+    }
+}
+
 /// Mounts.
 impl World {
     fn run_mount(&mut self, words: &[OsString]) -> Output {

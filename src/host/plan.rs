@@ -113,6 +113,23 @@ impl PlanHost {
         self
     }
 
+    /// With what the devices of these machines carry: they lost their power and were started again.
+    #[cfg(test)]
+    pub(crate) fn instead_of(self, before: &Self) -> Self {
+        self.world().carries_what(&before.world());
+        for (peer, before) in self.peers.iter().zip(&before.peers) {
+            peer.world().carries_what(&before.world());
+        }
+        self
+    }
+
+    /// A device carries what another one does: it is a copy of it.
+    #[cfg(test)]
+    pub(crate) fn with_copy(self, from: &str, to: &str) -> Self {
+        self.world().copies(from, to);
+        self
+    }
+
     /// The steps until now, in order.
     pub(crate) fn steps(&self) -> Vec<Step> {
         self.log().steps.clone()

@@ -91,11 +91,7 @@ impl Stack {
             };
             let home = self.home(index);
             setup.stand_on(home).map_err(|e| failed(e.into()))?;
-            let standing = match setup.is_returning() {
-                true => layer.bring_back(setup, below),
-                false => layer.set_up(setup, below),
-            };
-            let standing = standing.map_err(failed)?;
+            let standing = stood_up(setup, layer.as_ref(), below).map_err(failed)?;
             facts.push(setup.placed(standing.facts));
             if home == 1 {
                 // In front: the devices under the top file system, which show the workload's
@@ -104,7 +100,7 @@ impl Stack {
                 disks.extend(standing.disks);
             }
             if self.is_doubled(index) {
-                facts.push(set_up_there(setup, layer.as_ref()).map_err(failed)?);
+                facts.push(stood_up_there(setup, layer.as_ref()).map_err(failed)?);
             }
             // What stands on a peer is found there by the layer that serves it.
             let last = index + 1 == self.layers.len();
@@ -137,11 +133,23 @@ impl Stack {
     }
 }
 
-/// Sets a layer up on the peer, on what the ones below gave there.
-fn set_up_there(setup: &mut Setup<'_>, layer: &dyn Layer) -> Result<LayerFacts, LayerError> {
+/// Sets a layer up for the first time, or brings it back.
+fn stood_up(
+    setup: &mut Setup<'_>,
+    layer: &dyn Layer,
+    below: Gives,
+) -> Result<StandingLayer, LayerError> {
+    match setup.is_returning() {
+        true => layer.bring_back(setup, below),
+        false => layer.set_up(setup, below),
+    }
+}
+
+/// The same on the peer, on what the layers below gave there.
+fn stood_up_there(setup: &mut Setup<'_>, layer: &dyn Layer) -> Result<LayerFacts, LayerError> {
     setup.on_peer(|setup| {
         let below = setup.there();
-        let StandingLayer { gives, facts, .. } = layer.set_up(setup, below)?;
+        let StandingLayer { gives, facts, .. } = stood_up(setup, layer, below)?;
         setup.there = gives;
         Ok(setup.placed(facts))
     })

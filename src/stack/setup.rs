@@ -223,7 +223,7 @@ impl<'a> Setup<'a> {
     }
 
     /// Whether the stack was set up before and lost its power.
-    pub(super) fn is_returning(&self) -> bool {
+    pub(crate) fn is_returning(&self) -> bool {
         self.returning
     }
 

@@ -21,12 +21,20 @@ pub(crate) const SHIPPED: &[(&str, &str)] = &[
         include_str!("../../studies/durability-databases.toml"),
     ),
     (
+        "durability-drbd",
+        include_str!("../../studies/durability-drbd.toml"),
+    ),
+    (
         "durability-ext4",
         include_str!("../../studies/durability-ext4.toml"),
     ),
     (
         "durability-md",
         include_str!("../../studies/durability-md.toml"),
+    ),
+    (
+        "durability-nfs",
+        include_str!("../../studies/durability-nfs.toml"),
     ),
     (
         "durability-xfs-btrfs",

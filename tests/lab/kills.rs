@@ -93,6 +93,7 @@ pub(crate) fn killed_at_every_command_of_either_machine_nothing_is_left() {
 
 /// The stacks that `STACKRACE_KILLS` names, with spaces between them: one that failed is tried again
 /// without the hours of all others. Where it is not set: all.
+#[expect(clippy::disallowed_methods, reason = "the test's own setting")]
 fn asked_for(stacks: Vec<Kill>) -> Vec<Kill> {
     let Ok(names) = std::env::var("STACKRACE_KILLS") else {
         return stacks;

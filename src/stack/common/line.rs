@@ -117,6 +117,13 @@ impl Line {
             true => self.slow(setup, here)?,
             false => setup.on_peer(|setup| self.slow(setup, here))?,
         }
+        if setup.is_returning() {
+            // It was measured before the power cut, and would count as a time of recovery.
+            return Ok(Ready {
+                addresses,
+                facts: Vec::new(),
+            });
+        }
         // A second of the declared rate: a slow line must not take minutes, and a few packets
         // measure nothing.
         let bytes = self.rate.unwrap_or(SENT).clamp(SENT_MIN, SENT);

@@ -53,6 +53,10 @@ pub(crate) trait Share: Send + Sync {
     fn lab_disks(&self) -> Vec<LabDisk> {
         Vec::new()
     }
+    /// Whether an administrator brings it back after a power cut by serving and mounting it again.
+    fn returns(&self) -> bool {
+        false
+    }
     /// Has a directory served, on the server's machine; what is in force is added to the facts.
     ///
     /// # Errors
@@ -133,6 +137,15 @@ impl<S: Share> Layer for Shared<S> {
 
     fn lab_disks(&self) -> Vec<LabDisk> {
         self.share.lab_disks()
+    }
+
+    fn returns(&self) -> bool {
+        self.share.returns()
+    }
+
+    fn bring_back(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        // Servers and mounts went with the power; what they serve came back below.
+        self.set_up(setup, below)
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {

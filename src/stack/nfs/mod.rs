@@ -205,6 +205,10 @@ impl Share for Nfs {
         }
     }
 
+    fn returns(&self) -> bool {
+        true
+    }
+
     fn serve(
         &self,
         setup: &mut Setup<'_>,

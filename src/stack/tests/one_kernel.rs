@@ -99,6 +99,73 @@ fn a_server_on_the_same_machine_needs_no_second_one() {
     assert_eq!(steps.iter().find(apart), None);
 }
 
+/// The steps by which a stack is brought back after a power cut, on machines that were started since.
+fn steps_back(lines: &[&str]) -> Vec<String> {
+    let base = tempfile::tempdir().unwrap();
+    let scratch = base.path().canonicalize().unwrap();
+    let (before, journal) = (imagined(Fault::Never).in_one_kernel(), Journal::nowhere());
+    let stack = stack(lines);
+    assert!(stack.lost_with_power().is_none(), "{lines:?}");
+    let standing = stack.set_up(&site(&before, &journal, &scratch)).unwrap();
+    let mark = standing.mark().to_owned();
+    let host = imagined(Fault::Never).in_one_kernel();
+    // The imagined driver does not copy what is written.
+    let host = host
+        .instead_of(&before)
+        .with_copy("/dev/drbd0", "/dev/drbd1");
+    let site = site(&host, &journal, &scratch);
+    let mut repairs = Vec::new();
+    let back = stack.bring_back(&site, &mark, &mut repairs).unwrap();
+    assert_eq!(repairs, [""; 0]);
+    back.tear_down(&site).unwrap();
+    let mut left = host.left();
+    left.retain(|line| !line.contains("/dev/drbd"));
+    assert_eq!(left, Vec::<String>::new());
+    let steps: Vec<String> = host.steps().iter().map(|step| step.shown()).collect();
+    let made = |step: &&String| step.contains("mkfs") || step.contains("create-md");
+    assert_eq!(steps.iter().find(made), None, "what was there is kept");
+    steps
+}
+
+#[test]
+fn after_a_power_cut_the_machines_that_are_asked_for_come_back() {
+    let back = |word: &str| {
+        let drbd = format!("drbd = {{ protocol = \"A\", after-cut = \"{word}\" }}");
+        steps_back(&[DISK, &drbd, "ext3 = {}"])
+    };
+    let (both, this, peer) = (back("both"), back("this"), back("peer"));
+    let has = |steps: &[String], begin: &str, end: &str| {
+        let mut steps = steps.iter();
+        steps.any(|step| step.starts_with(begin) && step.ends_with(end))
+    };
+    let up = |steps: &[String]| {
+        [("drbdadm", "drbd"), ("node2: drbdadm", "drbd-2")].map(|(tool, resource)| {
+            let resource = format!("stackrace-r1-t0-{{id}}-{resource}");
+            ["up", "primary"].map(|verb| has(steps, tool, &format!("{verb} {resource}")))
+        })
+    };
+    // Up and primary, of this machine and of the peer.
+    assert_eq!(up(&both), [[true, true], [true, false]], "{both:#?}");
+    assert_eq!(up(&this), [[true, true], [false, false]], "{this:#?}");
+    assert_eq!(up(&peer), [[false, false], [true, true]], "{peer:#?}");
+    assert!(has(&this, "mount -t ext3 /dev/drbd0", ""));
+    assert!(has(&peer, "mount -t ext3 /dev/drbd1", ""));
+}
+
+#[test]
+fn after_a_power_cut_a_share_is_served_again_from_what_came_back() {
+    let steps = steps_back(&[DISK, "ext4 = {}", "nfs = { export = \"async\" }"]);
+    assert_in_order(
+        &steps,
+        &[
+            "node2: mount -t ext4",
+            "node2: rpc.nfsd",
+            "node2: exportfs -o rw,async",
+            "mount -t nfs4",
+        ],
+    );
+}
+
 #[test]
 fn what_needs_two_kernels_says_so() {
     let why = |lines: &[&str]| stack(lines).apart().unwrap_or_default();
