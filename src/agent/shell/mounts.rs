@@ -38,11 +38,16 @@ fn line(text: &str) -> Option<MountInfo> {
     if !point.starts_with('/') || file_system.is_empty() {
         return None;
     }
+    // Between slashes and without parentheses on illumos alone: elsewhere a slash belongs to a path.
+    let between = match rest.trim_end().ends_with(')') {
+        true => ',',
+        false => '/',
+    };
     // On illumos the date of the mount stands behind the options.
     let options = options.split(" on ").next().unwrap_or_default();
     let options = options
         .trim_matches(|c: char| c.is_whitespace() || "()".contains(c))
-        .split([',', '/'])
+        .split(between)
         .map(|option| option.trim().to_owned());
     Some(MountInfo {
         // None of these is told; no number of a real mount is 0.
@@ -117,6 +122,13 @@ mod tests {
                 "/mnt",
                 "ffs",
                 "local",
+            ),
+            (
+                "overlay on / type overlay (rw,lowerdir=/a/b:/c)",
+                "overlay",
+                "/",
+                "overlay",
+                "rw lowerdir=/a/b:/c",
             ),
             // Without options NetBSD leaves the parentheses out.
             (

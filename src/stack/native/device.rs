@@ -1,6 +1,6 @@
 //! Devices on files, as each system puts them there, finds them again by their file, and takes them away.
 
-use crate::host::{Host, HostError, argv};
+use crate::host::{Host, HostError, Output, argv, shown};
 use crate::journal::{Param, UndoKind, until_free};
 use crate::stack::error::LayerError;
 use std::ffi::{OsStr, OsString};
@@ -32,6 +32,11 @@ pub(super) fn with(words: &[&str], path: &Path) -> Vec<OsString> {
     let mut command = argv(words.iter().copied());
     command.push(path.into());
     command
+}
+
+/// How mdconfig(8) says that no device is on a file: it fails without a word, which only its source tells.
+fn says_nothing(said: &Output) -> bool {
+    said.stdout.trim().is_empty() && said.stderr.trim().is_empty()
 }
 
 /// The answer is one line with a name in it.
@@ -84,8 +89,25 @@ impl OnFile {
     fn on(self, host: &dyn Host, file: &Path) -> Result<Vec<String>, HostError> {
         let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
         Ok(match self {
-            // mdconfig(8): -l -f FILE shows the devices on that file.
-            Self::Md => words(&host.must(&with(&["mdconfig", "-l", "-f"], file))?.stdout),
+            // mdconfig(8): -l -f FILE shows the devices on that file, in one line.
+            Self::Md => {
+                if !host.exists(file) {
+                    return Ok(Vec::new());
+                }
+                let list = with(&["mdconfig", "-l", "-f"], file);
+                let said = host.exec(&list)?;
+                match said.status {
+                    Some(0) => words(&said.stdout),
+                    _ if says_nothing(&said) => Vec::new(),
+                    // What is on it is not known: the file must stay.
+                    _ => {
+                        return Err(HostError::Failed {
+                            command: shown(&list),
+                            output: said,
+                        });
+                    }
+                }
+            }
             // lofiadm(8): FILE alone shows its device, and fails where it has none.
             Self::Lofi => {
                 let said = host.exec(&with(&["lofiadm"], file))?;
@@ -201,8 +223,16 @@ fn detach(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
 
 /// The command that attaches an image and mounts what is in it (hdiutil(1)).
 pub(super) fn attach_image(file: &Path, point: &Path) -> Vec<OsString> {
-    // -nobrowse: the Finder leaves it alone.
-    let mut command = argv(["hdiutil", "attach", "-nobrowse", "-mountpoint"]);
+    // -nobrowse: the Finder leaves it alone. -owners on: a new image is taken for a removable disk, whose
+    // owners of files are ignored otherwise.
+    let mut command = argv([
+        "hdiutil",
+        "attach",
+        "-nobrowse",
+        "-owners",
+        "on",
+        "-mountpoint",
+    ]);
     command.extend([OsStr::new(point).to_owned(), file.into()]);
     command
 }
@@ -210,6 +240,30 @@ pub(super) fn attach_image(file: &Path, point: &Path) -> Vec<OsString> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::Filling;
+    use crate::host::imagined::{Tool, complained};
+    use crate::host::plan::{Fault, PlanHost};
+
+    /// The file of a device stays where it is not known whether the device is gone.
+    #[test]
+    fn a_failure_of_mdconfig_means_that_there_is_no_device_only_if_it_says_nothing() {
+        let detached = |run| {
+            let tool = Tool {
+                name: "mdconfig",
+                run,
+            };
+            let host = PlanHost::new(vec![tool], Fault::Never)
+                .of_system("FreeBSD", [Path::new("/fs").to_path_buf()]);
+            let file = Path::new("/fs/disk");
+            host.create_file(file, 1 << 20, Filling::Allocated).unwrap();
+            detach(&host, &[file.into()])
+        };
+        assert!(detached(|_, _| complained(255, "")).is_ok());
+        let denied =
+            detached(|_, _| complained(1, "mdconfig: open(/dev/mdctl): Permission denied"));
+        let said = denied.unwrap_err().to_string();
+        assert!(said.contains("Permission denied"), "{said}");
+    }
 
     #[test]
     fn a_device_is_found_by_its_file_alone() {
@@ -221,7 +275,7 @@ mod tests {
         for another in ["34", "12345", ""] {
             assert_eq!(units(another), [""; 0]);
         }
-        let list = "================\nimage-path      : /private/tmp/a.dmg\nimage-type : read/write\n/dev/disk4\tGUID\n/dev/disk4s1\tX\t/Volumes/a\n\
+        let list = "================\nimage-path      : /private/tmp/a.dmg\nimage-type : read/write\n/dev/disk4\tGUID_partition_scheme\t\n/dev/disk4s1\tX\t\n/dev/disk6\tEF57347C\t\n/dev/disk6s1\t41504653\t/Volumes/a\n\
                     ================\nimage-path      : /private/tmp/b.dmg\n/dev/disk5\t\t/private/tmp/m\n";
         assert_eq!(
             images(list, Path::new("/private/tmp/b.dmg")),
