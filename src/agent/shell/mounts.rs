@@ -79,14 +79,16 @@ pub(super) fn unknown() -> MountInfo {
 mod tests {
     use super::*;
 
+    /// The last file system of a text: its source, mount point, kind and options.
+    fn read(text: &str) -> Option<(String, PathBuf, String, String)> {
+        let one = parse(text).pop()?;
+        let source = one.source.to_string_lossy().into_owned();
+        let options = one.options.join(" ");
+        Some((source, one.mount_point, one.file_system, options))
+    }
+
     #[test]
     fn the_tables_of_five_systems_are_understood() {
-        let read = |text: &str| {
-            let one = parse(text).pop()?;
-            let source = one.source.to_string_lossy().into_owned();
-            let options = one.options.join(" ");
-            Some((source, one.mount_point, one.file_system, options))
-        };
         for (text, source, point, kind, options) in [
             (
                 "/dev/loop0 on /mnt/a b type ext4 (rw,noatime)\n",
@@ -147,6 +149,10 @@ mod tests {
             );
             assert_eq!(read(text), Some(expected), "{text}");
         }
+    }
+
+    #[test]
+    fn a_line_that_names_no_file_system_is_left_out() {
         for wrong in [
             "",
             "mount: no /proc/mounts",

@@ -34,9 +34,32 @@ pub(super) fn with(words: &[&str], path: &Path) -> Vec<OsString> {
     command
 }
 
+/// The devices that a command names, which fails where there is none; `none` knows that failure from others.
+fn named(
+    host: &dyn Host,
+    command: &[OsString],
+    none: fn(&Output) -> bool,
+) -> Result<Vec<String>, HostError> {
+    let said = host.exec(command)?;
+    match said.status {
+        Some(0) => Ok(said.stdout.split_whitespace().map(str::to_owned).collect()),
+        _ if none(&said) => Ok(Vec::new()),
+        // What is on the file is not known: it must stay.
+        _ => Err(HostError::Failed {
+            command: shown(command),
+            output: said,
+        }),
+    }
+}
+
 /// How mdconfig(8) says that no device is on a file: it fails without a word, which only its source tells.
 fn says_nothing(said: &Output) -> bool {
     said.stdout.trim().is_empty() && said.stderr.trim().is_empty()
+}
+
+/// How lofiadm(8) says that no device is on a file, which only its source tells.
+fn finds_nothing(said: &Output) -> bool {
+    said.stderr.contains("could not find device")
 }
 
 /// The answer is one line with a name in it.
@@ -87,35 +110,13 @@ impl OnFile {
     /// Devices that lie on a file, by the names that [`OnFile::take_away`] takes. By the file: a number
     /// may be another's by now.
     fn on(self, host: &dyn Host, file: &Path) -> Result<Vec<String>, HostError> {
-        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
         Ok(match self {
+            // Neither finds a file that is gone, and both fail with words of their own then.
+            Self::Md | Self::Lofi if !host.exists(file) => Vec::new(),
             // mdconfig(8): -l -f FILE shows the devices on that file, in one line.
-            Self::Md => {
-                if !host.exists(file) {
-                    return Ok(Vec::new());
-                }
-                let list = with(&["mdconfig", "-l", "-f"], file);
-                let said = host.exec(&list)?;
-                match said.status {
-                    Some(0) => words(&said.stdout),
-                    _ if says_nothing(&said) => Vec::new(),
-                    // What is on it is not known: the file must stay.
-                    _ => {
-                        return Err(HostError::Failed {
-                            command: shown(&list),
-                            output: said,
-                        });
-                    }
-                }
-            }
-            // lofiadm(8): FILE alone shows its device, and fails where it has none.
-            Self::Lofi => {
-                let said = host.exec(&with(&["lofiadm"], file))?;
-                match said.status {
-                    Some(0) => words(&said.stdout),
-                    _ => Vec::new(),
-                }
-            }
+            Self::Md => named(host, &with(&["mdconfig", "-l", "-f"], file), says_nothing)?,
+            // lofiadm(8): FILE alone shows its device.
+            Self::Lofi => named(host, &with(&["lofiadm"], file), finds_nothing)?,
             // losetup(8).
             Self::Loop => {
                 let mut list = with(&["losetup", "--associated"], file);
@@ -246,23 +247,26 @@ mod tests {
 
     /// The file of a device stays where it is not known whether the device is gone.
     #[test]
-    fn a_failure_of_mdconfig_means_that_there_is_no_device_only_if_it_says_nothing() {
-        let detached = |run| {
-            let tool = Tool {
-                name: "mdconfig",
-                run,
-            };
+    fn only_one_failure_means_that_there_is_no_device() {
+        let detached = |system: &str, name: &'static str, run| {
+            let tool = Tool { name, run };
             let host = PlanHost::new(vec![tool], Fault::Never)
-                .of_system("FreeBSD", [Path::new("/fs").to_path_buf()]);
+                .of_system(system, [Path::new("/fs").to_path_buf()]);
             let file = Path::new("/fs/disk");
             host.create_file(file, 1 << 20, Filling::Allocated).unwrap();
-            detach(&host, &[file.into()])
+            detach(&host, &[file.into()]).map_err(|e| e.to_string())
         };
-        assert!(detached(|_, _| complained(255, "")).is_ok());
-        let denied =
-            detached(|_, _| complained(1, "mdconfig: open(/dev/mdctl): Permission denied"));
-        let said = denied.unwrap_err().to_string();
-        assert!(said.contains("Permission denied"), "{said}");
+        let md = |run| detached("FreeBSD", "mdconfig", run);
+        assert_eq!(md(|_, _| complained(255, "")), Ok(()));
+        let said = md(|_, _| complained(1, "mdconfig: open(/dev/mdctl): Permission denied"));
+        assert!(said.unwrap_err().contains("Permission denied"));
+        let lofi = |run| detached("SunOS", "lofiadm", run);
+        assert_eq!(
+            lofi(|_, _| complained(1, "lofiadm: could not find device for /fs/disk.")),
+            Ok(())
+        );
+        let said = lofi(|_, _| complained(1, "lofiadm: open: /dev/lofictl: Permission denied"));
+        assert!(said.unwrap_err().contains("/dev/lofictl"));
     }
 
     #[test]
