@@ -4,7 +4,7 @@ use super::about::{self, NOT_OBSERVED};
 use super::line::{NoAnswer, ShellAnswer, ShellLine, lost};
 use super::owner::only_root_renames;
 use super::program::{self, Timer};
-use super::{mounts, quoted, quoted_all};
+use super::{mounts, quoted, quoted_all, room};
 use crate::agent::ssh::{Destination, SshError, Way};
 use crate::event::{CommandRun, Fact};
 use crate::host::local::{LocalHost, OUTPUT_MAX, Sink};
@@ -28,9 +28,6 @@ const NOT_OURS: i32 = 18;
 
 /// What a shell says of a command that it does not find (POSIX, XCU 2.8.2).
 const NOT_FOUND: i32 = 127;
-
-/// Bytes of one block that is written.
-const BLOCK: u64 = 1 << 20;
 
 /// How often, and with what pause, it is waited for programs that a killed run has left running.
 const ORPHAN_TRIES: usize = 50;
@@ -381,23 +378,7 @@ impl Host for ShellHost {
         let new = format!(
             "( set -C; : > {p} ) 2>/dev/null || {{ [ ! -e {p} ] && [ ! -h {p} ] || exit {IN_THE_WAY}; exit 1; }}"
         );
-        let from = match filling {
-            Filling::Written { .. } => "/dev/urandom",
-            _ => "/dev/zero",
-        };
-        let (blocks, rest) = (bytes / BLOCK, bytes % BLOCK);
-        let fill = match filling {
-            Filling::Sparse if bytes > 0 => format!(
-                "dd if=/dev/zero of={p} bs=1 seek={} count=1 conv=notrunc",
-                bytes - 1
-            ),
-            _ if bytes > 0 => format!(
-                "dd if={from} of={p} bs={BLOCK} count={blocks} conv=notrunc && \
-                 dd if={from} of={p} bs=1 seek={} count={rest} conv=notrunc && sync",
-                blocks * BLOCK
-            ),
-            _ => "true".to_owned(),
-        };
+        let fill = room::filled(&p, bytes, filling);
         // dd(1) says on standard error what it copied, also where nothing is wrong.
         self.act("create", path, &format!("{new}; {fill}"))
     }
@@ -487,12 +468,7 @@ impl Host for ShellHost {
             path,
             &format!("df -P -k {}", quoted(path.as_os_str())),
         )?;
-        // Filesystem 1024-blocks Used Available Capacity Mounted on (POSIX, df).
-        let last = text.lines().next_back().unwrap_or_default();
-        let words: Vec<&str> = last.split_whitespace().collect();
-        let capacity = words.iter().position(|word| word.ends_with('%'));
-        let free = capacity.and_then(|at| words.get(at.checked_sub(1)?)?.parse::<u64>().ok());
-        let free = free.map(|kib| kib.saturating_mul(1024));
+        let free = room::free_bytes(&text);
         free.ok_or_else(|| {
             self.error(
                 format!("df says nothing of {}", path.display()),

@@ -14,6 +14,7 @@ mod line;
 mod mounts;
 mod owner;
 mod program;
+mod room;
 
 pub(crate) use about::AGENTLESS;
 pub(crate) use host::ShellHost;

@@ -38,11 +38,16 @@ fn line(text: &str) -> Option<MountInfo> {
     if !point.starts_with('/') || file_system.is_empty() {
         return None;
     }
+    // Between slashes and without parentheses on illumos alone: elsewhere a slash belongs to a path.
+    let between = match rest.trim_end().ends_with(')') {
+        true => ',',
+        false => '/',
+    };
     // On illumos the date of the mount stands behind the options.
     let options = options.split(" on ").next().unwrap_or_default();
     let options = options
         .trim_matches(|c: char| c.is_whitespace() || "()".contains(c))
-        .split([',', '/'])
+        .split(between)
         .map(|option| option.trim().to_owned());
     Some(MountInfo {
         // None of these is told; no number of a real mount is 0.
@@ -74,14 +79,16 @@ pub(super) fn unknown() -> MountInfo {
 mod tests {
     use super::*;
 
+    /// The last file system of a text: its source, mount point, kind and options.
+    fn read(text: &str) -> Option<(String, PathBuf, String, String)> {
+        let one = parse(text).pop()?;
+        let source = one.source.to_string_lossy().into_owned();
+        let options = one.options.join(" ");
+        Some((source, one.mount_point, one.file_system, options))
+    }
+
     #[test]
     fn the_tables_of_five_systems_are_understood() {
-        let read = |text: &str| {
-            let one = parse(text).pop()?;
-            let source = one.source.to_string_lossy().into_owned();
-            let options = one.options.join(" ");
-            Some((source, one.mount_point, one.file_system, options))
-        };
         for (text, source, point, kind, options) in [
             (
                 "/dev/loop0 on /mnt/a b type ext4 (rw,noatime)\n",
@@ -118,6 +125,13 @@ mod tests {
                 "ffs",
                 "local",
             ),
+            (
+                "overlay on / type overlay (rw,lowerdir=/a/b:/c)",
+                "overlay",
+                "/",
+                "overlay",
+                "rw lowerdir=/a/b:/c",
+            ),
             // Without options NetBSD leaves the parentheses out.
             (
                 "/dev/vnd0a on /mnt type ffs",
@@ -135,6 +149,10 @@ mod tests {
             );
             assert_eq!(read(text), Some(expected), "{text}");
         }
+    }
+
+    #[test]
+    fn a_line_that_names_no_file_system_is_left_out() {
         for wrong in [
             "",
             "mount: no /proc/mounts",

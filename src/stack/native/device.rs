@@ -1,6 +1,6 @@
 //! Devices on files, as each system puts them there, finds them again by their file, and takes them away.
 
-use crate::host::{Host, HostError, argv};
+use crate::host::{Host, HostError, Output, argv, shown};
 use crate::journal::{Param, UndoKind, until_free};
 use crate::stack::error::LayerError;
 use std::ffi::{OsStr, OsString};
@@ -32,6 +32,34 @@ pub(super) fn with(words: &[&str], path: &Path) -> Vec<OsString> {
     let mut command = argv(words.iter().copied());
     command.push(path.into());
     command
+}
+
+/// The devices that a command names, which fails where there is none; `none` knows that failure from others.
+fn named(
+    host: &dyn Host,
+    command: &[OsString],
+    none: fn(&Output) -> bool,
+) -> Result<Vec<String>, HostError> {
+    let said = host.exec(command)?;
+    match said.status {
+        Some(0) => Ok(said.stdout.split_whitespace().map(str::to_owned).collect()),
+        _ if none(&said) => Ok(Vec::new()),
+        // What is on the file is not known: it must stay.
+        _ => Err(HostError::Failed {
+            command: shown(command),
+            output: said,
+        }),
+    }
+}
+
+/// How mdconfig(8) says that no device is on a file: it fails without a word, which only its source tells.
+fn says_nothing(said: &Output) -> bool {
+    said.stdout.trim().is_empty() && said.stderr.trim().is_empty()
+}
+
+/// How lofiadm(8) says that no device is on a file, which only its source tells.
+fn finds_nothing(said: &Output) -> bool {
+    said.stderr.contains("could not find device")
 }
 
 /// The answer is one line with a name in it.
@@ -82,18 +110,13 @@ impl OnFile {
     /// Devices that lie on a file, by the names that [`OnFile::take_away`] takes. By the file: a number
     /// may be another's by now.
     fn on(self, host: &dyn Host, file: &Path) -> Result<Vec<String>, HostError> {
-        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect();
         Ok(match self {
-            // mdconfig(8): -l -f FILE shows the devices on that file.
-            Self::Md => words(&host.must(&with(&["mdconfig", "-l", "-f"], file))?.stdout),
-            // lofiadm(8): FILE alone shows its device, and fails where it has none.
-            Self::Lofi => {
-                let said = host.exec(&with(&["lofiadm"], file))?;
-                match said.status {
-                    Some(0) => words(&said.stdout),
-                    _ => Vec::new(),
-                }
-            }
+            // Neither finds a file that is gone, and both fail with words of their own then.
+            Self::Md | Self::Lofi if !host.exists(file) => Vec::new(),
+            // mdconfig(8): -l -f FILE shows the devices on that file, in one line.
+            Self::Md => named(host, &with(&["mdconfig", "-l", "-f"], file), says_nothing)?,
+            // lofiadm(8): FILE alone shows its device.
+            Self::Lofi => named(host, &with(&["lofiadm"], file), finds_nothing)?,
             // losetup(8).
             Self::Loop => {
                 let mut list = with(&["losetup", "--associated"], file);
@@ -201,8 +224,16 @@ fn detach(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
 
 /// The command that attaches an image and mounts what is in it (hdiutil(1)).
 pub(super) fn attach_image(file: &Path, point: &Path) -> Vec<OsString> {
-    // -nobrowse: the Finder leaves it alone.
-    let mut command = argv(["hdiutil", "attach", "-nobrowse", "-mountpoint"]);
+    // -nobrowse: the Finder leaves it alone. -owners on: a new image is taken for a removable disk, whose
+    // owners of files are ignored otherwise.
+    let mut command = argv([
+        "hdiutil",
+        "attach",
+        "-nobrowse",
+        "-owners",
+        "on",
+        "-mountpoint",
+    ]);
     command.extend([OsStr::new(point).to_owned(), file.into()]);
     command
 }
@@ -210,6 +241,33 @@ pub(super) fn attach_image(file: &Path, point: &Path) -> Vec<OsString> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::Filling;
+    use crate::host::imagined::{Tool, complained};
+    use crate::host::plan::{Fault, PlanHost};
+
+    /// The file of a device stays where it is not known whether the device is gone.
+    #[test]
+    fn only_one_failure_means_that_there_is_no_device() {
+        let detached = |system: &str, name: &'static str, run| {
+            let tool = Tool { name, run };
+            let host = PlanHost::new(vec![tool], Fault::Never)
+                .of_system(system, [Path::new("/fs").to_path_buf()]);
+            let file = Path::new("/fs/disk");
+            host.create_file(file, 1 << 20, Filling::Allocated).unwrap();
+            detach(&host, &[file.into()]).map_err(|e| e.to_string())
+        };
+        let md = |run| detached("FreeBSD", "mdconfig", run);
+        assert_eq!(md(|_, _| complained(255, "")), Ok(()));
+        let said = md(|_, _| complained(1, "mdconfig: open(/dev/mdctl): Permission denied"));
+        assert!(said.unwrap_err().contains("Permission denied"));
+        let lofi = |run| detached("SunOS", "lofiadm", run);
+        assert_eq!(
+            lofi(|_, _| complained(1, "lofiadm: could not find device for /fs/disk.")),
+            Ok(())
+        );
+        let said = lofi(|_, _| complained(1, "lofiadm: open: /dev/lofictl: Permission denied"));
+        assert!(said.unwrap_err().contains("/dev/lofictl"));
+    }
 
     #[test]
     fn a_device_is_found_by_its_file_alone() {
@@ -221,7 +279,7 @@ mod tests {
         for another in ["34", "12345", ""] {
             assert_eq!(units(another), [""; 0]);
         }
-        let list = "================\nimage-path      : /private/tmp/a.dmg\nimage-type : read/write\n/dev/disk4\tGUID\n/dev/disk4s1\tX\t/Volumes/a\n\
+        let list = "================\nimage-path      : /private/tmp/a.dmg\nimage-type : read/write\n/dev/disk4\tGUID_partition_scheme\t\n/dev/disk4s1\tX\t\n/dev/disk6\tEF57347C\t\n/dev/disk6s1\t41504653\t/Volumes/a\n\
                     ================\nimage-path      : /private/tmp/b.dmg\n/dev/disk5\t\t/private/tmp/m\n";
         assert_eq!(
             images(list, Path::new("/private/tmp/b.dmg")),

@@ -30,10 +30,6 @@ pub(super) const TOOLS: &[Tool] = &[
         run: make,
     },
     Tool {
-        name: "mkfs",
-        run: make,
-    },
-    Tool {
         name: "ls",
         run: |_, _| said("1234 file\n"),
     },
@@ -67,7 +63,11 @@ fn answered(attached: Result<(), Output>, text: &str) -> Output {
 
 fn mdconfig(world: &mut World, words: &[OsString]) -> Output {
     match word(words, 1).as_str() {
-        "-l" => said(on(world, &last(words)).replace("/dev/", "")),
+        // As the program's source has it: without a device, it says nothing and fails.
+        "-l" => match on(world, &last(words)) {
+            none if none.is_empty() => complained(255, ""),
+            devices => said(devices.replace("/dev/", "")),
+        },
         "-d" => world.detach(OsStr::new(&format!("/dev/{}", last(words)))),
         _ => answered(attach(world, &last(words), "/dev/md0"), "md0\n"),
     }
@@ -124,7 +124,7 @@ fn hdiutil(world: &mut World, words: &[OsString]) -> Output {
     }
 }
 
-/// newfs(8), mkfs(8): whatever device is among the words carries a file system then.
+/// newfs(8): whatever device is among the words carries a file system then.
 fn make(world: &mut World, words: &[OsString]) -> Output {
     // The raw device is the same disk.
     let disk = |word: &OsString| word.to_string_lossy().replace("/dev/r", "/dev/").into();

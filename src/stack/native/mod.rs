@@ -24,7 +24,7 @@ use crate::unit;
 use device::{DETACH, attach_image, with};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use systems::{FreshDevice, NativeFileSystem, NativeSystem, NativeWay};
+use systems::{NativeFileSystem, NativeSystem, NativeWay};
 
 /// The word in a study.
 const NAME: &str = "native";
@@ -158,11 +158,7 @@ impl Native {
                 setup.lies_in(private);
                 setup.will(DETACH.of([file.clone().into()]))?;
                 let device = on.attached(host, &file)?;
-                let made = FreshDevice {
-                    device: &device,
-                    bytes: self.bytes,
-                };
-                host.must(&make(&made))?;
+                host.must(&make(&device))?;
                 let point = setup.mount_point()?;
                 let mut command = argv(mount.iter().copied());
                 command.extend([OsString::from(&device), point.clone().into()]);
@@ -173,9 +169,10 @@ impl Native {
             NativeWay::Image(kind) => {
                 let file = private.join("disk.dmg");
                 let point = setup.mount_point()?;
-                // hdiutil(1): with the partitions that it makes by itself.
+                // hdiutil(1): with the partitions that it makes by itself. With -quiet it would not say
+                // why it failed.
                 let size = format!("{}m", self.bytes / SIZE_MIN);
-                let create = ["hdiutil", "create", "-quiet", "-size", &size, "-fs", kind];
+                let create = ["hdiutil", "create", "-size", &size, "-fs", kind];
                 host.must(&with(&create, &file))?;
                 let attach = attach_image(&file, &point);
                 setup.make(DETACH.of([file.into()]), &attach)?;
