@@ -283,6 +283,10 @@ impl Host for RemoteHost {
         Ok(argv(names))
     }
 
+    fn answers(&self) -> Result<(), HostError> {
+        self.sees(Path::new("/")).map(drop)
+    }
+
     fn exists(&self, path: &Path) -> bool {
         self.ask(Verb::Exists { path: path.into() })
             .unwrap_or(false)

@@ -375,7 +375,15 @@ pub(crate) trait Host: Send + Sync {
     /// # Errors
     /// When it cannot be read.
     fn list(&self, path: &Path) -> Result<Vec<OsString>, HostError>;
-    /// Whether something of that name exists, a dangling link included.
+    /// Makes sure that the machine still answers. That something does not exist is also said of
+    /// a machine that is lost.
+    ///
+    /// # Errors
+    /// It does not answer.
+    fn answers(&self) -> Result<(), HostError> {
+        Ok(())
+    }
+    /// Whether something of that name exists, a dangling link included; of a lost machine: no.
     fn exists(&self, path: &Path) -> bool;
     /// Whether it is a directory, links followed.
     fn is_dir(&self, path: &Path) -> bool;

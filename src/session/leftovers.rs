@@ -199,3 +199,52 @@ fn of_peer(store: &Path) -> bool {
     let name = store.file_name().unwrap_or_default().to_string_lossy();
     name.contains(peers::DIRECTORY)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::agent::connection::{Closing, ConnectionError};
+    use crate::agent::router::Router;
+    use crate::host::HostError;
+    use crate::journal::{Journal, Param, Undo, UndoKind, undo_all};
+    use std::ffi::OsString;
+    use std::os::unix::net::UnixStream;
+    use std::time::Duration;
+
+    /// As the layers' own: where a file of ours is gone, the machine was started again.
+    fn undo_if_there(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
+        let file = Path::new("/run").join(&of[0]);
+        match host.exists(&file) {
+            true => host.remove_file(&file),
+            false => Ok(()),
+        }
+    }
+
+    #[test]
+    fn what_stands_on_a_lost_machine_stays_in_the_journal() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let reader = ours.try_clone().unwrap();
+        let router = Router::new(Duration::ZERO);
+        let why = || ConnectionError::new("the line is gone");
+        let connection = router.connect(1, reader, Closing(ours), Box::new(why));
+        drop(theirs);
+        let host = RemoteHost::direct("node2", &connection);
+        let kind = UndoKind {
+            layer: "line",
+            name: "clear",
+            params: &[Param::OurName],
+            undo: undo_if_there,
+        };
+        let journal = Journal::nowhere();
+        journal.draw("0123456789abcdef").unwrap();
+        let name = OsString::from("stackrace-r1-t0-0123456789abcdef-line");
+        let undo = Undo::from(kind.of([name]));
+        journal.will("", undo.clone()).unwrap();
+        let report = undo_all(&host, &journal, &[&kind]).unwrap();
+        assert_eq!(report.undone, []);
+        let (left, why) = &report.failed[0];
+        assert_eq!(left, &undo);
+        assert!(why.contains("the line is gone"), "{why}");
+        assert_eq!(journal.pending().len(), 1);
+    }
+}

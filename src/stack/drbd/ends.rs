@@ -87,8 +87,10 @@ fn free_minors(here: &dyn Host, there: &dyn Host) -> Result<[usize; 2], LayerErr
     let mut load = argv(["modprobe", "drbd"]);
     if there.shares_kernel() {
         // The driver asks drbdadm before it copies to an end, under the name of the first machine alone:
-        // it would not find the second one's, and end the connection.
+        // it would not find the second one's, and end the connection. An answer is all that is needed.
         load.push("usermode_helper=/bin/true".into());
+        // That is read only when the driver is loaded, and looking for it may have loaded it.
+        here.exec(&argv(["modprobe", "-r", "drbd"]))?;
     }
     for host in [here, there] {
         // The driver shows in /sys which numbers are free.
