@@ -7,6 +7,7 @@ use super::terminal::{print, say};
 use super::words::not_read;
 use crate::record::Store;
 use crate::session::remove;
+use crate::unit;
 
 /// Carries out `stackrace runs`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: &Runs) -> Result<u8, Failure> {
@@ -71,18 +72,15 @@ fn list(store: &Store, json: bool) -> Result<u8, Failure> {
     }
     let mut text = String::new();
     for run in &runs {
-        let state = run
-            .unreadable
-            .as_deref()
-            .or(run.ended.as_deref())
-            // It may be running, or its program died: this list locks nothing to find out.
-            .unwrap_or("not ended");
+        let ended = run.ended.as_ref().map(|reason| format!("ended: {reason}"));
+        // It may be running, or its program died: this list locks nothing to find out.
+        let state = run.unreadable.clone().or(ended);
+        let state = state.as_deref().unwrap_or("not ended");
         text.push_str(&format!(
-            "{}{}  {} round(s), {}  {}\n",
+            "{}{}  {}, {state}  {}\n",
             run.run,
             shown(&run.tags),
-            run.rounds,
-            state,
+            unit::counted(run.rounds as usize, "round"),
             run.title
         ));
         if let Some(sentence) = &run.sentence {

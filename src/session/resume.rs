@@ -19,6 +19,7 @@ use crate::run::{Ledger, SharedLedger};
 use crate::stack;
 use crate::study::{ROUNDS_MAX, Study};
 use crate::time::{Clock, GivenClock, SystemClock};
+use crate::unit;
 
 /// How much longer a run goes on than it was begun for. What it found keeps its certainty: the checks
 /// have no fixed number.
@@ -180,7 +181,9 @@ impl Stopped {
             ));
         }
         observer.remark(&format!(
-            "resuming {run}: {rounds} complete round(s) on record, {leftovers} leftover(s) removed"
+            "resuming {run}: {} on record, {} removed",
+            unit::counted(rounds as usize, "complete round"),
+            unit::counted(leftovers, "leftover")
         ));
         Ok(ledger)
     }

@@ -7,6 +7,7 @@ use super::super::place::JobError;
 use super::super::value;
 use super::read::Reader;
 use super::resolved::{Access, Engine, Extent, JobFiles, MANY, NAMES, Offset};
+use crate::unit;
 
 /// What the files of a job are called unless told otherwise.
 const PATTERN: &str = "$jobname.$jobnum.$filenum";
@@ -259,8 +260,8 @@ fn files(reader: &Reader<'_>, asked: Option<u64>) -> Result<JobFiles, JobError> 
         }
         if names.len() as u64 > MANY || asked.is_some_and(|asked| asked != names.len() as u64) {
             let what = format!(
-                "filename lists {} file(s), and nrfiles another number",
-                names.len()
+                "filename lists {}, and nrfiles another number",
+                unit::counted(names.len(), "file")
             );
             return Err(reader.refuse("nrfiles", what, "leave nrfiles out"));
         }
