@@ -10,6 +10,7 @@ mod mdtest;
 mod pgbench;
 mod phoronix;
 mod time;
+mod tiotest;
 mod vdbench;
 
 use std::sync::LazyLock;
@@ -29,6 +30,7 @@ pub(super) const ALL: &[Importer] = &[
     pgbench::IMPORTER,
     phoronix::IMPORTER,
     time::IMPORTER,
+    tiotest::IMPORTER,
     vdbench::IMPORTER,
 ];
 
