@@ -80,7 +80,7 @@ fn list(store: &Store, json: bool) -> Result<u8, Failure> {
             "{}{}  {}, {state}  {}\n",
             run.run,
             shown(&run.tags),
-            unit::counted(run.rounds as usize, "round"),
+            unit::counted(run.rounds, "round"),
             run.title
         ));
         if let Some(sentence) = &run.sentence {

@@ -182,7 +182,7 @@ impl Stopped {
         }
         observer.remark(&format!(
             "resuming {run}: {} on record, {} removed",
-            unit::counted(rounds as usize, "complete round"),
+            unit::counted(rounds, "complete round"),
             unit::counted(leftovers, "leftover")
         ));
         Ok(ledger)
