@@ -31,6 +31,9 @@ const LOOPBACK_NET: &str = "/8";
 const LOOPBACK_MTU: &str = "/sys/class/net/lo/mtu";
 const ETHERNET: &str = "1500";
 
+/// Where the cards of a machine are.
+const CARDS: &str = "/sys/class/net";
+
 /// What the card at the other end of the second machine's is called.
 const FIRST: &str = "node1";
 
@@ -141,6 +144,11 @@ fn sever(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
     let listed = host.must(&argv(["ip", "netns", "list"]))?.stdout;
     let named = |line: &str| line.split_whitespace().next() == Some(network);
     if host.exists(proof) && listed.lines().any(named) {
+        // Its cards would go with the network, but a moment later: the next network has a card of
+        // that name.
+        if host.exists(&Path::new(CARDS).join(network)) {
+            host.must(&argv(["ip", "link", "delete", network]))?;
+        }
         host.must(&argv(["ip", "netns", "delete", network]))?;
     }
     Ok(())
