@@ -18,6 +18,11 @@ pub(super) const TOOLS: &[Tool] = &[
         run: mount_without_device,
     },
     Tool {
+        // It comes and goes with the driver: nothing of a stack is left with it.
+        name: "mount.nfsd",
+        run: |_, _| said(""),
+    },
+    Tool {
         name: "rpcbind",
         run: |world, _| world.start("rpcbind", &[111]),
     },

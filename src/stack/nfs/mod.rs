@@ -27,6 +27,9 @@ use std::time::Duration;
 /// Threads of the server: what the kernel's own scripts start.
 const THREADS: &str = "8";
 
+/// Where the kernel's server is told what to do.
+const CONTROL: &str = "/proc/fs/nfsd";
+
 /// Where the kernel's server is told that no client claims locks of before any more (nfsd(7)).
 const END_OF_CLAIMS: &str = "/proc/fs/nfsd/v4_end_grace";
 
@@ -269,6 +272,12 @@ fn start(setup: &mut Setup<'_>, ends: &Ends) -> Result<(), LayerError> {
     // Only where none runs: one of the machine's own is used and left alone.
     if host.check_free(&RPCBIND).is_ok() {
         setup.start(&[RPCBIND], &argv(["rpcbind", "-w"]))?;
+    }
+    if host.shares_kernel() {
+        // Through it the server is told what to do, in the network in which it was mounted alone, and
+        // that of an earlier set-up is gone.
+        host.exec(&argv(["umount", CONTROL]))?;
+        host.must(&argv(["mount", "-t", "nfsd", "nfsd", CONTROL]))?;
     }
     let boot = host.read_text(Path::new(BOOT))?;
     let proof = setup.prove("nfsd")?;
