@@ -101,9 +101,7 @@ impl Drbd {
         text.push_str("}\n");
         text
     }
-}
 
-impl Drbd {
     /// Brings up this machine's end.
     ///
     /// # Errors
@@ -134,31 +132,7 @@ impl Drbd {
         let text = self.configuration(&resource, ends);
         setup.on_peer(|setup| up(setup, &resource, &text))
     }
-}
 
-/// What the resource of a stack is called.
-fn resource(setup: &Setup<'_>) -> String {
-    setup.name("drbd").trim_start_matches('.').to_string()
-}
-
-/// Brings up the resource of one end, as a text configures it.
-fn up(setup: &mut Setup<'_>, resource: &str, text: &str) -> Result<Admin, LayerError> {
-    let admin = Admin {
-        file: setup.scratch()?.join(setup.name("drbd.res")),
-        resource: resource.to_string(),
-    };
-    setup.create_text(&admin.file, text)?;
-    // Before the first command that makes something; taking down what is not there is fine.
-    setup.will(undo::DOWN.of([resource.into()]))?;
-    if !setup.is_returning() {
-        // --force: it asks nothing. That the device carries no signature was looked at before.
-        admin.run(setup.host(), &["create-md", "--force"])?;
-    }
-    admin.run(setup.host(), &["up"])?;
-    Ok(admin)
-}
-
-impl Drbd {
     /// Brings both ends, which are connected, into the state that was asked, and reads it back.
     ///
     /// # Errors
@@ -237,6 +211,28 @@ impl Drbd {
         });
         Ok(facts.collect())
     }
+}
+
+/// What the resource of a stack is called.
+fn resource(setup: &Setup<'_>) -> String {
+    setup.name("drbd").trim_start_matches('.').to_string()
+}
+
+/// Brings up the resource of one end, as a text configures it.
+fn up(setup: &mut Setup<'_>, resource: &str, text: &str) -> Result<Admin, LayerError> {
+    let admin = Admin {
+        file: setup.scratch()?.join(setup.name("drbd.res")),
+        resource: resource.to_string(),
+    };
+    setup.create_text(&admin.file, text)?;
+    // Before the first command that makes something; taking down what is not there is fine.
+    setup.will(undo::DOWN.of([resource.into()]))?;
+    if !setup.is_returning() {
+        // --force: it asks nothing. That the device carries no signature was looked at before.
+        admin.run(setup.host(), &["create-md", "--force"])?;
+    }
+    admin.run(setup.host(), &["up"])?;
+    Ok(admin)
 }
 
 /// The device of an end, as the layer gives it.
