@@ -5,7 +5,7 @@
 //! ([`WorkerReply::is_last`]). There are three verbs: `exec` does one thing on a machine, `turn` carries out
 //! the trials of one configuration in one round, `phase` lets a peer measure in step.
 
-use crate::event::{Counted, Event, Fact, PhaseObservation};
+use crate::event::{Counted, Event, Fact, PhaseObservation, Promised};
 use crate::host::Output;
 use crate::host::verb::{RemoteError, Verb};
 use serde::{Deserialize, Serialize};
@@ -96,6 +96,19 @@ pub(crate) struct Assignment {
     /// Whether the second machine of its stacks is in the kernel of the first, as in virtual time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) one_kernel: bool,
+    /// On which side of a real power cut the worker is; none: no power is really cut.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cut: Option<RealCut>,
+}
+
+/// A worker on a machine whose power is really cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum RealCut {
+    /// It measures until then.
+    Before,
+    /// It finds out what is left. Disks bear what the run made.
+    After,
 }
 
 /// The clients of one storage. Each process is a machine of its own to the coordinator: the first
@@ -156,6 +169,22 @@ pub(crate) enum TurnRequest {
     /// Cut the power of what was captured, bring the stack back, check promises; in virtual time
     /// alone: an event for each cut, then [`TurnReply::Executed`].
     Recover(RecoverOrder),
+    /// Execute a turn of one workload, on a machine whose power is going to be cut meanwhile: what is
+    /// planned is told first ([`TurnReply::WillPromise`]), then each [`TurnReply::Acknowledged`].
+    ExecuteUntilCut(Turn),
+    /// What a trial planned is known, or one more operation of a thread is.
+    Heard {
+        /// Of which thread, from 0; none: what is planned.
+        thread: Option<u32>,
+    },
+    /// Part of what was promised on this machine before its power was cut; [`TurnRequest::Recover`]
+    /// follows.
+    Keep {
+        /// Common beginning of the names of the stack.
+        mark: String,
+        /// Lines of its ledger.
+        promised: Box<Promised>,
+    },
     /// End what is under way, as Ctrl-C would.
     Interrupt,
     /// Tear down what stands: [`TurnReply::Closed`].
@@ -231,6 +260,25 @@ pub(crate) enum TurnReply {
     },
     /// Something happened that belongs on record.
     Happened(Box<Event>),
+    /// Part of what a trial is going to be promised; nothing begins before the last part is heard
+    /// ([`TurnRequest::Heard`]).
+    WillPromise {
+        /// Common beginning of the names of the stack.
+        mark: String,
+        /// Lines of the ledger; none of its operations was begun.
+        promised: Box<Promised>,
+        /// Whether it is the last part.
+        last: bool,
+    },
+    /// The next operation of a thread was acknowledged, or failed.
+    Acknowledged {
+        /// Which thread, from 0.
+        thread: u32,
+        /// When it was begun, ns, by the monotonic clock there.
+        begun_ns: u64,
+        /// When it was acknowledged, ns; none: it failed.
+        acknowledged_ns: Option<u64>,
+    },
     /// The turn, or the turns in slices, are over.
     Executed {
         /// Its trials were done, well or not; else it was interrupted.

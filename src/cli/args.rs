@@ -1,6 +1,5 @@
 //! The command line: what was typed, checked for form alone.
 
-use crate::session::machine_options::{MachineOptions, SshOptions};
 use std::path::PathBuf;
 
 use clap::{Args, Command, CommandFactory, Parser, Subcommand};
@@ -15,7 +14,9 @@ mod drive;
 mod gate;
 mod lab;
 mod own_program;
+mod power;
 mod stored;
+mod there;
 
 pub(super) use agent::AgentArgs;
 pub(super) use clients::{Allocation, ClientsArgs, Serving};
@@ -28,7 +29,9 @@ pub(super) use lab::{
     PowerWord,
 };
 pub(super) use own_program::OwnProgramArgs;
+pub(super) use power::PowerArgs;
 pub(super) use stored::{Export, Push, Runs, RunsVerb};
+pub(super) use there::{Reach, There};
 
 /// Exit codes, shown under `--help`.
 const EXIT_CODES: &str = "\
@@ -170,64 +173,6 @@ pub(super) enum AgentVerb {
     Serve(Serving),
     /// Print the BLAKE3 hash of this program
     Hash,
-}
-
-/// Which other machines a command works on.
-#[derive(Debug, Args)]
-pub(super) struct There {
-    /// Work on this machine over SSH; this program is copied there, nothing else is needed. Given
-    /// several times, the machines are compared; `here` is this one
-    #[arg(long, value_name = "[USER@]HOST[:PORT]")]
-    pub(super) on: Vec<String>,
-    /// Another machine of a stack that needs several (drbd, gfs2, a share), over SSH; may be given
-    /// several times. ADDRESS: where the stack's own traffic goes [default: where SSH goes]
-    #[arg(long = "peer", value_name = "[USER@]HOST[:PORT][=ADDRESS]")]
-    pub(super) peers: Vec<String>,
-    #[command(flatten)]
-    pub(super) agent: AgentArgs,
-    #[command(flatten)]
-    pub(super) clients: ClientsArgs,
-    #[command(flatten)]
-    pub(super) reach: Reach,
-}
-
-impl There {
-    /// Which machines these are.
-    pub(super) fn options(&self) -> MachineOptions<'_> {
-        MachineOptions {
-            on: &self.on,
-            peers: &self.peers,
-            clients: self.clients.options(),
-            agentless: self.agent.is_none(),
-            ssh: self.reach.options(),
-        }
-    }
-}
-
-/// How other machines are reached.
-#[derive(Debug, Args)]
-pub(super) struct Reach {
-    /// The ssh command with its options, words separated by spaces
-    #[arg(
-        long,
-        value_name = "COMMAND",
-        env = "STACKRACE_SSH",
-        default_value = "ssh"
-    )]
-    pub(super) ssh: String,
-    /// Use sudo on the other machines; it must not ask for a password
-    #[arg(long)]
-    pub(super) sudo: bool,
-}
-
-impl Reach {
-    /// The ssh command and its rights, as the session takes them.
-    pub(super) fn options(&self) -> SshOptions<'_> {
-        SshOptions {
-            command: &self.ssh,
-            sudo: self.sudo,
-        }
-    }
 }
 
 /// Arguments of `stackrace compare`.
@@ -382,6 +327,8 @@ pub(super) struct Run {
     #[command(flatten)]
     pub(super) there: There,
     #[command(flatten)]
+    pub(super) power: PowerArgs,
+    #[command(flatten)]
     pub(super) deciding: Deciding,
     #[command(flatten)]
     pub(super) output: OutputArgs,
@@ -434,6 +381,8 @@ pub(super) struct Resume {
     pub(super) allow_commands: bool,
     #[command(flatten)]
     pub(super) reach: Reach,
+    #[command(flatten)]
+    pub(super) power: PowerArgs,
     #[command(flatten)]
     pub(super) allocation: Allocation,
     #[command(flatten)]

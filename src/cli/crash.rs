@@ -7,7 +7,7 @@ use super::terminal::print;
 use crate::event::{Cut, LossLine};
 use crate::failure::Failure;
 use crate::record::{Record, RecordedLoss};
-use crate::session::crash_show::{LossAgain, cut_again, recorded};
+use crate::session::crash_show::{LossAgain, cut_again, is_simulated, recorded};
 use crate::unit;
 
 pub(super) fn exec(setting: &Setting, verb: &CrashVerb) -> Result<u8, Failure> {
@@ -35,6 +35,10 @@ pub(super) fn exec(setting: &Setting, verb: &CrashVerb) -> Result<u8, Failure> {
     };
     // Before the guests are made, which takes a minute.
     print(&lines(&described(&record, chosen)));
+    if !is_simulated(&record) {
+        print("the power of a real machine was cut: this cannot be made again\n");
+        return Ok(0);
+    }
     let again = cut_again(&setting.session, &record, &study, chosen.cut, &images::of)?;
     print(&lines(&made_again(chosen, &again)));
     Ok(0)

@@ -8,7 +8,7 @@ use super::output;
 use super::setting::Setting;
 use super::words::share;
 use crate::session::resume::Longer;
-use crate::session::run_place::{LabOptions, PlaceOptions};
+use crate::session::run_place::{LabOptions, PlaceOptions, ResumeOptions};
 use crate::session::study_file::{self, Overrides};
 use crate::session::virtual_run::{self, LabDrives};
 use crate::session::{Stopped, permission, run_place, virtual_clock};
@@ -43,6 +43,7 @@ pub(super) fn exec(setting: &Setting, verb: Run) -> Result<u8, Failure> {
         wipe: &verb.wipe,
         allow_commands: verb.allow_commands,
         anyway: verb.anyway,
+        power: verb.power.options()?,
     };
     let finished = run_place::run(session, &mut study, place, setting, &images::of)?;
     answer::finish(setting, finished, &verb.output, verb.deciding.decide)
@@ -118,7 +119,12 @@ pub(super) fn resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
     }
     let of = (&mut study, &store);
     let reach = &verb.reach.options();
-    let reach = (reach, verb.allocation.nodes(), &verb.wipe[..]);
+    let reach = ResumeOptions {
+        ssh: reach,
+        allocation: verb.allocation.nodes(),
+        wipe: &verb.wipe,
+        power: verb.power.options()?,
+    };
     let finished = run_place::resume(session, of, stopped, reach, setting, &images::of)?;
     let output = OutputArgs { html, events: None };
     answer::finish(setting, finished, &output, false)

@@ -110,6 +110,17 @@ pub(crate) struct Promised {
     pub(crate) lines: Vec<LedgerLine>,
 }
 
+impl Promised {
+    /// The same trial without a line.
+    pub(crate) fn clone_head(&self) -> Self {
+        Self {
+            directory: self.directory.clone(),
+            lines: Vec::new(),
+            ..*self
+        }
+    }
+}
+
 /// How a promise was broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -1,5 +1,6 @@
 //! What a machine of the lab is to be like.
 
+use super::disk_cache::DiskCache;
 use crate::host::LabDisk;
 
 /// What a machine is to be like; all its guests are alike.
@@ -13,6 +14,8 @@ pub(crate) struct Description {
     pub(crate) memory_bytes: u64,
     /// Disks of each.
     pub(crate) disks: Vec<LabDisk>,
+    /// What a power cut does to the disks.
+    pub(crate) disk_cache: DiskCache,
     /// A disk for what a guest keeps while it lives; none: memory alone.
     pub(crate) scratch_bytes: Option<u64>,
     /// The guest, from 1, whose console is this terminal.
@@ -26,6 +29,7 @@ impl Default for Description {
             processors: 1,
             memory_bytes: 1 << 30,
             disks: Vec::new(),
+            disk_cache: DiskCache::Off,
             scratch_bytes: None,
             shell_on: None,
         }

@@ -9,6 +9,7 @@
 //!
 //! This machine's page cache is bypassed where the requests are whole blocks of it.
 
+use super::disk_cache::{DiskCache, VolatileCache};
 use super::short::Short;
 use crate::time::{Clock, SystemClock};
 use stackrace_engine::system;
@@ -70,6 +71,9 @@ struct Disk {
     /// How long a request takes at least.
     latency: Duration,
     failing: Mutex<Option<Failing>>,
+    /// Held while anything is written, so that a flush covers all writes before it; none: what was
+    /// answered is on the medium.
+    cache: Option<Mutex<VolatileCache>>,
     ended: AtomicBool,
 }
 
@@ -88,6 +92,7 @@ impl Served {
         socket: &str,
         bytes: u64,
         latency_ns: u64,
+        cache: DiskCache,
     ) -> std::io::Result<Self> {
         let path = directory.join(file);
         let mut both = File::options();
@@ -103,6 +108,7 @@ impl Served {
             bytes,
             latency: Duration::from_nanos(latency_ns),
             failing: Mutex::new(None),
+            cache: VolatileCache::of(cache).map(Mutex::new),
             ended: AtomicBool::new(false),
         });
         let short = Short::of(directory)?;
@@ -128,6 +134,18 @@ impl Served {
     /// Lets requests fail; none: no longer.
     pub(super) fn fail(&self, failing: Option<Failing>) {
         *held(&self.disk.failing) = failing;
+    }
+
+    /// Does to the disk what a power cut does: each sector that was not flushed is what it was before,
+    /// or is not, as the seed has it. How many sectors were put back.
+    ///
+    /// # Errors
+    /// The file refuses.
+    pub(super) fn lose(&self, seed: u64) -> std::io::Result<usize> {
+        match &self.disk.cache {
+            Some(cache) => held(cache).lose(&self.disk.cached, seed),
+            None => Ok(0),
+        }
     }
 
     /// Bytes that the guest sees.
@@ -292,16 +310,39 @@ impl Disk {
             }
             1 => {
                 let data = aligned(room, request.length as usize);
-                file.write_all_at(data, request.offset)?;
-                self.sync_if(request.flags & FUA != 0)
+                self.changes(request, || file.write_all_at(data, request.offset))
             }
-            3 => self.sync_if(true),
-            4 | 6 => {
-                self.empty(request.offset, length)?;
-                self.sync_if(request.flags & FUA != 0)
+            3 => {
+                let mut cache = self.cache.as_ref().map(held);
+                self.sync_if(true)?;
+                cache.iter_mut().for_each(|cache| cache.flushed());
+                Ok(())
             }
+            4 | 6 => self.changes(request, || self.empty(request.offset, length)),
             _ => Err(ErrorKind::InvalidInput.into()),
         }
+    }
+
+    /// Changes what lies at a place; it is on the medium afterwards if that was asked for.
+    fn changes(
+        &self,
+        request: &Request,
+        change: impl FnOnce() -> std::io::Result<()>,
+    ) -> std::io::Result<()> {
+        let durable = request.flags & FUA != 0;
+        let Some(cache) = &self.cache else {
+            change()?;
+            return self.sync_if(durable);
+        };
+        let end = request.offset + u64::from(request.length);
+        let mut cache = held(cache);
+        let touched = cache.changing(&self.cached, request.offset..end)?;
+        change()?;
+        self.sync_if(durable)?;
+        if durable {
+            cache.on_medium(&touched);
+        }
+        Ok(())
     }
 
     /// Past the page cache where the request is one of whole blocks.
@@ -416,10 +457,14 @@ mod tests {
     }
 
     fn served(latency_ns: u64) -> (tempfile::TempDir, Served, UnixStream) {
+        cached(latency_ns, DiskCache::Off)
+    }
+
+    fn cached(latency_ns: u64, cache: DiskCache) -> (tempfile::TempDir, Served, UnixStream) {
         let directory = tempfile::tempdir().unwrap();
         let file = File::create(directory.path().join("f")).unwrap();
         file.set_len(BYTES).unwrap();
-        let served = Served::start(directory.path(), "f", "s", BYTES, latency_ns).unwrap();
+        let served = Served::start(directory.path(), "f", "s", BYTES, latency_ns, cache).unwrap();
         let stream = client(directory.path());
         (directory, served, stream)
     }
@@ -458,6 +503,44 @@ mod tests {
         assert_eq!(answer(&mut stream), (EINVAL, 2));
         ask(&mut stream, 0, 3, 0, u32::MAX);
         assert!(get_u32(&mut stream).is_err(), "the connection has ended");
+    }
+
+    /// Writes 64 sectors, half of them before a flush, cuts the power, and counts those of each half
+    /// that are there.
+    fn kept(cache: DiskCache, flags: u16, seed: u64) -> [usize; 2] {
+        let (directory, served, mut stream) = cached(0, cache);
+        for at in 0..64_u64 {
+            let mut bytes = REQUEST.to_be_bytes().to_vec();
+            bytes.extend([flags.to_be_bytes(), 1_u16.to_be_bytes()].concat());
+            bytes.extend([1_u64.to_be_bytes(), (at * 512).to_be_bytes()].concat());
+            bytes.extend(512_u32.to_be_bytes());
+            bytes.extend([7; 512]);
+            stream.write_all(&bytes).unwrap();
+            assert_eq!(answer(&mut stream), (0, 1));
+            if at == 31 {
+                ask(&mut stream, 3, 2, 0, 0);
+                assert_eq!(answer(&mut stream), (0, 2));
+            }
+        }
+        served.lose(seed).unwrap();
+        let left = std::fs::read(directory.path().join("f")).unwrap();
+        let there = |half: usize| {
+            let sectors = left[half * 32 * 512..].chunks(512).take(32);
+            sectors.filter(|sector| sector[0] == 7).count()
+        };
+        [there(0), there(1)]
+    }
+
+    #[test]
+    fn a_power_cut_takes_a_part_of_what_was_not_flushed_and_nothing_else() {
+        assert_eq!(kept(DiskCache::Off, 0, 1), [32, 32]);
+        let [flushed, rest] = kept(DiskCache::Volatile, 0, 1);
+        assert_eq!(flushed, 32);
+        assert!((4..=28).contains(&rest), "{rest}");
+        assert_eq!(kept(DiskCache::Volatile, 0, 1), [flushed, rest]);
+        assert_eq!(kept(DiskCache::Volatile, FUA, 1), [32, 32]);
+        let [flushed, rest] = kept(DiskCache::Lying, FUA, 1);
+        assert!(flushed < 32 && rest < 32);
     }
 
     #[test]

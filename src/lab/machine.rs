@@ -139,8 +139,10 @@ impl LabMachine {
                 site.host.create_file(&path, disk.bytes, Filling::Sparse)?;
                 let socket = command::socket(&file);
                 let latency_ns = disk.latency_ns.unwrap_or(0);
-                let disk_served = Served::start(&dir, &file, &socket, disk.bytes, latency_ns)
-                    .map_err(|error| HostError::path("serve the disk", &path, error))?;
+                let cache = description.disk_cache;
+                let disk_served =
+                    Served::start(&dir, &file, &socket, disk.bytes, latency_ns, cache)
+                        .map_err(|error| HostError::path("serve the disk", &path, error))?;
                 served.insert((node, disk.serial.clone()), disk_served);
             }
         }
@@ -247,7 +249,8 @@ impl LabMachine {
             })
     }
 
-    /// Cuts the power of a guest: what it had not written is lost, what its disks hold stays.
+    /// Cuts the power of a guest: what it had not written is lost, and any part of what its disks had
+    /// in a volatile cache; all else that they hold stays.
     ///
     /// # Errors
     /// When there is none of that number, or it has none.
@@ -259,6 +262,11 @@ impl LabMachine {
         }
         // With it the connection is lost, which fails what the other guests asked of it.
         process.kill();
+        let served = self.disks.iter().filter(|((node, _), _)| *node == number);
+        for ((_, serial), disk) in served {
+            let lost = disk.lose(SystemClock.now_ns());
+            lost.map_err(|error| HostError::path("cut the power of", Path::new(serial), error))?;
+        }
         Ok(())
     }
 

@@ -9,6 +9,7 @@ pub(crate) mod command;
 mod cpio;
 pub(crate) mod description;
 mod disk;
+pub(crate) mod disk_cache;
 mod error;
 pub(crate) mod fault;
 pub(crate) mod image;

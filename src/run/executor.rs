@@ -5,6 +5,7 @@ use std::sync::Arc;
 use stackrace_engine::Control;
 
 use crate::agent::message::{RecoverOrder, Turn};
+use crate::event::Promised;
 use crate::verdict::Verdict;
 
 /// How a turn ended.
@@ -59,6 +60,18 @@ pub(crate) trait Executor {
     fn recover(&mut self, _order: &RecoverOrder) -> Result<(), Broken> {
         Err(Broken("only a guest in virtual time is cut".to_owned()))
     }
+
+    /// Executes a turn whose power is going to be cut meanwhile: its ledger is told while it grows.
+    ///
+    /// # Errors
+    /// As for [`Executor::execute`]; there is no one to tell it to.
+    fn execute_until_cut(&mut self, _turn: &Turn) -> Result<Turned, Broken> {
+        Err(Broken("only a real machine has its power cut".to_owned()))
+    }
+
+    /// Keeps what was promised before the power was cut, on a stack of this mark, for
+    /// [`Executor::recover`].
+    fn keep(&mut self, _mark: String, _promised: Promised) {}
 
     /// Tears down what still stands.
     ///

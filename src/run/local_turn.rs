@@ -7,7 +7,7 @@ use super::executor::{Broken, Executor, TrialStart, Turned};
 use super::local_executor::{KeptStack, LocalExecutor};
 use super::trial::{self, Before, Trial};
 use crate::agent::message::{RecoverOrder, Turn};
-use crate::event::{AWAY_SHARE, Ended, Event, Observation};
+use crate::event::{AWAY_SHARE, Ended, Event, Observation, Promised};
 use crate::host::drives;
 use crate::journal::EntryId;
 use crate::stack::{self as stacks, Site, StandingStack};
@@ -53,6 +53,25 @@ impl Executor for LocalExecutor<'_> {
             order,
             self.crash.package.as_ref().ok_or_else(missing)?,
         )
+    }
+
+    fn execute_until_cut(&mut self, turn: &Turn) -> Result<Turned, Broken> {
+        self.crash.telling = self.crash.told.is_some();
+        let turned = self.execute(turn);
+        self.crash.telling = false;
+        turned
+    }
+
+    fn keep(&mut self, mark: String, promised: Promised) {
+        let package = self.crash.package.get_or_insert_default();
+        package.capture.mark = mark;
+        let workload = promised.workload;
+        let mut known = package.promised.iter_mut();
+        match known.find(|known| known.workload == workload) {
+            // It comes in pieces.
+            Some(known) => known.lines.extend(promised.lines),
+            None => package.promised.push(promised),
+        }
     }
 
     fn execute_in_slices(&mut self, turns: &[Turn], slice_ns: u64) -> Result<Turned, Broken> {

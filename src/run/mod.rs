@@ -26,6 +26,7 @@ mod standing_data;
 mod tests;
 mod trial;
 mod trial_kind;
+mod trial_promises;
 pub(crate) mod turns;
 
 pub(crate) use crate::interrupt::Interrupt;

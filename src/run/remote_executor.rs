@@ -27,7 +27,11 @@ pub(crate) struct RemoteWorker {
 }
 
 impl RemoteWorker {
-    fn send(&self, request: TurnRequest) -> Result<(), ConnectionError> {
+    /// Asks for something.
+    ///
+    /// # Errors
+    /// The connection is lost, or the request is too long.
+    pub(crate) fn send(&self, request: TurnRequest) -> Result<(), ConnectionError> {
         self.conversation.send(&WorkerRequest::Turn(request))
     }
 
@@ -145,6 +149,8 @@ impl RemoteExecutor<'_> {
                 control: None,
             }),
             TurnReply::Warned { text } => self.watcher.warned(&text),
+            // Only a turn whose power is cut says these, and is listened to by its own executor.
+            TurnReply::WillPromise { .. } | TurnReply::Acknowledged { .. } => {}
             TurnReply::Ready { .. } | TurnReply::Executed { .. } | TurnReply::Closed => {}
         }
         Ok(())

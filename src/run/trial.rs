@@ -12,7 +12,7 @@ use super::local_executor::LocalExecutor;
 use super::observation::{phase_observation, read_bytes};
 use super::phases::PeerPhases;
 use crate::agent::message::PhaseOrder;
-use crate::event::{Counted, Ended, Event, Observation, Promised, Settled};
+use crate::event::{Counted, Ended, Observation, Settled};
 use crate::host::Host;
 use crate::observe::{self, Pulse, Snapshot};
 use crate::owned::held::with_real_names;
@@ -22,9 +22,6 @@ use crate::workload::{BareDevices, KeptData, Place, Workload, together};
 
 /// So many files of a trial's data are looked at to tell whether it starts cold.
 const RESIDENCY_FILES_MAX: usize = 512;
-
-/// So many lines of a ledger make one record: about 2.5 MiB.
-const LEDGER_LINES: usize = 10_000;
 
 /// Data are warm if more than one byte of so many is in memory.
 const WARM_ONE_OF: u64 = 100;
@@ -296,7 +293,7 @@ impl Trial<'_> {
             let released = others.iter().try_for_each(PeerPhases::start);
             released.map_err(|error| self.elsewhere(&control, error))?;
             let pulse = Pulse::begin();
-            let outcome = workload.measure(phase, &site.place(&control));
+            let outcome = self.measured_phase(phase, &site.place(&control));
             let after = Snapshot::take(self.standing.devices());
             let mut counted = before.until(&after);
             pulse.end(&mut counted);
@@ -334,30 +331,6 @@ impl Trial<'_> {
         let name = workload.phases()[phase];
         let observed = phase_observation(name, outcome, offered);
         observation.phases.push(observed);
-    }
-
-    /// Puts on record what the operations of a phase were promised, whatever came of it.
-    fn tell_promised(&self, place: &Place<'_>, outcome: &PhaseOutcome) -> Result<(), Ended> {
-        let all = self.workload().promised(place, outcome);
-        // In pieces, each of which fits into one message of another machine.
-        for lines in all.chunks(LEDGER_LINES) {
-            let promised = Promised {
-                round: self.round,
-                configuration: self.configuration,
-                workload: self.workload,
-                seed: place.seed,
-                directory: place.directory.display().to_string(),
-                lines: lines.to_vec(),
-            };
-            let told = (self.executor.tell)(Event::Promised(Box::new(promised)));
-            told.map_err(|broken| Ended::Failed {
-                error: format!(
-                    "the ledger of what was promised cannot be kept: {}",
-                    broken.0
-                ),
-            })?;
-        }
-        Ok(())
     }
 
     /// The figures of a trial whose phases are done.

@@ -5,12 +5,13 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
+use super::crash::LedgerStream;
 use super::executor::{Broken, Executor, TrialStart, Turned, Watcher};
 use crate::agent::connection::Replies;
 use crate::agent::message::{
     RecoverOrder, Turn, TurnReply, TurnRequest, WorkerReply, WorkerRequest,
 };
-use crate::event::Event;
+use crate::event::{Event, Promised};
 use crate::host::local::Sink;
 use crate::interrupt::Interrupt;
 use crate::verdict::Verdict;
@@ -73,15 +74,21 @@ pub(crate) enum AskedTurns {
     One(Turn),
     /// Turns whose trials alternate in slices of so many ns.
     InSlices(Vec<Turn>, u64),
+    /// A turn during which the power is going to be cut.
+    UntilCut(Turn),
+    /// Part of what was promised before, on a stack of this mark.
+    Keep(String, Box<Promised>),
     /// Cuts of the power.
     Cuts(RecoverOrder),
 }
 
 /// The turns of a conversation as they are asked for. An interrupt is passed on at once; when the
-/// coordinator is lost before it closes the conversation, that is an interrupt as well.
+/// coordinator is lost before it closes the conversation, that is an interrupt as well. `told` is told
+/// what the coordinator has heard.
 pub(crate) fn asked_for(
     requests: Receiver<WorkerRequest>,
     interrupt: Arc<Interrupt>,
+    told: Option<Arc<LedgerStream>>,
 ) -> impl Iterator<Item = AskedTurns> {
     let (sender, turns) = channel();
     // A thread of its own: a turn may take hours, and an interrupt has to reach it meanwhile.
@@ -92,7 +99,17 @@ pub(crate) fn asked_for(
                 WorkerRequest::Turn(TurnRequest::ExecuteInSlices { turns, slice_ns }) => {
                     AskedTurns::InSlices(turns, slice_ns)
                 }
+                WorkerRequest::Turn(TurnRequest::ExecuteUntilCut(turn)) => {
+                    AskedTurns::UntilCut(turn)
+                }
+                WorkerRequest::Turn(TurnRequest::Keep { mark, promised }) => {
+                    AskedTurns::Keep(mark, promised)
+                }
                 WorkerRequest::Turn(TurnRequest::Recover(order)) => AskedTurns::Cuts(order),
+                WorkerRequest::Turn(TurnRequest::Heard { thread }) => {
+                    told.iter().for_each(|told| told.heard(thread));
+                    continue;
+                }
                 WorkerRequest::Turn(TurnRequest::Interrupt) => {
                     interrupt.raise();
                     continue;
@@ -106,6 +123,7 @@ pub(crate) fn asked_for(
             }
         }
         interrupt.raise();
+        told.iter().for_each(|told| told.end());
     });
     turns.into_iter()
 }
@@ -124,6 +142,12 @@ pub(crate) fn execute_all(
             AskedTurns::One(turn) => executor.execute(&turn)?,
             AskedTurns::InSlices(turns, slice_ns) => {
                 executor.execute_in_slices(&turns, slice_ns)?
+            }
+            AskedTurns::UntilCut(turn) => executor.execute_until_cut(&turn)?,
+            // No reply: the order that they are kept for has one.
+            AskedTurns::Keep(mark, promised) => {
+                executor.keep(mark, *promised);
+                return Ok(());
             }
             AskedTurns::Cuts(order) => {
                 executor.recover(&order)?;

@@ -8,6 +8,7 @@ use crate::event::Promised;
 use crate::failure::Failure;
 use crate::run::crash::{Capture, CrashPackage, instants};
 use crate::run::{Broken, Turned};
+use crate::stack::Stack;
 use crate::study::{Study, crash::refused_stack};
 
 /// Cuts that one guest recovers from, one after the other: its start takes longer than a cut.
@@ -17,45 +18,88 @@ const CUTS_OF_A_GUEST: usize = 25;
 ///
 /// # Errors
 /// The layer that stands in the way; it is not to run in virtual time.
-pub(super) fn check(study: &Study, virtual_time: bool) -> Result<(), Failure> {
+pub(super) fn check(study: &Study, power: PowerSource) -> Result<(), Failure> {
     if study.crash.is_none() {
-        return Ok(());
+        return match power {
+            PowerSource::Commands => Err(Failure::refused(
+                "--cut is for studies that cut the power, and this one does not",
+            )
+            .next("add to the study: [crash] cuts = 5, and a workload of promises; or leave --cut out")),
+            PowerSource::Modelled | PowerSource::None => Ok(()),
+        };
     }
     // The stack before the place: it is wrong everywhere.
+    let refused = |stack: &Stack| match power {
+        PowerSource::Modelled => refused_stack(stack, false),
+        PowerSource::Commands => refused_stack(stack, true),
+        // Nothing was said yet: only what neither of them could cut.
+        PowerSource::None => {
+            refused_stack(stack, false).filter(|_| refused_stack(stack, true).is_some())
+        }
+    };
     let mut stacks = study.configurations.iter().map(|each| &each.stack);
-    if let Some((why, next)) = stacks.find_map(refused_stack) {
+    if let Some((why, next)) = stacks.find_map(refused) {
         return Err(Failure::refused(format!("[crash]: {why}")).next(next));
     }
-    if !virtual_time {
+    if power == PowerSource::None {
         let name = &study.name;
         return Err(Failure::refused(
-            "[crash]: only a guest of the lab is cut, and this run would not be in one",
+            "[crash]: nothing says whose power is to be cut",
         )
-        .next(format!("stackrace run {name} --lab")));
+        .next(format!(
+            "in the lab: stackrace run {name} --lab; of a real machine: --on HOST --cut 'COMMAND' --restore 'COMMAND'"
+        )));
     }
     Ok(())
 }
 
-/// The cuts of one trial that a study asks for.
-pub(super) fn of_trial(study: &Study, promised: &Promised, capture: &Capture) -> Vec<CutOrder> {
+/// What a run's power cuts are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PowerSource {
+    /// Computed for the modelled drives of a guest in virtual time.
+    Modelled,
+    /// Commands of the user's cut the power of a real machine.
+    Commands,
+    /// Nothing cuts the power of what is measured.
+    None,
+}
+
+/// Numbers of the cuts of one trial: they go on from trial to trial of a configuration, so that each
+/// names one cut.
+pub(super) fn cuts_of_trial(
+    study: &Study,
+    round: u32,
+    workload: usize,
+) -> std::ops::RangeInclusive<u32> {
     let count = study.crash.map_or(0, |crash| crash.cuts);
-    // Without the configuration: all of a round meet the same accidents.
+    let trials = (round - 1) as usize * study.workload_heads.len() + workload;
+    let before = u32::try_from(trials)
+        .unwrap_or(u32::MAX)
+        .saturating_mul(count);
+    before.saturating_add(1)..=before.saturating_add(count)
+}
+
+/// What the cuts of one trial are drawn from. Without the configuration: all of a round meet the same
+/// accidents.
+pub(super) fn seed_of_trial(study: &Study, round: u32, workload: usize) -> u64 {
     let mut hash = blake3::Hasher::new();
     hash.update(b"power cuts of a trial");
     hash.update(&study.seed.to_le_bytes());
-    hash.update(&promised.round.to_le_bytes());
-    hash.update(&(promised.workload as u64).to_le_bytes());
+    hash.update(&round.to_le_bytes());
+    hash.update(&(workload as u64).to_le_bytes());
     let drawn = hash.finalize();
-    let seed = u64::from_le_bytes(*drawn.as_bytes().first_chunk().unwrap_or(&[0; 8]));
-    // Numbers go on from trial to trial of a configuration, so that each names one cut.
-    let trials = (promised.round - 1) as usize * study.workload_heads.len() + promised.workload;
-    let first = u32::try_from(trials)
-        .unwrap_or(u32::MAX)
-        .saturating_mul(count);
+    u64::from_le_bytes(*drawn.as_bytes().first_chunk().unwrap_or(&[0; 8]))
+}
+
+/// The cuts of one trial that a study asks for.
+pub(super) fn of_trial(study: &Study, promised: &Promised, capture: &Capture) -> Vec<CutOrder> {
+    let numbers = cuts_of_trial(study, promised.round, promised.workload);
+    let count = study.crash.map_or(0, |crash| crash.cuts);
+    let seed = seed_of_trial(study, promised.round, promised.workload);
     let drawn = instants(promised, capture, seed, count);
-    let cuts = (1..).zip(drawn).map(|(number, instant)| CutOrder {
+    let cuts = numbers.zip(drawn).map(|(number, instant)| CutOrder {
         workload: promised.workload,
-        number: first + number,
+        number,
         seed: instant.seed,
         at_ns: instant.at_ns,
         stratum: instant.stratum.to_owned(),

@@ -26,10 +26,15 @@ pub(crate) struct LossAgain {
     pub(crate) cut: Cut,
 }
 
-/// Makes a cut of a run once more.
+/// Whether cuts of this run can be made again: those of a real machine cannot.
+pub(crate) fn is_simulated(record: &Record) -> bool {
+    virtual_clock::made(record)
+}
+
+/// Makes a cut of a run in virtual time once more.
 ///
 /// # Errors
-/// The run has no such cut or was not made in virtual time; its guests cannot be made here.
+/// The run has no such cut, or its guests cannot be made here.
 pub(crate) fn cut_again(
     context: &Context,
     record: &Record,
@@ -37,10 +42,6 @@ pub(crate) fn cut_again(
     cut: &Cut,
     images: Images<'_>,
 ) -> Result<LossAgain, Failure> {
-    if !virtual_clock::made(record) {
-        return Err(Failure::refused("this run was not made in virtual time")
-            .next("only what is simulated can be made again exactly"));
-    }
     again(context, study, record, cut.configuration, images, |place| {
         let VirtualPlace { lab, assignment } = place;
         let package = package(lab, assignment, record, cut)?;

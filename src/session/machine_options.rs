@@ -3,6 +3,7 @@
 use crate::agent::ssh::{Destination, Way};
 use crate::failure::Failure;
 use crate::host::HostError;
+use std::time::Duration;
 
 /// How the command line says that machines are reached.
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +44,17 @@ pub(crate) struct ClientsOptions<'a> {
     pub(crate) processes: Option<u32>,
     /// The nodes of the Slurm allocation that this runs in; none: it runs in none.
     pub(crate) allocation: Option<&'a str>,
+}
+
+/// How the power of a real machine is cut, as the command line says.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PowerOptions<'a> {
+    /// The command that cuts it.
+    pub(crate) cut: &'a str,
+    /// The command that starts the machine again.
+    pub(crate) restore: &'a str,
+    /// How long either command, and then the machine, may take.
+    pub(crate) within: Duration,
 }
 
 /// Which machines the command line names.

@@ -4,7 +4,7 @@
 //! what stands: when the connection is lost, the worker tears that down, and `stackrace clean --on
 //! HOST` removes whatever is left all the same.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +20,9 @@ use super::shell_store;
 use super::shell_worker::ShellWorker;
 use super::worker::StudyWorker;
 use crate::agent::connection::Connection;
-use crate::agent::message::{CleanAnswer, ExecRequest, PeerAddress, PlanAnswer};
+use crate::agent::message::{
+    Assignment, CleanAnswer, ExecRequest, PeerAddress, PlanAnswer, RealCut,
+};
 use crate::agent::remote_host::RemoteHost;
 use crate::agent::router::Router;
 use crate::agent::shell::{AGENTLESS, ShellHost};
@@ -40,7 +42,7 @@ const OVER_SSH: &str = "over ssh";
 const HERE: &str = "here";
 
 /// What a second Ctrl-C leaves to do.
-const LEFT: &str =
+pub(super) const LEFT: &str =
     "`stackrace clean --on HOST` removes what is left, `stackrace resume` continues the run";
 
 /// One machine of a run, and how it is reached.
@@ -182,7 +184,7 @@ fn of_study(
 }
 
 /// A machine that is connected, with a directory of its own for a run.
-struct ConnectedMachine<'a> {
+pub(super) struct ConnectedMachine<'a> {
     asked: &'a MachineWay,
     /// How it is connected over SSH; none: it is this one, or has nothing of this program.
     remote: Option<Remote>,
@@ -195,7 +197,11 @@ struct ConnectedMachine<'a> {
 }
 
 impl<'a> ConnectedMachine<'a> {
-    fn connect(context: &Context, asked: &'a MachineWay) -> Result<Self, Failure> {
+    /// Connects to a machine.
+    ///
+    /// # Errors
+    /// It is not reached.
+    pub(super) fn connect(context: &Context, asked: &'a MachineWay) -> Result<Self, Failure> {
         let id = format!("{:016x}", entropy());
         let router = Router::new(Duration::ZERO);
         if let (Some(way), true) = (&asked.way, asked.agentless) {
@@ -234,12 +240,18 @@ impl<'a> ConnectedMachine<'a> {
         })
     }
 
-    fn host(&self) -> RemoteHost {
+    /// What commands and files there are asked of.
+    pub(super) fn host(&self) -> RemoteHost {
         RemoteHost::direct(self.called(), &self.connection)
     }
 
+    /// The store of the worker there.
+    pub(super) fn store(&self) -> &Path {
+        &self.store
+    }
+
     /// How errors name it: as the user did, or `here`.
-    fn called(&self) -> String {
+    pub(super) fn called(&self) -> String {
         match (&self.remote, &self.shell) {
             (Some(remote), _) => remote.to(),
             (None, Some(shell)) => shell.to().to_string(),
@@ -269,10 +281,21 @@ impl<'a> ConnectedMachine<'a> {
         self.peers.iter().map(|peer| peer.address.clone()).collect()
     }
 
-    /// Hands the study over and waits until the machine is ready.
-    fn place(&self, study: &Study, wipe: &[String]) -> Result<ReadyPlace, Failure> {
+    /// Hands the study over and waits until the machine is ready; `cut`: its power is really cut.
+    ///
+    /// # Errors
+    /// What was refused there.
+    pub(super) fn place(
+        &self,
+        study: &Study,
+        wipe: &[String],
+        cut: Option<RealCut>,
+    ) -> Result<ReadyPlace, Failure> {
         let name = self.asked.place.as_deref();
-        let assignment = assignment(study, name, &self.store, self.addresses(), wipe);
+        let assignment = Assignment {
+            cut,
+            ..assignment(study, name, &self.store, self.addresses(), wipe)
+        };
         let advice = |said| self.advice(said);
         let called = format!("on {}", self.called());
         let mut place = ReadyPlace::open(&self.connection, assignment, &called, &advice)?;
@@ -300,7 +323,7 @@ impl<'a> ConnectedMachine<'a> {
     }
 
     /// Tears down what was left standing there, if anything was, and removes what the run had there.
-    fn put_away(&self, context: &Context, observer: &dyn Observer) {
+    pub(super) fn put_away(&self, context: &Context, observer: &dyn Observer) {
         let named = self.peers.iter().map(|peer| &*peer.address.name);
         let names: Vec<&str> = named.collect();
         let options = names.iter().map(|name| format!(" --peer {name}"));
@@ -369,7 +392,7 @@ pub(super) fn here(router: &Arc<Router>) -> Result<Arc<Connection>, Failure> {
 /// Undoes what dead runs left in a store on a machine, and on its peers.
 pub(super) fn cleaned(
     host: &RemoteHost,
-    store: &std::path::Path,
+    store: &Path,
     peers: Vec<PeerAddress>,
     list: bool,
 ) -> Result<CleanAnswer, HostError> {
@@ -402,7 +425,7 @@ pub(crate) fn run(
     if stopped.is_some() {
         cleaned_shells(context, &connected)?;
     }
-    let places = places::all(connected.iter().map(|there| there.place(study, wipe)));
+    let places = places::all(connected.iter().map(|there| there.place(study, wipe, None)));
     let warnings = shell_warnings(&connected);
     let finished = places.and_then(|places| run.make(places, stopped, &warnings));
     // Whatever came of it: nothing stays there.

@@ -30,6 +30,7 @@ mod peers;
 pub(crate) mod permission;
 mod places;
 pub(crate) mod preflight;
+mod real_cuts;
 pub(crate) mod remove;
 pub(crate) mod resume;
 pub(crate) mod run_place;

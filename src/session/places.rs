@@ -21,7 +21,8 @@ use crate::study::Study;
 pub(super) struct ReadyPlace {
     /// Its environment, for the record.
     pub(super) facts: Vec<Fact>,
-    worker: RemoteWorker,
+    /// What its turns are asked of.
+    pub(super) worker: RemoteWorker,
 }
 
 /// A study as a worker is told of it.
@@ -42,6 +43,7 @@ pub(super) fn assignment(
         wipe: wipe.to_vec(),
         clients: None,
         one_kernel: false,
+        cut: None,
     }
 }
 
@@ -129,7 +131,8 @@ pub(super) struct PlacesRun<'a> {
     context: &'a Context,
     study: &'a Study,
     store: &'a Store,
-    interrupt: Arc<Interrupt>,
+    /// How to stop it.
+    pub(super) interrupt: Arc<Interrupt>,
     observer: &'a dyn Observer,
     /// Filled as soon as the run is on record, for what is to be put on record besides.
     pub(super) on_record: OnceLock<SharedLedger>,
@@ -167,7 +170,9 @@ impl<'a> PlacesRun<'a> {
         stopped: Option<Stopped>,
         warnings: &[String],
     ) -> Result<FinishedRun, Failure> {
-        let begun = self.begin(&places, stopped, warnings);
+        let known = places.iter();
+        let known = known.map(|place| (place.worker.place.clone(), place.facts.clone()));
+        let begun = self.begin(&known.collect::<Vec<_>>(), stopped, warnings);
         if begun.is_err() {
             dismiss(&places);
         }
@@ -191,9 +196,13 @@ impl<'a> PlacesRun<'a> {
         ))
     }
 
-    fn begin(
+    /// Puts on record that a run begins at places of which this is known, or goes on.
+    ///
+    /// # Errors
+    /// Nothing can be recorded, or what stood cannot be removed.
+    pub(super) fn begin(
         &self,
-        places: &[ReadyPlace],
+        known: &[(String, Vec<Fact>)],
         stopped: Option<Stopped>,
         warnings: &[String],
     ) -> Result<(SharedLedger, Journal), Failure> {
@@ -203,9 +212,7 @@ impl<'a> PlacesRun<'a> {
             let ledger = stopped.resumed(self.store, leftovers, self.observer)?;
             return Ok((ledger, journal));
         }
-        let known = places.iter();
-        let known = known.map(|place| (place.worker.place.clone(), place.facts.clone()));
-        let environment = merged(&known.collect::<Vec<_>>());
+        let environment = merged(known);
         execute::begin(self.context, self.study, self.store, environment, warnings)
     }
 }

@@ -1,15 +1,16 @@
 //! Where a run takes place: in the lab, on machines over SSH, or on this one.
 
 use super::context::Context;
-use super::crash;
+use super::crash::{self, PowerSource};
 use super::execute::{self, FinishedRun};
 use super::lab_run::{self, Images};
-use super::machine_options::{MachineOptions, SshOptions};
+use super::machine_options::{MachineOptions, PowerOptions, SshOptions};
 use super::observer::Observer;
 use super::resume::Stopped;
 use super::virtual_run::{self, VirtualOptions};
 use super::{
-    clients, first_round, look, machines, permission, preflight, study_file, virtual_clock,
+    clients, first_round, look, machines, permission, preflight, real_cuts, study_file,
+    virtual_clock,
 };
 use crate::failure::Failure;
 use crate::record::Store;
@@ -41,6 +42,21 @@ pub(crate) struct PlaceOptions<'a> {
     pub(crate) allow_commands: bool,
     /// Do not ask before a run that is hopeless on a busy machine.
     pub(crate) anyway: bool,
+    /// How the power of the machine is cut; none: it is not.
+    pub(crate) power: Option<PowerOptions<'a>>,
+}
+
+/// What the command line says of the place of a run that goes on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ResumeOptions<'a> {
+    /// How its machines are reached.
+    pub(crate) ssh: &'a SshOptions<'a>,
+    /// The nodes of the Slurm allocation that this runs in; none: it runs in none.
+    pub(crate) allocation: Option<&'a str>,
+    /// Disks that may be wiped although they carry something.
+    pub(crate) wipe: &'a [String],
+    /// How the power of the machine is cut; none: it is not.
+    pub(crate) power: Option<PowerOptions<'a>>,
 }
 
 /// Runs a study where the command line asks for it, to its end.
@@ -57,7 +73,18 @@ pub(crate) fn run(
     place.machines.check_agent(place.lab.is_some())?;
     study_file::check_wipe(study, place.wipe)?;
     permission::check(study, place.allow_commands)?;
-    crash::check(study, place.lab.is_some_and(|lab| lab.virtual_time))?;
+    let power = match (place.power, place.lab) {
+        (Some(_), _) => PowerSource::Commands,
+        (None, Some(lab)) if lab.virtual_time => PowerSource::Modelled,
+        (None, _) => PowerSource::None,
+    };
+    crash::check(study, power)?;
+    if let Some(power) = place.power {
+        let there = real_cuts::asked_for(study, &place.machines, place.lab.is_some())?;
+        permission::check_here(study)?;
+        let of = (&*study, &context.open_store()?);
+        return real_cuts::run(context, of, None, (&there, power), place.wipe, observer);
+    }
     // In virtual time a limit is one of the clock that is simulated: no user waits for it.
     if !place.lab.is_some_and(|lab| lab.virtual_time) {
         let plan = preflight::plan(context, study, false)?;
@@ -112,10 +139,16 @@ pub(crate) fn resume(
     context: &Context,
     (study, store): (&mut Study, &Store),
     stopped: Stopped,
-    (ssh, allocation, wipe): (&SshOptions<'_>, Option<&str>, &[String]),
+    options: ResumeOptions<'_>,
     observer: &dyn Observer,
     images: Images<'_>,
 ) -> Result<FinishedRun, Failure> {
+    let ResumeOptions {
+        ssh,
+        allocation,
+        wipe,
+        power,
+    } = options;
     // A run in virtual time was made in the lab, too: the narrower question first.
     if virtual_clock::made(&stopped.record) {
         return virtual_run::resume(context, study, store, stopped, observer, images);
@@ -135,13 +168,22 @@ pub(crate) fn resume(
         );
     }
     let there = machines::on_record(study, &stopped.record, ssh)?;
+    let source = power.map_or(PowerSource::None, |_| PowerSource::Commands);
+    crash::check(study, source)?;
     // Relative paths of the study mean what they meant when the run began.
     stopped.enter_directory()?;
-    match there {
-        Some(there) => {
+    match (there, power) {
+        (Some(there), Some(power)) => {
+            let [there] = &there[..] else {
+                return Err(real_cuts::one_machine());
+            };
+            let of = (&*study, store);
+            real_cuts::run(context, of, Some(stopped), (there, power), wipe, observer)
+        }
+        (Some(there), None) => {
             let stopped = Some(stopped);
             machines::run(context, study, store, stopped, &there, wipe, observer)
         }
-        None => stopped.resume(context, study, store, wipe, observer),
+        (None, _) => stopped.resume(context, study, store, wipe, observer),
     }
 }

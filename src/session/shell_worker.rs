@@ -97,7 +97,7 @@ impl Duties for ShellWorker {
                 crash: CrashSide::default(),
                 lost: RefCell::default(),
             };
-            let turns = asked_for(task.requests, interrupt);
+            let turns = asked_for(task.requests, interrupt, None);
             execute_all(&mut executor, turns, &reporter).map_err(lost)
         })?;
         Ok(reporter.say(TurnReply::Closed).map_err(lost)?)

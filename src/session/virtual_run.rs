@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::context::{Context, unjournalled, unrecorded};
-use super::crash;
+use super::crash::{self, PowerSource};
 use super::execute::{self, FinishedRun};
 use super::lab_run::{
     self, Guest, IMAGE, Images, MEMORY, RUNS, SystemImage, guests, memory, unable,
@@ -109,7 +109,7 @@ pub(crate) fn disks(study: &Study) -> LabDrives {
 /// # Errors
 /// What it would need instead.
 pub(crate) fn check(study: &Study) -> Result<(), Failure> {
-    crash::check(study, true)?;
+    crash::check(study, PowerSource::Modelled)?;
     let refused = |text: &str, next: &str| Err(Failure::refused(text).next(next));
     if disks(study) != LabDrives::Modelled {
         return refused(

@@ -349,6 +349,7 @@ impl VirtualExecutor<'_> {
                 self.watcher.warned(&text);
                 Ok(())
             }
+            TurnReply::WillPromise { .. } | TurnReply::Acknowledged { .. } => Ok(()),
             TurnReply::Ready { .. } | TurnReply::Executed { .. } | TurnReply::Closed => Ok(()),
         }
     }

@@ -9,7 +9,7 @@ use super::context::{Context, entropy};
 use super::{clean, preflight, study_file, temporary};
 use crate::agent::connection::{Connection, Task};
 use crate::agent::message::{
-    Assignment, CleanAnswer, PeerAddress, PhaseOrder, PlanAnswer, TurnReply,
+    Assignment, CleanAnswer, PeerAddress, PhaseOrder, PlanAnswer, RealCut, TurnReply,
 };
 use crate::agent::remote_host::Peer;
 use crate::agent::window;
@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::host::{Host, drives};
 use crate::journal::{GROUND, Journal, Undo};
 use crate::observe;
-use crate::run::crash::{Capture, CrashPackage, CrashSide};
+use crate::run::crash::{Capture, CrashPackage, CrashSide, LedgerStream};
 use crate::run::turns::{TurnReporter, asked_for, execute_all};
 use crate::run::{Broken, ClientsReached, Interrupt, LocalExecutor, clients, phases};
 use crate::study::Study;
@@ -166,8 +166,14 @@ impl Duties for StudyWorker {
         task: Task,
     ) -> Result<(), WorkerRefusal> {
         let (context, study, part) = received(connection, &assignment)?;
-        preflight::check(&context, &part, &assignment.wipe)?;
-        let window = study.crash.is_some().then(window::open).transpose();
+        match assignment.cut {
+            // Disks bear what this run made: nothing is made on them now.
+            Some(RealCut::After) => preflight::check_machine(&context, &part)?,
+            _ => preflight::check(&context, &part, &assignment.wipe)?,
+        }
+        // Only a guest has one.
+        let captures = study.crash.is_some() && assignment.cut.is_none();
+        let window = captures.then(window::open).transpose();
         let window = window.map_err(Failure::internal)?;
         let package = window.as_ref().map(brought_along).transpose()?.flatten();
         if window.is_some() && package.is_none() {
@@ -176,6 +182,9 @@ impl Duties for StudyWorker {
         let interrupt = Arc::new(Interrupt::default());
         let reporter = TurnReporter(task.replies);
         let host = context.host(reporter.commands());
+        let said = reporter.clone();
+        let stream = || Arc::new(LedgerStream::new(Box::new(move |reply| said.say(reply))));
+        let told = assignment.cut.is_some().then(stream);
         temporary::work(&context, &host, |journal, id| {
             journal_directories(&context.peers, &host, journal)?;
             let environment = observe::environment();
@@ -201,11 +210,12 @@ impl Duties for StudyWorker {
                 standing: Vec::new(),
                 crash: CrashSide {
                     package,
-                    captured: None,
+                    told: told.clone(),
+                    ..CrashSide::default()
                 },
                 lost: RefCell::default(),
             };
-            let turns = asked_for(task.requests, interrupt);
+            let turns = asked_for(task.requests, interrupt, told);
             execute_all(&mut executor, turns, &reporter).map_err(lost)?;
             match (window, executor.crash.captured.take()) {
                 (Some(window), Some(capture)) => leave_behind(&window, capture),

@@ -52,6 +52,11 @@ impl Stack {
         layers.find(|layer| !layer.returns())
     }
 
+    /// What everything else stands on; none: a stack without layers.
+    pub(crate) fn lowest(&self) -> Option<&dyn Layer> {
+        self.layers.first().map(AsRef::as_ref)
+    }
+
     fn built(
         &self,
         setup: &mut Setup<'_>,

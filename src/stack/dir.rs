@@ -71,6 +71,27 @@ impl Layer for Dir {
         let path = usable(setup.host(), &self.path)?;
         private_in(setup, &path, self.kind())
     }
+
+    fn returns(&self) -> bool {
+        true
+    }
+
+    /// Starting the machine has brought back what it lies on.
+    fn bring_back(
+        &self,
+        setup: &mut Setup<'_>,
+        _below: Gives,
+    ) -> Result<StandingLayer, LayerError> {
+        let path = usable(setup.host(), &self.path)?;
+        let private = path.join(setup.name(self.kind()));
+        let host = setup.host();
+        // It was synced with all that is in it before the first operation.
+        if !host.is_dir(&private) {
+            let text = format!("{} is gone", private.display());
+            return Err(LayerError::refused(text, ""));
+        }
+        standing(host, &path, private, self.kind())
+    }
 }
 
 /// A private directory in one that is there, and what that one lies on; `layer` makes it.
@@ -87,6 +108,16 @@ pub(super) fn private_in(
     setup
         .create_tree(&private)
         .map_err(|error| read_only(error, path))?;
+    standing(host, path, private, layer)
+}
+
+/// A private directory, with what the one around it lies on.
+fn standing(
+    host: &dyn Host,
+    path: &Path,
+    private: PathBuf,
+    layer: &str,
+) -> Result<StandingLayer, LayerError> {
     let mount = host.mount_of(path)?;
     // Counters of devices, and what `/sys` says of them, are read by this process alone.
     let devices = match host.is_here() {

@@ -46,10 +46,29 @@ pub(super) fn plan(words: &Settings) -> Result<CrashPlan, Refusal> {
     })
 }
 
-/// Why the power of this stack cannot be cut; none: it can.
-pub(crate) fn refused_stack(stack: &Stack) -> Option<(String, String)> {
+/// Whether workloads of this kind keep a ledger of what they were promised.
+pub(crate) fn makes_promises(kind: &str) -> bool {
+    kind == PROMISES
+}
+
+/// Why the power of this stack cannot be cut, of a `real` machine or in virtual time; none: it can.
+pub(crate) fn refused_stack(stack: &Stack, real: bool) -> Option<(String, String)> {
+    let modelled = !stack.lab_disks().is_empty();
+    if real && modelled {
+        return Some((
+            "lab-disks are modelled, and --cut is for real machines".to_owned(),
+            "run it with --lab, without --cut; or build on devices or dir".to_owned(),
+        ));
+    }
+    if real && stack.nodes() > 1 {
+        return Some((
+            "a stack over several machines is cut in the lab only".to_owned(),
+            "run it with --lab; or take a stack on one machine".to_owned(),
+        ));
+    }
     // The lowest one: what stands on it is only a consequence.
-    let layer = stack.lost_with_power()?;
+    let lowest = || (!real && !modelled).then(|| stack.lowest()).flatten();
+    let layer = stack.lost_with_power().or_else(lowest)?;
     let kind = layer.kind();
     let model = "lab-disks = { model = \"seagate-st3000dm001\" } (stackrace show drives)";
     Some(match (layer.lab_disks().is_empty(), layer.takes()) {
@@ -60,7 +79,10 @@ pub(crate) fn refused_stack(stack: &Stack) -> Option<(String, String)> {
         // It stands at the bottom, and drives of its own are not modelled.
         (true, Takes::Nothing) => (
             format!("{kind} has no drive whose power could be cut"),
-            format!("build on {model}"),
+            match real {
+                true => "build on devices or dir".to_owned(),
+                false => format!("build on {model}"),
+            },
         ),
         _ => (
             format!("{kind} cannot be brought back after a power cut yet"),
@@ -74,7 +96,7 @@ pub(super) fn refused_workloads<'a>(
     mut kinds: impl Iterator<Item = &'a str>,
 ) -> Option<(&'static str, &'static str)> {
     // One is enough: the others are measured and not cut.
-    let none = !kinds.any(|kind| kind == PROMISES);
+    let none = !kinds.any(makes_promises);
     none.then_some((
         "no workload of this study was promised anything that a power cut could break",
         "add one: [[workload]] promises = { idiom = \"append-fdatasync\" }",

@@ -5,12 +5,16 @@ use crate::host::{LabDisk, Output, argv, local::LocalHost};
 use crate::journal::{self, Journal};
 use crate::lab::LabError;
 use crate::lab::description::Description;
+use crate::lab::disk_cache::DiskCache;
 use crate::lab::image;
-use crate::lab::machine::{self, LabMachine, MachineSite};
+use crate::lab::machine::{self, GuestNode, LabMachine, MachineSite};
 use crate::lab::system;
 use crate::stack::undo_all;
+use crate::time::{Clock, SystemClock};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// Serial of the disk of each guest.
 const DISK: &str = "disk-1";
@@ -84,22 +88,10 @@ pub fn over_ssh(
     };
     let mut said = Output::default();
     in_guests(system, program, cache, dir, &description, |machine, _| {
-        // What says that they are guests is taken from them: they are machines like any other.
-        let key = must(
-            machine,
-            1,
-            "rm -f /run/stackrace-lab; mkdir -p /root/.ssh
-             ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/id_ed25519 && cat /root/.ssh/id_ed25519.pub",
-        )?;
+        let key = key_of_first(machine)?;
         for node in 2..=guests.nodes {
-            let ready = format!(
-                "rm -f /run/stackrace-lab; mkdir -p /root/.ssh /run/sshd && ssh-keygen -A &&
-                 echo '{}' >/root/.ssh/authorized_keys && chmod -R go= /root/.ssh &&
-                 HOME=/root /usr/sbin/sshd -o SetEnv=\"PATH={}$PATH\"",
-                key.trim(),
-                guests.path_first
-            );
-            must(machine, node, &ready)?;
+            let path = format!("PATH={}$PATH", guests.path_first);
+            listens(machine, node, &key, &path)?;
         }
         let first = machine.node(1).map_err(|error| error.to_string())?;
         let words = ["bash", "-c"].iter().chain(script);
@@ -108,6 +100,130 @@ pub fn over_ssh(
             .map_err(|error| error.to_string())?;
         Ok(())
     })?;
+    Ok((said.stdout, said.stderr, said.status))
+}
+
+/// Makes the first guest a machine like any other, which may ask others: its public key.
+fn key_of_first(machine: &LabMachine) -> Result<String, String> {
+    // What says that it is a guest is taken from it.
+    let key = must(
+        machine,
+        1,
+        "rm -f /run/stackrace-lab; mkdir -p /root/.ssh
+         ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/id_ed25519 && cat /root/.ssh/id_ed25519.pub",
+    )?;
+    Ok(key.trim().to_owned())
+}
+
+/// Makes another guest a machine like any other, which listens to that key. `environment` is what a
+/// login there finds.
+fn listens(machine: &LabMachine, node: usize, key: &str, environment: &str) -> Result<(), String> {
+    let ready = format!(
+        "rm -f /run/stackrace-lab; mkdir -p /root/.ssh /run/sshd && ssh-keygen -A &&
+         echo '{key}' >/root/.ssh/authorized_keys && chmod -R go= /root/.ssh &&
+         HOME=/root /usr/sbin/sshd -o SetEnv=\"{environment}\"",
+    );
+    must(machine, node, &ready).map(drop)
+}
+
+/// File in the first guest that asks for power of the second: `cut` or `on`; it is gone when that is done.
+pub const POWER: &str = "/run/power";
+
+/// Where a guest with a scratch disk keeps what has to survive, as its logins find it.
+const KEPT: &str = "XDG_STATE_HOME=/scratch/state XDG_CACHE_HOME=/scratch/cache";
+
+/// Does what the first guest asks for the power of the second, until `over`.
+fn gives_power(
+    machine: &LabMachine,
+    site: &MachineSite<'_>,
+    description: &Description,
+    key: &str,
+    over: &AtomicBool,
+) -> Result<(), String> {
+    let words = |error: LabError| error.to_string();
+    while !over.load(Ordering::SeqCst) {
+        let asked = sh(machine, 1, &format!("cat {POWER} 2>/dev/null"))?;
+        match asked.stdout.trim() {
+            "cut" => machine.cut_power(2).map_err(words)?,
+            "on" => {
+                machine.power_on(2, site, description).map_err(words)?;
+                listens(machine, 2, key, KEPT)?;
+            }
+            _ => {
+                SystemClock.sleep(Duration::from_millis(200));
+                continue;
+            }
+        }
+        must(machine, 1, &format!("rm {POWER}"))?;
+    }
+    Ok(())
+}
+
+/// Starts two guests with a disk each that has a volatile cache, `lying` or honest, and runs a script in
+/// the first, which may ask the second over SSH, and for its power ([`POWER`]): what it printed, its
+/// errors, and its exit status.
+///
+/// # Errors
+/// As [`over_ssh`].
+pub fn with_power(
+    (system, program): (&str, &Path),
+    (cache, dir): (&Path, &Path),
+    lying: bool,
+    script: &str,
+) -> Result<(String, String, Option<i32>), String> {
+    let description = Description {
+        nodes: 2,
+        memory_bytes: 768 << 20,
+        disks: vec![LabDisk {
+            serial: DISK.to_string(),
+            bytes: 256 << 20,
+            logical_sector: 512,
+            physical_sector: 512,
+            rate: None,
+            requests: None,
+            latency_ns: Some(1_000_000),
+            model: None,
+        }],
+        disk_cache: match lying {
+            true => DiskCache::Lying,
+            false => DiskCache::Volatile,
+        },
+        // In the second guest it is what a hard disk of a machine is: there after a power cut.
+        scratch_bytes: Some(256 << 20),
+        ..Description::default()
+    };
+    let mut said = Output::default();
+    in_guests(
+        system,
+        program,
+        cache,
+        dir,
+        &description,
+        |machine, site| {
+            let key = key_of_first(machine)?;
+            let words = |error: LabError| error.to_string();
+            machine
+                .node(2)
+                .and_then(GuestNode::make_scratch)
+                .map_err(words)?;
+            listens(machine, 2, &key, KEPT)?;
+            let over = AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                let power = scope.spawn(|| gives_power(machine, site, &description, &key, &over));
+                let ran = machine.node(1).map_err(words).and_then(|first| {
+                    first
+                        .exec(&argv(["bash", "-c", script]))
+                        .map_err(|error| error.to_string())
+                });
+                over.store(true, Ordering::SeqCst);
+                let served: Result<(), String> = power
+                    .join()
+                    .unwrap_or_else(|_| Err("the power's thread died".to_owned()));
+                said = ran?;
+                served
+            })
+        },
+    )?;
     Ok((said.stdout, said.stderr, said.status))
 }
 

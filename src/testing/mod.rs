@@ -28,7 +28,7 @@ pub use crash::broken_promises;
 pub use engine::{archive, content, files, recorder, schedule, shape};
 pub use import::import;
 pub use kills::{Kill, kill_changes, kill_standing, kills};
-pub use lab::{GuestsOverSsh, over_ssh, two_nodes};
+pub use lab::{GuestsOverSsh, POWER, over_ssh, two_nodes, with_power};
 pub use record::{histogram, log, report};
 pub use stats::stats;
 pub use study::{compare, study};

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use stackrace_engine::promises::Acknowledged;
 use stackrace_engine::shape::Permutation;
 use stackrace_engine::{ContentLedger, Control, PhaseOutcome};
 
@@ -220,6 +221,23 @@ pub(crate) trait Workload: Send + Sync {
     /// # Errors
     /// The phase could not begin.
     fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError>;
+    /// As [`Workload::measure`]; `told` hears of each promised operation at once.
+    ///
+    /// # Errors
+    /// As [`Workload::measure`].
+    fn measure_told(
+        &self,
+        phase: usize,
+        place: &Place<'_>,
+        _told: &dyn Acknowledged,
+    ) -> Result<PhaseOutcome, WorkloadError> {
+        self.measure(phase, place)
+    }
+    /// What [`Workload::promised`] will say, before any operation was begun: those of one thread in
+    /// their order.
+    fn planned(&self, _place: &Place<'_>) -> Vec<LedgerLine> {
+        Vec::new()
+    }
     /// What each operation of a phase was promised, and before them the data at rest; none: its
     /// operations are promised nothing.
     fn promised(&self, _place: &Place<'_>, _outcome: &PhaseOutcome) -> Vec<LedgerLine> {

@@ -15,7 +15,7 @@ pub(crate) mod sqlite;
 pub(crate) mod sqlite;
 
 use stackrace_engine::promises::{
-    Idiom, OPERATION_BYTES_MAX, OPERATIONS_MAX, PromiseRecord, PromisesPlan,
+    Acknowledged, Idiom, OPERATION_BYTES_MAX, OPERATIONS_MAX, PromiseRecord, PromisesPlan,
 };
 use stackrace_engine::{Op, PhaseOutcome};
 
@@ -340,18 +340,47 @@ impl Workload for Promises {
     }
 
     fn measure(&self, _: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
-        let plan = self.plan(place);
-        // Opened before the clock starts, as a server has it open.
-        if self.idiom != Idiom::Database {
-            return plan.run(SLICE_NS, place.control).map_err(trouble);
-        }
-        let database = sqlite::Database::open(place.directory, &self.database).map_err(trouble)?;
-        let mut commit = |row, content: &[u8]| database.commit(row, content);
-        plan.run_transactions(SLICE_NS, place.control, sqlite::object, &mut commit)
-            .map_err(trouble)
+        self.operations(place, None)
+    }
+
+    fn measure_told(
+        &self,
+        _: usize,
+        place: &Place<'_>,
+        told: &dyn Acknowledged,
+    ) -> Result<PhaseOutcome, WorkloadError> {
+        self.operations(place, Some(told))
+    }
+
+    fn planned(&self, place: &Place<'_>) -> Vec<LedgerLine> {
+        self.lines(place, &self.plan(place).planned(sqlite::object))
     }
 
     fn promised(&self, place: &Place<'_>, outcome: &PhaseOutcome) -> Vec<LedgerLine> {
+        self.lines(place, &outcome.promised)
+    }
+}
+
+impl Promises {
+    /// All operations; `told` hears of each at once.
+    fn operations(
+        &self,
+        place: &Place<'_>,
+        told: Option<&dyn Acknowledged>,
+    ) -> Result<PhaseOutcome, WorkloadError> {
+        let plan = self.plan(place);
+        // Opened before the clock starts, as a server has it open.
+        if self.idiom != Idiom::Database {
+            return plan.run(SLICE_NS, place.control, told).map_err(trouble);
+        }
+        let database = sqlite::Database::open(place.directory, &self.database).map_err(trouble)?;
+        let mut commit = |row, content: &[u8]| database.commit(row, content);
+        plan.run_transactions(SLICE_NS, place.control, sqlite::object, &mut commit, told)
+            .map_err(trouble)
+    }
+
+    /// The ledger: what lay there before, then these operations.
+    fn lines(&self, place: &Place<'_>, operations: &[PromiseRecord]) -> Vec<LedgerLine> {
         let mut laid_out = self.plan(place).laid_out();
         if self.idiom == Idiom::Database {
             // The database is no file of the plan: its rows are laid out by SQLite.
@@ -368,7 +397,7 @@ impl Workload for Promises {
             laid_out.extend(rows);
         }
         let rest = laid_out.iter().map(|record| (record, true));
-        let done = outcome.promised.iter().map(|record| (record, false));
+        let done = operations.iter().map(|record| (record, false));
         (0..)
             .zip(rest.chain(done))
             .map(|(number, (record, laid_out))| self.line(record, number, laid_out))

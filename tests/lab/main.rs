@@ -12,6 +12,7 @@ mod faults;
 mod kills;
 mod layers;
 mod peers;
+mod real_cuts;
 #[expect(dead_code, reason = "the tests of whole runs use the rest")]
 #[path = "../support/mod.rs"]
 mod support;
@@ -29,6 +30,7 @@ use faults::*;
 use kills::*;
 use layers::*;
 use peers::*;
+use real_cuts::*;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use stackrace::testing::{GuestsOverSsh, Kill, kill_changes, kill_standing, kills};
@@ -472,6 +474,8 @@ fn main() -> ExitCode {
             systems_race_in_virtual_time_and_one_of_them_under_xen,
             the_same_seed_loses_the_same,
             a_killed_run_of_cuts_goes_on_and_loses_none_of_them,
+            the_power_of_a_real_machine_is_cut_and_its_promises_are_checked,
+            a_disk_that_ignores_flushes_is_found_by_cutting_its_power,
             after_any_kill_results_are_kept_and_nothing_else,
             replicated_devices_are_what_was_asked_on_two_machines,
             two_machines_load_one_file_system_at_once,

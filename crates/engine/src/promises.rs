@@ -12,32 +12,40 @@ pub mod content;
 mod job;
 mod lay;
 mod plan;
+mod sequence;
+mod told;
 
 use rustix::io::Errno;
 
 use crate::clock::monotonic_ns;
 use crate::control::Control;
-use crate::draw::Draw;
 pub use crate::outcome::PromiseRecord;
 use crate::outcome::{Op, OpError, PhaseOutcome};
 use crate::worker_pool::{Halt, PhaseOptions, Worker, WorkerPool, alone, refusal};
 use content::PromisedContent;
 use job::PromisedWork;
 use lay::Handles;
-use plan::DRAWS;
 pub use plan::{Idiom, OPERATION_BYTES_MAX, OPERATIONS_MAX, PromisesPlan};
+use sequence::ObjectDraw;
+pub use told::Acknowledged;
 
 /// Writes a row of a database with its new content, and returns when the transaction is committed.
 pub type Commit<'a> = dyn FnMut(u32, &[u8]) -> Result<(), String> + 'a;
 
 impl PromisesPlan {
     /// Runs the phase on what [`PromisesPlan::lay_out`] made. Its ledger is
-    /// [`PhaseOutcome::promised`], in the order in which operations were begun.
+    /// [`PhaseOutcome::promised`], in the order in which operations were begun; `told` hears of each
+    /// at once.
     ///
     /// # Errors
     /// The plan makes no sense, what was laid out is missing, or memory is short. A failed
     /// operation is in [`PhaseOutcome::error`] instead.
-    pub fn run(&self, slice_ns: u64, control: &Control) -> Result<PhaseOutcome, OpError> {
+    pub fn run(
+        &self,
+        slice_ns: u64,
+        control: &Control,
+        told: Option<&dyn Acknowledged>,
+    ) -> Result<PhaseOutcome, OpError> {
         self.check()?;
         if self.idiom == Idiom::Database {
             return Err(self.refused("a database does its transactions itself"));
@@ -67,7 +75,15 @@ impl PromisesPlan {
             keep: handles.all(),
         };
         let work = |(thread, ledger): (u32, &mut Vec<PromiseRecord>), worker: &mut Worker<'_>| {
-            PromisedWork::new(self, &handles, &content, thread, ledger).run(worker)
+            PromisedWork {
+                plan: self,
+                handles: &handles,
+                content: &content,
+                thread,
+                ledger,
+                told,
+            }
+            .run(worker)
         };
         let outcome = workers.together(parts, work, None)?;
         Ok(PhaseOutcome {
@@ -87,13 +103,12 @@ impl PromisesPlan {
         control: &Control,
         name: impl Fn(u32) -> String,
         commit: &mut Commit<'_>,
+        told: Option<&dyn Acknowledged>,
     ) -> Result<PhaseOutcome, OpError> {
         self.check()?;
         let content = PromisedContent::new(self.seed);
-        let mut draw = Draw::new(self.seed, DRAWS);
+        let mut drawn = ObjectDraw::new(self, 0);
         let mut records = Vec::new();
-        // Rows are laid out with generation 1.
-        let mut generations = vec![1u32; self.objects as usize];
         let mut buffer = vec![0; self.bytes as usize];
         let watch = PhaseOptions {
             slice_ns,
@@ -105,16 +120,17 @@ impl PromisesPlan {
             for _ in 0..self.operations {
                 worker.proceed()?;
                 crate::pacing::sleep_ns(self.think_time_ns);
-                let row = draw.below(u64::from(self.objects)) as u32;
-                let generation = generations[row as usize] + 1;
-                generations[row as usize] = generation;
+                let (row, generation) = drawn.next();
                 let object = name(row);
                 content.fill(&mut buffer, &object, 0, generation);
+                if let Some(told) = told {
+                    told.begins(0);
+                }
                 let begun_ns = monotonic_ns();
                 let done = worker.time(Op::Write, || {
                     commit(row, &buffer).map(|()| u64::from(self.bytes))
                 });
-                records.push(PromiseRecord {
+                let record = PromiseRecord {
                     worker: 0,
                     op: Op::Write,
                     object,
@@ -123,7 +139,11 @@ impl PromisesPlan {
                     generation,
                     begun_ns,
                     acknowledged_ns: done.is_ok().then(monotonic_ns),
-                });
+                };
+                if let Some(told) = told {
+                    told.ended(&record);
+                }
+                records.push(record);
                 let failed = |what| refusal(Op::Write, &self.root, Errno::IO, what);
                 done.map_err(|what| Halt::from(failed(what)))?;
             }

@@ -7,6 +7,7 @@ use stackrace_drives::{Operation, Request, SECTOR};
 use stackrace_engine::ublk::DeviceLog;
 use std::sync::Arc;
 
+use super::told::LedgerStream;
 use crate::event::Promised;
 use crate::host::drives;
 
@@ -51,12 +52,16 @@ pub(crate) struct CrashPackage {
 }
 
 /// The part of power cuts in a guest: before them, or after.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct CrashSide {
     /// What a guest needs whose power was cut; none: this is no such guest.
     pub(crate) package: Option<CrashPackage>,
     /// What the drives of the last turn were told to write, where the study cuts their power.
     pub(crate) captured: Option<Capture>,
+    /// Where the ledger goes while it grows; none: the power of this machine is not really cut.
+    pub(crate) told: Option<Arc<LedgerStream>>,
+    /// Whether it goes there in the turn under way.
+    pub(crate) telling: bool,
 }
 
 /// What stands in front of the data.

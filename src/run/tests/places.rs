@@ -53,7 +53,7 @@ impl Service for ImaginedWorker {
         let reporter = TurnReporter(task.replies);
         let tell = |event| reporter.happened(event);
         let mut here = here(&study, &host, &tell, &reporter, Arc::clone(&self.interrupt));
-        let turns = asked_for(task.requests, Arc::clone(&self.interrupt));
+        let turns = asked_for(task.requests, Arc::clone(&self.interrupt), None);
         // Some tests are about a coordinator that is lost.
         let _ = execute_all(&mut here, turns, &reporter);
         let _ = reporter.say(TurnReply::Closed);

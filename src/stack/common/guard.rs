@@ -124,6 +124,21 @@ pub(crate) fn clear(
     Ok(disk)
 }
 
+/// A disk that nothing uses, whatever it holds.
+///
+/// # Errors
+/// The first objection.
+pub(crate) fn unused(host: &dyn Host, asked: &Identity) -> Result<NamedDisk, LayerError> {
+    let disk = find(host, asked)?;
+    // It is only read and mounted: what it carries is no objection.
+    refuse(objections(
+        asked,
+        &look(host, &disk, Looking::AtSignatures)?,
+        true,
+    ))?;
+    Ok(disk)
+}
+
 /// Refuses a disk that may not be written over, or holds anything.
 ///
 /// # Errors

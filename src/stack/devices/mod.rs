@@ -205,10 +205,33 @@ impl Layer for Disks {
     }
 
     fn set_up(&self, setup: &mut Setup<'_>, _below: Gives) -> Result<StandingLayer, LayerError> {
+        self.taken(setup, guard::clear)
+    }
+
+    fn returns(&self) -> bool {
+        true
+    }
+
+    fn bring_back(
+        &self,
+        setup: &mut Setup<'_>,
+        _below: Gives,
+    ) -> Result<StandingLayer, LayerError> {
+        // What they hold is what the cut has left.
+        self.taken(setup, |host, asked, _| guard::unused(host, asked))
+    }
+}
+
+/// How a disk is found that may be taken: by its host, its id, and whether it may be wiped.
+type Finding = fn(&dyn Host, &Identity, bool) -> Result<NamedDisk, LayerError>;
+
+impl Disks {
+    /// All disks, found and held.
+    fn taken(&self, setup: &mut Setup<'_>, find: Finding) -> Result<StandingLayer, LayerError> {
         let host = setup.host();
         let mut disks: Vec<NamedDisk> = Vec::new();
         for asked in &self.disks {
-            let disk = guard::clear(host, asked, setup.may_wipe().contains(&asked.id))?;
+            let disk = find(host, asked, setup.may_wipe().contains(&asked.id))?;
             // udev makes several links to a disk (by its serial, by its WWN), so ids that differ
             // prove nothing.
             if let Some(other) = disks.iter().find(|other| other.device == disk.device) {

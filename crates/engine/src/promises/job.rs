@@ -1,17 +1,17 @@
 //! One thread of promised operations.
 
-use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::fs::{AtFlags, Mode, OFlags, fsync, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
 use super::content::PromisedContent;
-use super::lay::{ACTIVE, FILES, Handles, document, write_at};
-use super::plan::{DRAWS, Idiom, PromisesPlan};
+use super::lay::{Handles, write_at};
+use super::plan::{Idiom, PromisesPlan};
+use super::sequence::{NextOperation, Sequence};
+use super::told::Acknowledged;
 use crate::calls::close;
 use crate::clock::monotonic_ns;
-use crate::draw::Draw;
 use crate::outcome::{Op, PromiseRecord};
 use crate::system::fdatasync;
 use crate::worker_pool::{Halt, Worker, fault};
@@ -23,160 +23,69 @@ const MAKE: OFlags = OFlags::WRONLY
 
 /// What one thread does, and where it notes it.
 pub(super) struct PromisedWork<'a> {
-    plan: &'a PromisesPlan,
-    handles: &'a Handles,
-    content: &'a PromisedContent,
-    thread: u32,
-    ledger: &'a mut Vec<PromiseRecord>,
-    draw: Draw,
-    buffer: Vec<u8>,
-    /// Generation of each block or document of this thread.
-    generations: Vec<u32>,
-    /// Operations begun by this thread.
-    begun: u64,
-    /// Messages that wait in the mail queue, oldest first.
-    queue: VecDeque<String>,
+    pub(super) plan: &'a PromisesPlan,
+    pub(super) handles: &'a Handles,
+    pub(super) content: &'a PromisedContent,
+    pub(super) thread: u32,
+    pub(super) ledger: &'a mut Vec<PromiseRecord>,
+    /// Told of each operation; none: the ledger alone is kept.
+    pub(super) told: Option<&'a dyn Acknowledged>,
 }
 
-/// The operation that a thread does next, and to what.
-struct NextOperation {
-    op: Op,
-    object: String,
-    offset: u64,
-    generation: u32,
-}
-
-impl<'a> PromisedWork<'a> {
-    pub(super) fn new(
-        plan: &'a PromisesPlan,
-        handles: &'a Handles,
-        content: &'a PromisedContent,
-        thread: u32,
-        ledger: &'a mut Vec<PromiseRecord>,
-    ) -> PromisedWork<'a> {
-        PromisedWork {
-            plan,
-            handles,
-            content,
-            thread,
-            ledger,
-            draw: Draw::new(plan.seed, DRAWS | u64::from(thread)),
-            buffer: vec![0; plan.bytes as usize],
-            // Laid out with generation 1.
-            generations: vec![1; plan.objects as usize],
-            begun: 0,
-            queue: VecDeque::new(),
-        }
-    }
-
+impl PromisedWork<'_> {
     /// All operations of this thread.
     pub(super) fn run(&mut self, worker: &mut Worker<'_>) -> Result<(), Halt> {
-        for _ in 0..self.plan.share(self.thread) {
-            worker.proceed()?;
-            crate::pacing::sleep_ns(self.plan.think_time_ns);
-            let next = self.next();
-            let bytes = u64::from(self.plan.bytes);
-            self.content
-                .fill(&mut self.buffer, &next.object, next.offset, next.generation);
-            let name = next.object.clone();
-            let (plan, handles, thread) = (self.plan, self.handles, self.thread);
-            let buffer = std::mem::take(&mut self.buffer);
-            let done = self.noted(next, bytes, worker, |next| {
-                operate(plan.idiom, handles, thread, next, &buffer)
-            });
-            self.buffer = buffer;
-            done?;
-            if self.plan.idiom == Idiom::MailQueue {
-                self.queue.push_back(name);
-                self.deliver(worker)?;
+        let plan = self.plan;
+        let mut buffer = vec![0; plan.bytes as usize];
+        for next in Sequence::new(plan, self.thread) {
+            // A removal follows at once: it is part of taking in the message before.
+            if next.op != Op::Unlink {
+                worker.proceed()?;
+                crate::pacing::sleep_ns(plan.think_time_ns);
+                let place = (next.object.as_str(), next.offset);
+                self.content
+                    .fill(&mut buffer, place.0, place.1, next.generation);
             }
+            if let Some(told) = self.told {
+                told.begins(self.thread);
+            }
+            self.noted(next, &buffer, worker)?;
         }
         Ok(())
-    }
-
-    /// Draws the next operation.
-    fn next(&mut self) -> NextOperation {
-        let (op, number) = (self.plan.idiom.op(), self.begun);
-        let thread = self.thread;
-        self.begun += 1;
-        let mut chosen = || {
-            let object = self.draw.below(u64::from(self.plan.objects)) as usize;
-            self.generations[object] += 1;
-            (object as u32, self.generations[object])
-        };
-        let (object, offset, generation) = match self.plan.idiom {
-            Idiom::OverwriteFsync | Idiom::OverwriteDsync => {
-                let (block, generation) = chosen();
-                let offset = u64::from(block) * u64::from(self.plan.bytes);
-                (format!("data-{thread}"), offset, generation)
-            }
-            Idiom::AppendFdatasync | Idiom::AppendPlain => {
-                let offset = number * u64::from(self.plan.bytes);
-                (format!("log-{thread}"), offset, 1)
-            }
-            Idiom::Replace | Idiom::ReplaceNoDirectorySync => {
-                let (number, generation) = chosen();
-                (document(thread, number), 0, generation)
-            }
-            Idiom::Create | Idiom::CreateNoDirectorySync => {
-                (format!("{FILES}/{thread}-{number}"), 0, 1)
-            }
-            // A database is refused before threads are started; it never comes here.
-            Idiom::MailQueue | Idiom::Database => (format!("{ACTIVE}/{thread}-{number}"), 0, 1),
-        };
-        NextOperation {
-            op,
-            object,
-            offset,
-            generation,
-        }
     }
 
     /// Does one operation, and notes it with its instants, whatever comes of it.
     fn noted(
         &mut self,
         next: NextOperation,
-        bytes: u64,
+        buffer: &[u8],
         worker: &mut Worker<'_>,
-        work: impl FnOnce(&NextOperation) -> Result<(), Errno>,
     ) -> Result<(), Halt> {
+        let (plan, handles, thread) = (self.plan, self.handles, self.thread);
         let begun_ns = monotonic_ns();
-        let done = worker.time(next.op, || work(&next).map(|()| bytes));
+        let done = worker.time(next.op, || {
+            operate(plan.idiom, handles, thread, &next, buffer).map(|()| next.bytes)
+        });
         // Read after the last call returned: what is acknowledged here was promised before.
         let acknowledged_ns = done.is_ok().then(monotonic_ns);
-        let path = self.plan.root.join(&next.object);
-        self.ledger.push(PromiseRecord {
-            worker: self.thread,
-            op: next.op,
+        let path = plan.root.join(&next.object);
+        let op = next.op;
+        let record = PromiseRecord {
+            worker: thread,
+            op,
             object: next.object,
             offset: next.offset,
-            bytes,
+            bytes: next.bytes,
             generation: next.generation,
             begun_ns,
             acknowledged_ns,
-        });
-        done.map(drop)
-            .map_err(|errno| fault(next.op, &path, errno).into())
-    }
-
-    /// Removes the oldest message of a full queue.
-    fn deliver(&mut self, worker: &mut Worker<'_>) -> Result<(), Halt> {
-        if self.queue.len() <= self.plan.objects as usize {
-            return Ok(());
+        };
+        if let Some(told) = self.told {
+            told.ended(&record);
         }
-        let Some(object) = self.queue.pop_front() else {
-            return Ok(());
-        };
-        let next = NextOperation {
-            op: Op::Unlink,
-            object,
-            offset: 0,
-            generation: 2,
-        };
-        let active = self.handles.directory(1);
-        self.noted(next, 0, worker, |next| {
-            unlinkat(active, below(&next.object), AtFlags::empty())
-        })
+        self.ledger.push(record);
+        done.map(drop)
+            .map_err(|errno| fault(op, &path, errno).into())
     }
 }
 
@@ -188,6 +97,9 @@ fn operate(
     next: &NextOperation,
     bytes: &[u8],
 ) -> Result<(), Errno> {
+    if next.op == Op::Unlink {
+        return unlinkat(handles.directory(1), below(&next.object), AtFlags::empty());
+    }
     match idiom {
         Idiom::OverwriteFsync => {
             let file = handles.file(thread);

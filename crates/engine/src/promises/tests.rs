@@ -39,7 +39,7 @@ fn what_is_noted_last_is_what_lies_there() {
         let plan = plan(root.path(), idiom);
         let mut all = plan.lay_out().unwrap();
         let control = Control::default();
-        let done = plan.run(100_000_000, &control).unwrap();
+        let done = plan.run(100_000_000, &control, None).unwrap();
         assert_eq!(
             done.ended,
             PhaseEnd::Complete,
@@ -86,7 +86,10 @@ fn the_same_seed_does_the_same_operations() {
         let mut plan = plan(root.path(), Idiom::Replace);
         plan.threads = 1;
         plan.lay_out().unwrap();
-        let records = plan.run(100_000_000, &Control::default()).unwrap().promised;
+        let records = plan
+            .run(100_000_000, &Control::default(), None)
+            .unwrap()
+            .promised;
         let what = |record: PromiseRecord| (record.object, record.offset, record.generation);
         records.into_iter().map(what).collect::<Vec<_>>()
     };
@@ -101,7 +104,7 @@ fn an_operation_that_fails_is_noted_without_an_acknowledgement() {
     plan.lay_out().unwrap();
     // In the way of the third file.
     std::fs::write(root.path().join("files/0-2"), "").unwrap();
-    let done = plan.run(100_000_000, &Control::default()).unwrap();
+    let done = plan.run(100_000_000, &Control::default(), None).unwrap();
     assert_eq!(done.ended, PhaseEnd::Failed);
     let acknowledged: Vec<bool> = done
         .promised
@@ -125,10 +128,20 @@ fn a_database_that_refuses_ends_the_phase_with_its_words() {
     };
     let name = |row| format!("db#{row}");
     let done = plan
-        .run_transactions(100_000_000, &Control::default(), name, &mut commit)
+        .run_transactions(100_000_000, &Control::default(), name, &mut commit, None)
         .unwrap();
     assert_eq!(done.promised.len(), 3);
     assert_eq!(done.promised[2].acknowledged_ns, None);
+    let plan = PromisesPlan {
+        idiom: Idiom::Database,
+        ..plan
+    };
+    for (done, planned) in done.promised.iter().zip(plan.planned(name)) {
+        assert_eq!(
+            (&done.object, done.generation),
+            (&planned.object, planned.generation)
+        );
+    }
     let error = done.error.unwrap().to_string();
     assert!(error.ends_with("database is locked"), "{error}");
 }
@@ -154,5 +167,40 @@ fn plans_that_make_no_sense_are_refused_before_anything_is_made() {
         let error = wrong.lay_out().unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
         assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 0);
+    }
+}
+
+/// Counts what it is told, by thread.
+#[derive(Default)]
+struct Told(std::sync::Mutex<Vec<PromiseRecord>>);
+
+impl Acknowledged for Told {
+    fn begins(&self, _thread: u32) {}
+    fn ended(&self, record: &PromiseRecord) {
+        self.0.lock().unwrap().push(record.clone());
+    }
+}
+
+/// Another machine that has the plan and hears of each operation has the ledger.
+#[test]
+fn each_thread_does_what_was_planned_and_tells_it_in_that_order() {
+    for idiom in IDIOMS {
+        let root = tempfile::tempdir().unwrap();
+        let plan = plan(root.path(), idiom);
+        plan.lay_out().unwrap();
+        let planned = plan.planned(|row| row.to_string());
+        let told = Told::default();
+        let control = Control::default();
+        plan.run(100_000_000, &control, Some(&told)).unwrap();
+        let told = told.0.into_inner().unwrap();
+        for thread in 0..plan.threads {
+            let of = |records: &[PromiseRecord]| -> Vec<(Op, String, u64, u64, u32)> {
+                let here = records.iter().filter(|record| record.worker == thread);
+                here.map(|r| (r.op, r.object.clone(), r.offset, r.bytes, r.generation))
+                    .collect()
+            };
+            assert_eq!(of(&told), of(&planned), "{idiom:?}");
+            assert!(!of(&planned).is_empty());
+        }
     }
 }

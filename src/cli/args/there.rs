@@ -1,0 +1,64 @@
+//! Other machines, as they were typed.
+
+use clap::Args;
+
+use super::{AgentArgs, ClientsArgs};
+use crate::session::machine_options::{MachineOptions, SshOptions};
+
+/// Which other machines a command works on.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct There {
+    /// Work on this machine over SSH; this program is copied there, nothing else is needed. Given
+    /// several times, the machines are compared; `here` is this one
+    #[arg(long, value_name = "[USER@]HOST[:PORT]")]
+    pub(in crate::cli) on: Vec<String>,
+    /// Another machine of a stack that needs several (drbd, gfs2, a share), over SSH; may be given
+    /// several times. ADDRESS: where the stack's own traffic goes [default: where SSH goes]
+    #[arg(long = "peer", value_name = "[USER@]HOST[:PORT][=ADDRESS]")]
+    pub(in crate::cli) peers: Vec<String>,
+    #[command(flatten)]
+    pub(in crate::cli) agent: AgentArgs,
+    #[command(flatten)]
+    pub(in crate::cli) clients: ClientsArgs,
+    #[command(flatten)]
+    pub(in crate::cli) reach: Reach,
+}
+
+impl There {
+    /// Which machines these are.
+    pub(in crate::cli) fn options(&self) -> MachineOptions<'_> {
+        MachineOptions {
+            on: &self.on,
+            peers: &self.peers,
+            clients: self.clients.options(),
+            agentless: self.agent.is_none(),
+            ssh: self.reach.options(),
+        }
+    }
+}
+
+/// How other machines are reached.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Reach {
+    /// The ssh command with its options, words separated by spaces
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        env = "STACKRACE_SSH",
+        default_value = "ssh"
+    )]
+    pub(in crate::cli) ssh: String,
+    /// Use sudo on the other machines; it must not ask for a password
+    #[arg(long)]
+    pub(in crate::cli) sudo: bool,
+}
+
+impl Reach {
+    /// The ssh command and its rights, as the session takes them.
+    pub(in crate::cli) fn options(&self) -> SshOptions<'_> {
+        SshOptions {
+            command: &self.ssh,
+            sudo: self.sudo,
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What the operations of a trial are promised: told afterwards, or while they are done.
+
+use stackrace_engine::PhaseOutcome;
+
+use super::trial::Trial;
+use crate::event::{Ended, Event, LedgerLine, Promised};
+use crate::workload::{Place, WorkloadError};
+
+/// So many lines of a ledger make one record: about 2.5 MiB.
+const LEDGER_LINES: usize = 10_000;
+
+impl Trial<'_> {
+    /// Runs one phase; where the power is going to be cut, another machine hears what it does.
+    pub(super) fn measured_phase(
+        &self,
+        phase: usize,
+        place: &Place<'_>,
+    ) -> Result<PhaseOutcome, WorkloadError> {
+        let workload = self.workload();
+        let crash = &self.executor.crash;
+        let Some(told) = crash.told.as_deref().filter(|_| crash.telling) else {
+            return workload.measure(phase, place);
+        };
+        let lines = workload.planned(place);
+        // Other workloads of the study are measured as ever.
+        if lines.is_empty() {
+            return workload.measure(phase, place);
+        }
+        let planned = self.promised(place, lines);
+        let known = told.begin(self.standing.mark(), &planned);
+        known.map_err(|broken| WorkloadError(broken.0))?;
+        workload.measure_told(phase, place, told)
+    }
+
+    /// Lines of this trial's ledger.
+    fn promised(&self, place: &Place<'_>, lines: Vec<LedgerLine>) -> Promised {
+        Promised {
+            round: self.round,
+            configuration: self.configuration,
+            workload: self.workload,
+            seed: place.seed,
+            directory: place.directory.display().to_string(),
+            lines,
+        }
+    }
+
+    /// Puts on record what the operations of a phase were promised, whatever came of it.
+    pub(super) fn tell_promised(
+        &self,
+        place: &Place<'_>,
+        outcome: &PhaseOutcome,
+    ) -> Result<(), Ended> {
+        let all = self.workload().promised(place, outcome);
+        // In pieces, each of which fits into one message of another machine.
+        for lines in all.chunks(LEDGER_LINES) {
+            let promised = self.promised(place, lines.to_vec());
+            let told = (self.executor.tell)(Event::Promised(Box::new(promised)));
+            told.map_err(|broken| Ended::Failed {
+                error: format!(
+                    "the ledger of what was promised cannot be kept: {}",
+                    broken.0
+                ),
+            })?;
+        }
+        Ok(())
+    }
+}

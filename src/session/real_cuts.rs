@@ -1,0 +1,440 @@
+//! Power cuts of a real machine: commands of the user's cut it and bring it back.
+//!
+//! The ledger is kept here, where the power stays. Each cut is a trial of its own, cut when a drawn
+//! number of operations was acknowledged. When the machine has been started again, its stack is
+//! brought back, and every promise is checked. The trial that is measured for speed comes after the
+//! cuts of its turn: a run that was interrupted goes on with the first cut that is not on record.
+
+mod command;
+mod listening;
+mod stop;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use command::commanded;
+use listening::{Listening, MOMENT};
+use stop::{Stop, lost};
+
+use super::context::Context;
+use super::crash::{cuts_of_trial, seed_of_trial};
+use super::execute::{self, FinishedRun};
+use super::machine_options::{MachineOptions, PowerOptions};
+use super::machines::{self, ConnectedMachine, LEFT, MachineWay, cleaned};
+use super::observer::Observer;
+use super::places::{PlacesRun, ReadyPlace};
+use super::resume::Stopped;
+use crate::agent::message::{
+    CutOrder, RealCut, RecoverOrder, Turn, TurnReply, TurnRequest, WorkerReply,
+};
+use crate::event::{Event, Promised};
+use crate::failure::Failure;
+use crate::host::Host;
+use crate::journal;
+use crate::record::Store;
+use crate::run::crash::HeardLedger;
+use crate::run::{Broken, Executor, RemoteExecutor, TrialStart, Turned};
+use crate::study::{Study, crash::makes_promises};
+use crate::time::{Clock, SystemClock};
+use crate::unit;
+
+/// How long is waited between two attempts to reach a machine that starts.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// So many lines of a ledger make one message.
+const LINES: usize = 10_000;
+
+/// The machine whose power is to be cut.
+///
+/// # Errors
+/// It is not one machine that can be cut and reached again.
+pub(super) fn asked_for(
+    study: &Study,
+    machines: &MachineOptions<'_>,
+    lab: bool,
+) -> Result<MachineWay, Failure> {
+    let usage = |what: &str, next: &str| Err(Failure::usage(what).next(next));
+    if lab {
+        return usage(
+            "--cut is for real machines: guests of the lab are cut without a command",
+            "leave --cut and --restore out",
+        );
+    }
+    if machines.agentless || machines.clients.started.is_some() || !machines.peers.is_empty() {
+        return usage(
+            "--cut is for stacks on one machine, with this program on it",
+            "leave --agent, --clients and --peer out",
+        );
+    }
+    let mut asked = machines::asked_for(study, machines)?.unwrap_or_default();
+    match (asked.pop(), asked.is_empty()) {
+        (Some(one), true) => Ok(one),
+        _ => Err(one_machine()),
+    }
+}
+
+/// That the power of one machine is cut, no more and no less.
+pub(super) fn one_machine() -> Failure {
+    Failure::usage("--cut cuts the power of one other machine").next("name it: --on HOST")
+}
+
+/// Makes a run on a machine whose power is cut, or continues one that stopped.
+///
+/// # Errors
+/// The machine is not reached or not ready, or nothing can be recorded.
+pub(super) fn run(
+    context: &Context,
+    (study, store): (&Study, &Store),
+    stopped: Option<Stopped>,
+    (machine, power): (&MachineWay, PowerOptions<'_>),
+    wipe: &[String],
+    observer: &dyn Observer,
+) -> Result<FinishedRun, Failure> {
+    let run = PlacesRun::new(context, study, store, observer, LEFT)?;
+    let there = ConnectedMachine::connect(context, machine)?;
+    let boot = boot(&there).map_err(Failure::unable)?;
+    if std::fs::read_to_string(journal::BOOT).is_ok_and(|own| own.trim() == boot) {
+        there.put_away(context, observer);
+        return Err(Failure::refused(format!(
+            "{} is this machine, which keeps the ledger: its power must stay on",
+            there.called()
+        ))
+        .next("name another machine: --on HOST"));
+    }
+    let place = there.place(study, wipe, Some(RealCut::Before));
+    let place = place.inspect_err(|_| there.put_away(context, observer))?;
+    let known = [(place.worker.place.clone(), place.facts.clone())];
+    let (ledger, _journal) = run.begin(&known, stopped, &[])?;
+    let watcher = execute::watch(study, store, &ledger, observer);
+    let mut executor = CutMachine {
+        context,
+        machine,
+        power,
+        wipe,
+        observer,
+        there: Some(there),
+        inner: RemoteExecutor {
+            study,
+            ledger: ledger.clone(),
+            watcher: &*watcher,
+            interrupt: Arc::clone(&run.interrupt),
+            workers: vec![place.worker],
+        },
+    };
+    Ok(execute::race(
+        study,
+        store,
+        &ledger,
+        &*watcher,
+        &mut executor,
+    ))
+}
+
+/// What tells this start of a machine from any other.
+fn boot(there: &ConnectedMachine<'_>) -> Result<String, String> {
+    let read = there.host().read_text(std::path::Path::new(journal::BOOT));
+    let read = read.map(|text| text.trim().to_owned());
+    read.map_err(|error| error.to_string())
+}
+
+/// A machine whose power is cut, turn by turn.
+struct CutMachine<'a> {
+    context: &'a Context,
+    machine: &'a MachineWay,
+    power: PowerOptions<'a>,
+    wipe: &'a [String],
+    observer: &'a dyn Observer,
+    /// None: it is off, or its connection was given up.
+    there: Option<ConnectedMachine<'a>>,
+    /// Does what is measured; it has a worker while there is a connection.
+    inner: RemoteExecutor<'a>,
+}
+
+impl Executor for CutMachine<'_> {
+    fn execute(&mut self, turn: &Turn) -> Result<Turned, Broken> {
+        let done = self.cuts(turn).and_then(|failed| {
+            // A configuration that could not be set up for a cut has failed: that is on record.
+            if failed {
+                return Ok(Turned::Done);
+            }
+            self.connected()?;
+            Ok(self.inner.execute(turn)?)
+        });
+        match done {
+            Ok(turned) | Err(Stop::Turned(turned)) => Ok(turned),
+            Err(Stop::Broken(broken)) => Err(broken),
+        }
+    }
+
+    fn end(&mut self) -> Result<(), Broken> {
+        let ended = match self.there.is_some() {
+            true => self.inner.end(),
+            false => Ok(()),
+        };
+        self.inner.workers.clear();
+        if let Some(there) = self.there.take() {
+            there.put_away(self.context, self.observer);
+        }
+        ended
+    }
+}
+
+impl CutMachine<'_> {
+    /// Makes the cuts of a turn that are not on record; whether its configuration has failed.
+    fn cuts(&mut self, turn: &Turn) -> Result<bool, Stop> {
+        for workload in turn.missing.iter().copied() {
+            let study = self.inner.study;
+            if !makes_promises(&study.workload_heads[workload].kind) {
+                continue;
+            }
+            for number in cuts_of_trial(study, turn.round, workload) {
+                if self.inner.interrupt.raised() {
+                    return Err(Stop::Turned(Turned::Interrupted));
+                }
+                let known = self.on_record(turn.configuration, number);
+                if !known && self.cut(turn, workload, number)? {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn on_record(&self, configuration: usize, number: u32) -> bool {
+        let ledger = self.inner.ledger.lock();
+        let mut cuts = ledger.record().cuts();
+        cuts.any(|cut| (cut.configuration, cut.number) == (configuration, number))
+    }
+
+    /// One cut, from its trial to what was found; whether the trial could not even begin.
+    fn cut(&mut self, turn: &Turn, workload: usize, number: u32) -> Result<bool, Stop> {
+        self.begins(turn, workload, &format!("power cut {number}"));
+        self.connected()?;
+        let Some(there) = self.there.as_ref() else {
+            return Err(lost("there is no connection"));
+        };
+        let before = boot(there).map_err(lost)?;
+        let store = there.store().to_path_buf();
+        let worker = &self.inner.workers[0];
+        let turn_until_cut = Turn {
+            missing: vec![workload],
+            // It must not be torn down before the power goes.
+            keep: true,
+            ..turn.clone()
+        };
+        let asked = TurnRequest::ExecuteUntilCut(turn_until_cut);
+        worker.send(asked).map_err(lost)?;
+        let seed = seed_of_trial(self.inner.study, turn.round, workload) ^ u64::from(number);
+        let heard = Listening::to(&self.inner, worker).until_cut(self.power, seed)?;
+        // What was not heard by now never will be.
+        self.inner.workers.clear();
+        self.there = None;
+        let Some(heard) = heard else {
+            return Ok(true);
+        };
+        self.begins(turn, workload, &format!("start after power cut {number}"));
+        let there = self.restored(&before)?;
+        self.begins(turn, workload, &format!("checks after power cut {number}"));
+        let order = RecoverOrder {
+            round: turn.round,
+            configuration: turn.configuration,
+            cuts: vec![CutOrder {
+                workload,
+                number,
+                seed,
+                at_ns: 0,
+                stratum: "anywhere".to_owned(),
+            }],
+        };
+        self.recovered(&there, heard, order)?;
+        self.tidied(&there, &store)?;
+        Ok(false)
+    }
+
+    fn begins(&self, turn: &Turn, workload: usize, part: &str) {
+        self.inner.watcher.begins(&TrialStart {
+            round: turn.round,
+            configuration: turn.configuration,
+            workload: Some(workload),
+            part,
+            control: None,
+        });
+    }
+
+    /// Makes sure that there is a connection and a worker that measures.
+    fn connected(&mut self) -> Result<(), Stop> {
+        if self.there.is_some() {
+            return Ok(());
+        }
+        let failed = |failure: Failure| lost(failure.into_parts().0);
+        let there = ConnectedMachine::connect(self.context, self.machine).map_err(failed)?;
+        let place = there.place(self.inner.study, self.wipe, Some(RealCut::Before));
+        let place = place.map_err(|failure| {
+            there.put_away(self.context, self.observer);
+            failed(failure)
+        })?;
+        self.inner.workers = vec![place.worker];
+        self.there = Some(there);
+        Ok(())
+    }
+
+    /// Has the machine started again, and waits until it answers.
+    fn restored(&self, before: &str) -> Result<ConnectedMachine<'_>, Stop> {
+        let PowerOptions {
+            restore, within, ..
+        } = self.power;
+        commanded("--restore", restore, within).map_err(lost)?;
+        let began = Instant::now();
+        loop {
+            let why = match ConnectedMachine::connect(self.context, self.machine) {
+                Ok(there) => match boot(&there) {
+                    Ok(now) if now != before => return Ok(there),
+                    Ok(_) => {
+                        return Err(lost(format!(
+                            "{} was not started again: it says the boot id it had before. \
+                             Its power was not cut: mend the command of --cut",
+                            there.called()
+                        )));
+                    }
+                    Err(why) => why,
+                },
+                Err(failure) => failure.into_parts().0,
+            };
+            if began.elapsed() >= within {
+                return Err(lost(format!(
+                    "the machine does not answer {} after --restore: {why}. Start it, then resume",
+                    unit::time_ns(within.as_nanos() as f64)
+                )));
+            }
+            SystemClock.sleep(AGAIN);
+        }
+    }
+
+    /// Has the stack brought back and its promises checked.
+    fn recovered(
+        &self,
+        there: &ConnectedMachine<'_>,
+        heard: HeardLedger,
+        mut order: RecoverOrder,
+    ) -> Result<(), Stop> {
+        let after = there.place(self.inner.study, self.wipe, Some(RealCut::After));
+        let ReadyPlace { worker, .. } = after.map_err(|failure| lost(failure.into_parts().0))?;
+        let mark = heard.mark.clone();
+        let (promised, at_ns) = heard.at_cut();
+        for lines in promised.lines.chunks(LINES) {
+            let promised = Box::new(Promised {
+                lines: lines.to_vec(),
+                ..promised.clone_head()
+            });
+            let mark = mark.clone();
+            worker
+                .send(TurnRequest::Keep { mark, promised })
+                .map_err(lost)?;
+        }
+        for cut in &mut order.cuts {
+            cut.at_ns = at_ns;
+        }
+        worker.send(TurnRequest::Recover(order)).map_err(lost)?;
+        loop {
+            match worker.conversation.receive_within(MOMENT).map_err(lost)? {
+                None => {}
+                Some(WorkerReply::Turn(TurnReply::Executed { .. })) => break,
+                Some(WorkerReply::Turn(TurnReply::Happened(event))) => match *event {
+                    Event::Cut(mut cut) => {
+                        cut.of = there.called();
+                        self.inner.ledger.tell(Event::Cut(cut))?;
+                    }
+                    event => self.inner.ledger.tell(event)?,
+                },
+                Some(WorkerReply::Turn(_)) => {}
+                Some(WorkerReply::Refused { text, .. }) => return Err(lost(text)),
+                Some(_) => return Err(lost("an unexpected answer")),
+            }
+        }
+        worker.close(|_| ());
+        Ok(())
+    }
+
+    /// Removes what the trial had made before the cut, and what checking has.
+    fn tidied(&self, there: &ConnectedMachine<'_>, store: &std::path::Path) -> Result<(), Stop> {
+        let before = cleaned(&there.host(), store, Vec::new(), false).map_err(lost)?;
+        if before.left {
+            return Err(lost(before.lines.join("\n")));
+        }
+        there.host().remove_tree(store).map_err(lost)?;
+        there.put_away(self.context, self.observer);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::crash::{self, PowerSource};
+    use crate::study::{Kinds, parse};
+
+    fn study(stack: &str, crash: &str) -> Study {
+        let text = format!(
+            "{stack}\n[[workload]]\npromises = {{ idiom = \"create\", operations = 10 }}\n{crash}\n"
+        );
+        parse("t.toml", text.as_bytes(), &Kinds::real())
+            .unwrap_or_else(|errors| panic!("{}", errors[0]))
+    }
+
+    const DIR: &str = "[[stack]]\ndir = { path = \"/srv\" }";
+    const CRASH: &str = "[crash]\ncuts = 3";
+
+    #[test]
+    fn power_is_cut_where_study_command_line_and_stack_agree() {
+        let said = |stack: &str, crash: &str, power| {
+            let checked = crash::check(&study(stack, crash), power);
+            checked.map_err(|failure| failure.into_parts().0)
+        };
+        let (modelled, real) = (PowerSource::Modelled, PowerSource::Commands);
+        let lab = "[[stack]]\nlab-disks = { model = \"seagate-st3000dm001\", size = \"1 GiB\" }\n\
+                   [[stack]]\next4 = {}";
+        for (stack, crash, power, words) in [
+            (DIR, CRASH, real, None),
+            (DIR, "", PowerSource::None, None),
+            (lab, CRASH, modelled, None),
+            (
+                DIR,
+                "",
+                real,
+                Some("--cut is for studies that cut the power"),
+            ),
+            (
+                DIR,
+                CRASH,
+                PowerSource::None,
+                Some("nothing says whose power"),
+            ),
+            (
+                DIR,
+                CRASH,
+                modelled,
+                Some("dir has no drive whose power could be cut"),
+            ),
+            (lab, CRASH, real, Some("lab-disks are modelled")),
+            (
+                "[[stack]]\ntmpfs = { size = \"64 MiB\" }",
+                CRASH,
+                real,
+                Some("tmpfs has no drive whose power could be cut"),
+            ),
+        ] {
+            match (said(stack, crash, power), words) {
+                (Ok(()), None) => {}
+                (Err(said), Some(words)) => assert!(said.contains(words), "{said}"),
+                (said, words) => panic!("{said:?}, not {words:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn each_trial_has_numbers_of_its_own_for_its_cuts() {
+        let study = study(DIR, CRASH);
+        let of_round = |round| cuts_of_trial(&study, round, 0).collect::<Vec<u32>>();
+        assert_eq!([of_round(1), of_round(2)], [[1, 2, 3], [4, 5, 6]]);
+    }
+}
