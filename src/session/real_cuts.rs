@@ -10,9 +10,9 @@ mod listening;
 mod stop;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use command::commanded;
+use command::{commanded, since};
 use listening::{Listening, MOMENT};
 use stop::{Stop, lost};
 
@@ -284,7 +284,7 @@ impl CutMachine<'_> {
             restore, within, ..
         } = self.power;
         commanded("--restore", restore, within).map_err(lost)?;
-        let began = Instant::now();
+        let began = SystemClock.now_ns();
         loop {
             let why = match ConnectedMachine::connect(self.context, self.machine) {
                 Ok(there) => match boot(&there) {
@@ -300,7 +300,7 @@ impl CutMachine<'_> {
                 },
                 Err(failure) => failure.into_parts().0,
             };
-            if began.elapsed() >= within {
+            if since(began) >= within {
                 return Err(lost(format!(
                     "the machine does not answer {} after --restore: {why}. Start it, then resume",
                     unit::time_ns(within.as_nanos() as f64)

@@ -128,6 +128,7 @@ mod tests {
 
     use super::*;
     use crate::event::{LedgerLine, OperationKind, Promise};
+    use crate::time::{Clock, SystemClock};
 
     fn stream() -> (Arc<LedgerStream>, Receiver<TurnReply>) {
         let (sender, said) = channel();
@@ -219,7 +220,7 @@ mod tests {
             })
             .collect();
         assert_eq!(lasts, [false, true]);
-        std::thread::sleep(Duration::from_millis(50));
+        SystemClock.sleep(Duration::from_millis(50));
         assert!(!begun.is_finished());
         stream.heard(None);
         begun.join().unwrap().unwrap();

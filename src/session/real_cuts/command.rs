@@ -1,12 +1,19 @@
 //! The commands of the command line that take the power of a machine and give it back.
 
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+use std::time::Duration;
 
 use super::stop::{Stop, lost};
+use crate::host::argv;
+use crate::host::process::{Process, Streams};
 use crate::session::machine_options::PowerOptions;
 use crate::time::{Clock, SystemClock};
 use crate::unit;
+
+/// Most bytes of what a command said that an error repeats.
+const SAID_MAX: u64 = 2000;
 
 /// How often it is checked whether a command has ended.
 const LOOK: Duration = Duration::from_millis(20);
@@ -21,10 +28,10 @@ const STILL_THERE: Duration = Duration::from_secs(30);
 #[derive(Default)]
 pub(super) struct Cutting {
     running: Option<std::thread::JoinHandle<Result<(), String>>>,
-    /// When the command had ended.
-    ended: Option<Instant>,
-    /// When the machine last said something.
-    spoke: Option<Instant>,
+    /// When the command had ended, ns by this machine's clock.
+    ended: Option<u64>,
+    /// When the machine last said something, ns.
+    spoke: Option<u64>,
     /// Whether the line broke.
     broke: bool,
 }
@@ -52,7 +59,7 @@ impl Cutting {
 
     /// The machine said something.
     pub(super) fn spoke(&mut self) {
-        self.spoke = Some(Instant::now());
+        self.spoke = Some(SystemClock.now_ns());
     }
 
     /// The line to the machine broke, which is what is waited for.
@@ -77,17 +84,17 @@ impl Cutting {
             ended
                 .unwrap_or_else(|_| Err("the command's thread died".to_owned()))
                 .map_err(lost)?;
-            self.ended = Some(Instant::now());
+            self.ended = Some(SystemClock.now_ns());
         }
         let Some(ended) = self.ended else {
             return Ok(false);
         };
-        let silent = self.spoke.is_none_or(|spoke| spoke.elapsed() >= SILENCE);
+        let silent = self.spoke.is_none_or(|spoke| since(spoke) >= SILENCE);
         // No packet says that a machine is off: silence does.
-        if self.broke || (silent && ended.elapsed() >= SILENCE) {
+        if self.broke || (silent && since(ended) >= SILENCE) {
             return Ok(true);
         }
-        match ended.elapsed() >= STILL_THERE {
+        match since(ended) >= STILL_THERE {
             true => Err(lost(format!(
                 "the machine still works {} s after --cut has ended: mend that command",
                 STILL_THERE.as_secs()
@@ -97,34 +104,54 @@ impl Cutting {
     }
 }
 
+/// How long an instant of this machine's clock lies back.
+pub(super) fn since(ns: u64) -> Duration {
+    Duration::from_nanos(SystemClock.now_ns().saturating_sub(ns))
+}
+
 /// Runs a command of the command line to its end.
 ///
 /// # Errors
-/// It fails, or does not end in time.
+/// It fails, with its last words, or does not end in time.
 pub(super) fn commanded(option: &str, command: &str, within: Duration) -> Result<(), String> {
     let failed = |why: &dyn std::fmt::Display| format!("{option} '{command}': {why}");
-    let mut child = Command::new("sh")
-        .args(["-c", command])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        // What it says is for the user's eyes.
-        .stderr(Stdio::inherit())
-        .spawn()
-        .map_err(|error| failed(&error))?;
-    let began = Instant::now();
+    let mut said = tempfile::tempfile().map_err(|error| failed(&error))?;
+    let mut process = Process::start(
+        &argv(["sh", "-c", command]),
+        Path::new("."),
+        Streams::Open(&said),
+    )
+    .map_err(|error| failed(&error))?;
+    let began = SystemClock.now_ns();
     loop {
-        match child.try_wait().map_err(|error| failed(&error))? {
+        match process.ended() {
             Some(status) if status.success() => return Ok(()),
-            Some(status) => return Err(failed(&status)),
-            None if began.elapsed() >= within => {
-                // It has ended by itself, or ends now.
-                let _ = child.kill();
-                let _ = child.wait();
+            Some(status) => {
+                let words = last_words(&mut said);
+                return Err(failed(&format!("{status}{words}")));
+            }
+            None if since(began) >= within => {
+                process.kill();
                 let limit = unit::time_ns(within.as_nanos() as f64);
-                return Err(failed(&format!("it did not end within {limit}")));
+                let words = last_words(&mut said);
+                return Err(failed(&format!("it did not end within {limit}{words}")));
             }
             None => SystemClock.sleep(LOOK),
         }
+    }
+}
+
+/// The end of what a command said, to follow the reason; nothing: it said nothing.
+fn last_words(said: &mut File) -> String {
+    let mut bytes = Vec::new();
+    // Its end is enough: a command may say a lot before it fails.
+    let end = said.seek(SeekFrom::End(0)).unwrap_or(0);
+    let read = said
+        .seek(SeekFrom::Start(end.saturating_sub(SAID_MAX)))
+        .and_then(|_| said.read_to_end(&mut bytes));
+    match (read, String::from_utf8_lossy(&bytes).trim()) {
+        (Ok(_), words) if !words.is_empty() => format!("; it said: {words}"),
+        _ => String::new(),
     }
 }
 
@@ -136,9 +163,9 @@ mod tests {
     fn a_command_that_fails_or_does_not_end_is_said_with_its_option() {
         let second = Duration::from_secs(5);
         commanded("--cut", "true", second).unwrap();
-        let failed = commanded("--cut", "exit 7", second).unwrap_err();
+        let failed = commanded("--cut", "echo no outlet 3 >&2; exit 7", second).unwrap_err();
         assert!(
-            failed.contains("--cut 'exit 7'") && failed.contains('7'),
+            failed.starts_with("--cut 'echo") && failed.ends_with("7; it said: no outlet 3"),
             "{failed}"
         );
         let endless = commanded("--restore", "sleep 60", Duration::from_millis(50)).unwrap_err();
