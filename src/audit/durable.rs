@@ -12,6 +12,9 @@ use crate::unit;
 /// good part that of the memory.
 const IN_MEMORY_SHARE: f64 = 0.10;
 
+/// Kind of the workload whose operations are promised something.
+const PROMISES: &str = "promises";
+
 pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "durability",
     question: "Was everything written safe on the device when the clock stopped?",
@@ -29,9 +32,12 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     // Kernels before 5.5 count no flushes.
     let counts = devices.iter().filter_map(|device| device.flushes);
     let flushes = counts.map(|count| count as f64).reduce(|a, b| a + b);
+    // Their operations sync by themselves, and a journal of md keeps what its disks may lose.
+    let promised = reading.kind == PROMISES;
+    let elsewhere = promised && flushes.is_some_and(|count| count > 0.0);
     let unflushed: Vec<&str> = devices
         .iter()
-        .filter(|device| never_flushed(device, devices))
+        .filter(|device| !elsewhere && never_flushed(device, devices))
         .map(|device| device.device.as_str())
         .collect();
     let mut evidence = Vec::new();
@@ -70,9 +76,12 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
         );
         (Grade::Note, sentence)
     } else if fsyncs == 0.0 && !unflushed.is_empty() {
-        let sentence = format!(
-            "not durable: nothing was synced, and the volatile write cache of {named} was never flushed"
-        );
+        let nothing = match promised {
+            true => "",
+            false => "nothing was synced, and ",
+        };
+        let sentence =
+            format!("not durable: {nothing}the volatile write cache of {named} was never flushed");
         (Grade::Note, sentence)
     } else if in_memory.is_none() && !(fsyncs > 0.0 && flushes.is_some()) {
         return None;
@@ -106,7 +115,7 @@ fn durable(fsyncs: f64, flushes: Option<f64>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::{found, grade, operation, trial};
+    use super::super::sample::{found, grade, operation, reading, trial};
     use super::*;
     use crate::event::Observation;
 
@@ -178,6 +187,28 @@ mod tests {
         two.counted.devices[0].flushes = Some(0);
         two.counted.devices[1].flushes = Some(100);
         assert_eq!(grade(&CHECK, &two), Some(Grade::Ok));
+    }
+
+    /// The journal of an array is flushed, and its other disks are not: a cut breaks no promise.
+    #[test]
+    fn operations_that_are_promised_something_sync_by_themselves() {
+        let mut trial = writing(0, 0, 0);
+        let judged = |trial: &Observation| {
+            let reading = TrialReading {
+                kind: PROMISES,
+                ..reading(trial)
+            };
+            judge(&reading).unwrap()
+        };
+        let finding = judged(&trial);
+        assert_eq!(finding.grade, Grade::Note);
+        assert!(
+            !finding.sentence.contains("nothing was synced"),
+            "{}",
+            finding.sentence
+        );
+        trial.counted.devices[1].flushes = Some(60);
+        assert_eq!(judged(&trial).grade, Grade::Ok);
     }
 
     #[test]

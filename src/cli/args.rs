@@ -1,7 +1,9 @@
 //! The command line: what was typed, checked for form alone.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Command, CommandFactory, Parser, Subcommand};
 
 use crate::tools;
@@ -42,6 +44,14 @@ Exit codes:
   3  refused, nothing was touched        7  worse than allowed (only gate)
                                        130  interrupted; what was measured is kept";
 
+/// A directory that was named. An empty variable would otherwise be reported without its name.
+fn directory(text: OsString) -> Result<PathBuf, &'static str> {
+    match text.is_empty() {
+        true => Err("it is empty: name a directory, or unset STACKRACE_STORE"),
+        false => Ok(text.into()),
+    }
+}
+
 /// What every command takes.
 #[derive(Debug, Args)]
 pub(super) struct Common {
@@ -52,6 +62,7 @@ pub(super) struct Common {
         global = true,
         value_name = "DIR",
         env = "STACKRACE_STORE",
+        value_parser = OsStringValueParser::new().try_map(directory),
         display_order = 900
     )]
     pub(super) store: Option<PathBuf>,

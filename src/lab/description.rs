@@ -14,7 +14,7 @@ pub(crate) struct Description {
     pub(crate) memory_bytes: u64,
     /// Disks of each.
     pub(crate) disks: Vec<LabDisk>,
-    /// What a power cut does to the disks.
+    /// What a power cut does to the disks. The one for what a guest keeps never lies.
     pub(crate) disk_cache: DiskCache,
     /// A disk for what a guest keeps while it lives; none: memory alone.
     pub(crate) scratch_bytes: Option<u64>,

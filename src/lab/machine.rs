@@ -7,6 +7,7 @@ pub(crate) use super::command::Accelerator;
 use super::command::{self, DISKS_MAX, SCRATCH};
 use super::description::Description;
 use super::disk::{Failing, Served};
+use super::disk_cache::DiskCache;
 use super::error::LabError;
 use super::short::Short;
 pub(crate) use super::site::MachineSite;
@@ -139,7 +140,11 @@ impl LabMachine {
                 site.host.create_file(&path, disk.bytes, Filling::Sparse)?;
                 let socket = command::socket(&file);
                 let latency_ns = disk.latency_ns.unwrap_or(0);
-                let cache = description.disk_cache;
+                let cache = match disk.serial.as_str() {
+                    // The machine's own disk: it may be slow, and must not lie.
+                    SCRATCH if description.disk_cache == DiskCache::Lying => DiskCache::Volatile,
+                    _ => description.disk_cache,
+                };
                 let disk_served =
                     Served::start(&dir, &file, &socket, disk.bytes, latency_ns, cache)
                         .map_err(|error| HostError::path("serve the disk", &path, error))?;

@@ -42,15 +42,20 @@ pub(super) fn check(study: &Study, power: PowerSource) -> Result<(), Failure> {
         return Err(Failure::refused(format!("[crash]: {why}")).next(next));
     }
     if power == PowerSource::None {
-        let name = &study.name;
-        return Err(Failure::refused(
-            "[crash]: nothing says whose power is to be cut",
-        )
-        .next(format!(
-            "in the lab: stackrace run {name} --lab; of a real machine: --on HOST --cut 'COMMAND' --restore 'COMMAND'"
-        )));
+        let none = Failure::refused("[crash]: nothing says whose power is to be cut");
+        return Err(none.next(ways(study)));
     }
     Ok(())
+}
+
+/// How the power of these stacks can be cut: all are of one kind.
+fn ways(study: &Study) -> String {
+    let mut stacks = study.configurations.iter().map(|each| &each.stack);
+    // Each can be cut in one of both ways, which was checked before.
+    match stacks.any(|stack| refused_stack(stack, false).is_some()) {
+        true => "--on HOST --cut 'COMMAND' --restore 'COMMAND'".to_owned(),
+        false => format!("stackrace run {} --lab", study.name),
+    }
 }
 
 /// What a run's power cuts are.
