@@ -37,9 +37,9 @@ const PROGRAM: &str = "/proc/self/exe";
 
 /// What the guests of a system are made of.
 pub(crate) struct SystemImage {
-    /// The system.
+    /// What it is an image of: says how to build what is missing.
     pub(crate) system: &'static System,
-    /// Its image.
+    /// Kernel and root file system.
     pub(crate) image: Image,
     /// Its ZFS modules, where they were built.
     pub(crate) zfs: Option<Image>,

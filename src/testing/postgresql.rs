@@ -10,6 +10,7 @@ use stackrace_engine::{Control, PhaseOutcome};
 use crate::crash::Remains;
 use crate::event::Promised;
 use crate::study::{Kinds, parse};
+use crate::time::{Clock, SystemClock};
 use crate::workload::postgres_server::PostgresServer;
 use crate::workload::{Place, Workload};
 
@@ -96,9 +97,9 @@ fn until_killed(workload: &dyn Workload, place: &Place<'_>) -> Result<PhaseOutco
         };
         // A moment after it answers: what it then does is transactions alone.
         while server.process().is_none() && !running.is_finished() {
-            std::thread::sleep(Duration::from_millis(5));
+            SystemClock.sleep(Duration::from_millis(5));
         }
-        std::thread::sleep(Duration::from_secs(2));
+        SystemClock.sleep(Duration::from_secs(2));
         if let Some(number) = server.process() {
             kill_all(number);
         }

@@ -109,9 +109,10 @@ impl PostgresServer<'_> {
     pub(crate) fn start(&self) -> Result<bool, WorkloadError> {
         let data = self.data();
         let log = format!("{data}/{LOG}");
-        // No address: other machines have no way in.
+        // No address: other machines have no way in. No times and numbers of processes in its log: its
+        // last words are a finding, which is the same each time it is made.
         let mut told = format!(
-            "-c listen_addresses='' -c unix_socket_directories={}",
+            "-c listen_addresses='' -c log_line_prefix='' -c unix_socket_directories={}",
             self.socket()
         );
         for setting in self.told {
@@ -123,19 +124,34 @@ impl PostgresServer<'_> {
             "start", "-w", "-s", "-t", &most, "-D", &data, "-l", &log, "-o", &told,
         ];
         let words = words.map(str::to_owned);
+        let before = self.log_bytes();
         let started = self.tool(("pg_ctl", &words), ASIDE_NS, true);
-        // pg_ctl says only that it could not: why is in the server's own log.
-        let started =
-            started.map_err(|error| trouble(format!("{error}\n{}", self.last_words())))?;
+        let started = started.map_err(|error| {
+            let text = match self.said_since(before) {
+                // What was said before is of another start.
+                said if said.is_empty() => error.to_string(),
+                said => format!("{error}; the end of its log:\n{said}"),
+            };
+            // Names of this run alone, which no reader could look for.
+            let text = text.replace(&data, DATA).replace(&self.socket(), "@socket");
+            trouble(text)
+        })?;
         Ok(started.is_some())
     }
 
-    /// The last lines of the server's log.
-    pub(crate) fn last_words(&self) -> String {
+    /// Bytes of the server's log.
+    fn log_bytes(&self) -> usize {
+        let log = self.directory.join(DATA).join(LOG).metadata();
+        log.map_or(0, |log| log.len() as usize)
+    }
+
+    /// The last lines of the server's log after so many bytes. pg_ctl says only that a server does not
+    /// start; why is here.
+    fn said_since(&self, before: usize) -> String {
         let said = std::fs::read(self.directory.join(DATA).join(LOG)).unwrap_or_default();
         // After a power cut there may be anything in it.
-        let said = String::from_utf8_lossy(&said);
-        let lines: Vec<&str> = said.lines().map(|line| line.trim_matches('\0')).collect();
+        let said = String::from_utf8_lossy(said.get(before..).unwrap_or_default());
+        let lines: Vec<&str> = said.lines().collect();
         lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
     }
 

@@ -20,7 +20,7 @@ mod sqlite;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
-use database::Database;
+use database::ChosenDatabase;
 use stackrace_engine::promises::{
     Idiom, OPERATION_BYTES_MAX, OPERATIONS_MAX, PromiseRecord, PromisesPlan,
 };
@@ -145,7 +145,7 @@ struct Promises {
     at_rest: u32,
     threads: u32,
     think_time_ns: u64,
-    database: Option<Database>,
+    database: Option<ChosenDatabase>,
 }
 
 impl Promises {
@@ -154,7 +154,7 @@ impl Promises {
         let at = WORDS.iter().position(|known| *known == word);
         let (idiom, kind, promise) = IDIOMS[at.unwrap_or(0)];
         let threads = at_least_one(settings, "threads")?;
-        let database = Database::parse(settings, &word)?;
+        let database = ChosenDatabase::parse(settings, &word)?;
         Ok(Self {
             idiom,
             kind,
@@ -247,7 +247,7 @@ fn operation_bytes(settings: &Settings) -> Result<u32, Refusal> {
 
 impl Workload for Promises {
     fn summary(&self) -> String {
-        let database = self.database.as_ref().map(Database::summary);
+        let database = self.database.as_ref().map(ChosenDatabase::summary);
         let database = database.map_or(String::new(), |database| format!(", {database}"));
         format!(
             "{} operations {} of {} on {} objects, {} thread(s){database}; promised: {}",
@@ -312,7 +312,7 @@ impl Workload for Promises {
     fn needs(&self) -> Needs {
         self.database
             .as_ref()
-            .map(Database::needs)
+            .map(ChosenDatabase::needs)
             .unwrap_or_default()
     }
 
@@ -339,7 +339,7 @@ impl Workload for Promises {
     }
 
     fn finish(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
-        let kind = self.database.as_ref().map(Database::kind);
+        let kind = self.database.as_ref().map(ChosenDatabase::kind);
         kind.map_or(Ok(()), |kind| kind.end(place.directory))
             .map_err(trouble)
     }

@@ -14,7 +14,7 @@ pub(crate) struct Lab {
     pub(crate) verb: LabVerb,
 }
 
-/// What to build.
+/// Which images to build, and what is added to them.
 #[derive(Debug, Args)]
 pub(crate) struct LabBuild {
     /// Operating system: debian-13 (Linux 6.12, OpenZFS 2.3), the same with Debian's kernels for

@@ -59,7 +59,7 @@ pub(crate) enum DatabaseKind {
 
 /// A database with what its settings ask for.
 #[derive(Debug, Clone)]
-pub(super) enum Database {
+pub(super) enum ChosenDatabase {
     /// A library that works on a file.
     Sqlite(sqlite::Durability),
     /// A server of the trial's own.
@@ -85,7 +85,7 @@ impl DatabaseKind {
         }
     }
 
-    /// Its settings.
+    /// The names of those settings that mean something to it alone.
     fn settings(self) -> &'static [&'static str] {
         match self {
             Self::Sqlite => &["journal", "synchronous"],
@@ -155,7 +155,7 @@ impl DatabaseKind {
     }
 }
 
-impl Database {
+impl ChosenDatabase {
     /// The database of an idiom with its settings; none: the idiom uses files.
     ///
     /// # Errors
@@ -281,7 +281,7 @@ impl Database {
             }
             Self::Postgresql(_) => {
                 postgresql::start(directory).map_err(trouble)?;
-                let mut open = postgresql::Database::open(directory).map_err(trouble)?;
+                let mut open = postgresql::PostgresSession::open(directory).map_err(trouble)?;
                 let done = work(&mut |row, content| open.commit(row, content));
                 drop(open);
                 let ended = postgresql::end(directory);

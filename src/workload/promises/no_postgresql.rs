@@ -8,11 +8,11 @@ const MISSING: &str = "built without PostgreSQL (cargo build --features postgres
 /// What PostgreSQL would be asked for.
 #[derive(Debug, Clone)]
 pub(super) struct Switches {
-    /// `fsync`.
+    /// Whether the server ever waits for the disk.
     pub(super) fsync: String,
-    /// `synchronous_commit`.
+    /// Whether a commit waits until its log is on the disk.
     pub(super) synchronous_commit: String,
-    /// `full_page_writes`.
+    /// Whether pages are logged whole after a checkpoint.
     pub(super) full_page_writes: String,
 }
 
@@ -27,9 +27,9 @@ pub(super) fn object(row: u32) -> String {
 }
 
 /// A connection of a program built without PostgreSQL: no value of it exists.
-pub(super) struct Database(Infallible);
+pub(super) struct PostgresSession(Infallible);
 
-impl Database {
+impl PostgresSession {
     /// Always fails: this program was built without PostgreSQL.
     pub(super) fn open(_: &Path) -> Result<Self, String> {
         Err(MISSING.to_owned())

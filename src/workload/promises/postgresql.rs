@@ -14,11 +14,11 @@ const NAME: &str = "postgres";
 /// What PostgreSQL is asked for, `on` or `off` each.
 #[derive(Debug, Clone)]
 pub(super) struct Switches {
-    /// `fsync`.
+    /// Whether the server ever waits for the disk.
     pub(super) fsync: String,
-    /// `synchronous_commit`.
+    /// Whether a commit waits until its log is on the disk.
     pub(super) synchronous_commit: String,
-    /// `full_page_writes`.
+    /// Whether pages are logged whole after a checkpoint.
     pub(super) full_page_writes: String,
 }
 
@@ -36,12 +36,12 @@ pub(super) fn object(row: u32) -> String {
 }
 
 /// A connection to a server that runs.
-pub(super) struct Database {
+pub(super) struct PostgresSession {
     client: Client,
     update: Statement,
 }
 
-impl Database {
+impl PostgresSession {
     /// Connects to the server of a directory.
     ///
     /// # Errors
@@ -129,17 +129,14 @@ pub(super) fn exists(directory: &Path) -> bool {
 /// Starts the server; it has recovered itself and answers when this returns.
 ///
 /// # Errors
-/// It does not start: the end of its log.
+/// It does not start: what pg_ctl says, and the end of its log.
 pub(super) fn start(directory: &Path) -> Result<(), String> {
     let server = server(directory, &[]);
     let started = server.start();
     started.map(drop).map_err(|error| {
         // One that is only slow would be in the way of the next one.
         let _ = server.stop_if_left();
-        match server.last_words() {
-            words if words.is_empty() => error.to_string(),
-            words => format!("it does not start; the end of its log: {words}"),
-        }
+        format!("its server does not start: {error}")
     })
 }
 
