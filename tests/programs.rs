@@ -5,6 +5,7 @@
 mod support;
 
 use std::fs;
+use std::path::Path;
 use std::process::{Child, ExitCode, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -386,14 +387,95 @@ fn sources_are_compiled() {
     loads(&["build", "files=4", "jobs=2"]);
 }
 
-fn a_postgresql_server_is_loaded_and_gone() {
+/// Ends a test where there is no PostgreSQL.
+fn postgresql() {
     let installed = fs::read_dir("/usr/lib/postgresql").is_ok_and(|mut all| all.next().is_some());
     if !installed && needs::find("postgres").is_none() {
         needs::skip("needs postgresql");
     }
     needs::tool("setpriv");
+}
+
+fn a_postgresql_server_is_loaded_and_gone() {
+    postgresql();
     loads(&["postgresql", "scale=1", "time=1 s", "clients=2"]);
     loads(&["postgresql", "scale=1", "time=1 s", "script=select-only"]);
+}
+
+fn transactions_of_postgresql_are_timed_and_its_server_is_gone() {
+    postgresql();
+    with_client();
+    let asked = ["promises", "idiom=postgresql", "operations=50"];
+    loads(&asked);
+    let off = [
+        "fsync=off",
+        "synchronous-commit=off",
+        "full-page-writes=off",
+    ];
+    loads(&[&asked[..], &off].concat());
+}
+
+/// Ends a test where this program has no client for PostgreSQL.
+fn with_client() {
+    if !cfg!(feature = "postgresql") {
+        needs::skip("needs the feature postgresql");
+    }
+}
+
+/// What is found in a directory of this test's own after the server there was killed.
+#[cfg(feature = "postgresql")]
+fn killed(settings: &str, harm: impl FnOnce(&Path)) -> stackrace::testing::KilledDatabase {
+    let ground = Ground::new();
+    let data = ground.make_dir("killed");
+    let found = stackrace::testing::killed_database(&data, settings, harm).unwrap();
+    assert!(
+        found.acknowledged > 0,
+        "it was killed before it had done anything"
+    );
+    assert_eq!(working_in(&ground), [""; 0]);
+    found
+}
+
+#[cfg(feature = "postgresql")]
+fn a_killed_postgresql_server_keeps_what_it_committed() {
+    postgresql();
+    // The kernel lives on: what was handed to it is kept, with any fsync.
+    for settings in ["fsync = \"on\"", "fsync = \"off\""] {
+        let found = killed(settings, |_| ());
+        assert_eq!(
+            (found.stale, found.damaged),
+            (0, 0),
+            "{settings}: {found:?}"
+        );
+        assert_eq!(found.refused, None);
+    }
+    // The last commits were in the memory of its processes alone; what is there is whole.
+    let found = killed("synchronous-commit = \"off\"", |_| ());
+    assert_eq!(found.damaged, 0, "{found:?}");
+    assert_eq!(found.refused, None);
+}
+
+#[cfg(feature = "postgresql")]
+fn a_postgresql_server_that_does_not_start_again_is_a_finding() {
+    postgresql();
+    let found = killed("fsync = \"on\"", |directory| {
+        // Without it nothing says where recovery begins.
+        fs::write(directory.join("data/global/pg_control"), [0; 8192]).unwrap();
+    });
+    let refused = found.refused.unwrap();
+    assert!(refused.contains("the end of its log:"), "{refused}");
+    assert!(found.damaged > 0);
+    assert_eq!(found.found, Some(format!("PostgreSQL: {refused}")));
+}
+
+#[cfg(not(feature = "postgresql"))]
+fn a_killed_postgresql_server_keeps_what_it_committed() {
+    with_client();
+}
+
+#[cfg(not(feature = "postgresql"))]
+fn a_postgresql_server_that_does_not_start_again_is_a_finding() {
+    with_client();
 }
 
 fn main() -> ExitCode {
@@ -408,5 +490,8 @@ fn main() -> ExitCode {
         git_clones_and_checks_out,
         sources_are_compiled,
         a_postgresql_server_is_loaded_and_gone,
+        transactions_of_postgresql_are_timed_and_its_server_is_gone,
+        a_killed_postgresql_server_keeps_what_it_committed,
+        a_postgresql_server_that_does_not_start_again_is_a_finding,
     ])
 }

@@ -27,8 +27,8 @@ pub(super) use doctor::Doctor;
 pub(super) use drive::DriveVerb;
 pub(super) use gate::{Gate, Undecided};
 pub(super) use lab::{
-    DiskWord, FaultVerb, Lab, LabClock, LabFault, LabShell, LabTime, LabVerb, LinkWord, MountAfp,
-    PowerWord,
+    DiskWord, FaultVerb, Lab, LabBuild, LabClock, LabFault, LabShell, LabTime, LabVerb, LinkWord,
+    MountAfp, PowerWord,
 };
 pub(super) use own_program::OwnProgramArgs;
 pub(super) use power::PowerArgs;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::args::LabBuild;
 use super::failure::Failure;
 use super::setting::Setting;
 use super::terminal::{print, say};
@@ -12,9 +13,9 @@ use crate::host::Host;
 use crate::host::local::LocalHost;
 use crate::journal::Journal;
 use crate::lab::image::{self, Builder, Image, Stocked};
-use crate::lab::machine;
 use crate::lab::system::{self, System};
-use crate::session::lab_run::unable;
+use crate::lab::{machine, postgresql};
+use crate::session::lab_run::{SystemImage, unable};
 use crate::session::{Observer, temporary};
 use crate::unit;
 
@@ -51,21 +52,27 @@ fn named(name: &str) -> Result<&'static System, Failure> {
     })
 }
 
-/// What the guests of a system are made of: its image and, where they were built, its ZFS modules.
+/// What the guests of a system are made of: its image and, where they were built, its ZFS
+/// modules and PostgreSQL.
 ///
 /// # Errors
 /// When there is no such system: the nearest is named. When its image was not built: how to.
-pub(super) fn of(name: &str) -> Result<(Image, Option<Image>), Failure> {
+pub(super) fn of(name: &str) -> Result<SystemImage, Failure> {
     let system = named(name)?;
     let cache = cache(&quiet_host())?;
     let image = image::find(&cache, system).map_err(unable)?;
     let zfs = image::find_zfs(&cache, &image).map_err(unable)?;
-    Ok((image, zfs))
+    Ok(SystemImage {
+        postgresql: postgresql::find(&cache, system).map_err(unable)?,
+        system,
+        image,
+        zfs,
+    })
 }
 
 /// Carries out `stackrace lab build`; gives its exit code.
-pub(super) fn build(setting: &Setting, names: &[String], zfs: bool) -> Result<u8, Failure> {
-    let systems = all(names)?;
+pub(super) fn build(setting: &Setting, asked: &LabBuild) -> Result<u8, Failure> {
+    let systems = all(&asked.systems)?;
     let host = quiet_host();
     let cache = cache(&host)?;
     std::fs::create_dir_all(&cache)
@@ -81,10 +88,15 @@ pub(super) fn build(setting: &Setting, names: &[String], zfs: bool) -> Result<u8
             setting.remark(&format!("{system}: root file system and kernel …"));
             let image = builder.image(system).map_err(unable)?;
             print(&line(system.name, &image));
-            if zfs {
+            if asked.zfs {
                 setting.remark(&format!("{system}: ZFS modules …"));
                 let zfs = builder.zfs(system, &image).map_err(unable)?;
                 print(&line(system.name, &zfs));
+            }
+            if asked.postgresql {
+                setting.remark(&format!("{system}: PostgreSQL …"));
+                let postgresql = builder.postgresql(system, &image).map_err(unable)?;
+                print(&line(system.name, &postgresql));
             }
         }
         Ok(0)

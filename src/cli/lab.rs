@@ -24,7 +24,7 @@ use crate::unit;
 /// Carries out `stackrace lab`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: LabVerb) -> Result<u8, Failure> {
     match verb {
-        LabVerb::Build { systems, zfs } => images::build(setting, &systems, zfs),
+        LabVerb::Build(asked) => images::build(setting, &asked),
         LabVerb::List => images::list(setting),
         LabVerb::Shell(verb) => shell(setting, &verb),
         LabVerb::Fault(verb) => super::fault::exec(setting, &verb),

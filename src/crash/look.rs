@@ -7,7 +7,7 @@ use std::path::Path;
 use stackrace_engine::promises::content::SectorFound;
 
 use crate::event::{OperationKind, Promised};
-use crate::workload::promises::sqlite;
+use crate::workload::promises::database::DatabaseKind;
 
 /// Bytes of a sector.
 pub(super) const SECTOR: u64 = 512;
@@ -51,13 +51,17 @@ impl Seen {
     }
 }
 
-/// Reads every object that the ledger names.
-pub(super) fn look(directory: &Path, promised: &Promised) -> Seen {
+/// Reads every object that the ledger names. `refused`: what the server of its database said, if it
+/// did not start.
+pub(super) fn look(directory: &Path, promised: &Promised, refused: Option<&str>) -> Seen {
     let mut objects = HashMap::new();
-    let transactions = |kind| kind == OperationKind::Transaction;
     // A database is read once, after it recovered itself: its rows are the objects.
-    if promised.lines.iter().any(|line| transactions(line.kind)) {
-        objects.extend(rows(directory, promised));
+    if let Some(kind) = database(promised) {
+        let rows = match refused {
+            Some(why) => Err(why.to_owned()),
+            None => kind.rows(directory),
+        };
+        objects.extend(of_rows(promised, kind, rows, kind.exists(directory)));
     }
     // Each file is read once, however many operations were done on it.
     for line in &promised.lines {
@@ -69,25 +73,36 @@ pub(super) fn look(directory: &Path, promised: &Promised) -> Seen {
     Seen::new(objects)
 }
 
-/// Every row that the ledger names.
-fn rows(directory: &Path, promised: &Promised) -> HashMap<String, SeenObject> {
-    let path = directory.join(sqlite::FILE);
+/// The database whose transactions a ledger has.
+pub(super) fn database(promised: &Promised) -> Option<DatabaseKind> {
+    let mut lines = promised.lines.iter();
+    let line = lines.find(|line| line.kind == OperationKind::Transaction)?;
+    DatabaseKind::of_object(&line.object)
+}
+
+/// Every row that the ledger names, of those that a database found; `there`: it has files.
+pub(super) fn of_rows(
+    promised: &Promised,
+    kind: DatabaseKind,
+    rows: Result<Vec<(u32, Vec<u8>)>, String>,
+    there: bool,
+) -> HashMap<String, SeenObject> {
     let names = promised.lines.iter().map(|line| &line.object);
-    let names = names.filter(|name| name.starts_with(&format!("{}#", sqlite::FILE)));
-    match sqlite::rows(&path) {
+    let names = names.filter(|name| DatabaseKind::of_object(name) == Some(kind));
+    match rows {
         Ok(rows) => {
             // A row that is not in the table is absent, and no file of that name.
             let mut all: HashMap<_, _> = names
                 .map(|name| (name.clone(), SeenObject::Absent))
                 .collect();
             let found = rows.into_iter();
-            all.extend(found.map(|(row, content)| (sqlite::object(row), sectors(&content))));
+            all.extend(found.map(|(row, content)| (kind.object(row), sectors(&content))));
             all
         }
         Err(why) => {
             // Gone and damaged are different losses.
-            let seen = match path.exists() {
-                true => SeenObject::Unreadable(format!("SQLite: {why}")),
+            let seen = match there {
+                true => SeenObject::Unreadable(format!("{}: {why}", kind.name())),
                 false => SeenObject::Absent,
             };
             names.map(|name| (name.clone(), seen.clone())).collect()

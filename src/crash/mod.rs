@@ -1,6 +1,6 @@
 //! After a power cut: what is there, against what was promised.
 //!
-//! [`look`] reads what a trial left in its directory, [`judge`] compares that with the ledger. The
+//! [`Remains`] starts the server of a database where one is needed. [`look`] reads what a trial left in its directory, [`judge`] compares that with the ledger. The
 //! second is pure, so that damage can be planted in its tests. Nothing here fails: what cannot be
 //! read is a finding.
 
@@ -12,11 +12,53 @@ mod tests;
 use std::path::Path;
 
 use crate::event::{CheckedPromises, Promised};
+use crate::workload::promises::database::DatabaseKind;
 
-/// Looks for everything that had been promised in `directory` when the power went at `at_ns`, on the
-/// clock of the ledger. Opening a database recovers it, so the directory is written to.
-pub(crate) fn check(directory: &Path, promised: &Promised, at_ns: u64) -> CheckedPromises {
-    judge::judge(promised, &look::look(directory, promised), at_ns)
+/// What a power cut left in the directory of a trial, with the server of its database, if it has one.
+pub(crate) struct Remains<'a> {
+    directory: &'a Path,
+    promised: &'a Promised,
+    /// What the server said that did not start.
+    refused: Option<String>,
+}
+
+impl<'a> Remains<'a> {
+    /// Starts the server that reads them, which recovers them first; it answers when this returns.
+    pub(crate) fn open(directory: &'a Path, promised: &'a Promised) -> Self {
+        // Without its files there is nothing to start: its rows are gone.
+        let kind = look::database(promised).filter(|kind| kind.exists(directory));
+        let started = kind.map(|kind| kind.start(directory));
+        Self {
+            directory,
+            promised,
+            refused: started.and_then(Result::err),
+        }
+    }
+
+    /// Whether a server is needed to read them.
+    pub(crate) fn has_server(&self) -> bool {
+        look::database(self.promised).is_some_and(DatabaseKind::has_server)
+    }
+
+    /// What the server said that did not start; none: it answers, or none is needed.
+    pub(crate) fn refused(&self) -> Option<&str> {
+        self.refused.as_deref()
+    }
+
+    /// Looks for everything that had been promised when the power went at `at_ns`, on the clock of the
+    /// ledger. Opening SQLite's file recovers it, so the directory is written to.
+    pub(crate) fn check(&self, at_ns: u64) -> CheckedPromises {
+        let seen = look::look(self.directory, self.promised, self.refused());
+        judge::judge(self.promised, &seen, at_ns)
+    }
+
+    /// Ends the server.
+    ///
+    /// # Errors
+    /// It does not end.
+    pub(crate) fn close(self) -> Result<(), String> {
+        look::database(self.promised).map_or(Ok(()), |kind| kind.end(self.directory))
+    }
 }
 
 /// The same where nothing can be read: the file system could not be mounted.

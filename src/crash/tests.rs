@@ -6,12 +6,16 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use proptest::prelude::*;
+use stackrace_engine::promises::content::PromisedContent;
 use stackrace_engine::{Control, PhaseEnd};
 
-use super::{check, check_nothing};
-use crate::event::{LedgerLine, Loss, OperationKind, Promise, Promised};
+use super::judge::judge;
+use super::look::{Seen, of_rows};
+use super::{Remains, check_nothing};
+use crate::event::{CheckedPromises, LedgerLine, Loss, OperationKind, Promise, Promised};
 use crate::study::{Kinds, parse};
 use crate::workload::Place;
+use crate::workload::promises::database::DatabaseKind;
 
 const IDIOMS: [&str; 9] = [
     "overwrite-fsync",
@@ -24,6 +28,14 @@ const IDIOMS: [&str; 9] = [
     "mail-queue",
     "append",
 ];
+
+/// Checks what is in a directory, as after a cut.
+fn check(directory: &Path, promised: &Promised, at_ns: u64) -> CheckedPromises {
+    let remains = Remains::open(directory, promised);
+    let checked = remains.check(at_ns);
+    remains.close().unwrap();
+    checked
+}
 
 /// Runs a workload of promises in a directory; its ledger.
 fn promised(directory: &Path, settings: &str, seed: u64) -> Promised {
@@ -149,7 +161,7 @@ impl Damage {
                 if line.generation == 1 {
                     return false;
                 }
-                let content = stackrace_engine::promises::content::PromisedContent::new(seed);
+                let content = PromisedContent::new(seed);
                 content.fill(&mut bytes, &line.object, line.offset, line.generation - 1);
             }
             Self::Copied | Self::Exchanged => {
@@ -343,6 +355,81 @@ fn a_database_that_lost_its_last_commits_or_all_of_its_file_is_found_out() {
         lost.counts
     );
     assert!(!path.exists(), "looking for it made it");
+}
+
+/// A ledger of transactions on three rows of PostgreSQL, all of which end in their third generation.
+fn of_postgresql() -> Promised {
+    let row = DatabaseKind::Postgresql;
+    let lines = (0..9).map(|number: u32| LedgerLine {
+        number: number.into(),
+        worker: 0,
+        kind: match number {
+            0..3 => OperationKind::AtRest,
+            _ => OperationKind::Transaction,
+        },
+        object: row.object(number % 3),
+        offset: 0,
+        bytes: 1024,
+        generation: number / 3 + 1,
+        promise: Promise::Commit,
+        begun_ns: u64::from(number) * 10,
+        acknowledged_ns: Some(u64::from(number) * 10 + 5),
+    });
+    Promised {
+        round: 1,
+        configuration: 0,
+        workload: 0,
+        seed: 7,
+        directory: "/nowhere".to_owned(),
+        lines: lines.collect(),
+    }
+}
+
+#[test]
+fn rows_of_a_database_are_judged_as_files_are() {
+    let promised = of_postgresql();
+    let kind = DatabaseKind::Postgresql;
+    let content = |row: u32, generation: u32| {
+        let mut bytes = vec![0; 1024];
+        PromisedContent::new(7).fill(&mut bytes, &kind.object(row), 0, generation);
+        bytes
+    };
+    let whole = || (0..3).map(|row| (row, content(row, 3))).collect::<Vec<_>>();
+    let judged = |rows: Result<Vec<(u32, Vec<u8>)>, String>| {
+        let seen = Seen::new(of_rows(&promised, kind, rows, true));
+        judge(&promised, &seen, u64::MAX)
+    };
+    assert_eq!(judged(Ok(whole())).counts.all(), 0);
+    let with_first = |bytes: Option<Vec<u8>>| {
+        let mut rows = whole();
+        match bytes {
+            Some(bytes) => rows[0].1 = bytes,
+            None => drop(rows.remove(0)),
+        }
+        judged(Ok(rows)).counts
+    };
+    let torn = [&content(0, 3)[..512], &content(0, 2)[512..]].concat();
+    assert_eq!(with_first(Some(content(0, 2))).stale, 1);
+    assert_eq!(with_first(Some(torn)).torn, 1);
+    assert_eq!(with_first(Some(content(1, 3))).misplaced, 1);
+    assert_eq!(with_first(None).lost, 1);
+    // A server that does not start has nothing to show, in its own words.
+    let refused = judged(Err(
+        "it does not start; the end of its log: PANIC".to_owned()
+    ));
+    assert_eq!(refused.counts.all(), 3);
+    let said = "PostgreSQL: it does not start; the end of its log: PANIC";
+    assert!(refused.losses.iter().all(|loss| loss.found == said));
+}
+
+#[test]
+fn a_cluster_of_which_nothing_is_left_is_lost_and_no_server_is_started() {
+    let directory = tempfile::tempdir().unwrap();
+    let promised = of_postgresql();
+    let remains = Remains::open(directory.path(), &promised);
+    assert_eq!(remains.refused(), None);
+    assert_eq!(remains.check(u64::MAX).counts.lost, 3);
+    remains.close().unwrap();
 }
 
 #[test]

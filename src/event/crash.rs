@@ -75,7 +75,7 @@ pub(crate) struct LedgerLine {
     pub(crate) worker: u32,
     /// What it did.
     pub(crate) kind: OperationKind,
-    /// File, relative to the directory of the trial; of a database: its file, `#` and the row.
+    /// File, relative to the directory of the trial; of a database: its file or its name, `#` and the row.
     // One text for files and rows: what is lost is named as a person would look for it.
     pub(crate) object: String,
     /// Where in the file, bytes.
@@ -272,9 +272,9 @@ pub(crate) struct Recovery {
     pub(crate) needed_operator: bool,
     /// The commands of repair that were needed, as typed.
     pub(crate) repair: Vec<String>,
-    /// From the first command to the mounted file system, ns.
+    /// From the first command to the mounted file system, or to the answering server of a database, ns.
     pub(crate) mount_ns: u64,
-    /// What the system said where it could not be mounted.
+    /// What the system said where it could not be mounted, or the server of a database did not start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     // Verbatim: it is what an administrator would search for.
     pub(crate) refused: Option<String>,

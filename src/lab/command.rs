@@ -6,7 +6,7 @@
 //! sockets are short by law (`sun_path`).
 
 use super::description::Description;
-use super::switch;
+use super::{postgresql, switch};
 use crate::agent::message::PORT;
 use crate::host::LabDisk;
 use std::path::Path;
@@ -52,6 +52,8 @@ pub(super) struct GuestFiles<'a> {
     pub(super) root: &'a Path,
     /// Its ZFS modules.
     pub(super) zfs: Option<&'a Path>,
+    /// Whether what the kernel unpacks first has PostgreSQL.
+    pub(super) postgresql: bool,
 }
 
 /// Serial of the disk for everything the guest keeps while it lives.
@@ -160,6 +162,9 @@ fn append(
     if files.zfs.is_some() {
         text.push_str(" lab.zfs");
     }
+    if files.postgresql {
+        text.push_str(postgresql::TOLD);
+    }
     if description.shell_on == Some(node) {
         text.push_str(" lab.shell=yes");
     }
@@ -246,6 +251,7 @@ mod tests {
             kernel: Path::new("/images/vmlinux"),
             root: Path::new("/images/a,b/root.squashfs"),
             zfs: None,
+            postgresql: true,
         };
         let words = command(2, &description, Accelerator::Tcg, &files);
         for pair in [
@@ -270,6 +276,10 @@ mod tests {
                 "dgram,id=net,local.type=unix,local.path=net-2.inside,remote.type=unix,remote.path=net-2.outside",
             ],
             ["-accel", "tcg,thread=multi"],
+            [
+                "-append",
+                "console=ttyS0 quiet panic=-1 rdinit=/init lab.node=2 lab.nodes=2 tsc=unstable clocksource=hpet no_timer_check lab.postgresql",
+            ],
             ["-pidfile", "/store/machine/node-2.pid"],
         ] {
             assert!(

@@ -118,7 +118,7 @@ impl Image {
         Ok(())
     }
 
-    fn open(dir: &Path) -> Result<Self, LabError> {
+    pub(super) fn open(dir: &Path) -> Result<Self, LabError> {
         let path = dir.join(MANIFEST);
         let bytes = std::fs::read(&path).map_err(|error| HostError::path("read", &path, error))?;
         let manifest: Manifest =
@@ -178,7 +178,7 @@ fn zfs_name(image: &Image) -> Result<String, LabError> {
 /// What something in the cache is to this program.
 #[derive(Debug)]
 pub(crate) enum Stocked {
-    /// The image of a system, or the ZFS modules for it.
+    /// The image of a system, or what is added to it.
     Used(&'static System, Image),
     /// ZFS modules that no image here fits, while a system has none yet: that one may.
     Spare(Image),
@@ -204,6 +204,7 @@ pub(crate) fn stock(cache: &Path) -> Vec<Stocked> {
     let mut all_built = true;
     for system in system::ALL {
         used.push((system, system.image_name()));
+        used.push((system, system.postgresql_name()));
         match find(cache, system).and_then(|image| zfs_name(&image)) {
             Ok(zfs) => used.push((system, zfs)),
             // Its kernel and its version of ZFS are not known yet.
@@ -302,7 +303,7 @@ impl Builder<'_> {
 
     /// Makes a directory of the cache from what `make` leaves in a working directory: kernel,
     /// version and names of the files.
-    fn build(
+    pub(super) fn build(
         &self,
         system: &System,
         name: &str,
@@ -335,7 +336,7 @@ impl Builder<'_> {
 
     /// Installs packages into a tree and runs a part of the recipe on it, which leaves its results in
     /// the working directory; the tree goes again.
-    fn bootstrap(
+    pub(super) fn bootstrap(
         &self,
         system: &System,
         work: &Path,

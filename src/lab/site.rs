@@ -5,6 +5,7 @@ use super::cpio::Archive;
 use super::description::Description;
 use super::error::LabError;
 use super::image::Image;
+use super::postgresql;
 use super::system;
 use crate::agent::program::{libc_needed, version};
 use crate::host::process::{Process, Streams};
@@ -24,6 +25,8 @@ pub(crate) struct MachineSite<'a> {
     pub(crate) image: &'a Image,
     /// ZFS modules for it.
     pub(crate) zfs: Option<&'a Image>,
+    /// PostgreSQL for it.
+    pub(crate) postgresql: Option<&'a Image>,
     /// This program's file.
     pub(crate) program: &'a Path,
 }
@@ -42,6 +45,7 @@ pub(super) fn start_node(
         kernel: &kernel,
         root: &root,
         zfs: zfs.as_deref(),
+        postgresql: site.postgresql.is_some(),
     };
     let words = argv(command::command(node, description, accelerator, &files));
     let said = command::file(node, "qemu");
@@ -83,6 +87,13 @@ pub(super) fn write_first(site: &MachineSite<'_>, path: &Path, whole: bool) -> s
         if let Some(zfs) = site.zfs {
             archive.program("zfs.squashfs", &std::fs::read(zfs.file("zfs.squashfs"))?)?;
         }
+    }
+    // A guest with disks of its own has no place for one more of this.
+    if let Some(layer) = site.postgresql {
+        archive.program(
+            postgresql::FILE,
+            &std::fs::read(layer.file(postgresql::FILE))?,
+        )?;
     }
     std::io::Write::flush(&mut archive.end()?)
 }

@@ -13,6 +13,9 @@ const COMMON: &[(&str, &str)] = &[
 /// A guest's first program, run by the BusyBox of its image.
 pub(super) const INIT: &str = include_str!("recipe/init");
 
+/// How PostgreSQL is packed for guests.
+const POSTGRESQL: &str = include_str!("recipe/postgresql.sh");
+
 /// Time of every file in an image, s since 1970: the same packages give the same bytes.
 pub(super) const EPOCH: &str = "1700000000";
 
@@ -113,6 +116,12 @@ impl System {
         format!("{}-{}", self.name, &hash.finalize().to_hex()[..HASH_LEN])
     }
 
+    /// Name of the layer of PostgreSQL for its image, after its own recipe too.
+    pub(crate) fn postgresql_name(&self) -> String {
+        let hash = blake3::hash(POSTGRESQL.as_bytes()).to_hex();
+        format!("postgresql-{}-{}", &hash[..HASH_LEN / 2], self.image_name())
+    }
+
     /// The command that builds its image.
     pub(crate) fn build(&self) -> String {
         format!("sudo stackrace lab build --system {self}")
@@ -130,10 +139,11 @@ impl System {
             .collect()
     }
 
-    /// The files its image and the ZFS modules for it are built with, by name.
+    /// The files its image and what is added to it are built with, by name.
     pub(super) fn files(&self) -> impl Iterator<Item = (&'static str, String)> {
         let zfs = ("zfs.sh", include_str!("recipe/zfs.sh").to_string());
-        self.recipe().chain([zfs])
+        let postgresql = ("postgresql.sh", POSTGRESQL.to_string());
+        self.recipe().chain([zfs, postgresql])
     }
 
     /// What the image follows from.

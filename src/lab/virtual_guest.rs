@@ -9,6 +9,7 @@
 use super::command::{self, PROGRAM};
 use super::error::LabError;
 use super::machine::{DIR, last_words};
+use super::postgresql;
 use super::site::{MachineSite, check_libc, write_first};
 use crate::agent::frame::WireFrame;
 use crate::agent::polled::{GuestOrders, ORDERS_NAME, OUTPUT_PORT, PIPE_BYTES, PolledReader};
@@ -219,6 +220,9 @@ impl VirtualLab<'_> {
         );
         if self.site.zfs.is_some() {
             told.push_str(" lab.zfs");
+        }
+        if self.site.postgresql.is_some() {
+            told.push_str(postgresql::TOLD);
         }
         let (kernel, first, told) = match hypervisor {
             Some(hypervisor) => (

@@ -5,16 +5,12 @@ use std::ffi::OsString;
 use stackrace_engine::{PhaseEnd, PhaseOutcome};
 
 use crate::event::{Better, MetricHead};
-use crate::host::program::{self, ProgramCall, ProgramCut, ProgramRun};
+use crate::host::program::{self, ProgramCall, ProgramRun};
 use crate::host::shown;
 use crate::unit;
 use crate::workload::metric::{self, head};
+use crate::workload::program_end::{explained, judged};
 use crate::workload::{Place, SLICE_NS, WorkloadError, trouble};
-
-/// Lines of what a failed program said that go into the error.
-const SAID_LINES: usize = 8;
-/// Bytes of them.
-const SAID_MAX: usize = 1000;
 
 /// A time of fewer steps of its clock is no figure: rounding alone would change it by more than 1 %.
 const STEPS_MIN: u64 = 100;
@@ -112,56 +108,6 @@ pub(super) fn run_in(
         stopped: &|| place.control.stopped(),
     });
     judged(argv, time_max_ns, ran.map_err(explained)?)
-}
-
-/// A failure of the host with what to do about it.
-pub(super) fn explained(error: crate::host::HostError) -> WorkloadError {
-    match error.next() {
-        next if next.is_empty() => trouble(error),
-        next => trouble(format!("{error}; {next}")),
-    }
-}
-
-/// What the end of a program means; none: the trial was stopped.
-pub(super) fn judged(
-    argv: &[OsString],
-    time_max_ns: u64,
-    ran: ProgramRun,
-) -> Result<Option<ProgramRun>, WorkloadError> {
-    let how = match (ran.cut, ran.status, ran.signal) {
-        (Some(ProgramCut::Stopped), ..) => return Ok(None),
-        (Some(ProgramCut::TimeOver), ..) => format!(
-            "did not end within {} and was ended: allow more with time-limit",
-            unit::long_time(time_max_ns as f64 / 1e9)
-        ),
-        (None, Some(0), _) => return Ok(Some(ran)),
-        // A program that failed did other work than one that did not: its time says nothing.
-        (None, Some(status), _) => format!("ended with exit status {status}"),
-        (None, None, signal) => format!("was ended by signal {}", signal.unwrap_or(0)),
-    };
-    // Some programs complain on standard output.
-    let said = match end_of(&ran.stderr) {
-        said if said.is_empty() => end_of(&ran.stdout),
-        said => said,
-    };
-    let said = match said.as_str() {
-        "" => "it said nothing".to_owned(),
-        said => format!("it said last: {said}"),
-    };
-    Err(trouble(format!("`{}` {how}; {said}", shown(argv))))
-}
-
-/// The last lines of a text.
-fn end_of(text: &str) -> String {
-    let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
-    let lines: Vec<&str> = lines.into_iter().filter(|line| !line.is_empty()).collect();
-    let text = lines[lines.len().saturating_sub(SAID_LINES)..].join("\n");
-    // A single line may be as long as a file.
-    let mut from = text.len().saturating_sub(SAID_MAX);
-    while !text.is_char_boundary(from) {
-        from += 1;
-    }
-    text[from..].to_owned()
 }
 
 /// The outcome of a trial that a program carried out; none of it: the trial was stopped.

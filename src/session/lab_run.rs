@@ -18,7 +18,8 @@ use crate::journal::Journal;
 use crate::lab::description::Description;
 use crate::lab::image::Image;
 use crate::lab::machine::{self, Accelerator, LabMachine, MachineSite, SCRATCH_DIR};
-use crate::lab::{LabError, fault, system};
+use crate::lab::system::{self, System};
+use crate::lab::{LabError, fault, postgresql};
 use crate::record::{Record, Store};
 use crate::run::SharedLedger;
 use crate::setting::{Refusal, unknown_word};
@@ -34,8 +35,37 @@ const ACCELERATOR: &str = "lab-accelerator";
 /// This program, whatever became of its file.
 const PROGRAM: &str = "/proc/self/exe";
 
-/// What the guests of a system are made of: its image and, where they were built, its ZFS modules.
-pub(crate) type SystemImage = (Image, Option<Image>);
+/// What the guests of a system are made of.
+pub(crate) struct SystemImage {
+    /// What it is an image of: says how to build what is missing.
+    pub(crate) system: &'static System,
+    /// Kernel and root file system.
+    pub(crate) image: Image,
+    /// Its ZFS modules, where they were built.
+    pub(crate) zfs: Option<Image>,
+    /// PostgreSQL for it, where it was built.
+    pub(crate) postgresql: Option<Image>,
+}
+
+/// Whether the workloads of a study need PostgreSQL.
+///
+/// # Errors
+/// They do, and it was not built for one of the systems: how to.
+pub(super) fn with_postgresql(study: &Study, images: &[SystemImage]) -> Result<bool, Failure> {
+    let configurations = study.configurations.iter();
+    let mut workloads = configurations.flat_map(|each| &each.workloads);
+    if !workloads.any(|workload| postgresql::wanted(&workload.needs())) {
+        return Ok(false);
+    }
+    let mut images = images.iter();
+    let Some(without) = images.find(|each| each.postgresql.is_none()) else {
+        return Ok(true);
+    };
+    let system = without.system;
+    let text = format!("the study needs PostgreSQL, which the lab does not have for {system}");
+    let build = system.build();
+    Err(Failure::unable(text).next(format!("build it once: {build} --postgresql")))
+}
 
 /// Finds the images of a system by its name.
 pub(crate) type Images<'a> = &'a dyn Fn(&str) -> Result<SystemImage, Failure>;
@@ -54,10 +84,8 @@ pub(crate) fn in_the_lab<T>(
     images: &[SystemImage],
     work: impl FnOnce(&[MachineSite<'_>], Accelerator) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    if let Some((image, _)) = images
-        .iter()
-        .find(|(image, _)| image.hypervisor().is_some())
-    {
+    let mut all = images.iter().map(|each| &each.image);
+    if let Some(image) = all.find(|image| image.hypervisor().is_some()) {
         let text = format!(
             "{} runs in virtual time alone: the disks of a guest in real time are not for a kernel under a hypervisor",
             image.name()
@@ -86,7 +114,7 @@ pub(super) fn sites<'a>(
     images: &'a [SystemImage],
 ) -> Result<Vec<MachineSite<'a>>, Failure> {
     let mut sites = Vec::new();
-    for (number, (image, zfs)) in (1..).zip(images) {
+    for (number, made_of) in (1..).zip(images) {
         let dir = dir.join(format!("place-{number}"));
         host.create_dir(&dir)
             .map_err(|error| unable(error.into()))?;
@@ -94,8 +122,9 @@ pub(super) fn sites<'a>(
             host,
             journal,
             dir,
-            image,
-            zfs: zfs.as_ref(),
+            image: &made_of.image,
+            zfs: made_of.zfs.as_ref(),
+            postgresql: made_of.postgresql.as_ref(),
             program: Path::new(PROGRAM),
         });
     }
@@ -302,6 +331,7 @@ impl LabRun<'_> {
             .collect::<Result<_, Failure>>()?;
         let images = self.guests.iter().map(|guest| (self.images)(&guest.system));
         let images: Vec<SystemImage> = images.collect::<Result<_, Failure>>()?;
+        with_postgresql(self.study, &images)?;
         let ended = in_the_lab(self.context, &images, |sites, accelerator| {
             for (guest, site) in self.guests.iter().zip(sites) {
                 if let Some(known) = self.known {

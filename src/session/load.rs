@@ -145,6 +145,10 @@ fn check_directory(
         Failure::refused(format!("{} cannot be used: {why}", directory.display()))
             .next("name a directory you may write to")
     };
+    // What has to be installed is said before data are laid out for it.
+    if let Some(missing) = host.missing(&request.workload.needs()).first() {
+        return Err(Failure::unable(missing.to_string()).next(missing.next()));
+    }
     // Asked before anything is made: the error is then about the directory itself.
     rustix::fs::access(directory, Access::WRITE_OK | Access::EXEC_OK)
         .map_err(|errno| refused(&std::io::Error::from(errno)))?;

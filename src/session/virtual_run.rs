@@ -12,7 +12,7 @@ use super::context::{Context, unjournalled, unrecorded};
 use super::crash::{self, PowerSource};
 use super::execute::{self, FinishedRun};
 use super::lab_run::{
-    self, Guest, IMAGE, Images, MEMORY, RUNS, SystemImage, guests, memory, unable,
+    self, Guest, IMAGE, Images, MEMORY, RUNS, SystemImage, guests, memory, unable, with_postgresql,
 };
 use super::observer::Observer;
 use super::places::{assignment, merged};
@@ -193,8 +193,8 @@ pub(crate) fn resume(
         guests: guests(study, system)?,
     };
     let images = run.images(images)?;
-    for (guest, (image, _)) in run.guests.iter().zip(&images) {
-        guest.same_image(&known, image, study)?;
+    for (guest, made_of) in run.guests.iter().zip(&images) {
+        guest.same_image(&known, &made_of.image, study)?;
     }
     run.make(&images, Some(stopped))
 }
@@ -235,11 +235,11 @@ pub(super) fn again<T>(
     })
 }
 
-/// A site for each image; with the ZFS modules only where a stack needs them: they take memory, and a
-/// guest with them is another one.
+/// A site for each image; with the ZFS modules and PostgreSQL only where the study needs them: they
+/// take memory, and a guest with them is another one.
 ///
 /// # Errors
-/// Its directory cannot be made.
+/// Its directory cannot be made, or PostgreSQL was not built.
 fn sites<'a>(
     host: &'a LocalHost,
     journal: &'a Journal,
@@ -250,9 +250,11 @@ fn sites<'a>(
     let stacks = study.configurations.iter().map(|each| &each.stack);
     let mut needs = stacks.flat_map(|stack| stack.needs());
     let modules = needs.any(|(_, _, needs)| wants_zfs(&needs));
+    let postgresql = with_postgresql(study, images)?;
     let mut sites = lab_run::sites(host, journal, dir, images)?;
     for site in &mut sites {
         site.zfs = site.zfs.filter(|_| modules);
+        site.postgresql = site.postgresql.filter(|_| postgresql);
     }
     Ok(sites)
 }
@@ -524,9 +526,13 @@ impl VirtualRun<'_> {
     }
 }
 
-/// The name of the image, and of the modules that come with it.
+/// The name of the image, and of what comes with it.
 fn made_of(site: &MachineSite<'_>) -> String {
-    let parts = [Some(site.image.name()), site.zfs.map(Image::name)];
+    let parts = [
+        Some(site.image.name()),
+        site.zfs.map(Image::name),
+        site.postgresql.map(Image::name),
+    ];
     parts
         .into_iter()
         .flatten()

@@ -37,6 +37,10 @@ pub(crate) const SHIPPED: &[(&str, &str)] = &[
         include_str!("../../studies/durability-nfs.toml"),
     ),
     (
+        "durability-postgresql",
+        include_str!("../../studies/durability-postgresql.toml"),
+    ),
+    (
         "durability-xfs-btrfs",
         include_str!("../../studies/durability-xfs-btrfs.toml"),
     ),

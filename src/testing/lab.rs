@@ -247,6 +247,7 @@ fn in_guests(
         dir: dir.to_path_buf(),
         image: &image,
         zfs: None,
+        postgresql: None,
         program,
     };
     let tried = machine::accelerator(&site, &dir.join("accelerator"))

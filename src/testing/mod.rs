@@ -16,6 +16,8 @@ mod kept;
 mod kills;
 mod lab;
 mod others;
+#[cfg(feature = "postgresql")]
+mod postgresql;
 mod record;
 mod stats;
 mod study;
@@ -29,6 +31,8 @@ pub use engine::{archive, content, files, recorder, schedule, shape};
 pub use import::import;
 pub use kills::{Kill, kill_changes, kill_standing, kills};
 pub use lab::{GuestsOverSsh, POWER, over_ssh, two_nodes, with_power};
+#[cfg(feature = "postgresql")]
+pub use postgresql::{KilledDatabase, killed_database};
 pub use record::{histogram, log, report};
 pub use stats::stats;
 pub use study::{compare, study};

@@ -17,6 +17,8 @@ mod mend_pool;
 pub(crate) mod metric;
 mod migrate_pool;
 mod pools;
+pub(crate) mod postgres_server;
+pub(crate) mod program_end;
 pub(crate) mod promises;
 mod random;
 mod read_file;

@@ -8,12 +8,19 @@
 //!
 //! What each idiom is promised: docs/workloads/promises.md.
 
+pub(crate) mod database;
+#[cfg(not(feature = "postgresql"))]
+#[path = "promises/no_postgresql.rs"]
+mod postgresql;
+#[cfg(feature = "postgresql")]
+mod postgresql;
 #[cfg(not(feature = "sqlite"))]
 #[path = "promises/no_sqlite.rs"]
-pub(crate) mod sqlite;
+mod sqlite;
 #[cfg(feature = "sqlite")]
-pub(crate) mod sqlite;
+mod sqlite;
 
+use database::ChosenDatabase;
 use stackrace_engine::promises::{
     Acknowledged, Idiom, OPERATION_BYTES_MAX, OPERATIONS_MAX, PromiseRecord, PromisesPlan,
 };
@@ -24,13 +31,14 @@ use super::block::words::block_size;
 use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
 use super::metric::{self, Figure, Latency};
 use crate::event::{Better, LedgerLine, OperationKind, Promise};
+use crate::host::Needs;
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "promises",
     summary: "operations that must survive a power cut: fsync, rename, mail queue, transactions",
-    source: "the manual pages of fsync, open and rename, and how mail servers and SQLite use them",
+    source: "the manual pages of fsync, open and rename, and how mail servers, SQLite and PostgreSQL use them",
     settings: &[
         SettingDoc::choice(
             "idiom",
@@ -57,18 +65,11 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
             "0 s",
             "Pause of a thread before each operation, not part of its latency.",
         ),
-        SettingDoc::choice(
-            "journal",
-            &["delete", "truncate", "persist", "wal"],
-            "delete",
-            "Journal mode of SQLite.",
-        ),
-        SettingDoc::choice(
-            "synchronous",
-            &["off", "normal", "full", "extra"],
-            "full",
-            "When SQLite waits for the disk.",
-        ),
+        database::SETTINGS[0],
+        database::SETTINGS[1],
+        database::SETTINGS[2],
+        database::SETTINGS[3],
+        database::SETTINGS[4],
     ],
     example: "promises = { idiom = \"append-fdatasync\", operations = 1000 }",
     parse: |settings| Ok(Box::new(Promises::parse(settings)?)),
@@ -86,6 +87,7 @@ const WORDS: &[&str] = &[
     "create-no-dirsync",
     "mail-queue",
     "sqlite",
+    "postgresql",
 ];
 
 /// What each word means: the idiom, what its operations are, what they are promised.
@@ -128,6 +130,7 @@ const IDIOMS: [(Idiom, OperationKind, Promise); WORDS.len()] = [
         Promise::DirectorySync,
     ),
     (Idiom::Database, OperationKind::Transaction, Promise::Commit),
+    (Idiom::Database, OperationKind::Transaction, Promise::Commit),
 ];
 
 #[derive(Debug)]
@@ -142,7 +145,7 @@ struct Promises {
     at_rest: u32,
     threads: u32,
     think_time_ns: u64,
-    database: sqlite::Durability,
+    database: Option<ChosenDatabase>,
 }
 
 impl Promises {
@@ -151,26 +154,7 @@ impl Promises {
         let at = WORDS.iter().position(|known| *known == word);
         let (idiom, kind, promise) = IDIOMS[at.unwrap_or(0)];
         let threads = at_least_one(settings, "threads")?;
-        // Refused before anything is touched, not in the middle of a run.
-        if idiom == Idiom::Database {
-            sqlite::available().map_err(|why| Refusal::at(settings.span_of("idiom"), why, ""))?;
-            if threads > 1 {
-                return Err(Refusal::at(
-                    settings.span_of("threads"),
-                    "SQLite commits one transaction at a time",
-                    "leave threads out",
-                ));
-            }
-        } else if let Some(name) = ["journal", "synchronous"]
-            .into_iter()
-            .find(|name| settings.given(name))
-        {
-            return Err(Refusal::at(
-                settings.span_of(name),
-                format!("{name} is a setting of SQLite, and {word} uses no database"),
-                "leave it out, or use idiom = \"sqlite\"",
-            ));
-        }
+        let database = ChosenDatabase::parse(settings, &word)?;
         Ok(Self {
             idiom,
             kind,
@@ -182,10 +166,7 @@ impl Promises {
             at_rest: within(settings, "at-rest", 0..=100_000)? as u32,
             threads,
             think_time_ns: settings.time_ns("think-time")?,
-            database: sqlite::Durability {
-                journal: settings.text("journal")?,
-                synchronous: settings.text("synchronous")?,
-            },
+            database,
             word,
         })
     }
@@ -266,13 +247,8 @@ fn operation_bytes(settings: &Settings) -> Result<u32, Refusal> {
 
 impl Workload for Promises {
     fn summary(&self) -> String {
-        let database = match self.idiom {
-            Idiom::Database => format!(
-                ", journal {}, synchronous {}",
-                self.database.journal, self.database.synchronous
-            ),
-            _ => String::new(),
-        };
+        let database = self.database.as_ref().map(ChosenDatabase::summary);
+        let database = database.map_or(String::new(), |database| format!(", {database}"));
         format!(
             "{} operations {} of {} on {} objects, {} thread(s){database}; promised: {}",
             self.operations,
@@ -314,12 +290,15 @@ impl Workload for Promises {
             Op::Create => (0, self.operations),
             _ => (objects * bytes, objects),
         };
+        let overhead = self.database.as_ref();
+        let overhead = overhead.map(|database| database.overhead(self.operations, bytes));
+        let (around, parts) = overhead.unwrap_or_default();
         // A small file takes a block of 4 KiB, and its name some more.
-        let files = made + u64::from(self.at_rest);
+        let files = made + u64::from(self.at_rest) + parts;
         Cost {
             prepare_bytes: laid + rest,
             measured_bytes: Some(written),
-            disk_bytes: (laid + rest + written + files * 8192).max(1 << 20),
+            disk_bytes: (laid + rest + written + files * 8192 + around).max(1 << 20),
             measured_ns: None,
             files,
             working_set_bytes: laid.max(written),
@@ -330,13 +309,21 @@ impl Workload for Promises {
         vec!["operations"]
     }
 
+    fn needs(&self) -> Needs {
+        self.database
+            .as_ref()
+            .map(ChosenDatabase::needs)
+            .unwrap_or_default()
+    }
+
     fn prepare(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
         self.plan(place).lay_out().map_err(trouble)?;
-        if self.idiom == Idiom::Database {
-            let rows = (self.objects, self.bytes);
-            sqlite::lay_out(place.directory, &self.database, rows, place.seed).map_err(trouble)?;
+        match &self.database {
+            Some(database) => {
+                database.lay_out(place.directory, (self.objects, self.bytes), place.seed)
+            }
+            None => Ok(()),
         }
-        Ok(())
     }
 
     fn measure(&self, _: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
@@ -353,7 +340,16 @@ impl Workload for Promises {
     }
 
     fn planned(&self, place: &Place<'_>) -> Vec<LedgerLine> {
-        self.lines(place, &self.plan(place).planned(sqlite::object))
+        let database = self.database.as_ref().map(ChosenDatabase::kind);
+        // Without a database there are no rows to be named.
+        let row = |row| database.map_or_else(String::new, |kind| kind.object(row));
+        self.lines(place, &self.plan(place).planned(row))
+    }
+
+    fn finish(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
+        let kind = self.database.as_ref().map(ChosenDatabase::kind);
+        kind.map_or(Ok(()), |kind| kind.end(place.directory))
+            .map_err(trouble)
     }
 
     fn promised(&self, place: &Place<'_>, outcome: &PhaseOutcome) -> Vec<LedgerLine> {
@@ -369,25 +365,25 @@ impl Promises {
         told: Option<&dyn Acknowledged>,
     ) -> Result<PhaseOutcome, WorkloadError> {
         let plan = self.plan(place);
-        // Opened before the clock starts, as a server has it open.
-        if self.idiom != Idiom::Database {
+        let Some(database) = &self.database else {
             return plan.run(SLICE_NS, place.control, told).map_err(trouble);
-        }
-        let database = sqlite::Database::open(place.directory, &self.database).map_err(trouble)?;
-        let mut commit = |row, content: &[u8]| database.commit(row, content);
-        plan.run_transactions(SLICE_NS, place.control, sqlite::object, &mut commit, told)
-            .map_err(trouble)
+        };
+        let name = |row| database.kind().object(row);
+        // Opened before the clock starts, as a server has it open.
+        database.open(place.directory, |commit| {
+            plan.run_transactions(SLICE_NS, place.control, name, commit, told)
+        })
     }
 
     /// The ledger: what lay there before, then these operations.
     fn lines(&self, place: &Place<'_>, operations: &[PromiseRecord]) -> Vec<LedgerLine> {
         let mut laid_out = self.plan(place).laid_out();
-        if self.idiom == Idiom::Database {
-            // The database is no file of the plan: its rows are laid out by SQLite.
+        if let Some(database) = &self.database {
+            // The database is no file of the plan: it lays out its rows itself.
             let rows = (0..self.objects).map(|row| PromiseRecord {
                 worker: 0,
                 op: Op::Write,
-                object: sqlite::object(row),
+                object: database.kind().object(row),
                 offset: 0,
                 bytes: u64::from(self.bytes),
                 generation: 1,

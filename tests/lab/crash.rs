@@ -21,6 +21,25 @@ rounds-at-most = 1
 until = "never"
 "#;
 
+/// A database that waits for its disk, and one that does not.
+const DATABASE: &str = r#"
+title = "a database whose disk loses its power"
+seed = 18
+[factors]
+commit = ["on", "off"]
+[[stack]]
+lab-disks = { model = "seagate-st3000dm001", size = "1 GiB", cache = "volatile" }
+[[stack]]
+ext4 = {}
+[[workload]]
+promises = { idiom = "postgresql", operations = 40, objects = 8, think-time = "20 ms", synchronous-commit = "{commit}" }
+[crash]
+cuts = 3
+[decide]
+rounds-at-most = 1
+until = "never"
+"#;
+
 const ARGS: [&str; 5] = ["run", "study.toml", "--lab", "--jobs", "1"];
 
 /// What each cut found, by configuration and number. The time until it was mounted again is left out:
@@ -47,8 +66,12 @@ fn without_time(mut line: Value) -> Value {
 }
 
 fn whole() -> (Ground, Vec<Value>) {
+    whole_of(CUT)
+}
+
+fn whole_of(study: &str) -> (Ground, Vec<Value>) {
     let ground = Ground::new();
-    ground.write("study.toml", CUT);
+    ground.write("study.toml", study);
     ground.stackrace(&ARGS).ended(0);
     let log = log(&ground);
     (ground, log)
@@ -73,6 +96,30 @@ pub(super) fn the_same_seed_loses_the_same() {
     let again = ground.stackrace(&["crash", "show", "last", "1"]);
     let same = "made again: the same was found";
     assert!(again.ended(0).out.contains(same), "{}", again.out);
+}
+
+pub(super) fn a_postgresql_server_comes_back_after_cuts_the_same_way_each_time() {
+    cache("postgresql");
+    let cuts = found(&whole_of(DATABASE).1);
+    assert_eq!(cuts.len(), 6);
+    let mut lost = [0; 2];
+    for ([configuration, number], cut) in &cuts {
+        let recovery = &cut["recovery"];
+        assert_eq!(
+            recovery["needed_operator"], false,
+            "cut {number}: {recovery}"
+        );
+        let counts = &cut["found"]["counts"];
+        // Older content, whole: the database is consistent.
+        for word in ["lost", "torn", "misplaced", "swapped", "collateral"] {
+            assert_eq!(counts[word], 0, "cut {number}: {counts}");
+        }
+        lost[usize::try_from(*configuration).unwrap()] += counts["stale"].as_u64().unwrap();
+    }
+    assert_eq!(lost[0], 0, "a commit that waits for the disk is kept");
+    assert!(lost[1] > 0, "one that does not wait is lost with the power");
+    // Also the server's own processes do the same again.
+    assert_eq!(found(&whole_of(DATABASE).1), cuts);
 }
 
 pub(super) fn a_killed_run_of_cuts_goes_on_and_loses_none_of_them() {

@@ -239,7 +239,7 @@ fn system() -> String {
 }
 
 /// Where images are kept. Skips the test without QEMU or without an image of the kind (`zfs`: with
-/// ZFS modules).
+/// ZFS modules; `postgresql`: with PostgreSQL).
 #[expect(clippy::disallowed_methods, reason = "as the program itself looks")]
 fn cache(kind: &str) -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -249,7 +249,7 @@ fn cache(kind: &str) -> PathBuf {
     }
     let system = system();
     let name = match kind {
-        "zfs" => "zfs-".to_owned(),
+        "zfs" | "postgresql" => format!("{kind}-"),
         _ => format!("{system}-"),
     };
     let listed = Ground::new().stackrace(&["lab", "list"]).out;
@@ -261,7 +261,7 @@ fn cache(kind: &str) -> PathBuf {
     let image = listed.lines().find(is_it);
     let Some(dir) = image.and_then(|line| line.rsplit(", ").next()) else {
         needs::skip(format!(
-            "needs the lab's {kind} (stackrace lab build --system {system} --zfs)"
+            "needs the lab's {kind} (stackrace lab build --system {system} --zfs --postgresql)"
         ));
     };
     Path::new(dir).parent().unwrap().to_path_buf()
@@ -476,6 +476,7 @@ fn main() -> ExitCode {
             a_killed_run_of_cuts_goes_on_and_loses_none_of_them,
             the_power_of_a_real_machine_is_cut_and_its_promises_are_checked,
             a_disk_that_ignores_flushes_is_found_by_cutting_its_power,
+            a_postgresql_server_comes_back_after_cuts_the_same_way_each_time,
             after_any_kill_results_are_kept_and_nothing_else,
             replicated_devices_are_what_was_asked_on_two_machines,
             two_machines_load_one_file_system_at_once,

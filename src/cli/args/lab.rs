@@ -14,20 +14,27 @@ pub(crate) struct Lab {
     pub(crate) verb: LabVerb,
 }
 
+/// Which images to build, and what is added to them.
+#[derive(Debug, Args)]
+pub(crate) struct LabBuild {
+    /// Operating system: debian-13 (Linux 6.12, OpenZFS 2.3), the same with Debian's kernels for
+    /// clouds or for real time, or under Xen (debian-13-cloud, debian-13-rt, debian-13-xen), or
+    /// debian-12 (Linux 6.1, OpenZFS 2.1); may be given several times
+    #[arg(long = "system", value_name = "NAME", default_value = system::DEFAULT)]
+    pub(crate) systems: Vec<String>,
+    /// Build the ZFS modules too, which Debian ships as source: ten minutes more
+    #[arg(long)]
+    pub(crate) zfs: bool,
+    /// Pack PostgreSQL too, for studies of databases: some minutes more
+    #[arg(long)]
+    pub(crate) postgresql: bool,
+}
+
 /// What to do with the lab.
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabVerb {
     /// Build the image of the guests from the distribution's packages; needs root and some minutes
-    Build {
-        /// Operating system: debian-13 (Linux 6.12, OpenZFS 2.3), the same with Debian's kernels for
-        /// clouds or for real time, or under Xen (debian-13-cloud, debian-13-rt, debian-13-xen), or
-        /// debian-12 (Linux 6.1, OpenZFS 2.1); may be given several times
-        #[arg(long = "system", value_name = "NAME", default_value = system::DEFAULT)]
-        systems: Vec<String>,
-        /// Build the ZFS modules too, which Debian ships as source: ten minutes more
-        #[arg(long)]
-        zfs: bool,
-    },
+    Build(LabBuild),
     /// List images and running machines with their sizes; checks every file of an image
     List,
     /// Open a shell in a guest; nothing in it is kept

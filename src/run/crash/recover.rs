@@ -7,7 +7,7 @@ use stackrace_drives::power::PowerCut;
 use super::capture::CrashPackage;
 use super::medium::{medium, power};
 use crate::agent::message::{CutOrder, RecoverOrder};
-use crate::crash;
+use crate::crash::Remains;
 use crate::event::{CheckedPromises, Cut, Event, Promised, Recovery};
 use crate::host::drives;
 use crate::run::executor::Broken;
@@ -66,17 +66,19 @@ impl Round<'_> {
         let mount_ns = executor.clock.now_ns().saturating_sub(began);
         let (recovery, found) = match back {
             Ok(standing) => {
-                let found = check(&standing, promised, cut.at_ns);
+                let broken = |error: String| Broken(format!("after cut {}: {error}", cut.number));
+                let (checked, opening) = self.check(&standing, promised, cut).map_err(broken)?;
                 let down = standing.tear_down(&site);
-                down.map_err(|error| Broken(format!("after cut {}: {error}", cut.number)))?;
+                down.map_err(|error| broken(error.to_string()))?;
                 let recovery = Recovery {
                     mounted: true,
-                    needed_operator: !repair.is_empty(),
+                    needed_operator: !repair.is_empty() || opening.refused.is_some(),
                     repair,
-                    mount_ns,
-                    refused: None,
+                    // What people wait for is the server, not the file system below it.
+                    mount_ns: mount_ns + opening.server_ns,
+                    refused: opening.refused,
                 };
-                (recovery, Some(found))
+                (recovery, Some(checked))
             }
             Err(error) => {
                 let recovery = Recovery {
@@ -105,6 +107,28 @@ impl Round<'_> {
         })
     }
 
+    /// Checks the promises in the directory that the trial had.
+    fn check(
+        &self,
+        standing: &StandingStack,
+        promised: &Promised,
+        cut: &CutOrder,
+    ) -> Result<(CheckedPromises, Opening), String> {
+        // The stack stands elsewhere now: only the last part of the path is the trial's.
+        let name = Path::new(&promised.directory).file_name();
+        let directory = standing.directory().join(name.unwrap_or_default());
+        let began = self.executor.clock.now_ns();
+        let remains = Remains::open(&directory, promised);
+        let refused = remains.refused().map(str::to_owned);
+        let server_ns = match (remains.has_server(), &refused) {
+            (true, None) => self.executor.clock.now_ns().saturating_sub(began),
+            _ => 0,
+        };
+        let checked = remains.check(cut.at_ns);
+        remains.close()?;
+        Ok((checked, Opening { server_ns, refused }))
+    }
+
     /// Says what each drive holds when it is started next.
     fn put_media(&self, cut: &CutOrder) {
         let drives = self.package.capture.drives.iter();
@@ -120,12 +144,12 @@ impl Round<'_> {
     }
 }
 
-/// Checks the promises in the directory that the trial had.
-fn check(standing: &StandingStack, promised: &Promised, at_ns: u64) -> CheckedPromises {
-    // The stack stands elsewhere now: only the last part of the path is the trial's.
-    let name = Path::new(&promised.directory).file_name();
-    let directory = standing.directory().join(name.unwrap_or_default());
-    crash::check(&directory, promised, at_ns)
+/// How the server of a database came back.
+struct Opening {
+    /// From the mounted file system until it answered, ns; 0: it did not, or there is none.
+    server_ns: u64,
+    /// What it said that did not start.
+    refused: Option<String>,
 }
 
 impl LocalExecutor<'_> {

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::path::Path;
 
 /// The database in the directory of a trial.
-pub(crate) const FILE: &str = "data.db";
+pub(super) const FILE: &str = "data.db";
 const MISSING: &str = "built without SQLite (cargo build --features sqlite)";
 
 /// What SQLite would be asked for.
@@ -22,7 +22,7 @@ pub(super) fn available() -> Result<(), String> {
 }
 
 /// What the ledger calls a row.
-pub(crate) fn object(row: u32) -> String {
+pub(super) fn object(row: u32) -> String {
     format!("{FILE}#{row}")
 }
 
@@ -47,6 +47,6 @@ pub(super) fn lay_out(_: &Path, _: &Durability, _: (u32, u32), _: u64) -> Result
 }
 
 /// Always fails: this program was built without SQLite.
-pub(crate) fn rows(_: &Path) -> Result<Vec<(u32, Vec<u8>)>, String> {
+pub(super) fn rows(_: &Path) -> Result<Vec<(u32, Vec<u8>)>, String> {
     Err(MISSING.to_owned())
 }

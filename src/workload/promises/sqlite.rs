@@ -6,7 +6,7 @@ use rusqlite::{Connection, OpenFlags, params};
 use stackrace_engine::promises::content::PromisedContent;
 
 /// The database in the directory of a trial.
-pub(crate) const FILE: &str = "data.db";
+pub(super) const FILE: &str = "data.db";
 
 /// What SQLite is asked for.
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ pub(super) fn available() -> Result<(), String> {
 }
 
 /// What the ledger calls a row.
-pub(crate) fn object(row: u32) -> String {
+pub(super) fn object(row: u32) -> String {
     format!("{FILE}#{row}")
 }
 
@@ -100,7 +100,7 @@ pub(super) fn lay_out(
 ///
 /// # Errors
 /// What SQLite says: the file is no database, or is damaged.
-pub(crate) fn rows(path: &Path) -> Result<Vec<(u32, Vec<u8>)>, String> {
+pub(super) fn rows(path: &Path) -> Result<Vec<(u32, Vec<u8>)>, String> {
     let read = || -> rusqlite::Result<Vec<(u32, Vec<u8>)>> {
         let connection = connect(path)?;
         let whole: String =

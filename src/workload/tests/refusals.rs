@@ -144,3 +144,35 @@ fn words_that_mean_nothing_together_are_refused() {
         refused(line, word);
     }
 }
+
+#[test]
+fn settings_of_another_database_are_refused_with_those_of_its_own() {
+    let mut lines = vec![
+        (
+            "idiom = \"append\", journal = \"wal\"",
+            "journal is a setting of SQLite, and append uses no database",
+        ),
+        (
+            "idiom = \"create\", fsync = \"off\"",
+            "fsync is a setting of PostgreSQL, and create uses no database",
+        ),
+        (
+            "idiom = \"postgresql\", synchronous = \"off\"",
+            "synchronous is a setting of SQLite, not of PostgreSQL",
+        ),
+        (
+            "idiom = \"sqlite\", synchronous-commit = \"off\"",
+            "synchronous-commit is a setting of PostgreSQL, not of SQLite",
+        ),
+        ("idiom = \"postgresql\", fsync = \"of\"", "off"),
+    ];
+    if cfg!(feature = "postgresql") {
+        let one = "idiom = \"postgresql\", threads = 2";
+        lines.push((one, "over one connection"));
+    } else {
+        lines.push(("idiom = \"postgresql\"", "built without PostgreSQL"));
+    }
+    for (settings, word) in lines {
+        refused(&format!("promises = {{ {settings} }}"), word);
+    }
+}

@@ -1,0 +1,67 @@
+//! Stands for PostgreSQL where the program was built without a client for it.
+
+use std::convert::Infallible;
+use std::path::Path;
+
+const MISSING: &str = "built without PostgreSQL (cargo build --features postgresql)";
+
+/// What PostgreSQL would be asked for.
+#[derive(Debug, Clone)]
+pub(super) struct Switches {
+    /// Whether the server ever waits for the disk.
+    pub(super) fsync: String,
+    /// Whether a commit waits until its log is on the disk.
+    pub(super) synchronous_commit: String,
+    /// Whether pages are logged whole after a checkpoint.
+    pub(super) full_page_writes: String,
+}
+
+/// Always an error: this program was built without PostgreSQL.
+pub(super) fn available() -> Result<(), String> {
+    Err(MISSING.to_owned())
+}
+
+/// What the ledger calls a row.
+pub(super) fn object(row: u32) -> String {
+    format!("postgresql#{row}")
+}
+
+/// A connection of a program built without PostgreSQL: no value of it exists.
+pub(super) struct PostgresSession(Infallible);
+
+impl PostgresSession {
+    /// Always fails: this program was built without PostgreSQL.
+    pub(super) fn open(_: &Path) -> Result<Self, String> {
+        Err(MISSING.to_owned())
+    }
+
+    /// Cannot be called, as there is no value.
+    pub(super) fn commit(&mut self, _: u32, _: &[u8]) -> Result<(), String> {
+        match self.0 {}
+    }
+}
+
+/// Always fails: this program was built without PostgreSQL.
+pub(super) fn lay_out(_: &Path, _: &Switches, _: (u32, u32), _: u64) -> Result<(), String> {
+    available()
+}
+
+/// Nothing is known of any cluster: this program was built without PostgreSQL.
+pub(super) fn exists(_: &Path) -> bool {
+    false
+}
+
+/// Always fails: this program was built without PostgreSQL.
+pub(super) fn start(_: &Path) -> Result<(), String> {
+    available()
+}
+
+/// No server can have been started by a program built without PostgreSQL.
+pub(super) fn end(_: &Path) -> Result<(), String> {
+    Ok(())
+}
+
+/// Always fails: this program was built without PostgreSQL.
+pub(super) fn rows(_: &Path) -> Result<Vec<(u32, Vec<u8>)>, String> {
+    Err(MISSING.to_owned())
+}
