@@ -5,6 +5,7 @@
 mod support;
 
 use std::fs;
+#[cfg(feature = "postgresql")]
 use std::path::Path;
 use std::process::{Child, ExitCode, Stdio};
 
