@@ -11,7 +11,7 @@ use crate::unit;
 /// Commands that take the power of a machine and give it back.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct PowerArgs {
-    /// For a study with [crash], with --on: the command that cuts the power of that machine. It is
+    /// For a study that cuts the power, with --on: the command that does so on that machine. It is
     /// run here, by sh: `ipmitool … chassis power off`, a switched outlet, `virsh destroy`
     #[arg(long, value_name = "COMMAND", requires = "restore")]
     cut: Option<String>,
