@@ -34,4 +34,6 @@ pub(crate) use place::{HOST, SYSTEM, in_places};
 pub(crate) use read::{TEXT_MAX, parse};
 pub(crate) use schema::schema;
 pub(crate) use shipped::SHIPPED;
+#[cfg(test)]
+pub(crate) use shipped::left_out;
 pub(crate) use size::full_size;

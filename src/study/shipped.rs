@@ -88,3 +88,19 @@ pub(crate) const SHIPPED: &[(&str, &str)] = &[
         include_str!("../../studies/zfs-three-os.toml"),
     ),
 ];
+
+/// The database that a study needs and this program was built without; none: it can be read.
+#[cfg(test)]
+pub(crate) fn left_out(text: &str) -> Option<&'static str> {
+    // Studies name their database as the idiom of a workload.
+    let needs = |idiom: &str| text.contains(&format!("idiom = \"{idiom}\""));
+    let missing = [
+        (!cfg!(feature = "sqlite") && needs("sqlite"), "SQLite"),
+        (
+            !cfg!(feature = "postgresql") && needs("postgresql"),
+            "PostgreSQL",
+        ),
+    ];
+    let mut missing = missing.into_iter();
+    missing.find_map(|(missing, name)| missing.then_some(name))
+}
