@@ -110,14 +110,18 @@ pub(crate) struct Promised {
     pub(crate) lines: Vec<LedgerLine>,
 }
 
+/// So many lines of a ledger make one piece: about 2.5 MiB.
+pub(crate) const LEDGER_LINES: usize = 10_000;
+
 impl Promised {
-    /// The same trial without a line.
-    pub(crate) fn clone_head(&self) -> Self {
-        Self {
+    /// The same ledger in pieces, each of which fits into one message and one record; none: it has no
+    /// line.
+    pub(crate) fn pieces(&self) -> impl ExactSizeIterator<Item = Self> {
+        self.lines.chunks(LEDGER_LINES).map(|lines| Self {
             directory: self.directory.clone(),
-            lines: Vec::new(),
+            lines: lines.to_vec(),
             ..*self
-        }
+        })
     }
 }
 

@@ -6,9 +6,6 @@ use super::trial::Trial;
 use crate::event::{Ended, Event, LedgerLine, Promised};
 use crate::workload::{Place, WorkloadError};
 
-/// So many lines of a ledger make one record: about 2.5 MiB.
-const LEDGER_LINES: usize = 10_000;
-
 impl Trial<'_> {
     /// Runs one phase; where the power is going to be cut, another machine hears what it does.
     pub(super) fn measured_phase(
@@ -50,10 +47,8 @@ impl Trial<'_> {
         place: &Place<'_>,
         outcome: &PhaseOutcome,
     ) -> Result<(), Ended> {
-        let all = self.workload().promised(place, outcome);
-        // In pieces, each of which fits into one message of another machine.
-        for lines in all.chunks(LEDGER_LINES) {
-            let promised = self.promised(place, lines.to_vec());
+        let all = self.promised(place, self.workload().promised(place, outcome));
+        for promised in all.pieces() {
             let told = (self.executor.tell)(Event::Promised(Box::new(promised)));
             told.map_err(|broken| Ended::Failed {
                 error: format!(

@@ -32,7 +32,6 @@ use crate::failure::Failure;
 use crate::host::Host;
 use crate::journal;
 use crate::record::Store;
-use crate::run::crash::HeardLedger;
 use crate::run::{Broken, Executor, RemoteExecutor, TrialStart, Turned};
 use crate::study::{Study, crash::makes_promises};
 use crate::time::{Clock, SystemClock};
@@ -40,9 +39,6 @@ use crate::unit;
 
 /// How long is waited between two attempts to reach a machine that starts.
 const AGAIN: Duration = Duration::from_secs(1);
-
-/// So many lines of a ledger make one message.
-const LINES: usize = 10_000;
 
 /// The machine whose power is to be cut.
 ///
@@ -235,6 +231,8 @@ impl CutMachine<'_> {
         self.begins(turn, workload, &format!("start after power cut {number}"));
         let there = self.restored(&before)?;
         self.begins(turn, workload, &format!("checks after power cut {number}"));
+        let mark = heard.mark.clone();
+        let (promised, at_ns) = heard.at_cut();
         let order = RecoverOrder {
             round: turn.round,
             configuration: turn.configuration,
@@ -242,11 +240,11 @@ impl CutMachine<'_> {
                 workload,
                 number,
                 seed,
-                at_ns: 0,
+                at_ns,
                 stratum: "anywhere".to_owned(),
             }],
         };
-        self.recovered(&there, heard, order)?;
+        self.recovered(&there, (mark, promised), order)?;
         self.tidied(&there, &store)?;
         Ok(false)
     }
@@ -314,25 +312,16 @@ impl CutMachine<'_> {
     fn recovered(
         &self,
         there: &ConnectedMachine<'_>,
-        heard: HeardLedger,
-        mut order: RecoverOrder,
+        (mark, promised): (String, Promised),
+        order: RecoverOrder,
     ) -> Result<(), Stop> {
         let after = there.place(self.inner.study, self.wipe, Some(RealCut::After));
         let ReadyPlace { worker, .. } = after.map_err(|failure| lost(failure.into_parts().0))?;
-        let mark = heard.mark.clone();
-        let (promised, at_ns) = heard.at_cut();
-        for lines in promised.lines.chunks(LINES) {
-            let promised = Box::new(Promised {
-                lines: lines.to_vec(),
-                ..promised.clone_head()
-            });
-            let mark = mark.clone();
+        for piece in promised.pieces() {
+            let (mark, promised) = (mark.clone(), Box::new(piece));
             worker
                 .send(TurnRequest::Keep { mark, promised })
                 .map_err(lost)?;
-        }
-        for cut in &mut order.cuts {
-            cut.at_ns = at_ns;
         }
         worker.send(TurnRequest::Recover(order)).map_err(lost)?;
         loop {

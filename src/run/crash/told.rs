@@ -17,9 +17,6 @@ use crate::run::executor::Broken;
 /// So many operations of a thread may be acknowledged here and not be known elsewhere.
 pub(crate) const UNHEARD_MAX: u32 = 16;
 
-/// So many lines of a ledger make one message: about 2.5 MiB.
-const LINES: usize = 10_000;
-
 /// Says something to the coordinator.
 type Say = Box<dyn Fn(TurnReply) -> Result<(), Broken> + Send + Sync>;
 
@@ -56,15 +53,12 @@ impl LedgerStream {
     /// The coordinator is lost.
     pub(crate) fn begin(&self, mark: &str, promised: &Promised) -> Result<(), Broken> {
         *self.state.lock() = StreamState::default();
-        let pieces = promised.lines.chunks(LINES);
+        let pieces = promised.pieces();
         let last = pieces.len().saturating_sub(1);
-        for (number, lines) in pieces.enumerate() {
+        for (number, piece) in pieces.enumerate() {
             (self.say)(TurnReply::WillPromise {
                 mark: mark.to_owned(),
-                promised: Box::new(Promised {
-                    lines: lines.to_vec(),
-                    ..promised.clone_head()
-                }),
+                promised: Box::new(piece),
                 last: number == last,
             })?;
         }
@@ -127,7 +121,7 @@ mod tests {
     use stackrace_engine::Op;
 
     use super::*;
-    use crate::event::{LedgerLine, OperationKind, Promise};
+    use crate::event::{LEDGER_LINES, LedgerLine, OperationKind, Promise};
     use crate::time::{Clock, SystemClock};
 
     fn stream() -> (Arc<LedgerStream>, Receiver<TurnReply>) {
@@ -204,7 +198,7 @@ mod tests {
             workload: 0,
             seed: 1,
             directory: "/d".to_owned(),
-            lines: vec![line; LINES + 1],
+            lines: vec![line; LEDGER_LINES + 1],
         };
         let begins = |promised: Promised| {
             let stream = Arc::clone(&stream);
