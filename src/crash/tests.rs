@@ -46,17 +46,7 @@ fn promised(directory: &Path, settings: &str, seed: u64) -> Promised {
         .unwrap_or_else(|errors| panic!("{}", errors[0]));
     let workload = study.configurations[0].workloads[0].as_ref();
     let (control, ledger) = (Control::default(), OnceLock::new());
-    let place = Place {
-        directory,
-        bare: None,
-        existing: None,
-        cold: false,
-        ledger: &ledger,
-        elsewhere: None,
-        seat: None,
-        seed,
-        control: &control,
-    };
+    let place = Place::alone(directory, seed, &ledger, &control);
     workload.prepare(&place).unwrap();
     let outcome = workload.measure(0, &place).unwrap();
     assert_eq!(outcome.ended, PhaseEnd::Complete, "{:?}", outcome.error);

@@ -274,15 +274,8 @@ fn place<'a>(
     control: &'a Control,
 ) -> Place<'a> {
     Place {
-        directory: &order.directory,
-        bare: None,
-        existing: None,
         cold,
-        ledger,
-        elsewhere: None,
-        seat: None,
-        seed: order.seed,
-        control,
+        ..Place::alone(&order.directory, order.seed, ledger, control)
     }
 }
 

@@ -325,15 +325,8 @@ fn laps(places: &[PathBuf], seconds: f64) -> Option<Vec<Vec<f64>>> {
     let workload = &*study.configurations.first()?.workloads[0];
     let (ledger, control) = (OnceLock::new(), Control::default());
     let at = |directory| Place {
-        directory,
-        bare: None,
-        existing: None,
         cold: true,
-        ledger: &ledger,
-        elsewhere: None,
-        seat: None,
-        seed: 1,
-        control: &control,
+        ..Place::alone(directory, 1, &ledger, &control)
     };
     for place in places {
         workload.prepare(&at(place)).ok()?;

@@ -249,17 +249,8 @@ fn probe(
     let control = interrupt.control();
     temporary::work(context, host, |journal, id| {
         let private = temporary::private(host, journal, &side.path, "probe", id, &side.text)?;
-        let place = Place {
-            directory: private.path(),
-            bare: None,
-            existing: None,
-            elsewhere: None,
-            seat: None,
-            cold: false,
-            ledger: &OnceLock::new(),
-            seed: 1,
-            control: &control,
-        };
+        let ledger = OnceLock::new();
+        let place = Place::alone(private.path(), 1, &ledger, &control);
         let measured = workload.prepare(&place).and_then(|()| {
             let phases = 0..workload.phases().len();
             let each = phases.map(|phase| workload.measure(phase, &place));

@@ -229,16 +229,10 @@ impl<'a> Probe<'a> {
         self.host
             .create_dir(directory)
             .map_err(|error| refused(name, &error))?;
+        let (ledger, control) = (OnceLock::new(), Control::default());
         let place = Place {
-            directory,
-            bare: None,
-            existing: None,
             cold: self.asked.cold,
-            ledger: &OnceLock::new(),
-            elsewhere: None,
-            seat: None,
-            seed: 1,
-            control: &Control::default(),
+            ..Place::alone(directory, 1, &ledger, &control)
         };
         let measured = workload.prepare(&place).and_then(|()| {
             let mut elapsed_ns = 0;

@@ -48,17 +48,7 @@ pub fn killed_database(
         study.map_err(|errors| errors.iter().map(ToString::to_string).collect::<String>())?;
     let workload = study.configurations[0].workloads[0].as_ref();
     let (control, ledger) = (Control::default(), OnceLock::new());
-    let place = Place {
-        directory,
-        bare: None,
-        existing: None,
-        cold: false,
-        ledger: &ledger,
-        elsewhere: None,
-        seat: None,
-        seed: 7,
-        control: &control,
-    };
+    let place = Place::alone(directory, 7, &ledger, &control);
     workload
         .prepare(&place)
         .map_err(|error| error.to_string())?;

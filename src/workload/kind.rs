@@ -53,6 +53,28 @@ pub(crate) struct Place<'a> {
     pub(crate) control: &'a Control,
 }
 
+impl<'a> Place<'a> {
+    /// An empty directory on this machine, by one process alone; what it reads may be in memory.
+    pub(crate) fn alone(
+        directory: &'a Path,
+        seed: u64,
+        ledger: &'a OnceLock<ContentLedger>,
+        control: &'a Control,
+    ) -> Self {
+        Self {
+            directory,
+            bare: None,
+            existing: None,
+            cold: false,
+            ledger,
+            elsewhere: None,
+            seat: None,
+            seed,
+            control,
+        }
+    }
+}
+
 /// One of the processes that measure one storage at once.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seat<'a> {

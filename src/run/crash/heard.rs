@@ -137,17 +137,7 @@ mod tests {
             .unwrap_or_else(|errors| panic!("{}", errors[0]));
         let workload = study.configurations[0].workloads[0].as_ref();
         let (control, ledger) = (Control::default(), OnceLock::new());
-        let place = Place {
-            directory,
-            bare: None,
-            existing: None,
-            cold: false,
-            ledger: &ledger,
-            elsewhere: None,
-            seat: None,
-            seed: 3,
-            control: &control,
-        };
+        let place = Place::alone(directory, 3, &ledger, &control);
         workload.prepare(&place).unwrap();
         let promised = Promised {
             round: 1,
