@@ -67,7 +67,7 @@ impl Record {
         let mut notes = Vec::new();
         let mut head = None;
         for (index, text) in whole.split_inclusive(|&byte| byte == b'\n').enumerate() {
-            match serde_json::from_slice::<LogLine>(text) {
+            match LogLine::read(text) {
                 Ok(line) => {
                     if let (0, Event::RunStarted(started)) = (index, &line.event) {
                         head = Some((**started).clone());

@@ -1,6 +1,7 @@
 //! The runs on record, kept read as long as their logs do not change.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use maud::Markup;
@@ -12,6 +13,9 @@ use crate::verdict::{self, Evidence, Verdict};
 
 /// Records kept read, the last ones asked for.
 const RECORDS_MAX: usize = 24;
+
+/// Logs that are read side by side for one page.
+const READERS_MAX: usize = 4;
 
 /// The runs of a store, or of a team.
 #[derive(Debug)]
@@ -217,5 +221,28 @@ impl RunCache {
             }
         }
         Ok(judged)
+    }
+
+    /// Several runs, read side by side; those that cannot be read are left out.
+    pub(super) fn judged_each(&self, runs: &[&str]) -> Vec<Arc<Judged>> {
+        let next = AtomicUsize::new(0);
+        let mut read: Vec<OnceLock<Arc<Judged>>> = Vec::new();
+        read.resize_with(runs.len(), OnceLock::new);
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        std::thread::scope(|scope| {
+            for _ in 0..processors.min(READERS_MAX).min(runs.len()) {
+                scope.spawn(|| {
+                    // Logs differ in length: the one that is done first takes the next.
+                    loop {
+                        let at = next.fetch_add(1, Ordering::Relaxed);
+                        let Some(run) = runs.get(at) else { break };
+                        if let Ok(judged) = self.judged(run) {
+                            let _ = read[at].set(judged);
+                        }
+                    }
+                });
+            }
+        });
+        read.into_iter().filter_map(OnceLock::into_inner).collect()
     }
 }

@@ -1,10 +1,7 @@
 //! The history of a study: all runs of one title over time, changes marked.
 
-use std::sync::Arc;
-
 use maud::{Markup, html};
 
-use super::cache::Judged;
 use super::frame::{self, Page, ago};
 use super::http::{HttpRequest, HttpResponse};
 use super::site::WebSite;
@@ -79,14 +76,11 @@ fn studies<'a>(site: &WebSite, runs: impl Iterator<Item = &'a RunSummary>) -> Ma
 
 /// One study; `runs` newest first.
 fn one(site: &WebSite, title: &str, runs: &[&RunSummary]) -> Markup {
-    let shown: Vec<Arc<Judged>> = runs
-        .iter()
-        .take(RUNS_MAX)
-        // Oldest first, as time goes in a chart.
-        .rev()
-        // Removed or damaged since the list was read.
-        .filter_map(|run| site.cache.judged(&run.run).ok())
-        .collect();
+    // Oldest first, as time goes in a chart.
+    let newest = runs.iter().take(RUNS_MAX).rev();
+    let newest: Vec<&str> = newest.map(|run| run.run.as_str()).collect();
+    // Those that were removed or damaged since the list was read are left out.
+    let shown = site.cache.judged_each(&newest);
     let records: Vec<&Record> = shown.iter().map(|judged| &judged.record).collect();
     let pairs: Vec<(&Record, &Verdict)> = shown
         .iter()
