@@ -449,7 +449,14 @@ fn a_killed_postgresql_server_keeps_what_it_committed() {
             "{settings}: {found:?}"
         );
         assert_eq!(found.refused, None);
+        assert!(found.repair.is_empty(), "{found:?}");
     }
+    // As a power cut leaves the lock file without fsync: the server refuses until it is removed.
+    let found = killed("fsync = \"off\"", |data| {
+        fs::write(data.join("data/postmaster.pid"), "").unwrap();
+    });
+    assert_eq!(found.repair, ["rm data/postmaster.pid"]);
+    assert_eq!((found.refused, found.stale, found.damaged), (None, 0, 0));
     // The last commits were in the memory of its processes alone; what is there is whole.
     let found = killed("synchronous-commit = \"off\"", |_| ());
     assert_eq!(found.damaged, 0, "{found:?}");

@@ -20,6 +20,7 @@ pub(crate) struct Remains<'a> {
     promised: &'a Promised,
     /// What the server said that did not start.
     refused: Option<String>,
+    repair: Vec<String>,
 }
 
 impl<'a> Remains<'a> {
@@ -27,11 +28,13 @@ impl<'a> Remains<'a> {
     pub(crate) fn open(directory: &'a Path, promised: &'a Promised) -> Self {
         // Without its files there is nothing to start: its rows are gone.
         let kind = look::database(promised).filter(|kind| kind.exists(directory));
-        let started = kind.map(|kind| kind.start(directory));
+        let mut repair = Vec::new();
+        let started = kind.map(|kind| kind.start(directory, &mut repair));
         Self {
             directory,
             promised,
             refused: started.and_then(Result::err),
+            repair,
         }
     }
 
@@ -43,6 +46,11 @@ impl<'a> Remains<'a> {
     /// What the server said that did not start; none: it answers, or none is needed.
     pub(crate) fn refused(&self) -> Option<&str> {
         self.refused.as_deref()
+    }
+
+    /// What an operator had to do before the server started, as typed.
+    pub(crate) fn repair(&self) -> &[String] {
+        &self.repair
     }
 
     /// Looks for everything that had been promised when the power went at `at_ns`, on the clock of the

@@ -25,6 +25,8 @@ pub struct KilledDatabase {
     pub damaged: u64,
     /// Why the server did not start again.
     pub refused: Option<String>,
+    /// What an operator had to do before it started, as typed.
+    pub repair: Vec<String>,
     /// What the first broken promise was found to be.
     pub found: Option<String>,
 }
@@ -65,6 +67,7 @@ pub fn killed_database(
     let remains = Remains::open(directory, &promised);
     let checked = remains.check(u64::MAX);
     let refused = remains.refused().map(str::to_owned);
+    let repair = remains.repair().to_vec();
     remains.close()?;
     workload.finish(&place).map_err(|error| error.to_string())?;
     Ok(KilledDatabase {
@@ -72,6 +75,7 @@ pub fn killed_database(
         stale: checked.counts.stale,
         damaged: checked.counts.all() - checked.counts.stale,
         refused,
+        repair,
         found: checked.losses.first().map(|loss| loss.found.clone()),
     })
 }

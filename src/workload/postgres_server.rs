@@ -25,6 +25,8 @@ const USERS: [&str; 2] = ["postgres", "nobody"];
 const DATA: &str = "data";
 /// The server's log in its data directory.
 const LOG: &str = "server.log";
+/// The file in its data directory that names the server's first process.
+const LOCK: &str = "postmaster.pid";
 /// Lines of that log that say why a server does not start.
 const LOG_LINES: usize = 5;
 /// The user of the database.
@@ -161,6 +163,29 @@ impl PostgresServer<'_> {
         self.directory.join(DATA).exists()
     }
 
+    /// Removes the lock file of a server that is gone, if a power cut left nothing of its content: an
+    /// operator has to, because the server takes it for that of another one and refuses to start. What was
+    /// removed, as it would be typed; none: there is no such file, or it has a number.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    #[cfg(feature = "postgresql")]
+    pub(crate) fn remove_unreadable_lock(&self) -> Result<Option<String>, WorkloadError> {
+        let path = self.directory.join(DATA).join(LOCK);
+        let Ok(text) = std::fs::read(&path) else {
+            return Ok(None);
+        };
+        let first = text.split(|&byte| byte == b'\n').next();
+        let number = first.and_then(|first| std::str::from_utf8(first).ok());
+        // With a number the server looks itself whether that process is there.
+        if number.is_some_and(|number| number.trim().parse::<u32>().is_ok()) {
+            return Ok(None);
+        }
+        std::fs::remove_file(&path)
+            .map_err(|error| trouble(format!("remove {}: {error}", path.display())))?;
+        Ok(Some(format!("rm {DATA}/{LOCK}")))
+    }
+
     /// Ends the server in order: what is dirty in its memory is written back.
     ///
     /// # Errors
@@ -189,7 +214,7 @@ impl PostgresServer<'_> {
     /// The number of the server's first process, if it runs: it leaves it in its directory, also when
     /// it dies.
     pub(crate) fn process(&self) -> Option<u32> {
-        let said = std::fs::read_to_string(self.directory.join(DATA).join("postmaster.pid"));
+        let said = std::fs::read_to_string(self.directory.join(DATA).join(LOCK));
         let number = said.ok()?.lines().next()?.trim().parse::<u32>().ok()?;
         // Another program may have that number by now.
         let name = std::fs::read_to_string(format!("/proc/{number}/comm")).ok()?;

@@ -70,6 +70,7 @@ impl Round<'_> {
                 let (checked, opening) = self.check(&standing, promised, cut).map_err(broken)?;
                 let down = standing.tear_down(&site);
                 down.map_err(|error| broken(error.to_string()))?;
+                repair.extend(opening.repair);
                 let recovery = Recovery {
                     mounted: true,
                     needed_operator: !repair.is_empty() || opening.refused.is_some(),
@@ -120,13 +121,19 @@ impl Round<'_> {
         let began = self.executor.clock.now_ns();
         let remains = Remains::open(&directory, promised);
         let refused = remains.refused().map(str::to_owned);
+        let repair = remains.repair().to_vec();
         let server_ns = match (remains.has_server(), &refused) {
             (true, None) => self.executor.clock.now_ns().saturating_sub(began),
             _ => 0,
         };
         let checked = remains.check(cut.at_ns);
         remains.close()?;
-        Ok((checked, Opening { server_ns, refused }))
+        let opening = Opening {
+            server_ns,
+            refused,
+            repair,
+        };
+        Ok((checked, opening))
     }
 
     /// Says what each drive holds when it is started next.
@@ -150,6 +157,8 @@ struct Opening {
     server_ns: u64,
     /// What it said that did not start.
     refused: Option<String>,
+    /// What an operator had to do first, as typed.
+    repair: Vec<String>,
 }
 
 impl LocalExecutor<'_> {

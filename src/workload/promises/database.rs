@@ -122,13 +122,14 @@ impl DatabaseKind {
     }
 
     /// Starts its server on what a power cut left; it answers when this returns. A library has none.
+    /// `repair` is given what an operator had to do first, as typed.
     ///
     /// # Errors
     /// It does not start: the end of its log.
-    pub(crate) fn start(self, directory: &Path) -> Result<(), String> {
+    pub(crate) fn start(self, directory: &Path, repair: &mut Vec<String>) -> Result<(), String> {
         match self {
             Self::Sqlite => Ok(()),
-            Self::Postgresql => postgresql::start(directory),
+            Self::Postgresql => postgresql::start(directory, repair),
         }
     }
 
@@ -280,7 +281,8 @@ impl ChosenDatabase {
                 work(&mut |row, content| open.commit(row, content)).map_err(trouble)
             }
             Self::Postgresql(_) => {
-                postgresql::start(directory).map_err(trouble)?;
+                // Nothing was cut yet, so nothing is to be repaired.
+                postgresql::start(directory, &mut Vec::new()).map_err(trouble)?;
                 let mut open = postgresql::PostgresSession::open(directory).map_err(trouble)?;
                 let done = work(&mut |row, content| open.commit(row, content));
                 drop(open);

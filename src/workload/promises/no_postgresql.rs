@@ -52,7 +52,7 @@ pub(super) fn exists(_: &Path) -> bool {
 }
 
 /// Always fails: this program was built without PostgreSQL.
-pub(super) fn start(_: &Path) -> Result<(), String> {
+pub(super) fn start(_: &Path, _: &mut Vec<String>) -> Result<(), String> {
     available()
 }
 

@@ -126,13 +126,21 @@ pub(super) fn exists(directory: &Path) -> bool {
     server(directory, &[]).exists()
 }
 
-/// Starts the server; it has recovered itself and answers when this returns.
+/// Starts the server; it has recovered itself and answers when this returns. Where it refuses because its
+/// lock file is empty, that is removed and it is started once more: what that needed, as typed.
 ///
 /// # Errors
 /// It does not start: what pg_ctl says, and the end of its log.
-pub(super) fn start(directory: &Path) -> Result<(), String> {
+pub(super) fn start(directory: &Path, repair: &mut Vec<String>) -> Result<(), String> {
     let server = server(directory, &[]);
-    let started = server.start();
+    let mut started = server.start();
+    // Only where it refuses: a server that starts needs no operator.
+    if started.is_err()
+        && let Ok(Some(removed)) = server.remove_unreadable_lock()
+    {
+        repair.push(removed);
+        started = server.start();
+    }
     started.map(drop).map_err(|error| {
         // One that is only slow would be in the way of the next one.
         let _ = server.stop_if_left();
