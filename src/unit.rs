@@ -151,6 +151,16 @@ pub(crate) fn bytes_per_second(value: f64) -> String {
     three_digits(value, &["B/s", "kB/s", "MB/s", "GB/s", "TB/s"])
 }
 
+/// The speed of a network line in bits, as cards are sold: `1 Gbit/s`, of 125,000,000 B/s.
+pub(crate) fn bits_per_s(bytes_per_s: f64) -> String {
+    let (value, unit) = match bytes_per_s * 8.0 {
+        bits if bits >= 1e9 => (bits / 1e9, "Gbit/s"),
+        bits => (bits / 1e6, "Mbit/s"),
+    };
+    // One decimal at most, and none that says nothing.
+    format!("{} {unit}", (value * 10.0).round() / 10.0)
+}
+
 /// A rate of operations, three digits: `12.3 k/s`.
 pub(crate) fn operations_per_second(value: f64) -> String {
     three_digits(value, &["/s", "k/s", "M/s", "G/s"])

@@ -73,6 +73,23 @@ pub(crate) struct Counted {
     /// The thread of the kernel that used the most processor time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) kernel_thread: Option<ThreadCounted>,
+    /// Network interfaces of the machine that moved anything, where the data lie on no device of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) interfaces: Vec<InterfaceCounted>,
+}
+
+/// What one network interface moved, frames and headers with it (differences over the measured part).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct InterfaceCounted {
+    /// `eth0`.
+    pub(crate) interface: String,
+    /// What came in, with the frames of other programs.
+    pub(crate) received_bytes: u64,
+    /// What went out, likewise.
+    pub(crate) sent_bytes: u64,
+    /// The speed at which it is connected, B/s in each direction; none: it does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) bytes_per_s: Option<u64>,
 }
 
 /// Processor time of one thread.

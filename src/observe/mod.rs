@@ -8,6 +8,7 @@ mod cpu;
 mod diskstats;
 mod environment;
 mod heat;
+mod interfaces;
 mod io_limit;
 mod kernel_threads;
 mod memory;
@@ -44,6 +45,7 @@ pub(crate) struct Snapshot {
     throttled: Option<u64>,
     write_caches: Vec<(String, String)>,
     kernel_threads: kernel_threads::Threads,
+    interfaces: Vec<interfaces::InterfaceTotals>,
     at_ns: u64,
 }
 
@@ -77,6 +79,11 @@ impl Snapshot {
                 .collect(),
             kernel_threads: kernel_threads::Threads::new(),
             at_ns: 0,
+            // What lies on no device of this machine comes over the network, or from memory.
+            interfaces: match devices {
+                [] => interfaces::take(&read),
+                _ => Vec::new(),
+            },
             devices: devices
                 .iter()
                 .filter_map(|name| {
@@ -108,6 +115,7 @@ impl Snapshot {
             // 0 where the snapshot came from text and not from this machine.
             window_ns: Some(later.at_ns.saturating_sub(self.at_ns)).filter(|&ns| ns > 0),
             kernel_thread: kernel_threads::busiest(&self.kernel_threads, &later.kernel_threads),
+            interfaces: interfaces::between(&self.interfaces, &later.interfaces),
             ..Counted::default()
         };
         if let (Some(before), Some(after)) = (&self.machine, &later.machine) {
@@ -210,6 +218,16 @@ pub(crate) fn add(into: &mut Counted, more: &Counted) {
     let set = into.clock_set_ns.unwrap_or(0);
     into.clock_set_ns = more.clock_set_ns.map(|more| set.saturating_add(more));
     add_thread(&mut into.kernel_thread, more.kernel_thread.as_ref());
+    for interface in &more.interfaces {
+        let mut known = into.interfaces.iter_mut();
+        match known.find(|known| known.interface == interface.interface) {
+            Some(known) => {
+                sum(&mut known.received_bytes, interface.received_bytes);
+                sum(&mut known.sent_bytes, interface.sent_bytes);
+            }
+            None => into.interfaces.push(interface.clone()),
+        }
+    }
     for device in &more.devices {
         match into
             .devices

@@ -3,7 +3,7 @@
 use crate::event::{Fact, LayerFacts};
 use crate::host::{Host, HostError, MountInfo, Needs, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
-use crate::stack::common::block;
+use crate::stack::common::{block, line};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
 use crate::stack::layer::{Layer, LayerKind, Tried};
@@ -14,13 +14,23 @@ use std::path::{Path, PathBuf};
 pub(crate) const KIND: LayerKind = LayerKind {
     name: "dir",
     summary: "An existing directory: a private subdirectory is made in it and removed afterwards.",
-    settings: &[SettingDoc::text("path", "", "The directory.").required()],
+    settings: &[
+        SettingDoc::text("path", "", "The directory.").required(),
+        SettingDoc::bytes(
+            "line",
+            "",
+            "Bytes per second that the network line to the storage carries, if you know: \"1.25 GB\" is 10 Gbit/s. The audit says when it was full.",
+        ),
+    ],
     takes: Takes::Nothing,
     gives: GivesKind::Directory,
     example: "dir = { path = \"/srv\" }",
     parse,
     tried: Tried {
-        shapes: &[&["dir = { path = \"/tmp\" }"]],
+        shapes: &[
+            &["dir = { path = \"/tmp\" }"],
+            &["dir = { path = \"/tmp\", line = \"1.25 GB\" }"],
+        ],
         ..Tried::NOWHERE
     },
     ..LayerKind::EMPTY
@@ -28,11 +38,24 @@ pub(crate) const KIND: LayerKind = LayerKind {
 
 struct Dir {
     path: PathBuf,
+    /// What the line to the storage carries, B/s.
+    line: Option<u64>,
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
+    let line = settings.optional_bytes("line")?;
+    if line == Some(0) {
+        return Err(Refusal::at(
+            settings.span_of("line"),
+            "a line carries more than 0 bytes per second",
+            "write line = \"125 MB\" for 1 Gbit/s, or leave it out",
+        ));
+    }
     match settings.optional_text("path")? {
-        Some(path) if !path.is_empty() => Ok(Box::new(Dir { path: path.into() })),
+        Some(path) if !path.is_empty() => Ok(Box::new(Dir {
+            path: path.into(),
+            line,
+        })),
         _ => Err(Refusal::at(
             settings.span_of("path"),
             "dir needs the path of a directory",
@@ -69,7 +92,7 @@ impl Layer for Dir {
 
     fn set_up(&self, setup: &mut Setup<'_>, _below: Gives) -> Result<StandingLayer, LayerError> {
         let path = usable(setup.host(), &self.path)?;
-        private_in(setup, &path, self.kind())
+        private_in(setup, &path, self.kind()).map(|it| self.with_line(it))
     }
 
     fn returns(&self) -> bool {
@@ -90,7 +113,16 @@ impl Layer for Dir {
             let text = format!("{} is gone", private.display());
             return Err(LayerError::refused(text, ""));
         }
-        standing(host, &path, private, self.kind())
+        standing(host, &path, private, self.kind()).map(|it| self.with_line(it))
+    }
+}
+
+impl Dir {
+    /// With what the study says of the line to the storage.
+    fn with_line(&self, mut standing: StandingLayer) -> StandingLayer {
+        let fact = |rate| Fact::new(line::DECLARED, format!("{rate} B/s, as the study says"));
+        standing.facts.facts.extend(self.line.map(fact));
+        standing
     }
 }
 

@@ -97,10 +97,12 @@ impl StandingStack {
     }
 
     /// The line to the peer as it was measured (see `common::line`), the nearest to the workload where
-    /// there are two; none: there is none.
+    /// there are two, or the one to the storage as the study declares it; none: there is none.
     pub(crate) fn line(&self) -> Option<Fact> {
         let mut facts = self.facts.iter().rev().flat_map(|layer| &layer.facts);
-        facts.find(|fact| fact.name == line::MEASURED).cloned()
+        facts
+            .find(|fact| [line::MEASURED, line::DECLARED].contains(&&*fact.name))
+            .cloned()
     }
 
     /// Writes everything back, then makes the stack cold as far as asked and possible: unmounts and

@@ -8,7 +8,9 @@ use super::merge::{self, CommonOutcome};
 use super::process::{self, ClientProcess, ClientTrouble, all_replied};
 use super::seating::seated;
 use crate::agent::message::{ClientSeat, PhaseOrder, PhaseReply, PhaseRequest};
-use crate::event::{ClientPhase, ClientsTogether, CommonPhase, Ended, Observation, Settled};
+use crate::event::{
+    ClientPhase, ClientsTogether, CommonPhase, Counted, Ended, Observation, Settled,
+};
 use crate::run::local_executor::ClientsReached;
 use crate::run::observation::phase_observation;
 use crate::run::trial::Trial;
@@ -244,7 +246,11 @@ impl Conductor<'_> {
             each: each.collect(),
             phases,
         };
-        observation.counted = merge::counted(&clients.each);
+        observation.counted = Counted {
+            // The stack's own, which no client counts.
+            line: self.trial.standing.line(),
+            ..merge::counted(&clients.each)
+        };
         observation.metrics = workload.evaluate(outcomes);
         let own = workload.metrics();
         let head = &self.trial.executor.study.workload_heads[self.trial.workload];
