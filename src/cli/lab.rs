@@ -45,6 +45,7 @@ fn shell(setting: &Setting, verb: &LabShell) -> Result<u8, Failure> {
     let interactive = verb.command.is_empty();
     let description = Description {
         nodes: verb.nodes,
+        processors: verb.processors.into(),
         memory_bytes: memory(&verb.memory)?,
         disks: shell_disks(verb)?,
         shell_on: interactive.then_some(1),

@@ -42,6 +42,9 @@ pub(crate) enum LabError {
     /// A guest, or a part of the lab, refused.
     #[error("{0}")]
     Refused(String),
+    /// What this machine lacks, all of it.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Lacks(Vec<HostError>),
     /// This machine refused.
     #[error(transparent)]
     Host(#[from] HostError),
@@ -68,8 +71,48 @@ impl LabError {
                     .to_string()
             }
             Self::NotUp(_) | Self::Stopped(_) | Self::Ended | Self::Refused(_) => String::new(),
+            Self::Lacks(missing) => match install(missing) {
+                Some(command) => command,
+                // Each says what to do; of the first, so that there is one thing to begin with.
+                None => missing.first().map_or(String::new(), HostError::next),
+            },
             Self::Host(error) => error.next(),
             Self::Journal(error) => error.next(),
         }
+    }
+}
+
+/// One command that installs everything; none: something else is missing than packages.
+fn install(missing: &[HostError]) -> Option<String> {
+    let packages = missing.iter().map(|error| Some(error.package()?.name));
+    let packages: Vec<&str> = packages.collect::<Option<_>>()?;
+    Some(format!(
+        "install what is missing: apt install {}",
+        packages.join(" ")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_that_is_missing_is_installed_by_one_command() {
+        let tool = |tool: &str| HostError::ToolMissing {
+            tool: tool.to_owned(),
+            package: None,
+        };
+        let two = LabError::Lacks(vec![tool("mmdebstrap"), tool("mksquashfs")]);
+        assert_eq!(
+            two.to_string(),
+            "mmdebstrap is not installed; mksquashfs is not installed"
+        );
+        assert_eq!(
+            two.next(),
+            "install what is missing: apt install mmdebstrap squashfs-tools"
+        );
+        // Without root nothing is installed: that comes first.
+        let root = LabError::Lacks(vec![HostError::NeedsRoot, tool("mmdebstrap")]);
+        assert_eq!(root.next(), HostError::NeedsRoot.next());
     }
 }

@@ -309,8 +309,9 @@ impl Builder<'_> {
         name: &str,
         make: impl FnOnce(&Path) -> Result<(String, String, Vec<String>), LabError>,
     ) -> Result<Image, LabError> {
-        if let Some(missing) = self.host.missing(&NEEDS).into_iter().next() {
-            return Err(missing.into());
+        let missing = self.host.missing(&NEEDS);
+        if !missing.is_empty() {
+            return Err(LabError::Lacks(missing));
         }
         // In the cache itself, so that what was built can be renamed and need not be copied.
         let work = self.cache.join(format!(".stackrace-{}-build", self.mark));

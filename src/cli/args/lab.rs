@@ -160,6 +160,9 @@ pub(crate) struct LabShell {
     /// Memory of each guest
     #[arg(long, value_name = "BYTES", default_value = "1 GiB")]
     pub(crate) memory: String,
+    /// Processors of each guest
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub(crate) processors: u8,
     /// Run this command in node1 instead and print its output
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<std::ffi::OsString>,
