@@ -23,6 +23,16 @@ pub(super) struct TextTable {
     pub(super) rows: Vec<TextRow>,
 }
 
+impl TextTable {
+    /// Whether one word names a column, and nothing below it is longer.
+    pub(super) fn head_is_widest(&self, at: usize) -> bool {
+        let long = |text: &str| text.chars().count();
+        let head = self.head.get(at).filter(|head| !head.contains(' '));
+        let cells = || self.rows.iter().filter_map(|row| row.cells.get(at));
+        head.is_some_and(|head| cells().all(|cell| long(cell) <= long(head)))
+    }
+}
+
 /// A row of a table, and what it is about.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TextRow {

@@ -109,6 +109,13 @@ fn brief(record: &Record, verdict: &Verdict, options: &ReportOptions, lines_max:
     answer.text + &facts.text + &ranking.text + &tail.text
 }
 
+/// The sentences of a text that was cut that are there to their end; none: the first one is not.
+fn whole_sentences(cut: &str) -> Option<&str> {
+    // A full stop within a number or a name has no blank behind it.
+    let end = cut.rfind(". ")?;
+    Some(&cut[..=end])
+}
+
 /// The overall table, or that of the only workload, with as many rows as fit.
 fn ranking(record: &Record, verdict: &Verdict, options: &ReportOptions, room: usize) -> Page {
     let only = || {
@@ -289,7 +296,7 @@ impl Page {
         self.labelled_at_most(label, code, text, usize::MAX);
     }
 
-    /// The same, cut after so many lines.
+    /// The same, cut after so many lines: after a whole sentence, if one ends there.
     fn labelled_at_most(&mut self, label: &str, code: &str, text: &str, lines_max: usize) {
         const MARGIN: usize = 9;
         // Room for the mark of what is cut off.
@@ -298,10 +305,14 @@ impl Page {
             lines = wrap(&plain(text), self.width - MARGIN);
         } else {
             lines.truncate(lines_max);
-            lines
-                .last_mut()
-                .into_iter()
-                .for_each(|line| line.push_str(" …"));
+            lines = match whole_sentences(&lines.join(" ")) {
+                Some(sentences) => wrap(sentences, self.width - MARGIN),
+                None => {
+                    let last = lines.last_mut().into_iter();
+                    last.for_each(|line| line.push_str(" …"));
+                    lines
+                }
+            };
         }
         for (at, line) in lines.iter().enumerate() {
             let label = if at == 0 { label } else { "" };
@@ -367,6 +378,9 @@ impl Page {
             if at > 0 && !table.text.contains(&at) {
                 column.set_cell_alignment(CellAlignment::Right);
                 // A figure is never broken over two lines; columns of text give way.
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            } else if at == 0 && table.head_is_widest(at) {
+                // Giving way here would break the word above.
                 column.set_constraint(ColumnConstraint::ContentWidth);
             }
         }
