@@ -31,7 +31,7 @@ pub(super) fn finish(
     let reason = run.ended?;
     let ledger = run.ledger.lock();
     let record = ledger.record();
-    if reason == Reason::Lost && !setting.quiet {
+    if reason == Reason::Lost {
         let detail = record.ended().map_or("", |ended| ended.detail);
         let next = record.head.resume_command();
         error(&format!("{detail}\n  next: {next}\n"));

@@ -262,16 +262,23 @@ impl<'a> ConnectedClients<'a> {
             let (_, first) = self.first();
             make_mark(&first, directory, &own)?;
             let mut others = self.firsts().iter().enumerate().skip(1);
+            let mut left = None;
             let checked = others.try_for_each(|(number, other)| {
                 let there = other.host();
                 // A client that does not answer is lost, and says nothing of the storage.
                 if !there.sees(&own).map_err(unable)? {
                     return Err(not_shared(directory, first.name(), there.name()));
                 }
-                let theirs = mark(number);
-                make_mark(&there, directory, &theirs)?;
-                there.remove_file(&theirs).map_err(unable)
+                let theirs = left.insert(mark(number));
+                make_mark(&there, directory, theirs)?;
+                there.remove_file(theirs).map_err(unable)?;
+                left = None;
+                Ok(())
             });
+            // What a client made that was lost meanwhile: this one sees it too, if the storage is shared.
+            if let Some(left) = left {
+                let _ = first.remove_file(&left);
+            }
             // Also where another client does not see it.
             first.remove_file(&own).map_err(unable)?;
             checked?;
