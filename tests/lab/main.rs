@@ -7,6 +7,7 @@
 #[macro_use]
 #[path = "../support/study.rs"]
 mod study;
+mod clients;
 mod crash;
 mod faults;
 mod kills;
@@ -25,6 +26,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
+use clients::*;
 use crash::*;
 use faults::*;
 use kills::*;
@@ -230,6 +232,7 @@ const POOLS: &str = include_str!("pools.toml");
 
 /// How node1 asks other guests over SSH; what is done there with three of them.
 const SSH: &str = include_str!("ssh.sh");
+const MANY: &str = include_str!("clients.sh");
 const PEERS: &str = concat!(include_str!("ssh.sh"), include_str!("peers.sh"));
 
 /// The system of the guests.
@@ -480,6 +483,7 @@ fn main() -> ExitCode {
             after_any_kill_results_are_kept_and_nothing_else,
             replicated_devices_are_what_was_asked_on_two_machines,
             two_machines_load_one_file_system_at_once,
+            many_clients_measure_one_nfs_server,
             shares_are_served_by_a_peer_and_by_the_same_machine,
             one_stack_stands_on_two_machines_over_ssh,
             a_peer_serves_what_is_replicated_to_a_third_machine,

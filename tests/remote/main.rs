@@ -545,6 +545,7 @@ fn a_trial_whose_worker_was_stopped_does_not_count_and_is_measured_again() {
 fn main() -> ExitCode {
     needs::run(needs::tests![
         nodes_of_a_slurm_allocation_are_clients,
+        a_drained_node_goes_on_and_one_that_goes_down_ends_the_run_by_name,
         hosts_of_a_host_file_are_clients_of_open_mpi,
         clients_measure_one_storage_at_the_same_time,
         clients_that_make_no_sense_are_refused_before_anything_is_touched,

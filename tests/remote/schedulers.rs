@@ -106,6 +106,83 @@ fn at_home(ground: &Ground, words: &[&str]) -> Command {
     clippy::disallowed_methods,
     reason = "what is measured through is a process"
 )]
+/// The program within an allocation of all four nodes, which it keeps if one of them fails.
+fn in_allocation(ground: &Ground, words: &[&str]) -> Command {
+    // The environment of the ground's program, under salloc.
+    let program = at_home(ground, words);
+    let mut salloc = Command::new("salloc");
+    let own = env!("CARGO_BIN_EXE_stackrace");
+    salloc.args(["-N4", "-Q", "--no-kill", own]);
+    salloc.args(program.get_args());
+    for (name, value) in program.get_envs() {
+        value.map(|value| salloc.env(name, value));
+    }
+    if let Some(directory) = program.get_current_dir() {
+        salloc.current_dir(directory);
+    }
+    salloc.env("SLURM_CONF", ground.path().join("slurm.conf"));
+    salloc
+}
+
+#[expect(clippy::disallowed_methods, reason = "Slurm's tools are processes")]
+pub(crate) fn a_drained_node_goes_on_and_one_that_goes_down_ends_the_run_by_name() {
+    let ground = with_shared_directories();
+    let _slurm = Slurm::start(&ground);
+    let set = |state: &str| {
+        let mut scontrol = Command::new("scontrol");
+        let state = format!("state={state}");
+        let words = ["update", "nodename=n3", &state, "reason=test"];
+        let done = scontrol
+            .args(words)
+            .env("SLURM_CONF", ground.path().join("slurm.conf"))
+            .status();
+        assert!(done.unwrap().success(), "{state}");
+    };
+    let words = ["run", "study.toml", "--rounds", "1000", "--clients", "srun"];
+    let mut command = in_allocation(&ground, &words);
+    let out = fs::File::create(ground.path().join("out")).unwrap();
+    command.stderr(out.try_clone().unwrap()).stdout(out);
+    let mut running = command.spawn().unwrap();
+    let mut measured = |at_least: usize| {
+        until(|| {
+            assert_eq!(running.try_wait().unwrap(), None, "it has ended");
+            of_kind(&log(&ground), "trial").len() >= at_least
+        });
+    };
+    measured(2);
+    set("drain");
+    // What runs on a drained node goes on.
+    let drained = of_kind(&log(&ground), "trial").len();
+    measured(drained + 3);
+    set("down");
+    assert!(!running.wait().unwrap().success());
+    let before = log(&ground);
+    let ended = of_kind(&before, "run-ended")[0];
+    assert_eq!(ended["reason"], "failed", "{ended}");
+    let detail = ended["detail"].as_str().unwrap();
+    assert!(detail.contains("n3"), "{detail}");
+    for trial in of_kind(&before, "trial") {
+        let state = &trial["ended"]["state"];
+        assert!(state == "complete" || trial["clients"].is_null(), "{trial}");
+    }
+    set("resume");
+    let resumed = in_allocation(&ground, &["resume", "--rounds", "1"]).output();
+    Said::of(&resumed.unwrap()).ended(0);
+    let after = log(&ground);
+    assert_eq!(
+        after[..before.len()],
+        before[..],
+        "what was kept has changed"
+    );
+    let later = of_kind(&after[before.len()..], "trial");
+    assert!(
+        later
+            .iter()
+            .all(|trial| trial["ended"]["state"] == "complete")
+    );
+    assert!(!later.is_empty());
+}
+
 pub(crate) fn nodes_of_a_slurm_allocation_are_clients() {
     let ground = with_shared_directories();
     let _slurm = Slurm::start(&ground);
@@ -118,21 +195,7 @@ pub(crate) fn nodes_of_a_slurm_allocation_are_clients() {
             .unwrap(),
     );
     outside.ended(3).err_has("not inside a Slurm allocation");
-    let own = env!("CARGO_BIN_EXE_stackrace");
-    let inside = |words: &[&str]| {
-        // The environment of the ground's program, under salloc.
-        let program = at_home(&ground, words);
-        let mut salloc = Command::new("salloc");
-        salloc.args(["-N4", "-Q", own]).args(program.get_args());
-        for (name, value) in program.get_envs() {
-            value.map(|value| salloc.env(name, value));
-        }
-        if let Some(directory) = program.get_current_dir() {
-            salloc.current_dir(directory);
-        }
-        let said = salloc.env("SLURM_CONF", &configuration).output().unwrap();
-        Said::of(&said)
-    };
+    let inside = |words: &[&str]| Said::of(&in_allocation(&ground, words).output().unwrap());
     let planned = inside(&["plan", "study.toml", "--clients", "srun"]);
     planned.ended(0);
     for node in ["n1", "n2", "n3", "n4"] {

@@ -1,5 +1,6 @@
 //! A PostgreSQL of a test's own: its data and its socket in a directory that is removed with it.
 
+use std::cell::Cell;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
@@ -22,6 +23,7 @@ pub(crate) const PASSWORD: &str = "only:a\\test";
 pub(crate) struct Database {
     dir: tempfile::TempDir,
     bin: PathBuf,
+    port: Cell<u16>,
 }
 
 impl Database {
@@ -42,7 +44,8 @@ impl Database {
             };
             chown(dir.path(), Some(uid), Some(gid)).unwrap();
         }
-        let database = Self { dir, bin };
+        let port = Cell::new(5432);
+        let database = Self { dir, bin, port };
         let data = database.data();
         let data = data.to_str().unwrap();
         let made = [
@@ -75,6 +78,84 @@ impl Database {
         database
     }
 
+    /// Starts it again so that it is reached over the network too, but encrypted alone. Gives the port, and
+    /// the file of the certificate that signed the server's; that one is of 127.0.0.1.
+    pub(crate) fn encrypt(&self) -> (u16, PathBuf) {
+        let (roots, key) = (self.path().join("root.crt"), self.path().join("root.key"));
+        self.certificate("root", "/CN=a test's root", &[]);
+        let signed = [
+            "-CA",
+            roots.to_str().unwrap(),
+            "-CAkey",
+            key.to_str().unwrap(),
+        ];
+        let named = ["-addext", "subjectAltName=IP:127.0.0.1"];
+        let plain = ["-addext", "basicConstraints=critical,CA:FALSE"];
+        self.certificate(
+            "server",
+            "/CN=a test's server",
+            &[&signed[..], &named, &plain].concat(),
+        );
+        let rules = "local all all trust\nhostssl all all 127.0.0.1/32 trust\n";
+        fs::write(self.data().join("pg_hba.conf"), rules).unwrap();
+        // Free a moment ago; nothing else of a test listens there.
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = port.local_addr().unwrap().port();
+        let file = |name: &str| self.path().join(name).display().to_string();
+        let options = format!(
+            "-c listen_addresses=127.0.0.1 -c port={port} -c ssl=on -c ssl_cert_file={} -c ssl_key_file={} \
+             -c unix_socket_directories={} -c fsync=off",
+            file("server.crt"),
+            file("server.key"),
+            self.path().display()
+        );
+        let (data, log) = (self.data(), self.path().join("server.log"));
+        let (data, log) = (data.to_str().unwrap(), log.to_str().unwrap());
+        let words = ["restart", "-w", "-s", "-D", data, "-l", log, "-o", &options];
+        self.port.set(port);
+        self.tool("pg_ctl", &words);
+        (port, roots)
+    }
+
+    /// Makes `NAME.crt` and `NAME.key`.
+    fn certificate(&self, name: &str, subject: &str, more: &[&str]) {
+        let (certificate, key) = (format!("{name}.crt"), format!("{name}.key"));
+        let words = [
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            subject,
+            "-keyout",
+            &key,
+            "-out",
+            &certificate,
+        ];
+        let made = Command::new("openssl")
+            .args(words)
+            .args(more)
+            .current_dir(self.path())
+            .output();
+        let made = made.unwrap_or_else(|_| needs::skip("needs openssl"));
+        assert!(
+            made.status.success(),
+            "{}",
+            String::from_utf8_lossy(&made.stderr)
+        );
+        if needs::is_root() {
+            let (uid, gid) = ids(SERVER).unwrap();
+            for file in [certificate, key] {
+                chown(self.path().join(file), Some(uid), Some(gid)).unwrap();
+            }
+        }
+    }
+
     fn path(&self) -> &Path {
         self.dir.path()
     }
@@ -105,6 +186,7 @@ impl Database {
             .args(words)
             .current_dir(self.path())
             .env("PGHOST", self.path())
+            .env("PGPORT", self.port.get().to_string())
             .env("PGUSER", OWNER)
             .stdout(file.try_clone().unwrap())
             .stderr(file)

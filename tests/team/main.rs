@@ -463,8 +463,49 @@ fn passwords_come_from_where_psql_takes_them() {
     assert_eq!(code, Some(0), "{err}");
 }
 
+fn a_server_is_trusted_by_its_certificate_alone() {
+    let database = Database::start();
+    let (port, roots) = database.encrypt();
+    let ground = ran();
+    let (_, others) = Database::start().encrypt();
+    ground.write("others.crt", fs::read(others).unwrap());
+    let roots = roots.to_str().unwrap();
+    let push = |host: &str, words: &str| {
+        let address = format!("postgresql://{OWNER}@{host}:{port}/team?{words}");
+        ground.stackrace(&["push", &address])
+    };
+    let entered = || database.sql("team", "SELECT to_regclass('stackrace.runs') IS NOT NULL");
+    // The server takes no other connection, so that one that is taken is encrypted.
+    push("127.0.0.1", "sslmode=disable")
+        .ended(4)
+        .err_has("no encryption");
+    let other = format!(
+        "sslmode=require&sslrootcert={}",
+        ground.path().join("others.crt").display()
+    );
+    push("127.0.0.1", &other)
+        .ended(4)
+        .err_has("sslrootcert=FILE");
+    // Signed by the right one, but of another name.
+    let right = format!("sslmode=verify-full&sslrootcert={roots}");
+    push("localhost", &right)
+        .ended(4)
+        .err_has("not valid for name");
+    push("127.0.0.1", "sslmode=require&sslrootcert=/nowhere")
+        .ended(4)
+        .err_has("/nowhere");
+    assert_eq!(
+        entered(),
+        "f",
+        "something was entered over a connection that was refused"
+    );
+    push("127.0.0.1", &right).ended(0);
+    all_there(&ground, &database);
+}
+
 fn main() -> ExitCode {
     needs::run(needs::tests![
+        a_server_is_trusted_by_its_certificate_alone,
         a_pushed_run_is_there_once_however_often_it_is_pushed,
         pushes_at_once_and_killed_ones_lose_and_double_nothing,
         what_a_log_has_gained_is_added_and_another_log_is_refused,
