@@ -24,6 +24,9 @@ pub(super) const CHECK: AuditCheck = AuditCheck {
 /// not theirs.
 const OWN_SHARE: f64 = 0.5;
 
+/// A rate of a shorter time says nothing, ns.
+const WINDOW_NS_MIN: f64 = 100e6;
+
 /// A line, and what went over it in the direction that was busier.
 struct Loaded {
     /// `to the peer`, `eth0`, `eth0 of c2`.
@@ -80,14 +83,37 @@ fn of_stack(reading: &TrialReading<'_>) -> Option<Vec<Loaded>> {
     let own = counted.line.as_ref().and_then(limit);
     // A line carries both directions at once: the fuller one counts.
     let bytes = (counted.fetched_bytes as f64).max(counted.sent_bytes as f64);
+    let moved_per_s = (bytes * 1e9 / window).max(at_work(reading, bytes));
     let limits = reading.limits.iter().chain(&own);
     let lines = limits.filter(|limit| limit.line).map(|limit| Loaded {
         name: limit.device.clone(),
         words: limit.words.clone(),
         bytes_per_s: limit.bytes_per_s,
-        moved_per_s: bytes * 1e9 / window,
+        moved_per_s,
     });
     Some(lines.collect())
+}
+
+/// B/s that moved while all clients were at work, in the busiest phase, of `bytes` that moved in all; 0:
+/// there are no clients. Before and after that time some of them leave the line to the others.
+fn at_work(reading: &TrialReading<'_>, bytes: f64) -> f64 {
+    let Some(clients) = &reading.trial.clients else {
+        return 0.0;
+    };
+    let phases = || clients.each.iter().flat_map(|part| &part.phases);
+    let all: f64 = phases().map(|phase| phase.bytes as f64).sum();
+    // What came from caches went over no line.
+    let moved = if all > 0.0 {
+        (bytes / all).min(1.0)
+    } else {
+        0.0
+    };
+    let rates = clients.phases.iter().enumerate().map(|(at, phase)| {
+        let of_each = clients.each.iter().filter_map(|part| part.phases.get(at));
+        let bytes: f64 = of_each.map(|phase| phase.window_bytes).sum();
+        bytes * moved * 1e9 / (phase.window_ns as f64).max(WINDOW_NS_MIN)
+    });
+    rates.fold(0.0, f64::max)
 }
 
 /// The network interfaces of each machine that measured, where they say how fast they are.
@@ -136,7 +162,9 @@ mod tests {
     use super::super::limit::Limit;
     use super::super::sample::{operation, reading, trial};
     use super::*;
-    use crate::event::{ClientPart, ClientPhase, ClientsTogether, Counted, Fact, Observation};
+    use crate::event::{
+        ClientPart, ClientPhase, ClientsTogether, CommonPhase, Counted, Fact, Observation,
+    };
 
     #[test]
     fn a_line_is_full_at_nine_tenths_of_its_rate() {
@@ -227,5 +255,35 @@ mod tests {
             sentence.ends_with("119 MB/s, and 1 more line as well"),
             "{sentence}"
         );
+    }
+
+    #[test]
+    fn the_line_to_the_storage_is_looked_at_while_all_clients_were_at_work() {
+        let part = |client: &str, window_bytes| ClientPart {
+            client: client.to_owned(),
+            process: 1,
+            phases: vec![ClientPhase {
+                bytes: 50_000_000,
+                window_bytes,
+                ..ClientPhase::default()
+            }],
+            ..ClientPart::default()
+        };
+        let mut trial = trial();
+        trial.counted.line = Some(Fact::new("line to the storage", "125000000 B/s, x"));
+        trial.counted.fetched_bytes = 100_000_000;
+        let mut said = |window_bytes| {
+            trial.clients = Some(ClientsTogether {
+                each: vec![part("c1", window_bytes), part("c2", 50_000_000.0)],
+                phases: vec![CommonPhase {
+                    window_ns: 800_000_000,
+                    ..CommonPhase::default()
+                }],
+            });
+            judge(&reading(&trial)).unwrap().limit
+        };
+        // 80 % in the whole second; while both were at work, 95 and 85 %.
+        assert_eq!(said(45_000_000.0), Some(LimitedBy::Line));
+        assert_eq!(said(35_000_000.0), None);
     }
 }

@@ -83,7 +83,7 @@ kept
 part line
 tc qdisc add dev br0 root tbf rate 100mbit burst 64k latency 50ms
 study "stream read" \
-  'sequential = { mode = "read", size = "2 MiB", block-size = "256 KiB" }' 3 >line.toml
+  'sequential = { mode = "read", size = "8 MiB", block-size = "256 KiB" }' 3 >line.toml
 stackrace run line.toml $with
 echo "code $?"
 stackrace report last | grep -i 'network line' | head -n 4
