@@ -99,8 +99,9 @@ impl Database {
         let rules = "local all all trust\nhostssl all all 127.0.0.1/32 trust\n";
         fs::write(self.data().join("pg_hba.conf"), rules).unwrap();
         // Free a moment ago; nothing else of a test listens there.
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = port.local_addr().unwrap().port();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        drop(listener);
         let file = |name: &str| self.path().join(name).display().to_string();
         let options = format!(
             "-c listen_addresses=127.0.0.1 -c port={port} -c ssl=on -c ssl_cert_file={} -c ssl_key_file={} \
@@ -111,9 +112,12 @@ impl Database {
         );
         let (data, log) = (self.data(), self.path().join("server.log"));
         let (data, log) = (data.to_str().unwrap(), log.to_str().unwrap());
-        let words = ["restart", "-w", "-s", "-D", data, "-l", log, "-o", &options];
+        self.tool("pg_ctl", &["stop", "-w", "-s", "-m", "fast", "-D", data]);
         self.port.set(port);
-        self.tool("pg_ctl", &words);
+        self.tool(
+            "pg_ctl",
+            &["start", "-w", "-s", "-D", data, "-l", log, "-o", &options],
+        );
         (port, roots)
     }
 
@@ -193,7 +197,8 @@ impl Database {
             .status()
             .unwrap();
         let said = fs::read_to_string(out).unwrap();
-        assert!(ended.success(), "{name} {words:?}: {said}");
+        let log = fs::read_to_string(self.path().join("server.log")).unwrap_or_default();
+        assert!(ended.success(), "{name} {words:?}: {said}{log}");
         said
     }
 

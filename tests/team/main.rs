@@ -467,7 +467,8 @@ fn a_server_is_trusted_by_its_certificate_alone() {
     let database = Database::start();
     let (port, roots) = database.encrypt();
     let ground = ran();
-    let (_, others) = Database::start().encrypt();
+    let other = Database::start();
+    let (_, others) = other.encrypt();
     ground.write("others.crt", fs::read(others).unwrap());
     let roots = roots.to_str().unwrap();
     let push = |host: &str, words: &str| {
