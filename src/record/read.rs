@@ -252,6 +252,13 @@ impl Record {
             .any(|event| matches!(event, Event::Imported(_)))
     }
 
+    /// The same without the trials: what does not grow with them.
+    pub(crate) fn without_trials(mut self) -> Self {
+        self.lines
+            .retain(|line| !matches!(line.event, Event::Trial(_)));
+        self
+    }
+
     /// The texts that figures were imported from.
     pub(crate) fn origins(&self) -> impl Iterator<Item = &ImportedText> {
         self.events().filter_map(|event| match event {

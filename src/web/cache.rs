@@ -14,14 +14,22 @@ use crate::verdict::{self, Evidence, Verdict};
 /// Records kept read, the last ones asked for.
 const RECORDS_MAX: usize = 24;
 
+/// Outlines kept, the last ones asked for: a hundredth of what the records take.
+const OUTLINES_MAX: usize = 500;
+
 /// Logs that are read side by side for one page.
 const READERS_MAX: usize = 4;
+
+/// Runs that were read, with the version of the log that was read, the last one at the end.
+type Known = Mutex<VecDeque<(String, LogVersion, Arc<Judged>)>>;
 
 /// The runs of a store, or of a team.
 #[derive(Debug)]
 pub(super) struct RunCache {
     source: Arc<dyn RunSource>,
-    records: Mutex<VecDeque<(String, LogVersion, Arc<Judged>)>>,
+    records: Known,
+    /// Without the trials: what a history needs of many runs.
+    outlines: Known,
 }
 
 /// A run and what follows from it so far.
@@ -100,7 +108,8 @@ impl RunCache {
     pub(super) fn new(source: Arc<dyn RunSource>) -> Self {
         Self {
             source,
-            records: Mutex::default(),
+            records: Known::default(),
+            outlines: Known::default(),
         }
     }
 
@@ -181,50 +190,71 @@ impl RunCache {
     /// # Errors
     /// There is none, or its log cannot be read.
     pub(super) fn judged(&self, run: &str) -> Result<Arc<Judged>, RecordError> {
-        let version = if self.holds(run) {
-            self.version(run)
-        } else {
-            None
-        };
-        if let Some(version) = version {
-            let records = self.records.lock();
-            let known =
-                |(id, of, _): &&(String, LogVersion, Arc<Judged>)| id == run && *of == version;
-            if let Some((_, _, judged)) = records.iter().find(known) {
-                return Ok(Arc::clone(judged));
-            }
-        }
-        let record = match version {
-            Some(_) => self.source.read(run)?,
+        self.kept(run, &self.records, RECORDS_MAX, |record| record)
+    }
+
+    /// The same without its trials.
+    ///
+    /// # Errors
+    /// There is none, or its log cannot be read.
+    fn outline(&self, run: &str) -> Result<Arc<Judged>, RecordError> {
+        self.kept(run, &self.outlines, OUTLINES_MAX, Record::without_trials)
+    }
+
+    /// A run from those that are kept, or read now and kept as `of` makes it.
+    fn kept(
+        &self,
+        run: &str,
+        known: &Known,
+        most: usize,
+        of: impl Fn(Record) -> Record,
+    ) -> Result<Arc<Judged>, RecordError> {
+        let Some(version) = self.holds(run).then(|| self.version(run)).flatten() else {
             // A store names the nearest; a beginning of an id is not enough here.
-            None => {
-                return Err(RecordError::Unknown {
-                    wanted: run.to_owned(),
-                    nearest: Vec::new(),
-                });
-            }
+            return Err(RecordError::Unknown {
+                wanted: run.to_owned(),
+                nearest: Vec::new(),
+            });
         };
+        let same =
+            |(id, read, _): &&(String, LogVersion, Arc<Judged>)| id == run && *read == version;
+        if let Some((.., judged)) = known.lock().iter().find(same) {
+            return Ok(Arc::clone(judged));
+        }
+        let record = self.source.read(run)?;
         let verdict = verdict::judge(&Evidence::of(&record));
         let judged = Arc::new(Judged {
-            record,
+            record: of(record),
             verdict,
             body: OnceLock::new(),
             file: OnceLock::new(),
         });
-        if let Some(version) = version {
-            let mut records = self.records.lock();
-            // Two visitors may have had it read at once: one record of a run stays.
-            records.retain(|(id, ..)| id != run);
-            records.push_back((run.to_owned(), version, Arc::clone(&judged)));
-            if records.len() > RECORDS_MAX {
-                records.pop_front();
-            }
+        let mut known = known.lock();
+        // Two visitors may have had it read at once: one record of a run stays.
+        known.retain(|(id, ..)| id != run);
+        known.push_back((run.to_owned(), version, Arc::clone(&judged)));
+        if known.len() > most {
+            known.pop_front();
         }
         Ok(judged)
     }
 
-    /// Several runs, read side by side; those that cannot be read are left out.
-    pub(super) fn judged_each(&self, runs: &[&str]) -> Vec<Arc<Judged>> {
+    /// Reads the outlines of the newest runs ahead of their first visitor, if they come from elsewhere: to
+    /// read this machine's own could disturb a measurement.
+    pub(super) fn read_ahead(&self) {
+        if !self.shared() {
+            return;
+        }
+        let newest = self.list().unwrap_or_default();
+        // The newest last: what was read first is forgotten first.
+        for (run, _) in newest.iter().take(OUTLINES_MAX).rev() {
+            // What cannot be read now is said to the one who asks for it.
+            let _ = self.outline(&run.run);
+        }
+    }
+
+    /// Several runs without their trials, read side by side; those that cannot be read are left out.
+    pub(super) fn outlines(&self, runs: &[&str]) -> Vec<Arc<Judged>> {
         let next = AtomicUsize::new(0);
         let mut read: Vec<OnceLock<Arc<Judged>>> = Vec::new();
         read.resize_with(runs.len(), OnceLock::new);
@@ -236,7 +266,7 @@ impl RunCache {
                     loop {
                         let at = next.fetch_add(1, Ordering::Relaxed);
                         let Some(run) = runs.get(at) else { break };
-                        if let Ok(judged) = self.judged(run) {
+                        if let Ok(judged) = self.outline(run) {
                             let _ = read[at].set(judged);
                         }
                     }

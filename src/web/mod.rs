@@ -59,6 +59,9 @@ pub(crate) fn judged(bytes: &[u8]) -> Option<(u16, bool)> {
 
 /// Serves until the process ends.
 pub(crate) fn serve(listener: &TcpListener, site: &Arc<WebSite>) {
+    let ahead = Arc::clone(site);
+    // Without a thread for it, the first visitor of each page waits a little.
+    let _ = std::thread::Builder::new().spawn(move || ahead.cache.read_ahead());
     loop {
         let Ok((stream, _)) = listener.accept() else {
             // Too many files are open, or the visitor is gone already: neither lasts.

@@ -80,7 +80,7 @@ fn one(site: &WebSite, title: &str, runs: &[&RunSummary]) -> Markup {
     let newest = runs.iter().take(RUNS_MAX).rev();
     let newest: Vec<&str> = newest.map(|run| run.run.as_str()).collect();
     // Those that were removed or damaged since the list was read are left out.
-    let shown = site.cache.judged_each(&newest);
+    let shown = site.cache.outlines(&newest);
     let records: Vec<&Record> = shown.iter().map(|judged| &judged.record).collect();
     let pairs: Vec<(&Record, &Verdict)> = shown
         .iter()
