@@ -8,8 +8,8 @@ use std::path::Path;
 use super::error::RecordError;
 use crate::appendlog::split_torn;
 use crate::event::{
-    Cut, Event, FORMAT, ImportedText, LayerFacts, LogLine, Observation, Promised, RunStarted,
-    SlicesEnded,
+    Cut, Ended, Event, FORMAT, ImportedText, LayerFacts, LogLine, Observation, Promised,
+    RunStarted, SlicesEnded,
 };
 
 /// How the system says that a disk is full or broken, not there, or not to be written: what can be
@@ -252,10 +252,11 @@ impl Record {
             .any(|event| matches!(event, Event::Imported(_)))
     }
 
-    /// The same without the trials: what does not grow with them.
-    pub(crate) fn without_trials(mut self) -> Self {
-        self.lines
-            .retain(|line| !matches!(line.event, Event::Trial(_)));
+    /// The same without its complete trials, which are nearly all of it.
+    pub(crate) fn outline(mut self) -> Self {
+        self.lines.retain(
+            |line| !matches!(&line.event, Event::Trial(trial) if trial.ended == Ended::Complete),
+        );
         self
     }
 

@@ -114,3 +114,5 @@ CREATE TABLE stackrace.observations (
     elapsed_ns      bigint
 );
 CREATE INDEX observations_run ON stackrace.observations (run, trial);
+-- One metric of each workload is its first; most questions are about that one, in all runs of a study.
+CREATE INDEX observations_primary ON stackrace.observations (run) WHERE "primary";

@@ -28,7 +28,7 @@ type Known = Mutex<VecDeque<(String, LogVersion, Arc<Judged>)>>;
 pub(super) struct RunCache {
     source: Arc<dyn RunSource>,
     records: Known,
-    /// Without the trials: what a history needs of many runs.
+    /// Without complete trials: what a history needs of many runs.
     outlines: Known,
 }
 
@@ -193,12 +193,12 @@ impl RunCache {
         self.kept(run, &self.records, RECORDS_MAX, |record| record)
     }
 
-    /// The same without its trials.
+    /// The same without its complete trials.
     ///
     /// # Errors
     /// There is none, or its log cannot be read.
     fn outline(&self, run: &str) -> Result<Arc<Judged>, RecordError> {
-        self.kept(run, &self.outlines, OUTLINES_MAX, Record::without_trials)
+        self.kept(run, &self.outlines, OUTLINES_MAX, Record::outline)
     }
 
     /// A run from those that are kept, or read now and kept as `of` makes it.
@@ -253,7 +253,7 @@ impl RunCache {
         }
     }
 
-    /// Several runs without their trials, read side by side; those that cannot be read are left out.
+    /// Several runs without their complete trials, read side by side; those that cannot be read are left out.
     pub(super) fn outlines(&self, runs: &[&str]) -> Vec<Arc<Judged>> {
         let next = AtomicUsize::new(0);
         let mut read: Vec<OnceLock<Arc<Judged>>> = Vec::new();

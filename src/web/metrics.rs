@@ -65,8 +65,12 @@ pub(super) fn page(site: &WebSite) -> HttpResponse {
     for (stage, count) in stages {
         text.sample(0, &[("stage", stage)], f64::from(count));
     }
+    let ids: Vec<&str> = latest.iter().map(|(run, _)| run.run.as_str()).collect();
+    let outlines = site.cache.outlines(&ids);
     for (run, stage) in latest {
-        let Ok(judged) = site.cache.judged(&run.run) else {
+        // One that cannot be read is missing.
+        let mut read = outlines.iter();
+        let Some(judged) = read.find(|judged| judged.record.head.run == run.run) else {
             continue;
         };
         let labels = [
@@ -77,7 +81,7 @@ pub(super) fn page(site: &WebSite) -> HttpResponse {
         text.sample(1, &labels, 1.0);
         text.sample(2, &labels[..1], run.rounds as f64);
         text.sample(3, &labels[..1], judged.record.failures().count() as f64);
-        figures(&mut text, &run.title, &judged);
+        figures(&mut text, &run.title, judged);
     }
     // The type is OpenMetrics 1.0, which Prometheus asks for since 2.5.
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -53,7 +53,7 @@ title = "NFS requests of 64 KiB or 1 MiB for many clients?"
 [factors]
 requests = ["small", "large"]
 [[stack]]
-dir = { path = "/mnt/{requests}", line = "12.5 MB" }
+dir = { path = "/mnt/{requests}", line = "2.5 MB" }
 [[workload]]
 name = "$1"
 $2
@@ -81,9 +81,9 @@ echo "code $?"
 kept
 
 part line
-tc qdisc add dev br0 root tbf rate 100mbit burst 64k latency 50ms
+tc qdisc add dev br0 root tbf rate 20mbit burst 32k latency 100ms
 study "stream read" \
-  'sequential = { mode = "read", size = "8 MiB", block-size = "256 KiB" }' 3 >line.toml
+  'sequential = { mode = "read", size = "2 MiB", block-size = "256 KiB" }' 3 >line.toml
 stackrace run line.toml $with
 echo "code $?"
 stackrace report last | grep -i 'network line' | head -n 4
