@@ -23,7 +23,24 @@ pub(super) struct TextTable {
     pub(super) rows: Vec<TextRow>,
 }
 
+/// Columns that a table's first one has at least where none of the others gives way.
+const NAME_WIDTH: usize = 14;
+
+/// Blanks around the text of a cell.
+const PADDING: usize = 2;
+
 impl TextTable {
+    /// Whether all columns but the first fit into so many of a terminal without giving way.
+    pub(super) fn counts_fit(&self, width: usize) -> bool {
+        let widest = |at: usize| {
+            let cells = self.rows.iter().filter_map(|row| row.cells.get(at));
+            let texts = cells.chain(self.head.get(at));
+            texts.map(|text| text.chars().count()).max().unwrap_or(0)
+        };
+        let others = (1..self.head.len()).map(|at| widest(at) + PADDING);
+        others.sum::<usize>() + NAME_WIDTH + PADDING < width
+    }
+
     /// Whether one word names a column, and nothing below it is longer.
     pub(super) fn head_is_widest(&self, at: usize) -> bool {
         let long = |text: &str| text.chars().count();

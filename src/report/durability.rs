@@ -48,32 +48,65 @@ pub(super) fn guarantees(rows: &[DurabilityRow], verdict: &Verdict) -> TextTable
     }
 }
 
-/// How promises were broken; none: none was.
-pub(super) fn kinds(rows: &[DurabilityRow]) -> Option<TextTable> {
-    if rows
-        .iter()
-        .all(|row| row.broken == 0 && row.needed_operator == 0)
-    {
-        return None;
-    }
-    let mut head = vec!["configuration".to_owned(), "promises".to_owned()];
-    // Kinds that never occurred would only make the table wider than a screen.
-    let kinds: Vec<Loss> = Loss::ALL
-        .into_iter()
-        .filter(|kind| rows.iter().any(|row| row.counts.of(*kind) > 0))
+/// What is counted of a row.
+type Count<'a> = &'a dyn Fn(&DurabilityRow) -> u64;
+
+/// How promises were broken, and what it took to come back; empty: none was broken.
+pub(super) fn kinds(rows: &[DurabilityRow]) -> Vec<TextTable> {
+    let broken = broken(rows).filter(|_| rows.iter().any(|row| row.broken > 0));
+    let back = counts(
+        rows,
+        "What it took to come back",
+        "Cuts after which nothing could be mounted, or an operator was needed.",
+        &[
+            ("unmountable", &|row| row.unmountable.into()),
+            ("operator", &|row| row.needed_operator.into()),
+        ],
+    );
+    broken.into_iter().chain(back).collect()
+}
+
+/// Of the promises of all cuts, how many were broken in which way.
+fn broken(rows: &[DurabilityRow]) -> Option<TextTable> {
+    let of_kind = |kind: Loss| move |row: &DurabilityRow| row.counts.of(kind);
+    let kinds = Loss::ALL.map(|kind| (kind.word(), of_kind(kind)));
+    let reordered = |row: &DurabilityRow| row.counts.reordered;
+    let mut columns: Vec<(&str, Count<'_>)> = vec![("promises", &|row| row.promised)];
+    columns.extend(
+        kinds
+            .iter()
+            .map(|(word, count)| (*word, count as Count<'_>)),
+    );
+    columns.push(("reordered", &reordered));
+    counts(
+        rows,
+        "How promises were broken",
+        "Operations over all cuts. Of them reordered: a later operation survived.",
+        &columns,
+    )
+}
+
+/// A table of counts. Those that are 0 everywhere would only make it wider than a screen; none: all are.
+fn counts(
+    rows: &[DurabilityRow],
+    title: &str,
+    note: &str,
+    columns: &[(&str, Count<'_>)],
+) -> Option<TextTable> {
+    let counted = columns.iter();
+    let counted = counted.filter(|(_, count)| rows.iter().any(|row| count(row) > 0));
+    let counted: Vec<_> = counted.collect();
+    let head = counted.iter().map(|(word, _)| (*word).to_owned());
+    let head: Vec<String> = std::iter::once("configuration".to_owned())
+        .chain(head)
         .collect();
-    head.extend(kinds.iter().map(|kind| kind.word().to_owned()));
-    head.extend(["reordered", "unmountable", "operator"].map(str::to_owned));
     let cells = |row: &DurabilityRow| {
-        let mut cells = vec![name(rows, row), row.promised.to_string()];
-        cells.extend(kinds.iter().map(|kind| row.counts.of(*kind).to_string()));
-        cells.push(row.counts.reordered.to_string());
-        cells.extend([row.unmountable, row.needed_operator].map(|count| count.to_string()));
-        cells
+        let counts = counted.iter().map(|(_, count)| count(row).to_string());
+        std::iter::once(name(rows, row)).chain(counts).collect()
     };
-    Some(TextTable {
-        title: "How promises were broken".to_owned(),
-        note: "Operations over all cuts. Of them reordered: a later operation survived. Cuts after which nothing could be mounted, or an operator was needed.".to_owned(),
+    (!counted.is_empty()).then(|| TextTable {
+        title: title.to_owned(),
+        note: note.to_owned(),
         text: (1..head.len()).collect(),
         head,
         rows: rows.iter().map(|row| of(row, cells(row))).collect(),

@@ -102,7 +102,7 @@ fn durability(text: &mut String, record: &Record, verdict: &Verdict) {
         return;
     }
     table(text, &durability::guarantees(&rows, verdict));
-    if let Some(kinds) = durability::kinds(&rows) {
+    for kinds in durability::kinds(&rows) {
         table(text, &kinds);
     }
     text.push('\n');

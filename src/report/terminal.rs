@@ -262,7 +262,7 @@ impl Page {
             return;
         }
         self.table(&durability::guarantees(&rows, verdict));
-        if let Some(kinds) = durability::kinds(&rows) {
+        for kinds in durability::kinds(&rows) {
             self.table(&kinds);
         }
         self.text.push('\n');
@@ -374,8 +374,10 @@ impl Page {
             });
             grid.add_row(cells);
         }
+        let whole_counts = table.counts_fit(self.width);
         for (at, column) in grid.column_iter_mut().enumerate() {
-            if at > 0 && !table.text.contains(&at) {
+            let count = whole_counts && table.head_is_widest(at);
+            if at > 0 && (count || !table.text.contains(&at)) {
                 column.set_cell_alignment(CellAlignment::Right);
                 // A figure is never broken over two lines; columns of text give way.
                 column.set_constraint(ColumnConstraint::ContentWidth);

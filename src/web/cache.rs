@@ -239,12 +239,8 @@ impl RunCache {
         Ok(judged)
     }
 
-    /// Reads the outlines of the newest runs ahead of their first visitor, if they come from elsewhere: to
-    /// read this machine's own could disturb a measurement.
+    /// Reads the outlines of the newest runs ahead of their first visitor.
     pub(super) fn read_ahead(&self) {
-        if !self.shared() {
-            return;
-        }
         let newest = self.list().unwrap_or_default();
         // The newest last: what was read first is forgotten first.
         for (run, _) in newest.iter().take(OUTLINES_MAX).rev() {

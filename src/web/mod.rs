@@ -59,9 +59,12 @@ pub(crate) fn judged(bytes: &[u8]) -> Option<(u16, bool)> {
 
 /// Serves until the process ends.
 pub(crate) fn serve(listener: &TcpListener, site: &Arc<WebSite>) {
-    let ahead = Arc::clone(site);
-    // Without a thread for it, the first visitor of each page waits a little.
-    let _ = std::thread::Builder::new().spawn(move || ahead.cache.read_ahead());
+    // This machine's own runs are not read ahead: that could disturb a measurement.
+    if site.cache.shared() {
+        let ahead = Arc::clone(site);
+        // Without a thread for it, the first visitor of each page waits a little.
+        let _ = std::thread::Builder::new().spawn(move || ahead.cache.read_ahead());
+    }
     loop {
         let Ok((stream, _)) = listener.accept() else {
             // Too many files are open, or the visitor is gone already: neither lasts.

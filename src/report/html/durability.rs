@@ -29,7 +29,7 @@ pub(super) fn durability(record: &Record, verdict: &Verdict) -> Markup {
         h3 { (guarantees.title) }
         p { (guarantees.note) }
         (tables::table(&guarantees))
-        @if let Some(kinds) = durability::kinds(&rows) {
+        @for kinds in durability::kinds(&rows) {
             h3 { (kinds.title) }
             p { (kinds.note) }
             (tables::table(&kinds))
