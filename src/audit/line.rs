@@ -5,7 +5,7 @@
 use super::check::AuditCheck;
 use super::judgement::{CheckFinding, EvidenceFigure, Grade, LimitedBy, shown};
 use super::limit::limit;
-use super::reading::TrialReading;
+use super::reading::{TrialReading, WINDOW_NS_MIN};
 use crate::event::InterfaceCounted;
 use crate::unit;
 
@@ -23,9 +23,6 @@ pub(super) const CHECK: AuditCheck = AuditCheck {
 /// Less than this share of what a machine's processes moved went through an interface: its bytes are
 /// not theirs.
 const OWN_SHARE: f64 = 0.5;
-
-/// A rate of a shorter time says nothing, ns.
-const WINDOW_NS_MIN: f64 = 100e6;
 
 /// A line, and what went over it in the direction that was busier.
 struct Loaded {
@@ -46,8 +43,9 @@ impl Loaded {
 }
 
 fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
-    let mut lines = of_stack(reading)?;
-    let interfaces = interfaces(reading)?;
+    let window = reading.window_ns()?;
+    let mut lines = of_stack(reading, window);
+    let interfaces = interfaces(reading, window);
     let also_full = interfaces.iter().filter(|line| line.share() >= LINE_SHARE);
     let also_full = also_full.count().saturating_sub(1);
     lines.extend(interfaces);
@@ -77,13 +75,12 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
 }
 
 /// The lines that the run and its stack know of, with what the processes of all machines moved.
-fn of_stack(reading: &TrialReading<'_>) -> Option<Vec<Loaded>> {
-    let window = reading.window_ns()?;
+fn of_stack(reading: &TrialReading<'_>, window_ns: f64) -> Vec<Loaded> {
     let counted = &reading.trial.counted;
     let own = counted.line.as_ref().and_then(limit);
     // A line carries both directions at once: the fuller one counts.
     let bytes = (counted.fetched_bytes as f64).max(counted.sent_bytes as f64);
-    let moved_per_s = (bytes * 1e9 / window).max(at_work(reading, bytes));
+    let moved_per_s = (bytes * 1e9 / window_ns).max(at_work(reading, bytes));
     let limits = reading.limits.iter().chain(&own);
     let lines = limits.filter(|limit| limit.line).map(|limit| Loaded {
         name: limit.device.clone(),
@@ -91,7 +88,7 @@ fn of_stack(reading: &TrialReading<'_>) -> Option<Vec<Loaded>> {
         bytes_per_s: limit.bytes_per_s,
         moved_per_s,
     });
-    Some(lines.collect())
+    lines.collect()
 }
 
 /// B/s that moved while all clients were at work, in the busiest phase, of `bytes` that moved in all; 0:
@@ -117,13 +114,12 @@ fn at_work(reading: &TrialReading<'_>, bytes: f64) -> f64 {
 }
 
 /// The network interfaces of each machine that measured, where they say how fast they are.
-fn interfaces(reading: &TrialReading<'_>) -> Option<Vec<Loaded>> {
-    let window = reading.window_ns()?;
+fn interfaces(reading: &TrialReading<'_>, window_ns: f64) -> Vec<Loaded> {
     let trial = reading.trial;
     let Some(clients) = &trial.clients else {
         let bytes = reading.read_bytes().max(reading.written_bytes());
-        let loaded = |it| loaded(it, "", bytes, window);
-        return Some(trial.counted.interfaces.iter().filter_map(loaded).collect());
+        let loaded = |it| loaded(it, "", bytes, window_ns);
+        return trial.counted.interfaces.iter().filter_map(loaded).collect();
     };
     // The first process of a client speaks for its machine.
     let machines = clients.each.iter().filter(|part| part.process == 1);
@@ -135,11 +131,11 @@ fn interfaces(reading: &TrialReading<'_>) -> Option<Vec<Loaded>> {
         let bytes = mine.flat_map(|part| &part.phases).map(|it| it.bytes as f64);
         // Read or written: a phase of clients does one of them.
         let bytes: f64 = bytes.sum();
-        let window = machine.counted.window_ns.map_or(window, |ns| ns as f64);
+        let window = machine.counted.window_ns.map_or(window_ns, |ns| ns as f64);
         let interfaces = machine.counted.interfaces.iter();
         interfaces.filter_map(move |it| loaded(it, &machine.client, bytes, window))
     });
-    Some(of_each.collect())
+    of_each.collect()
 }
 
 /// An interface as a line, if the data went over it.

@@ -7,7 +7,7 @@ use crate::event::{DeviceCounted, Observation, OperationObservation};
 
 /// Below this much time shares are not judged, ns: processor time is counted in ticks of 10 ms and
 /// device time in ms, so that a share of a shorter window is mostly rounding.
-const WINDOW_NS_MIN: f64 = 100e6;
+pub(super) const WINDOW_NS_MIN: f64 = 100e6;
 
 /// A trial, and what is known of the machine it ran on.
 #[derive(Debug, Clone, Copy)]

@@ -14,7 +14,7 @@ use crate::verdict::{self, Evidence, Verdict};
 /// Records kept read, the last ones asked for.
 const RECORDS_MAX: usize = 24;
 
-/// Outlines kept, the last ones asked for: a hundredth of what the records take.
+/// Outlines kept, the last ones asked for. They lack the complete trials, which are nearly all of a record.
 const OUTLINES_MAX: usize = 500;
 
 /// Logs that are read side by side for one page.

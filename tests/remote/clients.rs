@@ -49,6 +49,21 @@ pub(crate) fn each_of_trials(ground: &Ground, processes: usize) {
     }
 }
 
+/// Checks that the lines that were there are as they were, and that complete trials have followed.
+pub(crate) fn went_on(ground: &Ground, before: &[Value]) {
+    let after = log(ground);
+    assert_eq!(
+        after[..before.len()],
+        before[..],
+        "what was kept has changed"
+    );
+    let later = of_kind(&after[before.len()..], "trial");
+    assert!(!later.is_empty());
+    for trial in later {
+        assert_eq!(trial["ended"]["state"], "complete", "{trial}");
+    }
+}
+
 /// The number at a path of a trial.
 fn number(trial: &Value, path: &str) -> f64 {
     let found = trial.pointer(path).and_then(Value::as_f64);
@@ -208,17 +223,7 @@ pub(crate) fn a_client_that_is_killed_ends_the_run_by_name_and_the_run_can_go_on
         assert_eq!(left.count(), 0, "something is left in {place}");
     }
     stackrace(&ground, &["resume", "--rounds", "1"]).ended(0);
-    let after = log(&ground);
-    assert_eq!(
-        after[..before.len()],
-        before[..],
-        "what was kept has changed"
-    );
-    let later = of_kind(&after[before.len()..], "trial");
-    assert!(!later.is_empty());
-    for trial in later {
-        assert_eq!(trial["ended"]["state"], "complete", "{trial}");
-    }
+    went_on(&ground, &before);
 }
 
 pub(crate) fn clients_end_by_themselves_when_the_coordinator_is_killed() {

@@ -217,7 +217,7 @@ pub(super) fn counted(each: &[ClientPart]) -> Counted {
             more.cpu_machine_busy_ns = 0;
             more.cpu_steal_ns = 0;
         }
-        // Cards of different machines have the same names: they are looked at with each machine.
+        // Interfaces of different machines have the same names: they are looked at with each machine.
         more.interfaces.clear();
         window_ns = window_ns.max(more.window_ns);
         observe::add(&mut sum, &more);

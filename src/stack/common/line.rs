@@ -26,12 +26,12 @@ const BANDS: usize = 16;
 /// Name of the fact that says how fast a line was found to be; its value begins with `NUMBER B/s, `.
 pub(crate) const MEASURED: &str = "line to the peer";
 
-/// Name of the fact that says how fast the line to a storage is that was there before; its value begins
-/// likewise.
-pub(crate) const DECLARED: &str = "line to the storage";
-
 /// Name of the fact that says why it was not.
 const UNMEASURED: &str = "line to the peer not measured";
+
+/// Name of the fact that says what the line to a storage of the user's carries, as the study declares it;
+/// its value begins with `NUMBER B/s, `.
+pub(crate) const DECLARED: &str = "line to the storage";
 
 /// Bytes that are sent to measure a line, where no rate is declared.
 const SENT: u64 = 4 << 20;
