@@ -301,7 +301,7 @@ pub(crate) struct Cut {
     pub(crate) at_ns: u64,
     /// Where the instant was drawn from: `anywhere`, `flush`, `journal commit` …
     pub(crate) stratum: String,
-    /// What was cut: `node1`, `both nodes`, `disk 2`, `line` …
+    /// What was cut: `all machines`, `this machine`, `the line`, or the name of a real machine.
     pub(crate) of: String,
     /// How it came back.
     pub(crate) recovery: Recovery,

@@ -52,8 +52,9 @@ pub(crate) fn cut_again(
             at_ns: cut.at_ns,
             stratum: cut.stratum.clone(),
         };
-        let disks = study.configurations[cut.configuration].stack.lab_disks();
-        let drives = drive_log(&package.capture, &disks, &order, REQUESTS);
+        let stack = &study.configurations[cut.configuration].stack;
+        let (disks, of) = (stack.lab_disks(), stack.cut_of());
+        let drives = drive_log(&package.capture, &disks, of, &order, REQUESTS);
         let cut = recovered(lab, assignment, &package, cut, order)?;
         Ok(LossAgain { drives, cut })
     })

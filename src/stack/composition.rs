@@ -2,6 +2,7 @@
 
 use crate::host::{Host, HostError, LabDisk, Needs};
 use crate::stack::common::guard;
+use crate::stack::cut::CutOf;
 use crate::stack::error::StackError;
 use crate::stack::gives::{Below, Danger, GivesKind, Takes};
 use crate::stack::identity::Identity;
@@ -159,6 +160,12 @@ impl Stack {
     /// Disks the virtual machine has to be started with.
     pub(crate) fn lab_disks(&self) -> Vec<LabDisk> {
         self.layers.iter().flat_map(|l| l.lab_disks()).collect()
+    }
+
+    /// What a power cut hits.
+    pub(crate) fn cut_of(&self) -> CutOf {
+        let mut said = self.layers.iter().filter_map(|layer| layer.cut_of());
+        said.next().unwrap_or_default()
     }
 
     /// The machines a layer of it needs something of, from 1.

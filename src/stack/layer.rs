@@ -1,6 +1,7 @@
 //! What a layer is: one kind of it as a study's author sees it, and one layer with its settings.
 
 use super::common::words::Words;
+use super::cut::CutOf;
 use super::error::LayerError;
 use super::gives::{Below, Danger, Gives, GivesKind, StandingLayer, Takes};
 use super::identity::Identity;
@@ -290,6 +291,10 @@ pub(crate) trait Layer: Send + Sync {
     /// Whether it can be brought back after a power cut.
     fn returns(&self) -> bool {
         false
+    }
+    /// What a power cut hits, where that is not all that the stack stands on.
+    fn cut_of(&self) -> Option<CutOf> {
+        None
     }
     /// Brings it back after a power cut as an administrator would: assembles, imports, mounts, and
     /// repairs only what is refused otherwise ([`Setup::repair`]). Names are drawn as they were when

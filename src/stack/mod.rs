@@ -13,6 +13,7 @@ mod btrfs;
 mod build;
 mod common;
 mod composition;
+mod cut;
 mod devices;
 mod dir;
 mod drbd;
@@ -46,6 +47,7 @@ mod xfs;
 mod zfs;
 
 pub(crate) use composition::{Stack, missing};
+pub(crate) use cut::CutOf;
 pub(crate) use error::StackError;
 pub(crate) use examined::Examined;
 pub(crate) use gives::{Danger, GivesKind, Takes};

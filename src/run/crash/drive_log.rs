@@ -1,12 +1,12 @@
 //! The log of the drives around a cut, for people.
 
-use stackrace_drives::power::WriteLog;
-use stackrace_drives::{Operation, scattered};
+use stackrace_drives::Operation;
 
 use super::capture::Capture;
-use super::medium::power;
+use super::medium::drive_cuts;
 use crate::agent::message::CutOrder;
 use crate::host::LabDisk;
+use crate::stack::CutOf;
 use crate::unit;
 
 /// What the drives were asked around a cut, and what became of it: a line for each of the last `most`
@@ -14,18 +14,20 @@ use crate::unit;
 pub(crate) fn drive_log(
     capture: &Capture,
     disks: &[LabDisk],
+    of: CutOf,
     cut: &CutOrder,
     most: usize,
 ) -> Vec<String> {
     let mut lines = Vec::new();
-    for (number, drive) in (0_u64..).zip(&capture.drives) {
-        let mut known = disks.iter().filter(|disk| disk.serial == drive.serial);
-        let Some(power) = known.next().and_then(power) else {
-            continue;
+    let drive_cuts = drive_cuts(capture, disks, of);
+    for (number, (drive, what)) in capture.drives.iter().zip(drive_cuts).enumerate() {
+        let Some(what) = what else { continue };
+        let after = what.aftermath(&drive.log.entries, cut.at_ns, cut.seed);
+        let keeps = match what.goes_on_for {
+            Some(_) => "keeps its power".to_owned(),
+            None => format!("{:?} cache", what.power.durability).to_lowercase(),
         };
-        let log = WriteLog::of(drive.log.entries.clone());
-        let after = log.cut(&power, cut.at_ns, cut.seed ^ scattered(number));
-        lines.push(format!("drive {}, {:?} cache:", number + 1, power.durability).to_lowercase());
+        lines.push(format!("drive {}, {keeps}:", number + 1));
         let begun = drive.log.entries.iter().enumerate();
         let begun: Vec<_> = begun.filter(|each| each.1.submitted < cut.at_ns).collect();
         for (place, entry) in &begun[begun.len().saturating_sub(most)..] {

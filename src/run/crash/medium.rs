@@ -1,14 +1,16 @@
 //! What a drive holds after a cut, made of what it was told to write.
 
-use stackrace_drives::power::{Durability, PowerCut, WriteLog};
-use stackrace_drives::{Card, SECTOR};
+use stackrace_drives::power::{Aftermath, Durability, Logged, PowerCut, WriteLog};
+use stackrace_drives::{Card, SECTOR, scattered};
 use stackrace_engine::ublk::{DeviceLog, Medium};
 use std::sync::Arc;
 
+use super::capture::{Capture, DriveCapture};
 use crate::host::LabDisk;
+use crate::stack::CutOf;
 
 /// What matters of a disk when its power is cut; none: it is not a modelled one.
-pub(super) fn power(disk: &LabDisk) -> Option<PowerCut> {
+fn power(disk: &LabDisk) -> Option<PowerCut> {
     let model = disk.model.as_ref()?;
     let card = Card::shipped(&model.card)?;
     let durability = match model.cache {
@@ -23,9 +25,58 @@ pub(super) fn power(disk: &LabDisk) -> Option<PowerCut> {
     })
 }
 
-/// The content of a drive that was told to write this, when its power is cut at an instant.
-pub(super) fn medium(log: &DeviceLog, power: &PowerCut, at: u64, seed: u64) -> Medium {
-    let after = WriteLog::of(log.entries.clone()).cut(power, at, seed);
+/// What a cut does to one drive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct DriveCut {
+    /// What matters of it when its power is cut.
+    pub(super) power: PowerCut,
+    /// How long it goes on with what happened before the cut, ns; none: its power is cut.
+    pub(super) goes_on_for: Option<u64>,
+    /// Decides what it keeps, with the seed of the cut.
+    number: u64,
+}
+
+/// What a cut does to each drive of a capture, in their order; none: it is not a modelled one.
+pub(super) fn drive_cuts(capture: &Capture, disks: &[LabDisk], of: CutOf) -> Vec<Option<DriveCut>> {
+    let drives = (0_u64..).zip(&capture.drives);
+    let cut = |(number, drive): (u64, &DriveCapture)| {
+        let disk = disks.iter().find(|disk| disk.serial == drive.serial)?;
+        // Two machines in one kernel have drives of the same serial: the first one's is started first.
+        let before = &capture.drives[..number as usize];
+        let of_peer = before.iter().any(|other| other.serial == drive.serial);
+        Some(DriveCut {
+            power: power(disk)?,
+            goes_on_for: of.goes_on_for(of_peer),
+            number,
+        })
+    };
+    drives.map(cut).collect()
+}
+
+impl DriveCut {
+    /// Which of these writes the drive has after a cut at `at`, ns.
+    pub(super) fn aftermath(&self, entries: &[Logged], at: u64, seed: u64) -> Aftermath {
+        // One instant for all drives; what each keeps of its own cache is its own chance.
+        let seed = seed ^ scattered(self.number);
+        let Some(goes_on_for) = self.goes_on_for else {
+            return WriteLog::of(entries.to_vec()).cut(&self.power, at, seed);
+        };
+        // A drive with power does what it was asked to, sooner or later.
+        let done = entries.iter().map(|entry| Logged {
+            completed: Some(entry.submitted),
+            ..*entry
+        });
+        let power = PowerCut {
+            durability: Durability::Protected,
+            ..self.power
+        };
+        WriteLog::of(done.collect()).cut(&power, at + goes_on_for, seed)
+    }
+}
+
+/// The content of a drive that was told to write this, after a cut at an instant.
+pub(super) fn medium(log: &DeviceLog, cut: &DriveCut, at: u64, seed: u64) -> Medium {
+    let after = cut.aftermath(&log.entries, at, seed);
     let mut pieces = Vec::new();
     for kept in &after.kept {
         let (content, begin) = (
@@ -82,9 +133,14 @@ mod tests {
             cache_sectors: 1 << 20,
             physical_sectors: 1,
         };
+        let cut = DriveCut {
+            power,
+            goes_on_for: None,
+            number: 0,
+        };
         let mut torn = 0;
         for seed in 0..200 {
-            let medium = medium(&log, &power, 10, seed);
+            let medium = medium(&log, &cut, 10, seed);
             assert_eq!(medium.pieces[0].0, 0);
             assert_eq!(medium.pieces[0].2[..], [1; 4096]);
             for (_, length, bytes) in &medium.pieces[1..] {
@@ -94,5 +150,71 @@ mod tests {
             }
         }
         assert!(torn > 0, "no write was torn in 200 cuts");
+    }
+
+    #[test]
+    fn a_peer_that_keeps_its_power_has_what_had_left_this_machine_before_the_cut() {
+        let write = |sector, at| Logged {
+            request: Request {
+                id: 0,
+                operation: Operation::Write { durable: false },
+                first: sector,
+                sectors: 1,
+            },
+            submitted: at,
+            completed: None,
+        };
+        let drive = DriveCapture {
+            serial: "disk-1".to_owned(),
+            log: DeviceLog {
+                entries: vec![write(0, 90), write(1, 105), write(2, 111)],
+                contents: vec![vec![7; 512].into(); 3],
+            },
+        };
+        let capture = Capture {
+            mark: String::new(),
+            drives: vec![drive.clone(), drive],
+        };
+        let disk = LabDisk {
+            serial: "disk-1".to_owned(),
+            bytes: 1 << 30,
+            logical_sector: SECTOR,
+            physical_sector: SECTOR,
+            rate: None,
+            requests: None,
+            latency_ns: None,
+            model: Some(crate::host::DiskModel {
+                card: "seagate-st3000dm001".to_owned(),
+                accident: 0,
+                cache: Some(crate::host::DriveCache::Volatile),
+                faults: Vec::new(),
+            }),
+        };
+        let held = |of: CutOf, seed: u64| {
+            let cuts = drive_cuts(&capture, std::slice::from_ref(&disk), of);
+            [0, 1].map(|drive| {
+                let cut = cuts[drive].as_ref().unwrap();
+                let medium = medium(&capture.drives[drive].log, cut, 100, seed);
+                let mut sectors = medium.pieces.iter().map(|piece| piece.0 / SECTOR);
+                sectors.by_ref().collect::<Vec<u64>>()
+            })
+        };
+        let this = CutOf::This { on_the_way_ns: 10 };
+        let mut lost = [0; 2];
+        for seed in 0..100 {
+            let [here, there] = held(this, seed);
+            assert_eq!(
+                there,
+                [0, 1],
+                "sent before the cut, and still on the way at 100"
+            );
+            lost[0] += u32::from(here.is_empty());
+            assert_eq!(held(CutOf::Line, seed), [[0], [0]], "only the line is cut");
+            lost[1] += u32::from(held(CutOf::Machines, seed)[1].is_empty());
+        }
+        assert!(
+            lost.iter().all(|lost| *lost > 0),
+            "{lost:?}: where the power goes, caches do"
+        );
     }
 }

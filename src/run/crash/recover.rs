@@ -2,10 +2,8 @@
 
 use std::path::Path;
 
-use stackrace_drives::power::PowerCut;
-
 use super::capture::CrashPackage;
-use super::medium::{medium, power};
+use super::medium::{DriveCut, drive_cuts, medium};
 use crate::agent::message::{CutOrder, RecoverOrder};
 use crate::crash::Remains;
 use crate::event::{CheckedPromises, Cut, Event, Promised, Recovery};
@@ -25,10 +23,7 @@ pub(crate) fn recover(
 ) -> Result<(), Broken> {
     let stack = &executor.study.configurations[order.configuration].stack;
     let disks = stack.lab_disks();
-    let powers: Vec<(String, PowerCut)> = disks
-        .iter()
-        .filter_map(|disk| Some((disk.serial.clone(), power(disk)?)))
-        .collect();
+    let drive_cuts = drive_cuts(&package.capture, &disks, stack.cut_of());
     for cut in &order.cuts {
         let mut of_trial = package.promised.iter();
         let promised = of_trial.find(|promised| promised.workload == cut.workload);
@@ -38,7 +33,7 @@ pub(crate) fn recover(
             executor,
             order,
             package,
-            powers: &powers,
+            drive_cuts: &drive_cuts,
         };
         let found = round.one(cut, promised)?;
         (executor.tell)(Event::Cut(Box::new(found)))?;
@@ -51,7 +46,7 @@ struct Round<'a> {
     executor: &'a LocalExecutor<'a>,
     order: &'a RecoverOrder,
     package: &'a CrashPackage,
-    powers: &'a [(String, PowerCut)],
+    drive_cuts: &'a [Option<DriveCut>],
 }
 
 impl Round<'_> {
@@ -102,7 +97,7 @@ impl Round<'_> {
             seed: cut.seed,
             at_ns: cut.at_ns,
             stratum: cut.stratum.clone(),
-            of: "node1".to_owned(),
+            of: stack.cut_of().word().to_owned(),
             recovery,
             found,
         })
@@ -139,14 +134,11 @@ impl Round<'_> {
     /// Says what each drive holds when it is started next.
     fn put_media(&self, cut: &CutOrder) {
         let drives = self.package.capture.drives.iter();
-        for (number, drive) in (0_u64..).zip(drives) {
-            let mut powers = self.powers.iter();
-            let Some((_, power)) = powers.find(|(serial, _)| *serial == drive.serial) else {
-                continue;
-            };
-            // One instant for all drives; what each keeps of its own cache is its own chance.
-            let seed = cut.seed ^ stackrace_drives::scattered(number);
-            drives::put(&drive.serial, medium(&drive.log, power, cut.at_ns, seed));
+        for (drive, what) in drives.zip(self.drive_cuts) {
+            if let Some(what) = what {
+                let medium = medium(&drive.log, what, cut.at_ns, cut.seed);
+                drives::put(&drive.serial, medium);
+            }
         }
     }
 }

@@ -90,6 +90,11 @@ impl Line {
         })
     }
 
+    /// How much longer a packet takes, each way, ns; 0: no longer than it does.
+    pub(crate) fn delay_ns(self) -> u64 {
+        self.delay_ns.unwrap_or(0)
+    }
+
     /// What is asked, in words that follow others; empty: nothing.
     pub(crate) fn asked(self) -> String {
         let mut text = String::new();

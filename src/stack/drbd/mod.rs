@@ -20,6 +20,7 @@ use crate::stack::common::{
     line::{self, Line},
     one_kernel::Sockets,
 };
+use crate::stack::cut::CutOf;
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Below, Gives, GivesKind, StandingLayer, Takes};
 use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
@@ -63,7 +64,13 @@ pub(crate) const KIND: LayerKind = LayerKind {
             "after-cut",
             &["both", "this", "peer"],
             "both",
-            "Which machines come back after a power cut of both, in a study with [crash]: both; this one alone; the peer alone, which becomes primary.",
+            "Which machines the stack is brought back on after a power cut, in a study with [crash]: both; this one alone; the peer alone, which becomes primary.",
+        ),
+        SettingDoc::choice(
+            "cut",
+            &["both", "this", "line"],
+            "both",
+            "What a power cut hits, in a study with [crash]: both machines; this one alone; the line between them, and no machine loses its power.",
         ),
         SettingDoc::texts(
             "net",
@@ -145,15 +152,36 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             "write state = \"connected\", or role = \"single\"",
         ));
     }
+    let line = Line::parse(settings)?;
+    let after_cut = AfterCut::of(&settings.text("after-cut")?);
+    let cut = cut_of(&settings.text("cut")?, line);
+    if cut == CutOf::Line && after_cut != AfterCut::Peer {
+        return Err(Refusal::at(
+            settings.span_of("cut"),
+            "where only the line is cut, this machine has everything: nothing can be lost",
+            "write after-cut = \"peer\": the peer takes over",
+        ));
+    }
     Ok(Box::new(Drbd {
         protocol,
         state,
         dual,
-        after_cut: AfterCut::of(&settings.text("after-cut")?),
+        after_cut,
+        cut,
         net: lines(settings, "net", ' ', &NET)?,
         disk: lines(settings, "disk", ' ', &DISK)?,
-        line: Line::parse(settings)?,
+        line,
     }))
+}
+
+fn cut_of(word: &str, line: Line) -> CutOf {
+    match word {
+        "this" => CutOf::This {
+            on_the_way_ns: line.delay_ns(),
+        },
+        "line" => CutOf::Line,
+        _ => CutOf::Machines,
+    }
 }
 
 impl Layer for Drbd {
@@ -176,6 +204,11 @@ impl Layer for Drbd {
         if self.dual {
             text.push_str(", both primary");
         }
+        text.push_str(match self.cut {
+            CutOf::Machines => "",
+            CutOf::This { .. } => ", only this machine loses its power",
+            CutOf::Line => ", only the line is cut",
+        });
         text.push_str(self.after_cut.asked());
         for (section, options) in [("net", &self.net), ("disk", &self.disk)] {
             if !options.is_empty() {
@@ -219,6 +252,10 @@ impl Layer for Drbd {
     fn returns(&self) -> bool {
         // A second primary has writes of its own, and no ledger.
         !self.dual && self.state == ReplicaState::Connected
+    }
+
+    fn cut_of(&self) -> Option<CutOf> {
+        Some(self.cut)
     }
 
     fn bring_back(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {

@@ -6,6 +6,7 @@ use super::undo;
 use crate::event::{Fact, LayerFacts};
 use crate::host::{Host, argv};
 use crate::stack::common::{block, line::Line};
+use crate::stack::cut::CutOf;
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Device, Gives, Origin, StandingLayer};
 use crate::stack::setup::Setup;
@@ -42,8 +43,8 @@ impl AfterCut {
     pub(super) fn asked(self) -> &'static str {
         match self {
             Self::Both => "",
-            Self::This => ", after a power cut this machine comes back alone",
-            Self::Peer => ", after a power cut the peer comes back alone",
+            Self::This => ", after a cut this machine comes back alone",
+            Self::Peer => ", after a cut the peer comes back alone",
         }
     }
 }
@@ -58,6 +59,8 @@ pub(super) struct Drbd {
     pub(super) dual: bool,
     /// Which machines come back after a power cut.
     pub(super) after_cut: AfterCut,
+    /// What a power cut hits.
+    pub(super) cut: CutOf,
     /// Lines of the section net.
     pub(super) net: Vec<String>,
     /// Lines of the section disk.
@@ -264,6 +267,7 @@ mod tests {
             state: ReplicaState::Connected,
             dual: false,
             after_cut: AfterCut::Both,
+            cut: CutOf::Machines,
             net: vec!["max-buffers 8000".to_string()],
             disk: vec!["resync-rate 10M".to_string()],
             line: Line::parse(&Settings {

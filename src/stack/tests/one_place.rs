@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Files of this room that no layer owns.
-const SHARED: [&str; 14] = [
+const SHARED: [&str; 15] = [
     "build.rs",
     "common",
     "composition.rs",
+    "cut.rs",
     "error.rs",
     "examined.rs",
     "gives.rs",

@@ -74,6 +74,7 @@ fn what_machines_cannot_do_together_is_refused_where_it_stands() {
             "\"allow-two-primaries\" is no word",
         ),
         ("drbd = { rate = 0 }", "nothing would pass"),
+        ("drbd = { cut = \"line\" }", "nothing can be lost"),
         (
             "gfs2 = { mounted-on = 2 }",
             "cannot be mounted on 2 machines",
