@@ -38,6 +38,82 @@ pub(crate) fn decoded(text: &str) -> Option<Histogram<u64>> {
     (!histogram.is_empty()).then_some(histogram)
 }
 
+/// An empty histogram with the bounds of those in a log.
+pub(crate) fn empty() -> Option<Histogram<u64>> {
+    Histogram::new_with_bounds(1, LATENCY_NS_MAX, DIGITS_MAX as u8).ok()
+}
+
+/// Adds the histogram that a text holds to a sum; none: nothing that can be read, or nothing is in it,
+/// and the sum is as it was. The same as to decode and to add, but the thirty thousand counts that are
+/// nearly all zero are not laid out for each of a thousand trials.
+pub(crate) fn add(text: &str, sum: &mut Histogram<u64>) -> Option<()> {
+    let bytes = base64::engine::general_purpose::STANDARD
+        .decode(text)
+        .ok()?;
+    let plain = inflated(&bytes)?;
+    let counts = counts(&plain)?;
+    if counts.is_empty() {
+        return None;
+    }
+    for (value, count) in counts {
+        // What does not fit is at the end of the scale already.
+        let _ = sum.record_n(value.min(LATENCY_NS_MAX), count);
+    }
+    Some(())
+}
+
+/// Latencies and their counts, those with a count alone, from the form V2 of HdrHistogram: numbers in
+/// LEB128 with the sign in the lowest bit; one below zero stands for so many zeros.
+fn counts(plain: &[u8]) -> Option<Vec<(u64, u64)>> {
+    let word = |at: usize| Some(u32::from_be_bytes(*plain.get(at..)?.first_chunk()?));
+    let long = |at: usize| Some(u64::from_be_bytes(*plain.get(at..)?.first_chunk()?));
+    let (length, digits, lowest) = (word(4)? as usize, word(12)?, long(16)?);
+    if (digits, lowest) != (DIGITS_MAX, 1) {
+        return None;
+    }
+    let mut rest = plain.get(40..40_usize.checked_add(length)?)?;
+    let mut counts = Vec::new();
+    let mut index = 0_u64;
+    while !rest.is_empty() {
+        let number = number(&mut rest)?;
+        let number = (number >> 1) as i64 ^ -((number & 1) as i64);
+        match u64::try_from(number) {
+            Ok(0) => index += 1,
+            Ok(count) => {
+                counts.push((value(index)?, count));
+                index += 1;
+            }
+            Err(_) => index = index.checked_add(number.unsigned_abs())?,
+        }
+    }
+    Some(counts)
+}
+
+/// The next number of a text in LEB128, at most nine bytes, of which the last one is taken whole.
+fn number(rest: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for at in 0..9 {
+        let (byte, after) = rest.split_first()?;
+        *rest = after;
+        let bits = if at < 8 { byte & 0x7f } else { *byte };
+        number |= u64::from(bits) << (7 * at);
+        if byte & 0x80 == 0 {
+            break;
+        }
+    }
+    Some(number)
+}
+
+/// The lowest latency that is counted at a place: 2,048 of a nanosecond each, then 1,024 to each
+/// doubling (HdrHistogram with three digits); none: no latency is that long.
+fn value(index: u64) -> Option<u64> {
+    const HALF: u64 = 1024;
+    let doubling = (index / HALF).saturating_sub(1);
+    let place = index - doubling * HALF;
+    let value = place.checked_shl(u32::try_from(doubling).ok()?)?;
+    (doubling < 64 && value <= LATENCY_NS_MAX).then_some(value)
+}
+
 /// The histogram without its deflation; none: it is none, or larger than any of ours. The library
 /// takes memory as its header says before it looks at the rest, so the header is looked at first.
 fn inflated(bytes: &[u8]) -> Option<Vec<u8>> {
@@ -71,5 +147,34 @@ mod tests {
         let mut histogram = Histogram::<u64>::new_with_bounds(1, LATENCY_NS_MAX, 3).unwrap();
         (1..=1000_u64).for_each(|value| histogram.record(value * value).unwrap());
         assert_eq!(decoded(&encoded(&histogram)), Some(histogram));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_histogram_is_added_as_the_library_adds_it(values in proptest::collection::vec((0..=LATENCY_NS_MAX, 1..1000_u64), 1..40), large in 0..5_u32) {
+            let mut histogram = empty().unwrap();
+            for (value, count) in values {
+                // Latencies of all sizes: drawn alone, nearly all would be minutes.
+                let value = (value >> (large * 10)).max(1);
+                histogram.record_n(value, count).unwrap();
+            }
+            let text = encoded(&histogram);
+            let (mut sum, mut expected) = (empty().unwrap(), empty().unwrap());
+            for _ in 0..2 {
+                add(&text, &mut sum).unwrap();
+                expected.add(&decoded(&text).unwrap()).unwrap();
+            }
+            proptest::prop_assert_eq!(sum, expected);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_added_to_nothing() {
+        let nothing = encoded(&empty().unwrap());
+        for text in ["", "not base64!", "AAAA", &nothing] {
+            let mut sum = empty().unwrap();
+            assert!(add(text, &mut sum).is_none());
+            assert!(sum.is_empty());
+        }
     }
 }

@@ -3,6 +3,7 @@
 mod dbench;
 mod dd;
 mod elbencho;
+mod io500;
 mod ioping;
 mod ior;
 mod iozone;
@@ -23,6 +24,7 @@ pub(super) const ALL: &[Importer] = &[
     dbench::IMPORTER,
     dd::IMPORTER,
     elbencho::IMPORTER,
+    io500::IMPORTER,
     ioping::IMPORTER,
     ior::IMPORTER,
     iozone::IMPORTER,

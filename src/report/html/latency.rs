@@ -1,6 +1,7 @@
 //! Latency: the share of operations that took at least this long.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use hdrhistogram::Histogram;
 use maud::{Markup, html};
@@ -74,9 +75,6 @@ fn merged(record: &Record) -> Merged {
     for trial in record.trials().filter(|t| t.ended == Ended::Complete) {
         for (at, phase) in trial.phases.iter().enumerate() {
             for op in &phase.operations {
-                let Some(histogram) = histogram::decoded(&op.histogram) else {
-                    continue;
-                };
                 // Phases of one workload may have the same operations: then the title needs both.
                 let title = if trial.phases.len() > 1 {
                     format!("{}, {}", phase.name, op.op)
@@ -84,11 +82,12 @@ fn merged(record: &Record) -> Merged {
                     op.op.clone()
                 };
                 let of = merged.entry((trial.workload, at, title)).or_default();
-                match of.get_mut(&trial.configuration) {
-                    // Both were written with the same bounds; one that does not fit is left out.
-                    Some(sum) => drop(sum.add(&histogram)),
-                    None => drop(of.insert(trial.configuration, histogram)),
-                }
+                let sum = match of.entry(trial.configuration) {
+                    Entry::Occupied(sum) => Some(sum.into_mut()),
+                    Entry::Vacant(place) => histogram::empty().map(|sum| place.insert(sum)),
+                };
+                // One that cannot be read is left out, as a trial without a histogram is.
+                let _ = sum.and_then(|sum| histogram::add(&op.histogram, sum));
             }
         }
     }
