@@ -12,7 +12,7 @@ use crate::stack::common::words::{
 };
 use crate::stack::common::{filesystem, options};
 use crate::stack::error::LayerError;
-use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, StandingLayer, Takes};
+use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
 use crate::stack::layer::{
     Expected, FileData, KillStack, Layer, LayerKind, ON_TWO_DISKS, RealStack, Tried,
 };
@@ -381,6 +381,14 @@ impl Layer for Btrfs {
 
     fn bring_back(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
         let devices = filesystem::devices(below)?;
+        let served = |device: &Device| device.origin == Origin::Served;
+        if devices.len() > 1 && devices.iter().all(served) {
+            // A guest that brings back one cut after the other has a kernel that remembers drives of
+            // an earlier one, which are gone, and refuses older ones of the same file system. A kernel
+            // that was started anew remembers nothing.
+            let forget = argv(["btrfs", "device", "scan", "--forget"]);
+            setup.host().must(&forget)?;
+        }
         let given = self.options_given(&devices);
         let source = devices[0].path.as_os_str();
         // Nothing repairs it: btrfs-check(8) warns of its own --repair.

@@ -153,6 +153,20 @@ fn after_a_power_cut_the_machines_that_are_asked_for_come_back() {
 }
 
 #[test]
+fn a_guest_forgets_the_drives_of_the_cut_before_where_a_file_system_has_several() {
+    let disks = "lab-disks = { model = \"seagate-st3000dm001\", size = \"1 GiB\", count = 2 }";
+    let mount = "mount -t btrfs -o ";
+    let steps = steps_back(&[disks, "btrfs = { profile = \"raid1\" }"]);
+    assert_in_order(&steps, &["btrfs device scan --forget", mount]);
+    // One is found by its own name.
+    let alone = steps_back(&[&disks.replace("count = 2", "count = 1"), "btrfs = {}"]);
+    assert!(
+        !alone.iter().any(|step| step.contains("--forget")),
+        "{alone:#?}"
+    );
+}
+
+#[test]
 fn after_a_power_cut_a_share_is_served_again_from_what_came_back() {
     let steps = steps_back(&[DISK, "ext4 = {}", "nfs = { export = \"async\" }"]);
     assert_in_order(
