@@ -15,7 +15,7 @@ use crate::verdict::{self, Evidence, Verdict};
 const RECORDS_MAX: usize = 24;
 
 /// Outlines kept, the last ones asked for. They lack the complete trials, which are nearly all of a record.
-const OUTLINES_MAX: usize = 500;
+const OUTLINES_MAX: usize = 2000;
 
 /// Logs that are read side by side for one page.
 const READERS_MAX: usize = 4;

@@ -13,6 +13,8 @@ const TRIALS_MIN: usize = 4;
 const ALPHA: f64 = 0.01;
 /// A client that does more than this share of what the median one does is not named.
 const SLOW: f64 = 0.9;
+/// What a client did that finished no operation, in operations.
+const NOTHING: f64 = 0.5;
 /// The busiest client does so many times as much as the idlest: their shares differ.
 const UNEVEN: f64 = 2.0;
 /// All were at work for a smaller share of the time: what is told of the whole time has a long tail.
@@ -67,9 +69,12 @@ fn shares(trial: &ClientsTogether) -> BTreeMap<&str, f64> {
         *done.entry(&part.client).or_default() += operations;
     }
     let middle = median(done.values().copied());
-    // A share of nothing has no logarithm.
-    done.retain(|_, done| *done > 0.0 && middle > 0.0);
-    done.values_mut().for_each(|done| *done /= middle);
+    if middle <= 0.0 {
+        return BTreeMap::new();
+    }
+    // Nothing has no logarithm, and who did nothing is the slowest of all: less than one operation.
+    done.values_mut()
+        .for_each(|done| *done = done.max(NOTHING) / middle);
     done
 }
 
@@ -259,6 +264,16 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_client_that_did_nothing_is_named() {
+        let named = run(16, 7, 0.3, |client, _| if client == 3 { 0.0 } else { 1.0 });
+        assert_eq!(named.len(), 3, "{named:?}");
+        assert!(
+            named.iter().all(|said| said.contains("c3 did 0")),
+            "{named:?}"
+        );
     }
 
     #[test]
