@@ -397,17 +397,18 @@ const IOR_HARD: PurposeWorkload = stream(
     1.0,
     "shared-file = { size = SIZE, block-size = 47008, layout = \"strided\", visits = \"next\" }",
 );
-/// Empty files, in directories of each process. mdtest makes nothing durable, so this does not, either.
+/// Empty files, in directories of each process. As mdtest does, this visits them in the order in
+/// which they were made, and makes nothing durable.
 const MDTEST_EASY: PurposeWorkload = small_files(
     "mdtest-easy",
     1.0,
-    "files = { count = COUNT, size-min = 0, size-max = 0, directories = 1, phases = [\"create\", \"stat\", \"unlink\"], sync-at-end = false, visits = \"next\" }",
+    "files = { count = COUNT, size-min = 0, size-max = 0, directories = 1, phases = [\"create\", \"stat\", \"unlink\"], order = \"creation\", sync-at-end = false, visits = \"next\" }",
 );
 /// Files of 3,901 bytes, in one directory of all processes (IO500).
 const MDTEST_HARD: PurposeWorkload = small_files(
     "mdtest-hard",
     1.0,
-    "files = { count = COUNT, size-min = 3901, size-max = 3901, directories = 1, tree = \"shared\", sync-at-end = false, visits = \"next\" }",
+    "files = { count = COUNT, size-min = 3901, size-max = 3901, directories = 1, tree = \"shared\", order = \"creation\", sync-at-end = false, visits = \"next\" }",
 );
 
 /// The purpose of that name.

@@ -1,4 +1,4 @@
-"""IO500 and the purpose `io500`: two processes on one machine, the same sizes, caches dropped before each phase."""
+"""IO500 and the purpose `io500`: two processes on one machine, the same sizes, caches kept as IO500 keeps them."""
 
 import csv
 import io
@@ -17,8 +17,7 @@ datadir = {{place}}
 timestamp-datadir = FALSE
 resultdir = {{results}}
 timestamp-resultdir = FALSE
-drop-caches = TRUE
-drop-caches-cmd = echo 3 > /proc/sys/vm/drop_caches
+drop-caches = FALSE
 [ior-easy]
 transferSize = 1m
 blockSize = {EASY_MIB}m
@@ -43,15 +42,18 @@ name = "ior-easy"
 shared-file = {{{{ size = "{EASY_MIB} MiB", block-size = "1 MiB", layout = "own", visits = "next" }}}}
 [[workload]]
 name = "mdtest-easy"
-files = {{{{ count = {EASY_FILES}, size-min = 0, size-max = 0, directories = 1, phases = ["create", "stat", "unlink"], sync-at-end = false, visits = "next" }}}}
+files = {{{{ count = {EASY_FILES}, size-min = 0, size-max = 0, directories = 1, phases = ["create", "stat", "unlink"], order = "creation", sync-at-end = false, visits = "next" }}}}
 [[workload]]
 name = "ior-hard"
 shared-file = {{{{ size = "{HARD_BLOCKS * 47008} B", block-size = 47008, layout = "strided", visits = "next" }}}}
 [[workload]]
 name = "mdtest-hard"
-files = {{{{ count = {HARD_FILES}, size-min = 3901, size-max = 3901, directories = 1, tree = "shared", sync-at-end = false, visits = "next" }}}}
+files = {{{{ count = {HARD_FILES}, size-min = 3901, size-max = 3901, directories = 1, tree = "shared", order = "creation", sync-at-end = false, visits = "next" }}}}
 [decide]
 rounds-at-most = 1
+[trial]
+drop-caches = false
+remount = false
 """
 
 # IO500's phase, then workload and metric here.
