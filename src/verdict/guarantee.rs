@@ -1,13 +1,17 @@
 //! What power cuts took, said in the very sentence that says what is faster: speed without its losses
 //! is half an answer.
 
+use std::collections::BTreeMap;
+
 use super::answer::Verdict;
 use super::table::Evidence;
-use crate::event::Cut;
+use crate::event::{Cut, RunStarted};
 use crate::unit::{self, counted};
 
 /// Names whose losses are written out; of more, only how many there are.
 const WRITTEN_OUT: usize = 4;
+/// Conditions that are written out under which nothing was lost.
+const NEVER_MAX: usize = 2;
 
 /// What the cuts of the configurations of one name took.
 struct Taken<'a> {
@@ -16,6 +20,8 @@ struct Taken<'a> {
     broken: usize,
     /// Most acknowledged work that one cut took, ns.
     rpo_ns: u64,
+    /// Under which other factors no cut broke a promise: `barrier = 1`.
+    never: Vec<String>,
 }
 
 /// The names that the answer compares, the leader of a ranking first, each once.
@@ -70,7 +76,13 @@ fn lost(taken: &Taken<'_>) -> String {
         ),
     };
     let cuts = counted(taken.cuts, "power cut");
-    format!("{} {what} in {} of {cuts}", taken.name, taken.broken)
+    // Of a level that loses under one condition alone, the sum says too much.
+    let never = match &taken.never[..] {
+        [] => String::new(),
+        never if never.len() <= NEVER_MAX => format!(" (none with {})", never.join(", none with ")),
+        never => format!(" (none in {} of its configurations)", never.len()),
+    };
+    format!("{} {what} in {} of {cuts}{never}", taken.name, taken.broken)
 }
 
 /// What the cuts of all configurations of a name took: of one, or of all with one level of the factor
@@ -91,14 +103,35 @@ fn taken<'a>(evidence: &Evidence<'_>, name: &'a str, cuts: &[&Cut]) -> Taken<'a>
         cuts: 0,
         broken: 0,
         rpo_ns: 0,
+        never: Vec::new(),
     };
+    let mut broke: BTreeMap<usize, bool> = BTreeMap::new();
     for cut in cuts.iter().filter(is_of) {
         taken.cuts += 1;
         taken.broken += usize::from(cut.broke_a_promise());
+        *broke.entry(cut.configuration).or_default() |= cut.broke_a_promise();
         let lost = cut.found.as_ref().map_or(0, |found| found.rpo_ns);
         taken.rpo_ns = taken.rpo_ns.max(lost);
     }
+    if taken.broken > 0 {
+        let never = broke.iter().filter(|(_, broke)| !**broke);
+        taken.never = never
+            .map(|(at, _)| others(head, *at, factor))
+            .filter(|others| !others.is_empty())
+            .collect();
+    }
     taken
+}
+
+/// What a configuration has of the factors that are not compared: `barrier = 1`.
+fn others(head: &RunStarted, configuration: usize, compared: Option<usize>) -> String {
+    let levels = head.configurations[configuration].levels.iter();
+    let levels = head.factors.iter().zip(levels).enumerate();
+    let levels = levels.filter(|(at, _)| Some(*at) != compared);
+    let levels: Vec<String> = levels
+        .map(|(_, (factor, level))| format!("{factor} = {level}"))
+        .collect();
+    levels.join(" and ")
 }
 
 #[cfg(test)]
@@ -132,5 +165,25 @@ mod tests {
         assert!(sentence.contains(&words), "{sentence}");
         evidence.cuts.clear();
         assert!(!judge(&evidence).sentence.contains("power cut"));
+    }
+
+    #[test]
+    fn a_level_that_loses_under_one_condition_alone_is_said_to() {
+        let mut record = sample_cuts::with_cuts();
+        record.head.factors = vec!["export".to_owned(), "barrier".to_owned()];
+        record.head.decide.comparison = Some("export".to_owned());
+        let levels = [["sync", "1"], ["async", "0"], ["async", "1"], ["sync", "0"]];
+        for (configuration, levels) in record.head.configurations.iter_mut().zip(levels) {
+            configuration.levels = levels.map(str::to_owned).to_vec();
+        }
+        let said = super::clause(&Evidence::of(&record), &["sync", "async"], None);
+        assert!(
+            said.contains("in 2 of 80 power cuts (none with barrier = 1)"),
+            "{said}"
+        );
+        assert!(
+            said.contains("in 30 of 80 power cuts (none with barrier = 1)"),
+            "{said}"
+        );
     }
 }

@@ -223,20 +223,20 @@ fn by(ratio: Interval) -> String {
 }
 
 /// ` (between 1.07 and 1.38 times as fast)`; where the upper end tells nothing, ` (at least 1.07 times as
-/// fast)`
+/// fast)`; nothing where both ends are the number that stands there already.
 fn ends(ratio: Interval) -> String {
     match tells(&ratio) {
+        true if times(ratio.low) == times(ratio.high) => String::new(),
         true => format!(" ({})", between(ratio)),
         false => format!(" (at least {} times as fast)", times(ratio.low)),
     }
 }
 
 fn between(ratio: Interval) -> String {
-    format!(
-        "between {} and {} times as fast",
-        times(ratio.low),
-        times(ratio.high)
-    )
+    match (times(ratio.low), times(ratio.high)) {
+        (low, high) if low == high => format!("{low} times as fast"),
+        (low, high) => format!("between {low} and {high} times as fast"),
+    }
 }
 
 /// A over B instead of B over A.
@@ -394,4 +394,24 @@ pub(super) fn details(verdict: &Verdict, evidence: &Evidence<'_>) -> Vec<String>
             format!("{}: {}{kept}.", c.workload, pair(c, ""))
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_narrower_than_its_digits_is_written_once() {
+        let ratio = |low, high| Interval {
+            estimate: 1.0402,
+            low,
+            high,
+        };
+        assert_eq!(between(ratio(1.0398, 1.0405)), "1.04 times as fast");
+        assert_eq!(ends(ratio(1.0398, 1.0405)), "");
+        assert_eq!(
+            ends(ratio(1.03, 1.05)),
+            " (between 1.03 and 1.05 times as fast)"
+        );
+    }
 }
