@@ -162,7 +162,7 @@ mod tests {
             let (mut sum, mut expected) = (empty().unwrap(), empty().unwrap());
             for _ in 0..2 {
                 add(&text, &mut sum).unwrap();
-                expected.add(&decoded(&text).unwrap()).unwrap();
+                expected.add(decoded(&text).unwrap()).unwrap();
             }
             proptest::prop_assert_eq!(sum, expected);
         }
