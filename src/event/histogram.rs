@@ -27,11 +27,8 @@ pub(crate) fn encoded(histogram: &Histogram<u64>) -> String {
 
 /// The histogram that a text holds; none: nothing that can be read, or nothing is in it.
 pub(crate) fn decoded(text: &str) -> Option<Histogram<u64>> {
+    let plain = plain(text)?;
     // An empty one says nothing, and has no percentiles.
-    let bytes = base64::engine::general_purpose::STANDARD
-        .decode(text)
-        .ok()?;
-    let plain = inflated(&bytes)?;
     let histogram = Deserializer::new()
         .deserialize(&mut plain.as_slice())
         .ok()?;
@@ -47,17 +44,13 @@ pub(crate) fn empty() -> Option<Histogram<u64>> {
 /// and the sum is as it was. The same as to decode and to add, but the thirty thousand counts that are
 /// nearly all zero are not laid out for each of a thousand trials.
 pub(crate) fn add(text: &str, sum: &mut Histogram<u64>) -> Option<()> {
-    let bytes = base64::engine::general_purpose::STANDARD
-        .decode(text)
-        .ok()?;
-    let plain = inflated(&bytes)?;
-    let counts = counts(&plain)?;
+    let counts = counts(&plain(text)?)?;
     if counts.is_empty() {
         return None;
     }
     for (value, count) in counts {
-        // What does not fit is at the end of the scale already.
-        let _ = sum.record_n(value.min(LATENCY_NS_MAX), count);
+        // No latency is longer than the sum's scale, so each has its place.
+        let _ = sum.record_n(value, count);
     }
     Some(())
 }
@@ -65,9 +58,7 @@ pub(crate) fn add(text: &str, sum: &mut Histogram<u64>) -> Option<()> {
 /// Latencies and their counts, those with a count alone, from the form V2 of HdrHistogram: numbers in
 /// LEB128 with the sign in the lowest bit; one below zero stands for so many zeros.
 fn counts(plain: &[u8]) -> Option<Vec<(u64, u64)>> {
-    let word = |at: usize| Some(u32::from_be_bytes(*plain.get(at..)?.first_chunk()?));
-    let long = |at: usize| Some(u64::from_be_bytes(*plain.get(at..)?.first_chunk()?));
-    let (length, digits, lowest) = (word(4)? as usize, word(12)?, long(16)?);
+    let (length, digits, lowest) = (word(plain, 4)? as usize, word(plain, 12)?, long(plain, 16)?);
     if (digits, lowest) != (DIGITS_MAX, 1) {
         return None;
     }
@@ -110,23 +101,35 @@ fn value(index: u64) -> Option<u64> {
     const HALF: u64 = 1024;
     let doubling = (index / HALF).saturating_sub(1);
     let place = index - doubling * HALF;
-    let value = place.checked_shl(u32::try_from(doubling).ok()?)?;
-    (doubling < 64 && value <= LATENCY_NS_MAX).then_some(value)
+    // Beyond this many doublings it is longer than any, and its bits would be lost.
+    let value = (doubling <= 40).then(|| place << doubling)?;
+    (value <= LATENCY_NS_MAX).then_some(value)
 }
 
-/// The histogram without its deflation; none: it is none, or larger than any of ours. The library
-/// takes memory as its header says before it looks at the rest, so the header is looked at first.
-fn inflated(bytes: &[u8]) -> Option<Vec<u8>> {
+/// A number of four bytes in a histogram without its deflation.
+fn word(plain: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(*plain.get(at..)?.first_chunk()?))
+}
+
+/// One of eight bytes.
+fn long(plain: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_be_bytes(*plain.get(at..)?.first_chunk()?))
+}
+
+/// The histogram of a text without its deflation; none: it is none, or larger than any of ours. The
+/// library takes memory as its header says before it looks at the rest, so the header is looked at first.
+fn plain(text: &str) -> Option<Vec<u8>> {
+    let bytes = base64::engine::general_purpose::STANDARD
+        .decode(text)
+        .ok()?;
     // Two words (what it is; bytes that follow), the second histogram inside them.
     let mut plain = Vec::new();
     flate2::read::ZlibDecoder::new(bytes.get(8..)?)
         .take(HISTOGRAM_BYTES_MAX)
         .read_to_end(&mut plain)
         .ok()?;
-    let word = |at: usize| Some(u32::from_be_bytes(plain.get(at..at + 4)?.try_into().ok()?));
-    let long = |at: usize| Some(u64::from_be_bytes(plain.get(at..at + 8)?.try_into().ok()?));
-    let whole = word(4)? as usize <= plain.len();
-    let (digits, highest) = (word(12)?, long(24)?);
+    let whole = word(&plain, 4)? as usize <= plain.len();
+    let (digits, highest) = (word(&plain, 12)?, long(&plain, 24)?);
     let counts = plain.windows(NO_COUNT.len()).all(|bytes| bytes != NO_COUNT);
     (whole && counts && digits <= DIGITS_MAX && highest <= LATENCY_NS_MAX).then_some(plain)
 }
@@ -165,6 +168,16 @@ mod tests {
                 expected.add(decoded(&text).unwrap()).unwrap();
             }
             proptest::prop_assert_eq!(sum, expected);
+        }
+    }
+
+    #[test]
+    fn a_place_beyond_the_scale_is_no_latency() {
+        assert_eq!((value(2047), value(2048)), (Some(2047), Some(2048)));
+        assert_eq!(value(2049), Some(2050));
+        // One bit more than fits would be lost, and an hour would count as nothing.
+        for doubling in 33..200 {
+            assert_eq!(value(1024 * (doubling + 1)), None, "{doubling}");
         }
     }
 

@@ -1,7 +1,6 @@
 //! IO500 written in C (2020 and later), what it prints and what its `result_summary.txt` has: a line
 //! for each phase, then the score. The score must follow from the phases that count.
 
-use crate::event::Fact;
 use crate::printed::text::{Figures, TextLine, end, lines};
 use crate::printed::{ImportError, Imported, Importer};
 
@@ -75,6 +74,13 @@ fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
     }
 }
 
+/// The words of a line, and whether it ends with IO500's word that its rules were not followed.
+fn words(rest: &str) -> (Vec<&str>, bool) {
+    let mut words: Vec<&str> = rest.split_whitespace().collect();
+    let invalid = words.pop_if(|word| *word == "[INVALID]").is_some();
+    (words, invalid)
+}
+
 impl<'a> Run<'a> {
     /// `ior-easy-write        0.677677 GiB/s : time 1.477 seconds [INVALID]`
     fn phase(
@@ -84,12 +90,8 @@ impl<'a> Run<'a> {
         scored: bool,
     ) -> Result<(), ImportError> {
         let refuse = || line.refuse("PHASE … GiB/s or kIOPS : time … seconds");
-        let words: Vec<&str> = rest.split_whitespace().collect();
-        let (words, invalid) = match words.split_last() {
-            Some((&"[INVALID]", words)) => (words, true),
-            _ => (&words[..], false),
-        };
-        let [name, score, unit, ":", "time", seconds, "seconds"] = *words else {
+        let (words, invalid) = words(rest);
+        let [name, score, unit, ":", "time", seconds, "seconds"] = words[..] else {
             return Err(refuse());
         };
         // Its own rule: what begins with an i is IOR's, and a bandwidth.
@@ -120,11 +122,7 @@ impl<'a> Run<'a> {
 
     /// `Bandwidth 2.957185 GiB/s : IOPS 235.295365 kiops : TOTAL 26.378245 [INVALID]`
     fn score(&mut self, line: TextLine<'a>, rest: &'a str) -> Result<(), ImportError> {
-        let words: Vec<&str> = rest.split_whitespace().collect();
-        let words = match words.split_last() {
-            Some((&"[INVALID]", words)) => words,
-            _ => &words[..],
-        };
+        let (words, _) = words(rest);
         let [
             "Bandwidth",
             bandwidth,
@@ -136,7 +134,7 @@ impl<'a> Run<'a> {
             ":",
             "TOTAL",
             total,
-        ] = *words
+        ] = words[..]
         else {
             return Err(line.refuse("Bandwidth … GiB/s : IOPS … kiops : TOTAL …"));
         };
@@ -202,8 +200,8 @@ impl<'a> Run<'a> {
                 label: None,
                 workload: format!("IO500 {}", phase.name),
                 kind: "IO500".to_owned(),
-                settings: Vec::<Fact>::new(),
-                environment: Vec::<Fact>::new(),
+                settings: Vec::new(),
+                environment: Vec::new(),
                 metrics: figures.metrics,
                 values: figures.values,
                 notes,
