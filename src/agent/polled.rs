@@ -11,7 +11,7 @@ use super::frame::WireFrame;
 use super::message::WorkerRequest;
 use crate::time::{Clock, SystemClock};
 use serde::{Deserialize, Serialize};
-use std::io::{Read, Result, Write};
+use std::io::{ErrorKind, Read, Result, Write};
 
 /// Port of the processor on which a guest speaks.
 pub(crate) const OUTPUT_PORT: u16 = 0xe9;
@@ -66,18 +66,30 @@ impl<R: Read> PolledReader<R> {
         }
     }
 
+    /// Lets the guest go on, if it waits behind a frame; whether it did. The padding is there or about
+    /// to be written, so this does not wait for what the guest does next, as [`Self::read`] would.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn go_on(&mut self) -> Result<bool> {
+        let padded = std::mem::take(&mut self.padded);
+        if padded {
+            let mut padding = [0; PADDING];
+            match self.input.read_exact(&mut padding) {
+                // A guest that said its last word does not have to finish the padding.
+                Err(error) if error.kind() != ErrorKind::UnexpectedEof => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(padded)
+    }
+
     /// The next frame, and the guest's clock when it was written, ns; none: the guest has ended.
     ///
     /// # Errors
     /// The system's; what comes is no frame of this version.
     pub(crate) fn read(&mut self) -> Result<Option<(u64, WireFrame)>> {
-        if std::mem::take(&mut self.padded) {
-            let mut padding = [0; PADDING];
-            // A guest that said its last word does not have to finish the padding.
-            if self.input.read_exact(&mut padding).is_err() {
-                return Ok(None);
-            }
-        }
+        self.go_on()?;
         let Some(frame) = WireFrame::read(&mut self.input)? else {
             return Ok(None);
         };
@@ -142,5 +154,28 @@ mod tests {
         }
         drop(reader.read());
         guest.join().unwrap();
+    }
+
+    #[test]
+    fn a_guest_let_go_on_is_not_waited_for() {
+        let (input, mut output) = std::io::pipe().unwrap();
+        let (ask, asked) = std::sync::mpsc::channel();
+        let guest = std::thread::spawn(move || {
+            // A word and all that is to be read before the next one, which comes only if it is asked for.
+            let mut bytes = Vec::new();
+            frame(0).write(&mut PolledWriter(&mut bytes)).unwrap();
+            output.write_all(&bytes).unwrap();
+            asked.recv().unwrap();
+            frame(1).write(&mut PolledWriter(output)).unwrap();
+        });
+        let mut reader = PolledReader::new(input);
+        assert!(!reader.go_on().unwrap(), "it waits for nothing yet");
+        assert_eq!(reader.read().unwrap().unwrap().1, frame(0));
+        assert!(reader.go_on().unwrap());
+        assert!(!reader.go_on().unwrap(), "once for each word");
+        ask.send(()).unwrap();
+        assert_eq!(reader.read().unwrap().unwrap().1, frame(1));
+        drop(reader);
+        let _ = guest.join();
     }
 }

@@ -290,19 +290,24 @@ impl VirtualGuest {
         read().map_err(|error| HostError::path("read", &path, error).into())
     }
 
-    /// The next thing the guest says, as frames and their time; it waits until all of that is here.
+    /// What the guest says next, and its clock then, ns; none: it was only let go on. To be called when
+    /// its port can be read: then this waits for the rest of a frame at most, and not for what the
+    /// guest does before the next one, while which other guests would stand still.
     ///
     /// # Errors
     /// The guest has ended; its last words.
-    pub(crate) fn read(&mut self) -> Result<(u64, WireFrame), LabError> {
+    pub(crate) fn read(&mut self) -> Result<Option<(u64, WireFrame)>, LabError> {
+        let failed = |error| HostError::path("listen to the guest in", &self.dir, error);
         // There is something to read, so the guest's end is open: waiting for the rest of it ends at
         // the latest with the guest.
         rustix::fs::fcntl_setfl(&self.ready, OFlags::RDONLY)
-            .map_err(|errno| HostError::path("listen to the guest in", &self.dir, errno))?;
-        match self.pipe.read() {
-            Ok(Some(said)) => Ok(said),
-            Ok(None) => Err(LabError::Stopped(last_words(&self.dir, self.number))),
-            Err(error) => Err(HostError::path("listen to the guest in", &self.dir, error).into()),
+            .map_err(|errno| failed(errno.into()))?;
+        if self.pipe.go_on().map_err(failed)? {
+            return Ok(None);
+        }
+        match self.pipe.read().map_err(failed)? {
+            Some(said) => Ok(Some(said)),
+            None => Err(LabError::Stopped(last_words(&self.dir, self.number))),
         }
     }
 }

@@ -168,7 +168,11 @@ impl VirtualTurn {
             return;
         };
         let said = guest.read().map_err(|error| error.to_string());
-        let said = said.and_then(|(at, frame)| Ok((at, reply(&frame)?)));
+        let said = match said {
+            Ok(None) => return,
+            Ok(Some((at, frame))) => reply(&frame).map(|reply| (at, reply)),
+            Err(why) => Err(why),
+        };
         match said {
             Ok((at, TurnReply::Closed)) => {
                 let left = match leaves && matches!(self.asked, Asked::Turn(_)) {
@@ -417,7 +421,9 @@ pub(super) fn environment(
                 None => continue,
             }
         }
-        let (_, frame) = guest.read()?;
+        let Some((_, frame)) = guest.read()? else {
+            continue;
+        };
         match serde_json::from_slice(&frame.message) {
             Ok(WorkerReply::Turn(TurnReply::Ready { environment })) => return Ok(Ok(environment)),
             Ok(WorkerReply::Turn(_)) => {}
@@ -443,7 +449,9 @@ pub(super) fn to_end(mut guest: VirtualGuest) -> Result<(Vec<TurnReply>, Vec<u8>
                 None => continue,
             }
         }
-        let (_, frame) = guest.read().map_err(|error| error.to_string())?;
+        let Some((_, frame)) = guest.read().map_err(|error| error.to_string())? else {
+            continue;
+        };
         match reply(&frame)? {
             TurnReply::Closed => {
                 let left = guest.window().map_err(|error| error.to_string())?;
