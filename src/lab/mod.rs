@@ -14,6 +14,7 @@ mod error;
 pub(crate) mod fault;
 pub(crate) mod image;
 pub(crate) mod machine;
+mod one_processor;
 pub(crate) mod postgresql;
 mod short;
 mod site;

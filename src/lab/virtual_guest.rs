@@ -9,6 +9,7 @@
 use super::command::{self, PROGRAM};
 use super::error::LabError;
 use super::machine::{DIR, last_words};
+use super::one_processor::keeping_to_one;
 use super::postgresql;
 use super::site::{MachineSite, check_libc, write_first};
 use crate::agent::frame::WireFrame;
@@ -50,6 +51,23 @@ const CONTENT: &str = "content";
 
 /// The file systems that come with the kernel are kept twice while it starts.
 const COPIES: u64 = 2;
+
+/// The guests that run at the same time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SideBySide {
+    /// The guest's place among them, from 0; no two have the same.
+    pub(crate) place: usize,
+    /// How many there are at most.
+    pub(crate) guests: usize,
+}
+
+impl SideBySide {
+    /// A guest that runs alone.
+    pub(crate) const ALONE: Self = Self {
+        place: 0,
+        guests: 1,
+    };
+}
 
 /// What guests in virtual time are made of, in a directory of its own.
 pub(crate) struct VirtualLab<'a> {
@@ -104,6 +122,7 @@ impl<'a> VirtualLab<'a> {
         seed: u64,
         orders: &GuestOrders,
         window: Option<&[u8]>,
+        beside: SideBySide,
     ) -> Result<VirtualGuest, LabError> {
         if let Some(content) = window {
             self.put(number, content)?;
@@ -129,7 +148,8 @@ impl<'a> VirtualLab<'a> {
             words.extend(shared_words("window", number, WINDOW_BYTES));
         }
         let words = argv(words);
-        let process = Process::start(&words, &self.dir, Streams::File(&said))?;
+        let start = || Process::start(&words, &self.dir, Streams::File(&said));
+        let process = keeping_to_one(beside.place, beside.guests, start)?;
         Ok(VirtualGuest {
             process,
             pipe: PolledReader::new(
@@ -139,6 +159,7 @@ impl<'a> VirtualLab<'a> {
             ready: pipe,
             dir: self.dir.clone(),
             number,
+            place: beside.place,
         })
     }
 
@@ -256,6 +277,7 @@ pub(crate) struct VirtualGuest {
     ready: File,
     dir: PathBuf,
     number: usize,
+    place: usize,
 }
 
 impl AsFd for VirtualGuest {
@@ -265,6 +287,11 @@ impl AsFd for VirtualGuest {
 }
 
 impl VirtualGuest {
+    /// Its place among those that run at the same time.
+    pub(crate) fn place(&self) -> usize {
+        self.place
+    }
+
     /// Whether it ended without having opened its port: QEMU refused.
     pub(crate) fn refused(&mut self) -> Option<LabError> {
         let ended = self.process.ended().is_some();

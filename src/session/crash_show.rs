@@ -10,7 +10,7 @@ use crate::agent::message::{Assignment, CutOrder, RecoverOrder, Turn, TurnReply,
 use crate::agent::polled::GuestOrders;
 use crate::event::{Cut, Ended, Event, Promised};
 use crate::failure::Failure;
-use crate::lab::virtual_guest::VirtualLab;
+use crate::lab::virtual_guest::{SideBySide, VirtualLab};
 use crate::record::Record;
 use crate::run::crash::{CrashPackage, drive_log};
 use crate::study::Study;
@@ -83,7 +83,9 @@ fn package(
     // The very guest of the round: same seed, same delay, same orders.
     let seed = accident(assignment.seed, cut.round);
     let orders = orders(assignment, Some(&turn));
-    let guest = lab.start(1, seed, &orders, Some(&[])).map_err(unable)?;
+    let guest = lab
+        .start(1, seed, &orders, Some(&[]), SideBySide::ALONE)
+        .map_err(unable)?;
     let (_, left) = to_end(guest).map_err(Failure::unable)?;
     let mut package = CrashPackage::of_bytes(&left).map_err(Failure::internal)?;
     let workloads = here.iter().map(|trial| trial.workload);
@@ -113,7 +115,13 @@ fn recovered(
     };
     let seed = accident(assignment.seed, cut.round);
     let guest = lab
-        .start(2, seed, &orders, Some(&package.to_bytes()))
+        .start(
+            2,
+            seed,
+            &orders,
+            Some(&package.to_bytes()),
+            SideBySide::ALONE,
+        )
         .map_err(unable)?;
     let (said, _) = to_end(guest).map_err(Failure::unable)?;
     // Commands are told, too.

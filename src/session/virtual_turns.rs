@@ -19,7 +19,7 @@ use crate::agent::message::{
 use crate::agent::polled::GuestOrders;
 use crate::event::{Ended, Event};
 use crate::lab::LabError;
-use crate::lab::virtual_guest::{VirtualGuest, VirtualLab};
+use crate::lab::virtual_guest::{SideBySide, VirtualGuest, VirtualLab};
 use crate::run::{Broken, Executor, Interrupt, SharedLedger, TrialStart, Turned, Watcher};
 use crate::study::Study;
 use crate::time::{Clock, GivenClock};
@@ -269,10 +269,11 @@ impl VirtualExecutor<'_> {
 
     /// Starts guests for the next turns, as many as may run.
     fn fill(&mut self) {
-        let running = self.turns.iter().filter(|one| one.guest().is_some());
-        let free = self.jobs.saturating_sub(running.count());
+        let running = self.turns.iter().filter_map(VirtualTurn::guest);
+        let taken: Vec<usize> = running.map(VirtualGuest::place).collect();
+        let free = (0..self.jobs).filter(|place| !taken.contains(place));
         let waiting = |one: &&mut VirtualTurn| matches!(one.state, State::Waiting);
-        for next in self.turns.iter_mut().filter(waiting).take(free) {
+        for (next, place) in self.turns.iter_mut().filter(waiting).zip(free) {
             self.started += 1;
             let (configuration, round) = match &next.asked {
                 Asked::Turn(turn) => (turn.configuration, turn.round),
@@ -296,7 +297,11 @@ impl VirtualExecutor<'_> {
                 }
             };
             let seed = accident(assignment.seed, round);
-            next.state = match lab.start(self.started, seed, &orders, window) {
+            let beside = SideBySide {
+                place,
+                guests: self.jobs,
+            };
+            next.state = match lab.start(self.started, seed, &orders, window, beside) {
                 Ok(guest) => State::Running(Box::new(guest)),
                 Err(error) => State::Lost(error.to_string()),
             };
@@ -410,7 +415,7 @@ pub(super) fn environment(
     let orders = orders(assignment, None);
     // A study that cuts the power shares memory with each of its guests.
     let window = study.crash.map(|_| &[][..]);
-    let mut guest = lab.start(0, assignment.seed, &orders, window)?;
+    let mut guest = lab.start(0, assignment.seed, &orders, window, SideBySide::ALONE)?;
     loop {
         let mut polled = [PollFd::from_borrowed_fd(guest.as_fd(), PollFlags::IN)];
         // A signal ends the waiting, too; then it begins again.
