@@ -227,6 +227,8 @@ fn work_lost(row: &DurabilityRow) -> String {
         // What cannot be mounted has lost all there was.
         (1.., 0) => "everything".to_owned(),
         (_, 0) => "none seen".to_owned(),
+        // It was acknowledged at the very instant of the cut.
+        (_, 1) if row.rpo_ns == 0 => "the last op".to_owned(),
         (_, operations) => format!("{} ({operations} op)", unit::time_ns(row.rpo_ns as f64)),
     }
 }

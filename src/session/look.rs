@@ -30,7 +30,13 @@ const SECONDS_MIN: f64 = 0.5;
 const SHARE: f64 = 0.05;
 /// Trials in one place at least, and in all of them together at best.
 const LAPS_MIN: usize = 3;
-const TRIALS: usize = 10;
+const TRIALS: usize = 20;
+/// Trials in one place after which a look ends where the answer will come soon anyway.
+const LAPS_ENOUGH: usize = 4;
+/// So much more noise than a look has seen so far may be there.
+const UNSEEN: f64 = 2.0;
+/// Share of the time allowed within which an answer is soon.
+const SOON: f64 = 0.25;
 /// Where an answer takes so many times longer than the time allowed, the user is asked.
 const HOPELESS: f64 = 5.0;
 /// What stays of the variance of a short trial however long a trial lasts; the rest averages out.
@@ -119,14 +125,21 @@ pub(super) fn before(
     loop {
         let began = SystemClock.now_ns();
         // Anew as often as the user waits for a quieter machine.
-        let trials = trials(context, &looked.directories, seconds)?;
+        let (_, trial) = shape(looked.directories.len().max(2), seconds);
+        let soon = |laps: &[Vec<f64>]| {
+            let noise = noise(laps).filter(|_| laps.len() >= LAPS_ENOUGH);
+            noise.is_some_and(|noise| {
+                let outlook = Outlook::new(UNSEEN * noise, trial, looked, decide);
+                outlook.rounds() == FIRST_LOOK || outlook.seconds() <= SOON * allowed
+            })
+        };
+        let trials = trials(context, &looked.directories, seconds, &soon)?;
         let took = SystemClock.now_ns().saturating_sub(began);
         let left = decide.time_max_ns.saturating_sub(took).max(1);
         let Some(noise) = trials.and_then(|laps| noise(&laps)) else {
             decide.time_max_ns = left;
             return Ok(None);
         };
-        let (_, trial) = shape(looked.directories.len().max(2), seconds);
         let outlook = Outlook::new(noise, trial, looked, decide);
         let needed = outlook.seconds();
         if !limited || needed <= HOPELESS * allowed {
@@ -280,12 +293,14 @@ fn noise(laps: &[Vec<f64>]) -> Option<f64> {
     deviation.is_finite().then_some(deviation)
 }
 
-/// Operations per second of trials in the places, lap by lap; one directory alone is two places. None:
-/// it cannot be worked in one of them, which the run itself will say.
+/// Operations per second of trials in the places, lap by lap, until `enough` says so or the time is
+/// over; one directory alone is two places. None: it cannot be worked in one of them, which the run
+/// itself will say.
 fn trials(
     context: &Context,
     directories: &[PathBuf],
     seconds: f64,
+    enough: &dyn Fn(&[Vec<f64>]) -> bool,
 ) -> Result<Option<Vec<Vec<f64>>>, Failure> {
     let host = LocalHost::new(Arc::new(|_| ()));
     temporary::work(context, &host, |journal, id| {
@@ -303,7 +318,7 @@ fn trials(
         if let [only] = &places[..] {
             places.push(only.clone());
         }
-        Ok(laps(&places, seconds))
+        Ok(laps(&places, seconds, enough))
     })
 }
 
@@ -313,7 +328,11 @@ fn shape(places: usize, seconds: f64) -> (usize, f64) {
     (laps, seconds / (laps * places) as f64)
 }
 
-fn laps(places: &[PathBuf], seconds: f64) -> Option<Vec<Vec<f64>>> {
+fn laps(
+    places: &[PathBuf],
+    seconds: f64,
+    enough: &dyn Fn(&[Vec<f64>]) -> bool,
+) -> Option<Vec<Vec<f64>>> {
     let (count, each) = shape(places.len(), seconds);
     // Writes that are made durable now and then, between reads: what most storage is asked for, and
     // what a neighbour disturbs first.
@@ -333,8 +352,10 @@ fn laps(places: &[PathBuf], seconds: f64) -> Option<Vec<Vec<f64>>> {
         // What is still to be written would disturb the first trials.
         residency::evict_tree(place).ok()?;
     }
-    let mut laps = vec![vec![0.0; places.len()]; count];
-    for (number, lap) in laps.iter_mut().enumerate() {
+    let mut laps: Vec<Vec<f64>> = Vec::new();
+    while laps.len() < count && !enough(&laps) {
+        let number = laps.len();
+        let mut lap = vec![0.0; places.len()];
         for step in 0..places.len() {
             // Every second lap goes backwards, as a run balances its order.
             let place = match number % 2 {
@@ -343,6 +364,7 @@ fn laps(places: &[PathBuf], seconds: f64) -> Option<Vec<Vec<f64>>> {
             };
             lap[place] = trial(workload, &at(&places[place]))?;
         }
+        laps.push(lap);
     }
     Some(laps)
 }
@@ -448,6 +470,16 @@ mod tests {
             assert!(laps >= LAPS_MIN);
             assert!(((laps * places) as f64).mul_add(each, -5.0).abs() < 1e-9);
         }
+    }
+
+    #[test]
+    fn a_look_ends_early_where_it_has_seen_enough() {
+        let place = tempfile::tempdir().unwrap();
+        let places = [place.path().to_owned(), place.path().to_owned()];
+        let early = laps(&places, 0.5, &|laps| laps.len() == 2).unwrap();
+        assert_eq!((early.len(), early[0].len()), (2, 2));
+        let whole = laps(&places, 0.5, &|_| false).unwrap();
+        assert_eq!(whole.len(), shape(2, 0.5).0);
     }
 
     #[test]

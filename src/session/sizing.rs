@@ -21,15 +21,18 @@ use crate::time::{Clock, SystemClock};
 use crate::workload::{Place, Workload};
 
 /// A trial this long, as a share of what a whole one is to last, says how much that needs.
-const LONG_ENOUGH: f64 = 0.35;
+/// A whole trial follows and corrects it, so this may be short.
+const LONG_ENOUGH: f64 = 0.12;
 /// What the next trial aims at, as a share of a whole one: a little more than is long enough.
-const AIMED_AT: f64 = 0.5;
+const AIMED_AT: f64 = 0.2;
 /// A trial grows by no more than this: a short one says little.
 const GROWTH_MAX: f64 = 10.0;
 /// Trials of one workload in one directory at most.
 const TRIALS_MAX: usize = 5;
 /// The fastest trial is to last so much longer than the least: they differ from one to the next.
 const RESERVE: f64 = 1.15;
+/// A whole trial that lasts so much longer than it was to, as a factor, gets less to do.
+const TOO_LONG: f64 = 1.1;
 /// The kernel's file that drops its caches.
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
@@ -195,9 +198,9 @@ impl<'a> Probe<'a> {
         let fastest = everywhere.into_iter().min_by(order).unwrap_or(0);
         let mut whole = scaled(size, target / seconds[fastest])?;
         // Where a block is written for the first time it may take longer than ever again: thin disks,
-        // images of disks.
+        // images of disks. And a short trial says only about how much a whole one needs.
         let again = self.trials(index, whole, &[fastest])?[0];
-        if again < self.asked.seconds {
+        if again < self.asked.seconds || again > target * TOO_LONG {
             whole = scaled(whole, target / again)?;
         }
         let amount = |size: &WorkloadSize| match part.sized_by {

@@ -292,13 +292,19 @@ impl DiskCard {
     }
 
     /// Zones of equally many cylinders whose rates fall evenly from the outer to the inner edge. A
-    /// sustained rate includes the time for switching heads, so tracks hold more than it says.
+    /// sustained rate includes the time for switching heads, so tracks hold more than it says. Tracks are
+    /// skewed for writing, which settles longer: else each track of a written stream would cost a
+    /// revolution, and data sheets give one rate for both.
     fn zones(&self, capacity: u64, outer: f64, inner: f64) -> Result<Vec<Zone>, CardError> {
         if !(outer >= inner && inner > 0.0 && capacity > 0) {
             return Err(CardError::at("layout", "outer >= inner > 0 is expected"));
         }
         let revolution = 60.0 / self.rpm.value;
-        let (head, next) = (self.head_switch.value / 1e3, self.next_track() / 1e3);
+        let settle = self.write_settle.value.max(0.0) / 1e3;
+        let (head, next) = (
+            self.head_switch.value / 1e3 + settle,
+            self.next_track() / 1e3 + settle,
+        );
         let heads = f64::from(self.surfaces.value);
         // A cylinder of n tracks costs n revolutions and its switches.
         let switches = (head * (heads - 1.0) + next) / heads;

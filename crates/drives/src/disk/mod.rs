@@ -116,6 +116,8 @@ pub struct Disk {
     idle_since: Nanos,
     /// Where the last run was destaged to.
     elevator: u64,
+    /// The head has just come from there: what follows can be written without losing a revolution.
+    behind_elevator: bool,
     bus_free: Nanos,
     last_was_write: bool,
     /// Completed, not yet handed out.
@@ -185,6 +187,7 @@ impl Disk {
             arm: None,
             idle_since: 0,
             elevator: 0,
+            behind_elevator: false,
             bus_free: 0,
             last_was_write: false,
             done: Completions::with_capacity(ROOM),
@@ -247,14 +250,20 @@ impl Disk {
         let idle = idle.then_some(self.idle_since + self.cache.destage_after);
         let next = [ready, idle].into_iter().flatten().min();
         // A command may have been ready while the arm was still busy.
-        next.map(|at| at.max(self.clock))
+        let promised = self.reads.promised();
+        let next = next.map(|at| at.max(self.clock).max(promised));
+        let full = (promised > self.clock && !self.dirty.is_empty()).then_some(promised);
+        [next, full].into_iter().flatten().min()
     }
 
     /// The arm has done what it was doing.
     fn arrive(&mut self) {
         match self.arm.take() {
             Some(Movement::Serve { queued, first, end }) => self.served(queued.request, first, end),
-            Some(Movement::Destage { .. }) => self.destaging = None,
+            Some(Movement::Destage { .. }) => {
+                self.destaging = None;
+                self.behind_elevator = true;
+            }
             None => {}
         }
         // Destaging counts as work, too: the next idle period begins after it.
@@ -339,7 +348,10 @@ impl Disk {
         } else if self.dirty.touches(first, end) {
             None
         } else {
-            self.reads.available(first, end, now, &self.mechanism)
+            // Where others wait for the arm, it is not kept from them.
+            let later = self.queue.is_empty();
+            self.reads
+                .available(first, end, later, now, &self.mechanism)
         };
         if let Some(at) = cached {
             let ready = now + self.overhead(self.overheads.read_hit);
@@ -400,7 +412,8 @@ impl Disk {
 
     /// Gives the arm something to do, if it is free and there is something.
     fn start(&mut self, now: Nanos) {
-        if self.arm.is_some() {
+        // The head may still be reading on for a request that was told so.
+        if self.arm.is_some() || self.reads.promised() > now {
             return;
         }
         self.end_flush();
@@ -409,16 +422,50 @@ impl Disk {
         let must = !self.dirty.is_empty() && (self.flushing.is_some() || full);
         let blocked = !self.dirty.is_empty() && !self.waiting.is_empty();
         let idle = !self.dirty.is_empty() && now >= self.idle_since + self.cache.destage_after;
+        // A run is written to its end: to wait until the cache is nearly full again would cost a
+        // revolution for each piece, and halve the rate of a stream.
+        let on = std::mem::take(&mut self.behind_elevator)
+            && self.dirty.covers(self.elevator, self.elevator + 1);
         // A flush, or a cache that is nearly full, comes before commands; other destaging after
         // them.
         if must {
             self.destage(now);
-        } else if let Some(at) = self.choose(now) {
+            return;
+        }
+        if !self.queue.is_empty()
+            && let Some(reached) = self.reads.reached(now, &self.mechanism)
+        {
+            self.mechanism.move_to(reached.saturating_sub(1));
+        }
+        while let Some(at) = self.choose(now) {
             let queued = self.queue.swap_remove(at);
-            self.serve(queued, now);
-        } else if self.queue.is_empty() && (blocked || idle) {
+            if !self.read_meanwhile(&queued, now) {
+                self.serve(queued, now);
+                return;
+            }
+            if self.reads.promised() > now {
+                return;
+            }
+        }
+        if self.queue.is_empty() && (blocked || idle || on) {
             self.destage(now);
         }
+    }
+
+    /// Answers a read that came as a miss from what the head has read on since; whether it could.
+    fn read_meanwhile(&mut self, queued: &Queued, now: Nanos) -> bool {
+        let request = queued.request;
+        let (first, end) = (request.first, Self::end_of(&request));
+        if request.operation != Operation::Read || self.dirty.touches(first, end) {
+            return false;
+        }
+        let at = self.reads.available(first, end, true, now, &self.mechanism);
+        let Some(at) = at else {
+            return false;
+        };
+        let sent = self.transfer(&request, now, at);
+        self.done.add(request.id, sent);
+        true
     }
 
     /// The queued request to serve next: that with the shortest positioning time, or one that has

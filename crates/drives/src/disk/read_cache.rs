@@ -17,6 +17,8 @@ pub(super) struct ReadCache {
     /// Behind the last read that needed the platter.
     last_end: u64,
     reading_on: Option<ReadingOn>,
+    /// Until then the head reads on what was promised to a request.
+    promised: Nanos,
     uses: u64,
 }
 
@@ -46,16 +48,23 @@ impl ReadCache {
             only_sequences: cache.only_sequences,
             last_end: 0,
             reading_on: None,
+            promised: 0,
             uses: 0,
         }
     }
 
+    /// Until when the head must stay where it is, because of what [`Self::available`] said.
+    pub(super) fn promised(&self) -> Nanos {
+        self.promised
+    }
+
     /// When the last of `first..end` is in the cache: at once where it is already, later where
-    /// reading ahead is about to get there; none: a miss.
+    /// reading ahead is about to get there, if that may be `later`; none: a miss.
     pub(super) fn available(
         &mut self,
         first: u64,
         end: u64,
+        later: bool,
         now: Nanos,
         mechanism: &Mechanism,
     ) -> Option<Nanos> {
@@ -63,8 +72,10 @@ impl ReadCache {
         let reading = self.reading_on;
         let at = self.segments.iter().enumerate().position(|(at, segment)| {
             let coming = reading.filter(|reading| reading.segment == at);
-            let known = segment.first <= first && first <= segment.end;
-            known && (end <= segment.end || coming.is_some_and(|reading| end <= reading.limit))
+            let coming = coming.filter(|_| later);
+            let reach = coming.map_or(segment.end, |reading| reading.limit.max(segment.end));
+            // A request longer than what is read ahead is read on to its end.
+            segment.first <= first && first <= reach && (end <= segment.end || coming.is_some())
         })?;
         self.uses += 1;
         self.segments[at].used = self.uses;
@@ -93,6 +104,7 @@ impl ReadCache {
             false,
             reading.since,
         );
+        self.promised = self.promised.max(pass.end);
         Some(pass.end)
     }
 
@@ -142,6 +154,12 @@ impl ReadCache {
         }
         let oldest = self.segments.iter().enumerate().min_by_key(|at| at.1.used);
         oldest.map_or(0, |(at, _)| at)
+    }
+
+    /// The sector that reading ahead has come to; none: the head does not read on.
+    pub(super) fn reached(&mut self, now: Nanos, mechanism: &Mechanism) -> Option<u64> {
+        self.catch_up(now, mechanism);
+        self.reading_on.map(|reading| reading.from)
     }
 
     /// Ends reading ahead, because the arm is needed. Returns the sector it had reached.
