@@ -28,7 +28,8 @@ const GUEST_SECONDS: Bounds = Bounds {
 };
 
 /// Seconds of real time for each second of virtual time: a guest that waits for its drives costs
-/// nothing, one that never waits takes as long as its instructions take to be emulated.
+/// nothing, one that never waits takes as long as its instructions take to be emulated. Measured on a
+/// virtual machine: 1.4 for `zfs-ashift` and `drbd-gfs2`, whose starts take 9 s.
 const WALL_SHARE: Bounds = Bounds {
     least: 0.1,
     most: 3.0,
