@@ -432,7 +432,8 @@ impl Disk {
             self.destage(now);
             return;
         }
-        if !self.queue.is_empty()
+        // Where the arm stands matters only to a choice.
+        if self.queue.len() > 1
             && let Some(reached) = self.reads.reached(now, &self.mechanism)
         {
             self.mechanism.move_to(reached.saturating_sub(1));
@@ -456,7 +457,8 @@ impl Disk {
     fn read_meanwhile(&mut self, queued: &Queued, now: Nanos) -> bool {
         let request = queued.request;
         let (first, end) = (request.first, Self::end_of(&request));
-        if request.operation != Operation::Read || self.dirty.touches(first, end) {
+        let passed = request.operation == Operation::Read && self.reads.reads_on_near(first);
+        if !passed || self.dirty.touches(first, end) {
             return false;
         }
         let at = self.reads.available(first, end, true, now, &self.mechanism);

@@ -156,6 +156,14 @@ impl ReadCache {
         oldest.map_or(0, |(at, _)| at)
     }
 
+    /// Whether a read from `first` on may be among what the head reads on: seldom, so that the segments
+    /// need not be looked through.
+    pub(super) fn reads_on_near(&self, first: u64) -> bool {
+        self.reading_on.is_some_and(|reading| {
+            first <= reading.limit && first + self.segment_sectors >= reading.from
+        })
+    }
+
     /// The sector that reading ahead has come to; none: the head does not read on.
     pub(super) fn reached(&mut self, now: Nanos, mechanism: &Mechanism) -> Option<u64> {
         self.catch_up(now, mechanism);
