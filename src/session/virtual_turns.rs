@@ -417,6 +417,22 @@ pub(super) fn environment(
     let window = study.crash.map(|_| &[][..]);
     let mut guest = lab.start(0, assignment.seed, &orders, window, SideBySide::ALONE)?;
     loop {
+        let frame = next_frame(&mut guest)?;
+        match serde_json::from_slice(&frame.message) {
+            Ok(WorkerReply::Turn(TurnReply::Ready { environment })) => return Ok(Ok(environment)),
+            Ok(WorkerReply::Turn(_)) => {}
+            Ok(other) => return Ok(Err(other)),
+            Err(error) => return Err(LabError::Refused(error.to_string())),
+        }
+    }
+}
+
+/// Waits for what a guest that runs alone says next.
+///
+/// # Errors
+/// It refused, or has ended.
+fn next_frame(guest: &mut VirtualGuest) -> Result<WireFrame, LabError> {
+    loop {
         let mut polled = [PollFd::from_borrowed_fd(guest.as_fd(), PollFlags::IN)];
         // A signal ends the waiting, too; then it begins again.
         let _ = poll(&mut polled, Some(&MOMENT));
@@ -426,14 +442,8 @@ pub(super) fn environment(
                 None => continue,
             }
         }
-        let Some((_, frame)) = guest.read()? else {
-            continue;
-        };
-        match serde_json::from_slice(&frame.message) {
-            Ok(WorkerReply::Turn(TurnReply::Ready { environment })) => return Ok(Ok(environment)),
-            Ok(WorkerReply::Turn(_)) => {}
-            Ok(other) => return Ok(Err(other)),
-            Err(error) => return Err(LabError::Refused(error.to_string())),
+        if let Some((_, frame)) = guest.read()? {
+            return Ok(frame);
         }
     }
 }
@@ -445,18 +455,7 @@ pub(super) fn environment(
 pub(super) fn to_end(mut guest: VirtualGuest) -> Result<(Vec<TurnReply>, Vec<u8>), String> {
     let mut said = Vec::new();
     loop {
-        let mut polled = [PollFd::from_borrowed_fd(guest.as_fd(), PollFlags::IN)];
-        // A signal ends the waiting, too; then it begins again.
-        let _ = poll(&mut polled, Some(&MOMENT));
-        if polled[0].revents().is_empty() {
-            match guest.refused() {
-                Some(error) => return Err(error.to_string()),
-                None => continue,
-            }
-        }
-        let Some((_, frame)) = guest.read().map_err(|error| error.to_string())? else {
-            continue;
-        };
+        let frame = next_frame(&mut guest).map_err(|error| error.to_string())?;
         match reply(&frame)? {
             TurnReply::Closed => {
                 let left = guest.window().map_err(|error| error.to_string())?;

@@ -252,8 +252,9 @@ impl Disk {
         // A command may have been ready while the arm was still busy.
         let promised = self.reads.promised();
         let next = next.map(|at| at.max(self.clock).max(promised));
-        let full = (promised > self.clock && !self.dirty.is_empty()).then_some(promised);
-        [next, full].into_iter().flatten().min()
+        // Destaging may wait for the head, too.
+        let destage = (promised > self.clock && !self.dirty.is_empty()).then_some(promised);
+        [next, destage].into_iter().flatten().min()
     }
 
     /// The arm has done what it was doing.
