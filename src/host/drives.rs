@@ -110,7 +110,9 @@ pub(super) fn start(disk: &LabDisk, model: &DiskModel) -> Result<PathBuf, HostEr
         cause,
         kind: std::io::ErrorKind::Other,
     };
-    let card = Card::shipped(&model.card).ok_or_else(|| failed("there is no such card".into()))?;
+    let card = model
+        .card()
+        .ok_or_else(|| failed("there is no such card".into()))?;
     let identity = card.identity();
     let like = DeviceShape {
         bytes: disk.bytes,

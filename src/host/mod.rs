@@ -45,6 +45,7 @@ use crate::owned::held::HeldDir;
 use crate::unit;
 use program::{ProgramCall, ProgramRun};
 use serde::{Deserialize, Serialize};
+use stackrace_drives::Card;
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -92,6 +93,9 @@ pub(crate) struct LabDisk {
 pub(crate) struct DiskModel {
     /// The card's word, as `stackrace show drives` lists it.
     pub(crate) card: String,
+    /// Values of the card that are others here, as assignments: `rpm = 5400`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) parameters: Vec<String>,
     /// Decides where the head and the platter are when the disk is first used: another one in each
     /// round.
     pub(crate) accident: u64,
@@ -101,6 +105,14 @@ pub(crate) struct DiskModel {
     /// What goes wrong with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) faults: Vec<DeclaredFault>,
+}
+
+impl DiskModel {
+    /// The card with the values that hold here; none: the program has no such card, or there is no
+    /// drive with these values. Studies are refused for that before they start.
+    pub(crate) fn card(&self) -> Option<Card> {
+        Card::changed(&self.card, &self.parameters)?.ok()
+    }
 }
 
 /// How a modelled drive keeps what it has acknowledged.
@@ -189,6 +201,9 @@ impl LabDisk {
                 unit::bytes(self.bytes),
                 model.card
             );
+            for parameter in &model.parameters {
+                text.push_str(&format!(", {parameter}"));
+            }
             for fault in &model.faults {
                 text.push_str(&format!(", {fault}"));
             }

@@ -153,8 +153,9 @@ pub(super) const ZFS_BLOCK_SIZE: Counterpart = Counterpart {
     metrics: &[],
     also: &[],
     lab: true,
-    stands_in: "a slow emulated disk of the lab instead of a real disk; OpenZFS 2 on Linux instead of \
-                both systems",
+    stands_in: "a modelled Seagate Savvio 15K with a protected cache instead of the disk and its \
+                controller, and a processor of 1 GIPS; OpenZFS 2 on Linux instead of both systems; data, \
+                cache and disk are a 160th of the published ones",
 };
 
 pub(super) const ZFS_THREE_OS: Counterpart = Counterpart {
@@ -169,7 +170,8 @@ pub(super) const ZFS_THREE_OS: Counterpart = Counterpart {
     ],
     also: &[],
     lab: true,
-    stands_in: "slow emulated disks of the lab instead of real disks; two versions of Linux and \
-                OpenZFS instead of three systems, so the ratio of systems has no published \
+    stands_in: "modelled laptop disks (HTS721010A9E630, HTS725050A9A364) and a processor of 1 GIPS \
+                instead of the real ones; a 64th of the data, with a cache as much smaller; two versions of \
+                Linux and OpenZFS instead of three systems, so the ratio of systems has no published \
                 counterpart",
 };

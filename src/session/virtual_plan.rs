@@ -1,14 +1,14 @@
 //! What a run in virtual time costs, before anything is started: virtual hours, real minutes, memory.
 
-use stackrace_drives::{Card, Claim, Load, Origin};
+use stackrace_drives::{Claim, Load, Origin};
 
 use super::context::Context;
 use super::lab_run::memory;
 use super::preflight;
 use crate::event::Until;
 use crate::failure::Failure;
-use crate::host::LabDisk;
 use crate::host::drives::CONTENT_BYTES;
+use crate::host::{DiskModel, LabDisk};
 use crate::plan::{Bounds, Plan, StorageSpeed, VirtualTime};
 use crate::study::{Configuration, Study};
 use crate::unit;
@@ -68,8 +68,7 @@ fn speed(study: &Study) -> Result<StorageSpeed, Failure> {
 
 /// The rate at which the model of a disk is written from its beginning on, B/s.
 fn streamed(disk: &LabDisk) -> Result<f64, Failure> {
-    let card = disk.model.as_ref().map(|model| model.card.as_str());
-    let Some(card) = card.and_then(Card::shipped) else {
+    let Some(card) = disk.model.as_ref().and_then(DiskModel::card) else {
         return Err(Failure::internal("a modelled disk without a card"));
     };
     let stream = Claim {

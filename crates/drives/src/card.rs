@@ -163,6 +163,22 @@ pub enum CardError {
         /// What is wrong.
         problem: String,
     },
+    /// What is to be changed in it is no assignment.
+    #[error("{change}: {problem}")]
+    Change {
+        /// As it was written.
+        change: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// It has no such value.
+    #[error("there is no value \"{name}\": {}", known.join(", "))]
+    Unknown {
+        /// As it was written.
+        name: String,
+        /// The values it has.
+        known: Vec<String>,
+    },
 }
 
 impl CardError {
@@ -196,11 +212,34 @@ impl DiskCard {
         Ok(toml::from_str(text)?)
     }
 
+    /// Refuses numbers that no drive has.
+    fn check_numbers(&self) -> Result<(), CardError> {
+        // From one turn in a second to ten times the fastest drive.
+        if !(60.0..=150_000.0).contains(&self.rpm.value) {
+            return Err(CardError::at("rpm", "60 to 150000 is expected"));
+        }
+        if self.surfaces.value == 0 {
+            return Err(CardError::at("surfaces", "1 or more is expected"));
+        }
+        for (name, value) in [
+            ("head-switch", self.head_switch.value),
+            ("read-ahead", self.read_ahead.value),
+            ("write-cache", self.write_cache.value),
+            ("destage-after", self.destage_after.value),
+        ] {
+            if !(value.is_finite() && value >= 0.0) {
+                return Err(CardError::at(name, "0 or more is expected"));
+            }
+        }
+        Ok(())
+    }
+
     /// The disk of this card, its platter turned by `phase` ns at instant 0.
     ///
     /// # Errors
     /// When values contradict each other.
     pub fn disk(&self, phase: Nanos) -> Result<Disk, CardError> {
+        self.check_numbers()?;
         let geometry = self.geometry()?;
         let seek = self.seek_curve(&geometry)?;
         let sectors = |kib: f64| (kib * 1024.0 / SECTOR as f64) as u64;

@@ -1,7 +1,7 @@
 //! What a drive holds after a cut, made of what it was told to write.
 
 use stackrace_drives::power::{Aftermath, Durability, Logged, PowerCut, WriteLog};
-use stackrace_drives::{Card, SECTOR, scattered};
+use stackrace_drives::{SECTOR, scattered};
 use stackrace_engine::ublk::{DeviceLog, Medium};
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::stack::CutOf;
 /// What matters of a disk when its power is cut; none: it is not a modelled one.
 fn power(disk: &LabDisk) -> Option<PowerCut> {
     let model = disk.model.as_ref()?;
-    let card = Card::shipped(&model.card)?;
+    let card = model.card()?;
     let durability = match model.cache {
         Some(kind) => kind.durability(),
         None if card.identity().volatile_cache => Durability::Honest,
@@ -185,6 +185,7 @@ mod tests {
             latency_ns: None,
             model: Some(crate::host::DiskModel {
                 card: "seagate-st3000dm001".to_owned(),
+                parameters: Vec::new(),
                 accident: 0,
                 cache: Some(crate::host::DriveCache::Volatile),
                 faults: Vec::new(),

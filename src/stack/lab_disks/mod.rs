@@ -36,7 +36,7 @@ const OWN_NUMBER: u64 = DEVICES_MAX as u64 + 1;
 const SECTORS: [u64; 2] = [512, 4096];
 
 /// What an emulated or a modelled disk is like.
-const SETTINGS: [SettingDoc; 12] = [
+const SETTINGS: [SettingDoc; 13] = [
     SettingDoc::text(
         "model",
         "",
@@ -48,6 +48,11 @@ const SETTINGS: [SettingDoc; 12] = [
         "Size of each disk. Of a modelled one: how much of it is used, from its beginning; all of it unless given.",
     ),
     SettingDoc::count("count", "1", "How many disks."),
+    SettingDoc::texts(
+        "parameters",
+        "",
+        "Of modelled disks: values of the card that are others here, in its units, like \"rpm = 5400\" or \"seek.average = 12\".",
+    ),
     SettingDoc::text(
         "last-model",
         "",
@@ -96,7 +101,7 @@ const SETTINGS: [SettingDoc; 12] = [
 pub(crate) const KIND: LayerKind = LayerKind {
     name: "lab-disks",
     summary: "Emulated disks of the lab, with declared sectors and speed: only with `stackrace run STUDY --lab`.",
-    settings: &SettingDoc::joined::<16>(&[&SETTINGS, &faults::SETTINGS]),
+    settings: &SettingDoc::joined::<17>(&[&SETTINGS, &faults::SETTINGS]),
     takes: Takes::Nothing,
     gives: GivesKind::Devices,
     example: "lab-disks = { size = \"1 GiB\", count = 4, physical-sector = 4096, rate = \"60 MB\", requests = 120 }",
@@ -131,7 +136,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
 /// Refuses of emulated disks what only modelled ones can have.
 fn refuse_of_models(settings: &Settings) -> Result<(), Refusal> {
     let declared = faults::SETTINGS.iter().map(|setting| setting.name);
-    if let Some(name) = ["last-model", "last-size", "gone-after-cut"]
+    if let Some(name) = ["parameters", "last-model", "last-size", "gone-after-cut"]
         .iter()
         .find(|name| settings.given(name))
     {

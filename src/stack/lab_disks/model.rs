@@ -2,10 +2,10 @@
 
 use super::common::{SIZE_MIN, disk_count, serial};
 use super::faults;
-use crate::host::{DeclaredFault, DiskModel, DriveCache, LabDisk};
+use crate::host::{DiskModel, DriveCache, LabDisk};
 use crate::setting::{Refusal, Settings, unknown_word};
 use crate::unit;
-use stackrace_drives::{CARDS, Card};
+use stackrace_drives::{CARDS, Card, CardError};
 
 /// Settings that a card answers.
 const OF_THE_CARD: [&str; 5] = [
@@ -24,7 +24,8 @@ const LOGICAL_SECTOR: u64 = 512;
 /// # Errors
 /// There is no such card, it says already what the study says, or it has no such size.
 pub(super) fn disks(settings: &Settings, word: &str) -> Result<Vec<LabDisk>, Refusal> {
-    let card = named(settings, "model", word)?;
+    let parameters = settings.optional_texts("parameters")?.unwrap_or_default();
+    let card = changed(settings, named(settings, "model", word)?, &parameters)?;
     decided(settings, word, &OF_THE_CARD)?;
     // Other words were refused when the settings were checked.
     let cache = settings
@@ -35,14 +36,23 @@ pub(super) fn disks(settings: &Settings, word: &str) -> Result<Vec<LabDisk>, Ref
     let declared = faults::declared(settings, count, bytes)?;
     let last = last(settings)?;
     let disks = (1..=count).map(|number| {
-        let (card, bytes, cache) = match &last {
-            // Its cache is that of its own model: the study's word is about the others.
-            Some((card, bytes)) if number == count => (card, *bytes, None),
-            _ => (&card, bytes, cache),
-        };
         let here = declared.iter().filter(|(disk, _)| *disk == number);
-        let faults = here.map(|(_, fault)| *fault).collect();
-        one(card, bytes, cache, faults, number)
+        let mut model = DiskModel {
+            card: card.model().to_owned(),
+            parameters: parameters.clone(),
+            accident: 0,
+            cache,
+            faults: here.map(|(_, fault)| *fault).collect(),
+        };
+        match &last {
+            // Cache and values are those of its own model: the study's words are about the others.
+            Some((card, bytes)) if number == count => {
+                model.card = card.model().to_owned();
+                (model.parameters, model.cache) = (Vec::new(), None);
+                one(card, *bytes, model, number)
+            }
+            _ => one(&card, bytes, model, number),
+        }
     });
     Ok(disks.collect())
 }
@@ -62,7 +72,14 @@ pub(super) fn own(
     let card = named(settings, model, word)?;
     decided(settings, word, of_the_card)?;
     let bytes = size(settings, bytes, &card)?;
-    Ok(one(&card, bytes, None, Vec::new(), number))
+    let model = DiskModel {
+        card: card.model().to_owned(),
+        parameters: Vec::new(),
+        accident: 0,
+        cache: None,
+        faults: Vec::new(),
+    };
+    Ok(one(&card, bytes, model, number))
 }
 
 /// Refuses what a card decides: a measurement of it with another speed would bear the card's name.
@@ -111,41 +128,53 @@ fn last(settings: &Settings) -> Result<Option<(Card, u64)>, Refusal> {
     Ok(Some((card, bytes)))
 }
 
+/// A card with the values that the study gives it.
+fn changed(settings: &Settings, card: Card, parameters: &[String]) -> Result<Card, Refusal> {
+    let word = card.model().to_owned();
+    let at = settings.span_of("parameters");
+    match Card::changed(&word, parameters) {
+        None => Ok(card),
+        Some(Ok(changed)) => Ok(changed),
+        Some(Err(CardError::Unknown { name, known })) => {
+            let message = format!("a {word} has no value \"{name}\"");
+            let known = known.iter().map(String::as_str);
+            Err(unknown_word(at, &message, &name, known, "values"))
+        }
+        Some(Err(error)) => Err(Refusal::at(
+            at,
+            format!("a {word} cannot have these values: {error}"),
+            format!("stackrace show drives {word} lists its values as they are written here"),
+        )),
+    }
+}
+
 /// One disk of a card.
-fn one(
-    card: &Card,
-    bytes: u64,
-    cache: Option<DriveCache>,
-    faults: Vec<DeclaredFault>,
-    number: u64,
-) -> LabDisk {
+fn one(card: &Card, bytes: u64, model: DiskModel, number: u64) -> LabDisk {
     LabDisk {
-        // Cards differ by their words.
-        serial: serial(&kind_of(bytes, hash(card.model()), cache, &faults), number),
+        serial: serial(&kind_of(bytes, &model), number),
         bytes,
         logical_sector: LOGICAL_SECTOR,
         physical_sector: card.identity().physical_sector,
         rate: None,
         requests: None,
         latency_ns: None,
-        model: Some(DiskModel {
-            card: card.model().to_owned(),
-            accident: 0,
-            cache,
-            faults,
-        }),
+        model: Some(model),
     }
 }
 
-/// What tells this disk from others. Disks of studies that say nothing of a cache or of faults keep
-/// their serials.
-fn kind_of(bytes: u64, card: u64, cache: Option<DriveCache>, faults: &[DeclaredFault]) -> Vec<u64> {
-    let mut like = vec![bytes, card];
-    if let Some(kind) = cache {
+/// What tells this disk from others. Disks of studies that say nothing of a cache, of values or of
+/// faults keep their serials.
+fn kind_of(bytes: u64, model: &DiskModel) -> Vec<u64> {
+    // Cards differ by their words.
+    let mut like = vec![bytes, hash(&model.card)];
+    if let Some(kind) = model.cache {
         like.push(1 + kind as u64);
     }
-    if !faults.is_empty() {
-        like.push(hash(&format!("{faults:?}")));
+    if !model.parameters.is_empty() {
+        like.push(hash(&model.parameters.join("\n")));
+    }
+    if !model.faults.is_empty() {
+        like.push(hash(&format!("{:?}", model.faults)));
     }
     like
 }

@@ -311,6 +311,13 @@ fn faults_of_modelled_disks_are_refused_where_they_cannot_be() {
         ("last-size = \"1 GiB\"", "there is none"),
         ("count = 2, gone-after-cut = 3", "there is no disk 3 of 2"),
         ("last-model = \"seagte\"", "there is no drive model"),
+        ("parameters = [\"rmp = 5400\"]", "has no value \"rmp\""),
+        ("parameters = [\"rpm = 0\"]", "rpm: 60 to 150000"),
+        ("parameters = [\"faster\"]", "cannot have these values"),
+        (
+            "parameters = [\"seek.middle = 1\"]",
+            "no value \"seek.middle\"",
+        ),
         (
             "last-model = \"sata-ssd\"",
             "the size of a sata-ssd must be given",
@@ -321,6 +328,7 @@ fn faults_of_modelled_disks_are_refused_where_they_cannot_be() {
         .map(|(words, why)| (disk(words), *why))
         .collect();
     let emulated = "lab-disks = { size = \"1 GiB\", dies-at = \"3 s\" }";
+    let no_card = "lab-disks = { size = \"1 GiB\", parameters = [\"rpm = 5400\"] }";
     let mut all: Vec<(&str, &str)> = lines
         .iter()
         .map(|(line, why)| (line.as_str(), *why))
@@ -328,6 +336,7 @@ fn faults_of_modelled_disks_are_refused_where_they_cannot_be() {
     all.push((emulated, "is a fault of a modelled disk"));
     let gone = "lab-disks = { size = \"1 GiB\", gone-after-cut = 1 }";
     all.push((gone, "goes with modelled disks"));
+    all.push((no_card, "goes with modelled disks"));
     assert_refused(&all);
 }
 

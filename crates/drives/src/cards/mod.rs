@@ -1,6 +1,7 @@
 //! The cards that come with the program: the drives of the published studies, and today's classes.
 
 mod array;
+mod changed;
 mod claim;
 mod ssd;
 #[cfg(test)]
@@ -66,6 +67,9 @@ fn disks_of(array: &ArrayCard) -> Result<Box<DiskCard>, CardError> {
     disk.ok_or_else(|| CardError::at("disks", format!("there is no hard disk {wanted}")))
 }
 
+/// What the key `kind` of a card is.
+const KINDS: &str = "disk, ssd, volume or array is expected";
+
 /// The texts of all cards.
 pub const CARDS: &[&str] = &[
     include_str!("../../cards/hitachi-hts725050a9a364.toml"),
@@ -107,12 +111,7 @@ impl Card {
             Some("ssd") => Self::Ssd(Box::new(toml::from_str(&text)?)),
             Some("volume") => Self::Volume(Box::new(toml::from_str(&text)?)),
             Some("array") => Self::Array(Box::new(toml::from_str(&text)?)),
-            _ => {
-                return Err(CardError::at(
-                    "kind",
-                    "disk, ssd, volume or array is expected",
-                ));
-            }
+            _ => return Err(CardError::at("kind", KINDS)),
         })
     }
 
@@ -266,6 +265,18 @@ impl Card {
         // Only flash is faster or slower for what it holds.
         Ok(claim.modelled(&mut *drive, matches!(self, Self::Ssd(_))))
     }
+}
+
+/// A card of the values in a table; its key `kind` says which.
+fn from_table(mut table: toml::Table) -> Result<Card, CardError> {
+    let kind = table.remove("kind");
+    Ok(match kind.as_ref().and_then(toml::Value::as_str) {
+        Some("disk") => Card::Disk(Box::new(table.try_into()?)),
+        Some("ssd") => Card::Ssd(Box::new(table.try_into()?)),
+        Some("volume") => Card::Volume(Box::new(table.try_into()?)),
+        Some("array") => Card::Array(Box::new(table.try_into()?)),
+        _ => return Err(CardError::at("kind", KINDS)),
+    })
 }
 
 /// A card as the text of a file: a value a line.
