@@ -8,6 +8,8 @@ use crate::setting::{Refusal, Value};
 
 /// Tables in which sizes are replaced.
 const WHERE: [&str; 3] = ["stack", "workload", "decide"];
+/// Longest size that stands within a longer text, bytes.
+const WORDS_MAX: usize = 64;
 const EXAMPLE: &str = "[sizes] data = { scaled = \"512 MiB\", full = \"16 GiB\" }";
 /// The word that asks for full size, and the text that is written before a study's own.
 const FULL: &str = "full";
@@ -78,7 +80,7 @@ pub(super) fn replace(fields: &mut [Field], refusals: &mut Vec<Refusal>) {
             refusals.push(Refusal::at(
                 &fields[at].name_span,
                 format!("no layer and no workload uses the size {name}"),
-                format!("write \"{name}\" alone where it belongs, or take it out"),
+                format!("write \"{name}\" where it belongs, or take it out"),
             ));
         }
     }
@@ -113,6 +115,18 @@ fn walk(item: &mut Item, sizes: &mut [(String, Value, bool)]) {
             if let Some((_, size, used)) = size {
                 *value = size.clone();
                 *used = true;
+                return;
+            }
+            let Value::Text(text) = value else { return };
+            // Within a text, as in an option of a tool: the size as it is written.
+            for (name, size, used) in sizes {
+                let words = size.as_words();
+                // A text that holds sizes itself could make this one as long as it likes.
+                let short = words.len() <= WORDS_MAX && !words.contains('{');
+                if short && text.contains(name.as_str()) {
+                    *text = text.replace(name.as_str(), &words);
+                    *used = true;
+                }
             }
         }
         ItemKind::List(items) => items.iter_mut().for_each(|item| walk(item, sizes)),

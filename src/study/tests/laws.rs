@@ -210,6 +210,25 @@ fn a_study_has_one_of_its_sizes() {
 }
 
 #[test]
+fn a_size_within_a_text_is_put_in_as_it_is_written() {
+    let study = |sizes: &str, option: &str| {
+        let text = format!(
+            "[sizes]\n{sizes}\n[[stack]]\nlab-disks = {{ model = \"seagate-st3000dm001\", size = \"1 GiB\", \
+             parameters = [\"{option}\"] }}\n[[stack]]\next4 = {{}}\n[[workload]]\nsequential = {{ mode = \"write\", size = \"1 MiB\" }}\n"
+        );
+        sized(text.as_bytes())
+    };
+    let slow = study("turns = { scaled = 5400, full = 7200 }", "rpm = {turns}").ok();
+    let layers = slow.unwrap();
+    let disks = layers.configurations[0].stack.layers[0].describe_asked();
+    assert!(disks.contains("rpm = 5400"), "{disks}");
+    // A size that holds sizes, and one that is a text by itself, stay where they are.
+    let nested = "a = { scaled = \"{b}{b}\", full = 1 }\nb = { scaled = 1, full = 2 }";
+    let refused = study(nested, "rpm = {a}").err().unwrap();
+    assert!(refused.contains("{a}") || refused.contains("\"a\""), "{refused}");
+}
+
+#[test]
 fn sizes_that_cannot_be_meant_are_refused() {
     let refused = |text: &str| sized(text.as_bytes()).err().unwrap_or_default();
     assert!(
