@@ -225,7 +225,10 @@ fn a_size_within_a_text_is_put_in_as_it_is_written() {
     // A size that holds sizes, and one that is a text by itself, stay where they are.
     let nested = "a = { scaled = \"{b}{b}\", full = 1 }\nb = { scaled = 1, full = 2 }";
     let refused = study(nested, "rpm = {a}").err().unwrap();
-    assert!(refused.contains("{a}") || refused.contains("\"a\""), "{refused}");
+    assert!(
+        refused.contains("{a}") || refused.contains("\"a\""),
+        "{refused}"
+    );
 }
 
 #[test]
