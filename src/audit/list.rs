@@ -5,6 +5,7 @@ use super::{
     behind, cached, cold, compressed, device, durable, generator, heat, holes, impossible, line,
     memory, neighbours, pause, processor, short, squeezed, steady, stolen,
 };
+use crate::event::Fact;
 
 /// In any order: what counts is the priority each one states.
 pub(super) const REGISTERED: &[AuditCheck] = &[
@@ -33,6 +34,17 @@ pub(super) const REGISTERED: &[AuditCheck] = &[
 /// figure than was asked for, then what limits it, last what disturbed it.
 pub(crate) fn checks() -> Vec<&'static AuditCheck> {
     by_priority(REGISTERED.iter())
+}
+
+/// The checks that say something of a run with these facts. A guest in virtual time runs nothing but the
+/// program and its stack: what else keeps its processor busy are the stack's servers and the drives'
+/// models, and no neighbour.
+pub(super) fn checks_of(environment: &[Fact]) -> Vec<&'static AuditCheck> {
+    let mut checks = checks();
+    if Fact::in_virtual_time(environment) {
+        checks.retain(|check| check.name != neighbours::CHECK.name);
+    }
+    checks
 }
 
 /// Checks in the order that counts, however they were registered.

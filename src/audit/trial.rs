@@ -3,7 +3,7 @@
 use super::check::AuditCheck;
 use super::judgement::{CheckFinding, Grade, LimitedBy};
 use super::limit::limits;
-use super::list::checks;
+use super::list::checks_of;
 use super::reading::TrialReading;
 use crate::event::{Ended, Fact, Observation};
 
@@ -46,7 +46,7 @@ pub(crate) fn trial_audit(
         limits: &limits(environment),
         memory_bytes: memory_bytes(environment),
     };
-    let findings = findings(&checks(), &reading);
+    let findings = findings(&checks_of(environment), &reading);
     let pace = pace(&findings);
     let grave = findings
         .iter()

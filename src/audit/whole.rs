@@ -9,7 +9,7 @@ use super::cell::AuditCell;
 use super::check::AuditCheck;
 use super::judgement::{CheckFinding, Grade, Judgement, LimitedBy};
 use super::limit::{Limit, limits};
-use super::list::checks;
+use super::list::{checks, checks_of};
 use super::reading::TrialReading;
 use super::set_ups::SetUps;
 use super::trial::{Findings, TrialAudit, TrialPace, findings, memory_bytes, pace, trial_audit};
@@ -43,7 +43,7 @@ struct Judged {
 impl Audit {
     /// Judges complete trials; those of other tools, of which nothing was counted, are left out.
     pub(crate) fn of(head: &RunStarted, trials: &[&Observation], set_ups: &SetUps<'_>) -> Self {
-        Self::by(&checks(), head, trials, set_ups)
+        Self::by(&checks_of(&head.environment), head, trials, set_ups)
     }
 
     /// The same with these checks, in the order of their priority.
@@ -365,6 +365,24 @@ mod tests {
             mine[0].starts_with("browse, ext4: 2 of 5 trials: did not keep up with the offered load: offered 1.00 k/s, achieved 801/s"),
             "{}", mine[0]
         );
+    }
+
+    /// What else uses the processor there is the stack's own server, or serves its drives.
+    #[test]
+    fn a_guest_in_virtual_time_has_no_neighbours() {
+        let (mut head, trials) = run(|trial| {
+            let all = trial.elapsed_ns * u64::from(trial.counted.cpus);
+            trial.counted.cpu_machine_busy_ns = all;
+            trial.counted.pressure_cpu_ns = Some(trial.elapsed_ns / 2);
+        });
+        let disturbed = |head: &RunStarted| {
+            let notes = notes_of(&(head.clone(), trials.clone()));
+            notes.iter().any(|note| note.contains("other processes"))
+        };
+        assert!(disturbed(&head));
+        head.environment
+            .push(Fact::new(Fact::LAB, "virtual time, 1 GIPS"));
+        assert!(!disturbed(&head));
     }
 
     #[test]

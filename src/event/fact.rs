@@ -12,12 +12,22 @@ pub(crate) struct Fact {
 }
 
 impl Fact {
+    /// The fact that says how a run was made in the lab.
+    pub(crate) const LAB: &'static str = "lab";
+    /// How its value begins where the time was virtual.
+    pub(crate) const VIRTUAL_TIME: &'static str = "virtual time";
+
     /// A fact of this name, with its value in words.
     pub(crate) fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
         Self {
             name: name.into(),
             value: value.into(),
         }
+    }
+
+    /// Whether a run with these facts was made in virtual time.
+    pub(crate) fn in_virtual_time(facts: &[Self]) -> bool {
+        Self::value_of(facts, Self::LAB).is_some_and(|made| made.starts_with(Self::VIRTUAL_TIME))
     }
 
     /// The value of the first fact of a name; none: there is no such fact.

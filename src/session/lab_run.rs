@@ -26,9 +26,6 @@ use crate::setting::{Refusal, unknown_word};
 use crate::study::{SYSTEM, Study, StudyError};
 use crate::unit;
 
-/// Name of the fact that says a run was made in the lab.
-const LAB: &str = "lab";
-
 /// Where in the store it is kept which accelerator works here.
 const ACCELERATOR: &str = "lab-accelerator";
 
@@ -246,7 +243,7 @@ pub(crate) fn run(
 
 /// Whether a run was made in the lab.
 pub(crate) fn made(record: &Record) -> bool {
-    Fact::value_of(&record.head.environment, LAB).is_some()
+    Fact::value_of(&record.head.environment, Fact::LAB).is_some()
 }
 
 /// Continues such a run: on the same images, in machines of their own.

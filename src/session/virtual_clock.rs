@@ -6,10 +6,6 @@ use crate::event::Fact;
 use crate::record::Record;
 use crate::time::GivenClock;
 
-/// Name of the fact that says a run was made in the lab, and how its value begins in virtual time.
-pub(super) const LAB: &str = "lab";
-pub(super) const CLOCK: &str = "virtual time";
-
 /// When the clock of every run begins.
 const EPOCH: &str = "2026-01-01T00:00:00Z";
 
@@ -20,7 +16,7 @@ pub(super) fn begin() -> Option<Arc<GivenClock>> {
 
 /// Whether a run was made in virtual time.
 pub(crate) fn made(record: &Record) -> bool {
-    Fact::value_of(&record.head.environment, LAB).is_some_and(|made| made.starts_with(CLOCK))
+    Fact::in_virtual_time(&record.head.environment)
 }
 
 /// The clock of a run in virtual time, as it stood when the run stopped; none: it had another.

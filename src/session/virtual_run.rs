@@ -18,7 +18,7 @@ use super::observer::Observer;
 use super::places::{assignment, merged};
 use super::resume::Stopped;
 use super::temporary;
-use super::virtual_clock::{self, CLOCK, LAB};
+use super::virtual_clock;
 use super::virtual_made_on::{MadeOn, ServingCost, hash_of, qemu, seconds, served};
 use super::virtual_plan;
 use super::virtual_turns::{VirtualExecutor, VirtualPlace, environment};
@@ -475,7 +475,10 @@ impl VirtualRun<'_> {
         image: &str,
         clock: &Arc<GivenClock>,
     ) -> Result<(SharedLedger, Journal), Failure> {
-        facts.push(Fact::new(LAB, format!("{CLOCK}, {PROCESSOR}")));
+        facts.push(Fact::new(
+            Fact::LAB,
+            format!("{}, {PROCESSOR}", Fact::VIRTUAL_TIME),
+        ));
         facts.push(Fact::new(MEMORY, self.options.memory));
         for disk in lab_run::disks(self.study)? {
             facts.push(Fact::new(
