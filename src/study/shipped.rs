@@ -87,6 +87,10 @@ pub(crate) const SHIPPED: &[(&str, &str)] = &[
         "zfs-three-os",
         include_str!("../../studies/zfs-three-os.toml"),
     ),
+    (
+        "zfs-two-systems",
+        include_str!("../../studies/zfs-two-systems.toml"),
+    ),
 ];
 
 /// The database that a study needs and this program was built without; none: it can be read.
