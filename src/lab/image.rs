@@ -78,6 +78,17 @@ impl Image {
         &self.manifest.kernel
     }
 
+    /// What its files hold, as 16 digits of a hash: two builds of one recipe can differ.
+    pub(crate) fn content(&self) -> String {
+        let mut hash = blake3::Hasher::new();
+        for part in &self.manifest.parts {
+            // The 0 keeps words apart: two that border elsewhere are others.
+            hash.update(part.name.as_bytes()).update(&[0]);
+            hash.update(part.blake3.as_bytes()).update(&[0]);
+        }
+        hash.finalize().to_hex()[..16].to_owned()
+    }
+
     /// All its files, bytes.
     pub(crate) fn bytes(&self) -> u64 {
         self.manifest.parts.iter().map(|part| part.bytes).sum()

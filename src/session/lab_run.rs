@@ -147,6 +147,8 @@ pub(crate) fn up(machine: &LabMachine) -> String {
 
 /// Names of the facts that say what a machine was started with.
 pub(super) const IMAGE: &str = "lab image";
+/// Name of the fact that says what its files hold.
+pub(super) const CONTENT: &str = "lab image content";
 pub(super) const MEMORY: &str = "lab memory";
 pub(super) const RUNS: &str = "lab system";
 
@@ -174,6 +176,17 @@ impl Guest {
         (!says_it).then(|| Fact::new(RUNS, &*self.system))
     }
 
+    /// What is on record of this place under a name. Of several places, each has a fact of its own
+    /// (`places::merged`).
+    pub(super) fn known<'b>(&self, known: &'b [Fact], name: &str) -> Option<&'b str> {
+        let of_place = self.place.as_ref();
+        let of_place = of_place.map(|place| format!("{name} on {place}"));
+        let mut known = known.iter();
+        let found =
+            known.find(|fact| fact.name == name || Some(&fact.name) == of_place.as_ref())?;
+        Some(&found.value)
+    }
+
     /// Refuses to go on with a run on another image than it was begun on.
     ///
     /// # Errors
@@ -184,11 +197,7 @@ impl Guest {
         found: &Image,
         study: &Study,
     ) -> Result<(), Failure> {
-        // Of several places, each has a fact of its own (`places::merged`).
-        let of_place = self.place.as_ref();
-        let of_place = of_place.map(|place| format!("{IMAGE} on {place}"));
-        let name = |fact: &&Fact| fact.name == IMAGE || Some(&fact.name) == of_place.as_ref();
-        let begun = known.iter().find(name).map(|fact| fact.value.as_str());
+        let begun = self.known(known, IMAGE);
         let found = found.name();
         // In virtual time the fact may also name the modules.
         if begun.and_then(|name| name.split(" with ").next()) == Some(&found) {

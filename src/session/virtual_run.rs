@@ -12,7 +12,8 @@ use super::context::{Context, unjournalled, unrecorded};
 use super::crash::{self, PowerSource};
 use super::execute::{self, FinishedRun};
 use super::lab_run::{
-    self, Guest, IMAGE, Images, MEMORY, RUNS, SystemImage, guests, memory, unable, with_postgresql,
+    self, CONTENT, Guest, IMAGE, Images, MEMORY, RUNS, SystemImage, guests, memory, unable,
+    with_postgresql,
 };
 use super::observer::Observer;
 use super::places::{assignment, merged};
@@ -195,6 +196,20 @@ pub(crate) fn resume(
     let images = run.images(images)?;
     for (guest, made_of) in run.guests.iter().zip(&images) {
         guest.same_image(&known, &made_of.image, study)?;
+        let found = content([
+            Some(&made_of.image),
+            made_of.zfs.as_ref(),
+            made_of.postgresql.as_ref(),
+        ]);
+        // Runs from before this was recorded go on.
+        if guest
+            .known(&known, CONTENT)
+            .is_some_and(|begun| begun != found)
+        {
+            let text = "the run was begun on another build of this image: the log would not go on as it began";
+            return Err(Failure::refused(text)
+                .next(format!("begin anew: stackrace run {} --lab", study.name)));
+        }
     }
     run.make(&images, Some(stopped))
 }
@@ -337,7 +352,7 @@ impl VirtualRun<'_> {
             let bytes = memory(self.options.memory)?;
             let places = places(&sites, &self.guests, self.study, bytes)?;
             let jobs = self.jobs(&places)?;
-            let made_of: Vec<String> = sites.iter().map(made_of).collect();
+            let made_of: Vec<[String; 2]> = sites.iter().map(made_of).collect();
             let facts = self.environment(&places, &made_of)?;
             let first_guest = SystemClock.now_ns() - wall;
             let clock = self.clock(stopped.as_ref())?;
@@ -349,7 +364,7 @@ impl VirtualRun<'_> {
                     let ledger = stopped.resumed(self.store, leftovers, self.observer)?;
                     (ledger, journal)
                 }
-                None => self.begin(facts, &made_of.join(" and "), &clock)?,
+                None => self.begin(facts, &made_of.concat().join(" and "), &clock)?,
             };
             let systems = self.guests.iter().map(|guest| &*guest.system);
             let systems: Vec<&str> = systems.collect();
@@ -428,13 +443,14 @@ impl VirtualRun<'_> {
     fn environment(
         &self,
         places: &[VirtualPlace<'_>],
-        made_of: &[String],
+        made_of: &[[String; 2]],
     ) -> Result<Vec<Fact>, Failure> {
         let mut known = Vec::new();
-        for ((place, guest), made_of) in places.iter().zip(&self.guests).zip(made_of) {
+        for ((place, guest), [image, content]) in places.iter().zip(&self.guests).zip(made_of) {
             let facts = environment(&place.lab, &place.assignment, self.study);
             let mut facts = facts.map_err(unable)?.map_err(refused_there)?;
-            facts.push(Fact::new(IMAGE, &**made_of));
+            facts.push(Fact::new(IMAGE, &**image));
+            facts.push(Fact::new(CONTENT, &**content));
             facts.extend(guest.fact());
             known.push((guest.place.clone().unwrap_or_default(), facts));
         }
@@ -529,18 +545,17 @@ impl VirtualRun<'_> {
     }
 }
 
-/// The name of the image, and of what comes with it.
-fn made_of(site: &MachineSite<'_>) -> String {
-    let parts = [
-        Some(site.image.name()),
-        site.zfs.map(Image::name),
-        site.postgresql.map(Image::name),
-    ];
-    parts
-        .into_iter()
-        .flatten()
-        .collect::<Vec<_>>()
-        .join(" with ")
+/// The name of the image and of what comes with it, and what their files hold.
+fn made_of(site: &MachineSite<'_>) -> [String; 2] {
+    let parts = [Some(site.image), site.zfs, site.postgresql];
+    let names: Vec<String> = parts.into_iter().flatten().map(Image::name).collect();
+    [names.join(" with "), content(parts)]
+}
+
+/// What the files of an image hold, and of what comes with it.
+fn content(parts: [Option<&Image>; 3]) -> String {
+    let parts: Vec<String> = parts.into_iter().flatten().map(Image::content).collect();
+    parts.join(" with ")
 }
 
 /// What the guest refused.
