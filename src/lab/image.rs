@@ -501,6 +501,9 @@ mod tests {
         let image = find(cache.path(), &system::ALL[0]).unwrap();
         image.verify().unwrap();
         assert_eq!(image.package("libc6").unwrap(), "2.36");
+        let mut other = image.clone();
+        other.manifest.parts[1].blake3 = "0".repeat(64);
+        assert_ne!(image.content(), other.content(), "one recipe, other files");
         let state = || stock(cache.path());
         assert!(matches!(&state()[..], [Stocked::Used(system, _)] if *system == &system::ALL[0]));
         let busybox = image.file("boot/busybox");
