@@ -108,10 +108,21 @@ pub(crate) struct DiskModel {
 }
 
 impl DiskModel {
+    /// The drive of a card as it is.
+    pub(crate) fn of(card: &Card) -> Self {
+        Self {
+            card: card.model().to_owned(),
+            parameters: Vec::new(),
+            accident: 0,
+            cache: None,
+            faults: Vec::new(),
+        }
+    }
+
     /// The card with the values that hold here; none: the program has no such card, or there is no
     /// drive with these values. Studies are refused for that before they start.
     pub(crate) fn card(&self) -> Option<Card> {
-        Card::changed(&self.card, &self.parameters)?.ok()
+        Card::shipped(&self.card)?.with(&self.parameters).ok()
     }
 }
 

@@ -107,7 +107,7 @@ pub(super) fn medium(log: &DeviceLog, cut: &DriveCut, at: u64, seed: u64) -> Med
 mod tests {
     use super::*;
     use stackrace_drives::power::Logged;
-    use stackrace_drives::{Operation, Request};
+    use stackrace_drives::{Card, Operation, Request};
 
     #[test]
     fn an_image_has_what_was_flushed_and_parts_of_the_rest() {
@@ -184,11 +184,8 @@ mod tests {
             requests: None,
             latency_ns: None,
             model: Some(crate::host::DiskModel {
-                card: "seagate-st3000dm001".to_owned(),
-                parameters: Vec::new(),
-                accident: 0,
                 cache: Some(crate::host::DriveCache::Volatile),
-                faults: Vec::new(),
+                ..crate::host::DiskModel::of(&Card::shipped("seagate-st3000dm001").unwrap())
             }),
         };
         let held = |of: CutOf, seed: u64| {

@@ -25,7 +25,7 @@ const LOGICAL_SECTOR: u64 = 512;
 /// There is no such card, it says already what the study says, or it has no such size.
 pub(super) fn disks(settings: &Settings, word: &str) -> Result<Vec<LabDisk>, Refusal> {
     let parameters = settings.optional_texts("parameters")?.unwrap_or_default();
-    let card = changed(settings, named(settings, "model", word)?, &parameters)?;
+    let card = changed(settings, &named(settings, "model", word)?, &parameters)?;
     decided(settings, word, &OF_THE_CARD)?;
     // Other words were refused when the settings were checked.
     let cache = settings
@@ -37,21 +37,25 @@ pub(super) fn disks(settings: &Settings, word: &str) -> Result<Vec<LabDisk>, Ref
     let last = last(settings)?;
     let disks = (1..=count).map(|number| {
         let here = declared.iter().filter(|(disk, _)| *disk == number);
-        let mut model = DiskModel {
-            card: card.model().to_owned(),
-            parameters: parameters.clone(),
-            accident: 0,
-            cache,
-            faults: here.map(|(_, fault)| *fault).collect(),
-        };
+        let faults = here.map(|(_, fault)| *fault).collect();
         match &last {
             // Cache and values are those of its own model: the study's words are about the others.
             Some((card, bytes)) if number == count => {
-                model.card = card.model().to_owned();
-                (model.parameters, model.cache) = (Vec::new(), None);
+                let model = DiskModel {
+                    faults,
+                    ..DiskModel::of(card)
+                };
                 one(card, *bytes, model, number)
             }
-            _ => one(&card, bytes, model, number),
+            _ => {
+                let model = DiskModel {
+                    parameters: parameters.clone(),
+                    cache,
+                    faults,
+                    ..DiskModel::of(&card)
+                };
+                one(&card, bytes, model, number)
+            }
         }
     });
     Ok(disks.collect())
@@ -72,14 +76,7 @@ pub(super) fn own(
     let card = named(settings, model, word)?;
     decided(settings, word, of_the_card)?;
     let bytes = size(settings, bytes, &card)?;
-    let model = DiskModel {
-        card: card.model().to_owned(),
-        parameters: Vec::new(),
-        accident: 0,
-        cache: None,
-        faults: Vec::new(),
-    };
-    Ok(one(&card, bytes, model, number))
+    Ok(one(&card, bytes, DiskModel::of(&card), number))
 }
 
 /// Refuses what a card decides: a measurement of it with another speed would bear the card's name.
@@ -129,18 +126,16 @@ fn last(settings: &Settings) -> Result<Option<(Card, u64)>, Refusal> {
 }
 
 /// A card with the values that the study gives it.
-fn changed(settings: &Settings, card: Card, parameters: &[String]) -> Result<Card, Refusal> {
-    let word = card.model().to_owned();
-    let at = settings.span_of("parameters");
-    match Card::changed(&word, parameters) {
-        None => Ok(card),
-        Some(Ok(changed)) => Ok(changed),
-        Some(Err(CardError::Unknown { name, known })) => {
+fn changed(settings: &Settings, card: &Card, parameters: &[String]) -> Result<Card, Refusal> {
+    let (word, at) = (card.model(), settings.span_of("parameters"));
+    match card.with(parameters) {
+        Ok(changed) => Ok(changed),
+        Err(CardError::Unknown { name, known }) => {
             let message = format!("a {word} has no value \"{name}\"");
             let known = known.iter().map(String::as_str);
             Err(unknown_word(at, &message, &name, known, "values"))
         }
-        Some(Err(error)) => Err(Refusal::at(
+        Err(error) => Err(Refusal::at(
             at,
             format!("a {word} cannot have these values: {error}"),
             format!("stackrace show drives {word} lists its values as they are written here"),

@@ -1,6 +1,6 @@
 //! Cards with some values changed: parameters of a drive as factors of a study, or a drive of one's own.
 
-use super::{Card, from_table};
+use super::{Card, from_table, values};
 use crate::card::CardError;
 
 /// Bytes of the drive that is made to try the values of a card: an SSD is as large as it is asked to be.
@@ -10,63 +10,55 @@ const FROM: &str = "assumed";
 const SOURCE: &str = "the study says so";
 
 impl Card {
-    /// The card that comes with the program under the word `model`, with other values. Each change is
-    /// an assignment in TOML, in the units of the card: `rpm = 5400`, `seek.average = 12.0`. What the
-    /// maker claims of the drive is left out, as it holds no more; none: there is no such card.
+    /// This card with other values. Each change is an assignment in TOML, in the units of the card:
+    /// `rpm = 5400`, `seek.average = 12.0`. What the maker claims of the drive is left out, as it holds
+    /// no more.
     ///
     /// # Errors
     /// A change is no assignment, the card has no such value, or no drive can be made with it.
-    pub fn changed(model: &str, changes: &[String]) -> Option<Result<Self, CardError>> {
-        let card = Self::shipped(model)?;
-        Some(match changes {
-            [] => Ok(card),
-            _ => with(&card, changes),
-        })
+    pub fn with(&self, changes: &[String]) -> Result<Self, CardError> {
+        if changes.is_empty() {
+            return Ok(self.clone());
+        }
+        let text = self.text();
+        let mut table: toml::Table = text.parse()?;
+        table.remove("claims");
+        for change in changes {
+            for (name, value) in assigned(change)? {
+                let entry = table.get_mut(&name).and_then(toml::Value::as_table_mut);
+                // Every value of a card has its source beside it.
+                let Some(entry) = entry.filter(|entry| entry.contains_key("value")) else {
+                    let known = values(&text)?.into_iter().map(|value| value.name);
+                    return Err(CardError::Unknown {
+                        name,
+                        known: known.collect(),
+                    });
+                };
+                replace(&mut entry["value"], value, &name)?;
+                entry.insert("from".to_owned(), FROM.into());
+                entry.insert("source".to_owned(), SOURCE.into());
+            }
+        }
+        let changed = from_table(table)?;
+        // Impossible values are found by the drive that they would make.
+        changed.drive(0, TRIED_BYTES)?;
+        Ok(changed)
     }
 }
 
-fn with(card: &Card, changes: &[String]) -> Result<Card, CardError> {
-    let mut table: toml::Table = card.text().parse()?;
-    table.remove("claims");
-    for change in changes {
-        let problem = |problem: String| CardError::Change {
-            change: change.clone(),
-            problem,
-        };
-        let asked: toml::Table = change
-            .parse()
-            .map_err(|error: toml::de::Error| problem(error.message().to_owned()))?;
-        if asked.is_empty() {
-            return Err(problem("NAME = VALUE is expected".to_owned()));
-        }
-        for (name, value) in asked {
-            let entry = table.get_mut(&name).and_then(toml::Value::as_table_mut);
-            let Some(entry) = entry.filter(|entry| entry.contains_key("source")) else {
-                return Err(CardError::Unknown {
-                    name,
-                    known: known(&table),
-                });
-            };
-            let Some(old) = entry.get_mut("value") else {
-                continue;
-            };
-            replace(old, value, &name)?;
-            entry.insert("from".to_owned(), FROM.into());
-            entry.insert("source".to_owned(), SOURCE.into());
-        }
+/// What a change assigns: `seek.average = 12` is a table in a table.
+fn assigned(change: &str) -> Result<toml::Table, CardError> {
+    let problem = |problem: &str| CardError::Change {
+        change: change.to_owned(),
+        problem: problem.to_owned(),
+    };
+    let asked: toml::Table = change
+        .parse()
+        .map_err(|error: toml::de::Error| problem(error.message()))?;
+    match asked.is_empty() {
+        true => Err(problem("NAME = VALUE is expected")),
+        false => Ok(asked),
     }
-    let changed = from_table(table)?;
-    // Impossible values are found by the drive that they would make.
-    changed.drive(0, TRIED_BYTES)?;
-    Ok(changed)
-}
-
-/// Names of the values of a card.
-fn known(table: &toml::Table) -> Vec<String> {
-    let stated = table
-        .iter()
-        .filter(|(_, entry)| entry.get("source").is_some());
-    stated.map(|(name, _)| name.clone()).collect()
 }
 
 /// Puts a value in the place of another one; of a table, only the keys that are given.
@@ -95,7 +87,7 @@ mod tests {
 
     fn changed(model: &str, changes: &[&str]) -> Result<Card, CardError> {
         let changes: Vec<String> = changes.iter().map(ToString::to_string).collect();
-        Card::changed(model, &changes).unwrap()
+        Card::shipped(model).unwrap().with(&changes)
     }
 
     /// Nanoseconds of 200 reads, far from each other, one after the other.
@@ -159,6 +151,6 @@ mod tests {
             let error = changed("seagate-st3000dm001", &[change]).unwrap_err();
             assert!(error.to_string().contains(says), "{change}: {error}");
         }
-        assert!(Card::changed("none", &[]).is_none());
+        assert!(Card::shipped("none").is_none());
     }
 }
