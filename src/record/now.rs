@@ -57,8 +57,8 @@ pub(crate) struct Now {
     pub(crate) unit: String,
     /// The last rates of the part, oldest first.
     pub(crate) recent: Vec<f64>,
-    /// The run takes at most so much longer, s.
-    pub(crate) left_s: f64,
+    /// The run takes at most so much longer, s; none: it cannot be told yet.
+    pub(crate) left_s: Option<f64>,
 }
 
 /// The file while its run goes on; removed when dropped.

@@ -26,8 +26,8 @@ pub(super) struct Board {
     pub(super) trials: (u64, u64),
     /// Since the run began, s.
     pub(super) elapsed_s: f64,
-    /// It takes at most so much longer, s.
-    pub(super) left_s: f64,
+    /// It takes at most so much longer, s; none: it cannot be told yet.
+    pub(super) left_s: Option<f64>,
     /// Where the configurations stand.
     pub(super) standings: Standings,
     /// Configuration under way, by index.
@@ -80,14 +80,21 @@ fn race(board: &Board) -> String {
     // A trial that is repeated may push the count beyond what was planned.
     let filled = (done.min(all) as usize * BAR) / all.max(1) as usize;
     format!(
-        "round {} of at most {} ▕{}{}▏ {} · at most {} left",
+        "round {} of at most {} ▕{}{}▏ {}{}",
         board.round,
         board.rounds_max,
         "█".repeat(filled),
         " ".repeat(BAR - filled),
         unit::long_time(board.elapsed_s),
-        unit::long_time(board.left_s),
+        left(board.left_s),
     )
+}
+
+/// How much longer a run takes at most, after what comes before it; nothing: it cannot be told yet.
+pub(super) fn left(seconds: Option<f64>) -> String {
+    seconds.map_or_else(String::new, |seconds| {
+        format!(" · at most {} left", unit::long_time(seconds))
+    })
 }
 
 /// The configurations that can be shown, the one under way always among them.
@@ -207,7 +214,7 @@ mod tests {
             rounds_max: 12,
             trials: (3, 8),
             elapsed_s: 161.0,
-            left_s: 200.0,
+            left_s: Some(200.0),
             standings: Standings {
                 of: "ratio over all workloads; above 1 is better".to_owned(),
                 interval: "95 % interval".to_owned(),
@@ -240,6 +247,16 @@ mod tests {
         now xfs, 4 KiB · random read · measure · 3 s
             312 MB/s ▁▂▃▅█▇█
         ");
+    }
+
+    #[test]
+    fn no_time_left_is_shown_before_it_can_be_told() {
+        let unknown = Board {
+            left_s: None,
+            ..board()
+        };
+        let first = lines(&unknown, 80, false).remove(0);
+        assert_eq!(first, "round 5 of at most 12 ▕████        ▏ 2 min 41 s");
     }
 
     #[test]

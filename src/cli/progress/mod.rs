@@ -17,6 +17,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use self::board::Board;
 use self::doing::Doing;
 use super::terminal::{columns, error, harmless};
+use crate::event::Fact;
 use crate::record::{Now, NowFile};
 use crate::report::{self, Standings};
 use crate::run::{SharedLedger, TrialStart, Watcher};
@@ -33,6 +34,8 @@ pub(super) struct Progress {
     ledger: SharedLedger,
     configurations: Vec<String>,
     time_max_s: f64,
+    /// Of a run in virtual time: when it began here, ns, and the trials it had by then.
+    begun: Option<(u64, usize)>,
     quiet: bool,
     terminal: bool,
     bars: MultiProgress,
@@ -61,7 +64,8 @@ struct State {
     trials: (u64, u64),
     /// Elapsed and left at the moment `at_ns`, s.
     elapsed_s: f64,
-    left_s: f64,
+    /// None: it cannot be told yet.
+    left_s: Option<f64>,
     at_ns: u64,
     ended: bool,
 }
@@ -90,8 +94,15 @@ impl Progress {
         let told = run.now;
         let ticker =
             (terminal || told.is_some()).then(|| std::thread::spawn(move || tick(&ticking, told)));
+        let begun = {
+            let ledger = run.ledger.lock();
+            let record = ledger.record();
+            Fact::in_virtual_time(&record.head.environment)
+                .then(|| (SystemClock.now_ns(), record.trials().count()))
+        };
         Self {
             ledger: run.ledger,
+            begun,
             configurations: run.configurations,
             time_max_s: run.time_max_s,
             quiet,
@@ -121,11 +132,23 @@ impl Progress {
         let done = record.trials().filter(|trial| trial.round == round).count();
         state.trials = (done as u64, (live * self.watched.workloads.len()) as u64);
         state.at_ns = SystemClock.now_ns();
-        state.elapsed_s = record.elapsed_seconds();
-        let left = (self.time_max_s - state.elapsed_s).max(0.0);
         let rounds = (self.watched.rounds_max + 1).saturating_sub(round);
-        let rest = evidence.round_seconds.map(|mean| mean * f64::from(rounds));
-        state.left_s = rest.map_or(left, |rest| rest.min(left));
+        (state.elapsed_s, state.left_s) = match self.begun {
+            // Who waits for a run in virtual time looks at another clock than it does.
+            Some((began_ns, before)) => {
+                let elapsed = state.at_ns.saturating_sub(began_ns) as f64 / 1e9;
+                let made = record.trials().count().saturating_sub(before);
+                let rest = f64::from(rounds) * state.trials.1 as f64 - state.trials.0 as f64;
+                let left = (made > 0).then(|| elapsed / made as f64 * rest.max(0.0));
+                (elapsed, left)
+            }
+            None => {
+                let elapsed = record.elapsed_seconds();
+                let left = (self.time_max_s - elapsed).max(0.0);
+                let rest = evidence.round_seconds.map(|mean| mean * f64::from(rounds));
+                (elapsed, Some(rest.map_or(left, |rest| rest.min(left))))
+            }
+        };
         // Judging costs more with each round, and changes only when one is complete.
         if self.terminal && state.standings_of != Some(evidence.rounds.len()) {
             state.standings_of = Some(evidence.rounds.len());
@@ -171,7 +194,7 @@ impl Watched {
             rounds_max: self.rounds_max,
             trials: state.trials,
             elapsed_s: state.elapsed_s + since_s,
-            left_s: (state.left_s - since_s).max(0.0),
+            left_s: state.left_s.map(|left| (left - since_s).max(0.0)),
             standings: state.standings.clone(),
             configuration: doing.configuration,
             doing: match workload {
@@ -226,11 +249,11 @@ impl Watcher for Progress {
             let doing = Doing::begins(start, SystemClock.now_ns());
             let before = std::mem::replace(&mut state.doing, doing).round;
             let line = format!(
-                "round {} of at most {} · {} elapsed · at most {} left",
+                "round {} of at most {} · {} elapsed{}",
                 start.round,
                 self.watched.rounds_max,
                 unit::long_time(state.elapsed_s),
-                unit::long_time(state.left_s)
+                board::left(state.left_s)
             );
             (before != start.round, line)
         };

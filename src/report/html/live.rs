@@ -90,7 +90,9 @@ pub(crate) fn doing(record: &Record, now: Option<&Now>) -> Markup {
                 span class="faint" { "nothing is counted in this part" }
             }
         }
-        p class="faint" { "At most " (unit::long_time(now.left_s)) " left." }
+        @if let Some(left) = now.left_s {
+            p class="faint" { "At most " (unit::long_time(left)) " left." }
+        }
     }
 }
 
