@@ -129,5 +129,7 @@ fn goes_on(record: &Record, verdict: &Verdict) -> Option<String> {
         .any(|stopped| reason == stopped.word());
     // Further rounds would change nothing where the rest of the question is settled.
     let open = matches!(verdict.state, State::TooFew | State::Undecided) && !verdict.settled;
-    (stopped && open).then(|| record.head.resume_command() + " --until-decided")
+    // One configuration is measured, and nothing about it is to be decided.
+    let asked = record.head.configurations.len() > 1;
+    (stopped && open && asked).then(|| record.head.resume_command() + " --until-decided")
 }

@@ -33,6 +33,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+/// What tells one start of this machine from another.
+const BOOT: &str = "/proc/sys/kernel/random/boot_id";
+
 /// Name of a machine's directory.
 pub(super) const DIR: &str = ".stackrace-lab";
 
@@ -514,13 +517,23 @@ impl GuestNode {
     }
 }
 
+/// The accelerator that was found to work since this machine started, as the file `known` has it; none: no
+/// guest was tried.
+pub(crate) fn accelerator_found(host: &dyn Host, known: &Path) -> Option<Accelerator> {
+    let boot = host.read_text(Path::new(BOOT)).ok()?;
+    let text = host.read_text(known).ok()?;
+    Some(match text.strip_prefix(&*boot)?.trim() {
+        "kvm" => Accelerator::Kvm,
+        _ => Accelerator::Tcg,
+    })
+}
+
 /// The accelerator that works here: found out by booting, once after each start of this machine;
 /// what was found is kept in the file `known`.
 ///
 /// # Errors
 /// When QEMU is missing or the file cannot be written.
 pub(crate) fn accelerator(site: &MachineSite<'_>, known: &Path) -> Result<Accelerator, LabError> {
-    let here = |path: &str| site.host.read_text(Path::new(path)).unwrap_or_default();
     if std::fs::File::options()
         .read(true)
         .write(true)
@@ -529,13 +542,8 @@ pub(crate) fn accelerator(site: &MachineSite<'_>, known: &Path) -> Result<Accele
     {
         return Ok(Accelerator::Tcg);
     }
-    let boot = here("/proc/sys/kernel/random/boot_id");
-    if let Some(name) = here(&known.to_string_lossy()).strip_prefix(&*boot) {
-        return Ok(if name.trim() == "kvm" {
-            Accelerator::Kvm
-        } else {
-            Accelerator::Tcg
-        });
+    if let Some(found) = accelerator_found(site.host, known) {
+        return Ok(found);
     }
     let found = match LabMachine::begin(site, &Description::default(), Accelerator::Kvm) {
         Ok(machine) => match machine.wait_for(1, PROBE) {
@@ -548,6 +556,7 @@ pub(crate) fn accelerator(site: &MachineSite<'_>, known: &Path) -> Result<Accele
     if let Some((what, why)) = report.failed.first() {
         return Err(LabError::Refused(format!("could not {what}: {why}")));
     }
+    let boot = site.host.read_text(Path::new(BOOT)).unwrap_or_default();
     std::fs::write(known, format!("{boot}{}\n", found.name()))
         .map_err(|error| HostError::path("write", known, error))?;
     Ok(found)

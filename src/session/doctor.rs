@@ -2,8 +2,11 @@
 
 use super::clean;
 use super::context::Context;
+use super::lab_run::ACCELERATOR;
 use crate::host::local::LocalHost;
 use crate::host::{Host, HostError, Needs, Package};
+use crate::lab::command::Accelerator;
+use crate::lab::machine::accelerator_found;
 use crate::lab::system::System;
 use crate::lab::{command, image, system};
 use crate::observe::{self, Pulse, Snapshot};
@@ -153,7 +156,7 @@ pub(crate) fn examine(context: &Context, cache: Option<&Path>, listen: bool) -> 
         io_uring: Ability::of(
             stackrace_engine::io_uring_allowed().map_err(|error| (error.to_string(), error.next())),
         ),
-        kvm: Ability::of(kvm()),
+        kvm: Ability::of(kvm(context)),
         noise: listen.then(|| noise(&store.devices)),
         store,
         layers: examined
@@ -210,14 +213,27 @@ fn parts(host: &LocalHost) -> Vec<(&'static str, Vec<HostError>)> {
     ]
 }
 
+/// What the last guest has shown where /dev/kvm can be opened: some hypervisors offer it, and no guest starts.
+fn tried(host: &LocalHost, context: &Context) -> Result<(), (String, String)> {
+    let known = context.store_dir().map(|dir| dir.join(ACCELERATOR)).ok();
+    match known.and_then(|known| accelerator_found(host, &known)) {
+        Some(Accelerator::Tcg) => Err((
+            "/dev/kvm is there, but no guest started with it: guests of the lab are emulated, many times slower".to_owned(),
+            "enable nested guests in the hypervisor".to_owned(),
+        )),
+        Some(Accelerator::Kvm) | None => Ok(()),
+    }
+}
+
 /// Whether guests of the lab run on the processor itself.
-fn kvm() -> Result<(), (String, String)> {
+fn kvm(context: &Context) -> Result<(), (String, String)> {
+    let host = context.host(Arc::new(|_| ()));
     let opened = std::fs::File::options()
         .read(true)
         .write(true)
         .open("/dev/kvm");
     let error = match opened {
-        Ok(_) => return Ok(()),
+        Ok(_) => return tried(&host, context),
         Err(error) => error,
     };
     Err(match error.kind() {

@@ -27,7 +27,7 @@ use crate::study::{SYSTEM, Study, StudyError};
 use crate::unit;
 
 /// Where in the store it is kept which accelerator works here.
-const ACCELERATOR: &str = "lab-accelerator";
+pub(super) const ACCELERATOR: &str = "lab-accelerator";
 
 /// This program, whatever became of its file.
 const PROGRAM: &str = "/proc/self/exe";
