@@ -194,12 +194,14 @@ pub(crate) fn resume(
         guests: guests(study, system)?,
     };
     let images = run.images(images)?;
+    let needed = Needed::by(study, &images)?;
     for (guest, made_of) in run.guests.iter().zip(&images) {
         guest.same_image(&known, &made_of.image, study)?;
+        let (zfs, postgresql) = (made_of.zfs.as_ref(), made_of.postgresql.as_ref());
         let found = content([
             Some(&made_of.image),
-            made_of.zfs.as_ref(),
-            made_of.postgresql.as_ref(),
+            zfs.filter(|_| needed.zfs),
+            postgresql.filter(|_| needed.postgresql),
         ]);
         // Runs from before this was recorded go on.
         if guest
@@ -262,16 +264,34 @@ fn sites<'a>(
     images: &'a [SystemImage],
     study: &Study,
 ) -> Result<Vec<MachineSite<'a>>, Failure> {
-    let stacks = study.configurations.iter().map(|each| &each.stack);
-    let mut needs = stacks.flat_map(|stack| stack.needs());
-    let modules = needs.any(|(_, _, needs)| wants_zfs(&needs));
-    let postgresql = with_postgresql(study, images)?;
+    let needed = Needed::by(study, images)?;
     let mut sites = lab_run::sites(host, journal, dir, images)?;
     for site in &mut sites {
-        site.zfs = site.zfs.filter(|_| modules);
-        site.postgresql = site.postgresql.filter(|_| postgresql);
+        site.zfs = site.zfs.filter(|_| needed.zfs);
+        site.postgresql = site.postgresql.filter(|_| needed.postgresql);
     }
     Ok(sites)
+}
+
+/// What a guest has beside its image. What was built and is not needed is not in it.
+struct Needed {
+    zfs: bool,
+    postgresql: bool,
+}
+
+impl Needed {
+    /// What the guests of a study need.
+    ///
+    /// # Errors
+    /// PostgreSQL is needed and was not built.
+    fn by(study: &Study, images: &[SystemImage]) -> Result<Self, Failure> {
+        let stacks = study.configurations.iter().map(|each| &each.stack);
+        let mut needs = stacks.flat_map(|stack| stack.needs());
+        Ok(Self {
+            zfs: needs.any(|(_, _, needs)| wants_zfs(&needs)),
+            postgresql: with_postgresql(study, images)?,
+        })
+    }
 }
 
 /// What guests are made of at each site, each guest with so much memory.

@@ -6,10 +6,11 @@ use super::fragment::{range, tells, times};
 use super::guarantee;
 use super::statement::{Comparison, Interval, State, VerdictWord};
 use super::table::Evidence;
-use crate::event::RunStarted;
+use crate::event::{Fact, RunStarted};
 use crate::unit::{self, counted, listed, listed_names};
 
-/// Comparisons of a ranking that are written out; of more, only how far the leader is ahead.
+/// Comparisons that are written out; of more in a ranking, only how far the leader is ahead, and with a
+/// baseline, which are how far.
 const WRITTEN_OUT: usize = 4;
 
 /// A comparison as a sentence of its own, with its workload and metric.
@@ -60,8 +61,14 @@ pub(super) fn whole(verdict: &Verdict, evidence: &Evidence<'_>) -> String {
         let said = verdict.overall.iter();
         // One that failed at once has nothing to be compared.
         let said = said.filter(|c| failed.is_empty() || c.word != VerdictWord::TooFew);
-        let parts: Vec<String> = said.map(|c| pair(c, &over)).collect();
-        parts.join("; ")
+        let said: Vec<&Comparison> = said.collect();
+        match said.len() > WRITTEN_OUT {
+            true => against_one(&said, &over),
+            false => {
+                let parts: Vec<String> = said.iter().map(|c| pair(c, &over)).collect();
+                parts.join("; ")
+            }
+        }
     };
     // Each comparison involves one that failed before it had a round.
     if found.is_empty() {
@@ -273,6 +280,11 @@ fn outlook(verdict: &Verdict, evidence: &Evidence<'_>) -> String {
         return String::new();
     };
     let time = more.seconds.map(unit::long_time);
+    // Whoever waits looks at another clock.
+    let time = match Fact::in_virtual_time(&evidence.head.environment) {
+        true => time.map(|time| format!("{time} of virtual time")),
+        false => time,
+    };
     match (evidence.ended, more.rounds, time) {
         (true, Some(_), Some(time)) => {
             format!(" `{}` would take about {time}.", resume(evidence.head))
@@ -296,6 +308,50 @@ fn outlook(verdict: &Verdict, evidence: &Evidence<'_>) -> String {
                 .to_owned()
         }
     }
+}
+
+/// Many comparisons with one baseline, gathered by what is known of them: a sentence for each would bury the
+/// answer.
+fn against_one(comparisons: &[&Comparison], over: &str) -> String {
+    let mut known: Vec<(u8, String, Vec<String>)> = Vec::new();
+    for c in comparisons {
+        let (place, what) = match c.word {
+            VerdictWord::Better { .. } => (0, "faster".to_owned()),
+            VerdictWord::Worse { .. } => (1, "slower".to_owned()),
+            VerdictWord::NoDifference { .. } => (2, c.text.clone()),
+            VerdictWord::Probably { better: true } => {
+                (3, "probably faster, not certain".to_owned())
+            }
+            VerdictWord::Probably { better: false } => {
+                (4, "probably slower, not certain".to_owned())
+            }
+            VerdictWord::Undecided => (5, "not told apart yet".to_owned()),
+            VerdictWord::TooFew | VerdictWord::Unpaired { .. } => (6, c.text.clone()),
+        };
+        let name = match (place, c.ratio) {
+            (0 | 1, Some(ratio)) => format!(
+                "{} ({}, {} to {})",
+                c.b,
+                by(ratio),
+                times(ratio.low),
+                times(ratio.high)
+            ),
+            (3 | 4, Some(ratio)) => format!("{} ({})", c.b, by(ratio)),
+            _ => c.b.clone(),
+        };
+        match known.iter_mut().find(|known| known.1 == what) {
+            Some(known) => known.2.push(name),
+            None => known.push((place, what, vec![name])),
+        }
+    }
+    known.sort_by_key(|known| known.0);
+    let baseline = comparisons.first().map_or("", |c| c.a.as_str());
+    let parts = known.iter();
+    let parts = parts.map(|(_, what, names)| format!("{what}: {}", names.join(", ")));
+    format!(
+        "Against {baseline}{over}: {}",
+        parts.collect::<Vec<_>>().join("; ")
+    )
 }
 
 /// Which is best, what it is ahead of, and what it is not separated from.
@@ -399,6 +455,46 @@ pub(super) fn details(verdict: &Verdict, evidence: &Evidence<'_>) -> Vec<String>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_comparisons_are_gathered_by_what_is_known() {
+        let compared = |b: &str, estimate, word| Comparison {
+            a: "stripe".to_owned(),
+            b: b.to_owned(),
+            within: String::new(),
+            workload: String::new(),
+            metric: None,
+            ratio: Some(Interval {
+                estimate,
+                low: estimate * 0.8,
+                high: estimate * 1.25,
+            }),
+            word,
+            text: "no difference larger than 3 %".to_owned(),
+            rounds: Vec::new(),
+            robust: None,
+        };
+        let (at_least, at_most) = (0.1, 0.5);
+        let all = [
+            compared("raidz1", 0.4, VerdictWord::Probably { better: false }),
+            compared("mirrors", 0.5, VerdictWord::Worse { at_least, at_most }),
+            compared("raidz2", 0.3, VerdictWord::Probably { better: false }),
+            compared(
+                "other",
+                1.0,
+                VerdictWord::NoDifference { larger_than: 0.03 },
+            ),
+            compared("fast", 2.0, VerdictWord::Better { at_least, at_most }),
+            compared("unclear", 1.1, VerdictWord::Undecided),
+        ];
+        let all: Vec<&Comparison> = all.iter().collect();
+        assert_eq!(
+            against_one(&all, " over all 5 workloads"),
+            "Against stripe over all 5 workloads: faster: fast (2.00 x, 1.60 to 2.50); slower: mirrors (0.50 x, \
+             0.40 to 0.62); no difference larger than 3 %: other; probably slower, not certain: raidz1 (0.40 x), \
+             raidz2 (0.30 x); not told apart yet: unclear"
+        );
+    }
 
     #[test]
     fn an_interval_narrower_than_its_digits_is_written_once() {
