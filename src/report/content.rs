@@ -119,10 +119,7 @@ pub(super) fn facts(record: &Record, verdict: &Verdict) -> Vec<String> {
     let mut facts: Vec<String> = (!said).then_some(confidence).into_iter().collect();
     facts.extend([
         format!("margin {}", share(verdict.margin)),
-        format!(
-            "{} of at most {} rounds",
-            verdict.rounds, record.head.decide.rounds_max
-        ),
+        rounds_of(verdict.rounds, record.head.decide.rounds_max),
         if complete == trials {
             figure::counted(trials, "trial")
         } else {
@@ -532,6 +529,14 @@ pub(super) fn beside_notes(beside: &Beside) -> Vec<String> {
     let mut notes = vec![beside.stands_in.clone()];
     notes.extend(beside.unmatched.iter().cloned());
     notes
+}
+
+/// `5 of at most 12 rounds`; of a run that was continued beyond the limit it began with, `14 rounds`.
+fn rounds_of(done: u32, most: u32) -> String {
+    match done <= most {
+        true => format!("{done} of at most {most} rounds"),
+        false => figure::counted(done as usize, "round"),
+    }
 }
 
 /// With a capital letter at the beginning.

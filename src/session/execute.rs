@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::context::{Context, entropy, unjournalled, unrecorded};
 use super::observer::{Observer, WatchedRun};
 use super::preflight;
+use super::study_file::NO_LIMIT_NS;
 use crate::event::{ConfigurationHead, Event, FORMAT, Fact, RunStarted};
 use crate::failure::Failure;
 use crate::host::local::LocalHost;
@@ -151,7 +152,8 @@ pub(crate) fn watch(
         configurations: configurations.map(|each| each.name.clone()).collect(),
         workloads: workloads.map(|each| each.name.clone()).collect(),
         rounds_max: study.decide.rounds_max,
-        time_max_s: study.decide.time_max_ns as f64 / 1e9,
+        time_max_s: (study.decide.time_max_ns < NO_LIMIT_NS)
+            .then_some(study.decide.time_max_ns as f64 / 1e9),
         now: store.tell_now(&run),
     })
 }

@@ -48,8 +48,8 @@ pub(crate) struct WatchedRun {
     pub(crate) workloads: Vec<String>,
     /// Rounds the study allows.
     pub(crate) rounds_max: u32,
-    /// Time it allows, s.
-    pub(crate) time_max_s: f64,
+    /// Time it allows, s; none: there is no limit.
+    pub(crate) time_max_s: Option<f64>,
     /// The file that tells other programs what the run is doing; none: it cannot be written.
     pub(crate) now: Option<NowFile>,
 }

@@ -4,6 +4,7 @@
 //! word says too.
 
 use crate::report::{Standing, Standings, colour_of};
+use crate::study::ROUNDS_MAX;
 use crate::unit;
 
 /// Columns that are used at most.
@@ -80,14 +81,21 @@ fn race(board: &Board) -> String {
     // A trial that is repeated may push the count beyond what was planned.
     let filled = (done.min(all) as usize * BAR) / all.max(1) as usize;
     format!(
-        "round {} of at most {} ▕{}{}▏ {}{}",
-        board.round,
-        board.rounds_max,
+        "{} ▕{}{}▏ {}{}",
+        round(board.round, board.rounds_max),
         "█".repeat(filled),
         " ".repeat(BAR - filled),
         unit::long_time(board.elapsed_s),
         left(board.left_s),
     )
+}
+
+/// `round 3 of at most 12`; of a run that goes on until it is decided, `round 3`.
+pub(super) fn round(round: u32, rounds_max: u32) -> String {
+    match rounds_max < ROUNDS_MAX {
+        true => format!("round {round} of at most {rounds_max}"),
+        false => format!("round {round}"),
+    }
 }
 
 /// How much longer a run takes at most, after what comes before it; nothing: it cannot be told yet.
@@ -257,6 +265,12 @@ mod tests {
         };
         let first = lines(&unknown, 80, false).remove(0);
         assert_eq!(first, "round 5 of at most 12 ▕████        ▏ 2 min 41 s");
+        let until_decided = Board {
+            rounds_max: ROUNDS_MAX,
+            ..unknown
+        };
+        let first = lines(&until_decided, 80, false).remove(0);
+        assert_eq!(first, "round 5 ▕████        ▏ 2 min 41 s");
     }
 
     #[test]

@@ -22,6 +22,7 @@ use crate::record::{Now, NowFile};
 use crate::report::{self, Standings};
 use crate::run::{SharedLedger, TrialStart, Watcher};
 use crate::session::WatchedRun;
+use crate::study::ROUNDS_MAX;
 use crate::time::{Clock, SystemClock};
 use crate::unit;
 use crate::verdict::{self, Evidence, Verdict};
@@ -33,7 +34,7 @@ const TICK: Duration = Duration::from_millis(250);
 pub(super) struct Progress {
     ledger: SharedLedger,
     configurations: Vec<String>,
-    time_max_s: f64,
+    time_max_s: Option<f64>,
     /// Of a run in virtual time: when it began here, ns, and the trials it had by then.
     begun: Option<(u64, usize)>,
     quiet: bool,
@@ -133,6 +134,7 @@ impl Progress {
         state.trials = (done as u64, (live * self.watched.workloads.len()) as u64);
         state.at_ns = SystemClock.now_ns();
         let rounds = (self.watched.rounds_max + 1).saturating_sub(round);
+        let limited = self.watched.rounds_max < ROUNDS_MAX;
         (state.elapsed_s, state.left_s) = match self.begun {
             // Who waits for a run in virtual time looks at another clock than it does.
             Some((began_ns, before)) => {
@@ -140,13 +142,15 @@ impl Progress {
                 let made = record.trials().count().saturating_sub(before);
                 let rest = f64::from(rounds) * state.trials.1 as f64 - state.trials.0 as f64;
                 let left = (made > 0).then(|| elapsed / made as f64 * rest.max(0.0));
-                (elapsed, left)
+                (elapsed, left.filter(|_| limited))
             }
             None => {
                 let elapsed = record.elapsed_seconds();
-                let left = (self.time_max_s - elapsed).max(0.0);
+                let left = self.time_max_s.map(|most| (most - elapsed).max(0.0));
                 let rest = evidence.round_seconds.map(|mean| mean * f64::from(rounds));
-                (elapsed, Some(rest.map_or(left, |rest| rest.min(left))))
+                let rest = rest.filter(|_| limited);
+                let both = left.zip(rest).map(|(left, rest)| left.min(rest));
+                (elapsed, both.or(left).or(rest))
             }
         };
         // Judging costs more with each round, and changes only when one is complete.
@@ -249,9 +253,8 @@ impl Watcher for Progress {
             let doing = Doing::begins(start, SystemClock.now_ns());
             let before = std::mem::replace(&mut state.doing, doing).round;
             let line = format!(
-                "round {} of at most {} · {} elapsed{}",
-                start.round,
-                self.watched.rounds_max,
+                "{} · {} elapsed{}",
+                board::round(start.round, self.watched.rounds_max),
                 unit::long_time(state.elapsed_s),
                 board::left(state.left_s)
             );

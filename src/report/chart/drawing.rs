@@ -100,8 +100,9 @@ pub(super) fn marker(series: usize, x: f64, y: f64) -> Markup {
         d.push('Z');
         path(d)
     };
-    // A shape for each colour: for print, and for readers who see the colours alike.
-    match series % SERIES_MAX {
+    // A shape for each colour: for print, and for readers who see the colours alike. Where the colours begin
+    // again, each has the next shape.
+    match (series + series / SERIES_MAX) % SERIES_MAX {
         1 => polygon(&[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)]),
         2 => polygon(&[(0.0, -1.2), (1.1, 0.8), (-1.1, 0.8)]),
         3 => polygon(&[(0.0, -1.3), (1.3, 0.0), (0.0, 1.3), (-1.3, 0.0)]),
@@ -224,5 +225,9 @@ mod tests {
             })
             .collect();
         assert_eq!(shapes.len(), SERIES_MAX);
+        // Colours begin again; with its shape each is still one of a kind.
+        let marks = (0..5 * SERIES_MAX).map(|series| marker(series, 5.0, 5.0).into_string());
+        let marks: std::collections::BTreeSet<String> = marks.collect();
+        assert_eq!(marks.len(), 5 * SERIES_MAX);
     }
 }

@@ -26,7 +26,10 @@ pub(crate) fn race(record: &Record, verdict: &Verdict) -> Markup {
     html! {
         p {
             label for="progress" {
-                "Round " (done + 1) " of at most " (most) ": " (trials) " of " (all) " trials done"
+                "Round " (done + 1)
+                // Beyond the limit it began with, a run was continued.
+                @if done < most { " of at most " (most) }
+                ": " (trials) " of " (all) " trials done"
             }
             " "
             // In trials and not in rounds: it also moves within a round.
