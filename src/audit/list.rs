@@ -37,12 +37,13 @@ pub(crate) fn checks() -> Vec<&'static AuditCheck> {
 }
 
 /// The checks that say something of a run with these facts. A guest in virtual time runs nothing but the
-/// program and its stack: what else keeps its processor busy are the stack's servers and the drives'
-/// models, and no neighbour.
+/// program and its stack: what else keeps its processor busy, so that the program has to wait, are the stack's
+/// servers and threads and the drives' models, and no neighbour.
 pub(super) fn checks_of(environment: &[Fact]) -> Vec<&'static AuditCheck> {
     let mut checks = checks();
     if Fact::in_virtual_time(environment) {
-        checks.retain(|check| check.name != neighbours::CHECK.name);
+        let of_others = [neighbours::CHECK.name, pause::CHECK.name];
+        checks.retain(|check| !of_others.contains(&check.name));
     }
     checks
 }

@@ -374,15 +374,19 @@ mod tests {
             let all = trial.elapsed_ns * u64::from(trial.counted.cpus);
             trial.counted.cpu_machine_busy_ns = all;
             trial.counted.pressure_cpu_ns = Some(trial.elapsed_ns / 2);
+            trial.counted.paused_ns = Some(0);
+            trial.counted.suspended_ns = Some(0);
+            trial.counted.late_ns = Some(trial.elapsed_ns / 2);
         });
-        let disturbed = |head: &RunStarted| {
+        let others = |head: &RunStarted| {
             let notes = notes_of(&(head.clone(), trials.clone()));
-            notes.iter().any(|note| note.contains("other processes"))
+            let by = |who: &str| notes.iter().any(|note| note.contains(who));
+            [by("other processes"), by("other programs")]
         };
-        assert!(disturbed(&head));
+        assert_eq!(others(&head), [true, true]);
         head.environment
             .push(Fact::new(Fact::LAB, "virtual time, 1 GIPS"));
-        assert!(!disturbed(&head));
+        assert_eq!(others(&head), [false, false]);
     }
 
     #[test]
