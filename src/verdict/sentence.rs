@@ -280,7 +280,7 @@ fn outlook(verdict: &Verdict, evidence: &Evidence<'_>) -> String {
         return String::new();
     };
     let time = more.seconds.map(unit::long_time);
-    // Whoever waits looks at another clock.
+    // The user who waits looks at another clock.
     let time = match Fact::in_virtual_time(&evidence.head.environment) {
         true => time.map(|time| format!("{time} of virtual time")),
         false => time,

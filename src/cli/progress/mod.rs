@@ -136,7 +136,7 @@ impl Progress {
         let rounds = (self.watched.rounds_max + 1).saturating_sub(round);
         let limited = self.watched.rounds_max < ROUNDS_MAX;
         (state.elapsed_s, state.left_s) = match self.begun {
-            // Who waits for a run in virtual time looks at another clock than it does.
+            // The user who waits for a run in virtual time looks at another clock.
             Some((began_ns, before)) => {
                 let elapsed = state.at_ns.saturating_sub(began_ns) as f64 / 1e9;
                 let made = record.trials().count().saturating_sub(before);
