@@ -215,6 +215,7 @@ fn parts(host: &LocalHost) -> Vec<(&'static str, Vec<HostError>)> {
 
 /// What the last guest has shown where /dev/kvm can be opened: some hypervisors offer it, and no guest starts.
 fn tried(host: &LocalHost, context: &Context) -> Result<(), (String, String)> {
+    // Without a store no guest can have been tried.
     let known = context.store_dir().map(|dir| dir.join(ACCELERATOR)).ok();
     match known.and_then(|known| accelerator_found(host, &known)) {
         Some(Accelerator::Tcg) => Err((

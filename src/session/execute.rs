@@ -152,6 +152,7 @@ pub(crate) fn watch(
         configurations: configurations.map(|each| each.name.clone()).collect(),
         workloads: workloads.map(|each| each.name.clone()).collect(),
         rounds_max: study.decide.rounds_max,
+        // A month is what stands for "no limit".
         time_max_s: (study.decide.time_max_ns < NO_LIMIT_NS)
             .then_some(study.decide.time_max_ns as f64 / 1e9),
         now: store.tell_now(&run),

@@ -194,6 +194,7 @@ pub(crate) fn resume(
         guests: guests(study, system)?,
     };
     let images = run.images(images)?;
+    // An image may have more beside it by now than when the run began.
     let needed = Needed::by(study, &images)?;
     for (guest, made_of) in run.guests.iter().zip(&images) {
         guest.same_image(&known, &made_of.image, study)?;
@@ -288,6 +289,7 @@ impl Needed {
         let stacks = study.configurations.iter().map(|each| &each.stack);
         let mut needs = stacks.flat_map(|stack| stack.needs());
         Ok(Self {
+            // One configuration with ZFS is enough: all guests of a study are alike.
             zfs: needs.any(|(_, _, needs)| wants_zfs(&needs)),
             postgresql: with_postgresql(study, images)?,
         })
