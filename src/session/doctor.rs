@@ -156,7 +156,7 @@ pub(crate) fn examine(context: &Context, cache: Option<&Path>, listen: bool) -> 
         io_uring: Ability::of(
             stackrace_engine::io_uring_allowed().map_err(|error| (error.to_string(), error.next())),
         ),
-        kvm: Ability::of(kvm(context)),
+        kvm: Ability::of(kvm(&host, context)),
         noise: listen.then(|| noise(&store.devices)),
         store,
         layers: examined
@@ -227,14 +227,13 @@ fn tried(host: &LocalHost, context: &Context) -> Result<(), (String, String)> {
 }
 
 /// Whether guests of the lab run on the processor itself.
-fn kvm(context: &Context) -> Result<(), (String, String)> {
-    let host = context.host(Arc::new(|_| ()));
+fn kvm(host: &LocalHost, context: &Context) -> Result<(), (String, String)> {
     let opened = std::fs::File::options()
         .read(true)
         .write(true)
         .open("/dev/kvm");
     let error = match opened {
-        Ok(_) => return tried(&host, context),
+        Ok(_) => return tried(host, context),
         Err(error) => error,
     };
     Err(match error.kind() {

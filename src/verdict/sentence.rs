@@ -63,7 +63,7 @@ pub(super) fn whole(verdict: &Verdict, evidence: &Evidence<'_>) -> String {
         let said = said.filter(|c| failed.is_empty() || c.word != VerdictWord::TooFew);
         let said: Vec<&Comparison> = said.collect();
         match said.len() > WRITTEN_OUT {
-            true => against_one(&said, &over),
+            true => against_one(&said, &over, failed.is_empty()),
             false => {
                 let parts: Vec<String> = said.iter().map(|c| pair(c, &over)).collect();
                 parts.join("; ")
@@ -311,8 +311,8 @@ fn outlook(verdict: &Verdict, evidence: &Evidence<'_>) -> String {
 }
 
 /// Many comparisons with one baseline, gathered by what is known of them, the fastest first: a sentence for
-/// each would bury the answer.
-fn against_one(comparisons: &[&Comparison], over: &str) -> String {
+/// each would bury the answer. `whole`: no configuration failed; else none is called fastest.
+fn against_one(comparisons: &[&Comparison], over: &str, whole: bool) -> String {
     let speed = |c: &Comparison| c.ratio.map_or(0.0, |ratio| ratio.estimate);
     let mut ordered = comparisons.to_vec();
     ordered.sort_by(|x, y| speed(y).total_cmp(&speed(x)));
@@ -342,7 +342,7 @@ fn against_one(comparisons: &[&Comparison], over: &str) -> String {
     }
     known.sort_by_key(|known| known.0);
     let baseline = comparisons.first().map_or("", |c| c.a.as_str());
-    if let [(1, _, slower)] = &known[..] {
+    if let ([(1, _, slower)], true) = (&known[..], whole) {
         return format!("{baseline} is fastest{over}; slower: {}", slower.join(", "));
     }
     let parts = known.iter();
@@ -488,14 +488,18 @@ mod tests {
         ];
         let all: Vec<&Comparison> = all.iter().collect();
         assert_eq!(
-            against_one(&all, " over all 5 workloads"),
+            against_one(&all, " over all 5 workloads", true),
             "Against stripe over all 5 workloads: faster: fast (2.00 x); slower: mirrors (0.50 x); no difference \
              larger than 3 %: other; probably slower, not certain: raidz1 (0.40 x), raidz2 (0.30 x); not told \
              apart yet: unclear"
         );
         assert_eq!(
-            against_one(&all[1..2], " in mail"),
+            against_one(&all[1..2], " in mail", true),
             "stripe is fastest in mail; slower: mirrors (0.50 x)"
+        );
+        assert_eq!(
+            against_one(&all[1..2], " in mail", false),
+            "Against stripe in mail: slower: mirrors (0.50 x)"
         );
     }
 
