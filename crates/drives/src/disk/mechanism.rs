@@ -31,13 +31,13 @@ pub(super) struct Pass {
 }
 
 impl Mechanism {
-    /// When `sectors` from `first` on have passed the head, beginning at `now` from where the arm
-    /// stands.
-    pub(super) fn pass(&self, first: u64, sectors: u32, write: bool, now: Nanos) -> Pass {
-        self.pass_from((self.cylinder, self.head), first, sectors, write, now)
+    /// The cylinder and surface where the arm stands.
+    pub(super) fn stands(&self) -> (u32, u32) {
+        (self.cylinder, self.head)
     }
 
-    /// The same, beginning from this cylinder and surface.
+    /// When `sectors` from `first` on have passed the head, beginning at `now` from this cylinder and
+    /// surface.
     pub(super) fn pass_from(
         &self,
         from: (u32, u32),
@@ -70,7 +70,7 @@ impl Mechanism {
 
     /// How long from `now` until the sector at `place` is under the head.
     pub(super) fn position(&self, place: &Place, write: bool, now: Nanos) -> Nanos {
-        self.between((self.cylinder, self.head), place, write, now)
+        self.between(self.stands(), place, write, now)
     }
 
     fn between(&self, from: (u32, u32), to: &Place, write: bool, now: Nanos) -> Nanos {
@@ -136,7 +136,12 @@ impl Mechanism {
 
     /// Puts the arm over a sector.
     pub(super) fn move_to(&mut self, sector: u64) {
+        (self.cylinder, self.head) = self.over(sector);
+    }
+
+    /// The cylinder and surface of a sector.
+    pub(super) fn over(&self, sector: u64) -> (u32, u32) {
         let place = self.geometry.place(sector);
-        (self.cylinder, self.head) = (place.cylinder, place.head);
+        (place.cylinder, place.head)
     }
 }

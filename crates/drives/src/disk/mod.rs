@@ -4,6 +4,7 @@
 //! at a time. What the arm does next is decided when it becomes free: a read, a write that must be
 //! durable, or destaging of the write cache.
 
+mod answer;
 mod cache;
 mod geometry;
 mod mechanism;
@@ -20,7 +21,7 @@ use crate::completions::Completions;
 use crate::extents::Extents;
 use crate::{Completion, Drive, Nanos, Operation, Request};
 use geometry::Place;
-use mechanism::Mechanism;
+use mechanism::{Mechanism, Pass};
 use read_cache::ReadCache;
 use std::collections::VecDeque;
 
@@ -211,15 +212,18 @@ impl Disk {
         times[usize::from(self.last_was_write)]
     }
 
-    /// Sends or receives the data of a request over the bus, which is free for one request at a time; returns
-    /// when the last has passed.
-    fn transfer(&mut self, request: &Request, from: Nanos, not_before: Nanos) -> Nanos {
+    /// When the data of a request will have passed the bus, which is free for one request at a time.
+    fn passed(&self, request: &Request, from: Nanos, not_before: Nanos) -> Nanos {
         let sector = self.bus_sector[usize::from(request.operation != Operation::Read)];
         let begin = from.max(self.bus_free);
         // A bus faster than the platter waits for the last sector.
-        let end = (begin + u64::from(request.sectors) * sector).max(not_before + sector);
-        self.bus_free = end;
-        end
+        (begin + u64::from(request.sectors) * sector).max(not_before + sector)
+    }
+
+    /// Sends or receives the data of a request; returns when the last has passed.
+    fn transfer(&mut self, request: &Request, from: Nanos, not_before: Nanos) -> Nanos {
+        self.bus_free = self.passed(request, from, not_before);
+        self.bus_free
     }
 
     /// Everything the disk does by itself up to `now`, in order of time.
@@ -273,13 +277,11 @@ impl Disk {
     }
 
     fn served(&mut self, request: Request, first: Nanos, end: Nanos) {
+        self.done
+            .add(request.id, self.answered(&request, first, end));
         if request.operation == Operation::Read {
-            // Sectors cross the bus while later ones are still being read.
-            let sent = self.transfer(&request, first, end);
-            self.done.add(request.id, sent + self.completion[0]);
+            self.transfer(&request, first, end);
             self.reads.fill(request.first, Self::end_of(&request), end);
-        } else {
-            self.done.add(request.id, end + self.completion[1]);
         }
     }
 
@@ -418,9 +420,7 @@ impl Disk {
             return;
         }
         self.end_flush();
-        // From 90 % on: a cache that is quite full would stop the host.
-        let full = self.dirty.sectors() * 10 >= self.cache.write_sectors * 9;
-        let must = !self.dirty.is_empty() && (self.flushing.is_some() || full);
+        let must = self.nearly_full() || !self.dirty.is_empty() && self.flushing.is_some();
         let blocked = !self.dirty.is_empty() && !self.waiting.is_empty();
         let idle = !self.dirty.is_empty() && now >= self.idle_since + self.cache.destage_after;
         // A run is written to its end: to wait until the cache is nearly full again would cost a
@@ -452,6 +452,11 @@ impl Disk {
         if self.queue.is_empty() && (blocked || idle || on) {
             self.destage(now);
         }
+    }
+
+    /// From 90 % on: a cache that is quite full would stop the host.
+    fn nearly_full(&self) -> bool {
+        !self.dirty.is_empty() && self.dirty.sectors() * 10 >= self.cache.write_sectors * 9
     }
 
     /// Answers a read that came as a miss from what the head has read on since; whether it could.
@@ -501,16 +506,10 @@ impl Disk {
     }
 
     fn serve(&mut self, queued: Queued, now: Nanos) {
-        let (request, write) = (queued.request, queued.request.operation != Operation::Read);
         // The head reads on behind the last request until it is needed elsewhere.
         self.leave_read_ahead(now);
-        let (first, end) = (request.first, Self::end_of(&request));
-        let pass = if write {
-            let end = self.write_pass(first, end, now);
-            mechanism::Pass { first: end, end }
-        } else {
-            self.mechanism.pass(first, request.sectors, false, now)
-        };
+        let pass = self.pass(self.mechanism.stands(), &queued.request, now);
+        let end = Self::end_of(&queued.request);
         self.mechanism.move_to(end.saturating_sub(1));
         self.arm = Some(Movement::Serve {
             queued,
@@ -530,17 +529,30 @@ impl Disk {
         self.elevator = end;
         self.dirty.remove(first, end);
         self.destaging = Some((first, end));
-        let until = self.write_pass(first, end, now);
+        let until = self.write_pass(self.mechanism.stands(), first, end, now);
         self.mechanism.move_to(end - 1);
         self.arm = Some(Movement::Destage { end: until });
     }
 
+    /// When the sectors of a request pass the head, which begins at `now` from there.
+    fn pass(&self, from: (u32, u32), request: &Request, now: Nanos) -> Pass {
+        let first = request.first;
+        if request.operation == Operation::Read {
+            return self
+                .mechanism
+                .pass_from(from, first, request.sectors, false, now);
+        }
+        let end = self.write_pass(from, first, Self::end_of(request), now);
+        Pass { first: end, end }
+    }
+
     /// When `first..end` is on the platter. Where an edge covers a physical sector only in part, the
     /// rest of it is read first, and written one revolution later.
-    fn write_pass(&self, first: u64, end: u64, now: Nanos) -> Nanos {
+    fn write_pass(&self, from: (u32, u32), first: u64, end: u64, now: Nanos) -> Nanos {
         let physical = u64::from(self.physical_sectors);
         let (low, high) = (first - first % physical, end.next_multiple_of(physical));
-        let pass = self.mechanism.pass(low, (high - low) as u32, true, now);
+        let sectors = (high - low) as u32;
+        let pass = self.mechanism.pass_from(from, low, sectors, true, now);
         if (low, high) == (first, end) {
             pass.end
         } else {
@@ -568,8 +580,10 @@ impl Drive for Disk {
     }
 
     fn next_event(&self) -> Option<Nanos> {
-        let done = self.done.next();
-        [done, self.internal_event()].into_iter().flatten().min()
+        [self.done.next(), self.next_answer()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn complete(&mut self, now: Nanos) -> Option<Completion> {

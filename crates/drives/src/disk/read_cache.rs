@@ -170,6 +170,18 @@ impl ReadCache {
         self.reading_on.map(|reading| reading.from)
     }
 
+    /// The sector that [`Self::stop`] will return at `now`, if nothing else happens before.
+    pub(super) fn stops_at(&self, now: Nanos, mechanism: &Mechanism) -> Option<u64> {
+        let ReadingOn {
+            segment,
+            from,
+            limit,
+            since,
+        } = self.reading_on?;
+        let (reached, _) = mechanism.read_on(from, limit, since, now);
+        Some(reached.max(self.segments[segment].end))
+    }
+
     /// Ends reading ahead, because the arm is needed. Returns the sector it had reached.
     pub(super) fn stop(&mut self, now: Nanos, mechanism: &Mechanism) -> Option<u64> {
         self.catch_up(now, mechanism);

@@ -1,0 +1,153 @@
+//! When a disk answers next: whoever waits for it need not be woken before.
+//!
+//! What the disk does by itself meanwhile (a seek begins, the write cache is destaged) is made up for at the
+//! next call, in order of time. So it gives the same instants, with fewer calls.
+
+use super::{Disk, Movement};
+use crate::{Nanos, Operation, Request};
+
+impl Disk {
+    /// When a request is answered whose first sector passed the head at `first` and whose last at `end`.
+    pub(super) fn answered(&self, request: &Request, first: Nanos, end: Nanos) -> Nanos {
+        match request.operation {
+            // Sectors cross the bus while later ones are still being read.
+            Operation::Read => self.passed(request, first, end) + self.completion[0],
+            _ => end + self.completion[1],
+        }
+    }
+
+    /// The next instant at which a request may be answered that no cache has answered yet, if nothing
+    /// else is submitted; none: the arm has nothing to do for a request.
+    pub(super) fn next_answer(&self) -> Option<Nanos> {
+        let next = self.internal_event()?;
+        // These go on as soon as there is room.
+        if self.flushing.is_some() || !self.waiting.is_empty() {
+            return Some(next);
+        }
+        match &self.arm {
+            Some(Movement::Serve { queued, first, end }) => {
+                Some(self.answered(&queued.request, *first, *end))
+            }
+            // Only the write cache is destaged, or begins to be.
+            _ if self.queue.is_empty() => None,
+            _ => Some(self.foreseen(next).unwrap_or(next)),
+        }
+    }
+
+    /// When the one request that waits for the arm will be answered, if the arm is free from `free` on;
+    /// none: what comes first is not known yet.
+    fn foreseen(&self, free: Nanos) -> Option<Nanos> {
+        let [queued] = &self.queue[..] else {
+            return None;
+        };
+        let (request, begin) = (&queued.request, free.max(queued.ready));
+        let read = request.operation == Operation::Read;
+        // The cache may have to be destaged first, and the head may just be reading these sectors.
+        if self.nearly_full() || read && self.reads.reads_on_near(request.first) {
+            return None;
+        }
+        let from = match self.reads.stops_at(begin, &self.mechanism) {
+            Some(reached) => self.mechanism.over(reached.saturating_sub(1)),
+            None => self.mechanism.stands(),
+        };
+        let pass = self.pass(from, request, begin);
+        Some(self.answered(request, pass.first, pass.end))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Card, Completion, Drive, Nanos, Operation, Request};
+    use proptest::prelude::*;
+
+    /// Instants at which a drive is woken that does not say when it wants to be.
+    const STEP: Nanos = 50_000;
+
+    /// What a shipped drive answers, and how often it was woken: at `next_event` alone, or also each
+    /// [`STEP`].
+    fn answers(
+        model: &str,
+        requests: &[(Nanos, Request)],
+        stepped: bool,
+    ) -> (Vec<Completion>, usize) {
+        let mut drive = Card::shipped(model).unwrap().drive(0, 0).unwrap();
+        let (mut done, mut woken, mut now) = (Vec::new(), 0, 0);
+        let mut coming = requests.iter().peekable();
+        while done.len() < requests.len() {
+            let arrives = coming.peek().map(|request| request.0);
+            let step = stepped.then_some(now + STEP);
+            let next = [drive.next_event(), arrives, step];
+            now = now.max(next.into_iter().flatten().min().unwrap());
+            woken += 1;
+            done.extend(std::iter::from_fn(|| drive.complete(now)));
+            while let Some(request) = coming.next_if(|request| request.0 <= now) {
+                drive.submit(request.1, now);
+            }
+        }
+        (done, woken)
+    }
+
+    fn operations() -> impl Strategy<Value = Operation> {
+        prop_oneof![
+            6 => Just(Operation::Read),
+            4 => Just(Operation::Write { durable: false }),
+            2 => Just(Operation::Write { durable: true }),
+            1 => Just(Operation::Flush),
+        ]
+    }
+
+    fn requests() -> impl Strategy<Value = Vec<(Nanos, Request)>> {
+        // All at once, one soon after the other, or with pauses; here and there, or one behind another.
+        let gap = prop_oneof![Just(0), 0_u64..2_000_000, 0_u64..40_000_000];
+        let place = prop_oneof![Just(None), (0_u64..1 << 27).prop_map(Some)];
+        let one = (gap, operations(), place, 1_u32..64);
+        proptest::collection::vec(one, 1..60).prop_map(|all| {
+            let (mut at, mut behind) = (0, 0);
+            let made = all.into_iter().zip(0..);
+            let made = made.map(|((gap, operation, place, eights), id)| {
+                at += gap;
+                let (first, sectors) = (place.map_or(behind, |place| place * 8), eights * 8);
+                behind = first + u64::from(sectors);
+                let request = Request {
+                    id,
+                    operation,
+                    first,
+                    sectors,
+                };
+                (at, request)
+            });
+            made.collect()
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn a_drive_that_is_woken_only_when_it_wants_to_be_answers_at_the_same_instants(
+            requests in requests()
+        ) {
+            for model in ["seagate-st3000dm001", "seagate-st8000as0002", "hp-p400"] {
+                let (alone, _) = answers(model, &requests, false);
+                let (stepped, _) = answers(model, &requests, true);
+                prop_assert_eq!(alone, stepped, "{}", model);
+            }
+        }
+    }
+
+    #[test]
+    fn a_disk_is_woken_once_for_a_read_of_its_platter() {
+        let read = |id| {
+            let request = Request {
+                id,
+                operation: Operation::Read,
+                first: (id + 1) * 7_919_111 * 8,
+                sectors: 8,
+            };
+            (id * 100_000_000, request)
+        };
+        let reads: Vec<_> = (0..100).map(read).collect();
+        let (_, woken) = answers("seagate-st3000dm001", &reads, false);
+        // Once to take it, and once when it has been read.
+        assert_eq!(woken, 2 * reads.len());
+    }
+}
