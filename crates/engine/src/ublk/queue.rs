@@ -58,9 +58,10 @@ pub(super) struct Queue {
     counters: Arc<Counters>,
 }
 
-fn now(clock: ClockId) -> Nanos {
-    let now = clock_gettime(clock);
-    // Both clocks begin at 0: neither part is negative.
+/// The clock that the model is told, ns.
+fn now() -> Nanos {
+    let now = clock_gettime(ClockId::Monotonic);
+    // It begins at 0: neither part is negative.
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
@@ -74,6 +75,8 @@ impl Queue {
     ) -> Result<Self, ServeError> {
         let failed = |error: std::io::Error| ServeError::new("open the queue of", error);
         urgent().map_err(|errno| failed(errno.into()))?;
+        let thread = rustix::thread::gettid().as_raw_nonzero().get();
+        counters.thread.store(thread, Ordering::Relaxed);
         let path = format!("/dev/ublkc{number}");
         let file = File::options().read(true).write(true).open(path);
         let file = file.map_err(failed)?;
@@ -88,7 +91,10 @@ impl Queue {
         let descriptors = NonNull::new(descriptors.cast::<u8>());
         let buffers = AlignedMemory::new(usize::from(DEPTH) * BUFFER_BYTES as usize);
         let mut queue = Self {
+            // What arrives is handed over by this thread itself, when it asks: no signal interrupts it.
             ring: CommandRing::builder()
+                .setup_single_issuer()
+                .setup_defer_taskrun()
                 .build(u32::from(DEPTH))
                 .map_err(failed)?,
             file,
@@ -118,14 +124,12 @@ impl Queue {
                 }
                 self.take(done.user_data() as u16);
             }
-            let busy = now(ClockId::ThreadCPUTime);
-            self.counters.busy_ns.store(busy, Ordering::Relaxed);
         }
     }
 
     /// Completes what the model has done by now.
     fn answer(&mut self) -> std::io::Result<()> {
-        let until = now(ClockId::Monotonic) + self.parts.lead;
+        let until = now() + self.parts.lead;
         self.clock = self.clock.max(until);
         while let Some(done) = self.drive.complete(self.clock) {
             let tag = done.id as u16;
@@ -150,7 +154,7 @@ impl Queue {
                 && failed.is_none()
             {
                 // Not earlier than the kernel can know of it.
-                log.complete(done.id, now(ClockId::Monotonic));
+                log.complete(done.id, now());
             }
             self.push(abi::COMMIT_AND_FETCH, tag, result)?;
             self.counters.requests.fetch_add(1, Ordering::Relaxed);
@@ -164,7 +168,7 @@ impl Queue {
             None => self.ring.submit_and_wait(1),
             Some(at) => {
                 let left = at.saturating_sub(self.parts.lead);
-                let left = left.saturating_sub(now(ClockId::Monotonic));
+                let left = left.saturating_sub(now());
                 let limit = Timespec::new()
                     .sec(left / 1_000_000_000)
                     .nsec((left % 1_000_000_000) as u32);
@@ -207,7 +211,7 @@ impl Queue {
             first,
             sectors,
         };
-        self.clock = self.clock.max(now(ClockId::Monotonic));
+        self.clock = self.clock.max(now());
         let mut failed = self.parts.unreadable.error(&request);
         if changes && !self.note(&request, place.clone()) {
             failed = Some(Errno::NOSPC);
