@@ -22,7 +22,7 @@ use super::temporary;
 use super::virtual_clock;
 use super::virtual_made_on::{MadeOn, ServingCost, hash_of, qemu, seconds, served};
 use super::virtual_plan;
-use super::virtual_turns::{VirtualExecutor, VirtualPlace, environment};
+use super::virtual_turns::{VirtualExecutor, VirtualPlace, environments};
 use crate::agent::message::{Assignment, WorkerReply};
 use crate::event::{Event, Fact};
 use crate::failure::{Failure, FailureKind};
@@ -375,7 +375,7 @@ impl VirtualRun<'_> {
             let places = places(&sites, &self.guests, self.study, bytes)?;
             let jobs = self.jobs(&places)?;
             let made_of: Vec<[String; 2]> = sites.iter().map(made_of).collect();
-            let facts = self.environment(&places, &made_of)?;
+            let facts = self.environment(&places, &made_of, jobs)?;
             let first_guest = SystemClock.now_ns() - wall;
             let clock = self.clock(stopped.as_ref())?;
             let epoch = clock.now_ns();
@@ -466,11 +466,12 @@ impl VirtualRun<'_> {
         &self,
         places: &[VirtualPlace<'_>],
         made_of: &[[String; 2]],
+        jobs: usize,
     ) -> Result<Vec<Fact>, Failure> {
         let mut known = Vec::new();
-        for ((place, guest), [image, content]) in places.iter().zip(&self.guests).zip(made_of) {
-            let facts = environment(&place.lab, &place.assignment, self.study);
-            let mut facts = facts.map_err(unable)?.map_err(refused_there)?;
+        let found = environments(places, self.study, jobs).map_err(unable)?;
+        for ((found, guest), [image, content]) in found.into_iter().zip(&self.guests).zip(made_of) {
+            let mut facts = found.map_err(refused_there)?;
             facts.push(Fact::new(IMAGE, &**image));
             facts.push(Fact::new(CONTENT, &**content));
             facts.extend(guest.fact());

@@ -17,7 +17,7 @@ use crate::agent::message::{
     Assignment, RecoverOrder, Turn, TurnReply, TurnRequest, WorkerReply, WorkerRequest,
 };
 use crate::agent::polled::GuestOrders;
-use crate::event::{Ended, Event};
+use crate::event::{Ended, Event, Fact};
 use crate::lab::LabError;
 use crate::lab::virtual_guest::{SideBySide, VirtualGuest, VirtualLab};
 use crate::run::{Broken, Executor, Interrupt, SharedLedger, TrialStart, Turned, Watcher};
@@ -403,19 +403,45 @@ fn whole(ledger: &SharedLedger, turn: &Turn) -> Turn {
     }
 }
 
-/// What a machine of the study is, found in a guest that does nothing else.
+/// What the machines of the study are, each found in a guest that does nothing else; so many of these
+/// run side by side. An answer of another kind is why a machine refused.
 ///
 /// # Errors
-/// It was refused there, or the guest does not come up.
-pub(super) fn environment(
-    lab: &VirtualLab<'_>,
-    assignment: &Assignment,
+/// A guest does not come up.
+pub(super) fn environments(
+    places: &[VirtualPlace<'_>],
     study: &Study,
-) -> Result<Result<Vec<crate::event::Fact>, WorkerReply>, LabError> {
-    let orders = orders(assignment, None);
+    jobs: usize,
+) -> Result<Vec<Result<Vec<Fact>, WorkerReply>>, LabError> {
+    let mut found = Vec::new();
+    for together in places.chunks(jobs.max(1)) {
+        let guests = together.len();
+        // All are started before the first one is waited for.
+        let guests: Vec<VirtualGuest> = together
+            .iter()
+            .enumerate()
+            .map(|(place, on)| first_guest(on, study, SideBySide { place, guests }))
+            .collect::<Result<_, _>>()?;
+        for guest in guests {
+            found.push(environment(guest)?);
+        }
+    }
+    Ok(found)
+}
+
+/// Starts the guest that says what a machine of the study is.
+fn first_guest(
+    on: &VirtualPlace<'_>,
+    study: &Study,
+    beside: SideBySide,
+) -> Result<VirtualGuest, LabError> {
+    let orders = orders(&on.assignment, None);
     // A study that cuts the power shares memory with each of its guests.
     let window = study.crash.map(|_| &[][..]);
-    let mut guest = lab.start(0, assignment.seed, &orders, window, SideBySide::ALONE)?;
+    on.lab.start(0, on.assignment.seed, &orders, window, beside)
+}
+
+fn environment(mut guest: VirtualGuest) -> Result<Result<Vec<Fact>, WorkerReply>, LabError> {
     loop {
         let frame = next_frame(&mut guest)?;
         match serde_json::from_slice(&frame.message) {
@@ -427,7 +453,7 @@ pub(super) fn environment(
     }
 }
 
-/// Waits for what a guest that runs alone says next.
+/// Waits for what a guest says next.
 ///
 /// # Errors
 /// It refused, or has ended.
