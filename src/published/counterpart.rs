@@ -67,7 +67,7 @@ pub(super) const DRBD_GFS2: Counterpart = Counterpart {
     also: &["gfs2-dlm"],
     lab: true,
     stands_in: "modelled Hitachi HDS721010KLA330, a line of 112 MB/s and one processor of 1 GIPS for both \
-                hosts instead of the real ones; DRBD 8.4 instead of 8.2; a sixtieth of the data, and of the \
+                hosts instead of the real ones; DRBD 8.4 instead of 8.2; a 120th of the data, and of the \
                 disk its beginning; GFS2 is a study of its own, in real time on slow emulated disks",
 };
 
