@@ -56,7 +56,8 @@ pub trait Drive {
     /// model treats it as one for the last sectors.
     fn submit(&mut self, request: Request, now: Nanos);
 
-    /// The next instant at which [`Drive::complete`] may have something to do; none: idle.
+    /// The next instant at which [`Drive::complete`] may return something, if nothing else is submitted;
+    /// none: no request is open. What a drive does by itself until then need not be waited for.
     fn next_event(&self) -> Option<Nanos>;
 
     /// Moves the model forward to `now` and returns one completion due by then. Call it until it
