@@ -1,7 +1,7 @@
-//! When a disk answers next: whoever waits for it need not be woken before.
+//! When a disk answers next: the caller need not wake before.
 //!
 //! What the disk does by itself meanwhile (a seek begins, the write cache is destaged) is made up for at the
-//! next call, in order of time. So it gives the same instants, with fewer calls.
+//! next call, in order of time. So the answers come at the same instants, with fewer calls.
 
 use super::{Disk, Movement};
 use crate::{Nanos, Operation, Request};
