@@ -20,9 +20,13 @@ impl Disk {
     /// else is submitted; none: the arm has nothing to do for a request.
     pub(super) fn next_answer(&self) -> Option<Nanos> {
         let next = self.internal_event()?;
-        // These go on as soon as there is room.
-        if self.flushing.is_some() || !self.waiting.is_empty() {
+        // What waits goes on as soon as there is room.
+        if !self.waiting.is_empty() {
             return Some(next);
+        }
+        if self.flushing.is_some() {
+            let last = matches!(self.arm, Some(Movement::Destage { .. })) && self.dirty.is_empty();
+            return Some(next + if last { self.flush_overhead() } else { 0 });
         }
         match &self.arm {
             Some(Movement::Serve { queued, first, end }) => {
@@ -135,19 +139,26 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_is_woken_once_for_a_read_of_its_platter() {
-        let read = |id| {
+    fn a_disk_is_woken_when_a_request_comes_and_when_it_is_answered_alone() {
+        let asked = |id, operation, first| {
             let request = Request {
                 id,
-                operation: Operation::Read,
-                first: (id + 1) * 7_919_111 * 8,
+                operation,
+                first,
                 sectors: 8,
             };
             (id * 100_000_000, request)
         };
-        let reads: Vec<_> = (0..100).map(read).collect();
-        let (_, woken) = answers("seagate-st3000dm001", &reads, false);
-        // Once to take it, and once when it has been read.
-        assert_eq!(woken, 2 * reads.len());
+        let place = |id: u64| (id + 1) * 7_919_111 * 8;
+        let reads = (0..100).map(|id| asked(id, Operation::Read, place(id)));
+        let written = (0..50).flat_map(|pair| {
+            let write = Operation::Write { durable: false };
+            let written = asked(2 * pair, write, place(pair));
+            [written, asked(2 * pair + 1, Operation::Flush, 0)]
+        });
+        for requests in [reads.collect::<Vec<_>>(), written.collect()] {
+            let (_, woken) = answers("seagate-st3000dm001", &requests, false);
+            assert_eq!(woken, 2 * requests.len());
+        }
     }
 }

@@ -405,12 +405,15 @@ impl Disk {
             && self.dirty_sectors() == 0
         {
             self.flushing = None;
-            self.done.add(
-                id,
-                self.clock.max(since) + self.overhead(self.overheads.write_hit),
-            );
+            self.done
+                .add(id, self.clock.max(since) + self.flush_overhead());
             self.admit();
         }
+    }
+
+    /// What a flush takes besides what it waits for.
+    fn flush_overhead(&self) -> Nanos {
+        self.overhead(self.overheads.write_hit)
     }
 
     /// Gives the arm something to do, if it is free and there is something.
