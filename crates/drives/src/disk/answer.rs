@@ -139,6 +139,26 @@ mod tests {
     }
 
     #[test]
+    fn a_flush_behind_reads_that_the_head_passes_anyway_is_answered() {
+        let asked = |id, operation| {
+            let request = Request {
+                id,
+                operation,
+                first: id * 8,
+                sectors: 8,
+            };
+            (0, request)
+        };
+        let requests = [Operation::Read, Operation::Read, Operation::Flush];
+        let requests: Vec<_> = (0..)
+            .zip(requests)
+            .map(|(id, operation)| asked(id, operation))
+            .collect();
+        let (done, _) = answers("seagate-st3000dm001", &requests, false);
+        assert_eq!(done.len(), 3);
+    }
+
+    #[test]
     fn a_disk_is_woken_when_a_request_comes_and_when_it_is_answered_alone() {
         let asked = |id, operation, first| {
             let request = Request {

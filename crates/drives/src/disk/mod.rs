@@ -448,6 +448,8 @@ impl Disk {
                 self.serve(queued, now);
                 return;
             }
+            // There is room for what waits, and no movement of the arm will end that tells it so.
+            self.admit();
             if self.reads.promised() > now {
                 return;
             }
