@@ -16,6 +16,9 @@ use crate::unit;
 /// Trials that must show the same.
 const TRIALS_MIN: usize = 2;
 
+/// Of more phases than this whose trials are too short, one sentence speaks.
+const PHASES_APART_MAX: usize = 2;
+
 /// What trials of one configuration on one phase of a workload went like.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct PhaseCourse {
@@ -138,7 +141,7 @@ fn change(trials: &[(&PhaseObservation, Course)]) -> Option<RateChange> {
 /// whose trials of a phase are too short.
 pub(super) fn notes(evidence: &Evidence<'_>, courses: &[PhaseCourse]) -> Vec<String> {
     let head = evidence.head;
-    let mut notes = Vec::new();
+    let (mut notes, mut shorts) = (Vec::new(), Vec::new());
     let same = |a: &PhaseCourse, b: &PhaseCourse| (a.workload, &a.phase) == (b.workload, &b.phase);
     let mut phases: Vec<&PhaseCourse> = Vec::new();
     for course in courses {
@@ -160,8 +163,9 @@ pub(super) fn notes(evidence: &Evidence<'_>, courses: &[PhaseCourse]) -> Vec<Str
             let configuration = &head.configurations[course.configuration].name;
             Some(format!("{place}, {configuration}: {change}"))
         }));
-        notes.extend(short(&mine, head.decide.margin).map(|text| format!("{place}: {text}")));
+        shorts.extend(short(&mine, head.decide.margin, place));
     }
+    notes.extend(too_short(&shorts, head.decide.margin));
     notes
 }
 
@@ -201,9 +205,21 @@ fn changed(change: &RateChange, trials: usize) -> String {
     format!("the rate {fall}: {why}; the figure averages both states")
 }
 
-/// Configurations whose trials are too short: sampling noise alone exceeds the margin. Where the rate
-/// changes midway, that is the reason, and is said instead.
-fn short(courses: &[&PhaseCourse], margin: f64) -> Option<String> {
+/// A phase whose trials are too short: sampling noise alone exceeds the margin.
+struct Short {
+    /// Workload, and phase where it has several.
+    place: String,
+    /// `trials`, or `trials of 1 of 4 configurations`.
+    whose: String,
+    /// Of how many configurations.
+    configurations: usize,
+    /// The largest noise of them, as a share.
+    widest: f64,
+}
+
+/// Whether the trials of a phase are too short. Where the rate changes midway, that is the reason, and is
+/// said instead.
+fn short(courses: &[&PhaseCourse], margin: f64, place: String) -> Option<Short> {
     let wide = courses
         .iter()
         // Where the rate changes, the wide interval comes from the change and not from short
@@ -217,12 +233,39 @@ fn short(courses: &[&PhaseCourse], margin: f64) -> Option<String> {
         (n, all) if n == all => "trials".to_owned(),
         (n, all) => format!("trials of {n} of {all} configurations"),
     };
-    let most = if wide.len() > 1 { "up to " } else { "" };
-    Some(format!(
-        "{whose} are too short: {most}±{} is sampling noise, more than the margin of {}; longer trials need fewer rounds",
-        unit::percent(widest),
+    Some(Short {
+        place,
+        whose,
+        configurations: wide.len(),
+        widest,
+    })
+}
+
+/// A sentence for each, or one for all of many.
+fn too_short(shorts: &[Short], margin: f64) -> Vec<String> {
+    let why = format!(
+        "more than the margin of {}; longer trials need fewer rounds",
         unit::percent(margin)
-    ))
+    );
+    if shorts.len() > PHASES_APART_MAX {
+        let each = |short: &Short| format!("{} (±{})", short.place, unit::percent(short.widest));
+        let all: Vec<String> = shorts.iter().map(each).collect();
+        let all = all.join("; ");
+        return vec![format!(
+            "trials are too short: sampling noise is {why}: {all}"
+        )];
+    }
+    let one = |short: &Short| {
+        let most = if short.configurations > 1 {
+            "up to "
+        } else {
+            ""
+        };
+        let (place, whose) = (&short.place, &short.whose);
+        let widest = unit::percent(short.widest);
+        format!("{place}: {whose} are too short: {most}±{widest} is sampling noise, {why}")
+    };
+    shorts.iter().map(one).collect()
 }
 
 #[cfg(test)]
@@ -311,10 +354,12 @@ mod tests {
             0.1 + 1.8 * ((mixed >> 40) as f64 / f64::from(1_u32 << 24))
         };
         let notes = noted(anywhere);
+        // One for all three workloads, each with its noise.
         let short = notes.iter().filter(|note| note.contains("sampling noise"));
-        assert_eq!(short.clone().count(), 3, "one a workload: {notes:?}");
-        for note in short {
-            assert!(note.contains("more than the margin of 5.0 %"), "{note}");
-        }
+        let [note] = short.collect::<Vec<_>>()[..] else {
+            panic!("{notes:?}");
+        };
+        assert!(note.contains("more than the margin of 5.0 %"), "{note}");
+        assert_eq!(note.matches("(±").count(), 3, "{note}");
     }
 }
