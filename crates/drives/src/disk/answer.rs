@@ -38,6 +38,11 @@ impl Disk {
         }
     }
 
+    /// Whether a request is a read of sectors that the head may be reading on to by itself.
+    pub(super) fn may_pass_anyway(&self, request: &Request) -> bool {
+        request.operation == Operation::Read && self.reads.reads_on_near(request.first)
+    }
+
     /// When the one request that waits for the arm will be answered, if the arm is free from `free` on;
     /// none: what comes first is not known yet.
     fn foreseen(&self, free: Nanos) -> Option<Nanos> {
@@ -45,9 +50,8 @@ impl Disk {
             return None;
         };
         let (request, begin) = (&queued.request, free.max(queued.ready));
-        let read = request.operation == Operation::Read;
         // The cache may have to be destaged first, and the head may just be reading these sectors.
-        if self.nearly_full() || read && self.reads.reads_on_near(request.first) {
+        if self.nearly_full() || self.may_pass_anyway(request) {
             return None;
         }
         let from = match self.reads.stops_at(begin, &self.mechanism) {

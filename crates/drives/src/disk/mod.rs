@@ -468,8 +468,7 @@ impl Disk {
     fn read_meanwhile(&mut self, queued: &Queued, now: Nanos) -> bool {
         let request = queued.request;
         let (first, end) = (request.first, Self::end_of(&request));
-        let passed = request.operation == Operation::Read && self.reads.reads_on_near(first);
-        if !passed || self.dirty.touches(first, end) {
+        if !self.may_pass_anyway(&request) || self.dirty.touches(first, end) {
             return false;
         }
         let at = self.reads.available(first, end, true, now, &self.mechanism);
