@@ -243,16 +243,13 @@ fn short(courses: &[&PhaseCourse], margin: f64, place: String) -> Option<Short> 
 
 /// A sentence for each, or one for all of many.
 fn too_short(shorts: &[Short], margin: f64) -> Vec<String> {
-    let why = format!(
-        "more than the margin of {}; longer trials need fewer rounds",
-        unit::percent(margin)
-    );
+    let margin = unit::percent(margin);
     if shorts.len() > PHASES_APART_MAX {
         let each = |short: &Short| format!("{} (±{})", short.place, unit::percent(short.widest));
         let all: Vec<String> = shorts.iter().map(each).collect();
         let all = all.join("; ");
         return vec![format!(
-            "trials are too short: sampling noise is {why}: {all}"
+            "trials are too short, and their sampling noise is more than the margin of {margin}, in {all}. Longer trials need fewer rounds"
         )];
     }
     let one = |short: &Short| {
@@ -263,7 +260,9 @@ fn too_short(shorts: &[Short], margin: f64) -> Vec<String> {
         };
         let (place, whose) = (&short.place, &short.whose);
         let widest = unit::percent(short.widest);
-        format!("{place}: {whose} are too short: {most}±{widest} is sampling noise, {why}")
+        format!(
+            "{place}: {whose} are too short: {most}±{widest} is sampling noise, more than the margin of {margin}; longer trials need fewer rounds"
+        )
     };
     shorts.iter().map(one).collect()
 }
