@@ -26,31 +26,38 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     let counted = &reading.trial.counted;
     let cpus = f64::from(counted.cpus.max(1));
     // All of it, in the kernel as well: a thread that is never idle is the limit, wherever it spends
-    // its time.
-    let own = share(reading.own_cpu_ns().1, reading.thread_time_ns())?.min(1.0);
-    let machine = (counted.cpu_machine_busy_ns as f64 / (window * cpus)).min(1.0);
-    let kernel = counted.kernel_thread.as_ref();
-    let kernel = kernel.map(|thread| {
-        (
-            thread.name.as_str(),
-            (thread.cpu_ns as f64 / window).min(1.0),
-        )
+    // its time. A thread that is ready to run while the hypervisor has its processor is not idle either: all
+    // shares are of the time that was left.
+    let left = 1.0 - (counted.cpu_steal_ns as f64 / (window * cpus)).min(0.99);
+    let own = (share(reading.own_cpu_ns().1, reading.thread_time_ns())? / left).min(1.0);
+    let machine = (counted.cpu_machine_busy_ns as f64 / (window * cpus * left)).min(1.0);
+    let kernel = counted.kernel_thread.as_ref().map(|thread| {
+        let part = thread.cpu_ns as f64 / (window * left);
+        (thread.name.as_str(), part.min(1.0))
     });
     let threads = reading.threads();
     let who = match threads {
         1 => "its thread".to_owned(),
         many => format!("each of its {many} threads"),
     };
+    let stolen = match counted.cpu_steal_ns {
+        0 => "",
+        _ => " less what the hypervisor took",
+    };
+    let busy = |what: String, part: f64, most: f64| {
+        EvidenceFigure::new(format!("used {what}{stolen}"), part, "share").against(most)
+    };
     let mut evidence = vec![
-        EvidenceFigure::new(format!("used by {who}, of one CPU"), own, "share")
-            .against(THREAD_SHARE),
-        EvidenceFigure::new(format!("used of all {cpus:.0} CPUs"), machine, "share")
-            .against(MACHINE_SHARE),
+        busy(format!("by {who}, of one CPU"), own, THREAD_SHARE),
+        busy(format!("of all {cpus:.0} CPUs"), machine, MACHINE_SHARE),
     ];
-    if let Some((name, part)) = kernel {
-        let name = format!("used by the kernel's {name}, of one CPU");
-        evidence.push(EvidenceFigure::new(name, part, "share").against(THREAD_SHARE));
-    }
+    evidence.extend(kernel.map(|(name, part)| {
+        busy(
+            format!("by the kernel's {name}, of one CPU"),
+            part,
+            THREAD_SHARE,
+        )
+    }));
     let waited = counted.pressure_cpu_ns.map(|ns| ns as f64 / window);
     if let Some(part) = waited {
         evidence.push(
@@ -63,24 +70,18 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     // Compression and checksums of file systems run in threads of the kernel, which no process is
     // charged for.
     let busy_kernel = kernel.filter(|(_, part)| *part >= THREAD_SHARE);
-    let (limit, sentence) = if own >= THREAD_SHARE {
-        let words = format!("{who} {} busy", unit::percent(own));
-        (Some(LimitedBy::OneCpu), words)
-    } else if let Some((name, part)) = busy_kernel {
-        let words = format!("the kernel's {name} {} busy", unit::percent(part));
-        (Some(LimitedBy::OneCpu), words)
-    } else if full {
-        let words = format!("{cpus:.0} CPUs {} busy", unit::percent(machine));
-        (Some(LimitedBy::AllCpus), words)
-    } else {
-        (
-            None,
-            format!(
-                "{who} {} of one CPU, machine {}",
-                unit::percent(own),
-                unit::percent(machine)
-            ),
-        )
+    let (one, all) = (unit::percent(own), unit::percent(machine));
+    let (limit, sentence) = match busy_kernel {
+        _ if own >= THREAD_SHARE => (Some(LimitedBy::OneCpu), format!("{who} {one} busy")),
+        Some((name, part)) => {
+            let words = format!("the kernel's {name} {} busy", unit::percent(part));
+            (Some(LimitedBy::OneCpu), words)
+        }
+        None if full => (
+            Some(LimitedBy::AllCpus),
+            format!("{cpus:.0} CPUs {all} busy"),
+        ),
+        None => (None, format!("{who} {one} of one CPU, machine {all}")),
     };
     let grade = if limit.is_some() {
         Grade::Note
@@ -113,6 +114,22 @@ mod tests {
         );
         trial.phases[0].threads = vec![Vec::new(), Vec::new()];
         assert_eq!(limit(&trial), None, "two threads, half a processor each");
+    }
+
+    #[test]
+    fn a_thread_that_is_never_idle_sets_the_pace_where_the_hypervisor_takes_some_of_it() {
+        let mut trial = trial();
+        trial.counted.cpu_system_ns = 800_000_000;
+        assert_eq!(limit(&trial), None);
+        // 0.12 of two processors: 0.80 of the 0.88 that were left.
+        trial.counted.cpu_steal_ns = 240_000_000;
+        assert_eq!(limit(&trial), Some(LimitedBy::OneCpu));
+        let found = found(&CHECK, &trial).unwrap();
+        assert_eq!(found.sentence, "its thread 91 % busy");
+        assert_eq!(
+            found.evidence[0].name,
+            "used by its thread, of one CPU less what the hypervisor took"
+        );
     }
 
     #[test]

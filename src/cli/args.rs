@@ -316,6 +316,11 @@ pub(super) struct Run {
     /// debian-13-xen or debian-12. Given several times, it becomes a factor of the study
     #[arg(long = "system", value_name = "SYSTEM", requires = "lab")]
     pub(super) systems: Vec<String>,
+    /// Drive that the study's disks are models of, in virtual time: one of `stackrace show drives`,
+    /// or the file of a card (`stackrace drive fit`). Given several times, it becomes a factor of
+    /// the study
+    #[arg(long = "drive", value_name = "DRIVE|FILE", requires = "lab")]
+    pub(super) drives: Vec<PathBuf>,
     /// Memory of each guest
     #[arg(long, value_name = "BYTES", default_value = "1 GiB", requires = "lab")]
     pub(super) memory: String,
@@ -359,6 +364,11 @@ pub(super) struct PlanArgs {
     /// Operating system of the guests; may be given several times
     #[arg(long = "system", value_name = "SYSTEM", requires = "lab")]
     pub(super) systems: Vec<String>,
+    /// Drive that the study's disks are models of, in virtual time: one of `stackrace show drives`,
+    /// or the file of a card (`stackrace drive fit`). Given several times, it becomes a factor of
+    /// the study
+    #[arg(long = "drive", value_name = "DRIVE|FILE", requires = "lab")]
+    pub(super) drives: Vec<PathBuf>,
     /// Memory of each guest
     #[arg(long, value_name = "BYTES", default_value = "1 GiB", requires = "lab")]
     pub(super) memory: String,

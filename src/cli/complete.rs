@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use clap::Command;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::{CompleteEnv, Shells};
+use stackrace_drives::{CARDS, Card};
 
 use super::args::Arguments;
 use super::defaults::Defaults;
@@ -18,6 +19,7 @@ use super::variable::variable;
 use super::words::unknown;
 use crate::export;
 use crate::import;
+use crate::lab::system;
 use crate::programs;
 use crate::purpose;
 use crate::record::Store;
@@ -48,13 +50,17 @@ const VALUES: &[(&[&str], &str, Values)] = &[
     (&["export"], "table", tables),
     (&["import"], "tool", importers),
     (&["load"], "workload", workloads),
+    (&["plan"], "drives", drives),
     (&["plan"], "study", studies),
+    (&["plan"], "systems", systems),
     (&["published"], "name", published),
     (&["push"], "runs", runs),
     (&["report"], "format", reports),
     (&["report"], "run", runs),
     (&["resume"], "run", runs),
+    (&["run"], "drives", drives),
     (&["run"], "study", studies),
+    (&["run"], "systems", systems),
     (&["runs", "rm"], "runs", runs),
     (&["runs", "tag"], "run", runs),
     (&["show"], "name", shown),
@@ -132,6 +138,18 @@ fn studies() -> Vec<CompletionCandidate> {
     bare(study::SHIPPED.iter().map(|(name, _)| *name))
 }
 
+fn drives() -> Vec<CompletionCandidate> {
+    // Files of cards are offered by the shell itself, where no name fits.
+    let cards = CARDS.iter().flat_map(|text| Card::parse(text));
+    cards
+        .map(|card| candidate(card.model(), card.name()))
+        .collect()
+}
+
+fn systems() -> Vec<CompletionCandidate> {
+    bare(system::ALL.iter().map(|system| system.name))
+}
+
 fn purposes() -> Vec<CompletionCandidate> {
     let all = purpose::ALL.iter();
     all.map(|one| candidate(one.name, one.summary)).collect()
@@ -200,7 +218,8 @@ fn things() -> Vec<CompletionCandidate> {
 fn shown() -> Vec<CompletionCandidate> {
     let layers = stack::ALL.iter();
     let layers = layers.map(|kind| candidate(kind.name, kind.summary));
-    let all = [workloads(), purposes(), studies()].into_iter().flatten();
+    let all = [workloads(), purposes(), studies(), drives()];
+    let all = all.into_iter().flatten();
     // One word can be a workload and a purpose.
     unique(all.chain(layers))
 }

@@ -4,21 +4,19 @@ use std::path::Path;
 
 use stackrace_drives::fit::{self, SMALLEST};
 use stackrace_drives::trace::{self, Fit, Measured, replay};
-use stackrace_drives::{CARDS, Card, Nanos, SECTOR};
+use stackrace_drives::{Card, Nanos, SECTOR};
 
 use super::args::DriveVerb;
+use super::drive_card;
 use super::terminal::{print, say};
-use super::words::unknown;
 use crate::bounded::ByteLimit;
 use crate::failure::Failure;
 use crate::host::ReadProbe;
 
 /// Reads that a card is checked with on a drive.
 const CHECK_READS: u64 = 800;
-/// Bytes of a modelled SSD.
-const SSD_BYTES: u64 = 4 << 30;
-/// Largest card and trace that are read, bytes.
-const TEXT_MAX: ByteLimit = ByteLimit::new(256 << 20);
+/// Largest trace that is read, bytes.
+const TRACE_MAX: ByteLimit = ByteLimit::new(256 << 20);
 
 pub(super) fn exec(verb: &DriveVerb) -> Result<u8, Failure> {
     match verb {
@@ -30,7 +28,7 @@ pub(super) fn exec(verb: &DriveVerb) -> Result<u8, Failure> {
             print(&found.card(name).text());
         }
         DriveVerb::Check { card, against } => {
-            let card = card_of(card)?;
+            let card = drive_card::read(card)?.card;
             say(&check(&card, against)?);
         }
     }
@@ -55,42 +53,11 @@ fn read(probe: &mut ReadProbe, first: u64, sectors: u32) -> Result<Nanos, Failur
     took.map_err(|error| Failure::unable(error.to_string()))
 }
 
-/// A text file of bounded size.
-fn text(path: &Path) -> Result<String, Failure> {
-    // By what is read, not by the size it says: a device says 0 and never ends.
-    let bytes = TEXT_MAX.read(path);
-    let bytes = bytes.map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
-    String::from_utf8(bytes)
-        .map_err(|_| Failure::usage(format!("{}: this is not UTF-8 text", path.display())))
-}
-
-/// The card of this name, or the one in this file.
-fn card_of(named: &Path) -> Result<Card, Failure> {
-    let word = named.to_string_lossy();
-    let cards: Vec<Card> = CARDS
-        .iter()
-        .filter_map(|text| Card::parse(text).ok())
-        .collect();
-    // A name goes before a file: a file is said with a path, ./ in front.
-    if let Some(card) = cards.iter().find(|card| card.model() == word) {
-        return Ok(card.clone());
-    }
-    if !named.exists() {
-        let names: Vec<&str> = cards.iter().map(Card::model).collect();
-        return Err(unknown("card or file", &word, &names));
-    }
-    let card = Card::parse(&text(named)?);
-    card.and_then(|card| card.drive(0, SSD_BYTES).map(|_| card)).map_err(|error| {
-        Failure::usage(format!("{word}: {error}"))
-            .next("compare it with a card that is known to work: stackrace show drives seagate-st3000dm001")
-    })
-}
-
 fn check(card: &Card, against: &Path) -> Result<String, Failure> {
     let shown = against.display();
     let is_text = std::fs::metadata(against).is_ok_and(|kind| kind.is_file());
     let requests = if is_text {
-        trace::trace(&text(against)?).map_err(|error| {
+        trace::trace(&drive_card::text(against, TRACE_MAX)?).map_err(|error| {
             Failure::usage(format!("{shown}: {error}")).next("name a drive instead: lsblk")
         })?
     } else {
@@ -99,7 +66,7 @@ fn check(card: &Card, against: &Path) -> Result<String, Failure> {
         let mut read = |first, count| read(&mut probe, first, count);
         fit::sample(sectors, CHECK_READS, &mut read)?
     };
-    let drive = card.drive(0, SSD_BYTES);
+    let drive = card.drive(0, drive_card::SSD_BYTES);
     let mut drive = drive.map_err(|error| Failure::usage(error.to_string()))?;
     let beyond = trace::beyond(&requests, &*drive);
     if beyond > 0 && !matches!(card, Card::Ssd(_)) {

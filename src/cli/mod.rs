@@ -11,6 +11,7 @@ mod defaults;
 mod diff;
 mod doctor;
 mod drive;
+mod drive_card;
 mod drives;
 mod engine;
 mod events;

@@ -1,6 +1,7 @@
 //! `stackrace plan`: what a study would do. Touches nothing.
 
 use super::args::PlanArgs;
+use super::drive_card;
 use super::failure::Failure;
 use super::setting::Setting;
 use super::terminal::{print, say};
@@ -13,6 +14,7 @@ pub(super) fn exec(setting: &Setting, verb: PlanArgs) -> Result<u8, Failure> {
     let study = study_file::read(&verb.study, verb.full)?;
     verb.there.options().check_agent(verb.lab)?;
     let study = study_file::at_places(study, &verb.systems, &verb.there.on)?;
+    let study = study_file::on_drives(study, &drive_card::asked(&verb.drives)?)?;
     if let Some(manifest) = clients::manifest(&study, verb.there.clients.options()) {
         say(&format!(
             "# Before the run: kubectl apply -f - with this Job\n{manifest}\n"

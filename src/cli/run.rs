@@ -2,6 +2,7 @@
 
 use super::answer;
 use super::args::{Deciding, HowLong, LabClock, OutputArgs, Resume, Run};
+use super::drive_card;
 use super::failure::Failure;
 use super::images;
 use super::output;
@@ -22,6 +23,7 @@ pub(super) fn exec(setting: &Setting, verb: Run) -> Result<u8, Failure> {
     let session = &setting.session;
     let mut study = study_file::read(&verb.study, verb.full)?;
     study = study_file::at_places(study, &verb.systems, &verb.there.on)?;
+    study = study_file::on_drives(study, &drive_card::asked(&verb.drives)?)?;
     let overrides = Overrides {
         time_max_ns: time("--time", verb.time.as_ref())?,
         ..overrides(&verb.deciding, &verb.how_long)?

@@ -106,7 +106,7 @@ pub(super) fn start(disk: &LabDisk, model: &DiskModel) -> Result<PathBuf, HostEr
     static ROOM: OnceLock<ContentRoom> = OnceLock::new();
     let failed = |cause: String| HostError::Path {
         what: "serve the modelled drive",
-        path: PathBuf::from(&model.card),
+        path: PathBuf::from(model.name()),
         cause,
         kind: std::io::ErrorKind::Other,
     };

@@ -91,7 +91,7 @@ pub(crate) struct LabDisk {
 /// Which drive a modelled disk is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DiskModel {
-    /// The card's word, as `stackrace show drives` lists it.
+    /// The card's word, as `stackrace show drives` lists it, or the text of a card of the user's own.
     pub(crate) card: String,
     /// Values of the card that are others here, as assignments: `rpm = 5400`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -108,10 +108,10 @@ pub(crate) struct DiskModel {
 }
 
 impl DiskModel {
-    /// The drive of a card as it is.
-    pub(crate) fn of(card: &Card) -> Self {
+    /// The drive of a card as it is, by its word or its text.
+    pub(crate) fn of(card: &str) -> Self {
         Self {
-            card: card.model().to_owned(),
+            card: card.to_owned(),
             parameters: Vec::new(),
             accident: 0,
             cache: None,
@@ -122,7 +122,15 @@ impl DiskModel {
     /// The card with the values that hold here; none: the program has no such card, or there is no
     /// drive with these values. Studies are refused for that before they start.
     pub(crate) fn card(&self) -> Option<Card> {
-        Card::shipped(&self.card)?.with(&self.parameters).ok()
+        Card::meant(&self.card).ok()??.with(&self.parameters).ok()
+    }
+
+    /// What people call it: its card's word, and whether the card is the user's own.
+    pub(crate) fn name(&self) -> String {
+        match Card::meant(&self.card) {
+            Ok(Some(own)) if self.card.contains('\n') => format!("{} (own card)", own.model()),
+            _ => self.card.clone(),
+        }
     }
 }
 
@@ -210,7 +218,7 @@ impl LabDisk {
             let mut text = format!(
                 "{} of a modelled {}{cache}",
                 unit::bytes(self.bytes),
-                model.card
+                model.name()
             );
             for parameter in &model.parameters {
                 text.push_str(&format!(", {parameter}"));

@@ -33,7 +33,7 @@ pub(crate) use diff::{diff, diff_html, refused};
 pub(crate) use figure::{is_no_text, value as figure_text};
 pub(crate) use form::{ReportForm, ReportOptions};
 pub(crate) use gate::gate;
-pub(crate) use html::{STYLE, body, doing, history, latency_tail, race, written};
+pub(crate) use html::{STYLE, body, doing, history, latency_tail, prose, race, written};
 pub(crate) use junit::junit;
 pub(crate) use picture::pictures;
 #[cfg(feature = "png")]

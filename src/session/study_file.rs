@@ -9,7 +9,7 @@ use crate::bounded::ByteLimit;
 use crate::event::{Decide, Until};
 use crate::failure::Failure;
 use crate::setting::{Refusal, nearest};
-use crate::study::{self, HOST, Kinds, ROUNDS_MAX, SYSTEM, Study};
+use crate::study::{self, AskedDrive, HOST, Kinds, ROUNDS_MAX, SYSTEM, Study};
 use crate::workload::together;
 
 /// What the command line says instead of the study.
@@ -183,8 +183,26 @@ pub(crate) fn at_places(
     if places.is_empty() || (places.len() == 1 && study.places().is_none()) {
         return Ok(study);
     }
-    let text = study::in_places(study.text.as_bytes(), factor, places);
-    parse(&study.name, &text)
+    let text = study::in_places(&study.text, factor, places);
+    parse(&study.name, text.as_bytes())
+}
+
+/// The study on modelled drives that the command line names, in place of its own disks.
+///
+/// # Errors
+/// A drive is named twice, or the study has no disks that it could be.
+pub(crate) fn on_drives(study: Study, drives: &[AskedDrive]) -> Result<Study, Failure> {
+    if drives.is_empty() {
+        return Ok(study);
+    }
+    let twice = |at: usize| drives[..at].iter().any(|one| one.name == drives[at].name);
+    if let Some(at) = (0..drives.len()).find(|at| twice(*at)) {
+        let name = &drives[at].name;
+        return Err(Failure::usage(format!("--drive {name} is given twice")).next("name it once"));
+    }
+    let text = study::on_drives(&study, drives);
+    let text = text.map_err(|refusal| Failure::refused(study.refusal(refusal).render(false)))?;
+    parse(&study.name, text.as_bytes())
 }
 
 /// The configurations of one place, alone: what is to be checked there. Their indices are not those of

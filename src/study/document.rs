@@ -104,6 +104,14 @@ impl Item {
         }
     }
 
+    /// The words of a table; none of anything else.
+    pub(super) fn fields(&self) -> &[Field] {
+        match &self.node {
+            ItemKind::Table(fields) => fields,
+            _ => &[],
+        }
+    }
+
     /// The value; a list is one if everything in it is.
     ///
     /// # Errors

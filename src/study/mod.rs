@@ -6,6 +6,7 @@
 //! run; nothing of it is looked up in the text again.
 
 mod aligned;
+mod asked;
 mod clients;
 mod configuration;
 pub(crate) mod crash;
@@ -26,11 +27,12 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use asked::{AskedDrive, in_places, on_drives};
 pub(crate) use clients::CLIENTS;
 pub(crate) use decide::ROUNDS_MAX;
 pub(crate) use design::{Configuration, Kinds, Policy, Provision, RoundOrder, Study};
 pub(crate) use error::StudyError;
-pub(crate) use place::{HOST, SYSTEM, in_places};
+pub(crate) use place::{HOST, SYSTEM};
 pub(crate) use read::{TEXT_MAX, parse};
 pub(crate) use schema::schema;
 pub(crate) use shipped::SHIPPED;

@@ -7,7 +7,6 @@
 use std::path::Path;
 
 use super::design::{Factor, Study};
-use super::document::{self, Field, ItemKind};
 use super::error::StudyError;
 
 use crate::setting::{Refusal, Value};
@@ -42,50 +41,6 @@ pub(super) fn check(factors: &[Factor], refusals: &mut Vec<Refusal>) {
             "a configuration is tried on a system of the lab or on a host, not on both",
             format!("take {} or {} out", first.name, second.name),
         ));
-    }
-}
-
-/// The text of a valid study, its places named by the command line.
-pub(crate) fn in_places(text: &[u8], factor: &str, places: &[String]) -> Vec<u8> {
-    let text = String::from_utf8_lossy(text).into_owned();
-    // A list of texts is written the same in TOML and in JSON.
-    let levels = serde_json::to_string(places).unwrap_or_default();
-    let fields = document::read(&text).unwrap_or_default();
-    let factors = fields.iter().find(|field| field.name == "factors");
-    let table: &[Field] = match factors.map(|field| &field.item.node) {
-        Some(ItemKind::Table(table)) => table,
-        _ => &[],
-    };
-    let (span, new) = match (
-        table.iter().find(|field| field.name == factor),
-        table.last(),
-    ) {
-        (Some(named), _) => (named.item.span.clone(), levels),
-        (None, Some(last)) => {
-            let end = last.item.span.end;
-            let before = between(&text, factors);
-            (end..end, format!("{before}{factor} = {levels}"))
-        }
-        (None, None) => {
-            let end = text.len();
-            (end..end, format!("\n[factors]\n{factor} = {levels}\n"))
-        }
-    };
-    [&text[..span.start], &new, &text[span.end..]]
-        .concat()
-        .into_bytes()
-}
-
-/// What stands between two factors: of `[factors]`, `factors = { … }`, or `factors.name = …`.
-fn between(text: &str, factors: Option<&Field>) -> &'static str {
-    let after = factors.map_or("", |field| text[field.name_span.end..].trim_start());
-    match after.chars().next() {
-        // factors = { a = [...] } goes on in the same braces.
-        Some('=') => ", ",
-        // factors.a = [...] needs the whole name again.
-        Some('.') => "\nfactors.",
-        // [factors] is a table: a further line.
-        _ => "\n",
     }
 }
 

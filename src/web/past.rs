@@ -98,7 +98,7 @@ fn one(site: &WebSite, title: &str, runs: &[&RunSummary]) -> Markup {
             @for (at, judged) in shown.iter().enumerate() {
                 li {
                     a href={ "/run/" (judged.record.head.run) } { (judged.record.head.run) }
-                    ": " (judged.verdict.sentence)
+                    ": " (report::prose(&judged.verdict.sentence))
                     @if at > 0 && judged.record.head.study_hash != shown[at - 1].record.head.study_hash {
                         " " mark { "The study's text differs from the previous run's." }
                     }

@@ -7,6 +7,7 @@ use super::frame::{self, Page, ago};
 use super::http::HttpResponse;
 use super::site::WebSite;
 use crate::record::RunSummary;
+use crate::report;
 use crate::unit::counted;
 
 /// Runs that are listed.
@@ -71,7 +72,7 @@ fn item(run: &RunSummary, stage: &Stage, today: &str) -> Markup {
                 }
             }
             @if let Some(why) = &run.unreadable { p { (why) } }
-            @if let Some(sentence) = &run.sentence { p { (sentence) } }
+            @if let Some(sentence) = &run.sentence { p { (report::prose(sentence)) } }
             @if run.unreadable.is_none() {
                 ul class="facts" {
                     li { (run.run) }

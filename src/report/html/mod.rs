@@ -164,6 +164,15 @@ fn sections(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<
     .collect()
 }
 
+/// A sentence of ours, in which what can be typed stands between backticks.
+pub(crate) fn prose(sentence: &str) -> Markup {
+    html! {
+        @for (at, part) in sentence.split('`').enumerate() {
+            @if at % 2 == 1 { code { (part) } } @else { (part) }
+        }
+    }
+}
+
 fn answer(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Markup {
     let class = match verdict.state {
         State::Decided => "decided",
@@ -175,8 +184,8 @@ fn answer(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Markup
         header class={ "answer " (class) } {
             p class="badge" { (verdict.grade()) }
             h1 { (record.head.title) }
-            p class="verdict" { (verdict.sentence) }
-            @for detail in &verdict.details { p { (detail) } }
+            p class="verdict" { (prose(&verdict.sentence)) }
+            @for detail in &verdict.details { p { (prose(detail)) } }
             ul class="facts" {
                 @for fact in content::facts(record, verdict) { li { (fact) } }
             }
@@ -187,7 +196,7 @@ fn answer(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Markup
         @if !notes.is_empty() {
             section class="notes" aria-label="Notes" {
                 h2 { "Before you believe the figures" }
-                ul { @for note in &notes { li { (note) } } }
+                ul { @for note in &notes { li { (prose(note)) } } }
             }
         }
         (plots::hero(record, verdict))

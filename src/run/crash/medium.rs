@@ -107,7 +107,7 @@ pub(super) fn medium(log: &DeviceLog, cut: &DriveCut, at: u64, seed: u64) -> Med
 mod tests {
     use super::*;
     use stackrace_drives::power::Logged;
-    use stackrace_drives::{Card, Operation, Request};
+    use stackrace_drives::{Operation, Request};
 
     #[test]
     fn an_image_has_what_was_flushed_and_parts_of_the_rest() {
@@ -185,7 +185,7 @@ mod tests {
             latency_ns: None,
             model: Some(crate::host::DiskModel {
                 cache: Some(crate::host::DriveCache::Volatile),
-                ..crate::host::DiskModel::of(&Card::shipped("seagate-st3000dm001").unwrap())
+                ..crate::host::DiskModel::of("seagate-st3000dm001")
             }),
         };
         let held = |of: CutOf, seed: u64| {

@@ -40,7 +40,7 @@ const SETTINGS: [SettingDoc; 13] = [
     SettingDoc::text(
         "model",
         "",
-        "A drive of `stackrace show drives`: the disks are then modelled, in virtual time; sectors and speed are the model's.",
+        "A drive of `stackrace show drives`, or the text of a card: the disks are then modelled, in virtual time; sectors and speed are the model's.",
     ),
     SettingDoc::bytes(
         "size",

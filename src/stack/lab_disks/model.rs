@@ -26,7 +26,7 @@ const LOGICAL_SECTOR: u64 = 512;
 pub(super) fn disks(settings: &Settings, word: &str) -> Result<Vec<LabDisk>, Refusal> {
     let parameters = settings.optional_texts("parameters")?.unwrap_or_default();
     let card = changed(settings, &named(settings, "model", word)?, &parameters)?;
-    decided(settings, word, &OF_THE_CARD)?;
+    decided(settings, card.model(), &OF_THE_CARD)?;
     // Other words were refused when the settings were checked.
     let cache = settings
         .optional_text("cache")?
@@ -40,10 +40,10 @@ pub(super) fn disks(settings: &Settings, word: &str) -> Result<Vec<LabDisk>, Ref
         let faults = here.map(|(_, fault)| *fault).collect();
         match &last {
             // Cache and values are those of its own model: the study's words are about the others.
-            Some((card, bytes)) if number == count => {
+            Some((word, card, bytes)) if number == count => {
                 let model = DiskModel {
                     faults,
-                    ..DiskModel::of(card)
+                    ..DiskModel::of(word)
                 };
                 one(card, *bytes, model, number)
             }
@@ -52,7 +52,7 @@ pub(super) fn disks(settings: &Settings, word: &str) -> Result<Vec<LabDisk>, Ref
                     parameters: parameters.clone(),
                     cache,
                     faults,
-                    ..DiskModel::of(&card)
+                    ..DiskModel::of(word)
                 };
                 one(&card, bytes, model, number)
             }
@@ -74,9 +74,9 @@ pub(super) fn own(
     number: u64,
 ) -> Result<LabDisk, Refusal> {
     let card = named(settings, model, word)?;
-    decided(settings, word, of_the_card)?;
+    decided(settings, card.model(), of_the_card)?;
     let bytes = size(settings, bytes, &card)?;
-    Ok(one(&card, bytes, DiskModel::of(&card), number))
+    Ok(one(&card, bytes, DiskModel::of(word), number))
 }
 
 /// Refuses what a card decides: a measurement of it with another speed would bear the card's name.
@@ -91,9 +91,30 @@ fn decided(settings: &Settings, word: &str, of_the_card: &[&str]) -> Result<(), 
     ))
 }
 
-/// The card that a setting names.
+/// The card that a setting names, or whose text it has.
 fn named(settings: &Settings, name: &str, word: &str) -> Result<Card, Refusal> {
-    if let Some(card) = Card::shipped(word) {
+    let refused = |message: String, help: &str| Refusal::at(settings.span_of(name), message, help);
+    let meant = Card::meant(word).map_err(|error| {
+        refused(
+            format!("this text is no card of a drive: {error}"),
+            "compare it with one that is known to work: stackrace show drives seagate-st3000dm001",
+        )
+    })?;
+    if let Some(card) = meant {
+        let own = word.contains('\n');
+        // Its figures would bear the name of another drive.
+        if own && Card::shipped(card.model()).is_some() {
+            return Err(refused(
+                format!("a card that ships is called {} already", card.model()),
+                "give your card another name, in its line model = \"...\"",
+            ));
+        }
+        if own && !is_word(card.model()) {
+            return Err(refused(
+                format!("no drive is called {:?}", card.model()),
+                "write the model of a card in small letters, digits and -, at most 40 of them",
+            ));
+        }
         return Ok(card);
     }
     let cards: Vec<Card> = CARDS.iter().flat_map(|text| Card::parse(text)).collect();
@@ -108,8 +129,14 @@ fn named(settings: &Settings, name: &str, word: &str) -> Result<Card, Refusal> {
     ))
 }
 
-/// Card and size of the last disk, where it is another one than the rest.
-fn last(settings: &Settings) -> Result<Option<(Card, u64)>, Refusal> {
+/// Whether this can be the word of a card: it is shown wherever its figures are.
+fn is_word(text: &str) -> bool {
+    let known = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    (1..=40).contains(&text.len()) && text.chars().all(known)
+}
+
+/// Word, card and size of the last disk, where it is another one than the rest.
+fn last(settings: &Settings) -> Result<Option<(String, Card, u64)>, Refusal> {
     let Some(word) = settings.optional_text("last-model")? else {
         return match settings.given("last-size") {
             true => Err(Refusal::at(
@@ -122,7 +149,7 @@ fn last(settings: &Settings) -> Result<Option<(Card, u64)>, Refusal> {
     };
     let card = named(settings, "last-model", &word)?;
     let bytes = size(settings, "last-size", &card)?;
-    Ok(Some((card, bytes)))
+    Ok(Some((word, card, bytes)))
 }
 
 /// A card with the values that the study gives it.

@@ -290,52 +290,6 @@ fn studies_after_published_ones_match_their_counterparts() {
     }
 }
 
-/// However the factors of a study are written, a place named beside it is one more of them.
-#[test]
-fn places_named_beside_a_study_are_a_factor_of_it() {
-    let workload = "[[workload]]\nrandom = { block-size = \"4 KiB\", time = \"5 s\" }\n";
-    let disk = "[[stack]]\nloop = { size = \"2 GiB\" }\n";
-    let rest = format!("{disk}[[stack]]\next4 = {{}}\n{workload}");
-    let used = format!(
-        "{disk}[[stack]]\nwhen = {{ one = 1 }}\next4 = {{}}\n\
-         [[stack]]\nwhen = {{ one = 2 }}\nxfs = {{}}\n{workload}"
-    );
-    for text in [
-        rest,
-        format!("[factors]\none = [1, 2] # a comment\n{used}"),
-        format!("factors = {{ one = [1, 2] }}\n{used}"),
-        format!("factors.one = [1, 2]\n{used}"),
-        format!("[factors]\nsystem = [\"x\"]\none = [1, 2]\n{used}"),
-    ] {
-        let before = good(&text);
-        let places = ["debian-12", "it's \"the\" \\ other"].map(str::to_owned);
-        let after = in_places(text.as_bytes(), SYSTEM, &places);
-        let after = good(std::str::from_utf8(&after).unwrap());
-        let labels: Vec<String> = after
-            .places()
-            .unwrap()
-            .levels
-            .iter()
-            .map(|l| l.label.clone())
-            .collect();
-        assert_eq!(labels, places, "{text}");
-        let others = |study: &Study| -> Vec<Vec<String>> {
-            let others = study.factors.iter().filter(|factor| factor.name != SYSTEM);
-            others
-                .map(|f| f.levels.iter().map(|l| l.label.clone()).collect())
-                .collect()
-        };
-        assert_eq!(others(&after), others(&before), "{text}");
-        let tried: Vec<_> = (0..after.configurations.len())
-            .map(|t| after.place_of(t).unwrap())
-            .collect();
-        let half = after.configurations.len() / 2;
-        for place in &places {
-            assert_eq!(tried.iter().filter(|tried| *tried == place).count(), half);
-        }
-    }
-}
-
 #[test]
 fn places_are_texts_of_one_kind_and_a_comparison_must_have_them() {
     refused_times(

@@ -1,5 +1,6 @@
 //! Every refusal at its place, and the laws of reading.
 
+mod asked;
 mod laws;
 mod reading;
 mod refusals;

@@ -121,6 +121,18 @@ impl Card {
         cards.find(|card| card.model() == model)
     }
 
+    /// The card that a study means: by the word of one that ships, or by the whole text of another, which
+    /// has several lines. None: no card that ships has this word.
+    ///
+    /// # Errors
+    /// The text is no card ([`Card::parse`]).
+    pub fn meant(words: &str) -> Result<Option<Self>, CardError> {
+        match words.contains('\n') {
+            true => Self::parse(words).map(Some),
+            false => Ok(Self::shipped(words)),
+        }
+    }
+
     /// What the drive tells the operating system of itself.
     pub fn identity(&self) -> DriveIdentity {
         match self {
