@@ -45,6 +45,9 @@ pub(crate) struct LayerKind {
     pub(crate) data: FileData,
     /// What it reads out of what its tools print: none of these may fail on any text.
     pub(crate) reads: &'static [fn(&str) -> Vec<Fact>],
+    /// Of disks in whose place `run --drive` puts modelled drives: the settings that those keep. Of any
+    /// other layer, none.
+    pub(crate) kept_by_drives: &'static [&'static str],
     /// The stacks it is tested with.
     pub(crate) tried: Tried,
 }
@@ -66,6 +69,7 @@ impl LayerKind {
         imagined: &[],
         data: FileData::UNKNOWN,
         reads: &[],
+        kept_by_drives: &[],
         tried: Tried::NOWHERE,
     };
 }

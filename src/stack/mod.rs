@@ -71,6 +71,9 @@ use common::{block, guard, line, one_kernel, options, place};
 use std::path::Path;
 use std::sync::LazyLock;
 
+/// The word of modelled disks, which `run --drive` puts in place of others.
+pub(crate) const MODELLED_DISKS: &str = lab_disks::KIND.name;
+
 /// Every kind of layer, alphabetical.
 pub(crate) const ALL: &[LayerKind] = &[
     afp::KIND,

@@ -4,15 +4,10 @@ use super::design::Study;
 use super::document::{self, Field, Item, ItemKind};
 
 use crate::setting::{Refusal, Span, Value};
+use crate::stack::{self, MODELLED_DISKS};
 
 /// The factor whose levels are drives that the command line names.
 const DRIVE: &str = "drive";
-/// Layers that are disks, and the settings that a modelled disk has as well. The others say how fast a
-/// disk is or where its file lies: the drive's card answers that.
-const DISKS: [(&str, &[&str]); 2] = [
-    ("lab-disks", &["size", "count"]),
-    ("loop", &["size", "count"]),
-];
 
 /// The text of a valid study, its places named by the command line.
 pub(crate) fn in_places(text: &str, factor: &str, places: &[String]) -> String {
@@ -170,6 +165,13 @@ fn without_unused_sizes(study: &Study, mut text: String) -> String {
     text
 }
 
+/// The settings of a layer that modelled drives in its place keep; none: it is no disk. The others say
+/// how fast a disk is or where its file lies: the drive's card answers that.
+fn kept_by_drives(layer: &Field) -> &'static [&'static str] {
+    let kind = stack::ALL.iter().find(|kind| kind.name == layer.name);
+    kind.map_or(&[], |kind| kind.kept_by_drives)
+}
+
 /// The layers of a study that are disks.
 fn disks(fields: &[Field]) -> Result<Vec<&Field>, Refusal> {
     let stack = fields.iter().find(|field| field.name == "stack");
@@ -179,13 +181,13 @@ fn disks(fields: &[Field]) -> Result<Vec<&Field>, Refusal> {
     };
     let layers = layers.iter().flat_map(Item::fields);
     let disks: Vec<&Field> = layers
-        .filter(|layer| DISKS.iter().any(|(kind, _)| *kind == layer.name))
+        .filter(|layer| !kept_by_drives(layer).is_empty())
         .collect();
     if disks.is_empty() {
         return Err(Refusal::at(
             &stack.map_or(0..0, |field| field.name_span.clone()),
-            "no layer of this study is a disk that a drive could be the model of",
-            "take one whose stack begins with loop or lab-disks: stackrace run ext4-vs-xfs --lab --drive NAME",
+            "no layer of this study is a disk that a modelled drive could replace",
+            "take one whose stack begins with such disks: stackrace run ext4-vs-xfs --lab --drive NAME",
         ));
     }
     Ok(disks)
@@ -229,9 +231,8 @@ fn modelled(text: &str, layer: &Field, model: &str) -> Result<String, Refusal> {
     }
     let settings = layer.item.fields();
     let has_model = settings.iter().any(|setting| setting.name == "model");
-    let kept = DISKS.iter().find(|(kind, _)| *kind == layer.name);
-    let kept = kept.map_or(&[][..], |(_, kept)| kept);
-    let mut written = format!("lab-disks = {{ model = {}", quoted(model));
+    let kept = kept_by_drives(layer);
+    let mut written = format!("{MODELLED_DISKS} = {{ model = {}", quoted(model));
     for setting in settings {
         // What stands beside a model is about a modelled disk already.
         if setting.name != "model" && (has_model || kept.contains(&setting.name.as_str())) {

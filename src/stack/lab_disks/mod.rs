@@ -106,6 +106,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Devices,
     example: "lab-disks = { size = \"1 GiB\", count = 4, physical-sector = 4096, rate = \"60 MB\", requests = 120 }",
     parse,
+    kept_by_drives: &["size", "count"],
     ..LayerKind::EMPTY
 };
 

@@ -67,6 +67,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     parse,
     packages: &[Package::new("mount", &["losetup"])],
     undo: &[undo::DETACH],
+    kept_by_drives: &["size", "count"],
     imagined: &[Tool {
         name: "losetup",
         run: imagined::losetup,

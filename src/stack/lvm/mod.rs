@@ -87,6 +87,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
         volumes.map(|volume| volume.fact()).collect()
     }],
     tried: tried::TRIED,
+    ..LayerKind::EMPTY
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

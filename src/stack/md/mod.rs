@@ -95,6 +95,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     data: FileData::UNKNOWN,
     reads: &[exported],
     tried: tried::TRIED,
+    ..LayerKind::EMPTY
 };
 
 struct Md {

@@ -110,6 +110,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
         changes: &["zfs", "zpool"],
         standing: "[ -d /proc/spl ] && zpool list -H",
     },
+    ..LayerKind::EMPTY
 };
 
 struct Zpool {
