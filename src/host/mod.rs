@@ -127,9 +127,13 @@ impl DiskModel {
 
     /// What people call it: its card's word, and whether the card is the user's own.
     pub(crate) fn name(&self) -> String {
-        match Card::meant(&self.card) {
-            Ok(Some(own)) if self.card.contains('\n') => format!("{} (own card)", own.model()),
-            _ => self.card.clone(),
+        // The cards that ship need not be read for the word of one.
+        if !Card::is_text(&self.card) {
+            return self.card.clone();
+        }
+        match Card::parse(&self.card) {
+            Ok(own) => format!("{} (own card)", own.model()),
+            Err(_) => "own card".to_owned(),
         }
     }
 }

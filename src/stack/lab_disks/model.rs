@@ -101,7 +101,7 @@ fn named(settings: &Settings, name: &str, word: &str) -> Result<Card, Refusal> {
         )
     })?;
     if let Some(card) = meant {
-        let own = word.contains('\n');
+        let own = Card::is_text(word);
         // Its figures would bear the name of another drive.
         if own && Card::shipped(card.model()).is_some() {
             return Err(refused(

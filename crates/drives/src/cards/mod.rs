@@ -127,10 +127,15 @@ impl Card {
     /// # Errors
     /// The text is no card ([`Card::parse`]).
     pub fn meant(words: &str) -> Result<Option<Self>, CardError> {
-        match words.contains('\n') {
+        match Self::is_text(words) {
             true => Self::parse(words).map(Some),
             false => Ok(Self::shipped(words)),
         }
+    }
+
+    /// Whether a study writes a whole card, not the word of one.
+    pub fn is_text(words: &str) -> bool {
+        words.contains('\n')
     }
 
     /// What the drive tells the operating system of itself.
