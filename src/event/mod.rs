@@ -18,6 +18,7 @@ pub(crate) use counted::*;
 pub(crate) use crash::*;
 pub(crate) use fact::*;
 pub(crate) use observation::*;
+use stackrace_stats::elementary::ln;
 
 use std::borrow::Cow;
 
@@ -304,8 +305,8 @@ impl Better {
     pub(crate) fn oriented_ln(self, value: f64) -> f64 {
         match self {
             // Logarithms, because configurations are compared by ratios.
-            Self::Higher => value.ln(),
-            Self::Lower => -value.ln(),
+            Self::Higher => ln(value),
+            Self::Lower => -ln(value),
         }
     }
 }

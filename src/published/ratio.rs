@@ -3,6 +3,7 @@
 use super::card::Card;
 use super::table::{PublishedFigure, PublishedTable};
 use crate::event::MetricHead;
+use stackrace_stats::elementary::{exp, ln};
 
 /// One level of a factor against the baseline, everything else equal, on one metric.
 #[derive(Debug, Clone, PartialEq)]
@@ -93,7 +94,7 @@ fn of_factor(card: &Card, table: &PublishedTable, factor: usize) -> Vec<Publishe
             workload: b.workload.clone(),
             metric: b.metric.clone(),
             // Through logarithms, so that times and rates are oriented alike.
-            ratio: (b.metric.better.oriented_ln(value) - b.metric.better.oriented_ln(base)).exp(),
+            ratio: exp(b.metric.better.oriented_ln(value) - b.metric.better.oriented_ln(base)),
             figures: [base_at, at],
         });
     }
@@ -102,7 +103,7 @@ fn of_factor(card: &Card, table: &PublishedTable, factor: usize) -> Vec<Publishe
 
 /// The geometric mean; none of nothing.
 pub(crate) fn geometric_mean(ratios: &[f64]) -> Option<f64> {
-    let sum: f64 = ratios.iter().map(|ratio| ratio.ln()).sum();
+    let sum: f64 = ratios.iter().map(|ratio| ln(*ratio)).sum();
     // The mean of ratios is geometric: 2 and 0.5 cancel out, whichever side is the baseline.
-    (!ratios.is_empty()).then(|| (sum / ratios.len() as f64).exp())
+    (!ratios.is_empty()).then(|| exp(sum / ratios.len() as f64))
 }

@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+use stackrace_stats::elementary::exp;
 
 use super::Record;
 use crate::event::{
@@ -315,7 +316,7 @@ pub(crate) fn record(shape: &SampleShape) -> Record {
             events.push(command(&["mkfs.xfs", "-f", "/dev/loop3"], "meta-data=…\n"));
             events.push(raised(shape, round, configuration));
             for workload in 0..shape.workloads.len() {
-                let speed = (shape.speed)(configuration, workload) * (0.02 * dice.noise()).exp();
+                let speed = (shape.speed)(configuration, workload) * exp(0.02 * dice.noise());
                 events.push(Event::Trial(Box::new(trial(
                     &mut dice,
                     (round, position, configuration, workload),
@@ -427,7 +428,7 @@ fn trial(
     let slowest = op.latency_ns_p99 as f64;
     let series = (0..30)
         .map(|_| {
-            let part = speed * 0.1 * (0.05 * dice.noise()).exp();
+            let part = speed * 0.1 * exp(0.05 * dice.noise());
             ((part / size) as u64, part as u64)
         })
         .collect();
@@ -516,7 +517,7 @@ fn latencies(dice: &mut Dice, count: u64, mean: f64) -> (Histogram<u64>, String)
     let mut latency = Histogram::<u64>::new_with_bounds(1, 3_600_000_000_000, 3).unwrap();
     for _ in 0..count {
         let slow = if dice.unit() < 0.01 { 12.0 } else { 1.0 };
-        let ns = mean * (0.3 * dice.noise()).exp() * slow;
+        let ns = mean * exp(0.3 * dice.noise()) * slow;
         latency.record((ns as u64).max(1)).unwrap();
     }
     let mut bytes = Vec::new();

@@ -4,6 +4,7 @@
 //! beyond what the directories and the time explain is the noise that the verdict has to overcome. No
 //! verdict counts these trials.
 
+use stackrace_stats::elementary::{exp, exp_m1, ln};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -199,7 +200,7 @@ impl Outlook {
         let half = detectable(self.deviation, rounds, level).unwrap_or(f64::MAX);
         // A difference as large as the half-width is found every second time. A chance of 80 %
         // takes 0.84 standard errors more.
-        half * (SURE * self.deviation / f64::from(rounds).sqrt()).exp() - 1.0
+        half * exp(SURE * self.deviation / f64::from(rounds).sqrt()) - 1.0
     }
 
     /// Rounds that show a difference as large as the margin; at most as many as a run can have.
@@ -223,7 +224,7 @@ impl Outlook {
     fn words(&self, limited: bool, allowed: f64) -> String {
         let vary = format!(
             "results vary by {} from one trial to the next",
-            difference(self.noise.exp_m1())
+            difference(exp_m1(self.noise))
         );
         let needed = format!(
             "A difference of {} takes about {} to see.",
@@ -273,7 +274,7 @@ fn noise(laps: &[Vec<f64>]) -> Option<f64> {
     }
     let logs: Vec<Vec<f64>> = laps
         .iter()
-        .map(|lap| lap.iter().map(|value| value.ln()).collect())
+        .map(|lap| lap.iter().map(|value| ln(*value)).collect())
         .collect();
     let of_lap: Vec<f64> = logs.iter().map(|lap| mean(lap)).collect();
     let of_place: Vec<f64> = (0..places)

@@ -4,6 +4,7 @@ use super::sides::Sides;
 use super::statement::{Comparison, Interval, VerdictWord};
 use super::table::{ComparedFigure, ObservationTable};
 use super::{fragment, unpaired};
+use stackrace_stats::elementary::exp;
 
 /// Rounds from which the robust interval is given.
 const ROBUST_FROM: usize = 8;
@@ -42,7 +43,7 @@ pub(super) fn comparison(
         ratio: interval,
         word,
         text: fragment::fragment(word, interval),
-        rounds: pairs.iter().map(|(round, d)| (*round, d.exp())).collect(),
+        rounds: pairs.iter().map(|(round, d)| (*round, exp(*d))).collect(),
         robust: (logs.len() >= ROBUST_FROM)
             .then(robust)
             .flatten()

@@ -7,6 +7,7 @@ use super::sides::{self, Sides};
 use super::statement::{Comparison, More, State, VerdictWord};
 use super::table::{ComparedFigure, Evidence, ObservationTable};
 use crate::event::{Decide, Until};
+use stackrace_stats::elementary::ln;
 
 /// Whether more rounds would change nothing for those that did not fail: what is asked, over all
 /// workloads, is answered.
@@ -119,7 +120,7 @@ pub(super) fn more(
     let mut needed: Option<u32> = Some(0);
     for (comparison, alpha) in open {
         let ratios = comparison.rounds.iter();
-        let logs: Vec<f64> = ratios.map(|(_, ratio)| ratio.ln()).collect();
+        let logs: Vec<f64> = ratios.map(|(_, ratio)| ln(*ratio)).collect();
         let total = stackrace_stats::rounds_to_decide(&logs, alpha, head.decide.margin);
         let rounds = total.map(|total| total - u32::try_from(logs.len()).unwrap_or(total));
         // If nothing would decide one of them, there is no projection for the whole.

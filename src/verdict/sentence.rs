@@ -8,6 +8,7 @@ use super::statement::{Comparison, Interval, State, VerdictWord};
 use super::table::Evidence;
 use crate::event::{Fact, RunStarted};
 use crate::unit::{self, counted, listed, listed_names};
+use stackrace_stats::elementary::ln;
 
 /// Comparisons that are written out; of more in a ranking, only how far the leader is ahead, and with a
 /// baseline, which are how far.
@@ -438,7 +439,7 @@ pub(super) fn details(verdict: &Verdict, evidence: &Evidence<'_>) -> Vec<String>
         .filter(|c| c.within.is_empty())
         .collect();
     // On the log scale twice as fast and half as fast are equally far from no difference.
-    let size = |c: &Comparison| c.ratio.map_or(0.0, |ratio| ratio.estimate.ln().abs());
+    let size = |c: &Comparison| c.ratio.map_or(0.0, |ratio| ln(ratio.estimate).abs());
     comparisons.sort_by(|x, y| size(y).total_cmp(&size(x)));
     comparisons
         .iter()

@@ -7,6 +7,7 @@
 //! decide whether slices stay; a workload whose slices end begins anew with the next round.
 
 use serde::Serialize;
+use stackrace_stats::elementary::{exp_m1, ln, ln_1p};
 use stackrace_stats::{FIRST_LOOK, Ratio, paired_ratio, two_sided_level};
 
 use super::table::Evidence;
@@ -80,7 +81,7 @@ impl Slices<'_> {
     fn must_end(&self) -> Option<String> {
         let head = self.evidence.head;
         // On the log scale, as the effects are.
-        let allowed = head.decide.margin.ln_1p() * SHARE_OF_MARGIN;
+        let allowed = ln_1p(head.decide.margin) * SHARE_OF_MARGIN;
         for other in 1..head.configurations.len() {
             let (order, after) = self.order_effects(other);
             if matters(&order, allowed) || matters(&after, allowed) {
@@ -117,7 +118,7 @@ impl Slices<'_> {
         let slices = ns.map_or(String::new(), |ns| {
             format!(" of {}", unit::time_ns(ns as f64))
         });
-        let allowed = head.decide.margin.ln_1p() * SHARE_OF_MARGIN;
+        let allowed = ln_1p(head.decide.margin) * SHARE_OF_MARGIN;
         let pairs = (1..head.configurations.len()).filter_map(|other| {
             let (order, after) = self.order_effects(other);
             Some((other, EffectSize::of(&order)?, EffectSize::of(&after)?))
@@ -133,7 +134,7 @@ impl Slices<'_> {
             "measured in slices{slices}: work right after a turn of the other one differs by {} from work after an own turn; that can shift the ratio of {a} and {b} by {}; above {} slices would have ended",
             order.words(),
             after.words(),
-            unit::percent(allowed.exp_m1())
+            unit::percent(exp_m1(allowed))
         )
     }
 
@@ -203,7 +204,7 @@ fn forwards_effect(trial: &Observation) -> Option<f64> {
         let time = if open { sum.latency_ns } else { sum.ns };
         // A short trial may have no operation, or no lap, in one of the directions.
         let speed = sum.operations as f64 / time as f64;
-        (speed.is_finite() && speed > 0.0).then(|| speed.ln())
+        (speed.is_finite() && speed > 0.0).then(|| ln(speed))
     };
     Some(speed(&sliced.forwards)? - speed(&sliced.backwards)?)
 }
@@ -219,15 +220,15 @@ impl EffectSize {
     /// None: too few rounds.
     fn of(effects: &[f64]) -> Option<Self> {
         let ratio = tested(effects)?;
-        let most = ratio.low.ln().abs().max(ratio.high.ln().abs());
+        let most = ln(ratio.low).abs().max(ln(ratio.high).abs());
         Some(Self {
-            estimate: ratio.estimate.ln().abs(),
+            estimate: ln(ratio.estimate).abs(),
             most,
         })
     }
 
     fn words(&self) -> String {
-        let [estimate, most] = [self.estimate, self.most].map(f64::exp_m1);
+        let [estimate, most] = [self.estimate, self.most].map(exp_m1);
         let estimate = unit::percent(estimate);
         match most {
             // No bound says anything there.
@@ -246,12 +247,12 @@ fn tested(effects: &[f64]) -> Option<Ratio> {
 
 /// Whether an effect is larger than allowed, and no chance of these rounds.
 fn matters(effects: &[f64], allowed: f64) -> bool {
-    tested(effects).is_some_and(|ratio| ratio.excludes_one() && ratio.estimate.ln().abs() > allowed)
+    tested(effects).is_some_and(|ratio| ratio.excludes_one() && ln(ratio.estimate).abs() > allowed)
 }
 
 /// Whether an effect is certainly not larger than allowed.
 fn within(effects: &[f64], allowed: f64) -> bool {
     let enough = effects.len() >= FIRST_LOOK as usize;
     let ratio = paired_ratio(effects, SAME).filter(|_| enough);
-    ratio.is_some_and(|ratio| ratio.low.ln() >= -allowed && ratio.high.ln() <= allowed)
+    ratio.is_some_and(|ratio| ln(ratio.low) >= -allowed && ln(ratio.high) <= allowed)
 }

@@ -6,6 +6,7 @@
 //! strongest word is that they differ. What did other work is not compared.
 
 use serde::Serialize;
+use stackrace_stats::elementary::exp;
 
 use super::separate::{self, RUNS_MIN, Side};
 use super::statement::{Comparison, Interval, VerdictWord};
@@ -29,7 +30,7 @@ pub(super) fn ratio(a: &[f64], b: &[f64]) -> Option<Interval> {
         .flatten();
     Some(interval.map_or_else(
         || Interval {
-            estimate: (stackrace_stats::mean(b) - stackrace_stats::mean(a)).exp(),
+            estimate: exp(stackrace_stats::mean(b) - stackrace_stats::mean(a)),
             low: f64::NAN,
             high: f64::NAN,
         },
@@ -350,8 +351,8 @@ fn figure(metric: &MetricHead, a: &[f64], b: &[f64]) -> Option<FigurePair> {
     let value = |logs: &[f64]| {
         let mean = stackrace_stats::mean(logs);
         match metric.better {
-            Better::Higher => mean.exp(),
-            Better::Lower => (-mean).exp(),
+            Better::Higher => exp(mean),
+            Better::Lower => exp(-mean),
         }
     };
     Some(FigurePair {

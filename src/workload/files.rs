@@ -12,6 +12,7 @@ use stackrace_engine::files::{
 };
 use stackrace_engine::spec::Content;
 use stackrace_engine::{Op, OpError, PhaseOutcome};
+use stackrace_stats::elementary::ln;
 
 use super::block::words::{COMPRESS_RATIO, CONTENT};
 use super::block::{at_least_one, content};
@@ -301,7 +302,7 @@ impl Files {
     fn bytes_expected(&self) -> u64 {
         let (low, high) = (self.size_min.max(1) as f64, self.size_max.max(1) as f64);
         let mean = if self.size_max > self.size_min {
-            (high - low) / (high / low).ln()
+            (high - low) / ln(high / low)
         } else {
             self.size_max as f64
         };

@@ -10,6 +10,7 @@
 //! `examples/validate`.
 
 use crate::autocorrelation::lag_one;
+use crate::elementary::{exp, ln};
 use crate::interval::{mean, median};
 
 /// The penalty of a segment, in variances of the noise times `ln n`. A criterion for independent
@@ -56,10 +57,10 @@ pub fn segments(values: &[f64]) -> Option<Vec<Segment>> {
         return None;
     }
     // A value of 0 has no logarithm: it counts as the floor.
-    let logs: Vec<f64> = values.iter().map(|value| value.max(floor).ln()).collect();
+    let logs: Vec<f64> = values.iter().map(|value| ln(value.max(floor))).collect();
     let sums = Sums::of(&logs);
     let mut variance = noise(&logs).powi(2);
-    let mut cuts = sums.partition(PENALTY * variance * (n as f64).ln());
+    let mut cuts = sums.partition(PENALTY * variance * ln(n as f64));
     // More penalty leaves fewer segments and more to the noise: it ends.
     while cuts.len() > 2 {
         let left = long_run_variance(&logs, &cuts);
@@ -67,7 +68,7 @@ pub fn segments(values: &[f64]) -> Option<Vec<Segment>> {
             break;
         }
         variance = left;
-        cuts = sums.partition(PENALTY * variance * (n as f64).ln());
+        cuts = sums.partition(PENALTY * variance * ln(n as f64));
     }
     sums.merge(&mut cuts);
     Some(
@@ -75,7 +76,7 @@ pub fn segments(values: &[f64]) -> Option<Vec<Segment>> {
             .map(|cut| Segment {
                 start: cut[0],
                 end: cut[1],
-                level: sums.mean(cut[0], cut[1]).exp(),
+                level: exp(sums.mean(cut[0], cut[1])),
             })
             .collect(),
     )
@@ -187,7 +188,7 @@ impl Sums {
             let inner = 1..cuts.len() - 1;
             let smallest = inner.min_by(|a, b| change(a).total_cmp(&change(b)));
             match smallest {
-                Some(at) if change(&at) < CHANGE_MIN.ln() => {
+                Some(at) if change(&at) < ln(CHANGE_MIN) => {
                     cuts.remove(at);
                 }
                 _ => return,

@@ -5,6 +5,7 @@
 
 use crate::autocorrelation::{batch_interval, effective_count};
 use crate::changepoint::{Segment, segments};
+use crate::elementary::ln;
 use crate::interval::{all_finite, mean};
 use crate::steady::{SteadyWindow, WINDOW, WarmUp, warm_up};
 
@@ -66,7 +67,7 @@ impl Course {
 
     /// The largest change between neighbouring segments: before and after.
     pub fn change(&self) -> Option<(Segment, Segment)> {
-        let size = |pair: &&[Segment]| (pair[1].level / pair[0].level).ln().abs();
+        let size = |pair: &&[Segment]| ln(pair[1].level / pair[0].level).abs();
         let largest = self
             .segments
             .windows(2)

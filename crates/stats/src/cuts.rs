@@ -11,6 +11,7 @@
 //! Sources: Clopper and Pearson, Biometrika 26, 1934; Fisher, "The Logic of Inductive Inference",
 //! Journal of the Royal Statistical Society 98, 1935.
 
+use crate::elementary::{exp, exp_m1, ln};
 use statrs::distribution::{Beta, ContinuousCDF};
 use statrs::function::factorial::ln_binomial;
 
@@ -56,7 +57,7 @@ impl BrokenCuts {
         }
         let (broken, kept) = (f64::from(self.broken), f64::from(self.cuts - self.broken));
         match self.broken {
-            0 => Some(-(alpha.ln() / kept).exp_m1()),
+            0 => Some(-exp_m1(ln(alpha) / kept)),
             // All were broken: nothing is said against "every cut".
             _ if kept == 0.0 => Some(1.0),
             _ => Some(Beta::new(broken + 1.0, kept).ok()?.inverse_cdf(1.0 - alpha)),
@@ -85,7 +86,7 @@ pub fn cut_difference_p(one: BrokenCuts, other: BrokenCuts) -> Option<f64> {
     let all = ln_binomial(m + n, broken);
     // Given how many were broken in all, every choice of them is equally likely.
     let probability =
-        |first: u64| (ln_binomial(m, first) + ln_binomial(n, broken - first) - all).exp();
+        |first: u64| exp(ln_binomial(m, first) + ln_binomial(n, broken - first) - all);
     let seen = probability(u64::from(one.broken)) * ROUNDING;
     let tables = broken.saturating_sub(n)..=broken.min(m);
     let p: f64 = tables.map(probability).filter(|each| *each <= seen).sum();

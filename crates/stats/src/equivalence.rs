@@ -9,6 +9,7 @@
 //!
 //! This file also estimates how many more rounds an undecided comparison needs.
 
+use crate::elementary::{exp, ln, ln_1p};
 use statrs::distribution::{ChiSquared, ContinuousCDF, Normal};
 
 use crate::interval::{Ratio, all_finite, is_level, mean, paired_ratio, t_quantile, variance};
@@ -76,7 +77,7 @@ pub fn state(log_differences: &[f64], alpha: f64, margin: f64) -> Option<Stateme
     let centre = mean(log_differences).abs();
     let error = (variance(log_differences) / f64::from(n)).sqrt();
     // No bound is nearer than one standard error: most rounds need not be asked for more.
-    if centre + error <= margin.ln_1p() {
+    if centre + error <= ln_1p(margin) {
         // Both bounds of a pair of one-sided ones, as a two-sided interval of twice that level.
         let ratio = paired_ratio(log_differences, 2.0 * one_sided_level(alpha, n))?;
         if let word @ Classification::NoDifference { .. } = classify(&ratio, margin) {
@@ -153,7 +154,7 @@ pub fn rounds_to_decide(log_differences: &[f64], alpha: f64, margin: f64) -> Opt
     if n < FIRST_LOOK || !is_level(alpha) || !all_finite(log_differences) {
         return None;
     }
-    let outlook = Outlook::new(log_differences, alpha, margin.ln_1p());
+    let outlook = Outlook::new(log_differences, alpha, ln_1p(margin));
     let enough = |rounds: u32| outlook.chance(rounds) >= SURE;
     let (mut first, mut last) = (n + 1, n.saturating_mul(AHEAD_MAX));
     if !enough(last) {
@@ -258,7 +259,7 @@ fn between(equal: f64, different: f64, centre: f64, spread: f64) -> f64 {
 /// Example: d̄ = 0, s = 0.03, ratio 0.95, alpha 0.01. ln 0.95 is 0.0513 away: 6 rounds
 /// (4.03 · 0.03 / √6 = 0.0494), not 5 (4.60 · 0.03 / √5 = 0.0618).
 pub fn rounds_to_exclude(effect: f64, deviation: f64, alpha: f64, ratio: f64) -> Option<u32> {
-    let distance = (effect - ratio.ln()).abs();
+    let distance = (effect - ln(ratio)).abs();
     let usable = deviation.is_finite() && deviation >= 0.0 && distance.is_finite();
     (usable && is_level(alpha)).then(|| rounds_until(deviation, alpha, distance))
 }
@@ -288,7 +289,7 @@ pub fn detectable(sd: f64, n: u32, alpha: f64) -> Option<f64> {
         return None;
     }
     // A huge deviation would overflow to infinity, which JSON cannot hold.
-    Some(half_width(sd, n, alpha).exp().min(f64::MAX))
+    Some(exp(half_width(sd, n, alpha)).min(f64::MAX))
 }
 
 /// Half the width of the t interval of `n` log differences with standard deviation `sd`.

@@ -10,6 +10,7 @@
 //! imported figures that cannot be paired; it cannot tell a treatment from the hour it was tried
 //! in, and every report of it must say so.
 
+use crate::elementary::{exp, ln};
 use statrs::distribution::{Continuous, ContinuousCDF, StudentsT};
 
 /// An estimate on the ratio scale with its interval.
@@ -35,10 +36,7 @@ impl Ratio {
         }
         // Clamped, so that a ratio is always finite and above 0.
         // Each limit is the other one's reciprocal, so that exchanging the treatments keeps the statement.
-        let ratio = |log: f64| {
-            log.exp()
-                .clamp(f64::MIN_POSITIVE, f64::MIN_POSITIVE.recip())
-        };
+        let ratio = |log: f64| exp(log).clamp(f64::MIN_POSITIVE, f64::MIN_POSITIVE.recip());
         Some(Ratio {
             estimate: ratio(estimate),
             low: ratio(low),
@@ -114,7 +112,7 @@ pub fn geometric_mean(values: &[f64], alpha: f64) -> Option<Ratio> {
     if values.iter().any(|&value| value <= 0.0) {
         return None;
     }
-    let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+    let logs: Vec<f64> = values.iter().map(|value| ln(*value)).collect();
     paired_ratio(&logs, alpha)
 }
 
@@ -217,7 +215,7 @@ fn distance_of_tail(student: &StudentsT, tail: f64) -> f64 {
             above = t;
         }
         let slope = t * student.pdf(t) / beyond;
-        let newton = t * ((beyond / tail).ln() / slope).exp();
+        let newton = t * exp(ln(beyond / tail) / slope);
         if (newton - t).abs() <= 4.0 * f64::EPSILON * t {
             break;
         }

@@ -17,6 +17,7 @@
 //! | [`rank`] | does that answer hang on a few extreme rounds? |
 //! | [`looks`] | how can every round be a look, with one probability of error for all? |
 //! | [`cuts`] | how often does a power cut break a promise, and is that more often than elsewhere? |
+//! | [`elementary`] | how do logarithms come out the same on every processor? |
 //! | [`equivalence`] | which word does a comparison earn, and how far is an undecided one? |
 //! | [`mod@holm`] | how does asking many questions weaken each answer? |
 //! | [`mod@effects`] | what does each factor do, and does it do so everywhere? |
@@ -31,6 +32,7 @@ pub mod changepoint;
 pub mod course;
 pub mod cuts;
 pub mod effects;
+pub mod elementary;
 pub mod equivalence;
 pub mod holm;
 pub mod interval;

@@ -14,6 +14,7 @@
 //! The table was integrated (`bench/boundary`): the t statistic of a normal sample is a Markov
 //! chain, so the probability of ever being beyond the levels takes one integral for each round.
 
+use crate::elementary::{exp, ln, pow};
 use crate::levels::LEVELS;
 
 /// Complete rounds at the first look: two differences say nothing of their spread.
@@ -33,7 +34,7 @@ const WEIGHTS: f64 = 58.0;
 
 /// The level of the look after `n` rounds, relative to that of the first.
 pub fn weight(n: u32) -> f64 {
-    (f64::from(EQUAL_UNTIL) / f64::from(n)).min(1.0).powf(FALL)
+    pow((f64::from(EQUAL_UNTIL) / f64::from(n)).min(1.0), FALL)
 }
 
 /// The level of a two-sided statement (there is a difference; an interval) at the look after `n`
@@ -55,10 +56,10 @@ fn first_level(alpha: f64, error: impl Fn(&(f64, f64, f64)) -> f64) -> f64 {
         Some(0) => LEVELS[0].0,
         Some(at) => {
             let (above, below) = (&LEVELS[at - 1], &LEVELS[at]);
-            let span = error(above).ln() - error(below).ln();
-            let share = (alpha.ln() - error(below).ln()) / span;
-            let level = below.0.ln() + share * (above.0.ln() - below.0.ln());
-            CAUTION * level.exp()
+            let span = ln(error(above)) - ln(error(below));
+            let share = (ln(alpha) - ln(error(below))) / span;
+            let level = ln(below.0) + share * (ln(above.0) - ln(below.0));
+            CAUTION * exp(level)
         }
         // Less than the last row: shared by all looks, as if none had anything to do with another.
         None => alpha / WEIGHTS,

@@ -11,6 +11,7 @@
 //! 18, 1947; Hodges and Lehmann, ibid. 34, 1963; intervals as in Hollander and Wolfe,
 //! "Nonparametric Statistical Methods".
 
+use crate::elementary::{exp, ln};
 use crate::interval::{Ratio, all_finite, is_level, median_of_sorted};
 
 /// More pairs than this get no exact statement: counting costs their cube.
@@ -230,9 +231,9 @@ pub fn median_ranks(n: usize, alpha: f64) -> Option<MedianRanks> {
     let mut log_p = -(n as f64) * std::f64::consts::LN_2;
     let mut outside = 0.0;
     let mut lower = 0;
-    while outside + log_p.exp() <= alpha / 2.0 {
-        outside += log_p.exp();
-        log_p += ((n - lower) as f64 / (lower + 1) as f64).ln();
+    while outside + exp(log_p) <= alpha / 2.0 {
+        outside += exp(log_p);
+        log_p += ln((n - lower) as f64 / (lower + 1) as f64);
         lower += 1;
     }
     (lower > 0).then(|| MedianRanks {

@@ -1,6 +1,7 @@
 //! Clients that measured one storage together: a client that is slow again and again, shares that
 //! differ, clients that ended early, starts and clocks that differ.
 
+use stackrace_stats::elementary::{exp, ln};
 use std::collections::BTreeMap;
 
 use super::difference::{RunReading, Unlike};
@@ -95,7 +96,7 @@ fn slow(trials: &[&ClientsTogether]) -> Vec<String> {
     let mut logs: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for trial in trials {
         for (client, share) in shares(trial) {
-            logs.entry(client).or_default().push(share.ln());
+            logs.entry(client).or_default().push(ln(share));
         }
     }
     let clients = logs.len();
@@ -114,11 +115,11 @@ fn slow(trials: &[&ClientsTogether]) -> Vec<String> {
         let error = (square / (n - 1) as f64 / n as f64).sqrt();
         // Every client is looked at, so each gets its part of the error.
         let critical = stackrace_stats::t_quantile(1.0 - ALPHA / clients as f64, (n - 1) as f64);
-        if mean + critical * error < SLOW.ln() {
-            let below = logs.iter().filter(|log| **log < SLOW.ln()).count();
+        if mean + critical * error < ln(SLOW) {
+            let below = logs.iter().filter(|log| **log < ln(SLOW)).count();
             slow.push(format!(
                 "{client} did {} of what the median client did, and less than {} in {below} of {n} trials",
-                unit::percent(mean.exp()),
+                unit::percent(exp(mean)),
                 unit::percent(SLOW),
             ));
         }

@@ -4,6 +4,7 @@
 use super::difference::{RunReading, Unlike};
 use crate::event::{Better, Ended};
 use crate::unit;
+use stackrace_stats::elementary::{exp, ln_1p};
 
 /// Fewer rounds show no trend.
 const ROUNDS_MIN: usize = 6;
@@ -61,8 +62,8 @@ pub(super) fn judge(run: &RunReading<'_>) -> Vec<Unlike> {
 fn changed(change: f64) -> String {
     let word = if change < 0.0 { "worse" } else { "better" };
     let part = match change < 0.0 {
-        true => 1.0 - change.exp(),
-        false => change.exp() - 1.0,
+        true => 1.0 - exp(change),
+        false => exp(change) - 1.0,
     };
     format!("became {} {word}", unit::percent(part))
 }
@@ -113,7 +114,7 @@ fn trend(values: &[(f64, f64)]) -> Option<Trend> {
         change,
         // Both: in a long run a drift too small to matter becomes certain, and in a noisy one a
         // large slope is chance.
-        clear: slope.abs() > critical * error && change.abs() > CHANGE.ln_1p(),
+        clear: slope.abs() > critical * error && change.abs() > ln_1p(CHANGE),
     })
 }
 

@@ -3,6 +3,7 @@
 
 use crate::printed::text::{Figures, TextLine, end, lines};
 use crate::printed::{ImportError, Imported, Importer};
+use stackrace_stats::elementary::{exp, ln};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "io500",
@@ -170,8 +171,8 @@ impl<'a> Run<'a> {
             return printed == 0.0;
         }
         let mean = |with: f64| {
-            let logs = scores.iter().map(|score| (score + with).max(1e-9).ln());
-            (logs.sum::<f64>() / scores.len() as f64).exp()
+            let logs = scores.iter().map(|score| ln((score + with).max(1e-9)));
+            exp(logs.sum::<f64>() / scores.len() as f64)
         };
         (mean(-ROUNDED) - ROUNDED..=mean(ROUNDED) + ROUNDED).contains(&printed)
     }

@@ -1,5 +1,7 @@
 //! Where a value lies on an axis, and which values are written beside it.
 
+use stackrace_stats::elementary::{exp, ln, log10, pow};
+
 /// No figure of a storage is larger; an axis to here can still be widened without overflow.
 const MOST: f64 = 1e200;
 
@@ -102,14 +104,14 @@ impl Axis {
     fn forward(self, value: f64) -> f64 {
         match self.scale {
             Scale::Linear => value,
-            Scale::Log10 | Scale::Log2 => value.ln(),
+            Scale::Log10 | Scale::Log2 => ln(value),
         }
     }
 
     fn backward(self, value: f64) -> f64 {
         match self.scale {
             Scale::Linear => value,
-            Scale::Log10 | Scale::Log2 => value.exp(),
+            Scale::Log10 | Scale::Log2 => exp(value),
         }
     }
 
@@ -200,7 +202,7 @@ impl Axis {
     /// Multiples of 1, 2 and 5 times a power of ten, finest first.
     fn steps(self) -> Vec<Vec<f64>> {
         let range = self.high - self.low;
-        let power = 10f64.powf((range / 10.0).log10().floor());
+        let power = pow(10.0, log10(range / 10.0).floor());
         [1.0, 2.0, 5.0, 10.0, 20.0, 50.0]
             .into_iter()
             .map(|step| {
@@ -222,7 +224,7 @@ impl Axis {
     fn powers(self, base: f64, step: i32, within: &[f64]) -> Vec<f64> {
         // The cast cuts towards 0, so one power more at either end. `ticks` drops what lies
         // outside.
-        let exponent = |value: f64| (value.ln() / base.ln()) as i32;
+        let exponent = |value: f64| (ln(value) / ln(base)) as i32;
         let first = exponent(self.low) - 1;
         let last = exponent(self.high) + 1;
         (first..=last)

@@ -1,5 +1,6 @@
 //! Latency: the share of operations that took at least this long.
 
+use stackrace_stats::elementary::log10;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
@@ -119,9 +120,9 @@ fn tail(histogram: &Histogram<u64>) -> Vec<(f64, f64)> {
         before += count;
         // Steps too small to be seen make the page larger and show nothing. The last one is the
         // maximum and always stays.
-        let far = points.last().is_none_or(|last| {
-            (point.0 / last.0).log10() > 0.02 || (last.1 / point.1).log10() > 0.04
-        });
+        let far = points
+            .last()
+            .is_none_or(|last| log10(point.0 / last.0) > 0.02 || log10(last.1 / point.1) > 0.04);
         if far || at + 1 == buckets.len() {
             points.push(point);
         }

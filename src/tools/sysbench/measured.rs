@@ -4,6 +4,7 @@ use stackrace_engine::sysbench::{
     BUCKETS, LiveCounters, SysbenchOutcome, SysbenchVersion, Transfer, bucket_ms, bucket_of,
 };
 use stackrace_engine::{Op, OpOutcome, PhaseOutcome};
+use stackrace_stats::elementary::{exp, ln};
 
 use super::options::SysbenchOptions;
 use super::print::banner;
@@ -204,9 +205,9 @@ fn percentile_0_4(events: &[&OpOutcome], count: u64, rank: u64) -> f64 {
         sum += count;
         sum >= needed
     });
-    let per_step = (BUCKETS_0_4 - 1.0) / HIGH_0_4.ln();
+    let per_step = (BUCKETS_0_4 - 1.0) / ln(HIGH_0_4);
     let ns = reached.map_or(1, |(ns, _)| *ns).max(1) as f64;
-    ((ns.ln() * per_step).round() / per_step).exp() / 1e6
+    exp((ln(ns) * per_step).round() / per_step) / 1e6
 }
 
 fn done(options: &SysbenchOptions, outcome: &PhaseOutcome) -> Done {

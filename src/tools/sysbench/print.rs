@@ -1,5 +1,6 @@
 //! The layouts of 0.4.12 and of 1.0.20.
 
+use stackrace_stats::elementary::log10;
 use std::fmt::Write;
 
 use super::report::{Done, Head, Intermediate, MIB, Results, SysbenchLayout, SysbenchReport};
@@ -36,7 +37,7 @@ fn five_digits(value: f64) -> String {
     let before = if value < 1.0 {
         1
     } else {
-        value.log10() as usize + 1
+        log10(value) as usize + 1
     };
     let text = format!("{value:.*}", 5usize.saturating_sub(before));
     if text.contains('.') {

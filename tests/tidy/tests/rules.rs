@@ -175,6 +175,52 @@ fn a_file_of_the_store_opened_elsewhere_breaks_the_rule() {
     assert!(around_the_owned(&file("src/record/a.rs", tests)).is_empty());
 }
 
+/// Functions of the C library, whose last digit depends on the processor and on the library.
+const BY_THE_LIBRARY: &[&str] = &[
+    ".ln()",
+    ".ln_1p()",
+    ".log2()",
+    ".log10()",
+    ".exp()",
+    ".exp2()",
+    ".exp_m1()",
+    ".powf(",
+    ".sin()",
+    ".cos()",
+    ".tan()",
+    "f64::ln",
+    "f64::log",
+    "f64::exp",
+    "f64::powf",
+];
+
+/// Figures whose last digit depends on where they are computed.
+fn not_the_same_everywhere(file: &SourceFile) -> Vec<String> {
+    let path = file.path.display();
+    file.product_lines()
+        .filter_map(|(number, code)| {
+            let word = BY_THE_LIBRARY.iter().find(|word| code.contains(**word))?;
+            let line = number + 1;
+            Some(format!(
+                "{path}:{line}: {word}: not the same on every processor, see stackrace_stats::elementary"
+            ))
+        })
+        .collect()
+}
+
+// Not the engine: its times differ from machine to machine anyway, and a draw must cost little.
+#[test]
+fn figures_are_computed_the_same_on_every_processor() {
+    let sources = sources(&["src", "crates/stats/src", "crates/drives/src"]);
+    let wrong: Vec<String> = sources.iter().flat_map(not_the_same_everywhere).collect();
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    let bad = "fn f(x: f64) -> f64 { x.ln() }\nfn g() { table.ln(a, b); }\n// x.exp() in a comment is fine\n";
+    let found =
+        not_the_same_everywhere(&SourceFile::new(PathBuf::from("src/a.rs"), bad.to_owned()));
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].starts_with("src/a.rs:1: .ln()"), "{found:?}");
+}
+
 #[test]
 fn the_rule_itself_can_fail() {
     let rules = table(
