@@ -172,16 +172,15 @@ impl Coordinator<'_> {
             // The verdict of this check does not count the slices that end with it.
             let ended = whole.iter().map(|ended| (done, ended.clone()));
             evidence.slices_ended.extend(ended);
-            (
-                verdict::judge(&evidence),
-                match self.study.crash {
-                    // One that is slower may be the one that keeps its promises.
-                    Some(_) => Vec::new(),
-                    None => verdict::to_drop(&evidence, &self.study.decide),
-                },
-                whole,
-                before,
-            )
+            let verdict = verdict::judge(&evidence);
+            let dropped = match self.study.crash {
+                // One that is slower may be the one that keeps its promises.
+                Some(_) => Vec::new(),
+                // The run ends here: none is left out of anything.
+                None if verdict::may_stop(&verdict, &self.study.decide) => Vec::new(),
+                None => verdict::to_drop(&evidence, &self.study.decide),
+            };
+            (verdict, dropped, whole, before)
         };
         for ended in &whole {
             let name = &self.study.workload_heads[ended.workload].name;

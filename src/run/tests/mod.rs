@@ -560,6 +560,7 @@ fn a_run_ends_with_a_winner_or_not_before_every_round_of_every_configuration_is_
     let run = run_study(&until_decided, Fault::Never, "");
     assert_eq!(run.reason, Reason::Decided);
     assert_eq!(run.record.complete_rounds(), [1, 2, 3]);
+    assert!(run.record.dropped().is_empty(), "it ended with this check");
 }
 
 /// One configuration's story from set-up to tear-down, with so many passes before the trial.
