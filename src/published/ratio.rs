@@ -1,9 +1,10 @@
 //! Ratios between the levels of a factor.
 
+use stackrace_stats::elementary::{exp, ln};
+
 use super::card::Card;
 use super::table::{PublishedFigure, PublishedTable};
 use crate::event::MetricHead;
-use stackrace_stats::elementary::{exp, ln};
 
 /// One level of a factor against the baseline, everything else equal, on one metric.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,11 +4,11 @@
 //! beyond what the directories and the time explain is the noise that the verdict has to overcome. No
 //! verdict counts these trials.
 
-use stackrace_stats::elementary::{exp, exp_m1, ln};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use stackrace_stats::elementary::{exp, exp_m1, ln};
 use stackrace_stats::{FIRST_LOOK, detectable, mean, two_sided_level};
 
 use super::context::Context;

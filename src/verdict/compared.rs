@@ -1,10 +1,11 @@
 //! What the rounds say of two sides on a figure.
 
+use stackrace_stats::elementary::exp;
+
 use super::sides::Sides;
 use super::statement::{Comparison, Interval, VerdictWord};
 use super::table::{ComparedFigure, ObservationTable};
 use super::{fragment, unpaired};
-use stackrace_stats::elementary::exp;
 
 /// Rounds from which the robust interval is given.
 const ROBUST_FROM: usize = 8;

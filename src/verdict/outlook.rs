@@ -1,5 +1,7 @@
 //! How far the question is answered, and what would answer it.
 
+use stackrace_stats::elementary::ln;
+
 use super::answer::Verdict;
 use super::compared::{comparison, overall};
 use super::shares::Shares;
@@ -7,7 +9,6 @@ use super::sides::{self, Sides};
 use super::statement::{Comparison, More, State, VerdictWord};
 use super::table::{ComparedFigure, Evidence, ObservationTable};
 use crate::event::{Decide, Until};
-use stackrace_stats::elementary::ln;
 
 /// Whether more rounds would change nothing for those that did not fail: what is asked, over all
 /// workloads, is answered.

@@ -1,6 +1,8 @@
 //! A verdict in plain words: the answer with its number, then how sure that is. The vocabulary is
 //! fixed: see `docs/methodology.md`.
 
+use stackrace_stats::elementary::ln;
+
 use super::answer::Verdict;
 use super::fragment::{range, tells, times};
 use super::guarantee;
@@ -8,7 +10,6 @@ use super::statement::{Comparison, Interval, State, VerdictWord};
 use super::table::Evidence;
 use crate::event::{Fact, RunStarted};
 use crate::unit::{self, counted, listed, listed_names};
-use stackrace_stats::elementary::ln;
 
 /// Comparisons that are written out; of more in a ranking, only how far the leader is ahead, and with a
 /// baseline, which are how far.

@@ -21,7 +21,7 @@ mod tests {
                 *sum = sum.rotate_left(5) ^ value.to_bits();
             }
         }
-        // Those of `f64` give other sums on an emulated Nehalem than on an EPYC.
+        // Those of `f64` give other values on a Nehalem than on processors with fused multiply-add.
         assert_eq!(
             sums,
             [

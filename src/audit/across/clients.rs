@@ -1,8 +1,9 @@
 //! Clients that measured one storage together: a client that is slow again and again, shares that
 //! differ, clients that ended early, starts and clocks that differ.
 
-use stackrace_stats::elementary::{exp, ln};
 use std::collections::BTreeMap;
+
+use stackrace_stats::elementary::{exp, ln};
 
 use super::difference::{RunReading, Unlike};
 use crate::event::{ClientsTogether, Ended};

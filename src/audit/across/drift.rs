@@ -1,10 +1,11 @@
 //! Configurations whose figures drift over the rounds: the ratio then depends on which rounds were
 //! done.
 
+use stackrace_stats::elementary::{exp, ln_1p};
+
 use super::difference::{RunReading, Unlike};
 use crate::event::{Better, Ended};
 use crate::unit;
-use stackrace_stats::elementary::{exp, ln_1p};
 
 /// Fewer rounds show no trend.
 const ROUNDS_MIN: usize = 6;

@@ -1,9 +1,10 @@
 //! IO500 written in C (2020 and later), what it prints and what its `result_summary.txt` has: a line
 //! for each phase, then the score. The score must follow from the phases that count.
 
+use stackrace_stats::elementary::{exp, ln};
+
 use crate::printed::text::{Figures, TextLine, end, lines};
 use crate::printed::{ImportError, Imported, Importer};
-use stackrace_stats::elementary::{exp, ln};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "io500",

@@ -1,11 +1,11 @@
 //! Latency: the share of operations that took at least this long.
 
-use stackrace_stats::elementary::log10;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 use hdrhistogram::Histogram;
 use maud::{Markup, html};
+use stackrace_stats::elementary::log10;
 
 use super::plots::{facet_title, with_legend};
 use crate::event::{Ended, histogram};

@@ -1,7 +1,8 @@
 //! The layouts of 0.4.12 and of 1.0.20.
 
-use stackrace_stats::elementary::log10;
 use std::fmt::Write;
+
+use stackrace_stats::elementary::log10;
 
 use super::report::{Done, Head, Intermediate, MIB, Results, SysbenchLayout, SysbenchReport};
 
