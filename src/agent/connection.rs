@@ -34,8 +34,8 @@ impl ConnectionError {
     }
 }
 
-/// Says why a stream has ended.
-pub(crate) type WhyLost = Box<dyn Fn() -> ConnectionError + Send + Sync>;
+/// Says why a connection is lost. It is told what this end knows; none: the stream has ended.
+pub(crate) type WhyLost = Box<dyn Fn(Option<&str>) -> ConnectionError + Send + Sync>;
 
 /// Does what a worker is asked. Every conversation has a thread of its own, so that nothing has to
 /// wait for a command that takes long.
@@ -134,7 +134,7 @@ impl Connection {
         writer: impl Write + Send + 'static,
         service: Arc<dyn Service>,
     ) -> Arc<Self> {
-        let why = || ConnectionError::new("Lost the connection to the coordinator.");
+        let why = |_: Option<&str>| ConnectionError::new("Lost the connection to the coordinator.");
         Self::new(writer, Role::Worker(service), Box::new(why))
     }
 
@@ -211,7 +211,7 @@ impl Connection {
         written.map_err(|error| match error.kind() {
             ErrorKind::InvalidInput => ConnectionError::new(error.to_string()),
             // The reading end finds out as well, and knows more.
-            _ => (self.why_lost)(),
+            _ => (self.why_lost)(None),
         })
     }
 
@@ -329,10 +329,10 @@ impl Connection {
         self.writer.lock().write_all(&[0; 64]).unwrap();
     }
 
-    /// The stream has ended, or must be taken to have.
-    pub(super) fn end(&self) {
+    /// The stream has ended, or must be taken to have; `known` is why, if this end knows.
+    pub(super) fn end(&self, known: Option<&str>) {
         // Asked before anything is locked: ssh may take seconds to say why.
-        let lost = (self.why_lost)();
+        let lost = (self.why_lost)(known);
         self.conversations.lock().lost = Some(lost.clone());
         self.end_conversations(&lost, |_| true);
         if let Role::Coordinator(router, machine) = &self.role {
@@ -372,17 +372,24 @@ pub(super) fn refused(text: &str) -> WorkerReply {
 /// Reads frames until the stream ends, or nothing needs the connection any more.
 fn listen(connection: &Weak<Connection>, reader: impl Read) {
     let mut reader = BufReader::new(reader);
-    while let Ok(Some(frame)) = WireFrame::read(&mut reader) {
+    let known = loop {
+        let frame = match WireFrame::read(&mut reader) {
+            Ok(Some(frame)) => frame,
+            Ok(None) => break None,
+            // The program that carries the stream says why.
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => break None,
+            Err(error) => break Some(format!("what comes cannot be read: {error}")),
+        };
         let Some(connection) = connection.upgrade() else {
             return;
         };
         // After a message that is not understood no later one can be trusted.
-        if connection.receive(frame).is_err() {
-            break;
+        if let Err(error) = connection.receive(frame) {
+            break Some(format!("a message is refused: {error}"));
         }
-    }
+    };
     if let Some(connection) = connection.upgrade() {
-        connection.end();
+        connection.end(known.as_deref());
     }
 }
 

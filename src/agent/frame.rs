@@ -91,7 +91,14 @@ impl WireFrame {
     /// The system's; when the stream ends within a frame, or what comes is none of this version.
     pub(crate) fn read(input: &mut impl Read) -> std::io::Result<Option<Self>> {
         let mut header = [0; HEADER];
-        if input.read(&mut header[..1])? == 0 {
+        // A signal may interrupt it, unlike the others, which go on by themselves.
+        let first = loop {
+            match input.read(&mut header[..1]) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                read => break read?,
+            }
+        };
+        if first == 0 {
             return Ok(None);
         }
         input.read_exact(&mut header[1..])?;

@@ -170,7 +170,7 @@ pub(crate) fn forwarded(bytes: &[u8]) -> Vec<WireFrame> {
     let got = Arc::new(Mutex::new(Vec::new()));
     let to = |machine, kept| {
         let carrier: Arc<dyn Carrier> = Arc::<Router>::clone(&router);
-        let why: WhyLost = Box::new(|| ConnectionError::new("lost"));
+        let why: WhyLost = Box::new(|_| ConnectionError::new("lost"));
         let connection = Connection::to_worker(carrier, machine, Kept(kept), why);
         let there = MachineLink::There(Arc::downgrade(&connection));
         router.machines.lock().insert(machine, there);

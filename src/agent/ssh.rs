@@ -149,12 +149,19 @@ impl Remote {
         } = talk;
         let to = way.to.clone();
         // Ended by the process's own end: dropping it would leave ssh running.
-        let why = move || {
-            ended(&process);
-            let error = SshError::Ended {
-                to: to.clone(),
-                said: said.whole(),
+        let why = move |known: Option<&str>| {
+            if known.is_some() {
+                // ssh runs still, and what it brings is not read any more.
+                process.lock().kill();
+            }
+            let status = ended(&process);
+            let said = match (known, said.whole()) {
+                (Some(known), _) => known.to_owned(),
+                (None, said) if said.is_empty() => silent_end(status),
+                (None, said) => said,
             };
+            let to = to.clone();
+            let error = SshError::Ended { to, said };
             ConnectionError {
                 why: error.to_string(),
                 next: error.next(),
@@ -434,6 +441,16 @@ fn wait<T>(patience: Duration, answer: impl Fn() -> Option<T>) -> Option<T> {
             return answered;
         }
         SystemClock.sleep(LOOK);
+    }
+}
+
+/// How an ssh ended that said nothing for people.
+fn silent_end(status: Option<i32>) -> String {
+    match status {
+        // ssh(1): its own failures, and the end of the program over there by a signal.
+        Some(SSH_FAILED) => "ssh failed without a word, or a signal ended the program there".into(),
+        Some(status) => format!("the program there ended without a word (exit status {status})"),
+        None => "a signal ended ssh here".into(),
     }
 }
 

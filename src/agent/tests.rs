@@ -80,7 +80,7 @@ fn stack(patience: Duration) -> Stack {
     let listening = Arc::clone(&first);
     std::thread::spawn(move || listening.listen(reader));
     let reader = ours.try_clone().unwrap();
-    let why = || ConnectionError::new("the first is gone");
+    let why = |_: Option<&str>| ConnectionError::new("the first is gone");
     let to_first = router.connect(1, reader, Closing(ours), Box::new(why));
     let (duties, second_ended) = idle();
     let to_second = second(&router, duties);
@@ -237,7 +237,7 @@ fn a_coordinator_takes_no_requests() {
 fn hostile(router: &Arc<Router>, machine: u32) -> (Arc<Connection>, UnixStream) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let reader = ours.try_clone().unwrap();
-    let why = || ConnectionError::new("given up");
+    let why = |_: Option<&str>| ConnectionError::new("given up");
     let connection = router.connect(machine, reader, Closing(ours), Box::new(why));
     (connection, theirs)
 }

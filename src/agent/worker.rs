@@ -225,7 +225,7 @@ pub(super) fn connect(
     let worker = Connection::to_coordinator(Closing(theirs), Worker::new(duties));
     std::thread::spawn(move || worker.listen(reader));
     let reader = ours.try_clone()?;
-    let why = Box::new(move || ConnectionError::new(lost));
+    let why = Box::new(move |_: Option<&str>| ConnectionError::new(lost));
     Ok(router.connect(machine, reader, Closing(ours), why))
 }
 
@@ -294,7 +294,7 @@ pub(crate) fn stdio(duties: impl Duties, silence: Option<Duration>) {
         while u128::from(watched.silent_ns()) < silence.as_nanos() {
             SystemClock.sleep(HEARTBEAT.min(silence / 4));
         }
-        watched.end();
+        watched.end(None);
         waited_for.finish();
         std::process::exit(1);
     });

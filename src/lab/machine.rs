@@ -209,7 +209,9 @@ impl LabMachine {
             number as u32,
             reader,
             Closing(stream),
-            Box::new(|| ConnectionError::new("the guest has ended")),
+            Box::new(|known: Option<&str>| {
+                ConnectionError::new(known.unwrap_or("the guest has ended"))
+            }),
         );
         // QEMU accepts the connection long before the guest listens: only an answer shows that it
         // is up.

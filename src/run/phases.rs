@@ -311,7 +311,7 @@ mod tests {
         let worker = Connection::to_coordinator(Closing(theirs), Arc::new(InStep));
         std::thread::spawn(move || worker.listen(reader));
         let reader = ours.try_clone().unwrap();
-        let why = || ConnectionError::new("killed");
+        let why = |_: Option<&str>| ConnectionError::new("killed");
         let router = Router::new(Duration::ZERO);
         let connection = router.connect(2, reader, Closing(ours), Box::new(why));
         let address = PeerAddress {

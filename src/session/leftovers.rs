@@ -225,7 +225,7 @@ mod tests {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let reader = ours.try_clone().unwrap();
         let router = Router::new(Duration::ZERO);
-        let why = || ConnectionError::new("the line is gone");
+        let why = |_: Option<&str>| ConnectionError::new("the line is gone");
         let connection = router.connect(1, reader, Closing(ours), Box::new(why));
         drop(theirs);
         let host = RemoteHost::direct("node2", &connection);

@@ -106,7 +106,7 @@ fn imagined(
         bytes: VecDeque::new(),
     };
     let router = Router::new(Duration::ZERO);
-    let why = || ConnectionError::new("gone");
+    let why = |_: Option<&str>| ConnectionError::new("gone");
     let connection = router.connect(1, reader, Closing(ours), Box::new(why));
     let request = WorkerRequest::Turn(TurnRequest::Open(Box::default()));
     // A place may be lost before anything is asked of it.
