@@ -77,7 +77,7 @@ impl TextRow {
         Self {
             cells,
             configuration: Some(row.configuration),
-            dropped: row.dropped_after.is_some(),
+            dropped: row.dropped_after.is_some() && !row.answered,
             ..Self::default()
         }
     }
@@ -202,8 +202,8 @@ pub(super) fn preconditioning(record: &Record) -> Option<String> {
 
 /// Name of a configuration with what must be said beside it.
 pub(super) fn configuration_name(row: &ConfigurationRow) -> String {
-    match row.dropped_after {
-        Some(rounds) => format!("{} (out after round {rounds})", row.name),
+    match row.left() {
+        Some(left) => format!("{} ({left})", row.name),
         None => row.name.clone(),
     }
 }

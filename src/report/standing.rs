@@ -2,7 +2,7 @@
 
 use super::{content, figure};
 use crate::record::Record;
-use crate::verdict::Verdict;
+use crate::verdict::{Left, Verdict};
 
 /// Where every configuration stands.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -26,8 +26,8 @@ pub(crate) struct Standing {
     pub(crate) figure: String,
     /// Its interval; `–` alike.
     pub(crate) interval: String,
-    /// After how many rounds it left the race; none: it is in.
-    pub(crate) out_after: Option<u32>,
+    /// How it left the race; none: it is in.
+    pub(crate) left: Option<Left>,
 }
 
 /// The ratios over all workloads; before they can be had, the first workload's primary metric.
@@ -71,7 +71,7 @@ pub(crate) fn standings(record: &Record, verdict: &Verdict) -> Standings {
             name: figure::plain(&row.name),
             figure,
             interval,
-            out_after: row.dropped_after,
+            left: row.left(),
         }
     });
     Standings {

@@ -7,13 +7,14 @@
 //! says so.
 
 use stackrace_stats::FIRST_LOOK;
+use stackrace_stats::elementary::ln;
 
 use super::answer::Verdict;
-use super::compared::{on_each_workload, overall};
+use super::compared::{comparison, on_each_workload, overall};
 use super::shares::Shares;
-use super::sides::{Sides, ranked_sides, sides};
-use super::statement::VerdictWord;
-use super::table::{Evidence, ObservationTable};
+use super::sides::{Sides, ranked_sides, sides, whole};
+use super::statement::{Comparison, VerdictWord};
+use super::table::{ComparedFigure, Evidence, ObservationTable};
 use super::{course, effects, outlook, rows, sentence, slices};
 use crate::event::{Decide, Until};
 
@@ -73,28 +74,71 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Verdict {
     verdict
 }
 
-/// Configurations to drop after these rounds: those that the verdict says are worse than the best
-/// one, so a drop is no further claim and has no further error. Only where a ranking is asked, not
-/// where every round was, and not after the last round, where it would save nothing. The baseline
-/// stays: every other one is compared with it. `decide` is what is asked of the run now: a resumed run
-/// may go on for longer than it was begun for.
+/// Configurations to drop after these rounds, so that the next ones go to what is open. None where every
+/// round was asked for, nor after the last round, where it would save nothing. The baseline stays: every
+/// other one is compared with it. `decide` is what is asked of the run now: a resumed run may go on for
+/// longer than it was begun for.
 pub(crate) fn to_drop(evidence: &Evidence<'_>, decide: &Decide) -> Vec<usize> {
     let table = ObservationTable::new(evidence);
     let rounds = u32::try_from(table.rounds.len()).unwrap_or(u32::MAX);
     if decide.until == Until::Never || rounds >= decide.rounds_max {
         return Vec::new();
     }
-    let ranked = ranked_sides(&table);
-    let shares = Shares::of(&table, ranked.len());
-    let compared = overall(&table, &ranked, shares.overall);
+    let mut dropped = match evidence.ranks() {
+        true => beaten(&table),
+        false => answered(&table, decide.until),
+    };
+    dropped.retain(|t| *t != 0 && table.live(*t));
+    dropped.sort_unstable();
+    dropped
+}
+
+/// Those that the verdict says are worse than the best one: a drop is no further claim and has no
+/// further error.
+fn beaten(table: &ObservationTable<'_>) -> Vec<usize> {
+    let ranked = ranked_sides(table);
+    let shares = Shares::of(table, ranked.len());
+    let compared = overall(table, &ranked, shares.overall);
     let worse = ranked
         .iter()
         .zip(&compared)
         .filter(|(_, c)| matches!(c.word, VerdictWord::Worse { .. }));
-    let mut dropped: Vec<usize> = worse
-        .map(|(sides, _)| sides.b[0])
-        .filter(|t| *t != 0 && table.live(*t))
-        .collect();
-    dropped.sort_unstable();
-    dropped
+    worse.map(|(sides, _)| sides.b[0]).collect()
+}
+
+/// Those whose level's comparison with the first level is decided, and the difference known to within half
+/// of itself. The claim has spent its share of the error up to this check, and no later round can take it
+/// back.
+fn answered(table: &ObservationTable<'_>, until: Until) -> Vec<usize> {
+    // Where slices end, the rounds before do not count any more: what was answered may be open again.
+    if (0..table.workloads()).any(|workload| table.evidence.in_slices(workload)) {
+        return Vec::new();
+    }
+    let asked = whole(table);
+    let shares = Shares::of(table, asked.len());
+    let decided = |sides: &Sides, figure: ComparedFigure, share: f64| {
+        comparison(table, sides, figure, share).word.decides()
+    };
+    let done = |sides: &&Sides| {
+        let mut workloads = (0..table.workloads()).map(ComparedFigure::primary);
+        let over_all = comparison(table, sides, ComparedFigure::Overall, shares.overall);
+        over_all.word.decides()
+            && is_known(&over_all)
+            && (until != Until::Each
+                || workloads.all(|figure| decided(sides, figure, shares.workload)))
+    };
+    let answered = asked.iter().filter(done);
+    answered.flat_map(|sides| sides.b.iter().copied()).collect()
+}
+
+/// Whether a decided difference is known to within half of itself: the near end of its interval is at least
+/// half as far from "equal" as the estimate, on the scale of logarithms. That there is none is known.
+fn is_known(compared: &Comparison) -> bool {
+    if matches!(compared.word, VerdictWord::NoDifference { .. }) {
+        return true;
+    }
+    compared.ratio.is_some_and(|ratio| {
+        let near = ln(ratio.low).abs().min(ln(ratio.high).abs());
+        near >= ln(ratio.estimate).abs() / 2.0
+    })
 }

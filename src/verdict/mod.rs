@@ -41,6 +41,6 @@ pub(crate) use history::{HistoryLine, HistoryPoint, history};
 pub(crate) use judge::{judge, to_drop};
 pub(crate) use outlook::{may_stop, undecided_workloads};
 pub(crate) use slices::end_slices;
-pub(crate) use statement::{Comparison, ConfigurationRow, Interval, MetricCell, State};
+pub(crate) use statement::{Comparison, ConfigurationRow, Interval, Left, MetricCell, State};
 pub(crate) use table::Evidence;
 pub(crate) use unpaired::{Difference, Stored, WorkloadPair, difference};

@@ -11,6 +11,7 @@ pub(super) fn rows(
     ranked: bool,
 ) -> Vec<ConfigurationRow> {
     let head = table.evidence.head;
+    let failed = table.evidence.failed();
     let mut rows: Vec<ConfigurationRow> = (0..table.configurations())
         .map(|t| ConfigurationRow {
             configuration: t,
@@ -22,6 +23,10 @@ pub(super) fn rows(
                 .iter()
                 .find(|(dropped, _)| *dropped == t)
                 .map(|(_, n)| *n),
+            // Without a ranking none is beaten: it leaves because it was answered, or failed.
+            answered: !table.live(t)
+                && !table.evidence.ranks()
+                && failed.iter().all(|failure| failure.configuration != t),
             overall: overall
                 .iter()
                 .find(|c| c.b == head.configurations[t].name)

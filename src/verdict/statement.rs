@@ -115,12 +115,45 @@ pub(crate) struct ConfigurationRow {
     pub(crate) name: String,
     /// Level of each factor.
     pub(crate) levels: Vec<String>,
-    /// After how many rounds it was dropped; none: it is still in.
+    /// After how many complete rounds it was dropped: it is measured no more. None: it is still in.
     pub(crate) dropped_after: Option<u32>,
+    /// It was dropped because every comparison with it is answered, not because it was beaten or failed.
+    pub(crate) answered: bool,
     /// Overall figure relative to the baseline (1 for itself), oriented up.
     pub(crate) overall: Option<Interval>,
     /// Every metric of every workload, in the record's order.
     pub(crate) cells: Vec<MetricCell>,
+}
+
+/// How a configuration came to be measured no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Left {
+    /// After how many complete rounds.
+    pub(crate) after: u32,
+    /// Every comparison with it is answered; otherwise it was beaten, or it failed.
+    pub(crate) answered: bool,
+}
+
+impl Left {
+    /// How it left, as tables say it: `out`, `answered`.
+    pub(crate) fn word(self) -> &'static str {
+        if self.answered { "answered" } else { "out" }
+    }
+}
+
+impl std::fmt::Display for Left {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} after round {}", self.word(), self.after)
+    }
+}
+
+impl ConfigurationRow {
+    /// That it is measured no more; none: it is still in.
+    pub(crate) fn left(&self) -> Option<Left> {
+        let after = self.dropped_after?;
+        let answered = self.answered;
+        Some(Left { after, answered })
+    }
 }
 
 /// One configuration's figure on one metric.

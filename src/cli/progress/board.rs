@@ -130,8 +130,16 @@ fn standings(board: &Board, width: usize) -> Vec<(Tone, Option<usize>, String)> 
     };
     let (figures, intervals) = (widest(|row| &row.figure), widest(|row| &row.interval));
     // Mark, name, figure, interval and how a configuration left, with two blanks between them.
-    let out = " out, round 99".len();
-    let room = width.saturating_sub(2 + 2 + figures + 2 + intervals + out);
+    let left = |row: &&Standing| {
+        let words = row
+            .left
+            .map(|left| format!("  {}, round {}", left.word(), left.after));
+        words.unwrap_or_default()
+    };
+    let widest_left = rows.iter().map(|row| left(row).len()).max();
+    // Kept free before anything has left: names do not jump when the first one does.
+    let kept = widest_left.unwrap_or(0).max("  out, round 9".len());
+    let room = width.saturating_sub(2 + 2 + figures + 2 + intervals + kept);
     // Names give way first: figures that are cut would be wrong.
     let names = widest(|row| &row.name).min(room.max(8));
     let mut lines = Vec::new();
@@ -140,15 +148,16 @@ fn standings(board: &Board, width: usize) -> Vec<(Tone, Option<usize>, String)> 
         lines.push((Tone::Faint, None, text));
     }
     for row in &rows {
-        let (mark, out, tone) = match row.out_after {
-            Some(rounds) => ('○', format!("  out, round {rounds}"), Tone::Faint),
-            None if row.configuration == board.configuration => ('▸', String::new(), Tone::Strong),
-            None => ('●', String::new(), Tone::Plain),
+        let (mark, tone) = match row.left {
+            Some(_) => ('○', Tone::Faint),
+            None if row.configuration == board.configuration => ('▸', Tone::Strong),
+            None => ('●', Tone::Plain),
         };
+        let left = left(row);
         let name = cut(&row.name, names);
         let blanks = " ".repeat(names - name.chars().count());
         let text = format!(
-            "{mark} {name}{blanks}  {:>figures$}  {:<intervals$}{out}",
+            "{mark} {name}{blanks}  {:>figures$}  {:<intervals$}{left}",
             row.figure, row.interval
         );
         lines.push((tone, Some(row.configuration), text));
@@ -205,14 +214,15 @@ fn cut(text: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::verdict::Left;
 
-    fn row(configuration: usize, name: &str, out_after: Option<u32>) -> Standing {
+    fn row(configuration: usize, name: &str, left: Option<Left>) -> Standing {
         Standing {
             configuration,
             name: name.to_owned(),
             figure: "1.18".to_owned(),
             interval: "[1.02, 1.31]".to_owned(),
-            out_after,
+            left,
         }
     }
 
@@ -232,7 +242,10 @@ mod tests {
                     row(
                         2,
                         "btrfs with a name that does not end anywhere near the edge of it",
-                        Some(3),
+                        Some(Left {
+                            after: 3,
+                            answered: false,
+                        }),
                     ),
                 ],
             },
@@ -255,6 +268,18 @@ mod tests {
         now xfs, 4 KiB · random read · measure · 3 s
             312 MB/s ▁▂▃▅█▇█
         ");
+    }
+
+    #[test]
+    fn what_was_answered_is_not_called_out() {
+        let mut board = board();
+        board.standings.rows[1].left = Some(Left {
+            after: 4,
+            answered: true,
+        });
+        let lines = lines(&board, 80, false).join("\n");
+        assert!(lines.contains("  answered, round 4\n"), "{lines}");
+        assert!(lines.contains("  out, round 3\n"), "{lines}");
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub(crate) fn race(record: &Record, verdict: &Verdict) -> Markup {
     let most = record.head.decide.rounds_max;
     let standings = standings(record, verdict);
     let configurations = standings.rows.iter();
-    let live = configurations.filter(|row| row.out_after.is_none()).count();
+    let live = configurations.filter(|row| row.left.is_none()).count();
     // Even if all have failed, the bar needs a length.
     let all = live.max(1) * record.head.workloads.len();
     let trials = record
@@ -49,12 +49,12 @@ pub(crate) fn race(record: &Record, verdict: &Verdict) -> Markup {
                 }
                 tbody {
                     @for row in &standings.rows {
-                        tr class=[row.out_after.map(|_| "dropped")] {
+                        tr class=[row.left.map(|_| "dropped")] {
                             th scope="row" class="text" { (swatch(row.configuration)) (row.name) }
                             td class="figure" { (row.figure) }
                             td class="figure" { (row.interval) }
                             td class="text" {
-                                @if let Some(rounds) = row.out_after { "out after round " (rounds) }
+                                @if let Some(left) = row.left { (left) }
                             }
                         }
                     }

@@ -145,6 +145,52 @@ fn nothing_is_dropped_from_a_study_that_wants_every_round() {
     assert_eq!(to_drop(&evidence(&head, &data, 8), &head.decide), [0; 0]);
 }
 
+/// "At least 1.4 times as fast" is no good answer where it is 3.5 times.
+#[test]
+fn a_level_is_measured_until_its_difference_is_known() {
+    let levels: [&[&str]; 3] = [&["none"], &["near"], &["far"]];
+    let head = head(&["replication"], &levels, 1, Some("replication"));
+    let data = trials(&head, 12, 0.12, 3, |t, _| [1.0, 1.0, 0.5][t]);
+    let decided = |rounds| {
+        judge(&evidence(&head, &data, rounds)).overall[1]
+            .word
+            .decides()
+    };
+    let dropped = |rounds| to_drop(&evidence(&head, &data, rounds), &head.decide).contains(&2);
+    let first = |so: &dyn Fn(u32) -> bool| (3..=12).find(|rounds| so(*rounds)).unwrap();
+    let (decided, dropped) = (first(&decided), first(&dropped));
+    assert!(decided < dropped, "{decided} {dropped}");
+}
+
+/// Against a baseline nothing is beaten: what is answered leaves the rounds to what is open.
+#[test]
+fn rounds_go_to_the_levels_that_are_not_answered() {
+    let levels: [&[&str]; 3] = [&["none"], &["near"], &["far"]];
+    let mut head = head(&["replication"], &levels, 2, Some("replication"));
+    let data = trials(&head, 8, 0.01, 11, |t, _| [1.0, 0.97, 0.7][t]);
+    let open = |rounds| !judge(&evidence(&head, &data, rounds)).settled;
+    let rounds =
+        (3..=8).find(|rounds| !to_drop(&evidence(&head, &data, *rounds), &head.decide).is_empty());
+    let rounds = rounds.unwrap();
+    assert_eq!(to_drop(&evidence(&head, &data, rounds), &head.decide), [2]);
+    assert!(open(rounds), "the other one is open");
+    // It is measured no more, and what was said of it stands.
+    let mut rest = data.clone();
+    rest.retain(|trial| trial.configuration != 2 || trial.round <= rounds);
+    let mut proof = evidence(&head, &rest, 8);
+    proof.dropped = vec![(2, rounds)];
+    let verdict = judge(&proof);
+    assert!(verdict.overall[1].word.decides(), "{}", verdict.sentence);
+    assert_eq!(verdict.overall[1].rounds.len(), rounds as usize);
+    let left = verdict.configurations[2].left().unwrap().to_string();
+    assert_eq!(left, format!("answered after round {rounds}"));
+    assert_eq!(verdict.configurations[1].left(), None);
+    let notes = verdict.notes.join("; ");
+    assert!(!notes.contains("lacks"), "{notes}");
+    head.decide.until = Until::Never;
+    assert!(to_drop(&evidence(&head, &data, rounds), &head.decide).is_empty());
+}
+
 #[test]
 fn a_tie_is_named_as_one() {
     let head = head(&["x"], &[&["a"], &["b"], &["c"]], 1, None);
