@@ -150,15 +150,15 @@ impl Remote {
         let to = way.to.clone();
         // Ended by the process's own end: dropping it would leave ssh running.
         let why = move |known: Option<&str>| {
-            if known.is_some() {
+            let said = if let Some(known) = known {
                 // ssh runs still, and what it brings is not read any more.
                 process.lock().kill();
-            }
-            let status = ended(&process);
-            let said = match (known, said.whole()) {
-                (Some(known), _) => known.to_owned(),
-                (None, said) if said.is_empty() => silent_end(status),
-                (None, said) => said,
+                known.to_owned()
+            } else {
+                let status = ended(&process);
+                Some(said.whole())
+                    .filter(|said| !said.is_empty())
+                    .unwrap_or_else(|| silent_end(status))
             };
             let to = to.clone();
             let error = SshError::Ended { to, said };

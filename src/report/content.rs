@@ -77,7 +77,7 @@ impl TextRow {
         Self {
             cells,
             configuration: Some(row.configuration),
-            dropped: row.dropped_after.is_some() && !row.answered,
+            dropped: row.left().is_some_and(|left| !left.answered),
             ..Self::default()
         }
     }

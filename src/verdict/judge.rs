@@ -116,16 +116,14 @@ fn answered(table: &ObservationTable<'_>, until: Until) -> Vec<usize> {
     }
     let asked = whole(table);
     let shares = Shares::of(table, asked.len());
-    let decided = |sides: &Sides, figure: ComparedFigure, share: f64| {
-        comparison(table, sides, figure, share).word.decides()
-    };
     let done = |sides: &&Sides| {
+        let on = |figure, share| comparison(table, sides, figure, share);
+        let over_all = on(ComparedFigure::Overall, shares.overall);
         let mut workloads = (0..table.workloads()).map(ComparedFigure::primary);
-        let over_all = comparison(table, sides, ComparedFigure::Overall, shares.overall);
         over_all.word.decides()
             && is_known(&over_all)
             && (until != Until::Each
-                || workloads.all(|figure| decided(sides, figure, shares.workload)))
+                || workloads.all(|figure| on(figure, shares.workload).word.decides()))
     };
     let answered = asked.iter().filter(done);
     answered.flat_map(|sides| sides.b.iter().copied()).collect()
