@@ -7,6 +7,7 @@
 //! their own, built once for a kernel and a version of ZFS. Both appear under their names when they
 //! are whole, never before.
 
+use super::driver;
 use super::error::LabError;
 use super::system::{self, EPOCH, System};
 use super::vmlinux::{self, Packing};
@@ -272,6 +273,7 @@ impl Builder<'_> {
     fn new_image(&self, system: &'static System) -> Result<Image, LabError> {
         let image = system.image_name();
         self.build(system, &image, |work| {
+            self.driver(system, work)?;
             self.bootstrap(system, work, &system.packages().join(","), "image.sh")?;
             unpack_kernel(self.host, work)?;
             let mut names = vec!["packages".to_string(), "root.squashfs".to_string()];
@@ -281,6 +283,7 @@ impl Builder<'_> {
                 names.push(format!("boot/{}", name.to_string_lossy()));
             }
             let kernel = self.host.read_text(&work.join("release"))?;
+            self.check_driver(system, work, kernel.trim())?;
             Ok((kernel.trim().to_string(), image.clone(), names))
         })
     }
@@ -380,6 +383,7 @@ impl Builder<'_> {
         // Before the image, which forgets the lists of packages.
         let hypervisor = system.hypervisor.map(|package| format!(" {package}"));
         words.extend(hypervisor.map(|package| hook("hypervisor.sh", &package)));
+        words.extend(driver::upload(Path::new(&*work)));
         words.extend([
             hook(script, ""),
             system.suite.to_string(),

@@ -10,6 +10,7 @@ mod cpio;
 pub(crate) mod description;
 mod disk;
 pub(crate) mod disk_cache;
+mod driver;
 mod error;
 pub(crate) mod fault;
 pub(crate) mod image;

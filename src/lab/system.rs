@@ -38,9 +38,9 @@ pub(crate) struct System {
     /// The package of the hypervisor that starts first, with the kernel as its first guest; none: the
     /// kernel starts alone.
     pub(super) hypervisor: Option<&'static str>,
-    /// Whether its kernel has the driver by which a guest serves modelled drives to itself (ublk, which
-    /// Debian builds since Linux 6.3).
-    pub(crate) serves_drives: bool,
+    /// Whether the driver by which a guest serves modelled drives to itself (ublk) has to be built for its
+    /// kernel: Debian does so since Linux 6.3.
+    pub(super) builds_ublk: bool,
 }
 
 /// The kernel that the recipe takes where nothing else is said.
@@ -55,7 +55,7 @@ pub(crate) const ALL: &[System] = &[
         release: "debian-13",
         kernel: KERNEL,
         hypervisor: None,
-        serves_drives: true,
+        builds_ublk: false,
     },
     System {
         name: "debian-13-cloud",
@@ -64,7 +64,7 @@ pub(crate) const ALL: &[System] = &[
         release: "debian-13",
         kernel: "linux-image-cloud-amd64",
         hypervisor: None,
-        serves_drives: true,
+        builds_ublk: false,
     },
     System {
         name: "debian-13-rt",
@@ -73,7 +73,7 @@ pub(crate) const ALL: &[System] = &[
         release: "debian-13",
         kernel: "linux-image-rt-amd64",
         hypervisor: None,
-        serves_drives: true,
+        builds_ublk: false,
     },
     System {
         name: "debian-13-xen",
@@ -82,7 +82,7 @@ pub(crate) const ALL: &[System] = &[
         release: "debian-13",
         kernel: KERNEL,
         hypervisor: Some("xen-hypervisor-4.20-amd64"),
-        serves_drives: true,
+        builds_ublk: false,
     },
     System {
         name: "debian-12",
@@ -91,7 +91,7 @@ pub(crate) const ALL: &[System] = &[
         release: "debian-12",
         kernel: KERNEL,
         hypervisor: None,
-        serves_drives: false,
+        builds_ublk: true,
     },
 ];
 
@@ -163,7 +163,12 @@ impl System {
                 ("hypervisor", package.to_string()),
             ]
         });
-        common.chain(own).chain(hypervisor.into_iter().flatten())
+        let driver = self.builds_ublk.then(|| {
+            let text = include_str!("recipe/ublk.sh");
+            ("ublk.sh", text.to_string())
+        });
+        let hypervisor = hypervisor.into_iter().flatten();
+        common.chain(own).chain(hypervisor).chain(driver)
     }
 
     /// Packages of layers that the distribution lacks: address and SHA-256, one a line.

@@ -172,6 +172,6 @@ pub(super) const ZFS_THREE_OS: Counterpart = Counterpart {
     lab: true,
     stands_in: "modelled laptop disks (HTS721010A9E630, HTS725050A9A364) and a processor of 1 GIPS \
                 instead of the real ones; a 64th of the data, with a cache as much smaller; one system, \
-                Debian with OpenZFS 2, instead of three; two are compared by zfs-two-systems, in real \
-                time on slow emulated disks, and that ratio has no published counterpart",
+                Debian with OpenZFS 2, instead of three; two are compared by zfs-two-systems, and \
+                that ratio has no published counterpart",
 };

@@ -30,7 +30,6 @@ use crate::host::local::LocalHost;
 use crate::journal::{self, Journal};
 use crate::lab::image::{Image, wants_zfs};
 use crate::lab::machine::MachineSite;
-use crate::lab::system;
 use crate::lab::virtual_guest::{PROCESSOR, VirtualLab};
 use crate::record::{Record, Store};
 use crate::run::{Ledger, SharedLedger};
@@ -162,7 +161,6 @@ pub(crate) fn run(
         options,
         guests: guests(study, options.system)?,
     };
-    run.check_systems()?;
     run.make(&run.images(images)?, None)
 }
 
@@ -330,30 +328,6 @@ struct VirtualRun<'a> {
 }
 
 impl VirtualRun<'_> {
-    /// Refuses systems whose kernels cannot serve modelled drives.
-    fn check_systems(&self) -> Result<(), Failure> {
-        let serves = |system: &&system::System| system.serves_drives;
-        let mut known = self
-            .guests
-            .iter()
-            .filter_map(|guest| system::named(&guest.system));
-        let Some(without) = known.find(|system| !system.serves_drives) else {
-            return Ok(());
-        };
-        let others: Vec<&str> = system::ALL
-            .iter()
-            .filter(serves)
-            .map(|other| other.name)
-            .collect();
-        Err(Failure::refused(format!(
-            "the kernel of {without} has no driver for modelled drives (ublk_drv), so it cannot run in virtual time"
-        ))
-        .next(format!(
-            "take {}; or lab-disks without a model, in real time",
-            unit::listed(&others)
-        )))
-    }
-
     /// What the guests of each system are made of.
     fn images(&self, images: Images<'_>) -> Result<Vec<SystemImage>, Failure> {
         let each = self.guests.iter().map(|guest| images(&guest.system));

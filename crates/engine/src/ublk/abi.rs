@@ -31,6 +31,11 @@ pub(super) const FETCH: u32 = read_write(0x20, QUEUE_BYTES as u32);
 /// Completes the request in a slot, and waits for the next one.
 pub(super) const COMMIT_AND_FETCH: u32 = read_write(0x21, QUEUE_BYTES as u32);
 
+/// The same command as drivers before Linux 6.4 know it: by its number alone.
+pub(super) const fn plain(command: u32) -> u32 {
+    command & 0xff
+}
+
 /// The commands of [`Descriptor::operation`].
 pub(super) const READ: u8 = 0;
 pub(super) const WRITE: u8 = 1;
@@ -153,6 +158,8 @@ mod tests {
         assert_eq!(SET_PARAMETERS, 0xc020_7508);
         assert_eq!(FETCH, 0xc010_7520);
         assert_eq!(COMMIT_AND_FETCH, 0xc010_7521);
+        // `UBLK_CMD_ADD_DEV` and `UBLK_IO_COMMIT_AND_FETCH_REQ` of the older header.
+        assert_eq!((plain(ADD), plain(COMMIT_AND_FETCH)), (0x04, 0x21));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use super::queue::{BUFFER_BYTES, CommandRing, DEPTH, Queue, QueueParts};
 use super::room::ContentRoom;
 use io_uring::opcode;
 use io_uring::types::Fd;
+use rustix::io::Errno;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
@@ -31,8 +32,7 @@ pub fn serve(
     drive: impl FnOnce() -> Result<Box<dyn Drive>, String> + Send + 'static,
 ) -> Result<ServedDevice, ServeError> {
     let mut control = Control::open()?;
-    let mut device = abi::device(number, DEPTH, BUFFER_BYTES);
-    control.command("add", abi::ADD, number, Some(&mut device), 0)?;
+    control.add(number)?;
     let mut parameters = abi::parameters(&like, BUFFER_BYTES);
     let set = abi::SET_PARAMETERS;
     control.command("describe", set, number, Some(&mut parameters), 0)?;
@@ -50,6 +50,7 @@ pub fn serve(
         content,
         unreadable: Unreadable::new(medium.unreadable),
         lead: how.lead,
+        plain: control.plain,
         log: log.clone(),
         room: room.clone(),
     };
@@ -82,6 +83,7 @@ pub fn serve(
         path: PathBuf::from(format!("/dev/ublkb{number}")),
         counters,
         number,
+        plain: control.plain,
         log,
     })
 }
@@ -92,6 +94,7 @@ pub fn serve(
 /// The kernel refuses.
 pub fn remove(device: &ServedDevice) -> Result<(), ServeError> {
     let mut control = Control::open()?;
+    control.plain = device.plain;
     control.command("stop", abi::STOP, device.number, None, 0)?;
     control.command("remove", abi::DELETE, device.number, None, 0)
 }
@@ -100,6 +103,8 @@ pub fn remove(device: &ServedDevice) -> Result<(), ServeError> {
 struct Control {
     file: File,
     ring: CommandRing,
+    /// Whether the driver knows commands by their numbers alone.
+    plain: bool,
 }
 
 impl Control {
@@ -109,44 +114,69 @@ impl Control {
             file.map_err(|error| ServeError::new("open the driver (module ublk_drv) of", error))?;
         let ring = CommandRing::builder().build(2);
         let ring = ring.map_err(|error| ServeError::new("get an io_uring for", error))?;
-        Ok(Self { file, ring })
+        Ok(Self {
+            file,
+            ring,
+            plain: false,
+        })
     }
 
-    /// Gives a command and waits for its result.
+    /// Adds a device, and finds out how the driver knows its commands.
+    fn add(&mut self, number: u32) -> Result<(), ServeError> {
+        let mut device = abi::device(number, DEPTH, BUFFER_BYTES);
+        let mut added = self.ask(abi::ADD, number, Some(&mut device), 0);
+        // What an older driver says to a command that it does not know, where no device has the number.
+        if let Err(Errno::NODEV | Errno::OPNOTSUPP) = added {
+            self.plain = true;
+            added = self.ask(abi::ADD, number, Some(&mut device), 0);
+        }
+        added.map_err(|errno| ServeError::new("add", errno))
+    }
+
+    /// Gives a command and waits for its result; `tried`: what it is for.
     fn command(
         &mut self,
         tried: &'static str,
-        number: u32,
+        command: u32,
         device: u32,
         structure: Option<&mut [u8; 64]>,
         value: u64,
     ) -> Result<(), ServeError> {
-        let failed = |error: std::io::Error| ServeError::new(tried, error);
+        self.ask(command, device, structure, value)
+            .map_err(|errno| ServeError::new(tried, errno))
+    }
+
+    fn ask(
+        &mut self,
+        command: u32,
+        device: u32,
+        structure: Option<&mut [u8; 64]>,
+        value: u64,
+    ) -> Result<(), Errno> {
+        let command = match self.plain {
+            true => abi::plain(command),
+            false => command,
+        };
         let (address, length) = structure.map_or((0, 0), |bytes| {
             (
                 bytes.as_mut_ptr().expose_provenance() as u64,
                 bytes.len() as u16,
             )
         });
-        let entry = opcode::UringCmd80::new(Fd(self.file.as_raw_fd()), number)
+        let entry = opcode::UringCmd80::new(Fd(self.file.as_raw_fd()), command)
             .cmd(abi::control(device, address, length, value))
             .build();
         // SAFETY: the command names `structure`, which is borrowed until the result has come.
-        unsafe { self.ring.submission().push(&entry) }
-            .map_err(|error| ServeError::new(tried, error))?;
+        unsafe { self.ring.submission().push(&entry) }.map_err(|_| Errno::BUSY)?;
         while let Err(error) = self.ring.submit_and_wait(1) {
             if error.kind() != std::io::ErrorKind::Interrupted {
-                return Err(failed(error));
+                return Err(Errno::from_io_error(&error).unwrap_or(Errno::IO));
             }
         }
-        let result = self
-            .ring
-            .completion()
-            .next()
-            .map_or(0, |done| done.result());
-        match result {
+        let done = self.ring.completion().next();
+        match done.map_or(0, |done| done.result()) {
             0.. => Ok(()),
-            errno => Err(failed(std::io::Error::from_raw_os_error(-errno))),
+            errno => Err(Errno::from_raw_os_error(-errno)),
         }
     }
 }

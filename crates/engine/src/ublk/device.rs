@@ -32,6 +32,8 @@ pub struct ServedDevice {
     pub(super) path: PathBuf,
     pub(super) counters: Arc<Counters>,
     pub(super) number: u32,
+    /// Whether its driver knows commands by their numbers alone.
+    pub(super) plain: bool,
     pub(super) log: Option<SharedLog>,
 }
 

@@ -38,6 +38,8 @@ pub(super) struct QueueParts {
     pub(super) content: StoredContent,
     pub(super) unreadable: Unreadable,
     pub(super) lead: Nanos,
+    /// Whether the driver knows commands by their numbers alone.
+    pub(super) plain: bool,
     pub(super) log: Option<SharedLog>,
     /// What the log takes memory of.
     pub(super) room: ContentRoom,
@@ -274,6 +276,10 @@ impl Queue {
             .as_ptr()
             .wrapping_add(buffer)
             .expose_provenance();
+        let command = match self.parts.plain {
+            true => abi::plain(command),
+            false => command,
+        };
         let entry = opcode::UringCmd80::new(Fd(self.file.as_raw_fd()), command)
             .cmd(abi::slot(tag, result, buffer as u64))
             .build()
