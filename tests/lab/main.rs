@@ -474,7 +474,7 @@ fn main() -> ExitCode {
             two_machines_in_one_kernel_have_the_line_that_was_declared,
             a_killed_run_in_virtual_time_goes_on_as_if_nothing_had_happened,
             declared_faults_happen_in_a_guest,
-            systems_race_in_virtual_time_and_one_of_them_under_xen,
+            systems_race_in_virtual_time_among_them_xen_and_an_older_kernel,
             the_same_seed_loses_the_same,
             a_killed_run_of_cuts_goes_on_and_loses_none_of_them,
             the_power_of_a_real_machine_is_cut_and_its_promises_are_checked,
