@@ -10,11 +10,10 @@
 use super::driver;
 use super::error::LabError;
 use super::system::{self, EPOCH, System};
-use super::vmlinux::{self, Packing};
+use super::vmlinux;
 use crate::host::{Host, HostError, Needs, argv};
 use crate::journal::{Journal, Undo};
 use serde::{Deserialize, Serialize};
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// What building needs.
@@ -273,9 +272,11 @@ impl Builder<'_> {
     fn new_image(&self, system: &'static System) -> Result<Image, LabError> {
         let image = system.image_name();
         self.build(system, &image, |work| {
-            self.driver(system, work)?;
+            if system.builds_ublk {
+                self.bootstrap(system, work, driver::PACKAGES, driver::SCRIPT)?;
+            }
             self.bootstrap(system, work, &system.packages().join(","), "image.sh")?;
-            unpack_kernel(self.host, work)?;
+            vmlinux::unpack(self.host, work)?;
             let mut names = vec!["packages".to_string(), "root.squashfs".to_string()];
             names.push("vmlinux".to_string());
             names.extend(system.hypervisor.map(|_| HYPERVISOR.to_string()));
@@ -283,7 +284,9 @@ impl Builder<'_> {
                 names.push(format!("boot/{}", name.to_string_lossy()));
             }
             let kernel = self.host.read_text(&work.join("release"))?;
-            self.check_driver(system, work, kernel.trim())?;
+            if system.builds_ublk {
+                driver::check(self.host, work, kernel.trim())?;
+            }
             Ok((kernel.trim().to_string(), image.clone(), names))
         })
     }
@@ -410,25 +413,6 @@ fn check_init(host: &dyn Host, image: &Image, init: &str) -> Result<(), LabError
         image.name(),
         output.stderr.trim()
     )))
-}
-
-/// `vmlinuz` → `vmlinux`.
-fn unpack_kernel(host: &dyn Host, work: &Path) -> Result<(), LabError> {
-    let path = work.join("vmlinuz");
-    let image = std::fs::read(&path).map_err(|error| HostError::path("read", &path, error))?;
-    let (packed, packing) = vmlinux::packed(&image)
-        .map_err(|why| LabError::Refused(format!("{}: {why}", path.display())))?;
-    let (suffix, tool) = match packing {
-        Packing::Xz => ("xz", vec!["xz", "--decompress"]),
-        Packing::Zstandard => ("zst", vec!["zstd", "--decompress", "--rm", "--quiet"]),
-    };
-    let packed_path = work.join(format!("vmlinux.{suffix}"));
-    std::fs::write(&packed_path, packed)
-        .map_err(|error| HostError::path("write", &packed_path, error))?;
-    let mut command: Vec<OsString> = argv(tool);
-    command.push(packed_path.into());
-    host.must(&command)?;
-    Ok(())
 }
 
 /// Moves the files of an image into a new directory and writes their list.

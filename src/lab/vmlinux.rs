@@ -5,20 +5,46 @@
 //! (Documentation/arch/x86/boot.rst): `setup_sects` at 0x1f1, `payload_offset` at 0x248 and
 //! `payload_length` at 0x24c, both relative to the protected-mode code.
 
+use super::error::LabError;
+use crate::host::{Host, HostError, argv};
+use std::path::Path;
+
 /// How a kernel is packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Packing {
+enum Packing {
     /// Compressed with XZ.
     Xz,
     /// Compressed with Zstandard.
     Zstandard,
 }
 
+/// Makes `vmlinux` of `vmlinuz`, in a working directory.
+///
+/// # Errors
+/// The file is no kernel of that form, or its packer is missing.
+pub(super) fn unpack(host: &dyn Host, work: &Path) -> Result<(), LabError> {
+    let path = work.join("vmlinuz");
+    let image = std::fs::read(&path).map_err(|error| HostError::path("read", &path, error))?;
+    let (packed, packing) =
+        packed(&image).map_err(|why| LabError::Refused(format!("{}: {why}", path.display())))?;
+    let (suffix, tool) = match packing {
+        Packing::Xz => ("xz", vec!["xz", "--decompress"]),
+        Packing::Zstandard => ("zst", vec!["zstd", "--decompress", "--rm", "--quiet"]),
+    };
+    let packed_path = work.join(format!("vmlinux.{suffix}"));
+    std::fs::write(&packed_path, packed)
+        .map_err(|error| HostError::path("write", &packed_path, error))?;
+    let mut command = argv(tool);
+    command.push(packed_path.into());
+    host.must(&command)?;
+    Ok(())
+}
+
 /// The packed kernel in a `bzImage`, and how it is packed.
 ///
 /// # Errors
 /// What is wrong with the file.
-pub(super) fn packed(image: &[u8]) -> Result<(&[u8], Packing), String> {
+fn packed(image: &[u8]) -> Result<(&[u8], Packing), String> {
     let short = || "it ends too soon".to_string();
     let long = |at: usize| -> Result<usize, String> {
         let bytes = image.get(at..at + 4).ok_or_else(short)?;
