@@ -31,11 +31,6 @@ pub(super) const FETCH: u32 = read_write(0x20, QUEUE_BYTES as u32);
 /// Completes the request in a slot, and waits for the next one.
 pub(super) const COMMIT_AND_FETCH: u32 = read_write(0x21, QUEUE_BYTES as u32);
 
-/// The same command as drivers before Linux 6.4 know it: by its number alone.
-pub(super) const fn plain(command: u32) -> u32 {
-    command & 0xff
-}
-
 /// The commands of [`Descriptor::operation`].
 pub(super) const READ: u8 = 0;
 pub(super) const WRITE: u8 = 1;
@@ -148,7 +143,7 @@ pub(super) fn parameters(like: &super::device::DeviceShape, buffer_bytes: u32) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ublk::device::DeviceShape;
+    use crate::ublk::device::{DeviceShape, Dialect};
 
     #[test]
     fn commands_have_the_numbers_of_the_kernels_header() {
@@ -159,7 +154,9 @@ mod tests {
         assert_eq!(FETCH, 0xc010_7520);
         assert_eq!(COMMIT_AND_FETCH, 0xc010_7521);
         // `UBLK_CMD_ADD_DEV` and `UBLK_IO_COMMIT_AND_FETCH_REQ` of the older header.
+        let plain = |command| Dialect::Plain.word(command);
         assert_eq!((plain(ADD), plain(COMMIT_AND_FETCH)), (0x04, 0x21));
+        assert_eq!(Dialect::Encoded.word(ADD), ADD);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::abi;
 use super::content::StoredContent;
-use super::device::{Counters, DeviceShape, ServeError, ServedDevice, Serving};
+use super::device::{Counters, DeviceShape, Dialect, ServeError, ServedDevice, Serving};
 use super::log::{SharedLog, Unreadable};
 use super::queue::{BUFFER_BYTES, CommandRing, DEPTH, Queue, QueueParts};
 use super::room::ContentRoom;
@@ -50,7 +50,7 @@ pub fn serve(
         content,
         unreadable: Unreadable::new(medium.unreadable),
         lead: how.lead,
-        plain: control.plain,
+        dialect: control.dialect,
         log: log.clone(),
         room: room.clone(),
     };
@@ -83,7 +83,7 @@ pub fn serve(
         path: PathBuf::from(format!("/dev/ublkb{number}")),
         counters,
         number,
-        plain: control.plain,
+        dialect: control.dialect,
         log,
     })
 }
@@ -94,7 +94,7 @@ pub fn serve(
 /// The kernel refuses.
 pub fn remove(device: &ServedDevice) -> Result<(), ServeError> {
     let mut control = Control::open()?;
-    control.plain = device.plain;
+    control.dialect = device.dialect;
     control.command("stop", abi::STOP, device.number, None, 0)?;
     control.command("remove", abi::DELETE, device.number, None, 0)
 }
@@ -103,8 +103,7 @@ pub fn remove(device: &ServedDevice) -> Result<(), ServeError> {
 struct Control {
     file: File,
     ring: CommandRing,
-    /// Whether the driver knows commands by their numbers alone.
-    plain: bool,
+    dialect: Dialect,
 }
 
 impl Control {
@@ -117,7 +116,7 @@ impl Control {
         Ok(Self {
             file,
             ring,
-            plain: false,
+            dialect: Dialect::Encoded,
         })
     }
 
@@ -127,7 +126,7 @@ impl Control {
         let mut added = self.ask(abi::ADD, number, Some(&mut device), 0);
         // What an older driver says to a command that it does not know, where no device has the number.
         if let Err(Errno::NODEV | Errno::OPNOTSUPP) = added {
-            self.plain = true;
+            self.dialect = Dialect::Plain;
             added = self.ask(abi::ADD, number, Some(&mut device), 0);
         }
         added.map_err(|errno| ServeError::new("add", errno))
@@ -153,10 +152,7 @@ impl Control {
         structure: Option<&mut [u8; 64]>,
         value: u64,
     ) -> Result<(), Errno> {
-        let command = match self.plain {
-            true => abi::plain(command),
-            false => command,
-        };
+        let command = self.dialect.word(command);
         let (address, length) = structure.map_or((0, 0), |bytes| {
             (
                 bytes.as_mut_ptr().expose_provenance() as u64,

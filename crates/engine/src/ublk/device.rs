@@ -26,14 +26,32 @@ pub struct DeviceShape {
     pub discards: bool,
 }
 
+/// How a driver knows the commands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// With their direction and size, as `linux/ublk_cmd.h` has it today.
+    Encoded,
+    /// By their numbers alone: before Linux 6.4.
+    Plain,
+}
+
+impl Dialect {
+    /// What a command is called in it.
+    pub(super) const fn word(self, command: u32) -> u32 {
+        match self {
+            Self::Encoded => command,
+            Self::Plain => command & 0xff,
+        }
+    }
+}
+
 /// A device that is served until the process ends.
 #[derive(Debug)]
 pub struct ServedDevice {
     pub(super) path: PathBuf,
     pub(super) counters: Arc<Counters>,
     pub(super) number: u32,
-    /// Whether its driver knows commands by their numbers alone.
-    pub(super) plain: bool,
+    pub(super) dialect: Dialect,
     pub(super) log: Option<SharedLog>,
 }
 

@@ -2,7 +2,7 @@
 
 use super::abi::{self, DESCRIPTOR_BYTES, Descriptor};
 use super::content::StoredContent;
-use super::device::{Counters, PAGE, ServeError};
+use super::device::{Counters, Dialect, PAGE, ServeError};
 use super::log::{SharedLog, Unreadable};
 use super::room::ContentRoom;
 use crate::memory::AlignedMemory;
@@ -38,8 +38,7 @@ pub(super) struct QueueParts {
     pub(super) content: StoredContent,
     pub(super) unreadable: Unreadable,
     pub(super) lead: Nanos,
-    /// Whether the driver knows commands by their numbers alone.
-    pub(super) plain: bool,
+    pub(super) dialect: Dialect,
     pub(super) log: Option<SharedLog>,
     /// What the log takes memory of.
     pub(super) room: ContentRoom,
@@ -276,10 +275,7 @@ impl Queue {
             .as_ptr()
             .wrapping_add(buffer)
             .expose_provenance();
-        let command = match self.parts.plain {
-            true => abi::plain(command),
-            false => command,
-        };
+        let command = self.parts.dialect.word(command);
         let entry = opcode::UringCmd80::new(Fd(self.file.as_raw_fd()), command)
             .cmd(abi::slot(tag, result, buffer as u64))
             .build()
