@@ -156,8 +156,9 @@ fn append(
     if accelerator == Accelerator::Tcg {
         // The emulated time-stamp counter is calibrated wrongly on a busy machine, tenfold at worst;
         // the HPET follows the host's clock. Where the guest is kept waiting too long, the kernel takes
-        // the timer to be broken and panics, unless told not to try it.
-        text.push_str(" tsc=unstable clocksource=hpet no_timer_check");
+        // the timer to be broken and panics, unless told not to try it. And it would test each of its
+        // ciphers, which takes seconds here.
+        text.push_str(" tsc=unstable clocksource=hpet no_timer_check cryptomgr.notests");
     }
     if files.zfs.is_some() {
         text.push_str(" lab.zfs");
@@ -278,7 +279,7 @@ mod tests {
             ["-accel", "tcg,thread=multi"],
             [
                 "-append",
-                "console=ttyS0 quiet panic=-1 rdinit=/init lab.node=2 lab.nodes=2 tsc=unstable clocksource=hpet no_timer_check lab.postgresql",
+                "console=ttyS0 quiet panic=-1 rdinit=/init lab.node=2 lab.nodes=2 tsc=unstable clocksource=hpet no_timer_check cryptomgr.notests lab.postgresql",
             ],
             ["-pidfile", "/store/machine/node-2.pid"],
         ] {

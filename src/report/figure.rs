@@ -81,10 +81,18 @@ pub(super) fn ratio(value: f64) -> String {
     }
 }
 
-/// The interval of a ratio; none where neither end is a number.
+/// An interval that holds 1 and whose ends differ by more than this factor says nothing: numbers such
+/// as `[0.03, 194]` would only puzzle.
+const WIDE: f64 = 16.0;
+
+/// The interval of a ratio; none where neither end is a number, in words where it excludes nothing.
 pub(super) fn ratio_range(interval: Interval) -> String {
     if !interval.low.is_finite() && !interval.high.is_finite() {
         return MISSING.to_owned();
+    }
+    let holds_one = (interval.low..=interval.high).contains(&1.0);
+    if holds_one && interval.high / interval.low > WIDE {
+        return "[too wide]".to_owned();
     }
     format!("[{}, {}]", ratio(interval.low), ratio(interval.high))
 }
@@ -138,6 +146,27 @@ mod tests {
     fn a_ratio_beyond_reason_is_short() {
         let shown = [1.2345, 0.002, 2e-7, 1_066_247_021.0, f64::NAN].map(ratio);
         assert_eq!(shown, ["1.23", "0.002", "2e-7", "1e9", MISSING]);
+    }
+
+    #[test]
+    fn an_interval_that_excludes_nothing_is_shown_in_words() {
+        let shown = [
+            (0.03, 194.0),
+            (0.48, 2.18),
+            (1.57, 41.2),
+            (f64::NAN, f64::NAN),
+        ];
+        let shown = shown.map(|(low, high)| {
+            ratio_range(Interval {
+                estimate: 2.56,
+                low,
+                high,
+            })
+        });
+        assert_eq!(
+            shown,
+            ["[too wide]", "[0.48, 2.18]", "[1.57, 41.2]", MISSING]
+        );
     }
 
     #[test]

@@ -4,6 +4,9 @@
 use std::io::{Error, Result, Write};
 
 /// A port that this process may write to.
+///
+/// A thread has the right only while it writes. With it, the kernel loads a bitmap at each switch to the
+/// thread, and the threads it starts inherit that.
 #[derive(Debug)]
 pub struct OutputPort {
     number: u16,
@@ -14,25 +17,29 @@ impl OutputPort {
     ///
     /// # Errors
     /// The system's; on another architecture than x86-64.
-    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     pub fn open(number: u16) -> Result<Self> {
-        let (from, count, on): (libc::c_ulong, libc::c_ulong, libc::c_int) = (number.into(), 1, 1);
+        let port = Self { number };
+        port.allow(true)?;
+        port.allow(false)?;
+        Ok(port)
+    }
+
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    fn allow(&self, on: bool) -> Result<()> {
+        let (from, count): (libc::c_ulong, libc::c_ulong) = (self.number.into(), 1);
         // The call itself, because not every C library has a function for it.
-        // SAFETY: this only asks for the right to use the port.
-        match unsafe { libc::syscall(libc::SYS_ioperm, from, count, on) } {
-            0 => Ok(Self { number }),
+        // SAFETY: this only asks for the right to use the port, or gives it back.
+        match unsafe { libc::syscall(libc::SYS_ioperm, from, count, libc::c_int::from(on)) } {
+            0 => Ok(()),
             _ => Err(Error::last_os_error()),
         }
     }
 
-    /// Asks for the port of a number; only root gets it.
-    ///
-    /// # Errors
-    /// The system's; on another architecture than x86-64.
     #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
-    pub fn open(number: u16) -> Result<Self> {
+    fn allow(&self, _on: bool) -> Result<()> {
         Err(Error::other(format!(
-            "port {number:#x} exists on x86-64 only"
+            "port {:#x} exists on x86-64 only",
+            self.number
         )))
     }
 }
@@ -40,8 +47,9 @@ impl OutputPort {
 impl Write for OutputPort {
     #[cfg(target_arch = "x86_64")]
     fn write(&mut self, bytes: &[u8]) -> Result<usize> {
-        // SAFETY: `open` asked for the right to this port, which is the whole thread's; the
-        // instruction reads `bytes` and nothing else. The direction flag is clear by the ABI.
+        self.allow(true)?;
+        // SAFETY: this thread has the right to this port; the instruction reads `bytes` and nothing
+        // else. The direction flag is clear by the ABI.
         unsafe {
             std::arch::asm!(
                 "rep outsb",
@@ -51,6 +59,7 @@ impl Write for OutputPort {
                 options(nostack, preserves_flags, readonly)
             );
         }
+        self.allow(false)?;
         Ok(bytes.len())
     }
 

@@ -16,7 +16,7 @@ use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use crate::outcome::{Op, OpError};
 use crate::system::{Advice, fadvise, fdatasync, syncfs};
-use crate::tree::{EntryKind, scan};
+use crate::tree::{EntryKind, scan, scan_as_listed};
 use crate::worker_pool::{errno_of, fault};
 
 /// Bytes mapped at once, a multiple of every page size.
@@ -122,7 +122,7 @@ pub fn evict_tree(root: &Path) -> Result<u64, OpError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let home = openat(CWD, root, flags, Mode::empty()).map_err(|e| fault(Op::Open, root, e))?;
     syncfs(&home).map_err(|errno| fault(Op::Fsync, root, errno))?;
-    for entry in scan(root)?.entries {
+    for entry in scan_as_listed(root)?.entries {
         if matches!(entry.kind, EntryKind::File { .. }) {
             let path = root.join(entry.path);
             advise(&path, &open(&path)?.0)?;

@@ -14,6 +14,7 @@ use crate::completions::Completions;
 use crate::extents::Extents;
 use crate::{Completion, Drive, Nanos, Operation, Request};
 use layout::{Array, Piece};
+use smallvec::SmallVec;
 use std::collections::VecDeque;
 
 /// Requests there is room for before anything is allocated again.
@@ -21,6 +22,9 @@ const ROOM: usize = 4096;
 
 /// Runs of dirty sectors written to the drives at once.
 const DESTAGES: usize = 8;
+
+/// The controller switches the drives' own volatile caches off: only its own is protected.
+const WRITE: Operation = Operation::Write { durable: true };
 
 /// Every parameter of a controller, public and plain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +78,9 @@ pub struct Controller<D> {
     waiting: VecDeque<Request>,
     /// Requests each drive has not completed.
     outstanding: Vec<u32>,
+    /// When each drive wants to be asked next. Only what it is told changes that, and to work it out for
+    /// all drives at each event would be most of the model's time.
+    next: Vec<Option<Nanos>>,
     bus_free: Nanos,
     /// Completed, not yet handed out.
     done: Completions,
@@ -89,8 +96,12 @@ struct Job {
     /// Requests of drives that have not completed.
     open: u32,
     /// Writes that follow when the reads for their parity have completed.
-    then: Vec<(usize, u64, u32)>,
+    then: Parts,
 }
+
+/// Drive, first sector and sectors of the requests that a job makes; those of a small write allocate
+/// nothing.
+type Parts = SmallVec<[(usize, u64, u32); 4]>;
 
 impl<D: Drive> Controller<D> {
     /// A controller over `drives`, which are of one size.
@@ -126,7 +137,6 @@ impl<D: Drive> Controller<D> {
         };
         Ok(Self {
             sectors: chunks * parameters.chunk * array.data_drives(),
-            drives,
             array,
             parameters,
             dirty: Extents::default(),
@@ -136,9 +146,11 @@ impl<D: Drive> Controller<D> {
             elevator: 0,
             waiting: VecDeque::with_capacity(ROOM),
             outstanding: vec![0; count],
+            next: drives.iter().map(Drive::next_event).collect(),
             bus_free: 0,
             done: Completions::with_capacity(ROOM),
             clock: 0,
+            drives,
         })
     }
 
@@ -151,9 +163,9 @@ impl<D: Drive> Controller<D> {
     /// Everything the drives and the controller do by themselves up to `now`, in order of time.
     fn advance(&mut self, now: Nanos) {
         loop {
-            let events = self.drives.iter().map(Drive::next_event).enumerate();
+            let events = self.next.iter().enumerate();
             let next = events
-                .filter_map(|(drive, at)| Some((at?, drive)))
+                .filter_map(|(drive, at)| Some(((*at)?, drive)))
                 // In order of time over all drives: what one completes may start work on another.
                 .filter(|(at, _)| *at <= now)
                 .min();
@@ -164,6 +176,7 @@ impl<D: Drive> Controller<D> {
                 self.outstanding[drive] -= 1;
                 self.part_done(done.id as usize);
             }
+            self.next[drive] = self.drives[drive].next_event();
             self.work();
         }
         self.clock = self.clock.max(now);
@@ -187,7 +200,7 @@ impl<D: Drive> Controller<D> {
         } else {
             let writes = std::mem::take(&mut job.then);
             job.open = writes.len() as u32;
-            self.write_parts(number, &writes);
+            self.parts(number, WRITE, writes);
         }
     }
 
@@ -262,9 +275,8 @@ impl<D: Drive> Controller<D> {
     }
 
     fn write(&mut self, request: Option<Request>, first: u64, sectors: u32) {
-        let pieces: Vec<Piece> = self.array.pieces(first, sectors).collect();
-        let mut writes = Vec::with_capacity(pieces.len() * 2);
-        let mut reads = Vec::new();
+        let pieces: SmallVec<[Piece; 4]> = self.array.pieces(first, sectors).collect();
+        let (mut writes, mut reads) = (Parts::new(), Parts::new());
         for piece in &pieces {
             writes.push((piece.drive, piece.first, piece.sectors));
             if self.array.layout == ArrayLayout::Mirror {
@@ -295,34 +307,23 @@ impl<D: Drive> Controller<D> {
                 reads.push((parity, low, span));
             }
         }
+        // Where nothing old is needed, the writes come at once.
+        let (operation, at_once, then) = match reads.is_empty() {
+            true => (WRITE, writes, Parts::new()),
+            false => (Operation::Read, reads, writes),
+        };
         let number = self.number(Job {
             request,
             sectors: u64::from(sectors),
-            open: if reads.is_empty() {
-                writes.len()
-            } else {
-                reads.len()
-            } as u32,
-            then: if reads.is_empty() {
-                Vec::new()
-            } else {
-                writes.clone()
-            },
+            open: at_once.len() as u32,
+            then,
         });
-        if reads.is_empty() {
-            self.write_parts(number, &writes);
-        } else {
-            for (drive, first, sectors) in reads {
-                self.part(number, drive, Operation::Read, first, sectors);
-            }
-        }
+        self.parts(number, operation, at_once);
     }
 
-    fn write_parts(&mut self, number: usize, writes: &[(usize, u64, u32)]) {
-        // The controller switches the drives' own volatile caches off: only its own is protected.
-        let operation = Operation::Write { durable: true };
-        for (drive, first, sectors) in writes {
-            self.part(number, *drive, operation, *first, *sectors);
+    fn parts(&mut self, number: usize, operation: Operation, parts: Parts) {
+        for (drive, first, sectors) in parts {
+            self.part(number, drive, operation, first, sectors);
         }
     }
 
@@ -342,6 +343,7 @@ impl<D: Drive> Controller<D> {
         };
         self.outstanding[drive] += 1;
         self.drives[drive].submit(request, self.clock);
+        self.next[drive] = self.drives[drive].next_event();
     }
 
     fn read(&mut self, request: Request) {
@@ -358,7 +360,7 @@ impl<D: Drive> Controller<D> {
             request: Some(request),
             sectors: u64::from(request.sectors),
             open,
-            then: Vec::new(),
+            then: Parts::new(),
         });
         for piece in pieces {
             // Of a mirror, the drive with less to do reads.
@@ -402,7 +404,7 @@ impl<D: Drive> Drive for Controller<D> {
     }
 
     fn next_event(&self) -> Option<Nanos> {
-        let drives = self.drives.iter().filter_map(Drive::next_event);
+        let drives = self.next.iter().copied().flatten();
         drives.chain(self.done.next()).min()
     }
 

@@ -3,7 +3,8 @@
 //! What the disk does by itself meanwhile (a seek begins, the write cache is destaged) is made up for at the
 //! next call, in order of time. So the answers come at the same instants, with fewer calls.
 
-use super::{Disk, Movement};
+use super::mechanism::Pass;
+use super::{Disk, Movement, Queued};
 use crate::{Nanos, Operation, Request};
 
 impl Disk {
@@ -19,7 +20,7 @@ impl Disk {
     /// The next instant at which a request may be answered that no cache has answered yet, if nothing
     /// else is submitted; none: the arm has nothing to do for a request.
     pub(super) fn next_answer(&self) -> Option<Nanos> {
-        let next = self.internal_event()?;
+        let next = self.next?;
         // What waits goes on as soon as there is room.
         if !self.waiting.is_empty() {
             return Some(next);
@@ -58,8 +59,40 @@ impl Disk {
             Some(reached) => self.mechanism.over(reached.saturating_sub(1)),
             None => self.mechanism.stands(),
         };
-        let pass = self.pass(from, request, begin);
+        let pass = self.pass(from, queued, begin);
         Some(self.answered(request, pass.first, pass.end))
+    }
+
+    /// When the sectors of a request pass the head, which begins at `now` from there.
+    pub(super) fn pass(&self, from: (u32, u32), queued: &Queued, now: Nanos) -> Pass {
+        let (request, place) = (&queued.request, &queued.place);
+        if request.operation == Operation::Read {
+            return self
+                .mechanism
+                .pass_from(from, place, request.sectors, false, now);
+        }
+        self.write_pass(from, request.first, Self::end_of(request), now)
+    }
+
+    /// When `first..end` is on the platter: all of it at once, as none of it is known to be before.
+    /// Where an edge covers a physical sector only in part, the rest of it is read first, and written
+    /// one revolution later.
+    pub(super) fn write_pass(&self, from: (u32, u32), first: u64, end: u64, now: Nanos) -> Pass {
+        let physical = u64::from(self.physical_sectors);
+        let (low, high) = (first - first % physical, end.next_multiple_of(physical));
+        let (place, sectors) = (self.mechanism.geometry.place(low), (high - low) as u32);
+        let pass = self.mechanism.pass_from(from, &place, sectors, true, now);
+        let rewritten = (low, high) != (first, end);
+        let done = pass.end + Nanos::from(rewritten) * self.mechanism.geometry.revolution();
+        let over = match high == end {
+            true => pass.over,
+            false => self.mechanism.over(end.saturating_sub(1)),
+        };
+        Pass {
+            first: done,
+            end: done,
+            over,
+        }
     }
 }
 

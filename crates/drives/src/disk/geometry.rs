@@ -54,6 +54,10 @@ pub enum GeometryError {
 /// Where one sector lies.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Place {
+    /// Its number; of one beyond the last, that of the last.
+    pub(super) sector: u64,
+    /// It is the first of its track.
+    pub(super) begins_track: bool,
     /// Cylinder, counted from the outer edge.
     pub(super) cylinder: u32,
     /// Surface.
@@ -64,6 +68,13 @@ pub(super) struct Place {
     pub(super) left_on_track: u32,
     /// How long one sector takes to pass.
     pub(super) sector_time: f64,
+}
+
+impl Place {
+    /// Its cylinder and surface.
+    pub(super) fn over(&self) -> (u32, u32) {
+        (self.cylinder, self.head)
+    }
 }
 
 impl Geometry {
@@ -136,11 +147,29 @@ impl Geometry {
         })
     }
 
+    /// The zone of a sector.
+    fn band(&self, sector: u64) -> &Band {
+        // Zones hold about the same number of sectors, so the guess is hardly ever off by more than two.
+        let share = sector as f64 / self.sectors as f64;
+        let mut at = (share * self.zones.len() as f64) as usize;
+        at = at.min(self.zones.len() - 1);
+        while self.zones[at].first > sector {
+            at -= 1;
+        }
+        while self
+            .zones
+            .get(at + 1)
+            .is_some_and(|next| next.first <= sector)
+        {
+            at += 1;
+        }
+        &self.zones[at]
+    }
+
     /// Where a sector lies; one beyond the last lies where the last does.
     pub(super) fn place(&self, sector: u64) -> Place {
         let sector = sector.min(self.sectors - 1);
-        let at = self.zones.partition_point(|band| band.first <= sector) - 1;
-        let band = &self.zones[at];
+        let band = self.band(sector);
         let inside = sector - band.first;
         // Spares are spread evenly: track k begins with data sector ⌈k × per_track⌉.
         let (heads, per_track) = (u64::from(self.heads), band.zone.sectors_per_track);
@@ -152,6 +181,8 @@ impl Geometry {
             + head * u64::from(band.zone.track_skew);
         let slot = (skewed + u64::from(on_track)) % u64::from(per_track);
         Place {
+            sector,
+            begins_track: on_track == 0,
             cylinder: band.cylinder + cylinder as u32,
             head: head as u32,
             angle: slot as f64 / f64::from(per_track),

@@ -28,6 +28,8 @@ pub(super) struct Pass {
     pub(super) first: Nanos,
     /// All of them have.
     pub(super) end: Nanos,
+    /// The cylinder and surface of the last.
+    pub(super) over: (u32, u32),
 }
 
 impl Mechanism {
@@ -36,20 +38,20 @@ impl Mechanism {
         (self.cylinder, self.head)
     }
 
-    /// When `sectors` from `first` on have passed the head, beginning at `now` from this cylinder and
-    /// surface.
+    /// When `sectors` from the one at `first` on have passed the head, beginning at `now` from this
+    /// cylinder and surface.
     pub(super) fn pass_from(
         &self,
         from: (u32, u32),
-        first: u64,
+        first: &Place,
         sectors: u32,
         write: bool,
         now: Nanos,
     ) -> Pass {
-        let mut place = self.geometry.place(first);
+        let mut place = *first;
         let mut at = now + self.between(from, &place, write, now);
         let first_passed = at + place.sector_time as Nanos;
-        let (mut sector, mut left) = (first, sectors.max(1));
+        let (mut sector, mut left) = (first.sector, sectors.max(1));
         loop {
             let here = left.min(place.left_on_track);
             at += (f64::from(here) * place.sector_time).round() as Nanos;
@@ -60,10 +62,11 @@ impl Mechanism {
                 return Pass {
                     first: first_passed.min(at),
                     end: at,
+                    over: place.over(),
                 };
             }
             let next = self.geometry.place(sector);
-            at += self.between((place.cylinder, place.head), &next, write, at);
+            at += self.between(place.over(), &next, write, at);
             place = next;
         }
     }
@@ -113,10 +116,17 @@ impl Mechanism {
         now: Nanos,
     ) -> (u64, Nanos) {
         let limit = limit.min(self.geometry.sectors());
-        let mut from = self.geometry.place(sector.saturating_sub(1));
-        while sector < limit {
-            let place = self.geometry.place(sector);
-            let begin = since + self.between((from.cylinder, from.head), &place, false, since);
+        // Most often it stopped long ago, or was asked at this very instant.
+        if sector >= limit || since >= now {
+            return (sector, since);
+        }
+        let mut place = self.geometry.place(sector);
+        let mut from = match place.begins_track {
+            true => self.over(sector.saturating_sub(1)),
+            false => place.over(),
+        };
+        loop {
+            let begin = since + self.between(from, &place, false, since);
             if begin >= now {
                 break;
             }
@@ -126,22 +136,27 @@ impl Mechanism {
                 .min(limit - sector);
             sector += here;
             since = begin + (here as f64 * place.sector_time) as Nanos;
-            if here == passed {
+            if here == passed || sector >= limit {
                 break;
             }
-            from = place;
+            from = place.over();
+            place = self.geometry.place(sector);
         }
         (sector, since)
     }
 
     /// Puts the arm over a sector.
     pub(super) fn move_to(&mut self, sector: u64) {
-        (self.cylinder, self.head) = self.over(sector);
+        self.stand(self.over(sector));
+    }
+
+    /// Puts the arm over a cylinder and surface.
+    pub(super) fn stand(&mut self, over: (u32, u32)) {
+        (self.cylinder, self.head) = over;
     }
 
     /// The cylinder and surface of a sector.
     pub(super) fn over(&self, sector: u64) -> (u32, u32) {
-        let place = self.geometry.place(sector);
-        (place.cylinder, place.head)
+        self.geometry.place(sector).over()
     }
 }

@@ -21,7 +21,7 @@ use crate::completions::Completions;
 use crate::extents::Extents;
 use crate::{Completion, Drive, Nanos, Operation, Request};
 use geometry::Place;
-use mechanism::{Mechanism, Pass};
+use mechanism::Mechanism;
 use read_cache::ReadCache;
 use std::collections::VecDeque;
 
@@ -124,6 +124,8 @@ pub struct Disk {
     /// Completed, not yet handed out.
     done: Completions,
     clock: Nanos,
+    /// When the disk's own state changes next, worked out once after each change.
+    next: Option<Nanos>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -193,6 +195,7 @@ impl Disk {
             last_was_write: false,
             done: Completions::with_capacity(ROOM),
             clock: 0,
+            next: None,
         }
     }
 
@@ -228,18 +231,20 @@ impl Disk {
 
     /// Everything the disk does by itself up to `now`, in order of time.
     fn advance(&mut self, now: Nanos) {
-        loop {
-            // Before the next event is looked for: the arm may be free with work in the queue.
-            self.start(self.clock);
-            let next = self.internal_event().filter(|next| *next <= now);
-            let Some(next) = next else { break };
+        while let Some(next) = self.next.filter(|next| *next <= now) {
             self.clock = self.clock.max(next);
             if self.arm.is_some_and(|arm| arm.end() <= self.clock) {
                 self.arrive();
             }
+            self.go_on();
         }
         self.clock = self.clock.max(now);
+    }
+
+    /// Gives the arm something to do, and works out when to look again.
+    fn go_on(&mut self) {
         self.start(self.clock);
+        self.next = self.internal_event();
     }
 
     /// When the disk's own state changes next.
@@ -512,9 +517,8 @@ impl Disk {
     fn serve(&mut self, queued: Queued, now: Nanos) {
         // The head reads on behind the last request until it is needed elsewhere.
         self.leave_read_ahead(now);
-        let pass = self.pass(self.mechanism.stands(), &queued.request, now);
-        let end = Self::end_of(&queued.request);
-        self.mechanism.move_to(end.saturating_sub(1));
+        let pass = self.pass(self.mechanism.stands(), &queued, now);
+        self.mechanism.stand(pass.over);
         self.arm = Some(Movement::Serve {
             queued,
             first: pass.first,
@@ -533,35 +537,9 @@ impl Disk {
         self.elevator = end;
         self.dirty.remove(first, end);
         self.destaging = Some((first, end));
-        let until = self.write_pass(self.mechanism.stands(), first, end, now);
-        self.mechanism.move_to(end - 1);
-        self.arm = Some(Movement::Destage { end: until });
-    }
-
-    /// When the sectors of a request pass the head, which begins at `now` from there.
-    fn pass(&self, from: (u32, u32), request: &Request, now: Nanos) -> Pass {
-        let first = request.first;
-        if request.operation == Operation::Read {
-            return self
-                .mechanism
-                .pass_from(from, first, request.sectors, false, now);
-        }
-        let end = self.write_pass(from, first, Self::end_of(request), now);
-        Pass { first: end, end }
-    }
-
-    /// When `first..end` is on the platter. Where an edge covers a physical sector only in part, the
-    /// rest of it is read first, and written one revolution later.
-    fn write_pass(&self, from: (u32, u32), first: u64, end: u64, now: Nanos) -> Nanos {
-        let physical = u64::from(self.physical_sectors);
-        let (low, high) = (first - first % physical, end.next_multiple_of(physical));
-        let sectors = (high - low) as u32;
-        let pass = self.mechanism.pass_from(from, low, sectors, true, now);
-        if (low, high) == (first, end) {
-            pass.end
-        } else {
-            pass.end + self.mechanism.geometry.revolution()
-        }
+        let pass = self.write_pass(self.mechanism.stands(), first, end, now);
+        self.mechanism.stand(pass.over);
+        self.arm = Some(Movement::Destage { end: pass.end });
     }
 
     fn leave_read_ahead(&mut self, now: Nanos) {
@@ -580,7 +558,7 @@ impl Drive for Disk {
         self.advance(now);
         self.waiting.push_back(request);
         self.admit();
-        self.start(self.clock);
+        self.go_on();
     }
 
     fn next_event(&self) -> Option<Nanos> {

@@ -95,15 +95,10 @@ impl ReadCache {
         if at_once {
             return Some(now);
         }
-        let arm = mechanism.geometry.place(reading.from.saturating_sub(1));
-        let (from, sectors) = (reading.from, (end - reading.from) as u32);
-        let pass = mechanism.pass_from(
-            (arm.cylinder, arm.head),
-            from,
-            sectors,
-            false,
-            reading.since,
-        );
+        let arm = mechanism.over(reading.from.saturating_sub(1));
+        let from = mechanism.geometry.place(reading.from);
+        let sectors = (end - reading.from) as u32;
+        let pass = mechanism.pass_from(arm, &from, sectors, false, reading.since);
         self.promised = self.promised.max(pass.end);
         Some(pass.end)
     }

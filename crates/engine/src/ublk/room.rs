@@ -7,7 +7,7 @@ use std::io::{Error, Result};
 use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What the contents of several devices may take.
 #[derive(Debug, Clone)]
@@ -73,10 +73,14 @@ impl HostPage {
     }
 }
 
+/// Bytes of a host's file that are mapped at once. To map the memory of a device, the kernel writes an entry
+/// for each page: for all of a large file that takes half a second of a guest.
+const PIECE: usize = 16 << 20;
+
 /// A file on the host, page by page.
 #[derive(Debug)]
 struct HostPages {
-    start: NonNull<u8>,
+    file: File,
     bytes: usize,
     free: Mutex<FreePages>,
 }
@@ -86,10 +90,12 @@ struct HostPages {
 struct FreePages {
     /// Bytes from the beginning that were taken at least once.
     taken: usize,
+    /// The mapped pieces, from the beginning.
+    pieces: Vec<NonNull<u8>>,
     given_back: Vec<HostPage>,
 }
 
-// SAFETY: the mapping belongs to the process, not to a thread; a page is handed out once until it is
+// SAFETY: a mapping belongs to the process, not to a thread; a page is handed out once until it is
 // given back, and the list of free ones is locked.
 unsafe impl Send for HostPages {}
 // SAFETY: as above.
@@ -104,24 +110,48 @@ impl HostPages {
         if bytes < PAGE as usize {
             return Err(Error::other("there is nothing behind it"));
         }
+        let pages = Self {
+            file,
+            bytes,
+            free: Mutex::default(),
+        };
+        // Where the first piece cannot be mapped, that is said before anything is kept.
+        let first = pages.map(0)?;
+        pages.lock().pieces.push(first);
+        Ok(pages)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, FreePages> {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes of the piece that begins at byte `from`.
+    fn piece_bytes(&self, from: usize) -> usize {
+        PIECE.min(self.bytes - from)
+    }
+
+    /// Maps the piece that begins at byte `from`.
+    fn map(&self, from: usize) -> Result<NonNull<u8>> {
         // SAFETY: a null hint without FIXED makes the kernel choose an unused range, so no memory
         // in use is replaced.
         let start = unsafe {
             let flags = ProtFlags::READ | ProtFlags::WRITE;
-            let shared = MapFlags::SHARED;
-            mmap(std::ptr::null_mut(), bytes, flags, shared, &file, 0)
+            let (shared, bytes) = (MapFlags::SHARED, self.piece_bytes(from));
+            mmap(
+                std::ptr::null_mut(),
+                bytes,
+                flags,
+                shared,
+                &self.file,
+                from as u64,
+            )
         }?;
         let start = NonNull::new(start.cast::<u8>());
-        let start = start.ok_or_else(|| Error::other("it was mapped at 0"))?;
-        Ok(Self {
-            start,
-            bytes,
-            free: Mutex::default(),
-        })
+        start.ok_or_else(|| Error::other("it was mapped at 0"))
     }
 
     fn take(&self) -> Option<HostPage> {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.lock();
         if let Some(page) = free.given_back.pop() {
             // SAFETY: a page lies in the mapping as a whole, and this value alone refers to it.
             unsafe { page.0.as_ptr().write_bytes(0, PAGE as usize) };
@@ -132,21 +162,29 @@ impl HostPages {
         if next > self.bytes {
             return None;
         }
+        if at / PIECE == free.pieces.len() {
+            let piece = self.map(at).ok()?;
+            free.pieces.push(piece);
+        }
         free.taken = next;
-        NonNull::new(self.start.as_ptr().wrapping_add(at)).map(HostPage)
+        let piece = free.pieces[at / PIECE].as_ptr();
+        NonNull::new(piece.wrapping_add(at % PIECE)).map(HostPage)
     }
 
     fn give_back(&self, page: HostPage) {
-        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        free.given_back.push(page);
+        self.lock().given_back.push(page);
     }
 }
 
 impl Drop for HostPages {
     fn drop(&mut self) {
-        // SAFETY: the range was mapped by `open` with this very length. Each content has a clone of
-        // the room, so the last one is gone.
-        let unmapped = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
-        debug_assert!(unmapped.is_ok());
+        let pieces = std::mem::take(&mut self.lock().pieces);
+        for (number, start) in pieces.into_iter().enumerate() {
+            let bytes = self.piece_bytes(number * PIECE);
+            // SAFETY: the range was mapped by `map` with this very length. Each content has a clone of
+            // the room, so the last one is gone.
+            let unmapped = unsafe { munmap(start.as_ptr().cast(), bytes) };
+            debug_assert!(unmapped.is_ok());
+        }
     }
 }
