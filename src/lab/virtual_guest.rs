@@ -32,9 +32,9 @@ pub(crate) const PROCESSOR: &str = "1 GIPS: one instruction takes 1 ns";
 /// When every guest's clock begins.
 const EPOCH: &str = "2026-01-01";
 
-/// Processor features by which the kernel would copy byte by byte: an instruction for each, where a real
-/// processor moves a cache line. And one of two that give random numbers: QEMU draws them from its seed, and the
-/// other is enough for the kernel, which otherwise waits for its clock to be off often enough to seem random.
+/// Two processor features by which the kernel would copy byte by byte: an instruction for each, where a real
+/// processor moves a cache line. And RDSEED: RDRAND stays and is enough for the kernel, which without it would
+/// gather randomness from its clock for most of a second. QEMU draws these numbers from the seed it is given.
 const WITHOUT: &str = "-rdseed,-erms,-fsrm";
 
 /// One more under a hypervisor: its guest's kernel is a program to the processor, and QEMU (7.2) lets
@@ -239,7 +239,7 @@ impl VirtualLab<'_> {
         // The processor's own timer would first be measured for 0.1 s of reading the clock again and again,
         // for which the host takes a third of all the time a guest needs to start: the HPET is exact. An
         // emulated processor does not speculate: what kernels do against that would be instructions for nothing.
-        // The kernel would test each of its ciphers: a quarter of what a guest does until it is up.
+        // The kernel would test each of its ciphers: a fifth of what a guest does until it is up.
         let mut told = format!(
             "console={console} quiet panic=-1 rdinit=/init lab.virtual lab.node=1 lab.nodes=1 nokaslr \
              norandmaps clocksource=tsc tsc=reliable nolapic_timer mitigations=off random.trust_bootloader=off \

@@ -7,8 +7,8 @@ const BLOCK: usize = 64;
 type Range = (u64, u64);
 
 /// Ranges of sectors in order. They lie in blocks, none of them empty, because a write cache holds
-/// thousands of ranges and each write changes one or two. A `BTreeMap` takes three times as long: it
-/// finds the last range before a sector only by going down the tree twice.
+/// thousands of ranges and each write changes one or two. A `BTreeMap` takes longer: it finds
+/// the last range before a sector only by going down the tree twice.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Extents {
     blocks: Vec<Vec<Range>>,
