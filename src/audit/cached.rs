@@ -25,14 +25,9 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     }
     let hit = reading.trial.counted.cache_hit_bytes? as f64;
     let top = share(hit.min(read), read)?;
-    // What the upper devices got without a disk below having read it came from memory too.
-    let piled: f64 = reading.lower().map(|device| device.read_bytes as f64).sum();
     let upper: f64 = reading.upper().map(|device| device.read_bytes as f64).sum();
-    let has_lower = reading.lower().next().is_some();
-    let below = match has_lower {
-        true => share((upper - piled).max(0.0), upper).unwrap_or(0.0),
-        false => 0.0,
-    };
+    let piled = piled(reading);
+    let below = piled.map_or(0.0, |piled| below(reading, upper, piled));
     // What the page cache did not have may still have come from memory further below.
     let memory = top + (1.0 - top) * below;
     let mut evidence = vec![
@@ -42,13 +37,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
         EvidenceFigure::new("of that from the page cache", hit.min(read), "B"),
         EvidenceFigure::new("read by devices", upper, "B"),
     ];
-    if has_lower {
-        evidence.push(EvidenceFigure::new(
-            "read by the disks below them",
-            piled,
-            "B",
-        ));
-    }
+    evidence.extend(piled.map(|it| EvidenceFigure::new("read by the disks below them", it, "B")));
     if let Some(prepared) = reading.trial.settled.prepared_bytes {
         evidence.push(EvidenceFigure::new(
             "working set (data prepared)",
@@ -83,6 +72,24 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
         ),
     };
     Some(CheckFinding::new(grade, sentence, evidence))
+}
+
+/// Bytes that the disks below the upper devices read; none: there are none.
+fn piled(reading: &TrialReading<'_>) -> Option<f64> {
+    let piled = reading.lower().map(|device| device.read_bytes as f64);
+    reading.lower().next().map(|_| piled.sum())
+}
+
+/// Share of what the upper devices got without a disk below having read it: it came from memory too.
+fn below(reading: &TrialReading<'_>, upper: f64, piled: f64) -> f64 {
+    // DRBD counts each of its reads twice; what the kernel fetched for this program is an upper bound.
+    let fetched = reading.trial.counted.fetched_bytes as f64;
+    let reached = if fetched > 0.0 {
+        upper.min(fetched)
+    } else {
+        upper
+    };
+    share((reached - piled).max(0.0), reached).unwrap_or(0.0)
 }
 
 #[cfg(test)]
@@ -121,6 +128,18 @@ mod tests {
                 .starts_with("80 % of the bytes read came from the cache of")
         );
         trial.counted.devices[1].read_bytes = 900_000;
+        assert_eq!(grade(&CHECK, &trial), Some(Grade::Ok));
+    }
+
+    /// The disk under DRBD read all of it, and DRBD counted it twice.
+    #[test]
+    fn a_device_that_counts_its_reads_twice_is_no_sign_of_a_cache() {
+        let mut trial = trial();
+        trial.phases[0].operations = vec![operation("read", 1000, 1000)];
+        trial.counted.cache_hit_bytes = Some(0);
+        trial.counted.fetched_bytes = 1_000_000;
+        trial.counted.devices[0].read_bytes = 2_000_000;
+        trial.counted.devices[1].read_bytes = 1_000_000;
         assert_eq!(grade(&CHECK, &trial), Some(Grade::Ok));
     }
 }

@@ -144,8 +144,8 @@ pub(super) const ZFS_ASHIFT: Counterpart = Counterpart {
     also: &[],
     lab: true,
     stands_in: "modelled Seagate ST3000DM001 and a processor of 1 GIPS instead of the real ones; OpenZFS 2 \
-                instead of ZFS on Linux 0.6; single workloads instead of the phases of bonnie++, on a \
-                sixtieth of the data with a cache as much smaller",
+                instead of ZFS on Linux 0.6; the phases of bonnie++ one by one, each from a cold start, on a sixtieth \
+                of the data with a cache as much smaller",
 };
 
 pub(super) const ZFS_BLOCK_SIZE: Counterpart = Counterpart {

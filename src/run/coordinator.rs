@@ -1,5 +1,7 @@
 //! The loop of a run: it draws the order of each round, checks the results, and says when to stop.
 
+use std::collections::BTreeSet;
+
 use stackrace_stats::FIRST_LOOK;
 
 use super::executor::{Broken, Executor, Turned, Watcher};
@@ -8,7 +10,7 @@ use super::trial_kind::{TrialKind, io_limit, trial_kinds};
 use crate::agent::message::Turn;
 use crate::event::{Ended, Event, Until};
 use crate::plan;
-use crate::study::{Provision, RoundOrder, Study};
+use crate::study::{Configuration, Provision, RoundOrder, Study};
 use crate::unit;
 use crate::verdict::{self, Evidence, State};
 use crate::workload::Slicing;
@@ -359,7 +361,8 @@ impl Coordinator<'_> {
     fn asked(&self, round: u32, in_slices: bool) -> Vec<(usize, TrialKind)> {
         let ledger = self.ledger.lock();
         let record = ledger.record();
-        let workloads = verdict::undecided_workloads(&Evidence::of(record)).into_iter();
+        let undecided = verdict::undecided_workloads(&Evidence::of(record));
+        let workloads = self.with_those_before(undecided).into_iter();
         let kinds = |workload| match in_slices {
             true => trial_kinds(self.study, record, workload, round),
             false => vec![TrialKind::Whole],
@@ -371,6 +374,17 @@ impl Coordinator<'_> {
                     .map(move |kind| (workload, kind))
             })
             .collect()
+    }
+
+    /// The workloads, and those before them whose data they work on.
+    fn with_those_before(&self, workloads: Vec<usize>) -> Vec<usize> {
+        let mut all = BTreeSet::new();
+        for workload in workloads {
+            let data_of = |configuration: &Configuration| configuration.data_of(workload);
+            let first = self.study.configurations.iter().map(data_of).min();
+            all.extend(first.unwrap_or(workload)..=workload);
+        }
+        all.into_iter().collect()
     }
 
     fn one_by_one(

@@ -31,7 +31,7 @@ struct SlicedTrial<'a> {
 /// Measures the trials, each of another configuration, in turns of `slice_ns`; the first lap goes in
 /// the order of the trials.
 pub(super) fn run(trials: &[Trial<'_>], slice_ns: u64) -> Vec<Observation> {
-    let directories: Vec<_> = trials.iter().map(|t| t.directory(t.workload)).collect();
+    let directories: Vec<_> = trials.iter().map(Trial::directory).collect();
     let prepared = trials.iter().zip(&directories);
     let mut all: Vec<SlicedTrial<'_>> = prepared
         .map(|(trial, directory)| SlicedTrial::prepared(trial, directory))

@@ -2,6 +2,9 @@
 //!
 //! They are looked at before each trial that uses them, and laid out anew where they are not what they
 //! were. They are a convenience: where room gets short, they go first.
+//!
+//! A workload with `same-data` works on those of the workload before it, in the directory of the first of
+//! them. They are gone after the last.
 
 use std::path::{Path, PathBuf};
 
@@ -28,19 +31,50 @@ fn is_plain(name: &str, read: impl Fn(&Path) -> Option<String>) -> bool {
 }
 
 impl Trial<'_> {
-    /// The directory of a workload on the stack.
-    pub(super) fn directory(&self, workload: usize) -> PathBuf {
+    /// The directory of its data on the stack.
+    pub(super) fn directory(&self) -> PathBuf {
         let directory = self.standing.directory();
-        directory.join(format!(".stackrace-{workload}"))
+        directory.join(format!(".stackrace-{}", self.data_of()))
+    }
+
+    /// The workload whose data it works on, which may be its own.
+    pub(super) fn data_of(&self) -> usize {
+        let configuration = &self.executor.study.configurations[self.configuration];
+        configuration.data_of(self.workload)
+    }
+
+    /// Whether the workload after it works on the data that it leaves.
+    fn passes_data_on(&self) -> bool {
+        let configuration = &self.executor.study.configurations[self.configuration];
+        let next = configuration.workloads.get(self.workload + 1);
+        self.knows_its_data() && next.is_some_and(|next| next.uses_data_before())
+    }
+
+    /// Whether what lies on the stack can be compared with what it was: not on other machines, nor on
+    /// bare devices, nor after a pass that wears the stack in.
+    fn knows_its_data(&self) -> bool {
+        self.standing.others().is_empty()
+            && self.standing.bare().is_none()
+            && self.executor.clients.is_none()
+            && matches!(self.before, Before::Nothing)
+    }
+
+    /// The data that the next trial finds, of those that this one has kept or leaves.
+    pub(super) fn data_left(&self, directory: &Path, kept: Option<KeptData>) -> Option<KeptData> {
+        if self.passes_data_on() {
+            return KeptData::of(directory, true).ok();
+        }
+        kept.filter(|_| !self.workload().uses_data_before())
     }
 
     /// The data an earlier trial left for this one, if they are still what they were; else nothing of
     /// them is left.
     pub(super) fn take_data(&self) -> Option<KeptData> {
-        let found = self.data.borrow_mut().remove(&self.workload);
+        let found = self.data.borrow_mut().remove(&self.data_of());
         if let Some(data) = found {
-            let directory = self.directory(self.workload);
-            if data.is_in(&directory) {
+            let directory = self.directory();
+            // What was left by trials that did not come to the last one is in the way of a new file.
+            if self.workload().data_use() != DataUse::Spent && data.is_in(&directory) {
                 return Some(data);
             }
             // What cannot be removed is found when the directory is made.
@@ -52,9 +86,7 @@ impl Trial<'_> {
 
     /// Data just laid out, if they may stay for the next trial.
     pub(super) fn data_to_keep(&self, directory: &Path) -> Option<KeptData> {
-        // Data on other machines and on bare devices cannot be compared with what they were.
-        let alone = self.standing.others().is_empty() && self.standing.bare().is_none();
-        let stays = self.keeps && alone && matches!(self.before, Before::Nothing);
+        let stays = self.keeps && self.knows_its_data();
         // What is written over has other content each time: then sizes alone are compared.
         let sampled = match self.workload().data_use() {
             DataUse::Read => true,
@@ -108,8 +140,10 @@ impl Trial<'_> {
             return;
         }
         for workload in std::mem::take(&mut *self.data.borrow_mut()).into_keys() {
+            let root = self.standing.directory();
+            let directory = root.join(format!(".stackrace-{workload}"));
             // What stays in the way makes the trial fail for want of room, which says so.
-            let _ = self.executor.host.remove_tree(&self.directory(workload));
+            let _ = self.executor.host.remove_tree(&directory);
         }
     }
 }

@@ -23,6 +23,10 @@ use crate::workload::{BareDevices, KeptData, Place, Workload, together};
 /// So many files of a trial's data are looked at to tell whether it starts cold.
 const RESIDENCY_FILES_MAX: usize = 512;
 
+/// A note on a trial that was to work on the data of another one.
+pub(super) const LAID_OUT_ANEW: &str =
+    "its data were laid out anew: those of the workload before it were not there";
+
 /// Data are warm if more than one byte of so many is in memory.
 const WARM_ONE_OF: u64 = 100;
 
@@ -118,7 +122,7 @@ impl Trial<'_> {
                 }
             }
         }
-        let directory = self.directory(self.workload);
+        let directory = self.directory();
         let found = match self.find_data(&directory) {
             Ok(found) => found,
             Err(ended) => {
@@ -179,8 +183,9 @@ impl Trial<'_> {
             let note = format!("after the trial: {trouble}");
             observation.notes.push(with_real_names(&note));
         }
-        if let Some(data) = data {
-            self.data.borrow_mut().insert(self.workload, data);
+        let whole = observation.ended == Ended::Complete;
+        if whole && let Some(data) = self.data_left(directory, data) {
+            self.data.borrow_mut().insert(self.data_of(), data);
             return;
         }
         // The stack's own journal entry covers the directory: a failure here is undone with it.
@@ -360,6 +365,9 @@ impl Trial<'_> {
         let data = match found {
             Some(data) => Some(data),
             None => {
+                if self.workload().uses_data_before() {
+                    observation.notes.push(LAID_OUT_ANEW.to_owned());
+                }
                 let prepared = self.workload().prepare(&site.place(&control));
                 prepared.map_err(|trouble| self.ended(&control, trouble.0))?;
                 self.data_to_keep(site.directory)

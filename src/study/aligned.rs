@@ -7,7 +7,7 @@
 use stackrace_engine::PhaseOutcome;
 
 use crate::event::MetricHead;
-use crate::workload::{Cost, DataUse, Place, Slicing, Workload, WorkloadError};
+use crate::workload::{Cost, DataLayout, DataUse, Place, Slicing, Workload, WorkloadError};
 
 /// Every metric of any configuration, in the order they first appear.
 pub(super) fn union<'a>(lists: impl Iterator<Item = &'a [MetricHead]>) -> Vec<MetricHead> {
@@ -84,6 +84,14 @@ impl Workload for Aligned {
 
     fn data_use(&self) -> DataUse {
         self.workload.data_use()
+    }
+
+    fn data_layout(&self) -> Option<DataLayout> {
+        self.workload.data_layout()
+    }
+
+    fn uses_data_before(&self) -> bool {
+        self.workload.uses_data_before()
     }
 
     fn slicing(&self) -> Slicing {

@@ -2,10 +2,13 @@
 
 use std::collections::HashSet;
 
+use stackrace_engine::spec::Content;
+
 use crate::event::{MetricHead, WorkloadHead};
 use crate::setting::{Refusal, SettingDoc, Settings, Span, unknown_word};
 use crate::stack::{Layer, Stack};
-use crate::workload::{Workload, together};
+use crate::unit;
+use crate::workload::{DataLayout, Workload, together};
 
 use super::aligned;
 use super::design::{Configuration, Factor, Kinds};
@@ -79,6 +82,7 @@ impl<'a> ConfigurationBuilder<'a> {
             let workloads: Option<Vec<Box<dyn Workload>>> = workloads.into_iter().collect();
             if let (Some(stack), Some(workloads)) = (stack, workloads) {
                 self.fits(&stack, &workloads, levels);
+                self.data_fit(&workloads, levels);
                 configurations.push(Configuration {
                     processes: 1,
                     name: match name.is_empty() {
@@ -170,6 +174,36 @@ impl<'a> ConfigurationBuilder<'a> {
             };
             let refusal = Refusal::at(&entry.entry.kind_span, message, help);
             self.find(refusal, &[], levels);
+        }
+    }
+
+    /// The data of the workload before must be what a workload with `same-data` would lay out.
+    fn data_fit(&mut self, workloads: &[Box<dyn Workload>], levels: &[usize]) {
+        for (index, workload) in workloads.iter().enumerate() {
+            if !workload.uses_data_before() {
+                continue;
+            }
+            let entry = &self.workloads[index].entry;
+            let before = index.checked_sub(1).map(|before| &workloads[before]);
+            let (message, help) = match before {
+                None => (
+                    "there is no workload before it whose data it could use".to_owned(),
+                    "leave out same-data, or put it after one that writes or reads the same files",
+                ),
+                Some(before) if before.data_layout() == workload.data_layout() => continue,
+                Some(before) => (
+                    format!(
+                        "\"{}\" leaves other data than this workload needs: {}, not {}",
+                        self.workloads[index - 1].name,
+                        words_of(before.data_layout()),
+                        words_of(workload.data_layout())
+                    ),
+                    "give both the same size, files and content, and neither verify nor a new file that time cuts short, or leave out same-data",
+                ),
+            };
+            let refusal = Refusal::at(&entry.kind_span, message, help);
+            let causes = entry.kind.factors();
+            self.find(refusal, &causes, levels);
         }
     }
 
@@ -324,4 +358,21 @@ fn summary(configurations: &[Configuration], workload: usize) -> String {
 fn kinds_of(stack: &Stack) -> String {
     let kinds: Vec<&str> = stack.layers.iter().map(|layer| layer.kind()).collect();
     kinds.join(" + ")
+}
+
+/// `2 files of 64 MiB`, `none that last`.
+fn words_of(layout: Option<DataLayout>) -> String {
+    let Some(layout) = layout else {
+        return "none that are left whole".to_owned();
+    };
+    let files = match layout.files {
+        1 => "a file".to_owned(),
+        files => format!("{files} files"),
+    };
+    let content = match layout.content {
+        Content::Zero => "zeros",
+        Content::Random => "random bytes",
+        Content::Shaped { .. } => "bytes that compress or repeat",
+    };
+    format!("{files} of {}, {content}", unit::bytes(layout.file_bytes))
 }

@@ -218,6 +218,12 @@ impl Configuration {
         })
     }
 
+    /// The workload whose data a workload works on: the first of those that share them.
+    pub(crate) fn data_of(&self, workload: usize) -> usize {
+        let before = self.workloads[..=workload].iter().rev();
+        workload - before.take_while(|w| w.uses_data_before()).count()
+    }
+
     /// Bytes its data need at once: the data of one workload are gone before the next.
     pub(crate) fn data_bytes(&self) -> u64 {
         let needs = self.costs().map(|cost| cost.disk_bytes);

@@ -6,6 +6,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use stackrace_engine::spec::Content;
+
 /// What a workload does with the data it laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DataUse {
@@ -15,6 +17,17 @@ pub(crate) enum DataUse {
     Rewritten,
     /// It makes, moves or removes them, or must know what they hold: each trial needs its own.
     Spent,
+}
+
+/// What lies in the directory of a workload of block I/O.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct DataLayout {
+    /// How many files.
+    pub(crate) files: u32,
+    /// Size of each, bytes.
+    pub(crate) file_bytes: u64,
+    /// What they hold.
+    pub(crate) content: Content,
 }
 
 /// So many blocks of all files together are looked at.

@@ -7,7 +7,7 @@ use stackrace_engine::promises::Acknowledged;
 use stackrace_engine::shape::Permutation;
 use stackrace_engine::{ContentLedger, Control, PhaseOutcome};
 
-use super::kept::DataUse;
+use super::kept::{DataLayout, DataUse};
 use super::metric::{self, Figure};
 use crate::event::{LedgerLine, MetricHead};
 use crate::host::{Host, Needs};
@@ -217,6 +217,14 @@ pub(crate) trait Workload: Send + Sync {
     /// What it does with the data it lays out: whether they can serve the next trial too.
     fn data_use(&self) -> DataUse {
         DataUse::Spent
+    }
+    /// The data it needs and leaves, where another workload could work on them; none: they are its own.
+    fn data_layout(&self) -> Option<DataLayout> {
+        None
+    }
+    /// Whether it works on the data that the workload before it left.
+    fn uses_data_before(&self) -> bool {
+        false
     }
     /// Whether it may be measured in slices.
     fn slicing(&self) -> Slicing {

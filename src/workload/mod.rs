@@ -31,7 +31,7 @@ mod tests;
 pub(crate) mod together;
 mod tree;
 
-pub(crate) use kept::{DataUse, KeptData};
+pub(crate) use kept::{DataLayout, DataUse, KeptData};
 pub(crate) use kind::{
     BareDevices, Cost, Place, SLICE_NS, Seat, Slicing, Workload, WorkloadError, WorkloadKind,
     trouble,

@@ -9,7 +9,7 @@ use stackrace_engine::{Op, PhaseOutcome};
 
 use super::block::words::{self as word, block_size, fsync_every, time};
 use super::block::{BlockIo, Frame};
-use super::kept::DataUse;
+use super::kept::{DataLayout, DataUse};
 use super::kind::{Cost, Place, Slicing, Workload, WorkloadError, WorkloadKind};
 use super::metric::{Figure, Latency};
 use crate::setting::{Refusal, SettingDoc, Settings};
@@ -43,6 +43,8 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         time("", "Stop after this long even if the pass is not complete."),
         word::PASSES,
         word::OPERATIONS,
+        word::READ_FIRST,
+        word::SAME_DATA,
         word::VERIFY,
         word::CONTENT,
         word::COMPRESS_RATIO,
@@ -148,6 +150,14 @@ impl Workload for Sequential {
 
     fn data_use(&self) -> DataUse {
         self.io.data_use()
+    }
+
+    fn data_layout(&self) -> Option<DataLayout> {
+        self.io.data_layout()
+    }
+
+    fn uses_data_before(&self) -> bool {
+        self.io.same_data
     }
 
     fn slicing(&self) -> Slicing {

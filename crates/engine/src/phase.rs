@@ -24,6 +24,7 @@ use crate::io::IoDevice;
 use crate::io::names::{Extents, Names};
 use crate::io::null::Null;
 use crate::io::sync::Sync;
+use crate::io::update::Update;
 use crate::io::uring::{Buffers, Uring, build};
 use crate::memory::AlignedMemory;
 use crate::outcome::{Op, PhaseEnd, PhaseOutcome, mean_outstanding};
@@ -253,6 +254,11 @@ impl BlockPhase<'_> {
                     }
                 }
             }
+            IoMethod::Update => {
+                descriptors::own_table(self.files);
+                let device = self.update_device();
+                self.work_on(gate, device, shape, recorder, share)
+            }
             IoMethod::Calls => match self.spec.engine {
                 IoEngine::Names(call) => {
                     let targets = &self.spec.targets;
@@ -331,6 +337,15 @@ impl BlockPhase<'_> {
             read: AlignedMemory::new(self.buffer_bytes())?,
             pool: self.pool(share, 1)?,
             data_only: self.spec.durability.data_only,
+        })
+    }
+
+    fn update_device(&self) -> Result<Update<'_>, StartError> {
+        Ok(Update {
+            files: self.files,
+            block: AlignedMemory::new(self.block_sizes().1)?,
+            data_only: self.spec.durability.data_only,
+            changed: 0,
         })
     }
 

@@ -176,6 +176,10 @@ pub enum IoEngine {
     Null,
     /// One call on the name of the block's file in place of each read or write.
     Names(NameCall),
+    /// A write reads its block, changes one byte and writes it back (bonnie++'s rewriting): one
+    /// operation, of the bytes that it writes. Reads and writes are plain calls. Not for verified
+    /// phases.
+    Update,
     /// `fallocate` on the block's bytes: a read reserves them and leaves the file's length, a write
     /// reserves them and makes the file as long.
     Reserve,

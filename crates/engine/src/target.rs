@@ -13,10 +13,10 @@ use crate::system::{Advice, FallocateFlags, NOATIME, O_DSYNC, direct, fadvise, f
 pub(crate) fn open_all(spec: &Spec) -> Result<Vec<OwnedFd>, StartError> {
     let changes = matches!(
         spec.engine,
-        IoEngine::Reserve | IoEngine::Punch | IoEngine::Length
+        IoEngine::Update | IoEngine::Reserve | IoEngine::Punch | IoEngine::Length
     );
     let mut flags = match spec.read_share {
-        // Blocks are only reserved through a file that may be written.
+        // Blocks are only reserved, or read before they are written, through a file that is open for both.
         _ if changes => OFlags::RDWR | OFlags::CREATE,
         1.0 => OFlags::RDONLY,
         0.0 => OFlags::WRONLY | OFlags::CREATE,

@@ -7,8 +7,8 @@ use stackrace_engine::spec::{AccessPattern, Content, Durability, IoEngine, Pacin
 use super::phase::{BlockIo, Frame};
 use super::words::{
     ACCESS, ARRIVALS, COMPRESS_RATIO, CONTENT, DATA_ONLY, DIRECT, DUPLICATES, ENGINE, FILES,
-    FSYNC_AT_END, HOT_RANGE, HOT_SHARE, PASSES, PREALLOCATE, QUEUE_DEPTH, SYNC, THINK_TIME,
-    THREADS, VERIFY,
+    FSYNC_AT_END, HOT_RANGE, HOT_SHARE, PASSES, PREALLOCATE, QUEUE_DEPTH, READ_FIRST, SAME_DATA,
+    SYNC, THINK_TIME, THREADS, VERIFY,
 };
 use crate::setting::{Refusal, SettingDoc, SettingKey, Settings};
 use crate::unit;
@@ -55,10 +55,12 @@ impl BlockIo {
                 false => None,
             },
             operations: settings.optional_count("operations")?,
-            engine: engine(settings)?,
+            engine: engine(settings, frame)?,
             direct,
             content: content(settings)?,
             verify: settings.flag(VERIFY)?,
+            // Not every workload can use the data of another one.
+            same_data: settings.has_value(SAME_DATA.name) && settings.flag(SAME_DATA)?,
             // Not every workload can repeat its pass.
             passes: match settings.has_value(PASSES.name) {
                 true => settings.count(PASSES)?,
@@ -66,6 +68,7 @@ impl BlockIo {
             },
         };
         check_passes(settings, &io)?;
+        check_same_data(settings, &io)?;
         if io.verify {
             check_verify(settings, &io)?;
         }
@@ -117,6 +120,22 @@ fn check_passes(settings: &Settings, io: &BlockIo) -> Result<(), Refusal> {
             "write access = \"once\", or leave passes out",
         ),
     }
+}
+
+/// Refuses data of another workload where there must be none.
+fn check_same_data(settings: &Settings, io: &BlockIo) -> Result<(), Refusal> {
+    let (message, help) = match (io.same_data, io.new_files, io.verify) {
+        (true, true, _) => (
+            "a new file is not the one of the workload before",
+            "leave out same-data",
+        ),
+        (true, false, true) => (
+            "what another workload wrote cannot be verified",
+            "leave out verify or same-data",
+        ),
+        _ => return Ok(()),
+    };
+    Err(Refusal::at(settings.span_of(SAME_DATA.name), message, help))
 }
 
 /// Refuses to verify what could not be told apart.
@@ -411,8 +430,42 @@ pub(crate) fn content(settings: &Settings) -> Result<Content, Refusal> {
     })
 }
 
-/// The engine asked for.
-fn engine(settings: &Settings) -> Result<IoEngine, Refusal> {
+/// The engine asked for, or the one that reads before it writes.
+fn engine(settings: &Settings, frame: &Frame) -> Result<IoEngine, Refusal> {
+    if settings.has_value(READ_FIRST.name) && settings.flag(READ_FIRST)? {
+        let refuse = |message: &str, help: &str| {
+            Err(Refusal::at(
+                settings.span_of(READ_FIRST.name),
+                message,
+                help,
+            ))
+        };
+        if frame.read_share == 1.0 {
+            return refuse(
+                "nothing is written that could be read first",
+                "leave out read-first",
+            );
+        }
+        if frame.new_files {
+            return refuse(
+                "a new file has nothing to read first",
+                "leave out read-first, or overwrite a file: mode = \"rewrite\"",
+            );
+        }
+        if settings.flag(VERIFY)? {
+            return refuse(
+                "what is read first and changed cannot be verified",
+                "leave out verify or read-first",
+            );
+        }
+        if settings.text(ENGINE)? == "io_uring" {
+            return refuse(
+                "a ring does not write what it has just read",
+                "leave out engine or read-first",
+            );
+        }
+        return Ok(IoEngine::Update);
+    }
     Ok(match settings.text(ENGINE)?.as_str() {
         "sync" => IoEngine::Sync,
         "io_uring" => IoEngine::Uring,

@@ -9,7 +9,7 @@ use stackrace_engine::spec::{
 use stackrace_engine::verify::{self, ContentLedger};
 use stackrace_engine::{Op, PhaseOutcome, StartError};
 
-use super::super::kept::DataUse;
+use super::super::kept::{DataLayout, DataUse};
 use crate::event::Better;
 use crate::unit;
 use crate::workload::kind::{Cost, Place, SLICE_NS, Slicing, WorkloadError, trouble};
@@ -50,6 +50,8 @@ pub(crate) struct BlockIo {
     pub(super) new_files: bool,
     pub(super) content: Content,
     pub(super) verify: bool,
+    /// Works on the data of the workload before it.
+    pub(crate) same_data: bool,
 }
 
 /// The phase that reads everything back.
@@ -232,6 +234,17 @@ impl BlockIo {
         }
     }
 
+    /// The data it needs and leaves, where they are whole when it ends.
+    pub(crate) fn data_layout(&self) -> Option<DataLayout> {
+        // A new file that ends by time or by a number of operations may be short of its size.
+        let cut_short = self.new_files && (self.time_ns.is_some() || self.operations.is_some());
+        (!self.verify && !cut_short).then(|| DataLayout {
+            files: self.files,
+            file_bytes: self.file_bytes(),
+            content: self.content,
+        })
+    }
+
     /// Whether it may be measured in slices.
     pub(crate) fn slicing(&self) -> Slicing {
         let durability = self.durability;
@@ -273,7 +286,11 @@ impl BlockIo {
     /// What it costs; `laid_out`: the data are written before the clock starts.
     pub(crate) fn cost(&self, laid_out: bool) -> Cost {
         Cost {
-            prepare_bytes: if laid_out { self.size } else { 0 },
+            prepare_bytes: if laid_out && !self.same_data {
+                self.size
+            } else {
+                0
+            },
             measured_bytes: None,
             disk_bytes: self.size,
             measured_ns: self.time_ns,
@@ -336,6 +353,12 @@ impl BlockIo {
         }
         if self.verify {
             words.push("verified".to_owned());
+        }
+        if self.engine == IoEngine::Update {
+            words.push("each block read before it is written".to_owned());
+        }
+        if self.same_data {
+            words.push("on the data of the workload before it".to_owned());
         }
         match self.pacing {
             Pacing::Closed { think_time_ns: 0 } => {}

@@ -110,6 +110,16 @@ pub(crate) const PREALLOCATE: SettingDoc = SettingDoc::flag(
     "false",
     "Reserve the blocks of a new file (fallocate) before the clock starts.",
 );
+pub(crate) const READ_FIRST: SettingDoc = SettingDoc::flag(
+    "read-first",
+    "false",
+    "A write reads its block first, changes one byte and writes it back, as bonnie++ rewrites.",
+);
+pub(crate) const SAME_DATA: SettingDoc = SettingDoc::flag(
+    "same-data",
+    "false",
+    "Work on the data that the workload before this one left, as the phases of bonnie++ do.",
+);
 pub(crate) const OPERATIONS: SettingDoc =
     SettingDoc::count("operations", "", "Stop after so many operations.");
 pub(crate) const VERIFY: SettingDoc = SettingDoc::flag(

@@ -52,6 +52,64 @@ fn words_that_would_be_ignored_are_refused() {
     }
 }
 
+#[test]
+fn reading_first_and_the_data_of_others_are_refused_where_they_mean_nothing() {
+    let one = "size = \"1 MiB\"";
+    for (line, word) in [
+        (
+            format!("sequential = {{ mode = \"read\", {one}, read-first = true }}"),
+            "nothing is written",
+        ),
+        (
+            format!("sequential = {{ mode = \"write\", {one}, read-first = true }}"),
+            "a new file has nothing to read",
+        ),
+        (
+            format!("random = {{ mode = \"write\", {one}, read-first = true, verify = true }}"),
+            "cannot be verified",
+        ),
+        (
+            format!(
+                "random = {{ mode = \"write\", {one}, read-first = true, engine = \"io_uring\" }}"
+            ),
+            "a ring does not write",
+        ),
+        (
+            format!("sequential = {{ mode = \"write\", {one}, same-data = true }}"),
+            "a new file is not the one",
+        ),
+        (
+            format!("random = {{ mode = \"read\", {one}, same-data = true, verify = true }}"),
+            "cannot be verified",
+        ),
+        (
+            format!("random = {{ mode = \"read\", {one}, same-data = true }}"),
+            "there is no workload before it",
+        ),
+    ] {
+        refused(&line, word);
+    }
+    let same = "sequential = { mode = \"read\", size = \"1 MiB\", same-data = true }";
+    for (before, word) in [
+        (
+            "sequential = { mode = \"write\", size = \"2 MiB\" }",
+            "a file of 2 MiB, random bytes, not a file of 1 MiB, random bytes",
+        ),
+        (
+            "sequential = { mode = \"write\", size = \"1 MiB\", content = \"zero\" }",
+            "a file of 1 MiB, zeros, not",
+        ),
+        (
+            "sequential = { mode = \"write\", size = \"1 MiB\", time = \"1 s\" }",
+            "none that are left whole, not",
+        ),
+        ("files = { count = 2 }", "none that are left whole, not"),
+    ] {
+        let two = format!("name = \"first\"\n{before}\n[[workload]]\n{same}");
+        refused(&two, word);
+    }
+}
+
 /// A workload that is refused with a message that holds `word`.
 pub(super) fn refused(line: &str, word: &str) {
     let text = format!("[[stack]]\ndir = {{ path = \"/var/tmp\" }}\n[[workload]]\n{line}\n");

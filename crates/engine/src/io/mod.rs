@@ -3,6 +3,7 @@
 pub(crate) mod names;
 pub(crate) mod null;
 pub(crate) mod sync;
+pub(crate) mod update;
 #[cfg_attr(not(target_os = "linux"), path = "no_uring.rs")]
 pub(crate) mod uring;
 

@@ -218,6 +218,45 @@ fn each_block_is_written_once_and_with_its_own_content() {
 }
 
 #[test]
+fn a_write_that_reads_first_changes_one_byte_of_each_block_and_counts_as_one_operation() {
+    let directory = directory();
+    let blocks = 300;
+    let target = laid_out(directory.path(), "file", blocks * 4096);
+    let before = std::fs::read(&target.path).unwrap();
+    for (queue_depth, read_share, writes) in [(1, 0.0, 300), (2, 0.5, 150)] {
+        let mut spec = spec(&target.path, target.bytes);
+        (spec.engine, spec.queue_depth) = (IoEngine::Update, queue_depth);
+        (spec.access, spec.read_share) = (AccessPattern::OncePerPass, read_share);
+        spec.stop.ops = Some(blocks);
+        std::fs::write(&target.path, &before).unwrap();
+        let outcome = done(&spec);
+        assert_eq!(of(&outcome, Op::Write).bytes, writes * 4096);
+        let after = std::fs::read(&target.path).unwrap();
+        let changed = before.chunks(4096).zip(after.chunks(4096));
+        let changed = changed.map(|(before, after)| {
+            let pairs = before.iter().zip(after);
+            pairs.filter(|(before, after)| before != after).count()
+        });
+        let changed: Vec<usize> = changed.collect();
+        assert_eq!(changed.iter().sum::<usize>() as u64, writes);
+        assert!(changed.iter().all(|bytes| *bytes <= 1));
+    }
+}
+
+#[test]
+fn a_write_that_reads_first_fails_where_the_file_has_no_block() {
+    let directory = directory();
+    let target = laid_out(directory.path(), "file", 10 * 4096);
+    let mut spec = spec(&target.path, 11 * 4096);
+    (spec.engine, spec.access, spec.read_share) =
+        (IoEngine::Update, AccessPattern::Sequential, 0.0);
+    spec.stop.ops = Some(11);
+    let outcome = run(&spec, &Control::default()).unwrap();
+    let error = outcome.error.unwrap().to_string();
+    assert!(error.contains("the file ends here"), "{error}");
+}
+
+#[test]
 fn a_sequential_write_fills_the_files_in_order_with_the_bytes_of_its_pool() {
     let directory = directory();
     let targets: Vec<IoTarget> = [10_000, 0, 8_192]
