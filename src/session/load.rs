@@ -78,6 +78,10 @@ pub(crate) fn run(
     request: &LoadRequest<'_>,
     interrupt: &Interrupt,
 ) -> Result<Loaded, Failure> {
+    if request.workload.uses_data_before() {
+        let what = "there is no workload before it whose data it could use";
+        return Err(Failure::refused(what).next("leave out same-data: it is for studies"));
+    }
     let ledger = OnceLock::new();
     let load = Load {
         request,
