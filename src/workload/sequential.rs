@@ -130,7 +130,7 @@ impl Workload for Sequential {
             // So many passes, so that it is known how much moves.
             measured_bytes: match self.io.passes {
                 0 => None,
-                passes => Some(self.io.size.saturating_mul(passes)),
+                passes => Some(self.io.moved_in_one_pass().saturating_mul(passes)),
             },
             ..self.io.cost(self.mode != Mode::Write)
         }

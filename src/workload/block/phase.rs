@@ -299,6 +299,12 @@ impl BlockIo {
         }
     }
 
+    /// Bytes of one pass over the data, where each block comes once: written ones may be read first.
+    pub(crate) fn moved_in_one_pass(&self) -> u64 {
+        let times = if self.engine == IoEngine::Update { 2 } else { 1 };
+        self.size.saturating_mul(times)
+    }
+
     /// Operations per second the schedule asks for; none: a closed loop.
     pub(crate) fn offered_per_s(&self) -> Option<f64> {
         match self.pacing {
