@@ -301,7 +301,10 @@ impl BlockIo {
 
     /// Bytes of one pass over the data, where each block comes once: written ones may be read first.
     pub(crate) fn moved_in_one_pass(&self) -> u64 {
-        let times = if self.engine == IoEngine::Update { 2 } else { 1 };
+        let times = match self.engine {
+            IoEngine::Update => 2,
+            _ => 1,
+        };
         self.size.saturating_mul(times)
     }
 
