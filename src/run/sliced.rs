@@ -195,10 +195,8 @@ impl<'a> SlicedTrial<'a> {
 
     /// Keeps its data or removes them.
     fn left(mut self) -> Observation {
-        let complete = self.observation.ended == Ended::Complete;
-        let data = self.data.take().filter(|_| complete);
         if self.made {
-            let observation = &mut self.observation;
+            let (data, observation) = (self.data.take(), &mut self.observation);
             self.trial.leave(self.directory, data, observation);
         }
         self.observation

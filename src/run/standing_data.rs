@@ -33,20 +33,23 @@ fn is_plain(name: &str, read: impl Fn(&Path) -> Option<String>) -> bool {
 impl Trial<'_> {
     /// The directory of its data on the stack.
     pub(super) fn directory(&self) -> PathBuf {
+        self.directory_of(self.data_of())
+    }
+
+    /// The directory of a workload's own data.
+    fn directory_of(&self, workload: usize) -> PathBuf {
         let directory = self.standing.directory();
-        directory.join(format!(".stackrace-{}", self.data_of()))
+        directory.join(format!(".stackrace-{workload}"))
     }
 
     /// The workload whose data it works on, which may be its own.
     pub(super) fn data_of(&self) -> usize {
-        let configuration = &self.executor.study.configurations[self.configuration];
-        configuration.data_of(self.workload)
+        self.configured().data_of(self.workload)
     }
 
     /// Whether the workload after it works on the data that it leaves.
     fn passes_data_on(&self) -> bool {
-        let configuration = &self.executor.study.configurations[self.configuration];
-        let next = configuration.workloads.get(self.workload + 1);
+        let next = self.configured().workloads.get(self.workload + 1);
         self.knows_its_data() && next.is_some_and(|next| next.uses_data_before())
     }
 
@@ -130,7 +133,7 @@ impl Trial<'_> {
     fn room(&self) -> Option<(u64, u64)> {
         let host = self.executor.host;
         let free = host.free_bytes(self.standing.directory()).ok()?;
-        let needed = self.executor.study.configurations[self.configuration].data_bytes();
+        let needed = self.configured().data_bytes();
         Some((free, needed.saturating_add(needed / 4)))
     }
 
@@ -140,10 +143,8 @@ impl Trial<'_> {
             return;
         }
         for workload in std::mem::take(&mut *self.data.borrow_mut()).into_keys() {
-            let root = self.standing.directory();
-            let directory = root.join(format!(".stackrace-{workload}"));
             // What stays in the way makes the trial fail for want of room, which says so.
-            let _ = self.executor.host.remove_tree(&directory);
+            let _ = (self.executor.host).remove_tree(&self.directory_of(workload));
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::host::Host;
 use crate::observe::{self, Pulse, Snapshot};
 use crate::owned::held::with_real_names;
 use crate::stack::{Site, StandingStack};
+use crate::study::Configuration;
 use crate::unit;
 use crate::workload::{BareDevices, KeptData, Place, Workload, together};
 
@@ -223,8 +224,12 @@ impl Trial<'_> {
         measured
     }
 
+    pub(super) fn configured(&self) -> &Configuration {
+        &self.executor.study.configurations[self.configuration]
+    }
+
     pub(super) fn workload(&self) -> &dyn Workload {
-        self.executor.study.configurations[self.configuration].workloads[self.workload].as_ref()
+        self.configured().workloads[self.workload].as_ref()
     }
 
     pub(super) fn trial_site<'a>(&'a self, directory: &'a Path) -> TrialSite<'a> {

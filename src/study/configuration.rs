@@ -193,7 +193,7 @@ impl<'a> ConfigurationBuilder<'a> {
                 Some(before) if before.data_layout() == workload.data_layout() => continue,
                 Some(before) => (
                     format!(
-                        "\"{}\" leaves other data than this workload needs: {}, not {}",
+                        "\"{}\" leaves {}, and this workload needs {}",
                         self.workloads[index - 1].name,
                         words_of(before.data_layout()),
                         words_of(workload.data_layout())
@@ -202,8 +202,7 @@ impl<'a> ConfigurationBuilder<'a> {
                 ),
             };
             let refusal = Refusal::at(&entry.kind_span, message, help);
-            let causes = entry.kind.factors();
-            self.find(refusal, &causes, levels);
+            self.find(refusal, &[], levels);
         }
     }
 
@@ -360,19 +359,20 @@ fn kinds_of(stack: &Stack) -> String {
     kinds.join(" + ")
 }
 
-/// `2 files of 64 MiB`, `none that last`.
+/// `a file of 64 MiB with random bytes`, `no whole files`.
 fn words_of(layout: Option<DataLayout>) -> String {
     let Some(layout) = layout else {
-        return "none that are left whole".to_owned();
+        return "no whole files".to_owned();
     };
+    let size = unit::bytes(layout.file_bytes);
     let files = match layout.files {
-        1 => "a file".to_owned(),
-        files => format!("{files} files"),
+        1 => format!("a file of {size}"),
+        files => format!("{files} files of {size} each"),
     };
     let content = match layout.content {
         Content::Zero => "zeros",
         Content::Random => "random bytes",
         Content::Shaped { .. } => "bytes that compress or repeat",
     };
-    format!("{files} of {}, {content}", unit::bytes(layout.file_bytes))
+    format!("{files} with {content}")
 }

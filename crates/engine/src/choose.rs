@@ -29,8 +29,6 @@ pub(crate) enum IoMethod {
     Uring,
     /// No I/O; one worker per outstanding operation.
     Null,
-    /// Plain calls, writes in two of them; one worker per outstanding operation.
-    Update,
     /// Calls that move no data; one worker per outstanding operation.
     Calls,
 }
@@ -42,7 +40,6 @@ impl IoMethod {
             IoMethod::Sync => "sync",
             IoMethod::Uring => "io_uring",
             IoMethod::Null => "null",
-            IoMethod::Update => "sync",
             IoMethod::Calls => "calls",
         }
     }
@@ -70,7 +67,7 @@ pub(crate) fn choose(spec: &Spec) -> Result<EngineChoice, StartError> {
         IoEngine::Names(_) | IoEngine::Reserve | IoEngine::Punch | IoEngine::Length => {
             (IoMethod::Calls, asked())
         }
-        IoEngine::Update => (IoMethod::Update, "a write reads its block first".to_owned()),
+        IoEngine::Update => (IoMethod::Sync, "a write reads its block first".to_owned()),
         IoEngine::Sync => (IoMethod::Sync, asked()),
         IoEngine::Uring if spec.durability.fsync_in_write => {
             return Err(StartError::Spec {
@@ -86,11 +83,9 @@ pub(crate) fn choose(spec: &Spec) -> Result<EngineChoice, StartError> {
     };
     let workers = match way {
         IoMethod::Uring => spec.threads,
-        IoMethod::Sync | IoMethod::Update | IoMethod::Null | IoMethod::Calls => {
-            spec.threads.saturating_mul(depth)
-        }
+        IoMethod::Sync | IoMethod::Null | IoMethod::Calls => spec.threads.saturating_mul(depth),
     };
-    if matches!(way, IoMethod::Sync | IoMethod::Update) && depth > 1 {
+    if way == IoMethod::Sync && depth > 1 {
         why = format!("{why}; each thread became {depth}, with one operation outstanding each");
     }
     if workers > WORKERS_MAX || depth > QUEUE_DEPTH_MAX {

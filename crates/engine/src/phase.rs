@@ -245,6 +245,10 @@ impl BlockPhase<'_> {
             IoMethod::Sync => {
                 // Not for a ring: its registered files need no look-up in the table.
                 descriptors::own_table(self.files);
+                if self.spec.engine == IoEngine::Update {
+                    let device = self.update_device();
+                    return self.work_on(gate, device, shape, recorder, share);
+                }
                 let device = self.sync_device(share);
                 match self.ledger {
                     None => self.work_on(gate, device, shape, recorder, share),
@@ -253,11 +257,6 @@ impl BlockPhase<'_> {
                         self.work_on(gate, device, shape, recorder, share)
                     }
                 }
-            }
-            IoMethod::Update => {
-                descriptors::own_table(self.files);
-                let device = self.update_device();
-                self.work_on(gate, device, shape, recorder, share)
             }
             IoMethod::Calls => match self.spec.engine {
                 IoEngine::Names(call) => {

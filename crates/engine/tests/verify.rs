@@ -242,6 +242,9 @@ fn a_ledger_of_other_files_or_blocks_is_refused() {
     let mut spec = reading(&both);
     spec.engine = IoEngine::Null;
     refused(spec, "null engine");
+    let mut spec = writing(&both);
+    spec.engine = IoEngine::Update;
+    refused(spec, "the update engine changes what it reads");
     // Nothing was touched.
     assert!(!both[0].path.exists());
 }

@@ -93,17 +93,20 @@ fn reading_first_and_the_data_of_others_are_refused_where_they_mean_nothing() {
     for (before, word) in [
         (
             "sequential = { mode = \"write\", size = \"2 MiB\" }",
-            "a file of 2 MiB, random bytes, not a file of 1 MiB, random bytes",
+            "\"first\" leaves a file of 2 MiB with random bytes, and this workload needs a file of 1 MiB with random bytes",
         ),
         (
             "sequential = { mode = \"write\", size = \"1 MiB\", content = \"zero\" }",
-            "a file of 1 MiB, zeros, not",
+            "\"first\" leaves a file of 1 MiB with zeros, and this workload needs a file of 1 MiB with random bytes",
         ),
         (
             "sequential = { mode = \"write\", size = \"1 MiB\", time = \"1 s\" }",
-            "none that are left whole, not",
+            "\"first\" leaves no whole files, and",
         ),
-        ("files = { count = 2 }", "none that are left whole, not"),
+        (
+            "files = { count = 2 }",
+            "\"first\" leaves no whole files, and",
+        ),
     ] {
         let two = format!("name = \"first\"\n{before}\n[[workload]]\n{same}");
         refused(&two, word);

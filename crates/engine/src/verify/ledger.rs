@@ -165,6 +165,12 @@ impl ContentLedger {
                 "use another engine, or leave verification out",
             );
         }
+        if spec.engine == crate::spec::IoEngine::Update {
+            return refuse(
+                "the update engine changes what it reads, which cannot be verified".to_owned(),
+                "use another engine, or leave verification out",
+            );
+        }
         if spec.targets != self.targets {
             return refuse(
                 "the phase works on other files than the ledger of what they must hold".to_owned(),
