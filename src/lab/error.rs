@@ -70,6 +70,11 @@ impl LabError {
                  RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --target x86_64-unknown-linux-gnu"
                     .to_string()
             }
+            // Virtual time counts instructions, which a QEMU without TCG does not execute itself.
+            Self::NotUp(words) if words.contains("icount") => {
+                "virtual time needs a QEMU that emulates the processor (TCG): apt install qemu-system-x86"
+                    .to_string()
+            }
             Self::NotUp(_) | Self::Stopped(_) | Self::Ended | Self::Refused(_) => String::new(),
             Self::Lacks(missing) => match install(missing) {
                 Some(command) => command,
@@ -95,6 +100,14 @@ fn install(missing: &[HostError]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_qemu_that_cannot_count_instructions_is_told_from_a_guest_that_fails() {
+        let refused = "-icount shift=0: cannot configure icount, TCG support not available";
+        let next = LabError::NotUp(refused.to_owned()).next();
+        assert!(next.ends_with("apt install qemu-system-x86"), "{next}");
+        assert_eq!(LabError::NotUp("panic".to_owned()).next(), "");
+    }
 
     #[test]
     fn everything_that_is_missing_is_installed_by_one_command() {
