@@ -6,7 +6,11 @@ use super::sides::Sides;
 use super::statement::{Comparison, Interval, VerdictWord};
 use super::table::{ComparedFigure, ObservationTable};
 use super::{fragment, unpaired};
+use crate::event::RunStarted;
+use crate::unit;
 
+/// An effect of the order is worth a note from this share of the margin on.
+const SHARE_OF_MARGIN: f64 = 1.0 / 3.0;
 /// Rounds from which the robust interval is given.
 const ROBUST_FROM: usize = 8;
 
@@ -23,8 +27,12 @@ pub(super) fn comparison(
     }
     let head = table.evidence.head;
     let pairs = sides.differences(table, figure);
-    let logs: Vec<f64> = pairs.iter().map(|(_, d)| *d).collect();
-    let said = stackrace_stats::state(&logs, alpha, head.decide.margin);
+    let plain: Vec<f64> = pairs.iter().map(|(_, d)| *d).collect();
+    let without = sides.without_order(table, figure);
+    let said = stackrace_stats::state_in_order(&plain, without.as_ref(), alpha, head.decide.margin);
+    let without = without.filter(|_| said.is_some_and(|said| said.without_order));
+    let order_effect = without.as_ref().map(|without| exp(without.effect));
+    let logs = without.map_or(plain, |without| without.differences);
     let word = said.map_or(VerdictWord::TooFew, |said| said.word.into());
     let interval = said.map(|said| Interval::from(said.ratio));
     let robust = || {
@@ -49,6 +57,8 @@ pub(super) fn comparison(
             .then(robust)
             .flatten()
             .map(Interval::from),
+        order_effect,
+        logs,
     }
 }
 
@@ -77,4 +87,27 @@ pub(super) fn overall(
     pairs
         .map(|pair| comparison(table, pair, ComparedFigure::Overall, alpha))
         .collect()
+}
+
+/// What the reader must know of the order in a round, where it is taken out of a comparison and matters.
+pub(super) fn order_notes(head: &RunStarted, compared: &[Comparison]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for comparison in compared.iter().filter(|one| one.within.is_empty()) {
+        let only = (head.workloads.len() == 1).then(|| head.workloads[0].name.as_str());
+        let named = (!comparison.workload.is_empty()).then_some(comparison.workload.as_str());
+        let (Some(effect), Some(workload)) = (comparison.order_effect, named.or(only)) else {
+            continue;
+        };
+        let share = (1.0 / effect - 1.0).abs();
+        if share < head.decide.margin * SHARE_OF_MARGIN {
+            continue;
+        }
+        let slower = if effect > 1.0 { "slower" } else { "faster" };
+        notes.push(format!(
+            "{workload}: a configuration is {} {slower} when it comes first in a round. Each of them does so equally often, and the comparison is without this effect",
+            unit::percent(share)
+        ));
+    }
+    notes.dedup_by_key(|note| note.split(':').next().map(str::to_owned));
+    notes
 }

@@ -10,7 +10,7 @@ use stackrace_stats::FIRST_LOOK;
 use stackrace_stats::elementary::ln;
 
 use super::answer::Verdict;
-use super::compared::{comparison, on_each_workload, overall};
+use super::compared::{comparison, on_each_workload, order_notes, overall};
 use super::shares::Shares;
 use super::sides::{Sides, ranked_sides, sides, whole};
 use super::statement::{Comparison, VerdictWord};
@@ -48,6 +48,8 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Verdict {
     let courses = course::courses(evidence);
     let mut notes = rows::notes(&table);
     notes.extend(course::notes(evidence, &courses));
+    notes.extend(order_notes(evidence.head, &whole));
+    notes.extend(order_notes(evidence.head, &workloads));
     let mut verdict = Verdict {
         sentence: String::new(),
         details: Vec::new(),

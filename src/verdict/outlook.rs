@@ -1,7 +1,5 @@
 //! How far the question is answered, and what would answer it.
 
-use stackrace_stats::elementary::ln;
-
 use super::answer::Verdict;
 use super::compared::{comparison, overall};
 use super::shares::Shares;
@@ -120,9 +118,8 @@ pub(super) fn more(
     });
     let mut needed: Option<u32> = Some(0);
     for (comparison, alpha) in open {
-        let ratios = comparison.rounds.iter();
-        let logs: Vec<f64> = ratios.map(|(_, ratio)| ln(*ratio)).collect();
-        let total = stackrace_stats::rounds_to_decide(&logs, alpha, head.decide.margin);
+        let logs = &comparison.logs;
+        let total = stackrace_stats::rounds_to_decide(logs, alpha, head.decide.margin);
         let rounds = total.map(|total| total - u32::try_from(logs.len()).unwrap_or(total));
         // If nothing would decide one of them, there is no projection for the whole.
         needed = needed.zip(rounds).map(|(x, y)| x.max(y));

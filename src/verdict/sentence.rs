@@ -474,6 +474,8 @@ mod tests {
             text: "no difference larger than 3 %".to_owned(),
             rounds: Vec::new(),
             robust: None,
+            order_effect: None,
+            logs: Vec::new(),
         };
         let (at_least, at_most) = (0.1, 0.5);
         let all = [

@@ -1,5 +1,7 @@
 //! Which configurations are compared with which.
 
+use stackrace_stats::WithoutOrder;
+
 use super::table::{ComparedFigure, ObservationTable};
 use crate::event::RunStarted;
 use crate::published::distinct;
@@ -37,23 +39,65 @@ impl Sides {
         table: &ObservationTable<'_>,
         figure: ComparedFigure,
     ) -> Vec<(u32, f64)> {
-        // A partner of a dropped configuration goes on alone; those rounds are no pairs.
-        let rounds = self
-            .a
+        let pairs = self.pairs(table, figure).into_iter();
+        pairs.map(|(at, d)| (table.rounds[at], d)).collect()
+    }
+
+    /// The same differences without the effect of the order in a round; none: more than two
+    /// configurations are in them, the order did not vary, or all of it was measured in slices.
+    pub(super) fn without_order(
+        &self,
+        table: &ObservationTable<'_>,
+        figure: ComparedFigure,
+    ) -> Option<WithoutOrder> {
+        let (&[a], &[b]) = (&self.a[..], &self.b[..]) else {
+            return None;
+        };
+        let rounds: Vec<usize> = self
+            .pairs(table, figure)
             .iter()
-            .chain(&self.b)
-            .map(|t| table.rounds_of(*t))
-            .min()
-            .unwrap_or(0);
-        (0..rounds)
-            .filter_map(|at| {
-                let mut sum = 0.0;
-                for (a, b) in self.a.iter().zip(&self.b) {
-                    sum += table.ln(*b, figure, at)? - table.ln(*a, figure, at)?;
-                }
-                Some((table.rounds[at], sum / self.a.len() as f64))
-            })
-            .collect()
+            .map(|(at, _)| *at)
+            .collect();
+        // Each workload has an order of its own.
+        let of_workload = |workload: usize, figure| {
+            let difference =
+                |at: &usize| Some(table.ln(b, figure, *at)? - table.ln(a, figure, *at)?);
+            let differences: Option<Vec<f64>> = rounds.iter().map(difference).collect();
+            let first = rounds.iter().map(|at| table.first(a, b, workload, *at));
+            match first.collect::<Option<Vec<bool>>>() {
+                Some(first) => WithoutOrder::of(&differences?, &first).map(|found| (found, true)),
+                None => Some((WithoutOrder::none(differences?), false)),
+            }
+        };
+        let workloads = match figure {
+            ComparedFigure::Metric { workload, .. } => {
+                let (found, ordered) = of_workload(workload, figure)?;
+                return ordered.then_some(found);
+            }
+            ComparedFigure::Overall => table.evidence.head.workloads.iter().enumerate(),
+        };
+        let (mut parts, mut any) = (Vec::new(), false);
+        for (workload, head) in workloads.filter(|(_, head)| head.weight > 0.0) {
+            let (found, ordered) = of_workload(workload, ComparedFigure::primary(workload))?;
+            any |= ordered;
+            parts.push((head.weight, found));
+        }
+        WithoutOrder::mean(&parts).filter(|_| any)
+    }
+
+    /// Log differences of the rounds that have both sides, with the position of each in the table.
+    fn pairs(&self, table: &ObservationTable<'_>, figure: ComparedFigure) -> Vec<(usize, f64)> {
+        // A partner of a dropped configuration goes on alone; those rounds are no pairs.
+        let sides = self.a.iter().chain(&self.b);
+        let rounds = sides.map(|t| table.rounds_of(*t)).min().unwrap_or(0);
+        let pair = |at: usize| {
+            let mut sum = 0.0;
+            for (a, b) in self.a.iter().zip(&self.b) {
+                sum += table.ln(*b, figure, at)? - table.ln(*a, figure, at)?;
+            }
+            Some((at, sum / self.a.len() as f64))
+        };
+        (0..rounds).filter_map(pair).collect()
     }
 }
 

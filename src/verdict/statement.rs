@@ -104,6 +104,12 @@ pub(crate) struct Comparison {
     pub(crate) rounds: Vec<(u32, f64)>,
     /// Robust companion (Hodges–Lehmann), from 8 rounds on.
     pub(crate) robust: Option<Interval>,
+    /// How many times as good a configuration is when it comes later in a round than the other one, if the
+    /// intervals are without that; none: they are those of the rounds as they are.
+    pub(crate) order_effect: Option<f64>,
+    /// Log differences of the rounds that the intervals rest on.
+    #[serde(skip)]
+    pub(crate) logs: Vec<f64>,
 }
 
 /// One configuration in the table.

@@ -190,6 +190,9 @@ pub(super) struct ObservationTable<'a> {
     pub(super) evidence: &'a Evidence<'a>,
     /// `[configuration][workload][metric][position in rounds]`
     values: Vec<Vec<Vec<Vec<Option<f64>>>>>,
+    /// Place in the order of the round of each trial that counts, none of one in slices:
+    /// `[configuration][workload][position in rounds]`
+    places: Vec<Vec<Vec<Option<usize>>>>,
     pub(super) rounds: Vec<u32>,
 }
 
@@ -208,6 +211,8 @@ impl<'a> ObservationTable<'a> {
                     .collect()
             })
             .collect();
+        let none = vec![vec![None; rounds.len()]; head.workloads.len()];
+        let mut places = vec![none; head.configurations.len()];
         let in_slices: Vec<bool> = (0..head.workloads.len())
             .map(|workload| evidence.in_slices(workload))
             .collect();
@@ -232,6 +237,10 @@ impl<'a> ObservationTable<'a> {
             else {
                 continue;
             };
+            let place = &mut places[trial.configuration][trial.workload][at];
+            if place.is_none() && trial.sliced.is_none() {
+                *place = Some(trial.position);
+            }
             for (metric, value) in cell.iter_mut().zip(&trial.metrics) {
                 if metric[at].is_none() || trial.sliced.is_some() {
                     // Only a positive, finite figure has a logarithm.
@@ -242,8 +251,22 @@ impl<'a> ObservationTable<'a> {
         Self {
             evidence,
             values,
+            places,
             rounds,
         }
+    }
+
+    /// Whether a configuration came before another one in a round; none: they took turns in slices, or
+    /// one of them was not measured.
+    pub(super) fn first(
+        &self,
+        one: usize,
+        other: usize,
+        workload: usize,
+        at: usize,
+    ) -> Option<bool> {
+        let place = |configuration: usize| self.places[configuration][workload][at];
+        Some(place(one)? < place(other)?)
     }
 
     pub(super) fn configurations(&self) -> usize {

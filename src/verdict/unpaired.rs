@@ -73,6 +73,8 @@ pub(super) fn comparison(
         text: fragment::fragment(word, ratio),
         rounds: Vec::new(),
         robust: None,
+        order_effect: None,
+        logs: Vec::new(),
     }
 }
 

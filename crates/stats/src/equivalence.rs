@@ -12,7 +12,10 @@
 use crate::elementary::{exp, ln, ln_1p};
 use statrs::distribution::{ChiSquared, ContinuousCDF, Normal};
 
-use crate::interval::{Ratio, all_finite, is_level, mean, paired_ratio, t_quantile, variance};
+use crate::crossover::WithoutOrder;
+use crate::interval::{
+    Ratio, all_finite, is_level, mean, standard_error, t_quantile, t_ratio, variance,
+};
 use crate::looks::{FIRST_LOOK, one_sided_level, two_sided_level};
 
 /// The result of a comparison of a ratio "B over A", oriented so that above 1 means B is better.
@@ -59,7 +62,18 @@ pub struct Statement {
     pub ratio: Ratio,
     /// What the rounds so far answer.
     pub word: Classification,
+    /// Whether it rests on the differences without the effect of the order.
+    pub without_order: bool,
 }
+
+/// Rounds from which a comparison is also made without the effect of the order.
+const ORDER_FROM: u32 = 5;
+
+/// The levels of both comparisons from then on, as shares of the level of a look. Both together are wrong
+/// at any look no more often than one alone with the whole level: 4.0 % and 4.2 % of 100,000 simulated
+/// studies.
+const SHARE_AS_IT_IS: f64 = 0.8;
+const SHARE_WITHOUT_ORDER: f64 = 0.5;
 
 /// What the log differences of all rounds so far say, with an error of at most `alpha` over all looks
 /// of the study: that made before, this one, and any that may follow.
@@ -67,37 +81,128 @@ pub struct Statement {
 /// `None` with fewer rounds than the first look needs, with a value that is not finite, or with an
 /// `alpha` outside (0, 1).
 pub fn state(log_differences: &[f64], alpha: f64, margin: f64) -> Option<Statement> {
+    state_in_order(log_differences, None, alpha, margin)
+}
+
+/// The same where it is known which treatment came first in each round: from five rounds on, the answer
+/// is that of the differences as they are, or of those without the effect of the order, whichever says
+/// more.
+///
+/// `None` as [`state`], and with another number of rounds without the effect.
+pub fn state_in_order(
+    log_differences: &[f64],
+    without_order: Option<&WithoutOrder>,
+    alpha: f64,
+    margin: f64,
+) -> Option<Statement> {
     let n = u32::try_from(log_differences.len()).ok()?;
     if n < FIRST_LOOK || !is_level(alpha) {
         return None;
     }
-    if !all_finite(log_differences) {
+    let as_it_is = Side {
+        log_differences,
+        estimated: 1.0,
+        balance: 1.0,
+        level: 1.0,
+    };
+    let Some(without) = without_order.filter(|_| n >= ORDER_FROM) else {
+        return as_it_is.state(n, alpha, margin);
+    };
+    if without.differences.len() != log_differences.len() {
         return None;
     }
-    let centre = mean(log_differences).abs();
-    let error = (variance(log_differences) / f64::from(n)).sqrt();
-    // No bound is nearer than one standard error: most rounds need not be asked for more.
-    if centre + error <= ln_1p(margin) {
-        // Both bounds of a pair of one-sided ones, as a two-sided interval of twice that level.
-        let ratio = paired_ratio(log_differences, 2.0 * one_sided_level(alpha, n))?;
-        if let word @ Classification::NoDifference { .. } = classify(&ratio, margin) {
-            return Some(Statement { ratio, word });
-        }
-    }
-    let ratio = paired_ratio(log_differences, two_sided_level(alpha, n))?;
-    let word = match classify(&ratio, 0.0) {
-        Classification::Undecided if centre > error => probably(log_differences),
-        word => word,
+    let as_it_is = Side {
+        level: SHARE_AS_IT_IS,
+        ..as_it_is
     };
-    Some(Statement { ratio, word })
+    let other = Side {
+        log_differences: &without.differences,
+        estimated: 2.0,
+        balance: without.balance,
+        level: SHARE_WITHOUT_ORDER,
+    };
+    let said = as_it_is.state(n, alpha, margin)?;
+    let mut without = other.state(n, alpha, margin)?;
+    without.without_order = true;
+    Some(match (rank(said.word), rank(without.word)) {
+        (one, two) if one == two => match width(&without.ratio) < width(&said.ratio) {
+            true => without,
+            false => said,
+        },
+        (one, two) if two > one => without,
+        _ => said,
+    })
 }
 
-fn probably(log_differences: &[f64]) -> Classification {
-    match paired_ratio(log_differences, PROBABLE) {
-        Some(plain) if plain.excludes_one() => Classification::Probably {
-            better: plain.estimate > 1.0,
-        },
-        _ => Classification::Undecided,
+/// How much a word says.
+fn rank(word: Classification) -> u8 {
+    match word {
+        Classification::Undecided => 0,
+        Classification::Probably { .. } => 1,
+        Classification::Better { .. }
+        | Classification::Worse { .. }
+        | Classification::NoDifference { .. } => 2,
+    }
+}
+
+/// The width of an interval on the log scale.
+fn width(ratio: &Ratio) -> f64 {
+    ln(ratio.high) - ln(ratio.low)
+}
+
+/// One of the lists of differences that a comparison is made of.
+#[derive(Clone, Copy)]
+struct Side<'a> {
+    log_differences: &'a [f64],
+    /// Numbers that were estimated from them: degrees of freedom that they have lost.
+    estimated: f64,
+    /// The share of the rounds that counts.
+    balance: f64,
+    /// The share of the level of a look that it may use.
+    level: f64,
+}
+
+impl Side<'_> {
+    fn ratio(&self, level: f64) -> Option<Ratio> {
+        t_ratio(self.log_differences, self.estimated, self.balance, level)
+    }
+
+    fn state(&self, n: u32, alpha: f64, margin: f64) -> Option<Statement> {
+        if !all_finite(self.log_differences) {
+            return None;
+        }
+        let centre = mean(self.log_differences).abs();
+        let error = standard_error(self.log_differences, self.estimated, self.balance);
+        let said = |ratio, word| {
+            Some(Statement {
+                ratio,
+                word,
+                without_order: false,
+            })
+        };
+        // No bound is nearer than one standard error: most rounds need not be asked for more.
+        if centre + error <= ln_1p(margin) {
+            // Both bounds of a pair of one-sided ones, as a two-sided interval of twice that level.
+            let ratio = self.ratio(self.level * 2.0 * one_sided_level(alpha, n))?;
+            if let word @ Classification::NoDifference { .. } = classify(&ratio, margin) {
+                return said(ratio, word);
+            }
+        }
+        let ratio = self.ratio(self.level * two_sided_level(alpha, n))?;
+        let word = match classify(&ratio, 0.0) {
+            Classification::Undecided if centre > error => self.probably(),
+            word => word,
+        };
+        said(ratio, word)
+    }
+
+    fn probably(&self) -> Classification {
+        match self.ratio(PROBABLE) {
+            Some(plain) if plain.excludes_one() => Classification::Probably {
+                better: plain.estimate > 1.0,
+            },
+            _ => Classification::Undecided,
+        }
     }
 }
 

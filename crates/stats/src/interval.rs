@@ -66,14 +66,32 @@ impl Ratio {
 /// Identical differences give an interval of no width. `None` with fewer than two rounds, with
 /// a value that is not finite, or with an `alpha` outside (0, 1).
 pub fn paired_ratio(log_differences: &[f64], alpha: f64) -> Option<Ratio> {
-    let n = log_differences.len();
-    if n < 2 || !is_level(alpha) || !all_finite(log_differences) {
+    t_ratio(log_differences, 1.0, 1.0, alpha)
+}
+
+/// The same where the values have lost `estimated` degrees of freedom, and only a share of the rounds
+/// counts for the error of their mean.
+pub(crate) fn t_ratio(
+    log_differences: &[f64],
+    estimated: f64,
+    share: f64,
+    alpha: f64,
+) -> Option<Ratio> {
+    let freedom = log_differences.len() as f64 - estimated;
+    if freedom < 1.0 || !is_level(alpha) || !all_finite(log_differences) {
         return None;
     }
     let centre = mean(log_differences);
-    let standard_error = (variance(log_differences) / n as f64).sqrt();
-    let half_width = t_quantile(1.0 - alpha / 2.0, (n - 1) as f64) * standard_error;
+    let half_width =
+        t_quantile(1.0 - alpha / 2.0, freedom) * standard_error(log_differences, estimated, share);
     Ratio::from_log(centre, centre - half_width, centre + half_width)
+}
+
+/// The standard error of the mean of such values.
+pub(crate) fn standard_error(log_differences: &[f64], estimated: f64, share: f64) -> f64 {
+    let n = log_differences.len() as f64;
+    let variance = variance(log_differences) * ((n - 1.0) / (n - estimated));
+    (variance / (n * share)).sqrt()
 }
 
 /// The ratio B over A from logarithms of values that are not paired (Welch, Biometrika 34, 1947:

@@ -18,6 +18,7 @@
 //! | [`looks`] | how can every round be a look, with one probability of error for all? |
 //! | [`cuts`] | how often does a power cut break a promise, and is that more often than elsewhere? |
 //! | [`elementary`] | how do logarithms come out the same on every processor? |
+//! | [`crossover`] | what does it matter who comes first in a round? |
 //! | [`equivalence`] | which word does a comparison earn, and how far is an undecided one? |
 //! | [`mod@holm`] | how does asking many questions weaken each answer? |
 //! | [`mod@effects`] | what does each factor do, and does it do so everywhere? |
@@ -30,6 +31,7 @@
 pub mod autocorrelation;
 pub mod changepoint;
 pub mod course;
+pub mod crossover;
 pub mod cuts;
 pub mod effects;
 pub mod elementary;
@@ -42,10 +44,12 @@ pub mod rank;
 pub mod steady;
 
 pub use course::Course;
+pub use crossover::WithoutOrder;
 pub use cuts::{BrokenCuts, CUT_LOOKS, cut_difference_p, cut_look_level, cut_looks};
 pub use effects::{FactorEffect, Term, effects};
 pub use equivalence::{
     Classification, Statement, classify, detectable, rounds_to_decide, rounds_to_exclude, state,
+    state_in_order,
 };
 pub use holm::{holm, paired_p};
 pub use interval::{

@@ -11,6 +11,7 @@ use crate::event::{
 };
 use crate::verdict::table::Evidence;
 
+mod order;
 mod rule;
 mod slices;
 

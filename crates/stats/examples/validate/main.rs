@@ -134,6 +134,7 @@ fn decisions(seed: u64, studies: u32) {
     let row = |row: pair::Decided| {
         vec![
             format!("{:.0} %", 100.0 * row.deviation),
+            format!("{:.0} %", -100.0 * f64::exp_m1(-row.carried)),
             format!("{:.2}", row.ratio),
             format!("{:.1}", row.rounds),
             percent(row.by_12),
@@ -144,10 +145,12 @@ fn decisions(seed: u64, studies: u32) {
     };
     table(
         "**Rounds to a decision**, margin 5 %, a single comparison with the whole error; studies end after \
-         20 rounds. *Before*: five planned looks (3, 5, 8, 12, 20) that share the error, and one interval \
-         for both questions.",
+         20 rounds. *Order*: how much slower the second of a round is, whichever it is. *Before*: five \
+         planned looks (3, 5, 8, 12, 20) that share the error, one interval for both questions, and the \
+         order left in.",
         &[
             "noise",
+            "order",
             "ratio",
             "mean rounds",
             "decided by 12",

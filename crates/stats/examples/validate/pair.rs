@@ -2,8 +2,8 @@
 //! a fixed number of rounds beside it.
 
 use stackrace_stats::{
-    Classification, FIRST_LOOK, Ratio, Statement, classify, paired_ratio, rounds_to_decide, state,
-    two_sided_level,
+    Classification, FIRST_LOOK, Ratio, Statement, WithoutOrder, classify, paired_ratio,
+    rounds_to_decide, state_in_order,
 };
 
 use crate::world::{CALM, Disturbance, Noise, World, share};
@@ -28,25 +28,50 @@ pub(crate) fn decides(word: Classification) -> bool {
     )
 }
 
+/// Rounds of a pair.
+#[derive(Default)]
+pub(crate) struct Rounds {
+    /// Log differences.
+    pub(crate) differences: Vec<f64>,
+    /// Whether A came first in each; empty: nothing is known of the order.
+    pub(crate) a_first: Vec<bool>,
+}
+
+impl Rounds {
+    /// What the first `rounds` of them say.
+    fn said(&self, rounds: u32, alpha: f64, margin: f64) -> Statement {
+        let seen = rounds as usize;
+        let differences = &self.differences[..seen];
+        let order = self.a_first.get(..seen);
+        let without = order.and_then(|order| WithoutOrder::of(differences, order));
+        state_in_order(differences, without.as_ref(), alpha, margin).expect("three or more rounds")
+    }
+
+    fn extend(&mut self, more: Self) {
+        self.differences.extend(more.differences);
+        self.a_first.extend(more.a_first);
+    }
+}
+
 /// The rule for a pair with a share of the error: stop after the first round that decides.
-pub(crate) fn sequential_at(differences: &[f64], alpha: f64, margin: f64) -> StoppingRule {
-    let mut looks = (FIRST_LOOK..=differences.len() as u32).map(|rounds| {
-        let seen = &differences[..rounds as usize];
-        let Statement { ratio, word } = state(seen, alpha, margin).expect("three or more rounds");
+fn sequential_at(rounds: &Rounds, alpha: f64, margin: f64) -> StoppingRule {
+    let last = rounds.differences.len() as u32;
+    let mut looks = (FIRST_LOOK..=last).map(|n| {
+        let Statement { ratio, word, .. } = rounds.said(n, alpha, margin);
         StoppingRule {
-            rounds,
+            rounds: n,
             ratio,
             word,
         }
     });
     looks
-        .find(|stop| decides(stop.word) || stop.rounds == differences.len() as u32)
+        .find(|stop| decides(stop.word) || stop.rounds == last)
         .expect("the last look always stops")
 }
 
 /// The rule for a pair alone.
-pub(crate) fn sequential(differences: &[f64], margin: f64) -> StoppingRule {
-    sequential_at(differences, ALPHA, margin)
+pub(crate) fn in_order(rounds: &Rounds, margin: f64) -> StoppingRule {
+    sequential_at(rounds, ALPHA, margin)
 }
 
 /// Whether a word says that there is a difference.
@@ -168,30 +193,30 @@ pub(crate) fn calm(deviation: f64) -> SimulatedMachine {
 }
 
 impl SimulatedMachine {
-    /// Log differences of complete rounds, in balanced order, where B is better by `truth`.
-    fn rounds(&self, world: &mut World, rounds: u32, truth: f64) -> Vec<f64> {
+    /// Complete rounds, in balanced order, where B is better by `truth`.
+    fn rounds(&self, world: &mut World, rounds: u32, truth: f64) -> Rounds {
         let session = world.session(2 * rounds as usize, self.session);
         let own = self.deviation / std::f64::consts::SQRT_2;
         let mut a_was_first: Option<bool> = None;
-        session
-            .chunks_exact(2)
-            .map(|trials| {
-                let (first, second) = (trials[0], trials[1] - self.carried);
-                // Of two rounds, each configuration is first in one; which one, is drawn.
-                let a_first = match a_was_first.take() {
-                    Some(before) => !before,
-                    None => *a_was_first.insert(world.uniform() < 0.5),
-                };
-                let (at_a, at_b) = if a_first {
-                    (first, second)
-                } else {
-                    (second, first)
-                };
-                let a = at_a + own * world.draw(self.a);
-                let b = at_b + self.louder * own * world.draw(self.b);
-                truth + b - a
-            })
-            .collect()
+        let mut all = Rounds::default();
+        for trials in session.chunks_exact(2) {
+            let (first, second) = (trials[0], trials[1] - self.carried);
+            // Of two rounds, each configuration is first in one; which one, is drawn.
+            let a_first = match a_was_first.take() {
+                Some(before) => !before,
+                None => *a_was_first.insert(world.uniform() < 0.5),
+            };
+            let (at_a, at_b) = if a_first {
+                (first, second)
+            } else {
+                (second, first)
+            };
+            let a = at_a + own * world.draw(self.a);
+            let b = at_b + self.louder * own * world.draw(self.b);
+            all.differences.push(truth + b - a);
+            all.a_first.push(a_first);
+        }
+        all
     }
 }
 
@@ -211,12 +236,9 @@ pub(crate) struct Promise {
 
 /// The promises on every machine.
 pub(crate) fn promises(seed: u64, studies: u32) -> Vec<Promise> {
-    let missed = |differences: &[f64], truth: f64| {
-        (FIRST_LOOK..=ROUNDS_MAX).any(|n| {
-            let seen = &differences[..n as usize];
-            let ratio = paired_ratio(seen, two_sided_level(ALPHA, n)).expect("three or more");
-            outside(&ratio, truth)
-        })
+    let missed = |rounds: &Rounds, truth: f64| {
+        // Without a margin, the interval is the two-sided one.
+        (FIRST_LOOK..=ROUNDS_MAX).any(|n| outside(&rounds.said(n, ALPHA, 0.0).ratio, truth))
     };
     let ten = f64::ln(1.10);
     let of = |(at, machine): (usize, SimulatedMachine)| {
@@ -225,13 +247,13 @@ pub(crate) fn promises(seed: u64, studies: u32) -> Vec<Promise> {
         for _ in 0..studies {
             let none = machine.rounds(&mut world, ROUNDS_MAX, 0.0);
             // The least margin: nothing but a false claim stops early, which is the worst case.
-            false_claims += u32::from(claims(sequential(&none, 0.001).word));
+            false_claims += u32::from(claims(in_order(&none, 0.001).word));
             let some = machine.rounds(&mut world, ROUNDS_MAX, ten);
             missed_ten += u32::from(missed(&some, ten));
-            at_stop += u32::from(outside(&sequential(&some, 0.05).ratio, ten));
+            at_stop += u32::from(outside(&in_order(&some, 0.05).ratio, ten));
             // Just beyond the margin; what is called different before is not asked any more.
             let margin = machine.rounds(&mut world, ROUNDS_MAX, f64::ln(1.0501));
-            let word = sequential(&margin, 0.05).word;
+            let word = in_order(&margin, 0.05).word;
             none_at_margin += u32::from(matches!(word, Classification::NoDifference { .. }));
         }
         Promise {
@@ -276,12 +298,12 @@ pub(crate) fn powers(seed: u64, studies: u32, margin: f64) -> Vec<Power> {
             let truth = f64::ln_1p(difference);
             let (mut found, mut none, mut rounds, mut fixed) = (0, 0, 0, 0);
             for _ in 0..studies {
-                let differences = machine.rounds(&mut world, ROUNDS_MAX, truth);
-                let stop = sequential(&differences, margin);
+                let all = machine.rounds(&mut world, ROUNDS_MAX, truth);
+                let stop = in_order(&all, margin);
                 found += u32::from(matches!(stop.word, Classification::Better { .. }));
                 none += u32::from(matches!(stop.word, Classification::NoDifference { .. }));
                 rounds += stop.rounds;
-                fixed += u32::from(plainly_found(&differences));
+                fixed += u32::from(plainly_found(&all.differences));
             }
             rows.push(Power {
                 deviation,
@@ -309,7 +331,8 @@ fn fixed_rounds(
     studies: u32,
 ) -> Option<u32> {
     let mut power = |n: u32| {
-        let hits = (0..studies).filter(|_| plainly_found(&machine.rounds(world, n, truth)));
+        let hits =
+            (0..studies).filter(|_| plainly_found(&machine.rounds(world, n, truth).differences));
         share(hits.count() as u32, studies)
     };
     let (mut first, mut last) = (2_u32, 1_024_u32);
@@ -328,6 +351,8 @@ fn fixed_rounds(
 pub(crate) struct Decided {
     /// Deviation of the log difference of a round.
     pub(crate) deviation: f64,
+    /// How much slower the second of a round is, on the log scale.
+    pub(crate) carried: f64,
     /// True ratio.
     pub(crate) ratio: f64,
     /// Mean rounds, 20 where 20 do not decide, and shares decided by 12 and by 20.
@@ -342,15 +367,25 @@ pub(crate) struct Decided {
 /// How soon the rule decides with a margin of 5 %.
 pub(crate) fn decisions(seed: u64, studies: u32) -> Vec<Decided> {
     let mut rows = Vec::new();
-    for deviation in [0.03, 0.10, 0.20] {
+    let machines = [
+        (0.03, 0.0),
+        (0.10, 0.0),
+        (0.20, 0.0),
+        (0.03, 0.05),
+        (0.03, 0.20),
+    ];
+    for (deviation, carried) in machines {
         for ratio in [1.0_f64, 1.03, 1.05, 1.10, 1.20] {
             let mut world = World::new(seed + rows.len() as u64);
-            let machine = calm(deviation);
+            let machine = SimulatedMachine {
+                carried,
+                ..calm(deviation)
+            };
             let (mut rounds, mut by_12, mut by_20, mut old_rounds, mut old_by_12) = (0, 0, 0, 0, 0);
             for _ in 0..studies {
-                let differences = machine.rounds(&mut world, 20, ratio.ln());
-                let stop = sequential(&differences, 0.05);
-                let old = five_looks(&differences, 0.05);
+                let all = machine.rounds(&mut world, 20, ratio.ln());
+                let stop = in_order(&all, 0.05);
+                let old = five_looks(&all.differences, 0.05);
                 rounds += stop.rounds;
                 by_12 += u32::from(decides(stop.word) && stop.rounds <= 12);
                 by_20 += u32::from(decides(stop.word));
@@ -360,6 +395,7 @@ pub(crate) fn decisions(seed: u64, studies: u32) -> Vec<Decided> {
             let mean = |rounds: u32| f64::from(rounds) / f64::from(studies);
             rows.push(Decided {
                 deviation,
+                carried,
                 ratio,
                 rounds: mean(rounds),
                 by_12: share(by_12, studies),
@@ -419,19 +455,19 @@ fn projected(
     let (mut undecided, mut not_told, mut came_true) = (0, 0, 0);
     let mut further: Vec<u32> = Vec::new();
     for _ in 0..studies {
-        let mut differences = machine.rounds(world, after, ratio.ln());
-        if decides(sequential(&differences, 0.05).word) {
+        let mut all = machine.rounds(world, after, ratio.ln());
+        if decides(in_order(&all, 0.05).word) {
             continue;
         }
         undecided += 1;
-        let Some(total) = rounds_to_decide(&differences, ALPHA, 0.05) else {
+        let Some(total) = rounds_to_decide(&all.differences, ALPHA, 0.05) else {
             not_told += 1;
             continue;
         };
         further.push(total - after);
-        while (differences.len() as u32) < total {
-            differences.extend(machine.rounds(world, 2, ratio.ln()));
-            let said = state(&differences, ALPHA, 0.05).expect("three or more rounds");
+        while (all.differences.len() as u32) < total {
+            all.extend(machine.rounds(world, 2, ratio.ln()));
+            let said = all.said(all.differences.len() as u32, ALPHA, 0.05);
             if decides(said.word) {
                 came_true += 1;
                 break;

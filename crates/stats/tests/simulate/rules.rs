@@ -12,7 +12,7 @@ use stackrace_stats::{
     Classification, one_sided_level, paired_ratio, state, t_quantile, two_sided_level, welch_ratio,
 };
 
-use crate::pair::{claims, sequential};
+use crate::pair::{Rounds, StoppingRule, claims, in_order};
 use crate::world::{CALM, Disturbance, Noise, World};
 
 const ALPHA: f64 = 0.05;
@@ -20,6 +20,15 @@ const STUDIES: u32 = 4_000;
 
 /// Deviation of one trial by itself, on the log scale.
 const NOISE: f64 = 0.02;
+
+/// The rule for a pair of whose order nothing is known.
+fn sequential(differences: &[f64], margin: f64) -> StoppingRule {
+    let rounds = Rounds {
+        differences: differences.to_vec(),
+        ..Rounds::default()
+    };
+    in_order(&rounds, margin)
+}
 
 /// Log differences of `rounds` rounds of two trials in random order, both treatments alike.
 fn random_rounds(world: &mut World, rounds: usize, disturbance: Disturbance) -> Vec<f64> {
