@@ -157,6 +157,7 @@ fn sized(
         cold: !request.warm,
         study: &|parts| study_file::parse("compare", study(request, sides, parts).as_bytes()),
     };
+    let began = SystemClock.now_ns();
     let mut sized = sizing.find(context, host, &shape.parts)?;
     // Found out from here, by one process: all of them together do as much.
     let processes = request.clients.as_ref().map_or(1, AskedClients::processes);
@@ -165,10 +166,17 @@ fn sized(
         size.bytes = (size.bytes / processes).max(CLIENT_LEAST.min(size.bytes));
         size.files = (size.files / processes).max(CLIENT_FILES_LEAST.min(size.files));
     }
-    match request.overrides.ends_by_time() {
-        true => shape.fitting(sized, &context.command),
-        false => Ok(sized),
+    if !request.overrides.ends_by_time() {
+        return Ok(sized);
     }
+    let sized = shape.fitting(sized, &context.command)?;
+    if request.size.is_some() {
+        return Ok(sized);
+    }
+    let spent = SystemClock.now_ns().saturating_sub(began) as f64 / 1e9;
+    let allowed = request.time_ns as f64 / 1e9;
+    let left = allowed - spent - look::seconds(allowed);
+    sizing.longer(&sized, shape.longer(&sized, left))
 }
 
 /// Runs a comparison to its end.

@@ -119,7 +119,7 @@ pub(super) fn before(
 ) -> Result<Option<String>, Failure> {
     let limited = decide.time_max_ns < study_file::NO_LIMIT_NS;
     let allowed = decide.time_max_ns as f64 / 1e9;
-    let seconds = (allowed.min(looked.run_seconds) * SHARE).min(SECONDS_MAX);
+    let seconds = seconds(allowed.min(looked.run_seconds));
     if seconds < SECONDS_MIN || decide.rounds_max < FIRST_LOOK {
         return Ok(None);
     }
@@ -162,6 +162,11 @@ pub(super) fn before(
         }
         SystemClock.sleep(Duration::from_secs(PAUSE_SECONDS));
     }
+}
+
+/// How long a look takes, s, before a run of so many seconds.
+pub(super) fn seconds(run: f64) -> f64 {
+    (run * SHARE).min(SECONDS_MAX)
 }
 
 /// How long an answer takes.

@@ -19,6 +19,8 @@ const ROUNDS_KEPT: f64 = 0.8;
 /// Seconds a trial measures at least, with a fifth to spare: what is shorter than 1 s says little of
 /// what lasts.
 const TRIAL_SECONDS: f64 = 1.2;
+/// Seconds from the end of a trial to the start of the next one, where the data are there.
+const BETWEEN: f64 = 0.02;
 /// Share of the time given to measuring; the rest is preparing, settling and recording.
 pub(super) const MEASURING_SHARE: f64 = 0.8;
 
@@ -65,6 +67,7 @@ impl Shape {
                 ..WorkloadSize::LEAST
             },
             seconds: self.seconds * self.sides as f64,
+            lays_out_seconds: 0.0,
         };
         self.parts.iter().map(unsized_part).collect()
     }
@@ -100,6 +103,19 @@ impl Shape {
             return Err(Failure::refused(text).next(with_time(command, needed)));
         }
         Ok(sized)
+    }
+
+    /// How much longer trials may last, as a factor, so that whole rounds fill the seconds that are
+    /// `left`: of a few rounds, what is left over is a large share of the time.
+    pub(super) fn longer(&self, sized: &[SizedPart], left: f64) -> f64 {
+        let round = round_seconds(sized) + BETWEEN * (sized.len() * self.sides) as f64;
+        let laid_out: f64 = sized.iter().map(|part| part.lays_out_seconds).sum();
+        let left = left - laid_out;
+        let rounds = (left / round).floor();
+        match (f64::from(FIRST_LOOK)..ROUNDS_LEAST).contains(&rounds) {
+            true => left / (rounds * round),
+            false => 1.0,
+        }
     }
 
     /// Says which workloads of the purpose there is no time for, how long all of them would take, and

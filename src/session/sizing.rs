@@ -23,14 +23,16 @@ use crate::workload::{Place, Workload};
 /// A trial this long, as a share of what a whole one is to last, says how much that needs.
 /// A whole trial follows and corrects it, so this may be short.
 const LONG_ENOUGH: f64 = 0.12;
-/// What the next trial aims at, as a share of a whole one: a little more than is long enough.
-const AIMED_AT: f64 = 0.2;
+/// The same where none follows: no block of it is written for the first time.
+const LONG_ENOUGH_ALONE: f64 = 0.25;
+/// What the next trial aims at, as a multiple of what is long enough.
+const AIMED_AT: f64 = 1.6;
 /// A trial grows by no more than this: a short one says little.
 const GROWTH_MAX: f64 = 10.0;
 /// Trials of one workload in one directory at most.
 const TRIALS_MAX: usize = 5;
-/// The fastest trial is to last so much longer than the least: they differ from one to the next.
-const RESERVE: f64 = 1.15;
+/// The fastest trial is to last so much longer than was asked for: they differ from one to the next.
+const RESERVE: f64 = 1.05;
 /// A whole trial that lasts so much longer than it was to, as a factor, gets less to do.
 const TOO_LONG: f64 = 1.1;
 /// The kernel's file that drops its caches.
@@ -45,6 +47,8 @@ pub(super) struct SizedPart {
     pub(super) size: WorkloadSize,
     /// Seconds that one trial in each of the directories takes, all together.
     pub(super) seconds: f64,
+    /// Seconds that laying out its data takes in all of them, before the first trial.
+    pub(super) lays_out_seconds: f64,
 }
 
 /// What must be known to size the workloads of a purpose.
@@ -82,6 +86,30 @@ impl Sizing<'_> {
         })
     }
 
+    /// The same parts with trials `times` as long, as far as there is room for their data.
+    ///
+    /// # Errors
+    /// The study cannot be made of them.
+    pub(super) fn longer(
+        &self,
+        sized: &[SizedPart],
+        times: f64,
+    ) -> Result<Vec<SizedPart>, Failure> {
+        let longer = |part: &SizedPart| {
+            let mut size = part.size;
+            match self.parts[part.index].sized_by {
+                SizedBy::Clock => size.seconds *= times,
+                SizedBy::Bytes | SizedBy::Files => size = self.scaled(part.index, size, times)?,
+            }
+            Ok(SizedPart {
+                size,
+                seconds: part.seconds * times,
+                ..*part
+            })
+        };
+        sized.iter().map(longer).collect()
+    }
+
     /// A size with `times` as much in it, as far as there is room for it and for a copy.
     fn scaled(
         &self,
@@ -111,8 +139,17 @@ impl Sizing<'_> {
             index,
             size,
             seconds: 0.0,
+            lays_out_seconds: 0.0,
         }])
     }
+}
+
+/// How long the parts of a trial took.
+struct Tried {
+    /// All phases together, s.
+    measured: f64,
+    /// Laying out the data, s.
+    laid_out: f64,
 }
 
 /// Sizing under way.
@@ -123,6 +160,8 @@ struct Probe<'a> {
     roots: Vec<PrivateDir>,
     /// Bytes per second that data are laid out with, the mean of all; none: not needed yet.
     lays_out: Option<f64>,
+    /// Bytes of a whole trial of the last stream; none: no stream was tried yet.
+    stream_bytes: Option<u64>,
 }
 
 impl<'a> Probe<'a> {
@@ -142,6 +181,7 @@ impl<'a> Probe<'a> {
             host,
             roots,
             lays_out: None,
+            stream_bytes: None,
         })
     }
 
@@ -153,71 +193,109 @@ impl<'a> Probe<'a> {
             ..WorkloadSize::LEAST
         };
         let sides = self.roots.len() as f64;
-        let (size, seconds) = match (part.sized_by, self.asked.bytes) {
+        let (size, seconds, laid_out) = match (part.sized_by, self.asked.bytes) {
             (SizedBy::Clock, bytes) => {
                 let laid_out = self.lays_out()? * target / size.bytes as f64;
                 size = part.scaled(size, laid_out, self.asked.room);
                 size.bytes = bytes.unwrap_or(size.bytes);
-                (size, target * sides)
+                (size, target, size.bytes as f64 / self.lays_out()?)
             }
             (SizedBy::Bytes, Some(bytes)) => {
                 let seconds = bytes as f64 / self.lays_out()?;
-                (WorkloadSize { bytes, ..size }, seconds * sides)
+                (WorkloadSize { bytes, ..size }, seconds, seconds)
             }
-            _ => self.try_out(index, size)?,
+            _ => {
+                let sized = self.try_out(index, size)?;
+                if part.sized_by == SizedBy::Bytes {
+                    self.stream_bytes = Some(sized.size.bytes * sized.size.passes);
+                }
+                return Ok(sized);
+            }
         };
         Ok(SizedPart {
             index,
             size,
-            seconds,
+            seconds: seconds * sides,
+            lays_out_seconds: laid_out * sides,
         })
     }
 
-    /// Tries a workload everywhere with more and more in it, until the fastest takes long enough, and
-    /// once more there with a whole trial.
-    fn try_out(&self, index: usize, first: WorkloadSize) -> Result<(WorkloadSize, f64), Failure> {
+    /// Tries a workload everywhere with more and more in it, until the fastest takes long enough; what
+    /// writes new files, once more there with a whole trial.
+    fn try_out(&self, index: usize, first: WorkloadSize) -> Result<SizedPart, Failure> {
         let part = &self.asked.parts[index];
         let target = self.asked.seconds * RESERVE;
         let scaled = |size, times| self.asked.scaled(index, size, times);
         let everywhere: Vec<usize> = (0..self.roots.len()).collect();
-        let mut size = first;
+        let writes_new = self.writes_new_blocks(index, first)?;
+        let long_enough = match writes_new {
+            true => LONG_ENOUGH,
+            false => LONG_ENOUGH_ALONE,
+        };
+        // Streams are about equally fast: what one needs is where the next one begins.
+        let known = self
+            .stream_bytes
+            .filter(|_| part.sized_by == SizedBy::Bytes);
+        let begin = known.map_or(1.0, |bytes| {
+            bytes as f64 * long_enough * AIMED_AT / first.bytes as f64
+        });
+        let mut size = scaled(first, begin.max(1.0))?;
         let mut trials = 0;
-        let seconds = loop {
-            let seconds = self.trials(index, size, &everywhere)?;
-            let fastest = seconds.iter().copied().fold(f64::INFINITY, f64::min);
+        let tried = loop {
+            let tried = self.trials(index, size, &everywhere)?;
+            let measured = tried.iter().map(|tried| tried.measured);
+            let fastest = measured.fold(f64::INFINITY, f64::min);
             trials += 1;
-            let aimed_at = (target * AIMED_AT / fastest).min(GROWTH_MAX);
+            let aimed_at = (target * long_enough * AIMED_AT / fastest).min(GROWTH_MAX);
             let larger = scaled(size, aimed_at)?;
             // It cannot grow: the room is used up.
-            if fastest >= target * LONG_ENOUGH || trials == TRIALS_MAX || larger == size {
-                break seconds;
+            if fastest >= target * long_enough || trials == TRIALS_MAX || larger == size {
+                break tried;
             }
             size = larger;
         };
-        let order = |a: &usize, b: &usize| seconds[*a].total_cmp(&seconds[*b]);
+        let order = |a: &usize, b: &usize| tried[*a].measured.total_cmp(&tried[*b].measured);
         let fastest = everywhere.into_iter().min_by(order).unwrap_or(0);
-        let mut whole = scaled(size, target / seconds[fastest])?;
-        // Where a block is written for the first time it may take longer than ever again: thin disks,
-        // images of disks. And a short trial says only about how much a whole one needs.
-        let again = self.trials(index, whole, &[fastest])?[0];
-        if again < self.asked.seconds || again > target * TOO_LONG {
-            whole = scaled(whole, target / again)?;
-        }
+        let mut whole = scaled(size, target / tried[fastest].measured)?;
         let amount = |size: &WorkloadSize| match part.sized_by {
             SizedBy::Files => size.files as f64,
             SizedBy::Bytes | SizedBy::Clock => (size.bytes * size.passes) as f64,
         };
-        let times = amount(&whole) / amount(&size);
-        Ok((whole, seconds.iter().sum::<f64>() * times))
+        let mut longer = amount(&whole) / amount(&size);
+        if writes_new {
+            // Where a block is written for the first time it may take longer than ever again: thin disks,
+            // images of disks. And a short trial says only about how much a whole one needs.
+            let again = self.trials(index, whole, &[fastest])?[0].measured;
+            longer = again / tried[fastest].measured;
+            if again < self.asked.seconds || again > target * TOO_LONG {
+                let tried = amount(&whole);
+                whole = scaled(whole, target / again)?;
+                longer *= amount(&whole) / tried;
+            }
+        }
+        let sum = |of: fn(&Tried) -> f64| tried.iter().map(of).sum::<f64>();
+        Ok(SizedPart {
+            index,
+            size: whole,
+            seconds: longer * sum(|tried| tried.measured),
+            lays_out_seconds: amount(&whole) / amount(&size) * sum(|tried| tried.laid_out),
+        })
     }
 
-    /// Seconds that one trial measures in each of these directories, one after the other.
+    /// Whether a workload writes files that its preparation did not lay out.
+    fn writes_new_blocks(&self, index: usize, size: WorkloadSize) -> Result<bool, Failure> {
+        let study = self.asked.study_of(index, size)?;
+        let cost = study.configurations[0].workloads[0].cost();
+        Ok(cost.disk_bytes > cost.prepare_bytes)
+    }
+
+    /// One trial in each of these directories, one after the other.
     fn trials(
         &self,
         index: usize,
         size: WorkloadSize,
         sides: &[usize],
-    ) -> Result<Vec<f64>, Failure> {
+    ) -> Result<Vec<Tried>, Failure> {
         let study = self.asked.study_of(index, size)?;
         let trial = |side: &usize| {
             let workload = &*study.configurations[*side].workloads[0];
@@ -227,8 +305,13 @@ impl<'a> Probe<'a> {
         sides.iter().map(trial).collect()
     }
 
-    /// Seconds that the phases of a workload take together, in a directory that is gone afterwards.
-    fn trial(&self, workload: &dyn Workload, directory: &Path, name: &str) -> Result<f64, Failure> {
+    /// A trial of all phases of a workload, in a directory that is gone afterwards.
+    fn trial(
+        &self,
+        workload: &dyn Workload,
+        directory: &Path,
+        name: &str,
+    ) -> Result<Tried, Failure> {
         self.host
             .create_dir(directory)
             .map_err(|error| refused(name, &error))?;
@@ -237,7 +320,9 @@ impl<'a> Probe<'a> {
             cold: self.asked.cold,
             ..Place::alone(directory, 1, &ledger, &control)
         };
-        let measured = workload.prepare(&place).and_then(|()| {
+        let began = SystemClock.now_ns();
+        let tried = workload.prepare(&place).and_then(|()| {
+            let laid_out = SystemClock.now_ns().saturating_sub(began) as f64 / 1e9;
             let mut elapsed_ns = 0;
             // Names and sizes of many files are cached elsewhere than their pages.
             let many = workload.cost().files > 1;
@@ -245,13 +330,13 @@ impl<'a> Probe<'a> {
                 self.settle(directory, many);
                 elapsed_ns += workload.measure(phase, &place)?.elapsed_ns;
             }
-            Ok(elapsed_ns)
+            let measured = (elapsed_ns as f64 / 1e9).max(1e-6);
+            Ok(Tried { measured, laid_out })
         });
         let _ = workload.finish(&place);
         // What stays is found and removed with the directory above it.
         let _ = self.host.remove_tree(directory);
-        let elapsed_ns = measured.map_err(|trouble| refused(name, &trouble))?;
-        Ok((elapsed_ns as f64 / 1e9).max(1e-6))
+        tried.map_err(|trouble| refused(name, &trouble))
     }
 
     /// As before a trial that counts. Where it does not work, the size is only a worse guess.
