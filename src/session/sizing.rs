@@ -33,7 +33,7 @@ const GROWTH_MAX: f64 = 10.0;
 const TRIALS_MAX: usize = 5;
 /// The fastest trial is to last so much longer than was asked for: they differ from one to the next.
 const RESERVE: f64 = 1.05;
-/// A whole trial that lasts so much longer than it was to, as a factor, gets less to do.
+/// A whole trial that lasts so much longer than it was to, as a factor, twice, gets less to do.
 const TOO_LONG: f64 = 1.1;
 /// The kernel's file that drops its caches.
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
@@ -265,7 +265,14 @@ impl<'a> Probe<'a> {
         if writes_new {
             // Where a block is written for the first time it may take longer than ever again: thin disks,
             // images of disks. And a short trial says only about how much a whole one needs.
-            let again = self.trials(index, whole, &[fastest])?[0].measured;
+            let try_whole = || -> Result<f64, Failure> {
+                Ok(self.trials(index, whole, &[fastest])?[0].measured)
+            };
+            let mut again = try_whole()?;
+            if again > target * TOO_LONG {
+                // Something disturbed it, perhaps: with less to do, the next ones would be too short.
+                again = again.min(try_whole()?);
+            }
             longer = again / tried[fastest].measured;
             if again < self.asked.seconds || again > target * TOO_LONG {
                 let tried = amount(&whole);

@@ -69,9 +69,8 @@ pub struct Statement {
 /// Rounds from which a comparison is also made without the effect of the order.
 const ORDER_FROM: u32 = 5;
 
-/// The levels of both comparisons from then on, as shares of the level of a look. Both together are wrong
-/// at any look no more often than one alone with the whole level: 4.0 % and 4.2 % of 100,000 simulated
-/// studies.
+/// The levels of both comparisons from then on, as shares of the level of a look: both together are wrong
+/// at any look no more often than one alone with the whole level (`bench/validate`).
 const SHARE_AS_IT_IS: f64 = 0.8;
 const SHARE_WITHOUT_ORDER: f64 = 0.5;
 

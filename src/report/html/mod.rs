@@ -231,7 +231,11 @@ fn method(record: &Record, verdict: &Verdict) -> Markup {
                 "Comparisons within levels of other factors are the exception: each holds on its own, without "
                 "correction for their number. "
             }
-            @if verdict.checked_at.is_some() { "The results were checked after every round, from the third on." }
+            @if verdict.checked_at.is_some() { "The results were checked after every round, from the third on. " }
+            @if verdict.overall.iter().chain(&verdict.workloads).any(|one| one.order_effect.is_some()) {
+                "What coming first in a round changes is taken out of comparisons that are surer without it: each "
+                "configuration comes first equally often."
+            }
         }
         p {
             "The study says that a difference below the margin of " (margin) " does not matter. "
