@@ -3,14 +3,13 @@
 use stackrace_stats::elementary::exp;
 
 use super::sides::Sides;
+use super::slices::SHARE_OF_MARGIN;
 use super::statement::{Comparison, Interval, VerdictWord};
 use super::table::{ComparedFigure, ObservationTable};
 use super::{fragment, unpaired};
 use crate::event::RunStarted;
 use crate::unit;
 
-/// An effect of the order is worth a note from this share of the margin on.
-const SHARE_OF_MARGIN: f64 = 1.0 / 3.0;
 /// Rounds from which the robust interval is given.
 const ROBUST_FROM: usize = 8;
 
@@ -89,25 +88,33 @@ pub(super) fn overall(
         .collect()
 }
 
-/// What the reader must know of the order in a round, where it is taken out of a comparison and matters.
-pub(super) fn order_notes(head: &RunStarted, compared: &[Comparison]) -> Vec<String> {
-    let mut notes = Vec::new();
-    for comparison in compared.iter().filter(|one| one.within.is_empty()) {
-        let only = (head.workloads.len() == 1).then(|| head.workloads[0].name.as_str());
-        let named = (!comparison.workload.is_empty()).then_some(comparison.workload.as_str());
-        let (Some(effect), Some(workload)) = (comparison.order_effect, named.or(only)) else {
+/// What the reader must know of the order in a round, once for each workload where it is taken out of a
+/// comparison and matters.
+pub(super) fn order_notes<'a>(
+    head: &RunStarted,
+    compared: impl Iterator<Item = &'a Comparison>,
+) -> Vec<String> {
+    let (mut notes, mut named) = (Vec::new(), Vec::new());
+    for comparison in compared.filter(|one| one.within.is_empty()) {
+        // The overall figure of a single workload is that workload's.
+        let workload = match (&comparison.workload, &head.workloads[..]) {
+            (empty, [only]) if empty.is_empty() => &only.name,
+            (workload, _) => workload,
+        };
+        let Some(effect) = comparison.order_effect else {
             continue;
         };
         let share = (1.0 / effect - 1.0).abs();
-        if share < head.decide.margin * SHARE_OF_MARGIN {
+        let matters = share >= head.decide.margin * SHARE_OF_MARGIN;
+        if !matters || workload.is_empty() || named.contains(&workload.as_str()) {
             continue;
         }
+        named.push(workload);
         let slower = if effect > 1.0 { "slower" } else { "faster" };
         notes.push(format!(
-            "{workload}: a configuration is {} {slower} when it comes first in a round. Each of them does so equally often, and the comparison is without this effect",
+            "{workload}: a configuration is {} {slower} when it comes first in a round. Each one comes first equally often, and the comparison leaves this effect out",
             unit::percent(share)
         ));
     }
-    notes.dedup_by_key(|note| note.split(':').next().map(str::to_owned));
     notes
 }

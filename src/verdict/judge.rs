@@ -48,8 +48,7 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Verdict {
     let courses = course::courses(evidence);
     let mut notes = rows::notes(&table);
     notes.extend(course::notes(evidence, &courses));
-    notes.extend(order_notes(evidence.head, &whole));
-    notes.extend(order_notes(evidence.head, &workloads));
+    notes.extend(order_notes(evidence.head, whole.iter().chain(&workloads)));
     let mut verdict = Verdict {
         sentence: String::new(),
         details: Vec::new(),

@@ -58,29 +58,30 @@ impl Sides {
             .iter()
             .map(|(at, _)| *at)
             .collect();
-        // Each workload has an order of its own.
-        let of_workload = |workload: usize, figure| {
-            let difference =
-                |at: &usize| Some(table.ln(b, figure, *at)? - table.ln(a, figure, *at)?);
-            let differences: Option<Vec<f64>> = rounds.iter().map(difference).collect();
-            let first = rounds.iter().map(|at| table.first(a, b, workload, *at));
-            match first.collect::<Option<Vec<bool>>>() {
-                Some(first) => WithoutOrder::of(&differences?, &first).map(|found| (found, true)),
-                None => Some((WithoutOrder::none(differences?), false)),
-            }
-        };
         let workloads = match figure {
-            ComparedFigure::Metric { workload, .. } => {
-                let (found, ordered) = of_workload(workload, figure)?;
-                return ordered.then_some(found);
+            ComparedFigure::Metric { workload, .. } => vec![(1.0, workload, figure)],
+            ComparedFigure::Overall => {
+                let heads = table.evidence.head.workloads.iter().enumerate();
+                heads
+                    .filter(|(_, head)| head.weight > 0.0)
+                    .map(|(w, head)| (head.weight, w, ComparedFigure::primary(w)))
+                    .collect()
             }
-            ComparedFigure::Overall => table.evidence.head.workloads.iter().enumerate(),
         };
         let (mut parts, mut any) = (Vec::new(), false);
-        for (workload, head) in workloads.filter(|(_, head)| head.weight > 0.0) {
-            let (found, ordered) = of_workload(workload, ComparedFigure::primary(workload))?;
-            any |= ordered;
-            parts.push((head.weight, found));
+        // Each workload has an order of its own, and none in slices.
+        for (weight, workload, figure) in workloads {
+            let difference =
+                |at: &usize| Some(table.ln(b, figure, *at)? - table.ln(a, figure, *at)?);
+            let differences: Vec<f64> = rounds.iter().map(difference).collect::<Option<_>>()?;
+            let first = rounds.iter().map(|at| table.first(a, b, workload, *at));
+            let first: Option<Vec<bool>> = first.collect();
+            any |= first.is_some();
+            let part = match first {
+                Some(first) => WithoutOrder::of(&differences, &first)?,
+                None => WithoutOrder::none(differences),
+            };
+            parts.push((weight, part));
         }
         WithoutOrder::mean(&parts).filter(|_| any)
     }

@@ -14,8 +14,8 @@ use super::table::Evidence;
 use crate::event::{Ended, Observation, SliceSum, SlicesEnded};
 use crate::unit;
 
-/// A third of the margin may be owed to slices.
-const SHARE_OF_MARGIN: f64 = 1.0 / 3.0;
+/// What the order of turns changes matters from a third of the margin on.
+pub(super) const SHARE_OF_MARGIN: f64 = 1.0 / 3.0;
 /// How often the order of turns seems to matter at some check although it does not.
 const ERROR: f64 = 0.05;
 /// Two one-sided tests at 5 % each that whole trials say the same, as an interval of 90 %.

@@ -98,7 +98,7 @@ pub fn state_in_order(
     if n < FIRST_LOOK || !is_level(alpha) {
         return None;
     }
-    let as_it_is = Side {
+    let as_it_is = Differences {
         log_differences,
         estimated: 1.0,
         balance: 1.0,
@@ -110,11 +110,11 @@ pub fn state_in_order(
     if without.differences.len() != log_differences.len() {
         return None;
     }
-    let as_it_is = Side {
+    let as_it_is = Differences {
         level: SHARE_AS_IT_IS,
         ..as_it_is
     };
-    let other = Side {
+    let other = Differences {
         log_differences: &without.differences,
         estimated: 2.0,
         balance: without.balance,
@@ -123,13 +123,11 @@ pub fn state_in_order(
     let said = as_it_is.state(n, alpha, margin)?;
     let mut without = other.state(n, alpha, margin)?;
     without.without_order = true;
-    Some(match (rank(said.word), rank(without.word)) {
-        (one, two) if one == two => match width(&without.ratio) < width(&said.ratio) {
-            true => without,
-            false => said,
-        },
-        (one, two) if two > one => without,
-        _ => said,
+    let more = rank(without.word).cmp(&rank(said.word));
+    let narrower = width(&said.ratio).total_cmp(&width(&without.ratio));
+    Some(match more.then(narrower).is_gt() {
+        true => without,
+        false => said,
     })
 }
 
@@ -151,7 +149,7 @@ fn width(ratio: &Ratio) -> f64 {
 
 /// One of the lists of differences that a comparison is made of.
 #[derive(Clone, Copy)]
-struct Side<'a> {
+struct Differences<'a> {
     log_differences: &'a [f64],
     /// Numbers that were estimated from them: degrees of freedom that they have lost.
     estimated: f64,
@@ -161,7 +159,7 @@ struct Side<'a> {
     level: f64,
 }
 
-impl Side<'_> {
+impl Differences<'_> {
     fn ratio(&self, level: f64) -> Option<Ratio> {
         t_ratio(self.log_differences, self.estimated, self.balance, level)
     }

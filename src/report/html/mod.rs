@@ -233,8 +233,8 @@ fn method(record: &Record, verdict: &Verdict) -> Markup {
             }
             @if verdict.checked_at.is_some() { "The results were checked after every round, from the third on. " }
             @if verdict.overall.iter().chain(&verdict.workloads).any(|one| one.order_effect.is_some()) {
-                "What coming first in a round changes is taken out of comparisons that are surer without it: each "
-                "configuration comes first equally often."
+                "A configuration that comes first in a round may be slower or faster for that alone. Each one comes "
+                "first equally often, so this effect can be measured. Some comparisons on this page leave it out."
             }
         }
         p {
