@@ -11,6 +11,7 @@ use super::message::{
 };
 use super::polled::{GuestOrders, ORDERS_NAME, OUTPUT_PORT, PolledWriter};
 use super::router::Router;
+use crate::failure::Failure;
 use crate::host::verb::{self, RemoteError};
 use crate::host::{Host, HostError, local::LocalHost};
 use crate::time::{Clock, SystemClock};
@@ -47,6 +48,14 @@ pub(crate) struct WorkerRefusal {
     pub(crate) text: String,
     /// What to do about it.
     pub(crate) next: String,
+}
+
+impl From<Failure> for WorkerRefusal {
+    fn from(failure: Failure) -> Self {
+        let code = failure.exit_code();
+        let (text, next) = failure.into_parts();
+        Self { code, text, next }
+    }
 }
 
 impl WorkerRefusal {

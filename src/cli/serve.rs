@@ -12,10 +12,11 @@ use super::setting::Setting;
 use super::terminal::{error, print};
 use crate::host::Host;
 use crate::host::local::LocalHost;
+use crate::import::{importers, source};
 use crate::record::{RunSource, Store, StoredRuns};
 use crate::session::control::{Owner, start, unnamed};
 use crate::time::SystemClock;
-use crate::web::{self, Guard, RunControl, WebSite};
+use crate::web::{self, Guard, RunControl, TextReader, WebSite};
 
 /// Shortest token that is taken: what a machine can guess over a network is shorter.
 const TOKEN_MIN: usize = 12;
@@ -50,7 +51,12 @@ pub(super) fn exec(setting: &Setting, verb: Serve) -> Result<u8, Failure> {
         name,
         port: address.port(),
     };
-    let site = Arc::new(WebSite::new(runs, guard, hands, Arc::new(SystemClock)));
+    let reader = TextReader {
+        tools: || importers().iter().map(|importer| importer.name).collect(),
+        read: |name, text| source(None, name, text, None),
+    };
+    let clock = Arc::new(SystemClock);
+    let site = Arc::new(WebSite::new(runs, guard, hands, reader, clock));
     web::serve(&listener, &site);
     Ok(0)
 }

@@ -13,7 +13,7 @@ use super::judge::judge;
 use super::look::{Seen, of_rows};
 use super::{Remains, check_nothing};
 use crate::event::{CheckedPromises, LedgerLine, Loss, OperationKind, Promise, Promised};
-use crate::study::{Kinds, parse};
+use crate::programs::written;
 use crate::workload::Place;
 use crate::workload::promises::database::DatabaseKind;
 
@@ -39,12 +39,8 @@ fn check(directory: &Path, promised: &Promised, at_ns: u64) -> CheckedPromises {
 
 /// Runs a workload of promises in a directory; its ledger.
 fn promised(directory: &Path, settings: &str, seed: u64) -> Promised {
-    let text = format!(
-        "[[stack]]\ndir = {{ path = \"/var/tmp\" }}\n[[workload]]\npromises = {{ {settings} }}\n"
-    );
-    let study = parse("t.toml", text.as_bytes(), &Kinds::real())
-        .unwrap_or_else(|errors| panic!("{}", errors[0]));
-    let workload = study.configurations[0].workloads[0].as_ref();
+    let workload = written::workload(&format!("promises = {{ {settings} }}"))
+        .unwrap_or_else(|refusal| panic!("{refusal}"));
     let (control, ledger) = (Control::default(), OnceLock::new());
     let place = Place::alone(directory, seed, &ledger, &control);
     workload.prepare(&place).unwrap();

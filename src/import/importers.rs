@@ -16,7 +16,7 @@ mod vdbench;
 
 use std::sync::LazyLock;
 
-use crate::printed::{ImportError, Imported, Importer, text};
+use crate::printed::{ImportError, ImportSource, Imported, Importer, text};
 use crate::tools;
 
 /// Every importer but those of the classic tools, alphabetical; [`importers`] has them all.
@@ -101,4 +101,19 @@ pub(crate) fn read(text: &str, tool: Option<&str>) -> Result<Vec<Imported>, Impo
         ));
     }
     Ok(results)
+}
+
+/// Reads a text as that of a file of this name, by the importer that is named, or by all that
+/// recognise it.
+///
+/// # Errors
+/// It is not understood: see [`read`].
+pub(crate) fn source(
+    name: Option<String>,
+    file: &str,
+    text: String,
+    tool: Option<&str>,
+) -> Result<ImportSource, ImportError> {
+    let results = read(&text, tool)?;
+    Ok(ImportSource::of(name, file, text, results))
 }

@@ -8,13 +8,8 @@
 //! Units inside: bytes, ns, B/s. This room reads texts and nothing else; files, the store and the
 //! terminal are the business of others.
 
-mod design;
 mod importers;
-mod repeated;
-mod source;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use design::{Design, title};
-pub(crate) use importers::{importers, read};
-pub(crate) use source::ImportSource;
+pub(crate) use importers::{importers, read, source};

@@ -3,7 +3,16 @@
 //!
 //! This room is the common ground of `import` and of the tools that read their own reports.
 
+pub(crate) mod bonnie;
+mod design;
+mod repeated;
+mod source;
 pub(crate) mod text;
+
+pub(crate) use design::{Design, title};
+#[cfg(test)]
+pub(crate) use repeated::find;
+pub(crate) use source::ImportSource;
 
 use crate::event::{Fact, MetricHead};
 

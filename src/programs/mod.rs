@@ -15,6 +15,8 @@ mod reported;
 mod sqlite;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(crate) mod written;
 
 pub(crate) use command::{PREPARE, RUN, WORDS};
 pub(crate) use reported::{Printed, found_in};

@@ -6,20 +6,13 @@ use std::sync::atomic::Ordering;
 
 use stackrace_engine::{Control, PhaseEnd, PhaseOutcome};
 
-use crate::study::{Kinds, Study, parse};
+use super::written;
 use crate::workload::{Place, WorkloadError};
-
-/// The study with the workload of one line of TOML.
-fn study(line: &str) -> Result<Study, String> {
-    let text = format!("[[stack]]\ndir = {{ path = \"/var/tmp\" }}\n[[workload]]\n{line}\n");
-    parse("t.toml", text.as_bytes(), &Kinds::real()).map_err(|errors| errors[0].to_string())
-}
 
 /// Runs it, with its metrics.
 fn tried(line: &str, control: &Control) -> Result<Vec<(String, Option<f64>)>, WorkloadError> {
     let base = tempfile::tempdir_in("/var/tmp").unwrap();
-    let study = study(line).unwrap_or_else(|error| panic!("{error}"));
-    let workload = study.configurations[0].workloads[0].as_ref();
+    let workload = written::workload(line).unwrap_or_else(|error| panic!("{error}"));
     let place = Place {
         directory: base.path(),
         bare: None,
@@ -62,7 +55,7 @@ fn failed(line: &str) -> String {
 }
 
 fn refused(line: &str) -> String {
-    study(line)
+    written::workload(line)
         .err()
         .unwrap_or_else(|| panic!("{line} is not refused"))
 }
@@ -212,18 +205,6 @@ fn what_contradicts_itself_is_refused_with_what_to_write() {
         let error = refused(line);
         assert!(error.contains(expected), "{line}: {error}");
     }
-}
-
-#[test]
-fn a_study_tells_each_of_its_commands_once_and_ours_tell_none() {
-    let commands = |line: &str| study(line).unwrap().commands();
-    let given =
-        commands("command = { run = \"make\", prepare = \"cp -r /src .\", cleanup = \"rm a\" }");
-    let texts: Vec<&str> = given.iter().map(|(_, command)| command.as_str()).collect();
-    assert_eq!(texts, ["make", "cp -r /src .", "rm a"]);
-    assert_eq!(given[0].0, "workload command");
-    assert!(commands("build = {}").is_empty());
-    assert!(commands("files = { count = 10 }").is_empty());
 }
 
 #[cfg(feature = "sqlite")]

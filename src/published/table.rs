@@ -2,7 +2,8 @@
 
 use super::card::{Card, PublishedSource};
 use crate::event::{Better, MetricHead};
-use crate::tools::bonnie::{self, BonnieColumn};
+use crate::printed::bonnie::csv_line;
+use crate::printed::bonnie::report::{BonnieColumn, FILES_UNIT, SEEKS};
 
 /// Every figure of a study.
 #[derive(Debug, Clone, Default)]
@@ -198,15 +199,15 @@ fn of_bonnie(
         let wrong = |what: &str| format!("line {}: {what}", at + 1);
         let levels = names.next().ok_or_else(|| wrong("has no levels"))?;
         let levels: Vec<String> = levels.split(',').skip(1).map(str::to_owned).collect();
-        let report = bonnie::csv_line(line, at + 1).map_err(|misread| misread.to_string())?;
+        let report = csv_line(line, at + 1).map_err(|misread| misread.to_string())?;
         let data_bytes = report.data.map(|data| data.size_mib << 20);
         // bonnie++ counts files in units of 1024, and does each of its phases over all of them.
-        let files = report.files.map(|files| files.number * bonnie::FILES_UNIT);
+        let files = report.files.map(|files| files.number * FILES_UNIT);
         for ((column, name), cell) in BonnieColumn::ALL.into_iter().zip(PHASES).zip(report.cells) {
             // A phase that was not run is no figure of 0.
             let Some(figure) = cell.figure else { continue };
             let (unit, original, factor, work) = match column {
-                BonnieColumn::Seeks => ("op/s", "/sec", 1.0, Some(bonnie::SEEKS.into())),
+                BonnieColumn::Seeks => ("op/s", "/sec", 1.0, Some(SEEKS.into())),
                 // bonnie++ prints KiB/s under the heading K/sec.
                 column if column.moves_data() => ("B/s", "K/sec", 1024.0, data_bytes),
                 _ => ("op/s", "/sec", 1.0, files),

@@ -14,7 +14,7 @@ use super::context::entropy;
 use super::import;
 use crate::host::HostError;
 use crate::host::process::{Process, Streams, interrupt_holder};
-use crate::import::ImportSource;
+use crate::printed::ImportSource;
 use crate::record::Store;
 use crate::web::{Begun, RunControl};
 

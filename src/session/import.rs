@@ -11,7 +11,8 @@ use super::execute::FinishedRun;
 use crate::bounded::ByteLimit;
 use crate::event::Event;
 use crate::failure::Failure;
-use crate::import::{self, ImportSource};
+use crate::import;
+use crate::printed::{self, ImportSource};
 use crate::record::{Record, RecordError, Store, run_id};
 use crate::run::{Ledger, Reason, SharedLedger};
 use crate::time::{Clock, SystemClock};
@@ -50,7 +51,7 @@ pub(crate) fn run(
     if !refusals.is_empty() {
         return Err(Failure::refused(refusals.join("\n")));
     }
-    let title = title.unwrap_or_else(|| import::title(&sources));
+    let title = title.unwrap_or_else(|| printed::title(&sources));
     let store = context.open_store()?;
     let ledger = keep(&store, &sources, title, context.command.clone()).map_err(unrecorded)?;
     let verdict = verdict::judge(&Evidence::of(ledger.record()));
@@ -96,7 +97,7 @@ fn source(word: &str, tool: Option<&str>) -> Result<ImportSource, String> {
         format!("error: {shown}{place}: {what}\n  next: give it what the tool printed")
     })?;
     let name = name.map(|name| name.trim().to_owned());
-    ImportSource::read(name, shown, text, tool).map_err(|error| {
+    import::source(name, shown, text, tool).map_err(|error| {
         format!(
             "error: {shown}:{}: {}\n  next: {}",
             error.line, error.what, error.next
@@ -140,7 +141,7 @@ pub(crate) fn keep(
     command: Vec<String>,
 ) -> Result<Ledger, RecordError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let design = import::Design::of(sources, &clock.today());
+    let design = printed::Design::of(sources, &clock.today());
     let head = design.head(run_id(&clock.today(), entropy()), title, command);
     let (log, line) = store.create_run(head.clone(), Arc::clone(&clock))?;
     let record = Record {

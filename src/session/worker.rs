@@ -27,14 +27,6 @@ use crate::time::SystemClock;
 /// This program as a worker.
 pub(crate) struct StudyWorker;
 
-impl From<Failure> for WorkerRefusal {
-    fn from(failure: Failure) -> Self {
-        let code = failure.exit_code();
-        let (text, next) = failure.into_parts();
-        Self { code, text, next }
-    }
-}
-
 pub(super) fn lost(broken: Broken) -> Failure {
     Failure::internal(broken.0)
 }

@@ -7,6 +7,7 @@
 mod convert;
 mod value;
 mod words;
+pub(crate) mod written;
 
 pub(crate) use convert::example;
 pub(crate) use value::{GivenSetting, Kind, Refusal, Span, Value};

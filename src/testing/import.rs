@@ -1,8 +1,9 @@
 //! Printed results of other tools.
 
 use crate::event::{Event, FORMAT, LogLine, RunStarted};
-use crate::import::{self, ImportSource};
+use crate::import;
 use crate::printed::Imported;
+use crate::printed::{self, ImportSource};
 use crate::record::Record;
 
 /// Configurations, workloads and rounds of a design that is reported on.
@@ -54,7 +55,7 @@ fn read(text: &str, tool: Option<&str>) {
 
 /// The record that an import of these results would leave.
 fn record(sources: &[ImportSource]) -> Record {
-    let design = import::Design::of(sources, "2026-11-21T14:05:00.000Z");
+    let design = printed::Design::of(sources, "2026-11-21T14:05:00.000Z");
     let rounds = design.decide.rounds_max;
     let head = Event::RunStarted(Box::new(RunStarted {
         format: FORMAT,

@@ -9,7 +9,7 @@ use super::frame::{self, Page};
 use super::http::{HttpRequest, HttpResponse};
 use super::site::WebSite;
 use crate::event::{Event, LogLine};
-use crate::import::{self, ImportSource};
+use crate::printed::{self, ImportSource};
 use crate::record::Record;
 use crate::report;
 use crate::verdict::{self, Evidence};
@@ -33,10 +33,7 @@ fn show(site: &WebSite, status: u16, content: &Markup) -> HttpResponse {
 }
 
 fn form(site: &WebSite) -> Markup {
-    let names: Vec<&str> = import::importers()
-        .iter()
-        .map(|importer| importer.name)
-        .collect();
+    let names = (site.reader.tools)();
     html! {
         h1 class="title" { "Read the output of other tools" }
         p {
@@ -64,7 +61,7 @@ fn form(site: &WebSite) -> Markup {
 }
 
 /// The texts of a form: pairs of `name` and `text`, in order; empty ones are left out.
-fn sources(request: &HttpRequest) -> Result<Vec<ImportSource>, String> {
+fn sources(site: &WebSite, request: &HttpRequest) -> Result<Vec<ImportSource>, String> {
     let of = |name: &'static str| {
         let pairs = request.form.iter().filter(move |(known, _)| known == name);
         pairs.map(|(_, value)| value.as_str())
@@ -82,7 +79,7 @@ fn sources(request: &HttpRequest) -> Result<Vec<ImportSource>, String> {
     let read = |(name, text): (&str, &str)| {
         // A form's text has the line breaks of the network.
         let text = text.replace("\r\n", "\n");
-        ImportSource::read(None, name, text, None).map_err(|misread| {
+        (site.reader.read)(name, text).map_err(|misread| {
             format!(
                 "{name}, line {}: {}. Next: {}.",
                 misread.line, misread.what, misread.next
@@ -94,7 +91,7 @@ fn sources(request: &HttpRequest) -> Result<Vec<ImportSource>, String> {
 
 /// Shows what was read; nothing is stored.
 pub(super) fn read(site: &WebSite, request: &HttpRequest) -> HttpResponse {
-    let sources = match sources(request) {
+    let sources = match sources(site, request) {
         Ok(sources) => sources,
         Err(why) => return refused(site, &why),
     };
@@ -112,8 +109,8 @@ pub(super) fn read(site: &WebSite, request: &HttpRequest) -> HttpResponse {
 /// The sources as the run they would be.
 fn record(site: &WebSite, sources: &[ImportSource]) -> Option<Record> {
     let at = site.clock.today();
-    let design = import::Design::of(sources, &at);
-    let head = design.head("not kept".to_owned(), import::title(sources), Vec::new());
+    let design = printed::Design::of(sources, &at);
+    let head = design.head("not kept".to_owned(), printed::title(sources), Vec::new());
     let line = |event| LogLine {
         at: at.clone(),
         event,
@@ -165,8 +162,8 @@ pub(super) fn keep(site: &WebSite, request: &HttpRequest) -> HttpResponse {
     let Some(control) = &site.control else {
         return super::start::read_only(site);
     };
-    let kept = sources(request).and_then(|sources| {
-        let title = import::title(&sources);
+    let kept = sources(site, request).and_then(|sources| {
+        let title = printed::title(&sources);
         control.keep(&sources, title)
     });
     match kept {

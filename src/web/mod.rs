@@ -21,7 +21,7 @@ mod site;
 mod start;
 
 pub(crate) use guard::Guard;
-pub(crate) use site::{Begun, RunControl, WebSite};
+pub(crate) use site::{Begun, RunControl, TextReader, WebSite};
 
 use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;

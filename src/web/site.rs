@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::cache::RunCache;
 use super::guard::Guard;
 use super::limits::Limits;
-use crate::import::ImportSource;
+use crate::printed::{ImportError, ImportSource};
 use crate::record::RunSource;
 use crate::time::Clock;
 
@@ -37,6 +37,15 @@ pub(crate) trait RunControl: Send + Sync {
     fn begun(&self) -> Vec<Begun>;
 }
 
+/// Reads what other tools printed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TextReader {
+    /// The tools whose results can be read.
+    pub(crate) tools: fn() -> Vec<&'static str>,
+    /// Reads a text under this name.
+    pub(crate) read: fn(&str, String) -> Result<ImportSource, ImportError>,
+}
+
 /// Something that was started from the page.
 #[derive(Debug, Clone)]
 pub(crate) struct Begun {
@@ -58,6 +67,8 @@ pub(crate) struct WebSite {
     pub(super) guard: Guard,
     /// What may be done; none: nothing.
     pub(super) control: Option<Arc<dyn RunControl>>,
+    /// Reads what other tools printed.
+    pub(super) reader: TextReader,
     /// What tells the time.
     pub(super) clock: Arc<dyn Clock>,
     /// What visitors take.
@@ -70,12 +81,14 @@ impl WebSite {
         source: Arc<dyn RunSource>,
         guard: Guard,
         control: Option<Arc<dyn RunControl>>,
+        reader: TextReader,
         clock: Arc<dyn Clock>,
     ) -> Self {
         Self {
             cache: RunCache::new(source),
             guard,
             control,
+            reader,
             clock,
             limits: Arc::default(),
         }

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 mod damage;
 mod elbencho;
 mod pasted;
+mod repeated;
 
 use damage::goldens;
 

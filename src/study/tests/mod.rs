@@ -268,3 +268,19 @@ dir = { path = "." }
 [[workload]]
 random = { SETTING }
 "#;
+
+#[test]
+fn a_study_tells_each_of_its_commands_once_and_ours_tell_none() {
+    let commands = |line: &str| {
+        let text = format!("[[stack]]\ndir = {{ path = \"/var/tmp\" }}\n[[workload]]\n{line}\n");
+        let study = parse("t.toml", text.as_bytes(), &Kinds::real()).unwrap();
+        study.commands()
+    };
+    let given =
+        commands("command = { run = \"make\", prepare = \"cp -r /src .\", cleanup = \"rm a\" }");
+    let texts: Vec<&str> = given.iter().map(|(_, command)| command.as_str()).collect();
+    assert_eq!(texts, ["make", "cp -r /src .", "rm a"]);
+    assert_eq!(given[0].0, "workload command");
+    assert!(commands("build = {}").is_empty());
+    assert!(commands("files = { count = 10 }").is_empty());
+}

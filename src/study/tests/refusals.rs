@@ -565,3 +565,43 @@ fn cuts_need_a_workload_with_promises_and_a_number_within_limits() {
     let never = bad(&format!("{GOOD}\n[crash]\nenough = \"0 %\"\n"));
     assert!(never.contains("enough lies between 0 and 100 %"), "{never}");
 }
+
+#[test]
+fn the_data_of_others_are_refused_where_there_are_none() {
+    let refused = |lines: &str, word: &str| {
+        let text = format!("[[stack]]\ndir = {{ path = \"/var/tmp\" }}\n[[workload]]\n{lines}\n");
+        let errors = parse("t.toml", text.as_bytes(), &Kinds::real()).err();
+        let errors = errors.unwrap_or_else(|| panic!("{lines} is not refused"));
+        assert!(
+            errors[0].to_string().contains(word),
+            "{lines}: {}",
+            errors[0]
+        );
+    };
+    refused(
+        "random = { mode = \"read\", size = \"1 MiB\", same-data = true }",
+        "there is no workload before it",
+    );
+    let same = "sequential = { mode = \"read\", size = \"1 MiB\", same-data = true }";
+    for (before, word) in [
+        (
+            "sequential = { mode = \"write\", size = \"2 MiB\" }",
+            "\"first\" leaves a file of 2 MiB with random bytes, and this workload needs a file of 1 MiB with random bytes",
+        ),
+        (
+            "sequential = { mode = \"write\", size = \"1 MiB\", content = \"zero\" }",
+            "\"first\" leaves a file of 1 MiB with zeros, and this workload needs a file of 1 MiB with random bytes",
+        ),
+        (
+            "sequential = { mode = \"write\", size = \"1 MiB\", time = \"1 s\" }",
+            "\"first\" leaves no whole files, and",
+        ),
+        (
+            "files = { count = 2 }",
+            "\"first\" leaves no whole files, and",
+        ),
+    ] {
+        let two = format!("name = \"first\"\n{before}\n[[workload]]\n{same}");
+        refused(&two, word);
+    }
+}

@@ -35,14 +35,12 @@ impl From<JobError> for Failure {
     }
 }
 
-impl From<Vec<JobError>> for Failure {
-    fn from(refusals: Vec<JobError>) -> Self {
-        // All of them at once: a file with ten old options is mended in one go.
-        let lines = refusals
-            .iter()
-            .map(|refusal| format!("error: {refusal}\n  next: {}", refusal.next));
-        Failure::internal(lines.collect::<Vec<_>>().join("\n"))
-    }
+/// All of them at once: a file with ten old options is mended in one go.
+fn refused(refusals: Vec<JobError>) -> Failure {
+    let lines = refusals
+        .iter()
+        .map(|refusal| format!("error: {refusal}\n  next: {}", refusal.next));
+    Failure::internal(lines.collect::<Vec<_>>().join("\n"))
 }
 
 /// `stackrace fio`, for [`super::TOOL`].
@@ -134,7 +132,7 @@ fn read(console: &Console<'_>, options: &FioOptions) -> Result<Vec<FioJob>, Fail
         sections.file(file, &text, &variable);
     }
     sections.only(&options.sections)?;
-    let jobs = job::jobs(&sections)?;
+    let jobs = job::jobs(&sections).map_err(refused)?;
     if jobs.is_empty() {
         let what = "there is no job";
         let next = "name a job file, or write --name=NAME --rw=read --size=64m";

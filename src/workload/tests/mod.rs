@@ -13,7 +13,7 @@ mod refusals;
 use refusals::refused;
 
 use super::*;
-use crate::study::{Kinds, parse};
+use crate::programs::written;
 
 /// Where a workload is tried.
 fn place<'a>(
@@ -38,12 +38,7 @@ fn place<'a>(
 /// Runs the workload of one line of TOML and gives back its outcomes and metrics.
 fn run(line: &str) -> (Vec<PhaseOutcome>, Vec<(String, Option<f64>)>) {
     let base = tempfile::tempdir_in("/var/tmp").unwrap();
-    let text = format!("[[stack]]\ndir = {{ path = \"/var/tmp\" }}\n[[workload]]\n{line}\n");
-    let study = match parse("t.toml", text.as_bytes(), &Kinds::real()) {
-        Ok(study) => study,
-        Err(errors) => panic!("{}", errors[0]),
-    };
-    let workload = study.configurations[0].workloads[0].as_ref();
+    let workload = written::workload(line).unwrap_or_else(|refusal| panic!("{line}: {refusal}"));
     let control = Control::default();
     let ledger = OnceLock::new();
     let place = place(base.path(), 7, &ledger, &control);
@@ -81,13 +76,7 @@ const PROGRAMS: [&str; 5] = ["build", "command", "git", "postgresql", "sqlite"];
 fn only_bonnie_leaves_caches_alone_between_its_phases() {
     for kind in crate::programs::workloads() {
         let bare = BARE.contains(&kind.name);
-        let stack = match bare {
-            true => "lab-disks = { size = \"1 GiB\", count = 4 }\n[[stack]]\nbare = {}",
-            false => "dir = { path = \"/var/tmp\" }",
-        };
-        let text = format!("[[stack]]\n{stack}\n[[workload]]\n{}\n", kind.example);
-        let study = parse("t.toml", text.as_bytes(), &Kinds::real()).unwrap();
-        let workload = study.configurations[0].workloads[0].as_ref();
+        let workload = written::workload(kind.example).unwrap();
         assert!(workload.settles(0), "{}", kind.name);
         let settled = (1..workload.phases().len()).all(|phase| workload.settles(phase));
         assert_eq!(settled, kind.name != "bonnie++" && !bare, "{}", kind.name);
@@ -331,14 +320,14 @@ fn a_mix_keeps_its_share() {
 
 #[test]
 fn an_interrupt_ends_a_phase() {
-    let text = "[[stack]]\ndir = { path = \"/var/tmp\" }\n[[workload]]\nrandom = { mode = \"write\", size = \"1 MiB\", access = \"uniform\", time = \"1 h\" }\n";
-    let study = parse("t.toml", text.as_bytes(), &Kinds::real())
-        .unwrap_or_else(|errors| panic!("{}", errors[0]));
+    let workload = written::workload(
+        "random = { mode = \"write\", size = \"1 MiB\", access = \"uniform\", time = \"1 h\" }",
+    )
+    .unwrap();
     let base = tempfile::tempdir_in("/var/tmp").unwrap();
     let control = Control::default();
     let ledger = OnceLock::new();
     let place = place(base.path(), 1, &ledger, &control);
-    let workload = study.configurations[0].workloads[0].as_ref();
     workload.prepare(&place).unwrap();
     control.stop.store(true, Ordering::SeqCst);
     assert_eq!(
@@ -356,10 +345,9 @@ fn what_is_verified_is_read_back_whole_and_a_wrong_byte_fails_it() {
     assert_eq!(outcomes[0].verified_bytes, reads * 4096);
     assert_eq!(outcomes[1].verified_bytes, 1 << 20);
 
-    let text = "[[stack]]\ndir = { path = \"/var/tmp\" }\n[[workload]]\nsequential = { mode = \"write\", size = \"1 MiB\", verify = true }\n";
-    let study = parse("t.toml", text.as_bytes(), &Kinds::real())
-        .unwrap_or_else(|errors| panic!("{}", errors[0]));
-    let workload = study.configurations[0].workloads[0].as_ref();
+    let workload =
+        written::workload("sequential = { mode = \"write\", size = \"1 MiB\", verify = true }")
+            .unwrap();
     let base = tempfile::tempdir_in("/var/tmp").unwrap();
     let control = Control::default();
     let ledger = OnceLock::new();

@@ -82,48 +82,16 @@ fn reading_first_and_the_data_of_others_are_refused_where_they_mean_nothing() {
             format!("random = {{ mode = \"read\", {one}, same-data = true, verify = true }}"),
             "cannot be verified",
         ),
-        (
-            format!("random = {{ mode = \"read\", {one}, same-data = true }}"),
-            "there is no workload before it",
-        ),
     ] {
         refused(&line, word);
-    }
-    let same = "sequential = { mode = \"read\", size = \"1 MiB\", same-data = true }";
-    for (before, word) in [
-        (
-            "sequential = { mode = \"write\", size = \"2 MiB\" }",
-            "\"first\" leaves a file of 2 MiB with random bytes, and this workload needs a file of 1 MiB with random bytes",
-        ),
-        (
-            "sequential = { mode = \"write\", size = \"1 MiB\", content = \"zero\" }",
-            "\"first\" leaves a file of 1 MiB with zeros, and this workload needs a file of 1 MiB with random bytes",
-        ),
-        (
-            "sequential = { mode = \"write\", size = \"1 MiB\", time = \"1 s\" }",
-            "\"first\" leaves no whole files, and",
-        ),
-        (
-            "files = { count = 2 }",
-            "\"first\" leaves no whole files, and",
-        ),
-    ] {
-        let two = format!("name = \"first\"\n{before}\n[[workload]]\n{same}");
-        refused(&two, word);
     }
 }
 
 /// A workload that is refused with a message that holds `word`.
 pub(super) fn refused(line: &str, word: &str) {
-    let text = format!("[[stack]]\ndir = {{ path = \"/var/tmp\" }}\n[[workload]]\n{line}\n");
-    let errors = parse("t.toml", text.as_bytes(), &Kinds::real())
-        .err()
-        .unwrap_or_else(|| panic!("{line} is not refused"));
-    assert!(
-        errors[0].to_string().contains(word),
-        "{line}: {}",
-        errors[0]
-    );
+    let refusal = written::workload(line).err();
+    let refusal = refusal.unwrap_or_else(|| panic!("{line} is not refused"));
+    assert!(refusal.contains(word), "{line}: {refusal}");
 }
 
 #[test]
@@ -149,17 +117,7 @@ fn postmark_refuses_what_means_nothing() {
         ),
         ("seed = 0", "seed must be between"),
     ] {
-        let text = format!(
-            "[[stack]]\ndir = {{ path = \"/var/tmp\" }}\n[[workload]]\npostmark = {{ {settings} }}\n"
-        );
-        let Err(errors) = parse("t.toml", text.as_bytes(), &Kinds::real()) else {
-            panic!("{settings} is accepted");
-        };
-        assert!(
-            errors[0].to_string().contains(word),
-            "{settings}: {}",
-            errors[0]
-        );
+        refused(&format!("postmark = {{ {settings} }}"), word);
     }
 }
 

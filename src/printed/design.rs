@@ -6,13 +6,13 @@
 
 use std::collections::BTreeSet;
 
+use super::Imported;
 use super::repeated;
 use super::source::ImportSource;
 use crate::event::{
     ConfigurationHead, Decide, Ended, Event, FORMAT, Fact, ImportedText as Origin, MetricHead,
     Observation, RunStarted, Settled, Until, WorkloadHead,
 };
-use crate::printed::Imported;
 
 /// `Imported from fio-3.39, IOR-4.0.0`.
 pub(crate) fn title(sources: &[ImportSource]) -> String {

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use super::importers::read;
-use crate::printed::{ImportError, Imported};
+use super::Imported;
 
 /// One text and what was read from it.
 #[derive(Debug, Clone)]
@@ -23,20 +22,15 @@ pub(crate) struct ImportSource {
 }
 
 impl ImportSource {
-    /// Reads a text as that of a file of this name, by the importer that is named, or by all that
-    /// recognise it.
-    ///
-    /// # Errors
-    /// It is not understood: see [`read`].
-    pub(crate) fn read(
+    /// What was read from a text, as that of a file of this name.
+    pub(crate) fn of(
         name: Option<String>,
         file: &str,
         text: String,
-        tool: Option<&str>,
-    ) -> Result<Self, ImportError> {
-        let results = read(&text, tool)?;
+        results: Vec<Imported>,
+    ) -> Self {
         let stem = Path::new(file).file_stem();
-        Ok(Self {
+        Self {
             name,
             file: file.to_owned(),
             stem: stem.map_or_else(
@@ -46,6 +40,6 @@ impl ImportSource {
             hash: blake3::hash(text.as_bytes()).to_hex().to_string(),
             text,
             results,
-        })
+        }
     }
 }
