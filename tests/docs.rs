@@ -250,7 +250,7 @@ fn what_does_not_exist_is_found() {
 
 #[test]
 fn what_exists_is_accepted() {
-    let text = "# A heading, `with` code\n[a](#a-heading-with-code) `src/lib.rs` `src/stack/NAME.rs`\n\
+    let text = "# A heading, `with` code\n[a](#a-heading-with-code) `src/lib.rs` `crates/layers/src/stack/NAME.rs`\n\
         `stackrace lab build|list` `stackrace import [NAME=]FILE…` `stackrace show workload \"bonnie++\"`\n\
         \n    stackrace load /mnt stream-video size=\"2 GB\"\n";
     let page = Path::new("docs/none.md");

@@ -1,6 +1,6 @@
 //! Fourteen ways to measure something else than was asked, each raised for real on loop devices, and each
 //! with a control beside it that must not be flagged. Stolen time cannot be raised without a hypervisor:
-//! its trap and control are recorded trials, in `src/audit/across/unequal.rs`.
+//! its trap and control are recorded trials, in `crates/judge/src/audit/across/unequal.rs`.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
 #[expect(dead_code, reason = "other tests use what this one does not")]

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use super::args::MountAfp;
 use super::failure::Failure;
-use crate::afp::AfpMount;
-use crate::host::process::{Process, Streams};
-use crate::host::{Host, argv, local::LocalHost};
-use crate::time::{Clock, SystemClock};
+use stackrace_afp::afp::AfpMount;
+use stackrace_base::time::{Clock, SystemClock};
+use stackrace_machine::host::process::{Process, Streams};
+use stackrace_machine::host::{Host, argv, local::LocalHost};
 
 /// This program, whatever became of its file.
 const PROGRAM: &str = "/proc/self/exe";

@@ -5,11 +5,11 @@ use super::failure::{self, Failure};
 use super::report::write;
 use super::setting::Setting;
 use super::terminal::{error, print, say};
-use crate::record::{Record, Store};
-use crate::report;
 use crate::run::{Ledger, Reason};
 use crate::session::FinishedRun;
-use crate::verdict::{State, Verdict};
+use stackrace_judge::verdict::{State, Verdict};
+use stackrace_results::record::{Record, Store};
+use stackrace_show::report;
 
 /// Lines of the answer: with those that say where it is kept, a screen of 24.
 const ANSWER_LINES: usize = 20;

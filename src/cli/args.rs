@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Command, CommandFactory, Parser, Subcommand};
 
-use crate::tools;
+use stackrace_load::tools;
 
 mod agent;
 mod clients;
@@ -416,7 +416,7 @@ pub(super) struct ReportArgs {
     /// The run: its id, the first characters of its id, or `last`
     #[arg(default_value = "last")]
     pub(super) run: String,
-    #[arg(long, short, default_value = "terminal", help = crate::report::names())]
+    #[arg(long, short, default_value = "terminal", help = stackrace_show::report::names())]
     pub(super) format: String,
     /// Write to this file instead of printing
     #[arg(long, short, value_name = "FILE")]
@@ -469,7 +469,7 @@ pub(super) struct Ask {
 pub(super) struct Published {
     /// Name of the study [default: list all]
     pub(super) name: Option<String>,
-    #[arg(long, short, default_value = "terminal", help = crate::report::PUBLISHED_FORMS.join(", "))]
+    #[arg(long, short, default_value = "terminal", help = stackrace_show::report::PUBLISHED_FORMS.join(", "))]
     pub(super) format: String,
 }
 

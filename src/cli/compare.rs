@@ -8,12 +8,12 @@ use super::run::{overrides, time};
 use super::setting::Setting;
 use super::terminal::print;
 use super::words::{no_such, unknown};
-use crate::purpose;
 use crate::session::clients::AskedClients;
 use crate::session::compare::{self, CompareRequest};
 use crate::session::own_program;
 use crate::session::study_file::Overrides;
-use crate::unit;
+use stackrace_base::unit;
+use stackrace_study::purpose;
 
 /// How long a comparison takes unless it is said, ns.
 const TIME_NS: u64 = 120_000_000_000;

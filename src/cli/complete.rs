@@ -17,16 +17,16 @@ use super::setting::default_store;
 use super::terminal::print;
 use super::variable::variable;
 use super::words::unknown;
-use crate::export;
-use crate::import;
-use crate::lab::system;
-use crate::programs;
-use crate::purpose;
-use crate::record::Store;
-use crate::report;
-use crate::stack;
-use crate::study;
-use crate::tables::TableForm;
+use stackrace_layers::stack;
+use stackrace_load::import;
+use stackrace_load::programs;
+use stackrace_places::lab::system;
+use stackrace_results::record::Store;
+use stackrace_results::tables::TableForm;
+use stackrace_show::export;
+use stackrace_show::report;
+use stackrace_study::purpose;
+use stackrace_study::study;
 
 /// The shell sets this variable to its name when it asks for words.
 const ASKED: &str = "STACKRACE_COMPLETE";
@@ -207,7 +207,7 @@ fn reports() -> Vec<CompletionCandidate> {
 }
 
 fn published() -> Vec<CompletionCandidate> {
-    bare(crate::published::ALL.iter().map(|card| card.name))
+    bare(stackrace_judge::published::ALL.iter().map(|card| card.name))
 }
 
 fn things() -> Vec<CompletionCandidate> {

@@ -4,11 +4,11 @@ use super::args::CrashVerb;
 use super::images;
 use super::setting::Setting;
 use super::terminal::print;
-use crate::event::{Cut, LossLine};
-use crate::failure::Failure;
-use crate::record::{Record, RecordedLoss};
 use crate::session::crash_show::{LossAgain, cut_again, is_simulated, recorded};
-use crate::unit;
+use stackrace_base::event::{Cut, LossLine};
+use stackrace_base::failure::Failure;
+use stackrace_base::unit;
+use stackrace_results::record::{Record, RecordedLoss};
 
 pub(super) fn exec(setting: &Setting, verb: &CrashVerb) -> Result<u8, Failure> {
     let CrashVerb::Show { run, loss } = verb;

@@ -12,10 +12,10 @@ use toml::de::{DeTable, DeValue};
 use super::args::{Colour, Compare};
 use super::failure::Failure;
 use super::variable::variable;
-use crate::bounded::ByteLimit;
-use crate::purpose;
-use crate::setting::nearest;
-use crate::unit;
+use stackrace_base::bounded::ByteLimit;
+use stackrace_base::setting::nearest;
+use stackrace_base::unit;
+use stackrace_study::purpose;
 
 /// Most bytes of the file: all keys with long comments need a hundredth of it.
 const TEXT_MAX: ByteLimit = ByteLimit::new(64 << 10);

@@ -5,9 +5,9 @@ use super::failure::Failure;
 use super::setting::Setting;
 use super::terminal::print;
 use super::words::{self, named};
-use crate::record::{Record, Store};
-use crate::report;
-use crate::verdict;
+use stackrace_judge::verdict;
+use stackrace_results::record::{Record, Store};
+use stackrace_show::report;
 
 pub(super) fn exec(setting: &Setting, verb: Diff) -> Result<u8, Failure> {
     let store = setting.session.open_store()?;

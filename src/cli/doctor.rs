@@ -7,7 +7,7 @@ use super::images;
 use super::setting::Setting;
 use super::terminal::{print, say};
 use crate::session::doctor::{self, Ability, Health, Lack, LayerHealth};
-use crate::unit;
+use stackrace_base::unit;
 
 /// Columns before the second one.
 const NAME: usize = 16;

@@ -9,9 +9,9 @@ use stackrace_drives::{Card, Nanos, SECTOR};
 use super::args::DriveVerb;
 use super::drive_card;
 use super::terminal::{print, say};
-use crate::bounded::ByteLimit;
-use crate::failure::Failure;
-use crate::host::ReadProbe;
+use stackrace_base::bounded::ByteLimit;
+use stackrace_base::failure::Failure;
+use stackrace_machine::host::ReadProbe;
 
 /// Reads that a card is checked with on a drive.
 const CHECK_READS: u64 = 800;

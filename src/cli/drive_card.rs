@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use stackrace_drives::{CARDS, Card};
 
 use super::words::unknown;
-use crate::bounded::ByteLimit;
-use crate::failure::Failure;
-use crate::study::AskedDrive;
+use stackrace_base::bounded::ByteLimit;
+use stackrace_base::failure::Failure;
+use stackrace_study::study::AskedDrive;
 
 /// Bytes of a modelled SSD.
 pub(super) const SSD_BYTES: u64 = 4 << 30;

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use stackrace_drives::{CARDS, Card, Claim, Load, values};
 
 use super::words::unknown;
-use crate::failure::Failure;
-use crate::report::wrap;
+use stackrace_base::failure::Failure;
+use stackrace_show::report::wrap;
 
 /// Bytes of a modelled SSD that a claim is tried on: its timing does not depend on its size, and
 /// the mapping of a small one takes little memory.

@@ -4,8 +4,8 @@ use serde_json::json;
 use stackrace_engine::clock::FastClock;
 use stackrace_engine::content::ContentRate;
 
-use crate::observe;
-use crate::unit;
+use stackrace_base::unit;
+use stackrace_machine::observe;
 
 /// Measurements of the generator: the smallest is the one least disturbed.
 const TIMES: usize = 3;

@@ -8,9 +8,9 @@ use super::failure::Failure;
 use super::output;
 use super::setting::Setting;
 use super::terminal::{error, print_bytes};
-use crate::export::{ALL, ExportTable};
-use crate::record::Record;
-use crate::tables::TableForm;
+use stackrace_results::record::Record;
+use stackrace_results::tables::TableForm;
+use stackrace_show::export::{ALL, ExportTable};
 
 pub(super) fn exec(setting: &Setting, verb: &Export) -> Result<u8, Failure> {
     let kinds = kinds(&verb.table)?;

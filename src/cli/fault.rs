@@ -6,11 +6,11 @@ use super::args::{DiskWord, FaultVerb, LabFault, LinkWord, PowerWord};
 use super::failure::Failure;
 use super::setting::Setting;
 use super::terminal::print;
-use crate::lab::fault::{self, DiskFault, MachineFault};
-use crate::lab::machine;
 use crate::session::lab_run::unable;
 use crate::session::temporary;
-use crate::unit;
+use stackrace_base::unit;
+use stackrace_places::lab::fault::{self, DiskFault, MachineFault};
+use stackrace_places::lab::machine;
 
 /// Carries out `stackrace lab fault`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: &LabFault) -> Result<u8, Failure> {

@@ -6,10 +6,10 @@ use super::output;
 use super::setting::Setting;
 use super::terminal::print;
 use super::words::{self, named, unknown};
-use crate::record::Record;
-use crate::report;
-use crate::unit;
-use crate::verdict::{self, GateError, GateOutcome, Threshold};
+use stackrace_base::unit;
+use stackrace_judge::verdict::{self, GateError, GateOutcome, Threshold};
+use stackrace_results::record::Record;
+use stackrace_show::report;
 
 pub(super) fn exec(setting: &Setting, verb: &Gate) -> Result<u8, Failure> {
     let question = Threshold {

@@ -9,15 +9,15 @@ use super::setting::Setting;
 use super::terminal::{print, say};
 use super::variable::variable;
 use super::words::unknown;
-use crate::host::Host;
-use crate::host::local::LocalHost;
-use crate::journal::Journal;
-use crate::lab::image::{self, Builder, Image, Stocked};
-use crate::lab::system::{self, System};
-use crate::lab::{machine, postgresql};
 use crate::session::lab_run::{SystemImage, unable};
 use crate::session::{Observer, temporary};
-use crate::unit;
+use stackrace_base::unit;
+use stackrace_machine::host::Host;
+use stackrace_machine::host::local::LocalHost;
+use stackrace_machine::journal::Journal;
+use stackrace_places::lab::image::{self, Builder, Image, Stocked};
+use stackrace_places::lab::system::{self, System};
+use stackrace_places::lab::{machine, postgresql};
 
 /// Where images are for every user of a machine; root puts them there.
 const SHARED: &str = "/var/cache/stackrace/lab";

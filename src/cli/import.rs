@@ -6,8 +6,8 @@ use super::failure::Failure;
 use super::output;
 use super::setting::Setting;
 use super::words::unknown;
-use crate::import::importers;
 use crate::session::import;
+use stackrace_load::import::importers;
 
 /// Carries out `stackrace import`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: Import) -> Result<u8, Failure> {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::failure::{self, Failure};
 use super::terminal::error;
-use crate::interrupt::Interrupt;
+use stackrace_base::interrupt::Interrupt;
 
 /// The first Ctrl-C ends what is under way cleanly and says `then`; the second ends the program at
 /// once and says what is `left` to do.

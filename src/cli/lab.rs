@@ -10,16 +10,16 @@ use super::failure::Failure;
 use super::images;
 use super::setting::Setting;
 use super::terminal::{error, print};
-use crate::agent::worker;
-use crate::host::{LabDisk, Output};
-use crate::lab::LabError;
-use crate::lab::description::Description;
-use crate::lab::fault;
-use crate::lab::machine::LabMachine;
 use crate::session::Observer;
 use crate::session::lab_run::{in_the_lab, memory, unable, up};
 use crate::session::worker::StudyWorker;
-use crate::unit;
+use stackrace_base::unit;
+use stackrace_machine::host::{LabDisk, Output};
+use stackrace_places::agent::worker;
+use stackrace_places::lab::LabError;
+use stackrace_places::lab::description::Description;
+use stackrace_places::lab::fault;
+use stackrace_places::lab::machine::LabMachine;
 
 /// Carries out `stackrace lab`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: LabVerb) -> Result<u8, Failure> {

@@ -55,12 +55,12 @@ use setting::{Setting, default_store};
 use terminal::{error, print, print_on};
 use variable::variable;
 
-use crate::agent::program::Program;
-use crate::agent::worker;
-use crate::report::Screen;
 use crate::session::worker::StudyWorker;
 use crate::session::{self, Context};
-use crate::tools::{self, ClassicTool, Console};
+use stackrace_load::tools::{self, ClassicTool, Console};
+use stackrace_places::agent::program::Program;
+use stackrace_places::agent::worker;
+use stackrace_show::report::Screen;
 
 /// Runs the program with the arguments of its process, and gives its exit code.
 pub(crate) fn main() -> ExitCode {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::args::Push;
 use super::failure::Failure;
 use super::setting::Setting;
-use crate::record::RunSource;
+use stackrace_results::record::RunSource;
 
 /// Says that this program was built without PostgreSQL.
 pub(super) fn exec(_: &Setting, _: &Push) -> Result<u8, Failure> {

@@ -7,7 +7,7 @@ use super::setting::Setting;
 use super::terminal::{print, say};
 use crate::session::virtual_run::{self, LabDrives};
 use crate::session::{clients, machines, permission, preflight, study_file, virtual_plan};
-use crate::study::Study;
+use stackrace_study::study::Study;
 
 /// Carries out `stackrace plan`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: PlanArgs) -> Result<u8, Failure> {

@@ -5,8 +5,8 @@ use super::failure::Failure;
 use super::setting::Setting;
 use super::terminal::{print, say};
 use super::words::unknown;
-use crate::published::{self, Card};
-use crate::report;
+use stackrace_judge::published::{self, Card};
+use stackrace_show::report;
 
 pub(super) fn exec(setting: &Setting, verb: &Published) -> Result<u8, Failure> {
     let Some(name) = &verb.name else {

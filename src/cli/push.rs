@@ -8,10 +8,10 @@ use super::setting::Setting;
 use super::terminal::{error, say};
 use super::variable::variable;
 use super::words::not_read;
-use crate::record::{RunSource, Store};
-use crate::team::{PushedRun, Pushing, TeamAddress, TeamRuns, TeamWriter};
-use crate::time::SystemClock;
-use crate::unit::counted;
+use stackrace_base::time::SystemClock;
+use stackrace_base::unit::counted;
+use stackrace_results::record::{RunSource, Store};
+use stackrace_show::team::{PushedRun, Pushing, TeamAddress, TeamRuns, TeamWriter};
 
 pub(super) fn exec(setting: &Setting, verb: &Push) -> Result<u8, Failure> {
     // Refused before anything is connected: an address that gives its password away, a run that is not

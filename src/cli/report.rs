@@ -8,10 +8,10 @@ use super::output;
 use super::setting::Setting;
 use super::terminal::{error, print, say};
 use super::words::not_read;
-use crate::published;
-use crate::record::Record;
-use crate::report::{self, ReportOptions};
-use crate::verdict::{self, Beside, Evidence, Verdict};
+use stackrace_judge::published;
+use stackrace_judge::verdict::{self, Beside, Evidence, Verdict};
+use stackrace_results::record::Record;
+use stackrace_show::report::{self, ReportOptions};
 
 pub(super) fn exec(setting: &Setting, verb: ReportArgs) -> Result<u8, Failure> {
     let record = setting

@@ -13,8 +13,8 @@ use crate::session::run_place::{LabOptions, PlaceOptions, ResumeOptions};
 use crate::session::study_file::{self, Overrides};
 use crate::session::virtual_run::{self, LabDrives};
 use crate::session::{Stopped, permission, run_place, virtual_clock};
-use crate::study::Study;
-use crate::unit;
+use stackrace_base::unit;
+use stackrace_study::study::Study;
 
 /// Carries out `stackrace run`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: Run) -> Result<u8, Failure> {

@@ -5,9 +5,9 @@ use super::failure::Failure;
 use super::setting::Setting;
 use super::terminal::{print, say};
 use super::words::not_read;
-use crate::record::Store;
 use crate::session::remove;
-use crate::unit;
+use stackrace_base::unit;
+use stackrace_results::record::Store;
 
 /// Carries out `stackrace runs`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: &Runs) -> Result<u8, Failure> {

@@ -10,13 +10,13 @@ use super::failure::Failure;
 use super::push;
 use super::setting::Setting;
 use super::terminal::{error, print};
-use crate::host::Host;
-use crate::host::local::LocalHost;
-use crate::import::{importers, source};
-use crate::record::{RunSource, Store, StoredRuns};
 use crate::session::control::{Owner, start, unnamed};
-use crate::time::SystemClock;
-use crate::web::{self, Guard, RunControl, TextReader, WebSite};
+use stackrace_base::time::SystemClock;
+use stackrace_load::import::{importers, source};
+use stackrace_machine::host::Host;
+use stackrace_machine::host::local::LocalHost;
+use stackrace_results::record::{RunSource, Store, StoredRuns};
+use stackrace_show::web::{self, Guard, RunControl, TextReader, WebSite};
 
 /// Shortest token that is taken: what a machine can guess over a network is shorter.
 const TOKEN_MIN: usize = 12;

@@ -10,9 +10,9 @@ use super::interrupt::catch_interrupt;
 use super::progress::Progress;
 use super::terminal::error;
 use super::variable::variable;
-use crate::report::Screen;
 use crate::run::{Interrupt, Watcher};
 use crate::session::{Context, Observer, Start, WatchedRun};
+use stackrace_show::report::Screen;
 
 /// Most bytes of an answer that are read.
 const ANSWER_BYTES: u64 = 64;

@@ -10,14 +10,14 @@ use super::drives;
 use super::failure::Failure;
 use super::terminal::{print, say};
 use super::words::unknown;
-use crate::programs;
-use crate::purpose;
-use crate::report::wrap;
-use crate::setting::{Fallback, Kind, SettingDoc};
-use crate::stack::{self, GivesKind, Takes};
-use crate::study;
-use crate::unit;
-use crate::video;
+use stackrace_base::setting::{Fallback, Kind, SettingDoc};
+use stackrace_base::unit;
+use stackrace_base::video;
+use stackrace_layers::stack::{self, GivesKind, Takes};
+use stackrace_load::programs;
+use stackrace_show::report::wrap;
+use stackrace_study::purpose;
+use stackrace_study::study;
 
 /// What can be shown.
 pub(super) const WHAT: [&str; 10] = [
@@ -46,7 +46,7 @@ pub(super) fn exec(verb: Show) -> Result<u8, Failure> {
         "profiles" | "profile" => profiles(name)?,
         "purposes" | "purpose" => purposes(name)?,
         "studies" | "study" => studies(name)?,
-        "reports" | "report" => crate::report::ALL
+        "reports" | "report" => stackrace_show::report::ALL
             .iter()
             .map(|kind| {
                 format!(
@@ -276,7 +276,7 @@ fn studies(name: Option<&str>) -> Result<String, Failure> {
     let mut text = String::new();
     for (name, study) in all {
         text.push_str(&format!("{name:<21} {}\n", title(study)));
-        if let Some(card) = crate::published::by_name(name) {
+        if let Some(card) = stackrace_judge::published::by_name(name) {
             let about = format!(
                 "repeats a study of {}; {}",
                 card.year, card.counterpart.stands_in

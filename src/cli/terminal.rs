@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::os::fd::AsFd;
 
 use super::variable::variable;
-use crate::report::{is_no_text, wrap};
+use stackrace_show::report::{is_no_text, wrap};
 
 /// Columns of a terminal; 80 where it is none or does not say. `COLUMNS` overrides it.
 pub(super) fn columns(to: &impl AsFd) -> usize {

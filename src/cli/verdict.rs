@@ -5,8 +5,8 @@ use super::failure::Failure;
 use super::setting::Setting;
 use super::terminal::print;
 use super::words::{self, share};
-use crate::report;
-use crate::verdict::{self, Question, Sought};
+use stackrace_judge::verdict::{self, Question, Sought};
+use stackrace_show::report;
 
 pub(super) fn exec(setting: &Setting, verb: Ask) -> Result<u8, Failure> {
     let question = Question {

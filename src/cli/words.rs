@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use super::failure::Failure;
-use crate::record::{Record, RecordError, Store};
-use crate::setting::nearest;
-use crate::unit;
+use stackrace_base::setting::nearest;
+use stackrace_base::unit;
+use stackrace_results::record::{Record, RecordError, Store};
 
 /// A name that is not one of the valid ones, with the nearest of them.
 pub(super) fn unknown(what: &str, name: &str, valid: &[&str]) -> Failure {

@@ -7,13 +7,13 @@ use stackrace_stats::FIRST_LOOK;
 use super::executor::{Broken, Executor, Turned, Watcher};
 use super::ledger::SharedLedger;
 use super::trial_kind::{TrialKind, io_limit, trial_kinds};
-use crate::agent::message::Turn;
-use crate::event::{Ended, Event, Until};
-use crate::plan;
-use crate::study::{Configuration, Provision, RoundOrder, Study};
-use crate::unit;
-use crate::verdict::{self, Evidence, State};
-use crate::workload::Slicing;
+use stackrace_base::event::{Ended, Event, Until};
+use stackrace_base::unit;
+use stackrace_judge::verdict::{self, Evidence, State};
+use stackrace_load::workload::Slicing;
+use stackrace_places::agent::message::Turn;
+use stackrace_study::plan;
+use stackrace_study::study::{Configuration, Provision, RoundOrder, Study};
 
 /// A round may end so much later than the time allowed, as a share of it: how long it takes is an
 /// estimate, and the time left over would be of no use.

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use stackrace_engine::Control;
 
-use crate::agent::message::{RecoverOrder, Turn};
-use crate::event::Promised;
-use crate::verdict::Verdict;
+use stackrace_base::event::Promised;
+use stackrace_judge::verdict::Verdict;
+use stackrace_places::agent::message::{RecoverOrder, Turn};
 
 /// How a turn ended.
 #[derive(Debug, Clone, PartialEq, Eq)]

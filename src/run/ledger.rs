@@ -5,8 +5,8 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::executor::Broken;
-use crate::event::{Event, LogLine};
-use crate::record::{Index, Log, Record, RecordError};
+use stackrace_base::event::{Event, LogLine};
+use stackrace_results::record::{Index, Log, Record, RecordError};
 
 /// Where every event of a run goes.
 pub(crate) struct Ledger {

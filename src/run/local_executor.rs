@@ -7,17 +7,17 @@ use std::sync::Arc;
 
 use super::crash::CrashSide;
 use super::executor::{Broken, Watcher};
-use crate::agent::connection::Connection;
-use crate::agent::message::Clients;
-use crate::agent::remote_host::Peer;
-use crate::event::Event;
-use crate::host::Host;
-use crate::interrupt::Interrupt;
-use crate::journal::Journal;
-use crate::stack::StandingStack;
-use crate::study::Study;
-use crate::time::Clock;
-use crate::workload::KeptData;
+use stackrace_base::event::Event;
+use stackrace_base::interrupt::Interrupt;
+use stackrace_base::time::Clock;
+use stackrace_layers::stack::StandingStack;
+use stackrace_load::workload::KeptData;
+use stackrace_machine::host::Host;
+use stackrace_machine::journal::Journal;
+use stackrace_places::agent::connection::Connection;
+use stackrace_places::agent::message::Clients;
+use stackrace_places::agent::remote_host::Peer;
+use stackrace_study::study::Study;
 
 /// Executes turns on this machine.
 pub(crate) struct LocalExecutor<'a> {

@@ -6,12 +6,12 @@ use super::crash::{Capture, recover};
 use super::executor::{Broken, Executor, TrialStart, Turned};
 use super::local_executor::{KeptStack, LocalExecutor};
 use super::trial::{self, Before, Trial};
-use crate::agent::message::{RecoverOrder, Turn};
-use crate::event::{AWAY_SHARE, Ended, Event, Observation, Promised};
-use crate::host::drives;
-use crate::journal::EntryId;
-use crate::stack::{self as stacks, Site, StandingStack};
-use crate::unit;
+use stackrace_base::event::{AWAY_SHARE, Ended, Event, Observation, Promised};
+use stackrace_base::unit;
+use stackrace_layers::stack::{self as stacks, Site, StandingStack};
+use stackrace_machine::host::drives;
+use stackrace_machine::journal::EntryId;
+use stackrace_places::agent::message::{RecoverOrder, Turn};
 
 /// How often a trial is measured in one round at most: pauses that go on would never let it end.
 pub(super) const ATTEMPTS: u32 = 3;
@@ -387,7 +387,7 @@ pub(super) fn not_watched(trial: &Observation) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::OtherNode;
+    use stackrace_base::event::OtherNode;
 
     #[test]
     fn a_pause_on_any_machine_of_a_trial_keeps_it_from_counting() {

@@ -29,10 +29,10 @@ mod trial_kind;
 mod trial_promises;
 pub(crate) mod turns;
 
-pub(crate) use crate::interrupt::Interrupt;
 pub(crate) use coordinator::{Coordinator, Reason};
 pub(crate) use executor::{Broken, Executor, TrialStart, Turned, Watcher};
 pub(crate) use ledger::{Ledger, SharedLedger};
 pub(crate) use local_executor::{ClientsReached, LocalExecutor};
 pub(crate) use observation::phase_observation;
 pub(crate) use remote_executor::{RemoteExecutor, RemoteWorker};
+pub(crate) use stackrace_base::interrupt::Interrupt;

@@ -2,8 +2,10 @@
 
 use stackrace_engine::{Op, OpOutcome, PhaseOutcome, Timing};
 
-use crate::event::histogram::encoded;
-use crate::event::{OperationObservation, PhaseObservation, ThreadOperation, TimingObservation};
+use stackrace_base::event::histogram::encoded;
+use stackrace_base::event::{
+    OperationObservation, PhaseObservation, ThreadOperation, TimingObservation,
+};
 
 /// Below this many operations a 99.9th percentile rests on fewer than ten of them.
 const OPERATIONS_FOR_P999: u64 = 10_000;

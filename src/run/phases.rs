@@ -9,16 +9,18 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::observation::phase_observation;
-use crate::agent::connection::{Conversation, Replies, Task};
-use crate::agent::message::{PhaseOrder, PhaseReply, PhaseRequest, WorkerReply, WorkerRequest};
-use crate::agent::remote_host::Peer;
-use crate::event::{Counted, OtherNode, PhaseObservation};
-use crate::host::Host;
-use crate::interrupt::Interrupt;
-use crate::observe::Pulse;
-use crate::study::{self, Kinds, Study};
-use crate::workload::{Place, Workload};
+use stackrace_base::event::{Counted, OtherNode, PhaseObservation};
+use stackrace_base::interrupt::Interrupt;
 use stackrace_engine::{ContentLedger, Control};
+use stackrace_load::workload::{Place, Workload};
+use stackrace_machine::host::Host;
+use stackrace_machine::observe::Pulse;
+use stackrace_places::agent::connection::{Conversation, Replies, Task};
+use stackrace_places::agent::message::{
+    PhaseOrder, PhaseReply, PhaseRequest, WorkerReply, WorkerRequest,
+};
+use stackrace_places::agent::remote_host::Peer;
+use stackrace_study::study::{self, Kinds, Study};
 
 /// How long a peer is listened to before it is checked whether the trial is to be interrupted.
 const MOMENT: Duration = Duration::from_millis(50);
@@ -282,10 +284,10 @@ fn place<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::connection::{Closing, Connection, ConnectionError, Service};
-    use crate::agent::message::{COORDINATOR, PeerAddress};
-    use crate::agent::router::Router;
-    use crate::host::local::LocalHost;
+    use stackrace_machine::host::local::LocalHost;
+    use stackrace_places::agent::connection::{Closing, Connection, ConnectionError, Service};
+    use stackrace_places::agent::message::{COORDINATOR, PeerAddress};
+    use stackrace_places::agent::router::Router;
     use std::os::unix::net::UnixStream;
     use std::path::Path;
 

@@ -12,9 +12,9 @@ use stackrace_engine::spec::{Content, IoTarget};
 use stackrace_stats::{PASSES_MAX, steady_after};
 
 use super::trial::{Before, Trial};
-use crate::event::{Ended, Preconditioned};
-use crate::owned::held::with_real_names;
-use crate::plan::FILLS;
+use stackrace_base::event::{Ended, Preconditioned};
+use stackrace_base::owned::held::with_real_names;
+use stackrace_study::plan::FILLS;
 
 impl Trial<'_> {
     /// Writes `capacity` bytes over, then does passes until they are steady.

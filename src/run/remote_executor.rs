@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use super::executor::{Broken, Executor, TrialStart, Turned, Watcher};
 use super::ledger::SharedLedger;
-use crate::agent::connection::{ConnectionError, Conversation};
-use crate::agent::message::Turn;
-use crate::agent::message::{TurnReply, TurnRequest, WorkerReply, WorkerRequest};
-use crate::event::Event;
-use crate::interrupt::Interrupt;
-use crate::study::Study;
+use stackrace_base::event::Event;
+use stackrace_base::interrupt::Interrupt;
+use stackrace_places::agent::connection::{ConnectionError, Conversation};
+use stackrace_places::agent::message::Turn;
+use stackrace_places::agent::message::{TurnReply, TurnRequest, WorkerReply, WorkerRequest};
+use stackrace_study::study::Study;
 
 /// How long a worker is listened to before it is checked whether the turn is to be interrupted.
 const MOMENT: Duration = Duration::from_millis(100);

@@ -12,9 +12,9 @@ use stackrace_engine::{
 };
 
 use super::trial::{Trial, TrialSite};
-use crate::event::{Counted, Ended, Observation, SliceSum, Sliced};
-use crate::observe::{Pulse, SliceCounter, Snapshot};
-use crate::workload::{KeptData, WorkloadError};
+use stackrace_base::event::{Counted, Ended, Observation, SliceSum, Sliced};
+use stackrace_load::workload::{KeptData, WorkloadError};
+use stackrace_machine::observe::{Pulse, SliceCounter, Snapshot};
 
 /// A trial that takes turns.
 struct SlicedTrial<'a> {

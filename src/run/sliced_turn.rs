@@ -5,8 +5,8 @@ use super::local_executor::{KeptStack, LocalExecutor};
 use super::local_turn::{ATTEMPTS, Going, not_watched};
 use super::sliced;
 use super::trial::{Before, Trial};
-use crate::agent::message::Turn;
-use crate::event::{Ended, Event, Observation};
+use stackrace_base::event::{Ended, Event, Observation};
+use stackrace_places::agent::message::Turn;
 
 impl LocalExecutor<'_> {
     /// Executes turns of one workload each, in slices.

@@ -9,8 +9,8 @@
 use std::path::{Path, PathBuf};
 
 use super::trial::{Before, Trial};
-use crate::stack::file_data;
-use crate::workload::{DataUse, KeptData};
+use stackrace_layers::stack::file_data;
+use stackrace_load::workload::{DataUse, KeptData};
 
 /// File systems that no layer makes and that write over a block where it lies.
 const IN_PLACE: &[&str] = &["vfat"];

@@ -11,15 +11,15 @@ use super::executor::TrialStart;
 use super::local_executor::LocalExecutor;
 use super::observation::{phase_observation, read_bytes};
 use super::phases::PeerPhases;
-use crate::agent::message::PhaseOrder;
-use crate::event::{Counted, Ended, Observation, Settled};
-use crate::host::Host;
-use crate::observe::{self, Pulse, Snapshot};
-use crate::owned::held::with_real_names;
-use crate::stack::{Site, StandingStack};
-use crate::study::Configuration;
-use crate::unit;
-use crate::workload::{BareDevices, KeptData, Place, Workload, together};
+use stackrace_base::event::{Counted, Ended, Observation, Settled};
+use stackrace_base::owned::held::with_real_names;
+use stackrace_base::unit;
+use stackrace_layers::stack::{Site, StandingStack};
+use stackrace_load::workload::{BareDevices, KeptData, Place, Workload, together};
+use stackrace_machine::host::Host;
+use stackrace_machine::observe::{self, Pulse, Snapshot};
+use stackrace_places::agent::message::PhaseOrder;
+use stackrace_study::study::Configuration;
 
 /// So many files of a trial's data are looked at to tell whether it starts cold.
 const RESIDENCY_FILES_MAX: usize = 512;

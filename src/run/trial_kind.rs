@@ -2,11 +2,11 @@
 
 use stackrace_stats::FIRST_LOOK;
 
-use crate::event::Fact;
-use crate::observe::IO_LIMIT;
-use crate::record::Record;
-use crate::study::Study;
-use crate::workload::Slicing;
+use stackrace_base::event::Fact;
+use stackrace_load::workload::Slicing;
+use stackrace_machine::observe::IO_LIMIT;
+use stackrace_results::record::Record;
+use stackrace_study::study::Study;
 
 /// How the trials of a workload are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use stackrace_engine::PhaseOutcome;
 
 use super::trial::Trial;
-use crate::event::{Ended, Event, LedgerLine, Promised};
-use crate::workload::{Place, WorkloadError};
+use stackrace_base::event::{Ended, Event, LedgerLine, Promised};
+use stackrace_load::workload::{Place, WorkloadError};
 
 impl Trial<'_> {
     /// Runs one phase; where the power is going to be cut, another machine hears what it does.

@@ -7,14 +7,14 @@ use std::sync::mpsc::{Receiver, channel};
 
 use super::crash::LedgerStream;
 use super::executor::{Broken, Executor, TrialStart, Turned, Watcher};
-use crate::agent::connection::Replies;
-use crate::agent::message::{
+use stackrace_base::event::{Event, Promised};
+use stackrace_base::interrupt::Interrupt;
+use stackrace_judge::verdict::Verdict;
+use stackrace_machine::host::local::Sink;
+use stackrace_places::agent::connection::Replies;
+use stackrace_places::agent::message::{
     RecoverOrder, Turn, TurnReply, TurnRequest, WorkerReply, WorkerRequest,
 };
-use crate::event::{Event, Promised};
-use crate::host::local::Sink;
-use crate::interrupt::Interrupt;
-use crate::verdict::Verdict;
 
 /// Says to the coordinator what happens.
 #[derive(Clone)]

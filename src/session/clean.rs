@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use super::context::Context;
 use super::{permission, temporary};
-use crate::failure::Failure;
-use crate::host::Host;
-use crate::host::local::LocalHost;
-use crate::journal::{self, GROUND, Journal, JournalError, Undo};
-use crate::owned::{OwnDir, OwnError};
-use crate::record::Store;
-use crate::stack;
-use crate::time::{Clock, SystemClock};
+use stackrace_base::failure::Failure;
+use stackrace_base::owned::{OwnDir, OwnError};
+use stackrace_base::time::{Clock, SystemClock};
+use stackrace_layers::stack;
+use stackrace_machine::host::Host;
+use stackrace_machine::host::local::LocalHost;
+use stackrace_machine::journal::{self, GROUND, Journal, JournalError, Undo};
+use stackrace_results::record::Store;
 
 /// What became of one thing a dead run left.
 pub(crate) enum Cleaned {

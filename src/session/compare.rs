@@ -17,13 +17,13 @@ use super::shape::{MEASURING_SHARE, Shape, round_seconds};
 use super::sizes;
 use super::sizing::{SizedPart, Sizing};
 use super::study_file::{self, Overrides};
-use crate::failure::Failure;
-use crate::host::{Host, MountInfo, local::LocalHost};
-use crate::observe;
-use crate::purpose::{self, Purpose};
-use crate::study::Study;
-use crate::time::{Clock, SystemClock};
-use crate::unit;
+use stackrace_base::failure::Failure;
+use stackrace_base::time::{Clock, SystemClock};
+use stackrace_base::unit;
+use stackrace_machine::host::{Host, MountInfo, local::LocalHost};
+use stackrace_machine::observe;
+use stackrace_study::purpose::{self, Purpose};
+use stackrace_study::study::Study;
 
 /// Rounds it does at most, if they turn out shorter than expected.
 const ROUNDS_MAX: u32 = 200;
@@ -548,7 +548,7 @@ mod tests {
             overrides.apply(&mut runs);
             prop_assert_eq!(&printed.decide, &runs.decide);
             prop_assert_eq!(printed.decide.time_max_ns, time_ns);
-            prop_assert_eq!(printed.decide.until == crate::event::Until::Each, each);
+            prop_assert_eq!(printed.decide.until == stackrace_base::event::Until::Each, each);
             prop_assert_eq!(printed.policy.drop_caches, !warm);
             if let Some(seed) = seed {
                 prop_assert_eq!(printed.seed, seed);

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::agent::remote_host::Peer;
-use crate::failure::Failure;
-use crate::host::Host;
-use crate::host::local::{LocalHost, Sink};
-use crate::journal::JournalError;
-use crate::record::{RecordError, Store};
-use crate::time::{Clock, SystemClock};
+use stackrace_base::failure::Failure;
+use stackrace_base::time::{Clock, SystemClock};
+use stackrace_machine::host::Host;
+use stackrace_machine::host::local::{LocalHost, Sink};
+use stackrace_machine::journal::JournalError;
+use stackrace_places::agent::remote_host::Peer;
+use stackrace_results::record::{RecordError, Store};
 
 /// What the command line and the environment say of every command.
 pub(crate) struct Context {

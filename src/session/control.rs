@@ -12,11 +12,11 @@ use parking_lot::Mutex;
 
 use super::context::entropy;
 use super::import;
-use crate::host::HostError;
-use crate::host::process::{Process, Streams, interrupt_holder};
-use crate::printed::ImportSource;
-use crate::record::Store;
-use crate::web::{Begun, RunControl};
+use stackrace_base::printed::ImportSource;
+use stackrace_machine::host::HostError;
+use stackrace_machine::host::process::{Process, Streams, interrupt_holder};
+use stackrace_results::record::Store;
+use stackrace_show::web::{Begun, RunControl};
 
 /// Bytes of what a started program said that are shown.
 const SAID_MAX: u64 = 16 << 10;

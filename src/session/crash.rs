@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use super::virtual_turns::VirtualExecutor;
-use crate::agent::message::{CutOrder, RecoverOrder, Turn};
-use crate::event::Promised;
-use crate::failure::Failure;
 use crate::run::crash::{Capture, CrashPackage, instants};
 use crate::run::{Broken, Turned};
-use crate::stack::Stack;
-use crate::study::{Study, crash::refused_stack};
+use stackrace_base::event::Promised;
+use stackrace_base::failure::Failure;
+use stackrace_layers::stack::Stack;
+use stackrace_places::agent::message::{CutOrder, RecoverOrder, Turn};
+use stackrace_study::study::{Study, crash::refused_stack};
 
 /// Cuts that one guest recovers from, one after the other: its start takes longer than a cut.
 const CUTS_OF_A_GUEST: usize = 25;

@@ -6,14 +6,16 @@ use super::lab_run::{Images, unable};
 use super::virtual_clock;
 use super::virtual_run::again;
 use super::virtual_turns::{VirtualPlace, accident, conversation, orders, to_end};
-use crate::agent::message::{Assignment, CutOrder, RecoverOrder, Turn, TurnReply, TurnRequest};
-use crate::agent::polled::GuestOrders;
-use crate::event::{Cut, Ended, Event, Promised};
-use crate::failure::Failure;
-use crate::lab::virtual_guest::{SideBySide, VirtualLab};
-use crate::record::Record;
 use crate::run::crash::{CrashPackage, drive_log};
-use crate::study::Study;
+use stackrace_base::event::{Cut, Ended, Event, Promised};
+use stackrace_base::failure::Failure;
+use stackrace_places::agent::message::{
+    Assignment, CutOrder, RecoverOrder, Turn, TurnReply, TurnRequest,
+};
+use stackrace_places::agent::polled::GuestOrders;
+use stackrace_places::lab::virtual_guest::{SideBySide, VirtualLab};
+use stackrace_results::record::Record;
+use stackrace_study::study::Study;
 
 /// Requests of each drive that are shown before a cut.
 const REQUESTS: usize = 16;

@@ -7,19 +7,19 @@ use super::context::{Context, entropy, unjournalled, unrecorded};
 use super::observer::{Observer, WatchedRun};
 use super::preflight;
 use super::study_file::NO_LIMIT_NS;
-use crate::event::{ConfigurationHead, Event, FORMAT, Fact, RunStarted};
-use crate::failure::Failure;
-use crate::host::local::LocalHost;
-use crate::journal::{self, Journal};
-use crate::observe;
-use crate::record::{Record, Store, run_id};
 use crate::run::crash::CrashSide;
 use crate::run::{
     Broken, Coordinator, Executor, Ledger, LocalExecutor, Reason, SharedLedger, Watcher,
 };
-use crate::study::Study;
-use crate::time::{Clock, SystemClock};
-use crate::verdict::{self, Evidence, Verdict};
+use stackrace_base::event::{ConfigurationHead, Event, FORMAT, Fact, RunStarted};
+use stackrace_base::failure::Failure;
+use stackrace_base::time::{Clock, SystemClock};
+use stackrace_judge::verdict::{self, Evidence, Verdict};
+use stackrace_machine::host::local::LocalHost;
+use stackrace_machine::journal::{self, Journal};
+use stackrace_machine::observe;
+use stackrace_results::record::{Record, Store, run_id};
+use stackrace_study::study::Study;
 
 /// Name of the fact that says in which directory a run was begun.
 pub(super) const BEGUN_IN: &str = "working directory";

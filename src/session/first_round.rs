@@ -6,8 +6,8 @@
 use stackrace_stats::FIRST_LOOK;
 
 use super::observer::Observer;
-use crate::event::Decide;
-use crate::unit;
+use stackrace_base::event::Decide;
+use stackrace_base::unit;
 
 /// Times are proposed in steps of this, s.
 const STEP_SECONDS: f64 = 30.0;
@@ -49,7 +49,7 @@ fn words(decide: &Decide, seconds: f64) -> Option<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Until;
+    use stackrace_base::event::Until;
 
     fn words_for(allowed_s: u64, rounds_max: u32, seconds: f64) -> Option<(String, String)> {
         let decide = Decide {

@@ -8,15 +8,15 @@ use std::sync::Arc;
 use super::context::unrecorded;
 use super::context::{Context, entropy};
 use super::execute::FinishedRun;
-use crate::bounded::ByteLimit;
-use crate::event::Event;
-use crate::failure::Failure;
-use crate::import;
-use crate::printed::{self, ImportSource};
-use crate::record::{Record, RecordError, Store, run_id};
 use crate::run::{Ledger, Reason, SharedLedger};
-use crate::time::{Clock, SystemClock};
-use crate::verdict::{self, Evidence};
+use stackrace_base::bounded::ByteLimit;
+use stackrace_base::event::Event;
+use stackrace_base::failure::Failure;
+use stackrace_base::printed::{self, ImportSource};
+use stackrace_base::time::{Clock, SystemClock};
+use stackrace_judge::verdict::{self, Evidence};
+use stackrace_load::import;
+use stackrace_results::record::{Record, RecordError, Store, run_id};
 
 /// Largest text that is read; it goes into the log as it is.
 const TEXT_MAX: ByteLimit = ByteLimit::new(16 << 20);

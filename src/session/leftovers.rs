@@ -8,12 +8,12 @@ use super::machine_options::{MachineOptions, unable};
 use super::machines::{self, cleaned};
 use super::peers::{self, ConnectedPeer};
 use super::shell_store;
-use crate::agent::message::{CleanAnswer, PeerAddress};
-use crate::agent::remote_host::RemoteHost;
-use crate::agent::router::Router;
-use crate::agent::ssh::Remote;
-use crate::failure::Failure;
-use crate::host::{Host, HostError};
+use stackrace_base::failure::Failure;
+use stackrace_machine::host::{Host, HostError};
+use stackrace_places::agent::message::{CleanAnswer, PeerAddress};
+use stackrace_places::agent::remote_host::RemoteHost;
+use stackrace_places::agent::router::Router;
+use stackrace_places::agent::ssh::Remote;
 
 /// What was done on each machine with its peers, or on this one with them.
 ///
@@ -203,10 +203,10 @@ fn of_peer(store: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::connection::{Closing, ConnectionError};
-    use crate::agent::router::Router;
-    use crate::host::HostError;
-    use crate::journal::{Journal, Param, Undo, UndoKind, undo_all};
+    use stackrace_machine::host::HostError;
+    use stackrace_machine::journal::{Journal, Param, Undo, UndoKind, undo_all};
+    use stackrace_places::agent::connection::{Closing, ConnectionError};
+    use stackrace_places::agent::router::Router;
     use std::ffi::OsString;
     use std::os::unix::net::UnixStream;
     use std::time::Duration;

@@ -12,17 +12,17 @@ use stackrace_engine::{ContentLedger, Control, Op, PhaseEnd, PhaseOutcome, resid
 use super::context::Context;
 use super::load_target::LoadTarget;
 use super::temporary;
-use crate::event::{Counted, Ended, MetricHead, Observation, Settled};
-use crate::failure::Failure;
-use crate::host::{Host, local::LocalHost};
-use crate::interrupt::Interrupt;
-use crate::observe::{self, Snapshot};
-use crate::owned::held::with_real_names;
 use crate::run::phase_observation;
-use crate::setting::Settings;
-use crate::stack;
-use crate::unit;
-use crate::workload::{Place, Workload, WorkloadKind};
+use stackrace_base::event::{Counted, Ended, MetricHead, Observation, Settled};
+use stackrace_base::failure::Failure;
+use stackrace_base::interrupt::Interrupt;
+use stackrace_base::owned::held::with_real_names;
+use stackrace_base::setting::Settings;
+use stackrace_base::unit;
+use stackrace_layers::stack;
+use stackrace_load::workload::{Place, Workload, WorkloadKind};
+use stackrace_machine::host::{Host, local::LocalHost};
+use stackrace_machine::observe::{self, Snapshot};
 
 /// So many files of the data are asked how much of them is in memory; more would take longer than
 /// the load.

@@ -5,7 +5,7 @@ use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use crate::failure::Failure;
+use stackrace_base::failure::Failure;
 
 /// What a load is put on.
 #[derive(Debug)]

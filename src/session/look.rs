@@ -14,14 +14,14 @@ use stackrace_stats::{FIRST_LOOK, detectable, mean, two_sided_level};
 use super::context::Context;
 use super::observer::{Observer, Start};
 use super::{preflight, study_file, temporary};
-use crate::event::Decide;
-use crate::failure::Failure;
-use crate::host::local::LocalHost;
-use crate::study::{ROUNDS_MAX, Study};
-use crate::time::{Clock, SystemClock};
-use crate::unit;
-use crate::workload::{Place, Workload};
+use stackrace_base::event::Decide;
+use stackrace_base::failure::Failure;
+use stackrace_base::time::{Clock, SystemClock};
+use stackrace_base::unit;
 use stackrace_engine::{Control, Op, PhaseEnd, residency};
+use stackrace_load::workload::{Place, Workload};
+use stackrace_machine::host::local::LocalHost;
+use stackrace_study::study::{ROUNDS_MAX, Study};
 
 /// Longest look, s.
 const SECONDS_MAX: f64 = 5.0;
@@ -434,7 +434,7 @@ mod tests {
             confidence: 0.95,
             rounds_max: 200,
             time_max_ns: seconds * 1_000_000_000,
-            until: crate::event::Until::Overall,
+            until: stackrace_base::event::Until::Overall,
         }
     }
 

@@ -1,8 +1,8 @@
 //! Other machines, as the command line names them.
 
-use crate::agent::ssh::{Destination, Way};
-use crate::failure::Failure;
-use crate::host::HostError;
+use stackrace_base::failure::Failure;
+use stackrace_machine::host::HostError;
+use stackrace_places::agent::ssh::{Destination, Way};
 use std::time::Duration;
 
 /// How the command line says that machines are reached.

@@ -19,21 +19,21 @@ use super::resume::Stopped;
 use super::shell_store;
 use super::shell_worker::ShellWorker;
 use super::worker::StudyWorker;
-use crate::agent::connection::Connection;
-use crate::agent::message::{
+use stackrace_base::event::Fact;
+use stackrace_base::failure::{Failure, FailureKind};
+use stackrace_base::setting::Refusal;
+use stackrace_machine::host::{Host, HostError};
+use stackrace_places::agent::connection::Connection;
+use stackrace_places::agent::message::{
     Assignment, CleanAnswer, ExecRequest, PeerAddress, PlanAnswer, RealCut,
 };
-use crate::agent::remote_host::RemoteHost;
-use crate::agent::router::Router;
-use crate::agent::shell::{AGENTLESS, ShellHost};
-use crate::agent::ssh::{Destination, Remote, Way};
-use crate::agent::worker;
-use crate::event::Fact;
-use crate::failure::{Failure, FailureKind};
-use crate::host::{Host, HostError};
-use crate::record::{Record, Store};
-use crate::setting::Refusal;
-use crate::study::{HOST, Study};
+use stackrace_places::agent::remote_host::RemoteHost;
+use stackrace_places::agent::router::Router;
+use stackrace_places::agent::shell::{AGENTLESS, ShellHost};
+use stackrace_places::agent::ssh::{Destination, Remote, Way};
+use stackrace_places::agent::worker;
+use stackrace_results::record::{Record, Store};
+use stackrace_study::study::{HOST, Study};
 
 /// Name of the fact that says on which machine, from this one, a run was made.
 const OVER_SSH: &str = "over ssh";

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::failure::Failure;
-use crate::record::NowFile;
 use crate::run::{Interrupt, SharedLedger, Watcher};
+use stackrace_base::failure::Failure;
+use stackrace_results::record::NowFile;
 
 /// Told what a session does. It alone decides what of it is shown, and how.
 pub(crate) trait Observer {

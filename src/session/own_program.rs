@@ -13,16 +13,16 @@ use super::context::Context;
 use super::execute::{self, FinishedRun};
 use super::observer::{Observer, Start, WatchedRun};
 use super::{first_round, preflight, study_file, temporary};
-use crate::event::Better;
-use crate::failure::{Failure, FailureKind, INTERRUPTED};
-use crate::host::local::LocalHost;
-use crate::interrupt::Interrupt;
-use crate::owned::held::with_real_names;
-use crate::programs::{PREPARE, Printed, RUN, WORDS, found_in, is_of_every_command};
 use crate::run::Watcher;
-use crate::study::Study;
-use crate::unit;
-use crate::workload::Place;
+use stackrace_base::event::Better;
+use stackrace_base::failure::{Failure, FailureKind, INTERRUPTED};
+use stackrace_base::interrupt::Interrupt;
+use stackrace_base::owned::held::with_real_names;
+use stackrace_base::unit;
+use stackrace_load::programs::{PREPARE, Printed, RUN, WORDS, found_in, is_of_every_command};
+use stackrace_load::workload::Place;
+use stackrace_machine::host::local::LocalHost;
+use stackrace_study::study::Study;
 
 /// What a second Ctrl-C leaves to do.
 const LEFT: &str = "`stackrace clean` removes what is left";

@@ -9,16 +9,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::machine_options::{MachineOptions, SshOptions, unable};
-use crate::agent::message::PeerAddress;
-use crate::agent::remote_host::RemoteHost;
-use crate::agent::router::Router;
-use crate::agent::ssh::{Remote, Way};
-use crate::event::Fact;
-use crate::failure::Failure;
-use crate::host::Host;
-use crate::journal::BOOT;
-use crate::record::Record;
-use crate::study::Study;
+use stackrace_base::event::Fact;
+use stackrace_base::failure::Failure;
+use stackrace_machine::host::Host;
+use stackrace_machine::journal::BOOT;
+use stackrace_places::agent::message::PeerAddress;
+use stackrace_places::agent::remote_host::RemoteHost;
+use stackrace_places::agent::router::Router;
+use stackrace_places::agent::ssh::{Remote, Way};
+use stackrace_results::record::Record;
+use stackrace_study::study::Study;
 
 /// The kernel's version.
 const KERNEL: &str = "/proc/sys/kernel/osrelease";

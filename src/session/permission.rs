@@ -1,9 +1,9 @@
 //! Commands that a study gives: data until the user permits them.
 
 use super::study_file;
-use crate::failure::Failure;
-use crate::record::Record;
-use crate::study::Study;
+use stackrace_base::failure::Failure;
+use stackrace_results::record::Record;
+use stackrace_study::study::Study;
 
 /// Most commands that a refusal shows.
 const SHOWN_MAX: usize = 12;

@@ -6,16 +6,16 @@ use super::context::Context;
 use super::execute::{self, FinishedRun};
 use super::observer::Observer;
 use super::resume::Stopped;
-use crate::agent::connection::Connection;
-use crate::agent::message::{
+use crate::run::{Interrupt, RemoteExecutor, RemoteWorker, SharedLedger};
+use stackrace_base::event::Fact;
+use stackrace_base::failure::{Failure, FailureKind};
+use stackrace_machine::journal::Journal;
+use stackrace_places::agent::connection::Connection;
+use stackrace_places::agent::message::{
     Assignment, COORDINATOR, PeerAddress, TurnReply, TurnRequest, WorkerReply, WorkerRequest,
 };
-use crate::event::Fact;
-use crate::failure::{Failure, FailureKind};
-use crate::journal::Journal;
-use crate::record::Store;
-use crate::run::{Interrupt, RemoteExecutor, RemoteWorker, SharedLedger};
-use crate::study::Study;
+use stackrace_results::record::Store;
+use stackrace_study::study::Study;
 
 /// A place whose worker waits for its first turn.
 pub(super) struct ReadyPlace {

@@ -4,14 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::context::Context;
-use crate::failure::Failure;
-use crate::host::plan::{Fault, PlanHost, Step};
-use crate::host::{Host, HostError, local::LocalHost};
-use crate::journal::Journal;
-use crate::plan::{MachineFacts, Plan, StorageSpeed};
-use crate::stack::{self, Danger, Site, Stack, StackError};
-use crate::study::{Configuration, Policy, Study};
-use crate::unit;
+use stackrace_base::failure::Failure;
+use stackrace_base::unit;
+use stackrace_layers::stack::{self, Danger, Site, Stack, StackError};
+use stackrace_machine::host::plan::{Fault, PlanHost, Step};
+use stackrace_machine::host::{Host, HostError, local::LocalHost};
+use stackrace_machine::journal::Journal;
+use stackrace_study::plan::{MachineFacts, Plan, StorageSpeed};
+use stackrace_study::study::{Configuration, Policy, Study};
 
 /// Refuses a study that cannot be run on this machine, before anything is created.
 ///
@@ -34,7 +34,7 @@ pub(crate) fn plan(context: &Context, study: &Study, here: bool) -> Result<Plan,
         if here {
             let mut plan = Plan::of(study, machine);
             let chosen = study.policy.slices.is_some_and(|slices| slices.writes);
-            if !chosen && crate::observe::io_limited() {
+            if !chosen && stackrace_machine::observe::io_limited() {
                 plan.workloads.iter_mut().for_each(|one| one.slices = None);
             }
             return plan;
@@ -248,7 +248,10 @@ fn on_machine<T>(
         },
         free_bytes: &|path| free_bytes(host, path),
         speed: StorageSpeed::Unknown,
-        memory_bytes: host.is_here().then(crate::observe::memory_bytes).flatten(),
+        memory_bytes: host
+            .is_here()
+            .then(stackrace_machine::observe::memory_bytes)
+            .flatten(),
         scratch,
     })
 }
@@ -286,7 +289,7 @@ fn check_room(
     node: usize,
     called: &str,
 ) -> Result<(), Failure> {
-    for need in crate::plan::room(study, machine, node) {
+    for need in stackrace_study::plan::room(study, machine, node) {
         let Some(free) = need.free_bytes.filter(|free| need.needed_bytes > *free) else {
             continue;
         };
@@ -359,7 +362,7 @@ fn check_places_on(
 mod tests {
     use super::super::study_file::parse;
     use super::*;
-    use crate::study::{SHIPPED, left_out};
+    use stackrace_study::study::{SHIPPED, left_out};
 
     #[test]
     fn a_plan_knows_the_commands_of_every_study_that_ships() {

@@ -24,18 +24,18 @@ use super::machines::{self, ConnectedMachine, LEFT, MachineWay, cleaned};
 use super::observer::Observer;
 use super::places::{PlacesRun, ReadyPlace};
 use super::resume::Stopped;
-use crate::agent::message::{
+use crate::run::{Broken, Executor, RemoteExecutor, TrialStart, Turned};
+use stackrace_base::event::{Event, Promised};
+use stackrace_base::failure::Failure;
+use stackrace_base::time::{Clock, SystemClock};
+use stackrace_base::unit;
+use stackrace_machine::host::Host;
+use stackrace_machine::journal;
+use stackrace_places::agent::message::{
     CutOrder, RealCut, RecoverOrder, Turn, TurnReply, TurnRequest, WorkerReply,
 };
-use crate::event::{Event, Promised};
-use crate::failure::Failure;
-use crate::host::Host;
-use crate::journal;
-use crate::record::Store;
-use crate::run::{Broken, Executor, RemoteExecutor, TrialStart, Turned};
-use crate::study::{Study, crash::makes_promises};
-use crate::time::{Clock, SystemClock};
-use crate::unit;
+use stackrace_results::record::Store;
+use stackrace_study::study::{Study, crash::makes_promises};
 
 /// How long is waited between two attempts to reach a machine that starts.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -360,7 +360,7 @@ impl CutMachine<'_> {
 mod tests {
     use super::*;
     use crate::session::crash::{self, PowerSource};
-    use crate::study::{Kinds, parse};
+    use stackrace_study::study::{Kinds, parse};
 
     fn study(stack: &str, crash: &str) -> Study {
         let text = format!(

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use crate::failure::Failure;
-use crate::journal::{self, Journal, JournalError};
-use crate::record::{RecordError, Store};
+use stackrace_base::failure::Failure;
+use stackrace_machine::journal::{self, Journal, JournalError};
+use stackrace_results::record::{RecordError, Store};
 
 /// Removes a run, by its whole id.
 ///

@@ -9,17 +9,17 @@ use super::execute::{self, BEGUN_IN, FinishedRun, unwritten};
 use super::observer::Observer;
 use super::study_file::NO_LIMIT_NS;
 use super::{permission, preflight, study_file, virtual_clock};
-use crate::event::{Event, Fact, Until};
-use crate::failure::Failure;
-use crate::host::Host;
-use crate::host::local::LocalHost;
-use crate::journal::{self, Journal};
-use crate::record::{Log, Record, RecordError, Store};
 use crate::run::{Ledger, SharedLedger};
-use crate::stack;
-use crate::study::{ROUNDS_MAX, Study};
-use crate::time::{Clock, GivenClock, SystemClock};
-use crate::unit;
+use stackrace_base::event::{Event, Fact, Until};
+use stackrace_base::failure::Failure;
+use stackrace_base::time::{Clock, GivenClock, SystemClock};
+use stackrace_base::unit;
+use stackrace_layers::stack;
+use stackrace_machine::host::Host;
+use stackrace_machine::host::local::LocalHost;
+use stackrace_machine::journal::{self, Journal};
+use stackrace_results::record::{Log, Record, RecordError, Store};
+use stackrace_study::study::{ROUNDS_MAX, Study};
 
 /// How much longer a run goes on than it was begun for. What it found keeps its certainty: the checks
 /// have no fixed number.

@@ -12,9 +12,9 @@ use super::{
     clients, first_round, look, machines, permission, preflight, real_cuts, study_file,
     virtual_clock,
 };
-use crate::failure::Failure;
-use crate::record::Store;
-use crate::study::Study;
+use stackrace_base::failure::Failure;
+use stackrace_results::record::Store;
+use stackrace_study::study::Study;
 
 /// The lab, as the command line asks for it.
 #[derive(Debug, Clone, Copy)]

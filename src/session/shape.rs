@@ -4,10 +4,10 @@
 use stackrace_stats::FIRST_LOOK;
 
 use super::sizing::SizedPart;
-use crate::event;
-use crate::failure::Failure;
-use crate::purpose::{Purpose, WorkloadSize};
-use crate::unit::{self, listed};
+use stackrace_base::event;
+use stackrace_base::failure::Failure;
+use stackrace_base::unit::{self, listed};
+use stackrace_study::purpose::{Purpose, WorkloadSize};
 
 /// Rounds that the trials are sized for.
 const ROUNDS: f64 = 20.0;
@@ -188,7 +188,7 @@ fn with_time(command: &[String], seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::purpose;
+    use stackrace_study::purpose;
 
     const SECOND: u64 = 1_000_000_000;
 

@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 use super::clean::{Cleaned, left_alone, patiently};
 use super::context::{Context, entropy, unjournalled};
 use super::study_file;
-use crate::agent::message::{Assignment, CleanAnswer};
-use crate::agent::shell::ShellHost;
-use crate::failure::Failure;
-use crate::host::{Host, HostError};
-use crate::journal::{self, GROUND, Journal, JournalError, Undo};
-use crate::owned::{OwnDir, OwnError};
-use crate::stack;
+use stackrace_base::failure::Failure;
+use stackrace_base::owned::{OwnDir, OwnError};
+use stackrace_layers::stack;
+use stackrace_machine::host::{Host, HostError};
+use stackrace_machine::journal::{self, GROUND, Journal, JournalError, Undo};
+use stackrace_places::agent::message::{Assignment, CleanAnswer};
+use stackrace_places::agent::shell::ShellHost;
 
 /// Where in the store they are.
 const DIRECTORY: &str = "shells";

@@ -1,7 +1,7 @@
 //! What a study may ask of a machine that has nothing but a shell.
 
-use crate::failure::Failure;
-use crate::study::Study;
+use stackrace_base::failure::Failure;
+use stackrace_study::study::Study;
 
 /// Layers that need nothing of this program there.
 const LAYERS: [&str; 3] = ["dir", "native", "script"];
@@ -98,9 +98,9 @@ fn nearest_workload(kind: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::plan::Fault;
     use crate::session::{preflight, study_file};
-    use crate::stack;
+    use stackrace_layers::stack;
+    use stackrace_machine::host::plan::Fault;
     use std::path::{Path, PathBuf};
 
     fn refused(layer: &str, workload: &str) -> Option<String> {

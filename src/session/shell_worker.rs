@@ -8,17 +8,17 @@ use std::sync::Arc;
 use super::context::entropy;
 use super::worker::{lost, received};
 use super::{preflight, shell_store, shell_study};
-use crate::agent::connection::{Connection, Task};
-use crate::agent::message::{
-    Assignment, CleanAnswer, PeerAddress, PhaseOrder, PlanAnswer, TurnReply,
-};
-use crate::agent::shell::ShellHost;
-use crate::agent::worker::{Duties, WorkerRefusal};
-use crate::failure::Failure;
 use crate::run::crash::CrashSide;
 use crate::run::turns::{TurnReporter, asked_for, execute_all};
 use crate::run::{Interrupt, LocalExecutor};
-use crate::time::SystemClock;
+use stackrace_base::failure::Failure;
+use stackrace_base::time::SystemClock;
+use stackrace_places::agent::connection::{Connection, Task};
+use stackrace_places::agent::message::{
+    Assignment, CleanAnswer, PeerAddress, PhaseOrder, PlanAnswer, TurnReply,
+};
+use stackrace_places::agent::shell::ShellHost;
+use stackrace_places::agent::worker::{Duties, WorkerRefusal};
 
 /// The worker of such a machine.
 pub(super) struct ShellWorker {

@@ -4,9 +4,9 @@
 //! work, and their answers could differ for that reason alone.
 
 use super::context::Context;
-use crate::failure::Failure;
-use crate::record::Record;
-use crate::verdict::Evidence;
+use stackrace_base::failure::Failure;
+use stackrace_judge::verdict::Evidence;
+use stackrace_results::record::Record;
 
 /// So many of the newest runs are looked through.
 const RUNS_MAX: usize = 50;

@@ -12,13 +12,13 @@ use stackrace_engine::{Control, residency};
 
 use super::context::Context;
 use super::temporary::{self, PrivateDir, refused};
-use crate::failure::Failure;
-use crate::host::{Host, local::LocalHost};
-use crate::journal::Journal;
-use crate::purpose::{PurposeWorkload, SizedBy, WorkloadSize};
-use crate::study::Study;
-use crate::time::{Clock, SystemClock};
-use crate::workload::{Place, Workload};
+use stackrace_base::failure::Failure;
+use stackrace_base::time::{Clock, SystemClock};
+use stackrace_load::workload::{Place, Workload};
+use stackrace_machine::host::{Host, local::LocalHost};
+use stackrace_machine::journal::Journal;
+use stackrace_study::purpose::{PurposeWorkload, SizedBy, WorkloadSize};
+use stackrace_study::study::Study;
 
 /// A trial this long, as a share of what a whole one is to last, says how much that needs.
 /// A whole trial follows and corrects it, so this may be short.
@@ -387,8 +387,8 @@ impl<'a> Probe<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::purpose;
     use crate::session::compare;
+    use stackrace_study::purpose;
 
     #[test]
     fn files_that_grow_by_any_factor_fit_into_the_room_with_their_copy() {

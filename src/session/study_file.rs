@@ -4,13 +4,13 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use crate::agent::message::Clients;
-use crate::bounded::ByteLimit;
-use crate::event::{Decide, Until};
-use crate::failure::Failure;
-use crate::setting::{Refusal, nearest};
-use crate::study::{self, AskedDrive, HOST, Kinds, ROUNDS_MAX, SYSTEM, Study};
-use crate::workload::together;
+use stackrace_base::bounded::ByteLimit;
+use stackrace_base::event::{Decide, Until};
+use stackrace_base::failure::Failure;
+use stackrace_base::setting::{Refusal, nearest};
+use stackrace_load::workload::together;
+use stackrace_places::agent::message::Clients;
+use stackrace_study::study::{self, AskedDrive, HOST, Kinds, ROUNDS_MAX, SYSTEM, Study};
 
 /// What the command line says instead of the study.
 #[derive(Debug, Default, Clone, Copy)]

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use super::context::{Context, entropy, unjournalled};
-use crate::failure::Failure;
-use crate::host::{Host, local::LocalHost};
-use crate::journal::{self, Journal, Undo};
-use crate::owned::held::{HeldDir, with_real_names};
-use crate::owned::{OwnDir, OwnError};
-use crate::stack;
+use stackrace_base::failure::Failure;
+use stackrace_base::owned::held::{HeldDir, with_real_names};
+use stackrace_base::owned::{OwnDir, OwnError};
+use stackrace_layers::stack;
+use stackrace_machine::host::{Host, local::LocalHost};
+use stackrace_machine::journal::{self, Journal, Undo};
 
 /// Where in the store the journals of such work are while it goes on.
 pub(super) const DIRECTORY: &str = "probes";

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::event::Fact;
-use crate::record::Record;
-use crate::time::GivenClock;
+use stackrace_base::event::Fact;
+use stackrace_base::time::GivenClock;
+use stackrace_results::record::Record;
 
 /// When the clock of every run begins.
 const EPOCH: &str = "2026-01-01T00:00:00Z";

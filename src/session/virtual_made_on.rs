@@ -4,9 +4,9 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::event::Event;
-use crate::host::Host;
 use crate::run::SharedLedger;
+use stackrace_base::event::Event;
+use stackrace_machine::host::Host;
 
 /// What depends on the machine a run was made on. It is not in the log.
 #[derive(Debug, Serialize)]
@@ -72,7 +72,7 @@ pub(super) fn seconds(ns: u64) -> f64 {
 
 /// Version of QEMU, in its own words.
 pub(super) fn qemu(host: &dyn Host) -> String {
-    let words = crate::host::argv([crate::lab::QEMU, "--version"]);
+    let words = stackrace_machine::host::argv([stackrace_places::lab::QEMU, "--version"]);
     let said = host
         .must(&words)
         .map(|output| output.stdout)

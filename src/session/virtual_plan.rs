@@ -5,13 +5,13 @@ use stackrace_drives::{Claim, Load, Origin};
 use super::context::Context;
 use super::lab_run::memory;
 use super::preflight;
-use crate::event::Until;
-use crate::failure::Failure;
-use crate::host::drives::CONTENT_BYTES;
-use crate::host::{DiskModel, LabDisk};
-use crate::plan::{Bounds, Plan, StorageSpeed, VirtualTime};
-use crate::study::{Configuration, Study};
-use crate::unit;
+use stackrace_base::event::Until;
+use stackrace_base::failure::Failure;
+use stackrace_base::unit;
+use stackrace_machine::host::drives::CONTENT_BYTES;
+use stackrace_machine::host::{DiskModel, LabDisk};
+use stackrace_study::plan::{Bounds, Plan, StorageSpeed, VirtualTime};
+use stackrace_study::study::{Configuration, Study};
 
 /// Memory that a guest keeps for itself when its drives are filled, bytes: as `host::drives` has it.
 const KEPT_BY_GUEST: u64 = 384 << 20;

@@ -23,20 +23,20 @@ use super::virtual_clock;
 use super::virtual_made_on::{MadeOn, ServingCost, hash_of, qemu, seconds, served};
 use super::virtual_plan;
 use super::virtual_turns::{VirtualExecutor, VirtualPlace, environments};
-use crate::agent::message::{Assignment, WorkerReply};
-use crate::event::{Event, Fact};
-use crate::failure::{Failure, FailureKind};
-use crate::host::local::LocalHost;
-use crate::journal::{self, Journal};
-use crate::lab::image::{Image, wants_zfs};
-use crate::lab::machine::MachineSite;
-use crate::lab::virtual_guest::{PROCESSOR, VirtualLab};
-use crate::record::{Record, Store};
 use crate::run::{Ledger, SharedLedger};
-use crate::stack::Stack;
-use crate::study::{Provision, RoundOrder, Study};
-use crate::time::{Clock, GivenClock, SystemClock};
-use crate::unit;
+use stackrace_base::event::{Event, Fact};
+use stackrace_base::failure::{Failure, FailureKind};
+use stackrace_base::time::{Clock, GivenClock, SystemClock};
+use stackrace_base::unit;
+use stackrace_layers::stack::Stack;
+use stackrace_machine::host::local::LocalHost;
+use stackrace_machine::journal::{self, Journal};
+use stackrace_places::agent::message::{Assignment, WorkerReply};
+use stackrace_places::lab::image::{Image, wants_zfs};
+use stackrace_places::lab::machine::MachineSite;
+use stackrace_places::lab::virtual_guest::{PROCESSOR, VirtualLab};
+use stackrace_results::record::{Record, Store};
+use stackrace_study::study::{Provision, RoundOrder, Study};
 
 /// What a second Ctrl-C leaves to do.
 const LEFT: &str = "`stackrace clean` removes the guests, `stackrace resume` continues the run";
@@ -386,7 +386,7 @@ impl VirtualRun<'_> {
                 stackrace: env!("CARGO_PKG_VERSION"),
                 program: hash_of(Path::new(PROGRAM)),
                 qemu: qemu(&host),
-                kernel: crate::observe::kernel(),
+                kernel: stackrace_machine::observe::kernel(),
                 jobs,
                 began,
                 first_guest_s: seconds(first_guest),
@@ -459,7 +459,7 @@ impl VirtualRun<'_> {
         let guests = places.iter().map(|place| place.lab.guest_bytes());
         let guest_bytes = guests.max().unwrap_or(1);
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let available = crate::observe::memory_available().unwrap_or(u64::MAX);
+        let available = stackrace_machine::observe::memory_available().unwrap_or(u64::MAX);
         let fit = available.saturating_sub(LEFT_OVER) / guest_bytes;
         let fit = usize::try_from(fit).unwrap_or(usize::MAX);
         let guest = unit::bytes(guest_bytes);

@@ -12,17 +12,17 @@ use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::agent::frame::WireFrame;
-use crate::agent::message::{
+use crate::run::{Broken, Executor, Interrupt, SharedLedger, TrialStart, Turned, Watcher};
+use stackrace_base::event::{Ended, Event, Fact};
+use stackrace_base::time::{Clock, GivenClock};
+use stackrace_places::agent::frame::WireFrame;
+use stackrace_places::agent::message::{
     Assignment, RecoverOrder, Turn, TurnReply, TurnRequest, WorkerReply, WorkerRequest,
 };
-use crate::agent::polled::GuestOrders;
-use crate::event::{Ended, Event, Fact};
-use crate::lab::LabError;
-use crate::lab::virtual_guest::{SideBySide, VirtualGuest, VirtualLab};
-use crate::run::{Broken, Executor, Interrupt, SharedLedger, TrialStart, Turned, Watcher};
-use crate::study::Study;
-use crate::time::{Clock, GivenClock};
+use stackrace_places::agent::polled::GuestOrders;
+use stackrace_places::lab::LabError;
+use stackrace_places::lab::virtual_guest::{SideBySide, VirtualGuest, VirtualLab};
+use stackrace_study::study::Study;
 
 /// How long guests are listened to before it is checked whether the run is to be interrupted.
 const MOMENT: Timespec = Timespec {

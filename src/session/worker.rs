@@ -7,22 +7,22 @@ use std::sync::Arc;
 
 use super::context::{Context, entropy};
 use super::{clean, preflight, study_file, temporary};
-use crate::agent::connection::{Connection, Task};
-use crate::agent::message::{
-    Assignment, CleanAnswer, PeerAddress, PhaseOrder, PlanAnswer, RealCut, TurnReply,
-};
-use crate::agent::remote_host::Peer;
-use crate::agent::window;
-use crate::agent::worker::{Duties, WorkerRefusal};
-use crate::failure::Failure;
-use crate::host::{Host, drives};
-use crate::journal::{GROUND, Journal, Undo};
-use crate::observe;
 use crate::run::crash::{Capture, CrashPackage, CrashSide, LedgerStream};
 use crate::run::turns::{TurnReporter, asked_for, execute_all};
 use crate::run::{Broken, ClientsReached, Interrupt, LocalExecutor, clients, phases};
-use crate::study::Study;
-use crate::time::SystemClock;
+use stackrace_base::failure::Failure;
+use stackrace_base::time::SystemClock;
+use stackrace_machine::host::{Host, drives};
+use stackrace_machine::journal::{GROUND, Journal, Undo};
+use stackrace_machine::observe;
+use stackrace_places::agent::connection::{Connection, Task};
+use stackrace_places::agent::message::{
+    Assignment, CleanAnswer, PeerAddress, PhaseOrder, PlanAnswer, RealCut, TurnReply,
+};
+use stackrace_places::agent::remote_host::Peer;
+use stackrace_places::agent::window;
+use stackrace_places::agent::worker::{Duties, WorkerRefusal};
+use stackrace_study::study::Study;
 
 /// This program as a worker.
 pub(crate) struct StudyWorker;

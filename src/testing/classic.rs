@@ -1,10 +1,10 @@
 //! Reports and command lines of the classic tools.
 
-use crate::tools::bonnie;
-use crate::tools::fio::{self, OptionPlace, Sections};
-use crate::tools::postmark::language::{Answer, From, PostmarkSettings};
-use crate::tools::postmark::{metrics, parse, values};
-use crate::tools::sysbench;
+use stackrace_load::tools::bonnie;
+use stackrace_load::tools::fio::{self, OptionPlace, Sections};
+use stackrace_load::tools::postmark::language::{Answer, From, PostmarkSettings};
+use stackrace_load::tools::postmark::{metrics, parse, values};
+use stackrace_load::tools::sysbench;
 
 /// Reports of PostMark are read into finite figures, or refused with a place. Every line of its
 /// commands leaves a configuration that can be run.

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::crash::Remains;
-use crate::event::Promised;
+use stackrace_base::event::Promised;
+use stackrace_load::crash::Remains;
 
 /// How many promises of a ledger (the JSON of a `promised` line) are broken in a directory when the
 /// power goes at `at_ns`; and how many if nothing of it can be read.
@@ -15,6 +15,6 @@ pub fn broken_promises(directory: &Path, ledger: &str, at_ns: u64) -> Result<(u6
     let remains = Remains::open(directory, &promised);
     let checked = remains.check(at_ns);
     remains.close()?;
-    let nothing = crate::crash::check_nothing(&promised, at_ns);
+    let nothing = stackrace_load::crash::check_nothing(&promised, at_ns);
     Ok((checked.counts.all(), nothing.counts.all()))
 }

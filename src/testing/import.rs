@@ -1,10 +1,10 @@
 //! Printed results of other tools.
 
-use crate::event::{Event, FORMAT, LogLine, RunStarted};
-use crate::import;
-use crate::printed::Imported;
-use crate::printed::{self, ImportSource};
-use crate::record::Record;
+use stackrace_base::event::{Event, FORMAT, LogLine, RunStarted};
+use stackrace_base::printed::Imported;
+use stackrace_base::printed::{self, ImportSource};
+use stackrace_load::import;
+use stackrace_results::record::Record;
 
 /// Configurations, workloads and rounds of a design that is reported on.
 const REPORTED_MAX: usize = 60;

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::others::carried_out;
-use crate::appendlog::split_torn;
-use crate::record::{Record, Store};
-use crate::study::{self, Kinds};
-use crate::time::{Clock, SystemClock};
+use stackrace_base::appendlog::split_torn;
+use stackrace_base::time::{Clock, SystemClock};
+use stackrace_results::record::{Record, Store};
+use stackrace_study::study::{self, Kinds};
 
 /// The run whose directory a log is found in that names none that can be one.
 const RUN: &str = "2026-11-21T1405-fzzd";

@@ -1,6 +1,6 @@
 //! The stacks in which the program is killed, as the layers declare them.
 
-use crate::stack;
+use stackrace_layers::stack;
 
 /// One stack, and the study that sets it up.
 #[derive(Debug, Clone)]

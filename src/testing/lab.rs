@@ -1,16 +1,16 @@
 //! The lab tried for real: two guests, their network, what can be done to them; guests as machines that are
 //! asked over SSH.
 
-use crate::host::{LabDisk, Output, argv, local::LocalHost};
-use crate::journal::{self, Journal};
-use crate::lab::LabError;
-use crate::lab::description::Description;
-use crate::lab::disk_cache::DiskCache;
-use crate::lab::image;
-use crate::lab::machine::{self, GuestNode, LabMachine, MachineSite};
-use crate::lab::system;
-use crate::stack::undo_all;
-use crate::time::{Clock, SystemClock};
+use stackrace_base::time::{Clock, SystemClock};
+use stackrace_layers::stack::undo_all;
+use stackrace_machine::host::{LabDisk, Output, argv, local::LocalHost};
+use stackrace_machine::journal::{self, Journal};
+use stackrace_places::lab::LabError;
+use stackrace_places::lab::description::Description;
+use stackrace_places::lab::disk_cache::DiskCache;
+use stackrace_places::lab::image;
+use stackrace_places::lab::machine::{self, GuestNode, LabMachine, MachineSite};
+use stackrace_places::lab::system;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

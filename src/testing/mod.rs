@@ -45,18 +45,20 @@ pub type OnMachine = (String, Box<dyn Fn() -> Result<(), String> + Send>);
 
 /// Every test that uses the real tools of this machine, for `tests/machine.rs`.
 pub fn on_machine() -> impl Iterator<Item = OnMachine> {
-    let of_many = crate::stack::ON_MACHINE.iter().map(|(name, test)| {
-        let test: Box<dyn Fn() -> Result<(), String> + Send> = Box::new(*test);
-        (format!("stack::{name}"), test)
-    });
-    let of_layers = crate::stack::ALL.iter().flat_map(|kind| {
+    let of_many = stackrace_layers::stack::ON_MACHINE
+        .iter()
+        .map(|(name, test)| {
+            let test: Box<dyn Fn() -> Result<(), String> + Send> = Box::new(*test);
+            (format!("stack::{name}"), test)
+        });
+    let of_layers = stackrace_layers::stack::ALL.iter().flat_map(|kind| {
         kind.tried.real.iter().map(move |real| {
             let test: Box<dyn Fn() -> Result<(), String> + Send> =
-                Box::new(|| crate::stack::set_up_for_real(*real));
+                Box::new(|| stackrace_layers::stack::set_up_for_real(*real));
             (format!("stack::{}::{}", kind.name, real.name), test)
         })
     });
-    let of_disks = crate::stack::guarded_cases();
+    let of_disks = stackrace_layers::stack::guarded_cases();
     let of_disks = of_disks.map(|(name, test)| (format!("stack::{name}"), test));
     of_many.chain(of_layers).chain(of_disks)
 }

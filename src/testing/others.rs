@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::host::plan::{Fault, PlanHost, Step};
-use crate::host::{Filling, Host, argv};
-use crate::journal::Journal;
-use crate::stack::{self, Site};
-use crate::study::Study;
+use stackrace_layers::stack::{self, Site};
+use stackrace_machine::host::plan::{Fault, PlanHost, Step};
+use stackrace_machine::host::{Filling, Host, argv};
+use stackrace_machine::journal::Journal;
+use stackrace_study::study::Study;
 
 /// Most configurations of a study that are carried out.
 const CARRIED_OUT_MAX: usize = 4;

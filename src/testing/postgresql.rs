@@ -7,12 +7,12 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use stackrace_engine::{Control, PhaseOutcome};
 
-use crate::crash::Remains;
-use crate::event::Promised;
-use crate::study::{Kinds, parse};
-use crate::time::{Clock, SystemClock};
-use crate::workload::postgres_server::PostgresServer;
-use crate::workload::{Place, Workload};
+use stackrace_base::event::Promised;
+use stackrace_base::time::{Clock, SystemClock};
+use stackrace_load::crash::Remains;
+use stackrace_load::workload::postgres_server::PostgresServer;
+use stackrace_load::workload::{Place, Workload};
+use stackrace_study::study::{Kinds, parse};
 
 /// What was found after the server of a workload was killed.
 #[derive(Debug, Clone, Default)]

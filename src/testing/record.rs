@@ -7,14 +7,14 @@ use base64::Engine as _;
 
 use super::input::Input;
 use super::kept::kept;
-use crate::event::{
+use stackrace_base::event::{
     Better, ConfigurationHead, Counted, Decide, Ended, Event, FORMAT, Fact, LogLine, MetricHead,
     Observation, OperationObservation, PhaseObservation, RunStarted, Settled, SlicesEnded,
     TimingObservation, Until, WorkloadHead,
 };
-use crate::record::Record;
-use crate::report::{self, ReportOptions};
-use crate::verdict::{self, Evidence};
+use stackrace_judge::verdict::{self, Evidence};
+use stackrace_results::record::Record;
+use stackrace_show::report::{self, ReportOptions};
 
 /// Largest table of values (configurations × workloads × rounds) that is judged: it is made whole, and
 /// a short text can ask for one that no run would fill.
@@ -75,7 +75,7 @@ pub(super) fn reported(record: &Record) {
     for configuration in verdict::to_drop(&evidence, &head.decide) {
         assert!(configuration < head.configurations.len());
     }
-    crate::audit::notes(head, &evidence.trials, &evidence.set_ups);
+    stackrace_judge::audit::notes(head, &evidence.trials, &evidence.set_ups);
     let options = |colour| ReportOptions {
         beside: None,
         lines_max: None,

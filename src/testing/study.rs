@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::others::carried_out;
-use crate::plan::{MachineFacts, Plan, StorageSpeed, order};
-use crate::study::{self, Kinds, Study};
+use stackrace_study::plan::{MachineFacts, Plan, StorageSpeed, order};
+use stackrace_study::study::{self, Kinds, Study};
 
 /// Most configurations that are also planned: a plan's cost grows with them, a check's must not.
 const PLANNED_MAX: usize = 64;

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use super::input::Input;
 use super::others::beside_others;
-use crate::afp::protocol;
-use crate::agent::frame::{self, FrameKind};
-use crate::agent::router;
-use crate::host::{MountInfo, mountinfo, shown};
-use crate::journal::{Journal, JournalError};
-use crate::observe::{self, Snapshot};
+use stackrace_afp::afp::protocol;
+use stackrace_machine::host::{MountInfo, mountinfo, shown};
+use stackrace_machine::journal::{Journal, JournalError};
+use stackrace_machine::observe::{self, Snapshot};
+use stackrace_places::agent::frame::{self, FrameKind};
+use stackrace_places::agent::router;
 
 /// Most entries of a journal that are also undone.
 const UNDONE_MAX: usize = 32;
@@ -44,7 +44,7 @@ pub fn journal(data: &[u8]) {
     let host = beside_others(data);
     let before = host.left();
     let steps = host.steps().len();
-    match crate::stack::undo_all(&host, &journal) {
+    match stackrace_layers::stack::undo_all(&host, &journal) {
         Ok(report) => {
             assert_eq!(report.undone.len() + report.failed.len(), pending.len());
         }
@@ -158,7 +158,7 @@ pub fn observe(data: &[u8]) {
 /// What the tools print when a layer reads back what it got.
 pub fn stack(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    let facts = crate::stack::read_back(&text);
+    let facts = stackrace_layers::stack::read_back(&text);
     let whole: usize = facts.iter().map(|fact| fact.value.len()).sum();
     // Each parser shows every letter at most once, and there are a few of them.
     assert!(whole <= 1024 + 16 * text.len(), "{whole} letters of facts");
@@ -211,9 +211,9 @@ fn shell_words(line: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::Host;
     use proptest::prelude::*;
     use proptest::sample::select;
+    use stackrace_machine::host::Host;
 
     /// Things of others on the imagined machine, things of this run, and words that lead astray.
     const PATHS: [&str; 9] = [

@@ -1,6 +1,6 @@
 //! Requests to the live page, from any sender.
 
-use crate::web;
+use stackrace_show::web;
 
 /// The head of a request is understood, refused with a status, or incomplete. A request without the
 /// token is never let in.

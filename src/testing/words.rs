@@ -1,6 +1,6 @@
 //! Amounts as people write them, and the command line.
 
-use crate::unit;
+use stackrace_base::unit;
 
 /// Bytes, times, shares and sizes with weights: what is read is in its range, and comes back when it is shown.
 pub fn unit(data: &[u8]) {

@@ -5,7 +5,7 @@
 # Usage: CHANGES=… STANDING=… kills.sh PROGRAM BASE [--peer USER@HOST] NAME LAYERS…
 # NAME is what a stack is called, LAYERS are its tables in TOML, BASE is a directory on a disk. CHANGES
 # are the programs that change something, STANDING are lines that print what stands: each layer declares
-# its own (`tried` in src/stack). Of a stack over two machines, everything is
+# its own (`tried` in crates/layers/src/stack). Of a stack over two machines, everything is
 # killed at the first one's commands, and at the peer's what was started there; the peer answers commands
 # over SSH, in which BASE/shims is what is looked into first.
 set -u

@@ -14,7 +14,7 @@ use crate::owned::{OwnDir, OwnError};
 
 /// Whether a line must be on the disk before the program goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Durable {
+pub enum Durable {
     /// It is when [`AppendLog::append`] returns.
     Yes,
     /// It gets there with the next durable line.
@@ -23,7 +23,7 @@ pub(crate) enum Durable {
 
 /// Why a file of lines cannot be opened or written.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum AppendError {
+pub enum AppendError {
     /// Another process writes it.
     #[error("another process is writing it")]
     Locked,
@@ -53,19 +53,19 @@ fn while_trying(tried: &'static str) -> impl Fn(io::Error) -> AppendError {
 
 /// A file of lines, open for writing; no second writer is admitted while it lives.
 #[derive(Debug)]
-pub(crate) struct AppendLog {
+pub struct AppendLog {
     tail: Tail<File>,
 }
 
 /// A file of lines that was there already.
 #[derive(Debug)]
-pub(crate) struct Reopened {
+pub struct Reopened {
     /// The file; a torn rest is still in it.
-    pub(crate) log: AppendLog,
+    pub log: AppendLog,
     /// Its whole lines.
-    pub(crate) whole: Vec<u8>,
+    pub whole: Vec<u8>,
     /// What a kill or a power cut left behind them.
-    pub(crate) torn: Vec<u8>,
+    pub torn: Vec<u8>,
 }
 
 impl AppendLog {
@@ -73,7 +73,7 @@ impl AppendLog {
     ///
     /// # Errors
     /// It exists, or the system refuses.
-    pub(crate) fn create(dir: &OwnDir, name: &str) -> Result<Self, AppendError> {
+    pub fn create(dir: &OwnDir, name: &str) -> Result<Self, AppendError> {
         let file = dir.create(name)?;
         lock(&file)?;
         Ok(Self {
@@ -85,7 +85,7 @@ impl AppendLog {
     ///
     /// # Errors
     /// Another process writes it, it is not the user's own, or the system refuses.
-    pub(crate) fn open(dir: &OwnDir, name: &str) -> Result<Reopened, AppendError> {
+    pub fn open(dir: &OwnDir, name: &str) -> Result<Reopened, AppendError> {
         let mut file = dir.append(name, false)?;
         // Before reading: what another writer is adding would look torn.
         lock(&file)?;
@@ -103,7 +103,7 @@ impl AppendLog {
     ///
     /// # Errors
     /// The system refuses.
-    pub(crate) fn cut_torn(&mut self) -> Result<(), AppendError> {
+    pub fn cut_torn(&mut self) -> Result<(), AppendError> {
         self.tail
             .medium
             .set_len(self.tail.length)
@@ -116,7 +116,7 @@ impl AppendLog {
     /// # Errors
     /// The line is then not in the file, and the file is as it was before; after
     /// [`AppendError::Broken`] its end is unknown and it takes no more.
-    pub(crate) fn append(&mut self, line: &[u8], durable: Durable) -> Result<(), AppendError> {
+    pub fn append(&mut self, line: &[u8], durable: Durable) -> Result<(), AppendError> {
         self.tail.append(line, durable)
     }
 }
@@ -149,7 +149,7 @@ fn read(file: &mut File) -> Result<(Vec<u8>, Vec<u8>), AppendError> {
 ///
 /// # Errors
 /// As [`AppendLog::open`].
-pub(crate) fn look(dir: &OwnDir, name: &str) -> Result<(Vec<u8>, Vec<u8>), AppendError> {
+pub fn look(dir: &OwnDir, name: &str) -> Result<(Vec<u8>, Vec<u8>), AppendError> {
     let mut file = dir.read_to_obey(name)?;
     match flock(&file, FlockOperation::NonBlockingLockShared) {
         Err(Errno::WOULDBLOCK) => Err(AppendError::Locked),
@@ -159,7 +159,7 @@ pub(crate) fn look(dir: &OwnDir, name: &str) -> Result<(Vec<u8>, Vec<u8>), Appen
 
 /// Whether a process writes the file right now. Only ask of a file that has its first line: a
 /// writer that is about to begin would find this question's lock in its way.
-pub(crate) fn is_being_written(dir: &OwnDir, name: &str) -> bool {
+pub fn is_being_written(dir: &OwnDir, name: &str) -> bool {
     let Ok(file) = dir.read(name) else {
         return false;
     };
@@ -171,7 +171,7 @@ pub(crate) fn is_being_written(dir: &OwnDir, name: &str) -> bool {
 /// Behind the last line break nothing counts, even where it happens to be valid: its writer was
 /// never told that it is kept. A whole last line that is no JSON is a rest too: some file systems
 /// lengthen a file before its data arrive, and after a power cut the end reads as zeros.
-pub(crate) fn split_torn(bytes: &[u8]) -> (&[u8], &[u8]) {
+pub fn split_torn(bytes: &[u8]) -> (&[u8], &[u8]) {
     let mut end = line_break_before(bytes, bytes.len());
     while end > 0 {
         let begin = line_break_before(bytes, end - 1);

@@ -11,11 +11,11 @@ use crate::unit;
 
 /// The most bytes that are read of one text, file or line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ByteLimit(u64);
+pub struct ByteLimit(u64);
 
 impl ByteLimit {
     /// A limit of so many bytes.
-    pub(crate) const fn new(bytes: u64) -> Self {
+    pub const fn new(bytes: u64) -> Self {
         Self(bytes)
     }
 
@@ -24,7 +24,7 @@ impl ByteLimit {
     /// # Errors
     /// The system's; [`ErrorKind::FileTooLarge`], which says the limit, for what is larger or has no
     /// end.
-    pub(crate) fn read(self, path: &Path) -> io::Result<Vec<u8>> {
+    pub fn read(self, path: &Path) -> io::Result<Vec<u8>> {
         self.read_from(File::open(path)?)
     }
 
@@ -32,7 +32,7 @@ impl ByteLimit {
     ///
     /// # Errors
     /// As [`Self::read`].
-    pub(crate) fn read_from(self, stream: impl Read) -> io::Result<Vec<u8>> {
+    pub fn read_from(self, stream: impl Read) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         // One byte more shows that there is more.
         stream.take(self.0 + 1).read_to_end(&mut bytes)?;
@@ -46,7 +46,7 @@ impl ByteLimit {
     ///
     /// # Errors
     /// As [`Self::read`]; how much of the line is then left unread is not said.
-    pub(crate) fn line(self, stream: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
+    pub fn line(self, stream: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
         let mut line = Vec::new();
         let mut limited = stream.take(self.0 + 1);
         if limited.read_until(b'\n', &mut line)? == 0 {

@@ -1,14 +1,14 @@
 //! What went wrong, for the user: what was tried, what to do next, and of what kind it is.
 
 /// The exit code of what was interrupted.
-pub(crate) const INTERRUPTED: u8 = 130;
+pub const INTERRUPTED: u8 = 130;
 
 /// Ends a refusal.
 const UNCHANGED: &str = "nothing was changed\n";
 
 /// What kind of failure it is; each has an exit code of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FailureKind {
+pub enum FailureKind {
     /// The program cannot go on, through no fault of the command line.
     Internal,
     /// The command line makes no sense.
@@ -25,7 +25,7 @@ pub(crate) enum FailureKind {
 
 impl FailureKind {
     /// The exit code it is reported with.
-    pub(crate) fn exit_code(self) -> u8 {
+    pub fn exit_code(self) -> u8 {
         match self {
             Self::Internal => 1,
             Self::Usage => 2,
@@ -40,7 +40,7 @@ impl FailureKind {
 
 /// What went wrong, and what to do next.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub struct Failure {
     kind: FailureKind,
     text: String,
     next: String,
@@ -48,7 +48,7 @@ pub(crate) struct Failure {
 
 impl Failure {
     /// A failure of a kind.
-    pub(crate) fn new(kind: FailureKind, text: impl Into<String>) -> Self {
+    pub fn new(kind: FailureKind, text: impl Into<String>) -> Self {
         Self {
             kind,
             text: text.into(),
@@ -57,48 +57,48 @@ impl Failure {
     }
 
     /// The command line makes no sense.
-    pub(crate) fn usage(text: impl Into<String>) -> Self {
+    pub fn usage(text: impl Into<String>) -> Self {
         Self::new(FailureKind::Usage, text)
     }
 
     /// Refused before anything was touched.
-    pub(crate) fn refused(text: impl Into<String>) -> Self {
+    pub fn refused(text: impl Into<String>) -> Self {
         Self::new(FailureKind::Refused, text)
     }
 
     /// This machine cannot do it.
-    pub(crate) fn unable(text: impl Into<String>) -> Self {
+    pub fn unable(text: impl Into<String>) -> Self {
         Self::new(FailureKind::Unable, text)
     }
 
     /// A trial did not end, or ended with an error.
-    pub(crate) fn trial(text: impl Into<String>) -> Self {
+    pub fn trial(text: impl Into<String>) -> Self {
         Self::new(FailureKind::TrialFailed, text)
     }
 
     /// The program cannot go on.
-    pub(crate) fn internal(text: impl Into<String>) -> Self {
+    pub fn internal(text: impl Into<String>) -> Self {
         Self::new(FailureKind::Internal, text)
     }
 
     /// Adds what to do.
-    pub(crate) fn next(mut self, next: impl Into<String>) -> Self {
+    pub fn next(mut self, next: impl Into<String>) -> Self {
         self.next = next.into();
         self
     }
 
     /// The exit code it is reported with.
-    pub(crate) fn exit_code(&self) -> u8 {
+    pub fn exit_code(&self) -> u8 {
         self.kind.exit_code()
     }
 
     /// What went wrong, and what to do.
-    pub(crate) fn into_parts(self) -> (String, String) {
+    pub fn into_parts(self) -> (String, String) {
         (self.text, self.next)
     }
 
     /// As it is printed.
-    pub(crate) fn render(&self) -> String {
+    pub fn render(&self) -> String {
         // A refused study is rendered already, with its lines and carets.
         let mut text = if self.text.starts_with("error") {
             self.text.clone()

@@ -8,14 +8,14 @@ use stackrace_engine::{AlternationSeat, Control};
 
 /// Raised once, by Ctrl-C or from the live page, and never taken back.
 #[derive(Debug, Default)]
-pub(crate) struct Interrupt {
+pub struct Interrupt {
     flag: AtomicBool,
     current: Mutex<Vec<Arc<Control>>>,
 }
 
 impl Interrupt {
     /// Asks the run to end; the phase under way ends as soon as its outstanding operations do.
-    pub(crate) fn raise(&self) {
+    pub fn raise(&self) {
         // The flag first: a control that is made just now reads it after it can be found.
         self.flag.store(true, Ordering::SeqCst);
         for control in &*self.current.lock() {
@@ -24,17 +24,17 @@ impl Interrupt {
     }
 
     /// Whether it was asked.
-    pub(crate) fn raised(&self) -> bool {
+    pub fn raised(&self) -> bool {
         self.flag.load(Ordering::SeqCst)
     }
 
     /// Makes a control that this interrupt stops.
-    pub(crate) fn control(&self) -> Arc<Control> {
+    pub fn control(&self) -> Arc<Control> {
         self.controls([None]).swap_remove(0)
     }
 
     /// Makes controls for phases that run at the same time, each with its seat if they alternate.
-    pub(crate) fn controls(
+    pub fn controls(
         &self,
         seats: impl IntoIterator<Item = Option<AlternationSeat>>,
     ) -> Vec<Arc<Control>> {

@@ -9,7 +9,7 @@
 //! wrote, but obey only what is their own.
 
 mod error;
-pub(crate) mod held;
+pub mod held;
 
 use stackrace_engine::system;
 use std::collections::VecDeque;
@@ -24,7 +24,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use stackrace_engine::system::{PLACE_ONLY, mode_of};
 
-pub(crate) use error::OwnError;
+pub use error::OwnError;
 
 /// What the paths of directories begin with that this process holds open (proc_pid_fd(5)).
 const DESCRIPTORS: &str = "/proc/self/fd/";
@@ -42,7 +42,7 @@ const STICKY: u32 = 0o1000;
 
 /// A directory that is held open.
 #[derive(Debug)]
-pub(crate) struct OwnDir {
+pub struct OwnDir {
     handle: OwnedFd,
     /// Without links.
     path: PathBuf,
@@ -62,7 +62,7 @@ impl OwnDir {
     ///
     /// # Errors
     /// It is not there, or for root: another user can write it, or a directory on the way.
-    pub(crate) fn open(path: &Path) -> Result<Self, OwnError> {
+    pub fn open(path: &Path) -> Result<Self, OwnError> {
         Self::walk(path, Way::OwnDirectories, false)?.checked(is_strict())
     }
 
@@ -70,7 +70,7 @@ impl OwnDir {
     ///
     /// # Errors
     /// As [`OwnDir::open`]; it cannot be made.
-    pub(crate) fn open_or_make(path: &Path) -> Result<Self, OwnError> {
+    pub fn open_or_make(path: &Path) -> Result<Self, OwnError> {
         Self::walk(path, Way::OwnDirectories, true)?.checked(is_strict())
     }
 
@@ -78,7 +78,7 @@ impl OwnDir {
     ///
     /// # Errors
     /// It is not there, or for root: it is reached through a link of another user's.
-    pub(crate) fn around(path: &Path) -> Result<(Self, OsString), OwnError> {
+    pub fn around(path: &Path) -> Result<(Self, OsString), OwnError> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(OwnError::system("find", path, Errno::INVAL));
         };
@@ -89,7 +89,7 @@ impl OwnDir {
     ///
     /// # Errors
     /// As [`OwnDir::around`].
-    pub(crate) fn way_to(path: &Path) -> Result<PathBuf, OwnError> {
+    pub fn way_to(path: &Path) -> Result<PathBuf, OwnError> {
         Ok(Self::walk(path, Way::OwnLinks, false)?.path)
     }
 
@@ -200,12 +200,12 @@ impl OwnDir {
     ///
     /// # Errors
     /// It is another user's, or others may write it.
-    pub(crate) fn obeyed(self) -> Result<Self, OwnError> {
+    pub fn obeyed(self) -> Result<Self, OwnError> {
         self.checked(true)
     }
 
     /// Where it is, without links.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
@@ -213,7 +213,7 @@ impl OwnDir {
     ///
     /// # Errors
     /// It is not there, is a link, or for root: another user can write it.
-    pub(crate) fn dir(&self, name: impl AsRef<OsStr>) -> Result<Self, OwnError> {
+    pub fn dir(&self, name: impl AsRef<OsStr>) -> Result<Self, OwnError> {
         self.dir_of_any(name.as_ref())?.checked(is_strict())
     }
 
@@ -233,7 +233,7 @@ impl OwnDir {
     ///
     /// # Errors
     /// Something of that name is there, or the system refuses.
-    pub(crate) fn make_dir(&self, name: impl AsRef<OsStr>) -> Result<Self, OwnError> {
+    pub fn make_dir(&self, name: impl AsRef<OsStr>) -> Result<Self, OwnError> {
         self.make(name.as_ref())?;
         self.dir(name)
     }
@@ -242,7 +242,7 @@ impl OwnDir {
     ///
     /// # Errors
     /// As [`OwnDir::dir`] and [`OwnDir::make_dir`].
-    pub(crate) fn dir_or_make(&self, name: impl AsRef<OsStr>) -> Result<Self, OwnError> {
+    pub fn dir_or_make(&self, name: impl AsRef<OsStr>) -> Result<Self, OwnError> {
         match self.dir(name.as_ref()) {
             Err(error) if error.is_missing() => match self.make_dir(name.as_ref()) {
                 // Another process was faster.
@@ -261,7 +261,7 @@ impl OwnDir {
     ///
     /// # Errors
     /// As [`OwnDir::make_dir`].
-    pub(crate) fn make(&self, name: &OsStr) -> Result<(), OwnError> {
+    pub fn make(&self, name: &OsStr) -> Result<(), OwnError> {
         let path = self.path_of(name)?;
         rustix::fs::mkdirat(&self.handle, name, Mode::RWXU)
             .map_err(|error| OwnError::system("create", &path, error))
@@ -312,7 +312,7 @@ impl OwnDir {
     ///
     /// # Errors
     /// It is not there, is no regular file, or for root: another user can write it.
-    pub(crate) fn read(&self, name: &str) -> Result<File, OwnError> {
+    pub fn read(&self, name: &str) -> Result<File, OwnError> {
         self.file(name.as_ref(), OFlags::RDONLY, false)
     }
 
@@ -320,7 +320,7 @@ impl OwnDir {
     ///
     /// # Errors
     /// As [`OwnDir::read`]; it is another user's, or others may write it.
-    pub(crate) fn read_to_obey(&self, name: &str) -> Result<File, OwnError> {
+    pub fn read_to_obey(&self, name: &str) -> Result<File, OwnError> {
         self.file(name.as_ref(), OFlags::RDONLY, true)
     }
 
@@ -328,7 +328,7 @@ impl OwnDir {
     ///
     /// # Errors
     /// As [`OwnDir::read`].
-    pub(crate) fn read_all(&self, name: &str) -> Result<Vec<u8>, OwnError> {
+    pub fn read_all(&self, name: &str) -> Result<Vec<u8>, OwnError> {
         let mut bytes = Vec::new();
         self.read(name)?
             .read_to_end(&mut bytes)
@@ -340,7 +340,7 @@ impl OwnDir {
     ///
     /// # Errors
     /// Something of that name is there, or the system refuses.
-    pub(crate) fn create(&self, name: &str) -> Result<File, OwnError> {
+    pub fn create(&self, name: &str) -> Result<File, OwnError> {
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL;
         self.file(name.as_ref(), flags, true)
     }
@@ -349,7 +349,7 @@ impl OwnDir {
     ///
     /// # Errors
     /// As [`OwnDir::create`].
-    pub(crate) fn create_to_overwrite(&self, name: impl AsRef<OsStr>) -> Result<File, OwnError> {
+    pub fn create_to_overwrite(&self, name: impl AsRef<OsStr>) -> Result<File, OwnError> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
         self.file(name.as_ref(), flags, true)
     }
@@ -358,7 +358,7 @@ impl OwnDir {
     ///
     /// # Errors
     /// It is another user's, others may write it, it is no regular file, or the system refuses.
-    pub(crate) fn append(&self, name: &str, make: bool) -> Result<File, OwnError> {
+    pub fn append(&self, name: &str, make: bool) -> Result<File, OwnError> {
         let create = if make {
             OFlags::CREATE
         } else {
@@ -373,7 +373,7 @@ impl OwnDir {
     }
 
     /// Whether something of a name is there, of whatever kind.
-    pub(crate) fn has(&self, name: &str) -> bool {
+    pub fn has(&self, name: &str) -> bool {
         rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
 
@@ -381,7 +381,7 @@ impl OwnDir {
     ///
     /// # Errors
     /// It cannot be read.
-    pub(crate) fn names(&self) -> Result<Vec<OsString>, OwnError> {
+    pub fn names(&self) -> Result<Vec<OsString>, OwnError> {
         let failed = |error: Errno| OwnError::system("list", &self.path, error);
         let names = names(self.handle.as_fd()).map_err(failed)?.into_iter();
         let mut names: Vec<OsString> = names
@@ -395,7 +395,7 @@ impl OwnDir {
     ///
     /// # Errors
     /// The system refuses.
-    pub(crate) fn remove_file(&self, name: impl AsRef<OsStr>) -> Result<(), OwnError> {
+    pub fn remove_file(&self, name: impl AsRef<OsStr>) -> Result<(), OwnError> {
         self.remove(name.as_ref(), AtFlags::empty())
     }
 
@@ -403,7 +403,7 @@ impl OwnDir {
     ///
     /// # Errors
     /// The system refuses, or it is not empty.
-    pub(crate) fn remove_dir(&self, name: impl AsRef<OsStr>) -> Result<(), OwnError> {
+    pub fn remove_dir(&self, name: impl AsRef<OsStr>) -> Result<(), OwnError> {
         self.remove(name.as_ref(), AtFlags::REMOVEDIR)
     }
 
@@ -420,7 +420,7 @@ impl OwnDir {
     ///
     /// # Errors
     /// It is a link itself, reaches another file system, or the system refuses.
-    pub(crate) fn remove_tree(&self, name: impl AsRef<OsStr>) -> Result<(), OwnError> {
+    pub fn remove_tree(&self, name: impl AsRef<OsStr>) -> Result<(), OwnError> {
         let name = name.as_ref();
         let path = self.path_of(name)?;
         let failed = |error: io::Error| OwnError::system("remove", &path, error);
@@ -439,7 +439,7 @@ impl OwnDir {
     ///
     /// # Errors
     /// The system refuses.
-    pub(crate) fn sync(&self) -> Result<(), OwnError> {
+    pub fn sync(&self) -> Result<(), OwnError> {
         rustix::fs::fsync(&self.handle).map_err(|error| OwnError::system("sync", &self.path, error))
     }
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Where time comes from.
-pub(crate) trait Clock: Send + Sync {
+pub trait Clock: Send + Sync {
     /// Nanoseconds since some fixed moment; never goes back.
     fn now_ns(&self) -> u64;
     /// Time of day, RFC 3339 in UTC with milliseconds.
@@ -15,11 +15,11 @@ pub(crate) trait Clock: Send + Sync {
 
 /// The wall clock and the monotonic clock of this machine.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct SystemClock;
+pub struct SystemClock;
 
 impl SystemClock {
     /// Nanoseconds since 1970 by the wall clock, which may be set: for what has to agree with it.
-    pub(crate) fn unix_ns(self) -> u64 {
+    pub fn unix_ns(self) -> u64 {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
         u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000
             + u64::try_from(now.tv_nsec).unwrap_or(0)
@@ -51,20 +51,20 @@ impl Clock for SystemClock {
 
 /// A clock that shows what it was last set to: the time of guests whose clock counts instructions.
 #[derive(Debug)]
-pub(crate) struct GivenClock {
+pub struct GivenClock {
     unix_ns: AtomicU64,
 }
 
 impl GivenClock {
     /// A clock that shows a time of day (RFC 3339); none: that is no time.
-    pub(crate) fn at(today: &str) -> Option<Self> {
+    pub fn at(today: &str) -> Option<Self> {
         let time: jiff::Timestamp = today.parse().ok()?;
         let unix_ns = AtomicU64::new(u64::try_from(time.as_nanosecond()).ok()?);
         Some(Self { unix_ns })
     }
 
     /// Sets it, ns since 1970; it never goes back.
-    pub(crate) fn set(&self, unix_ns: u64) {
+    pub fn set(&self, unix_ns: u64) {
         self.unix_ns.fetch_max(unix_ns, Ordering::Relaxed);
     }
 }

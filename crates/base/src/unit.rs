@@ -7,7 +7,7 @@
 ///
 /// # Errors
 /// A sentence naming what is wrong and the spellings that exist.
-pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let (number, unit) = split(text)?;
     let factor = match unit {
         "" | "B" => 1.0,
@@ -34,7 +34,7 @@ pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
 ///
 /// # Errors
 /// A sentence naming what is wrong and the spellings that exist.
-pub(crate) fn parse_time_ns(text: &str) -> Result<u64, String> {
+pub fn parse_time_ns(text: &str) -> Result<u64, String> {
     let (number, unit) = split(text)?;
     let factor = match unit {
         "ns" => 1.0,
@@ -64,7 +64,7 @@ pub(crate) fn parse_time_ns(text: &str) -> Result<u64, String> {
 ///
 /// # Errors
 /// A sentence naming what is wrong.
-pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
+pub fn parse_share(text: &str) -> Result<f64, String> {
     let (number, unit) = split(text)?;
     match unit {
         "%" => Ok(number / 100.0),
@@ -78,7 +78,7 @@ pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
 ///
 /// # Errors
 /// A sentence naming what is wrong and how it is written.
-pub(crate) fn parse_weights(text: &str) -> Result<Vec<(u64, u32)>, String> {
+pub fn parse_weights(text: &str) -> Result<Vec<(u64, u32)>, String> {
     let mut weights: Vec<(u64, u32)> = Vec::new();
     for part in text.split(',') {
         let (amount, weight) = match part.split_once(':') {
@@ -126,7 +126,7 @@ fn whole(value: f64) -> Option<u64> {
 }
 
 /// Bytes in IEC units, at most one decimal: `4 KiB`, `1.5 GiB`.
-pub(crate) fn bytes(value: u64) -> String {
+pub fn bytes(value: u64) -> String {
     scaled(
         value as f64,
         1024.0,
@@ -135,7 +135,7 @@ pub(crate) fn bytes(value: u64) -> String {
 }
 
 /// Amounts with their weights, as [`parse_weights`] reads them; one amount alone without.
-pub(crate) fn weights(weights: &[(u32, u32)]) -> String {
+pub fn weights(weights: &[(u32, u32)]) -> String {
     match weights {
         [(amount, _)] => bytes(u64::from(*amount)),
         several => several
@@ -147,12 +147,12 @@ pub(crate) fn weights(weights: &[(u32, u32)]) -> String {
 }
 
 /// A rate of bytes in SI units, three digits: `1.23 GB/s`.
-pub(crate) fn bytes_per_second(value: f64) -> String {
+pub fn bytes_per_second(value: f64) -> String {
     three_digits(value, &["B/s", "kB/s", "MB/s", "GB/s", "TB/s"])
 }
 
 /// The speed of a network line in bits, as cards are sold: `1 Gbit/s`, of 125,000,000 B/s.
-pub(crate) fn bits_per_s(bytes_per_s: f64) -> String {
+pub fn bits_per_s(bytes_per_s: f64) -> String {
     let (value, unit) = match bytes_per_s * 8.0 {
         bits if bits >= 1e9 => (bits / 1e9, "Gbit/s"),
         bits => (bits / 1e6, "Mbit/s"),
@@ -162,12 +162,12 @@ pub(crate) fn bits_per_s(bytes_per_s: f64) -> String {
 }
 
 /// A rate of operations, three digits: `12.3 k/s`.
-pub(crate) fn operations_per_second(value: f64) -> String {
+pub fn operations_per_second(value: f64) -> String {
     three_digits(value, &["/s", "k/s", "M/s", "G/s"])
 }
 
 /// A time, three digits: `1.23 ms`.
-pub(crate) fn time_ns(value: f64) -> String {
+pub fn time_ns(value: f64) -> String {
     // From here on three digits would show "60.0 s", which people read as a minute.
     if value >= 59.95e9 {
         return long_time(value / 1e9);
@@ -176,7 +176,7 @@ pub(crate) fn time_ns(value: f64) -> String {
 }
 
 /// A time of minutes and hours: `2 min 05 s`, `3 h 10 min`.
-pub(crate) fn long_time(seconds: f64) -> String {
+pub fn long_time(seconds: f64) -> String {
     let seconds = seconds.max(0.0).round() as u64;
     match seconds {
         0..60 => format!("{seconds} s"),
@@ -186,18 +186,18 @@ pub(crate) fn long_time(seconds: f64) -> String {
 }
 
 /// So many of a thing: `1 trial`, `2 trials`.
-pub(crate) fn counted(count: usize, thing: &str) -> String {
+pub fn counted(count: usize, thing: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {thing}{plural}")
 }
 
 /// Words as in a sentence: `a, b and c`.
-pub(crate) fn listed<T: AsRef<str>>(words: &[T]) -> String {
+pub fn listed<T: AsRef<str>>(words: &[T]) -> String {
     joined(words, ", ", " and")
 }
 
 /// Names as in a sentence: `a, b and c`. Names with commas of their own: `a, x; b, y; and c, z`.
-pub(crate) fn listed_names<T: AsRef<str>>(names: &[T]) -> String {
+pub fn listed_names<T: AsRef<str>>(names: &[T]) -> String {
     // The name of a configuration has a comma between its levels: where it ends must be seen.
     match names.iter().any(|name| name.as_ref().contains(", ")) {
         true => joined(names, "; ", "; and"),
@@ -216,7 +216,7 @@ fn joined<T: AsRef<str>>(words: &[T], between: &str, before_last: &str) -> Strin
 }
 
 /// A share in percent, with two or three digits: `12 %`, `3.4 %`, `0.21 %`.
-pub(crate) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     let value = share * 100.0;
     match value.abs() {
         // The limits lie where rounding would add a digit: 9.96 is shown as 10, not as 10.0.

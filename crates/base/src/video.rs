@@ -65,26 +65,26 @@ fn needs((width, height, _, frames, seconds): Format, (_, bytes, pixels): Codec)
 
 /// One direction of the stream, B/s.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct StreamRate {
+pub struct StreamRate {
     /// Over the whole time.
-    pub(crate) mean: f64,
+    pub mean: f64,
     /// Over the slowest second.
-    pub(crate) slowest: f64,
+    pub slowest: f64,
 }
 
 /// The measured rates of a storage.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct StreamRates {
+pub struct StreamRates {
     /// Recording.
-    pub(crate) write: StreamRate,
+    pub write: StreamRate,
     /// Playing back.
-    pub(crate) read: StreamRate,
+    pub read: StreamRate,
     /// The factor on a format's rate that must be reached: 1 plus the margin.
-    pub(crate) times: f64,
+    pub times: f64,
 }
 
 /// The metrics of a stream, in the order of [`values`].
-pub(crate) fn heads() -> Vec<MetricHead> {
+pub fn heads() -> Vec<MetricHead> {
     let head = |name: &str, unit: &str, better| MetricHead {
         name: name.to_owned(),
         unit: unit.to_owned(),
@@ -110,7 +110,7 @@ const READ_MEAN: &str = "read throughput";
 const TIMES: &str = "asked of a format's rate";
 
 /// The values of [`heads`]: rates, then the 99.9th percentiles of writing and reading a frame, ns.
-pub(crate) fn values(rates: &StreamRates, frames_ns: [Option<f64>; 2]) -> Vec<Option<f64>> {
+pub fn values(rates: &StreamRates, frames_ns: [Option<f64>; 2]) -> Vec<Option<f64>> {
     vec![
         Some(rates.write.slowest),
         Some(rates.write.mean),
@@ -124,7 +124,7 @@ pub(crate) fn values(rates: &StreamRates, frames_ns: [Option<f64>; 2]) -> Vec<Op
 
 impl StreamRates {
     /// The rates among a workload's metrics, by name; `None`: it did not stream video.
-    pub(crate) fn of(value: impl Fn(&str) -> Option<f64>) -> Option<StreamRates> {
+    pub fn of(value: impl Fn(&str) -> Option<f64>) -> Option<StreamRates> {
         Some(StreamRates {
             write: StreamRate {
                 mean: value(WRITE_MEAN)?,
@@ -152,7 +152,7 @@ impl StreamRates {
     }
 
     /// One sentence that explains the answers.
-    pub(crate) fn words(&self) -> String {
+    pub fn words(&self) -> String {
         let mib = |rate: f64| format!("{:.0}", rate / MIB);
         format!(
             "MiB/s a format needs, and whether it can be recorded and played back without dropping a \
@@ -186,14 +186,14 @@ impl Fit {
 }
 
 /// Names of the columns: the format, then how its pixels are stored.
-pub(crate) fn columns() -> Vec<String> {
+pub fn columns() -> Vec<String> {
     let codecs = CODECS.iter().map(|(name, ..)| (*name).to_owned());
     std::iter::once("format".to_owned()).chain(codecs).collect()
 }
 
 /// One row per format: its name, and under each column what it needs in MiB/s, with the answer if
 /// there are rates to judge by. Compressed formats come last, in the first column of figures.
-pub(crate) fn rows(rates: Option<&StreamRates>) -> Vec<Vec<String>> {
+pub fn rows(rates: Option<&StreamRates>) -> Vec<Vec<String>> {
     let cell = |needs: f64| match rates {
         None => format!("{:.1}", needs / MIB),
         // Whole MiB/s: the answer beside the figure needs the room.
@@ -217,7 +217,7 @@ pub(crate) fn rows(rates: Option<&StreamRates>) -> Vec<Vec<String>> {
 }
 
 /// The table as lines of text, at most 80 columns.
-pub(crate) fn text(rates: Option<&StreamRates>) -> String {
+pub fn text(rates: Option<&StreamRates>) -> String {
     let mut text = String::new();
     let mut line = |cells: &[String]| {
         let mut line = format!("{:<17}", cells[0]);

@@ -6,26 +6,26 @@
 
 mod meant;
 
-pub(crate) use meant::meant;
+pub use meant::meant;
 
 /// How much one trial of a workload does. A workload uses the field it is sized by, and those that
 /// last a fixed time use `bytes` for their data.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct WorkloadSize {
+pub struct WorkloadSize {
     /// Bytes of its data.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// Times it goes over them.
-    pub(crate) passes: u64,
+    pub passes: u64,
     /// How many files it works on.
-    pub(crate) files: u64,
+    pub files: u64,
     /// Seconds, where it ends by the clock.
-    pub(crate) seconds: f64,
+    pub seconds: f64,
 }
 
 impl WorkloadSize {
     /// The least that says anything: smaller data would be gone before the first sample of the
     /// throughput is taken, and fewer files are measured too coarsely.
-    pub(crate) const LEAST: Self = Self {
+    pub const LEAST: Self = Self {
         bytes: 16 * MIB,
         passes: 1,
         files: 100,
@@ -35,7 +35,7 @@ impl WorkloadSize {
 
 /// What sets how long a trial of a workload takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SizedBy {
+pub enum SizedBy {
     /// The bytes of its data.
     Bytes,
     /// The number of its files.
@@ -46,29 +46,29 @@ pub(crate) enum SizedBy {
 
 /// One workload of a purpose.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct PurposeWorkload {
+pub struct PurposeWorkload {
     /// Name of the workload in the study.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// Weight in the overall figure.
-    pub(crate) weight: f64,
+    pub weight: f64,
     /// Its table in TOML. `SIZE`, `COUNT` and `TIME` are placeholders for values that fit the time.
     template: &'static str,
     /// What sets how long a trial of it takes.
-    pub(crate) sized_by: SizedBy,
+    pub sized_by: SizedBy,
     /// Upper limit of `SIZE`, bytes: a fast device would otherwise get files that fill it.
     size_max: u64,
 }
 
 /// One purpose, as `compare --for` takes it.
 #[derive(Debug)]
-pub(crate) struct Purpose {
+pub struct Purpose {
     /// The word after `--for`.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// What the storage does, in one sentence.
-    pub(crate) summary: &'static str,
+    pub summary: &'static str,
     /// The workloads, in the order in which they run: where the time is short, the last ones of the
     /// least weight are left out.
-    pub(crate) parts: &'static [PurposeWorkload],
+    pub parts: &'static [PurposeWorkload],
 }
 
 const MIB: u64 = 1 << 20;
@@ -111,7 +111,7 @@ const fn small_files(name: &'static str, weight: f64, template: &'static str) ->
 }
 
 /// Every purpose; the first is the default.
-pub(crate) const ALL: &[Purpose] = &[
+pub const ALL: &[Purpose] = &[
     Purpose {
         name: "general",
         summary: "mixed use: streaming, random access, small files",
@@ -412,13 +412,13 @@ const MDTEST_HARD: PurposeWorkload = small_files(
 );
 
 /// The purpose of that name.
-pub(crate) fn find(name: &str) -> Option<&'static Purpose> {
+pub fn find(name: &str) -> Option<&'static Purpose> {
     ALL.iter().find(|purpose| purpose.name == name)
 }
 
 impl PurposeWorkload {
     /// The `[[workload]]` of a study in TOML, at this size.
-    pub(crate) fn toml(&self, size: &WorkloadSize) -> String {
+    pub fn toml(&self, size: &WorkloadSize) -> String {
         // Random access lasts a fixed time: it has no end that data could set.
         let time = format!("\"{:.0} ms\"", size.seconds * 1000.0);
         // One pass is the default: a study reads better without it.
@@ -440,7 +440,7 @@ impl PurposeWorkload {
 
     /// The size with `times` as much in it, within what says anything and fits into `room` bytes; what
     /// does not fit is gone over more than once, if it can be.
-    pub(crate) fn scaled(&self, size: WorkloadSize, times: f64, room: u64) -> WorkloadSize {
+    pub fn scaled(&self, size: WorkloadSize, times: f64, room: u64) -> WorkloadSize {
         let least = WorkloadSize::LEAST;
         // The least goes before the room: a plan then says that the room is too small.
         let most = self.size_max.min(room).max(least.bytes);

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::lab::system;
+use stackrace_places::lab::system;
 
 /// Arguments of `stackrace lab`.
 #[derive(Debug, Args)]

@@ -6,7 +6,7 @@ use clap::Args;
 
 use crate::cli::failure::Failure;
 use crate::session::machine_options::PowerOptions;
-use crate::unit;
+use stackrace_base::unit;
 
 /// Commands that take the power of a machine and give it back.
 #[derive(Debug, Args)]

@@ -71,7 +71,7 @@ pub(in crate::cli) struct Export {
 
 /// The tables, shown under `stackrace export --help`.
 fn export_tables() -> String {
-    let lines: Vec<String> = crate::export::ALL
+    let lines: Vec<String> = stackrace_show::export::ALL
         .iter()
         .map(|kind| format!("  {:<14}{}", kind.name, kind.summary))
         .collect();

@@ -12,12 +12,12 @@ use super::interrupt::catch_interrupt;
 use super::setting::Setting;
 use super::terminal::{print, say};
 use super::words::unknown;
-use crate::audit;
-use crate::interrupt::Interrupt;
-use crate::observe;
-use crate::programs;
 use crate::session::load::{self, LoadRequest, Loaded};
 use crate::session::load_target::LoadTarget;
+use stackrace_base::interrupt::Interrupt;
+use stackrace_judge::audit;
+use stackrace_load::programs;
+use stackrace_machine::observe;
 
 /// What a second Ctrl-C leaves to do.
 const LEFT: &str = "`stackrace clean` removes what is left";

@@ -4,13 +4,13 @@ use hdrhistogram::Histogram;
 use stackrace_engine::{Op, OpOutcome, PhaseEnd, PhaseOutcome, Timing};
 
 use super::super::engine;
-use crate::audit::{self, TrialAudit};
-use crate::report::{figure_text, wrap};
 use crate::session::load::{LoadRequest, Loaded, LoadedPhase};
 use crate::session::load_target::LoadTarget;
-use crate::setting::Settings;
-use crate::unit;
-use crate::video::{self, StreamRates};
+use stackrace_base::setting::Settings;
+use stackrace_base::unit;
+use stackrace_base::video::{self, StreamRates};
+use stackrace_judge::audit::{self, TrialAudit};
+use stackrace_show::report::{figure_text, wrap};
 
 const COLUMNS: usize = 80;
 /// Width of the words that say what a line is about.

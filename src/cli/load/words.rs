@@ -2,8 +2,8 @@
 
 use super::super::failure::Failure;
 use crate::session::load_target::LoadTarget;
-use crate::setting::{GivenSetting, Kind, Refusal, Settings, Value};
-use crate::workload::WorkloadKind;
+use stackrace_base::setting::{GivenSetting, Kind, Refusal, Settings, Value};
+use stackrace_load::workload::WorkloadKind;
 
 /// Every word, checked against what the workload takes. The size of something that exists is all
 /// of it, unless given.

@@ -3,9 +3,9 @@
 //! Pure: it is given what is known and a width, and reads no clock. What a colour says a mark or a
 //! word says too.
 
-use crate::report::{Standing, Standings, colour_of};
-use crate::study::ROUNDS_MAX;
-use crate::unit;
+use stackrace_base::unit;
+use stackrace_show::report::{Standing, Standings, colour_of};
+use stackrace_study::study::ROUNDS_MAX;
 
 /// Columns that are used at most.
 const WIDTH_MAX: usize = 80;
@@ -214,7 +214,7 @@ fn cut(text: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verdict::Left;
+    use stackrace_judge::verdict::Left;
 
     fn row(configuration: usize, name: &str, left: Option<Left>) -> Standing {
         Standing {

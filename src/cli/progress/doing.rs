@@ -9,9 +9,9 @@ use std::sync::atomic::Ordering;
 
 use stackrace_engine::Control;
 
-use crate::record::Now;
 use crate::run::TrialStart;
-use crate::unit;
+use stackrace_base::unit;
+use stackrace_results::record::Now;
 
 /// Rates that are kept.
 const RECENT_MAX: usize = 60;

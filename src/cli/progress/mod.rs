@@ -17,15 +17,15 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use self::board::Board;
 use self::doing::Doing;
 use super::terminal::{columns, error, harmless};
-use crate::event::Fact;
-use crate::record::{Now, NowFile};
-use crate::report::{self, Standings};
 use crate::run::{SharedLedger, TrialStart, Watcher};
 use crate::session::WatchedRun;
-use crate::study::ROUNDS_MAX;
-use crate::time::{Clock, SystemClock};
-use crate::unit;
-use crate::verdict::{self, Evidence, Verdict};
+use stackrace_base::event::Fact;
+use stackrace_base::time::{Clock, SystemClock};
+use stackrace_base::unit;
+use stackrace_judge::verdict::{self, Evidence, Verdict};
+use stackrace_results::record::{Now, NowFile};
+use stackrace_show::report::{self, Standings};
+use stackrace_study::study::ROUNDS_MAX;
 
 /// How often is looked.
 const TICK: Duration = Duration::from_millis(250);

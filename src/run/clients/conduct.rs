@@ -7,15 +7,15 @@ use stackrace_engine::PhaseOutcome;
 use super::merge::{self, CommonOutcome};
 use super::process::{self, ClientProcess, ClientTrouble, all_replied};
 use super::seating::seated;
-use crate::agent::message::{ClientSeat, PhaseOrder, PhaseReply, PhaseRequest};
-use crate::event::{
-    ClientPhase, ClientsTogether, CommonPhase, Counted, Ended, Observation, Settled,
-};
 use crate::run::local_executor::ClientsReached;
 use crate::run::observation::phase_observation;
 use crate::run::trial::Trial;
-use crate::unit;
-use crate::workload::together;
+use stackrace_base::event::{
+    ClientPhase, ClientsTogether, CommonPhase, Counted, Ended, Observation, Settled,
+};
+use stackrace_base::unit;
+use stackrace_load::workload::together;
+use stackrace_places::agent::message::{ClientSeat, PhaseOrder, PhaseReply, PhaseRequest};
 
 /// How often the clocks of each client are read before a phase; the shortest round trip counts.
 const CLOCK_READINGS: usize = 6;

@@ -4,12 +4,12 @@ use hdrhistogram::Histogram;
 use stackrace_engine::{Op, OpOutcome, PhaseEnd, PhaseOutcome, Slice, Timing};
 
 use super::process::ClientMeasured;
-use crate::event::histogram::decoded;
-use crate::event::{
+use stackrace_base::event::histogram::decoded;
+use stackrace_base::event::{
     ClientPart, ClientPhase, CommonPhase, Counted, OperationObservation, PhaseObservation,
     TimingObservation,
 };
-use crate::observe;
+use stackrace_machine::observe;
 
 /// A phase of all clients.
 pub(super) struct CommonOutcome {
@@ -236,8 +236,8 @@ pub(super) fn counted(each: &[ClientPart]) -> Counted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::histogram::encoded;
-    use crate::time::{Clock, SystemClock};
+    use stackrace_base::event::histogram::encoded;
+    use stackrace_base::time::{Clock, SystemClock};
 
     /// What a client measured that read blocks with these latencies, beginning at a time.
     fn client(began_ns: i64, elapsed_ns: u64, latencies: &[u64]) -> ClientMeasured {
@@ -379,7 +379,7 @@ mod tests {
         let took_ns = SystemClock.now_ns() - began_ns;
         println!(
             "1,000 records merged in {}",
-            crate::unit::time_ns(took_ns as f64)
+            stackrace_base::unit::time_ns(took_ns as f64)
         );
         assert_eq!(common.outcome.ops[0].count, 1000 * 2000);
         assert_eq!(common.outcome.ops[0].latency.len(), 1000 * 2000);

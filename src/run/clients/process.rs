@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::seating::Seated;
-use crate::agent::connection::{Connection, ConnectionError, Conversation};
-use crate::agent::message::{PhaseReply, PhaseRequest, WorkerReply, WorkerRequest};
-use crate::event::{ClientPart, Counted, PhaseObservation};
-use crate::observe;
-use crate::time::{Clock, SystemClock};
+use stackrace_base::event::{ClientPart, Counted, PhaseObservation};
+use stackrace_base::time::{Clock, SystemClock};
+use stackrace_machine::observe;
+use stackrace_places::agent::connection::{Connection, ConnectionError, Conversation};
+use stackrace_places::agent::message::{PhaseReply, PhaseRequest, WorkerReply, WorkerRequest};
 use std::sync::Arc;
 
 /// How long a clock may take to be read: a client that takes longer is lost.

@@ -1,6 +1,6 @@
 //! Which processes of which clients take part in a trial, and with which rank.
 
-use crate::agent::message::Clients;
+use stackrace_places::agent::message::Clients;
 
 /// A process of a client that takes part; its rank is its place among them.
 #[derive(Debug, Clone, PartialEq, Eq)]

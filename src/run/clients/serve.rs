@@ -9,18 +9,18 @@ use std::time::Duration;
 
 use stackrace_engine::{ContentLedger, Control, PhaseEnd, PhaseOutcome, START_IS_TOLD, residency};
 
-use crate::agent::connection::Task;
-use crate::agent::message::{
+use crate::run::observation::{phase_observation, read_bytes};
+use stackrace_base::event::Counted;
+use stackrace_base::interrupt::Interrupt;
+use stackrace_base::time::{Clock, SystemClock};
+use stackrace_load::workload::{Place, Seat, Workload, WorkloadError};
+use stackrace_machine::host::{Host, local::LocalHost};
+use stackrace_machine::observe::{self, Pulse, Snapshot};
+use stackrace_places::agent::connection::Task;
+use stackrace_places::agent::message::{
     ClientSeat, PhaseOrder, PhaseReply, PhaseRequest, WorkerReply, WorkerRequest,
 };
-use crate::event::Counted;
-use crate::host::{Host, local::LocalHost};
-use crate::interrupt::Interrupt;
-use crate::observe::{self, Pulse, Snapshot};
-use crate::run::observation::{phase_observation, read_bytes};
-use crate::study::{self, Kinds, Study};
-use crate::time::{Clock, SystemClock};
-use crate::workload::{Place, Seat, Workload, WorkloadError};
+use stackrace_study::study::{self, Kinds, Study};
 
 /// Writing `3` there drops clean pages, dentries and inodes (proc_sys_vm(5)).
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";

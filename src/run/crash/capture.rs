@@ -8,8 +8,8 @@ use stackrace_engine::ublk::DeviceLog;
 use std::sync::Arc;
 
 use super::told::LedgerStream;
-use crate::event::Promised;
-use crate::host::drives;
+use stackrace_base::event::Promised;
+use stackrace_machine::host::drives;
 
 /// The drives of a stack with all that was written to them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -4,10 +4,10 @@ use stackrace_drives::Operation;
 
 use super::capture::Capture;
 use super::medium::drive_cuts;
-use crate::agent::message::CutOrder;
-use crate::host::LabDisk;
-use crate::stack::CutOf;
-use crate::unit;
+use stackrace_base::unit;
+use stackrace_layers::stack::CutOf;
+use stackrace_machine::host::LabDisk;
+use stackrace_places::agent::message::CutOrder;
 
 /// What the drives were asked around a cut, and what became of it: a line for each of the last `most`
 /// requests before it, on each drive.

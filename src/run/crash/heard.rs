@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::told::UNHEARD_MAX;
-use crate::event::{OperationKind, Promised};
+use stackrace_base::event::{OperationKind, Promised};
 
 /// What is known of a trial elsewhere: all that was planned, and what was heard of it.
 #[derive(Debug)]
@@ -111,9 +111,9 @@ mod tests {
     use stackrace_engine::promises::{Acknowledged, PromiseRecord};
 
     use super::*;
-    use crate::crash::Remains;
-    use crate::study::{Kinds, parse};
-    use crate::workload::Place;
+    use stackrace_load::crash::Remains;
+    use stackrace_load::workload::Place;
+    use stackrace_study::study::{Kinds, parse};
 
     /// Everything that was said, in the order in which it was.
     #[derive(Default)]

@@ -3,7 +3,7 @@
 use stackrace_drives::Operation;
 
 use super::capture::Capture;
-use crate::event::{OperationKind, Promised};
+use stackrace_base::event::{OperationKind, Promised};
 
 /// One cut that is to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,7 +103,7 @@ fn draw(seed: u64, number: u32, what: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{LedgerLine, Promise};
+    use stackrace_base::event::{LedgerLine, Promise};
 
     /// Operations of 100 ns each, one right after the other, from 1000 on.
     fn promised(count: u64) -> Promised {

@@ -6,8 +6,8 @@ use stackrace_engine::ublk::{DeviceLog, Medium};
 use std::sync::Arc;
 
 use super::capture::{Capture, DriveCapture};
-use crate::host::LabDisk;
-use crate::stack::CutOf;
+use stackrace_layers::stack::CutOf;
+use stackrace_machine::host::LabDisk;
 
 /// What matters of a disk when its power is cut; none: it is not a modelled one.
 fn power(disk: &LabDisk) -> Option<PowerCut> {
@@ -183,9 +183,9 @@ mod tests {
             rate: None,
             requests: None,
             latency_ns: None,
-            model: Some(crate::host::DiskModel {
-                cache: Some(crate::host::DriveCache::Volatile),
-                ..crate::host::DiskModel::of("seagate-st3000dm001")
+            model: Some(stackrace_machine::host::DiskModel {
+                cache: Some(stackrace_machine::host::DriveCache::Volatile),
+                ..stackrace_machine::host::DiskModel::of("seagate-st3000dm001")
             }),
         };
         let held = |of: CutOf, seed: u64| {

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use super::capture::CrashPackage;
 use super::medium::{DriveCut, drive_cuts, medium};
-use crate::agent::message::{CutOrder, RecoverOrder};
-use crate::crash::Remains;
-use crate::event::{CheckedPromises, Cut, Event, Promised, Recovery};
-use crate::host::drives;
 use crate::run::executor::Broken;
 use crate::run::local_executor::LocalExecutor;
-use crate::stack::{self as stacks, Site, StandingStack};
+use stackrace_base::event::{CheckedPromises, Cut, Event, Promised, Recovery};
+use stackrace_layers::stack::{self as stacks, Site, StandingStack};
+use stackrace_load::crash::Remains;
+use stackrace_machine::host::drives;
+use stackrace_places::agent::message::{CutOrder, RecoverOrder};
 
 /// Makes the cuts of an order, one after the other, and tells what was found after each.
 ///

@@ -10,9 +10,9 @@ use std::collections::HashMap;
 use parking_lot::{Condvar, Mutex};
 use stackrace_engine::promises::{Acknowledged, PromiseRecord};
 
-use crate::agent::message::TurnReply;
-use crate::event::Promised;
 use crate::run::executor::Broken;
+use stackrace_base::event::Promised;
+use stackrace_places::agent::message::TurnReply;
 
 /// So many operations of a thread may be acknowledged here and not be known elsewhere.
 pub(crate) const UNHEARD_MAX: u32 = 16;
@@ -121,8 +121,8 @@ mod tests {
     use stackrace_engine::Op;
 
     use super::*;
-    use crate::event::{LEDGER_LINES, LedgerLine, OperationKind, Promise};
-    use crate::time::{Clock, SystemClock};
+    use stackrace_base::event::{LEDGER_LINES, LedgerLine, OperationKind, Promise};
+    use stackrace_base::time::{Clock, SystemClock};
 
     fn stream() -> (Arc<LedgerStream>, Receiver<TurnReply>) {
         let (sender, said) = channel();

@@ -16,15 +16,17 @@ use std::time::Duration;
 use stackrace_engine::PhaseOutcome;
 
 use super::*;
-use crate::event::{Better, ConfigurationHead, Ended, Event, MetricHead, Observation, RunStarted};
-use crate::host::plan::{Fault, PlanHost};
-use crate::journal::Journal;
-use crate::record::{Record, Store};
-use crate::setting::SettingDoc;
-use crate::study::{Kinds, Study};
-use crate::time::Clock;
-use crate::verdict::Verdict;
-use crate::workload::{Cost, Place, Workload, WorkloadError, WorkloadKind};
+use stackrace_base::event::{
+    Better, ConfigurationHead, Ended, Event, MetricHead, Observation, RunStarted,
+};
+use stackrace_base::setting::SettingDoc;
+use stackrace_base::time::Clock;
+use stackrace_judge::verdict::Verdict;
+use stackrace_load::workload::{Cost, Place, Workload, WorkloadError, WorkloadKind};
+use stackrace_machine::host::plan::{Fault, PlanHost};
+use stackrace_machine::journal::Journal;
+use stackrace_results::record::{Record, Store};
+use stackrace_study::study::{Kinds, Study};
 
 thread_local! {
     /// What happened, in order.
@@ -224,7 +226,7 @@ struct Run {
     story: Vec<String>,
     record: Record,
     left: Vec<String>,
-    steps: Vec<crate::host::plan::Step>,
+    steps: Vec<stackrace_machine::host::plan::Step>,
 }
 
 /// Runs the study on an imagined machine.
@@ -234,10 +236,10 @@ fn run(fault: Fault, fail: &str) -> Run {
 
 fn parsed(text: &str) -> Study {
     let kinds = Kinds {
-        layers: crate::stack::ALL,
+        layers: stackrace_layers::stack::ALL,
         workloads: &[TOLD, slices::TURNING],
     };
-    crate::study::parse("told.toml", text.as_bytes(), &kinds).unwrap()
+    stackrace_study::study::parse("told.toml", text.as_bytes(), &kinds).unwrap()
 }
 
 /// A study, and a run of it in a store of its own.
@@ -254,7 +256,7 @@ fn begin(text: &str) -> (tempfile::TempDir, Study, SharedLedger) {
 
 fn run_study(text: &str, fault: Fault, fail: &str) -> Run {
     let (base, study, ledger) = begin(text);
-    let host = crate::stack::imagined(fault);
+    let host = stackrace_layers::stack::imagined(fault);
     let interrupt = Arc::new(Interrupt::default());
     STORY.take();
     FAILS.set(fail.to_owned());
@@ -298,7 +300,7 @@ fn run_study(text: &str, fault: Fault, fail: &str) -> Run {
 
 fn here<'a>(
     study: &'a Study,
-    host: &'a dyn crate::host::Host,
+    host: &'a dyn stackrace_machine::host::Host,
     tell: &'a dyn Fn(Event) -> Result<(), Broken>,
     watcher: &'a dyn Watcher,
     interrupt: Arc<Interrupt>,
@@ -325,7 +327,7 @@ fn here<'a>(
 
 fn head(study: &Study) -> RunStarted {
     RunStarted {
-        format: crate::event::FORMAT,
+        format: stackrace_base::event::FORMAT,
         run: "told".to_owned(),
         stackrace: String::new(),
         command: Vec::new(),

@@ -7,13 +7,13 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::*;
-use crate::agent::connection::{Closing, Connection, ConnectionError, Service, Task};
-use crate::agent::frame::WireFrame;
-use crate::agent::message::Turn;
-use crate::agent::message::{COORDINATOR, TurnReply, TurnRequest, WorkerRequest};
-use crate::agent::router::Router;
 use crate::run::executor::Turned;
 use crate::run::turns::{TurnReporter, asked_for, execute_all};
+use stackrace_places::agent::connection::{Closing, Connection, ConnectionError, Service, Task};
+use stackrace_places::agent::frame::WireFrame;
+use stackrace_places::agent::message::Turn;
+use stackrace_places::agent::message::{COORDINATOR, TurnReply, TurnRequest, WorkerRequest};
+use stackrace_places::agent::router::Router;
 
 /// Two workloads on three levels, each at two places.
 const PLACES: &str = r#"title = "Told at two places"
@@ -49,7 +49,10 @@ impl Service for ImaginedWorker {
     fn serve(&self, _connection: &Arc<Connection>, _first: WorkerRequest, task: Task) {
         FAILS.set(self.fail.clone());
         INTERRUPT.set(Some(Arc::clone(&self.interrupt)));
-        let (study, host) = (parsed(&self.text), crate::stack::imagined(Fault::Never));
+        let (study, host) = (
+            parsed(&self.text),
+            stackrace_layers::stack::imagined(Fault::Never),
+        );
         let reporter = TurnReporter(task.replies);
         let tell = |event| reporter.happened(event);
         let mut here = here(&study, &host, &tell, &reporter, Arc::clone(&self.interrupt));

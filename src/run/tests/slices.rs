@@ -4,8 +4,8 @@ use stackrace_engine::spec::{Content, IoEngine, IoTarget, Spec, Stop};
 
 use super::*;
 use crate::run::trial_kind::{TrialKind, trial_kinds};
-use crate::setting::{SettingDoc, Settings};
-use crate::workload::Slicing;
+use stackrace_base::setting::{SettingDoc, Settings};
+use stackrace_load::workload::Slicing;
 
 /// A workload without I/O that alternates with others, and fails or interrupts the run where its level
 /// says so.
@@ -211,11 +211,11 @@ fn a_trial_that_is_stopped_interrupts_the_run() {
 #[test]
 fn a_round_that_was_cut_off_between_its_records_is_measured_again_for_all() {
     let (_base, study, ledger) = begin(&study("nothing", ""));
-    let host = crate::stack::imagined(Fault::Never);
+    let host = stackrace_layers::stack::imagined(Fault::Never);
     let interrupted = Observation {
         configuration: 1,
         metrics: vec![Some(1.0)],
-        sliced: Some(crate::event::Sliced::default()),
+        sliced: Some(stackrace_base::event::Sliced::default()),
         ..Observation::unmeasured(Ended::Complete)
     };
     let begun = [
@@ -244,8 +244,8 @@ fn a_round_that_was_cut_off_between_its_records_is_measured_again_for_all() {
         .map(|trial| trial.configuration)
         .collect();
     assert_eq!(first, [1, 1, 0, 2]);
-    let evidence = crate::verdict::Evidence::of(&record);
-    let verdict = crate::verdict::judge(&evidence);
+    let evidence = stackrace_judge::verdict::Evidence::of(&record);
+    let verdict = stackrace_judge::verdict::judge(&evidence);
     let one = &verdict
         .configurations
         .iter()
@@ -289,7 +289,8 @@ fn writes_are_measured_both_ways_for_three_rounds_and_then_in_slices_only_if_tha
     let warned =
         |line: &&String| line.contains("turning is no longer measured in slices: its first");
     assert_eq!(puts_off.story.iter().filter(warned).count(), 1);
-    let verdict = crate::verdict::judge(&crate::verdict::Evidence::of(&puts_off.record));
+    let verdict =
+        stackrace_judge::verdict::judge(&stackrace_judge::verdict::Evidence::of(&puts_off.record));
     let note = |note: &&String| note.starts_with("turning: measured in one go from round 4 on");
     assert_eq!(
         verdict.notes.iter().filter(note).count(),
@@ -312,7 +313,10 @@ fn where_a_control_group_limits_io_reads_are_in_slices_only_if_a_study_asks_for_
         let (_base, study, ledger) = begin(&study("nothing", trial));
         let mut record = ledger.lock().record().clone();
         if limited {
-            let limit = crate::event::Fact::new(crate::observe::IO_LIMIT, "io.max: 8:0 rbps=1");
+            let limit = stackrace_base::event::Fact::new(
+                stackrace_machine::observe::IO_LIMIT,
+                "io.max: 8:0 rbps=1",
+            );
             record.head.environment.push(limit);
         }
         trial_kinds(&study, &record, 0, 1)

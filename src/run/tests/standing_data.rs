@@ -5,8 +5,8 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 
 use super::*;
-use crate::agent::message::Turn;
-use crate::host::local::LocalHost;
+use stackrace_machine::host::local::LocalHost;
+use stackrace_places::agent::message::Turn;
 
 /// One directory in which a workload is tried again and again.
 struct Tried {
@@ -23,7 +23,8 @@ impl Tried {
              [trial]\ndrop-caches = false\nprovision = \"once\"\n",
             base.path()
         );
-        let study = crate::study::parse("s.toml", text.as_bytes(), &Kinds::real()).unwrap();
+        let study =
+            stackrace_study::study::parse("s.toml", text.as_bytes(), &Kinds::real()).unwrap();
         let host = LocalHost::new(Arc::new(|_| ()));
         Self { base, study, host }
     }
@@ -104,7 +105,7 @@ fn a_workload_that_makes_its_files_finds_none_of_an_earlier_trial() {
 fn data_that_would_leave_too_little_room_are_not_kept() {
     let tried = Tried::new("random = { mode = \"read\", size = \"1 MiB\", time = \"10 ms\" }");
     // What is needed is compared with what is free: a study that asks for all there is keeps nothing.
-    let free = crate::host::Host::free_bytes(&tried.host, tried.base.path()).unwrap();
+    let free = stackrace_machine::host::Host::free_bytes(&tried.host, tried.base.path()).unwrap();
     let greedy = format!(
         "{READ}\n[[workload]]\nname = \"large\"\nrandom = {{ mode = \"read\", size = {free} }}"
     );

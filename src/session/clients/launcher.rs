@@ -7,10 +7,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::super::machine_options::{ClientsOptions, SshOptions};
-use crate::agent::ssh::{Destination, Way};
-use crate::agent::watch::ORPHAN_S;
-use crate::failure::Failure;
-use crate::host::{Host, argv, local::LocalHost};
+use stackrace_base::failure::Failure;
+use stackrace_machine::host::{Host, argv, local::LocalHost};
+use stackrace_places::agent::ssh::{Destination, Way};
+use stackrace_places::agent::watch::ORPHAN_S;
 
 /// How all launchers are written.
 const WAYS: &str =

@@ -6,11 +6,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::stop::{Stop, lost};
-use crate::host::argv;
-use crate::host::process::{Process, Streams};
 use crate::session::machine_options::PowerOptions;
-use crate::time::{Clock, SystemClock};
-use crate::unit;
+use stackrace_base::time::{Clock, SystemClock};
+use stackrace_base::unit;
+use stackrace_machine::host::argv;
+use stackrace_machine::host::process::{Process, Streams};
 
 /// Most bytes of what a command said that an error repeats.
 const SAID_MAX: u64 = 2000;

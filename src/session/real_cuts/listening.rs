@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use super::command::Cutting;
 use super::stop::{Stop, lost};
-use crate::agent::message::{TurnReply, TurnRequest, WorkerReply};
-use crate::event::{Ended, Event, Promised};
 use crate::run::crash::HeardLedger;
 use crate::run::{RemoteExecutor, RemoteWorker, Turned};
 use crate::session::machine_options::PowerOptions;
+use stackrace_base::event::{Ended, Event, Promised};
+use stackrace_places::agent::message::{TurnReply, TurnRequest, WorkerReply};
 
 /// How long a worker is listened to before something else is looked at.
 pub(super) const MOMENT: Duration = Duration::from_millis(20);

@@ -39,8 +39,8 @@ mod nodes;
         reason = "without the client only its check reads the protocol"
     )
 )]
-pub(crate) mod protocol;
+pub mod protocol;
 #[cfg(all(feature = "afp", target_os = "linux"))]
 mod volume;
 
-pub(crate) use mount::AfpMount;
+pub use mount::AfpMount;

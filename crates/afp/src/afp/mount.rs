@@ -26,14 +26,14 @@ const THREADS: usize = 4;
 const WRITE_MAX: u32 = 1 << 20;
 
 /// A volume that is mounted.
-pub(crate) struct AfpMount(Session<AfpFiles>);
+pub struct AfpMount(Session<AfpFiles>);
 
 impl AfpMount {
     /// Mounts a volume of a server at a directory; needs root.
     ///
     /// # Errors
     /// What the server or the system refused.
-    pub(crate) fn new(server: SocketAddr, volume: &str, point: &Path) -> Result<Self, String> {
+    pub fn new(server: SocketAddr, volume: &str, point: &Path) -> Result<Self, String> {
         let opened = AfpVolume::open(server, volume).map_err(|error| error.to_string())?;
         let files = AfpFiles::new(opened);
         let mut config = Config::default();
@@ -50,7 +50,7 @@ impl AfpMount {
     ///
     /// # Errors
     /// When the kernel ends the conversation otherwise.
-    pub(crate) fn serve(self) -> Result<(), String> {
+    pub fn serve(self) -> Result<(), String> {
         self.0.run().map_err(|error| error.to_string())
     }
 }

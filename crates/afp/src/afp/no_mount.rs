@@ -5,14 +5,14 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 /// A mount of a program built without AFP: no value of it exists.
-pub(crate) struct AfpMount(Infallible);
+pub struct AfpMount(Infallible);
 
 impl AfpMount {
     /// Always fails: this program was built without AFP.
     ///
     /// # Errors
     /// Always.
-    pub(crate) fn new(_: SocketAddr, _: &str, _: &Path) -> Result<Self, String> {
+    pub fn new(_: SocketAddr, _: &str, _: &Path) -> Result<Self, String> {
         Err("built without the AFP client (cargo build --features afp)".to_owned())
     }
 
@@ -20,7 +20,7 @@ impl AfpMount {
     ///
     /// # Errors
     /// Never.
-    pub(crate) fn serve(self) -> Result<(), String> {
+    pub fn serve(self) -> Result<(), String> {
         match self.0 {}
     }
 }

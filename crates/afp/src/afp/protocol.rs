@@ -6,8 +6,8 @@
 mod fields;
 mod reply;
 
-pub(crate) use fields::{FileParameters, Space, Unix};
-pub(crate) use reply::check;
+pub use fields::{FileParameters, Space, Unix};
+pub use reply::check;
 pub(super) use reply::{created, described, listed, opened, space, volume, written};
 
 use super::codes::{AfpCommand, ROOT};
@@ -18,13 +18,13 @@ use fields::{
 
 /// What is to be changed about a file or directory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct ParameterChange {
+pub struct ParameterChange {
     /// Seconds since 1970.
-    pub(crate) modified: Option<i64>,
+    pub modified: Option<i64>,
     /// Owner and mode.
-    pub(crate) unix: Option<Unix>,
+    pub unix: Option<Unix>,
     /// The file's content becomes the target of a symbolic link, which it becomes.
-    pub(crate) link: bool,
+    pub link: bool,
 }
 
 /// A request that is being put together.
@@ -88,11 +88,11 @@ impl AfpRequest {
 
 /// Where something is: a directory by its number, and a name in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct CatalogPath<'a> {
+pub struct CatalogPath<'a> {
     /// The directory's number.
-    pub(crate) directory: u32,
+    pub directory: u32,
     /// Empty: the directory itself.
-    pub(crate) name: &'a str,
+    pub name: &'a str,
 }
 
 /// Requests of a session.

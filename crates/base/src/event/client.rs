@@ -5,72 +5,72 @@ use serde::{Deserialize, Serialize};
 
 /// What each client did, and how well they did it at the same time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ClientsTogether {
+pub struct ClientsTogether {
     /// Each process, by rank: its place in this value.
-    pub(crate) each: Vec<ClientPart>,
+    pub each: Vec<ClientPart>,
     /// Each phase.
-    pub(crate) phases: Vec<CommonPhase>,
+    pub phases: Vec<CommonPhase>,
 }
 
 /// What one process of a client did.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ClientPart {
+pub struct ClientPart {
     // One entry for each process: several of them may be of one client.
     /// The client, as the user named it.
-    pub(crate) client: String,
+    pub client: String,
     /// Which of its processes, from 1.
-    pub(crate) process: u32,
+    pub process: u32,
     /// The shortest round trip to it when the clocks were compared, ns: the starts are known to half
     /// of it.
-    pub(crate) round_trip_ns: u64,
+    pub round_trip_ns: u64,
     /// By how much its wall clock is ahead of that of the first client, ns.
-    pub(crate) wall_clock_ahead_ns: i64,
+    pub wall_clock_ahead_ns: i64,
     /// How its caches were emptied: `drop_caches`, `advice`, `none`.
-    pub(crate) caches: String,
+    pub caches: String,
     /// What it did in each phase.
-    pub(crate) phases: Vec<ClientPhase>,
+    pub phases: Vec<ClientPhase>,
     // Of each apart: a limit of one client is not one of all.
     /// What its system counted, all phases together.
-    pub(crate) counted: Counted,
+    pub counted: Counted,
 }
 
 /// What one process did in a phase.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct ClientPhase {
+pub struct ClientPhase {
     /// How long after the first one it began, ns.
-    pub(crate) began_ns: u64,
+    pub began_ns: u64,
     /// How long it took, ns.
-    pub(crate) elapsed_ns: u64,
+    pub elapsed_ns: u64,
     /// Operations that completed, fsyncs left out.
-    pub(crate) operations: u64,
+    pub operations: u64,
     /// Bytes they moved.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     // A step of the time series that lies in the common time in part counts in part, so these are no
     // whole numbers.
     /// Operations that completed while all were at work.
-    pub(crate) window_operations: f64,
+    pub window_operations: f64,
     /// Bytes they moved.
-    pub(crate) window_bytes: f64,
+    pub window_bytes: f64,
     /// 99th percentile of the latency of the most frequent operation, ns; 0: there was none.
-    pub(crate) latency_ns_p99: u64,
+    pub latency_ns_p99: u64,
 }
 
 /// How well the clients did a phase at the same time.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct CommonPhase {
+pub struct CommonPhase {
     /// Name of the phase within the workload.
-    pub(crate) name: String,
+    pub name: String,
     /// From the first start to the last one, ns.
-    pub(crate) skew_ns: u64,
+    pub skew_ns: u64,
     /// How long all were at work: from the last start to the first end, ns.
-    pub(crate) window_ns: u64,
+    pub window_ns: u64,
     /// From the first start to the last end, ns.
-    pub(crate) elapsed_ns: u64,
+    pub elapsed_ns: u64,
 }
 
 impl CommonPhase {
     /// The share of the phase in which all were at work.
-    pub(crate) fn overlap(&self) -> f64 {
+    pub fn overlap(&self) -> f64 {
         // Read from a log, which may say 0.
         self.window_ns as f64 / (self.elapsed_ns as f64).max(1.0)
     }

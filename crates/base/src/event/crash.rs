@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// What an operation was promised when it was acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Promise {
+pub enum Promise {
     /// Nothing: it is in the page cache, or a transaction that may be lost by its settings.
     None,
     /// `fsync` of the file: its content. A new file may still be without its name.
@@ -30,7 +30,7 @@ pub(crate) enum Promise {
 
 impl Promise {
     /// As it is written in the log and in every table.
-    pub(crate) fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             Self::None => "none",
             Self::Fsync => "fsync",
@@ -47,7 +47,7 @@ impl Promise {
 /// What an operation did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum OperationKind {
+pub enum OperationKind {
     /// Laid out and synced before the clock started; nothing touches it afterwards.
     AtRest,
     /// Part of a file was written over.
@@ -68,55 +68,55 @@ pub(crate) enum OperationKind {
 
 /// One operation, as the ledger has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct LedgerLine {
+pub struct LedgerLine {
     /// Number of the operation, in the order in which they were begun; data at rest come first.
-    pub(crate) number: u64,
+    pub number: u64,
     /// Thread that did it, from 0.
-    pub(crate) worker: u32,
+    pub worker: u32,
     /// What it did.
-    pub(crate) kind: OperationKind,
+    pub kind: OperationKind,
     /// File, relative to the directory of the trial; of a database: its file or its name, `#` and the row.
     // One text for files and rows: what is lost is named as a person would look for it.
-    pub(crate) object: String,
+    pub object: String,
     /// Where in the file, bytes.
-    pub(crate) offset: u64,
+    pub offset: u64,
     /// How much it wrote, bytes.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// Generation of what it wrote, from 1: each write of the same place has a higher one.
-    pub(crate) generation: u32,
+    pub generation: u32,
     /// What it was promised.
-    pub(crate) promise: Promise,
+    pub promise: Promise,
     /// When it was begun, ns.
-    pub(crate) begun_ns: u64,
+    pub begun_ns: u64,
     /// When it was acknowledged, ns; none: it was not.
     // Operations in flight stay in the ledger: the old and the new are both right after a cut.
-    pub(crate) acknowledged_ns: Option<u64>,
+    pub acknowledged_ns: Option<u64>,
 }
 
 /// The ledger of one trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Promised {
+pub struct Promised {
     /// Round, from 1.
-    pub(crate) round: u32,
+    pub round: u32,
     /// Configuration by index.
-    pub(crate) configuration: usize,
+    pub configuration: usize,
     /// Workload by index.
-    pub(crate) workload: usize,
+    pub workload: usize,
     /// What the contents follow from: it tells the files of this trial from all others.
-    pub(crate) seed: u64,
+    pub seed: u64,
     /// Directory of the trial, which is cut.
-    pub(crate) directory: String,
+    pub directory: String,
     /// Every operation.
-    pub(crate) lines: Vec<LedgerLine>,
+    pub lines: Vec<LedgerLine>,
 }
 
 /// So many lines of a ledger make one piece: about 2.5 MiB.
-pub(crate) const LEDGER_LINES: usize = 10_000;
+pub const LEDGER_LINES: usize = 10_000;
 
 impl Promised {
     /// The same ledger in pieces, each of which fits into one message and one record; none: it has no
     /// line.
-    pub(crate) fn pieces(&self) -> impl ExactSizeIterator<Item = Self> {
+    pub fn pieces(&self) -> impl ExactSizeIterator<Item = Self> {
         self.lines.chunks(LEDGER_LINES).map(|lines| Self {
             directory: self.directory.clone(),
             lines: lines.to_vec(),
@@ -128,7 +128,7 @@ impl Promised {
 /// How a promise was broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Loss {
+pub enum Loss {
     /// It is not there: no file, a file that ends before it, or zeros.
     Lost,
     /// Part of it is there.
@@ -145,7 +145,7 @@ pub(crate) enum Loss {
 
 impl Loss {
     /// All kinds, in the order of every table.
-    pub(crate) const ALL: [Self; 6] = [
+    pub const ALL: [Self; 6] = [
         Self::Lost,
         Self::Torn,
         Self::Stale,
@@ -155,7 +155,7 @@ impl Loss {
     ];
 
     /// As it is written in the log and in every table.
-    pub(crate) fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             Self::Lost => "lost",
             Self::Torn => "torn",
@@ -169,40 +169,40 @@ impl Loss {
 
 /// A promise that a cut broke, and how.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct LossLine {
+pub struct LossLine {
     /// The operation and its promise.
-    pub(crate) ledger: LedgerLine,
+    pub ledger: LedgerLine,
     /// How it was broken.
-    pub(crate) loss: Loss,
+    pub loss: Loss,
     /// Whether an operation that was begun after its acknowledgement survived.
     // A flag beside the kind: a lost operation stays a lost one for its reader.
-    pub(crate) reordered: bool,
+    pub reordered: bool,
     /// What was found, in plain words.
-    pub(crate) found: String,
+    pub found: String,
 }
 
 /// How many promises were broken in which way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct LossCounts {
+pub struct LossCounts {
     /// [`Loss::Lost`].
-    pub(crate) lost: u64,
+    pub lost: u64,
     /// [`Loss::Torn`].
-    pub(crate) torn: u64,
+    pub torn: u64,
     /// [`Loss::Stale`].
-    pub(crate) stale: u64,
+    pub stale: u64,
     /// [`Loss::Misplaced`].
-    pub(crate) misplaced: u64,
+    pub misplaced: u64,
     /// [`Loss::Swapped`].
-    pub(crate) swapped: u64,
+    pub swapped: u64,
     /// [`Loss::Collateral`].
-    pub(crate) collateral: u64,
+    pub collateral: u64,
     /// Of all of these, those after which a later operation survived.
-    pub(crate) reordered: u64,
+    pub reordered: u64,
 }
 
 impl LossCounts {
     /// How many promises were broken in this way.
-    pub(crate) fn of(&self, loss: Loss) -> u64 {
+    pub fn of(&self, loss: Loss) -> u64 {
         match loss {
             Loss::Lost => self.lost,
             Loss::Torn => self.torn,
@@ -214,7 +214,7 @@ impl LossCounts {
     }
 
     /// Counts one more broken promise.
-    pub(crate) fn add(&mut self, loss: Loss, reordered: bool) {
+    pub fn add(&mut self, loss: Loss, reordered: bool) {
         let count = match loss {
             Loss::Lost => &mut self.lost,
             Loss::Torn => &mut self.torn,
@@ -228,7 +228,7 @@ impl LossCounts {
     }
 
     /// Adds those of another cut.
-    pub(crate) fn merge(&mut self, other: &Self) {
+    pub fn merge(&mut self, other: &Self) {
         self.lost += other.lost;
         self.torn += other.torn;
         self.stale += other.stale;
@@ -239,80 +239,80 @@ impl LossCounts {
     }
 
     /// How many promises were broken, in all ways together.
-    pub(crate) fn all(&self) -> u64 {
+    pub fn all(&self) -> u64 {
         Loss::ALL.into_iter().map(|loss| self.of(loss)).sum()
     }
 }
 
 /// So many broken promises of one cut are kept with all details, the first ones; all are counted.
-pub(crate) const LOSSES_KEPT: usize = 100;
+pub const LOSSES_KEPT: usize = 100;
 
 /// What a checker found after a cut.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct CheckedPromises {
+pub struct CheckedPromises {
     /// Operations that had a promise, and were acknowledged when the power went.
-    pub(crate) promised: u64,
+    pub promised: u64,
     /// Promises that were broken.
-    pub(crate) counts: LossCounts,
+    pub counts: LossCounts,
     /// The first [`LOSSES_KEPT`] of them.
     // A stack that loses everything would fill the log with one cut.
-    pub(crate) losses: Vec<LossLine>,
+    pub losses: Vec<LossLine>,
     /// Operations without a promise that were done when the power went and are not there.
-    pub(crate) unpromised_lost: u64,
+    pub unpromised_lost: u64,
     /// How far back the oldest of those lies, ns before the cut.
-    pub(crate) unpromised_ns: u64,
+    pub unpromised_ns: u64,
     /// Acknowledged operations whose promise was broken, data at rest not counted.
-    pub(crate) rpo_operations: u64,
+    pub rpo_operations: u64,
     /// From the acknowledgement of the first of them to the cut, ns: work of that time is lost.
-    pub(crate) rpo_ns: u64,
+    pub rpo_ns: u64,
 }
 
 /// How a machine came back after a cut.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Recovery {
+pub struct Recovery {
     /// Whether the stack could be set up and mounted at all, with or without repair.
-    pub(crate) mounted: bool,
+    pub mounted: bool,
     /// Whether it came back only by a decision or a command of an operator.
-    pub(crate) needed_operator: bool,
+    pub needed_operator: bool,
     /// The commands of repair that were needed, as typed.
-    pub(crate) repair: Vec<String>,
+    pub repair: Vec<String>,
     /// From the first command to the mounted file system, or to the answering server of a database, ns.
-    pub(crate) mount_ns: u64,
+    pub mount_ns: u64,
     /// What the system said where it could not be mounted, or the server of a database did not start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     // Verbatim: it is what an administrator would search for.
-    pub(crate) refused: Option<String>,
+    pub refused: Option<String>,
 }
 
 /// One cut, and what was found afterwards.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Cut {
+pub struct Cut {
     /// Round, from 1.
-    pub(crate) round: u32,
+    pub round: u32,
     /// Configuration by index.
-    pub(crate) configuration: usize,
+    pub configuration: usize,
     /// Workload by index.
-    pub(crate) workload: usize,
+    pub workload: usize,
     /// Number of the cut within the configuration, from 1.
-    pub(crate) number: u32,
+    pub number: u32,
     /// What the drives drew from: the same seed and instant give the same crash image.
-    pub(crate) seed: u64,
+    pub seed: u64,
     /// When, ns, on the clock of the ledger.
-    pub(crate) at_ns: u64,
+    pub at_ns: u64,
     /// Where the instant was drawn from: `anywhere`, `flush`, `journal commit` …
-    pub(crate) stratum: String,
+    pub stratum: String,
     /// What was cut: `all machines`, `this machine`, `the line`, or the name of a real machine.
-    pub(crate) of: String,
+    pub of: String,
     /// How it came back.
-    pub(crate) recovery: Recovery,
+    pub recovery: Recovery,
     /// What was found; nothing: it could not be mounted.
     // Not an empty finding: that would read as a promise that was looked for and kept.
-    pub(crate) found: Option<CheckedPromises>,
+    pub found: Option<CheckedPromises>,
 }
 
 impl Cut {
     /// Whether anything that was promised is gone: a file system that cannot be mounted keeps none.
-    pub(crate) fn broke_a_promise(&self) -> bool {
+    pub fn broke_a_promise(&self) -> bool {
         self.found
             .as_ref()
             .is_none_or(|found| found.counts.all() > 0)

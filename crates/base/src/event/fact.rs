@@ -4,21 +4,21 @@ use serde::{Deserialize, Serialize};
 
 /// What is known of a machine or a stack, under a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Fact {
+pub struct Fact {
     /// `kernel`, `mount options in force` …
-    pub(crate) name: String,
+    pub name: String,
     /// As the system gave it.
-    pub(crate) value: String,
+    pub value: String,
 }
 
 impl Fact {
     /// The fact that says how a run was made in the lab.
-    pub(crate) const LAB: &'static str = "lab";
+    pub const LAB: &'static str = "lab";
     /// How its value begins where the time was virtual.
-    pub(crate) const VIRTUAL_TIME: &'static str = "virtual time";
+    pub const VIRTUAL_TIME: &'static str = "virtual time";
 
     /// A fact of this name, with its value in words.
-    pub(crate) fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
+    pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
         Self {
             name: name.into(),
             value: value.into(),
@@ -26,12 +26,12 @@ impl Fact {
     }
 
     /// Whether a run with these facts was made in virtual time.
-    pub(crate) fn in_virtual_time(facts: &[Self]) -> bool {
+    pub fn in_virtual_time(facts: &[Self]) -> bool {
         Self::value_of(facts, Self::LAB).is_some_and(|made| made.starts_with(Self::VIRTUAL_TIME))
     }
 
     /// The value of the first fact of a name; none: there is no such fact.
-    pub(crate) fn value_of<'a>(facts: &'a [Self], name: &str) -> Option<&'a str> {
+    pub fn value_of<'a>(facts: &'a [Self], name: &str) -> Option<&'a str> {
         let found = facts.iter().find(|fact| fact.name == name)?;
         Some(&found.value)
     }
@@ -39,9 +39,9 @@ impl Fact {
 
 /// What one layer really got.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct LayerFacts {
+pub struct LayerFacts {
     /// Kind of layer (`loop`, `ext4` …).
-    pub(crate) layer: String,
+    pub layer: String,
     /// Read back from the system, never copied from the study.
-    pub(crate) facts: Vec<Fact>,
+    pub facts: Vec<Fact>,
 }

@@ -17,7 +17,7 @@ const HISTOGRAM_BYTES_MAX: u64 = 1 << 20;
 const NO_COUNT: [u8; 9] = [0xff; 9];
 
 /// As it is written. Writing into memory cannot fail; an empty text would say it did.
-pub(crate) fn encoded(histogram: &Histogram<u64>) -> String {
+pub fn encoded(histogram: &Histogram<u64>) -> String {
     let mut bytes = Vec::new();
     match V2DeflateSerializer::new().serialize(histogram, &mut bytes) {
         Ok(_) => base64::engine::general_purpose::STANDARD.encode(bytes),
@@ -26,7 +26,7 @@ pub(crate) fn encoded(histogram: &Histogram<u64>) -> String {
 }
 
 /// The histogram that a text holds; none: nothing that can be read, or nothing is in it.
-pub(crate) fn decoded(text: &str) -> Option<Histogram<u64>> {
+pub fn decoded(text: &str) -> Option<Histogram<u64>> {
     let plain = plain(text)?;
     // An empty one says nothing, and has no percentiles.
     let histogram = Deserializer::new()
@@ -36,14 +36,14 @@ pub(crate) fn decoded(text: &str) -> Option<Histogram<u64>> {
 }
 
 /// An empty histogram with the bounds of those in a log.
-pub(crate) fn empty() -> Option<Histogram<u64>> {
+pub fn empty() -> Option<Histogram<u64>> {
     Histogram::new_with_bounds(1, LATENCY_NS_MAX, DIGITS_MAX as u8).ok()
 }
 
 /// Adds the histogram that a text holds to a sum; none: nothing that can be read, or nothing is in it,
 /// and the sum is as it was. The same as to decode and to add, but the thirty thousand counts that are
 /// nearly all zero are not laid out for each of a thousand trials.
-pub(crate) fn add(text: &str, sum: &mut Histogram<u64>) -> Option<()> {
+pub fn add(text: &str, sum: &mut Histogram<u64>) -> Option<()> {
     let counts = counts(&plain(text)?)?;
     if counts.is_empty() {
         return None;

@@ -10,14 +10,14 @@ mod client;
 mod counted;
 mod crash;
 mod fact;
-pub(crate) mod histogram;
+pub mod histogram;
 mod observation;
 
-pub(crate) use client::*;
-pub(crate) use counted::*;
-pub(crate) use crash::*;
-pub(crate) use fact::*;
-pub(crate) use observation::*;
+pub use client::*;
+pub use counted::*;
+pub use crash::*;
+pub use fact::*;
+pub use observation::*;
 use stackrace_stats::elementary::ln;
 
 use std::borrow::Cow;
@@ -25,17 +25,17 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 /// Version of the log's format; written into [`RunStarted`]. See `docs/formats/log.md`.
-pub(crate) const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 3;
 
 /// One line of a run's log.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct LogLine {
+pub struct LogLine {
     /// When, RFC 3339, UTC.
-    pub(crate) at: String,
+    pub at: String,
     /// What happened.
     // One flat object a line: SQL and jq then reach every field without a path.
     #[serde(flatten)]
-    pub(crate) event: Event,
+    pub event: Event,
 }
 
 /// What is looked at first of a line.
@@ -52,7 +52,7 @@ impl LogLine {
     ///
     /// # Errors
     /// It is not whole, or of a kind that this program does not know.
-    pub(crate) fn read(text: &[u8]) -> Result<Self, serde_json::Error> {
+    pub fn read(text: &[u8]) -> Result<Self, serde_json::Error> {
         // A flat object of any kind is taken apart into values before its kind is known, which costs
         // several times as much as reading it. Nearly all of a log are trials: they are read as such.
         if let Ok(kind) = serde_json::from_slice::<LineKind<'_>>(text)
@@ -69,19 +69,19 @@ impl LogLine {
 
 /// What a modelled drive has cost the guest that serves it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ServedCost {
+pub struct ServedCost {
     /// The block device: `ublkb0`.
-    pub(crate) device: String,
+    pub device: String,
     /// Requests answered.
-    pub(crate) requests: u64,
+    pub requests: u64,
     /// Processor time of the thread that served them, ns: the model, the data, the way to the kernel.
-    pub(crate) busy_ns: u64,
+    pub busy_ns: u64,
 }
 
 /// What can happen in a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
-pub(crate) enum Event {
+pub enum Event {
     /// First line: the question and everything needed to read the rest.
     // Boxed like the other large events: a log is held as a vector of events.
     RunStarted(Box<RunStarted>),
@@ -169,47 +169,47 @@ pub(crate) enum Event {
 
 /// A workload that is no longer measured in slices.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct SlicesEnded {
+pub struct SlicesEnded {
     /// Workload by index.
-    pub(crate) workload: usize,
+    pub workload: usize,
     /// Why, as a clause: `slices change what is measured`.
-    pub(crate) why: String,
+    pub why: String,
 }
 
 /// The head of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct RunStarted {
+pub struct RunStarted {
     /// Version of the format of the log: [`FORMAT`] of the program that wrote it.
-    pub(crate) format: u32,
+    pub format: u32,
     /// Identity of the run: sortable, unique on this machine.
-    pub(crate) run: String,
+    pub run: String,
     /// Version of the program.
-    pub(crate) stackrace: String,
+    pub stackrace: String,
     /// The command as it was typed.
-    pub(crate) command: Vec<String>,
+    pub command: Vec<String>,
     /// The study, verbatim.
     // The text itself, because the file may have changed when the run is resumed.
-    pub(crate) study: String,
+    pub study: String,
     /// Where it was read from (a path, or `compare`).
-    pub(crate) study_name: String,
+    pub study_name: String,
     /// Hash of the study's text (BLAKE3, hex).
-    pub(crate) study_hash: String,
+    pub study_hash: String,
     /// The study's title.
-    pub(crate) title: String,
+    pub title: String,
     /// Names of the factors, in the order of the study.
-    pub(crate) factors: Vec<String>,
+    pub factors: Vec<String>,
     /// Every configuration; its position is its index everywhere else.
     // Trials name them by index: names may be long, and a log has many trials.
-    pub(crate) configurations: Vec<ConfigurationHead>,
+    pub configurations: Vec<ConfigurationHead>,
     /// Every workload; its position is its index everywhere else.
-    pub(crate) workloads: Vec<WorkloadHead>,
+    pub workloads: Vec<WorkloadHead>,
     /// What is asked and when to stop.
-    pub(crate) decide: Decide,
+    pub decide: Decide,
     /// Everything random follows from it.
     // Kept, so that a resumed run draws the orders and data that it would have drawn.
-    pub(crate) seed: u64,
+    pub seed: u64,
     /// The machine.
-    pub(crate) environment: Vec<Fact>,
+    pub environment: Vec<Fact>,
 }
 
 /// The option with which a user permits the commands of a study.
@@ -217,14 +217,14 @@ const ALLOW_COMMANDS: &str = "--allow-commands";
 
 impl RunStarted {
     /// Whether the study gives commands, so that it runs only with the user's permission.
-    pub(crate) fn gives_commands(&self) -> bool {
+    pub fn gives_commands(&self) -> bool {
         // A layer's commands leave no trace here but the option without which they did not run.
         self.command.iter().any(|word| word == ALLOW_COMMANDS)
             || self.workloads.iter().any(|head| head.kind == "command")
     }
 
     /// The command that goes on with the run, as the user would have to type it.
-    pub(crate) fn resume_command(&self) -> String {
+    pub fn resume_command(&self) -> String {
         let mut words = vec!["stackrace", "resume", &self.run];
         words.extend(self.gives_commands().then_some(ALLOW_COMMANDS));
         words.join(" ")
@@ -233,59 +233,59 @@ impl RunStarted {
 
 /// A text that figures were imported from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ImportedText {
+pub struct ImportedText {
     /// The file as it was named.
-    pub(crate) file: String,
+    pub file: String,
     /// Which tool's output it is, the first where several are in it.
-    pub(crate) tool: String,
+    pub tool: String,
     /// Version of the tool, if the text says it.
-    pub(crate) version: Option<String>,
+    pub version: Option<String>,
     /// Hash of the text (BLAKE3, hex).
     // Two imports of one file are the same data: the hash tells, whatever the file is called now.
-    pub(crate) hash: String,
+    pub hash: String,
     /// The text as it was given, whole.
-    pub(crate) text: String,
+    pub text: String,
 }
 
 /// One configuration, as a report needs it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct ConfigurationHead {
+pub struct ConfigurationHead {
     /// `xfs, 4 KiB`.
-    pub(crate) name: String,
+    pub name: String,
     /// Level of each factor, in the order of the factors.
-    pub(crate) levels: Vec<String>,
+    pub levels: Vec<String>,
 }
 
 /// One workload, as a report needs it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct WorkloadHead {
+pub struct WorkloadHead {
     /// Unique in the study.
-    pub(crate) name: String,
+    pub name: String,
     /// Kind of workload (`random`, `files` …).
-    pub(crate) kind: String,
+    pub kind: String,
     /// One sentence: what it does, with its numbers.
-    pub(crate) summary: String,
+    pub summary: String,
     /// Weight in the overall figure (a weighted geometric mean); 0: not in it.
-    pub(crate) weight: f64,
+    pub weight: f64,
     /// What it reports; the first is primary.
-    pub(crate) metrics: Vec<MetricHead>,
+    pub metrics: Vec<MetricHead>,
 }
 
 /// What a workload reports: a name, a unit and a direction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct MetricHead {
+pub struct MetricHead {
     /// `throughput`, `operations`, `elapsed`, `read latency p95` …
-    pub(crate) name: String,
+    pub name: String,
     /// `B/s`, `op/s`, `s`, `ns`, `%`.
-    pub(crate) unit: String,
+    pub unit: String,
     /// Which direction is better.
-    pub(crate) better: Better,
+    pub better: Better,
 }
 
 /// The direction of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Better {
+pub enum Better {
     /// Bigger is better.
     Higher,
     /// Smaller is better.
@@ -294,7 +294,7 @@ pub(crate) enum Better {
 
 impl Better {
     /// As it is written in the log and in every table.
-    pub(crate) fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             Self::Higher => "higher",
             Self::Lower => "lower",
@@ -302,7 +302,7 @@ impl Better {
     }
 
     /// Natural logarithm of a value, oriented so that larger is better.
-    pub(crate) fn oriented_ln(self, value: f64) -> f64 {
+    pub fn oriented_ln(self, value: f64) -> f64 {
         match self {
             // Logarithms, because configurations are compared by ratios.
             Self::Higher => ln(value),
@@ -313,26 +313,26 @@ impl Better {
 
 /// What is asked of the run and when it may stop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Decide {
+pub struct Decide {
     /// Factor whose levels are compared, the first level being the baseline; none: which
     /// configuration is best.
-    pub(crate) comparison: Option<String>,
+    pub comparison: Option<String>,
     /// Differences smaller than this ratio do not matter (0.05: 5 %).
-    pub(crate) margin: f64,
+    pub margin: f64,
     /// 0.95: all statements of the run hold together with at least this probability.
-    pub(crate) confidence: f64,
+    pub confidence: f64,
     /// At most so many rounds.
-    pub(crate) rounds_max: u32,
+    pub rounds_max: u32,
     /// No round is begun that would end later than this, ns since the run began.
-    pub(crate) time_max_ns: u64,
+    pub time_max_ns: u64,
     /// Stop when the overall figure is decided (`overall`), or every workload too (`each`).
-    pub(crate) until: Until,
+    pub until: Until,
 }
 
 impl Decide {
     /// The share of the error that the comparisons over all workloads have; the rest is for those on
     /// single workloads. A run that stops when the overall figure is decided has most of it there.
-    pub(crate) fn overall_share(&self, workloads: usize) -> f64 {
+    pub fn overall_share(&self, workloads: usize) -> f64 {
         match self.until {
             _ if workloads < 2 => 1.0,
             Until::Overall => 0.8,
@@ -344,7 +344,7 @@ impl Decide {
 /// How much must be decided before a run stops by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Until {
+pub enum Until {
     /// The overall figure.
     Overall,
     /// The overall figure and every workload.
@@ -355,23 +355,23 @@ pub(crate) enum Until {
 
 /// One command as it was run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct CommandRun {
+pub struct CommandRun {
     /// Where (`local`).
-    pub(crate) host: String,
+    pub host: String,
     /// Program and arguments (lossy where they are not UTF-8).
-    pub(crate) argv: Vec<String>,
+    pub argv: Vec<String>,
     /// Exit status; none: ended by a signal or not started.
-    pub(crate) status: Option<i32>,
+    pub status: Option<i32>,
     /// Standard output, cut at a stated limit.
-    pub(crate) stdout: String,
+    pub stdout: String,
     /// Standard error, cut at a stated limit.
-    pub(crate) stderr: String,
+    pub stderr: String,
     /// How long, ns.
-    pub(crate) elapsed_ns: u64,
+    pub elapsed_ns: u64,
 }
 
 /// A command as it can be pasted into a shell.
-pub(crate) fn shell(argv: &[String]) -> String {
+pub fn shell(argv: &[String]) -> String {
     // Letters of other alphabets are quoted: what they mean to a shell depends on its locale.
     let bare = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+^".contains(c);
     argv.iter()

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// How a trial ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "state")]
-pub(crate) enum Ended {
+pub enum Ended {
     /// It measured what it was to measure.
     Complete,
     /// It was interrupted; what was measured until then is kept and never judged.
@@ -21,7 +21,7 @@ pub(crate) enum Ended {
 
 impl Ended {
     /// As it is written in the log and in every table.
-    pub(crate) fn word(&self) -> &'static str {
+    pub fn word(&self) -> &'static str {
         match self {
             Self::Complete => "complete",
             Self::Interrupted => "interrupted",
@@ -30,7 +30,7 @@ impl Ended {
     }
 
     /// What failed, if something did.
-    pub(crate) fn error(&self) -> Option<&str> {
+    pub fn error(&self) -> Option<&str> {
         match self {
             Self::Failed { error } => Some(error),
             Self::Complete | Self::Interrupted => None,
@@ -40,55 +40,55 @@ impl Ended {
 
 /// Everything one trial left behind.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Observation {
+pub struct Observation {
     /// Round, from 1.
-    pub(crate) round: u32,
+    pub round: u32,
     /// Position in the round's order, from 0.
-    pub(crate) position: usize,
+    pub position: usize,
     /// Configuration by index.
-    pub(crate) configuration: usize,
+    pub configuration: usize,
     /// Workload by index.
-    pub(crate) workload: usize,
+    pub workload: usize,
     /// How it ended.
-    pub(crate) ended: Ended,
+    pub ended: Ended,
     /// When its clock started, RFC 3339.
-    pub(crate) started_at: String,
+    pub started_at: String,
     /// Preparation (data laid out), outside the clock, ns.
-    pub(crate) prepare_ns: u64,
+    pub prepare_ns: u64,
     /// Settling (caches, remount), outside the clock, ns.
-    pub(crate) settle_ns: u64,
+    pub settle_ns: u64,
     /// What settling did and found.
-    pub(crate) settled: Settled,
+    pub settled: Settled,
     /// How the stack was brought to rest before; none: the study does not ask for it, or the stack
     /// has stood since an earlier round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) preconditioned: Option<Preconditioned>,
+    pub preconditioned: Option<Preconditioned>,
     /// The measured part, ns.
-    pub(crate) elapsed_ns: u64,
+    pub elapsed_ns: u64,
     /// What the system counted meanwhile.
-    pub(crate) counted: Counted,
+    pub counted: Counted,
     /// The phases, in order.
-    pub(crate) phases: Vec<PhaseObservation>,
+    pub phases: Vec<PhaseObservation>,
     /// Value of each metric of the workload that could be had, in its order; none: not measured.
-    pub(crate) metrics: Vec<Option<f64>>,
+    pub metrics: Vec<Option<f64>>,
     /// What the reader must know of this trial.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
     /// The other machines that did the same at the same time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) others: Vec<OtherNode>,
+    pub others: Vec<OtherNode>,
     /// The clients that measured it together; everything else here is of all of them. None: one
     /// machine did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) clients: Option<ClientsTogether>,
+    pub clients: Option<ClientsTogether>,
     /// How it took turns with the trials of other configurations; none: it was measured in one go.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) sliced: Option<Sliced>,
+    pub sliced: Option<Sliced>,
 }
 
 impl Observation {
     /// A trial that ended like this before anything of it was measured: of the first round, the first
     /// configuration and workload. Callers say what differs.
-    pub(crate) fn unmeasured(ended: Ended) -> Self {
+    pub fn unmeasured(ended: Ended) -> Self {
         Self {
             round: 1,
             position: 0,
@@ -115,66 +115,66 @@ impl Observation {
 /// A trial that took turns with those of other configurations, slice by slice. Every second lap goes
 /// backwards (A B, B A, ...). Nothing is left out of any slice.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Sliced {
+pub struct Sliced {
     /// How long a slice was to be, ns.
-    pub(crate) slice_ns: u64,
+    pub slice_ns: u64,
     /// How many it had.
-    pub(crate) slices: u64,
+    pub slices: u64,
     /// Those of laps in the order of the round.
-    pub(crate) forwards: SliceSum,
+    pub forwards: SliceSum,
     /// Those of laps in the opposite order.
-    pub(crate) backwards: SliceSum,
+    pub backwards: SliceSum,
 }
 
 /// What was done in several slices together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct SliceSum {
+pub struct SliceSum {
     /// How long they took, ns.
-    pub(crate) ns: u64,
+    pub ns: u64,
     /// Operations that completed, fsyncs left out.
-    pub(crate) operations: u64,
+    pub operations: u64,
     /// Bytes they moved.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// Sum of their latencies, ns.
-    pub(crate) latency_ns: u64,
+    pub latency_ns: u64,
 }
 
 /// What another machine measured in a trial, doing the same as the first at the same time.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct OtherNode {
+pub struct OtherNode {
     /// `node2`.
-    pub(crate) host: String,
+    pub host: String,
     /// The measured part there, ns.
-    pub(crate) elapsed_ns: u64,
+    pub elapsed_ns: u64,
     /// The phases, in order.
-    pub(crate) phases: Vec<PhaseObservation>,
+    pub phases: Vec<PhaseObservation>,
     /// Values of the workload's own metrics, in its order.
-    pub(crate) metrics: Vec<Option<f64>>,
+    pub metrics: Vec<Option<f64>>,
     /// Pauses of a second or more of the program there, as [`Counted::paused_ns`], ns.
     #[serde(default)]
-    pub(crate) paused_ns: u64,
+    pub paused_ns: u64,
     /// How long that machine was suspended, ns.
     #[serde(default)]
-    pub(crate) suspended_ns: u64,
+    pub suspended_ns: u64,
 }
 
 /// How long one of a trial's machines did not run while it measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct AwayTime<'a> {
+pub struct AwayTime<'a> {
     /// `node2`; empty: the first machine.
-    pub(crate) host: &'a str,
+    pub host: &'a str,
     /// The program was stopped or had no processor, ns.
-    pub(crate) paused_ns: u64,
+    pub paused_ns: u64,
     /// The machine was suspended, ns.
-    pub(crate) suspended_ns: u64,
+    pub suspended_ns: u64,
     /// The measured part, ns.
-    pub(crate) elapsed_ns: u64,
+    pub elapsed_ns: u64,
 }
 
 impl AwayTime<'_> {
     /// As a share of the measured part; above 1 where the machine was suspended for longer than it was
     /// measured.
-    pub(crate) fn share(&self) -> f64 {
+    pub fn share(&self) -> f64 {
         let away = self.paused_ns as f64 + self.suspended_ns as f64;
         away / (self.elapsed_ns as f64).max(1.0)
     }
@@ -183,7 +183,7 @@ impl AwayTime<'_> {
 impl Observation {
     /// The machine that was away for the largest share of its measured part; the first one, where none
     /// was.
-    pub(crate) fn away(&self) -> AwayTime<'_> {
+    pub fn away(&self) -> AwayTime<'_> {
         let first = AwayTime {
             host: "",
             paused_ns: self.counted.paused_ns.unwrap_or(0),
@@ -214,153 +214,153 @@ impl Observation {
 
 /// How a stack was brought to its steady state before a trial.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Preconditioned {
+pub struct Preconditioned {
     /// Bytes written from beginning to end first, all times together; 0: they were before an
     /// earlier trial on the same stack.
-    pub(crate) written_bytes: u64,
+    pub written_bytes: u64,
     /// How long all of it took, ns.
-    pub(crate) elapsed_ns: u64,
+    pub elapsed_ns: u64,
     /// The primary metric in each pass of the workload that followed; none: it could not be had.
-    pub(crate) passes: Vec<Option<f64>>,
+    pub passes: Vec<Option<f64>>,
     /// Whether the last five passes satisfy the criterion of the steady state; else as many were
     /// done as the specification allows.
-    pub(crate) steady: bool,
+    pub steady: bool,
 }
 
 /// What settling did before the clock started.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Settled {
+pub struct Settled {
     /// `drop_caches`, `advice` (posix_fadvise, no root), `none`, or `unknown` (imported).
-    pub(crate) caches: String,
+    pub caches: String,
     /// Whether the file system was unmounted and mounted again.
-    pub(crate) remounted: bool,
+    pub remounted: bool,
     /// Bytes of the prepared data that were in the page cache when the clock started; none:
     /// nothing was prepared, or it could not be found out.
-    pub(crate) resident_bytes: Option<u64>,
+    pub resident_bytes: Option<u64>,
     /// Bytes of prepared data that was looked at.
-    pub(crate) prepared_bytes: Option<u64>,
+    pub prepared_bytes: Option<u64>,
     /// How the file system stores the data; none: it does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) stored: Option<StoredBytes>,
+    pub stored: Option<StoredBytes>,
 }
 
 /// How the bytes of a trial's data are stored when the clock starts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct StoredBytes {
+pub struct StoredBytes {
     /// Of all files that were looked at.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// In holes: read as zeros without a device.
-    pub(crate) hole_bytes: u64,
+    pub hole_bytes: u64,
     /// In extents that were reserved and never written: read as zeros too.
-    pub(crate) unwritten_bytes: u64,
+    pub unwritten_bytes: u64,
     /// In extents that are compressed or encrypted.
-    pub(crate) encoded_bytes: u64,
+    pub encoded_bytes: u64,
 }
 
 /// A trial whose program did not run for more than this share of the measured part is not counted.
-pub(crate) const AWAY_SHARE: f64 = 0.05;
+pub const AWAY_SHARE: f64 = 0.05;
 
 /// One phase of one trial.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct PhaseObservation {
+pub struct PhaseObservation {
     /// Name of the phase within the workload.
-    pub(crate) name: String,
+    pub name: String,
     /// From the first start to the last end, ns.
-    pub(crate) elapsed_ns: u64,
+    pub elapsed_ns: u64,
     /// Processor time of this process within the phase alone, user, ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) cpu_user_ns: Option<u64>,
+    pub cpu_user_ns: Option<u64>,
     /// The same, system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) cpu_system_ns: Option<u64>,
+    pub cpu_system_ns: Option<u64>,
     /// Engine and why it was chosen.
-    pub(crate) engine: String,
+    pub engine: String,
     /// Clock in use.
-    pub(crate) clock: String,
+    pub clock: String,
     /// Mean operations outstanding; 0: not measured.
-    pub(crate) depth_achieved: f64,
+    pub depth_achieved: f64,
     /// Operations per second the schedule asked for; none: a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) offered_per_s: Option<f64>,
+    pub offered_per_s: Option<f64>,
     /// Each kind of operation.
-    pub(crate) operations: Vec<OperationObservation>,
+    pub operations: Vec<OperationObservation>,
     /// Width of a step of the time series, ns.
     // On record, since a long phase doubles it until its series is short enough.
-    pub(crate) step_ns: u64,
+    pub step_ns: u64,
     /// Completed (operations, bytes) in each step.
-    pub(crate) series: Vec<(u64, u64)>,
+    pub series: Vec<(u64, u64)>,
     /// Open loop only: how late operations were issued, which is the generator's own fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) lateness: Option<TimingObservation>,
+    pub lateness: Option<TimingObservation>,
     /// Open loop only: operations that were due when the phase ended, and were not issued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) unissued: Option<u64>,
+    pub unissued: Option<u64>,
     /// Each thread alone, where there were several.
     // One thread alone has the figures of its phase, and they are there already.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) threads: Vec<Vec<ThreadOperation>>,
+    pub threads: Vec<Vec<ThreadOperation>>,
 }
 
 /// One kind of operation of one thread within a phase.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ThreadOperation {
+pub struct ThreadOperation {
     /// `read`, `write`, `fsync`, `create` …
-    pub(crate) op: String,
+    pub op: String,
     /// Completed.
-    pub(crate) count: u64,
+    pub count: u64,
     /// Bytes moved.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// Median latency, ns.
-    pub(crate) latency_ns_p50: u64,
+    pub latency_ns_p50: u64,
     /// 99th percentile, ns.
-    pub(crate) latency_ns_p99: u64,
+    pub latency_ns_p99: u64,
     /// Largest latency, ns.
-    pub(crate) latency_ns_max: u64,
+    pub latency_ns_max: u64,
 }
 
 /// A distribution of times.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct TimingObservation {
+pub struct TimingObservation {
     /// Arithmetic mean of the times, ns.
-    pub(crate) ns_mean: f64,
+    pub ns_mean: f64,
     /// Median, ns.
-    pub(crate) ns_p50: u64,
+    pub ns_p50: u64,
     /// 99th percentile, ns.
-    pub(crate) ns_p99: u64,
+    pub ns_p99: u64,
     /// Largest, ns.
-    pub(crate) ns_max: u64,
+    pub ns_max: u64,
     /// The whole histogram: HdrHistogram V2, deflated, base64.
     // Kept whole: percentiles of several trials cannot be computed from their percentiles.
-    pub(crate) histogram: String,
+    pub histogram: String,
 }
 
 /// One kind of operation within a phase.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct OperationObservation {
+pub struct OperationObservation {
     /// `read`, `write`, `fsync`, `create` …
-    pub(crate) op: String,
+    pub op: String,
     /// Completed.
-    pub(crate) count: u64,
+    pub count: u64,
     /// Bytes moved.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// Smallest latency, ns.
-    pub(crate) latency_ns_min: u64,
+    pub latency_ns_min: u64,
     /// Arithmetic mean of the latencies, ns.
-    pub(crate) latency_ns_mean: f64,
+    pub latency_ns_mean: f64,
     /// Median latency, ns.
-    pub(crate) latency_ns_p50: u64,
+    pub latency_ns_p50: u64,
     /// 95th percentile, ns.
-    pub(crate) latency_ns_p95: u64,
+    pub latency_ns_p95: u64,
     /// 99th percentile, ns.
-    pub(crate) latency_ns_p99: u64,
+    pub latency_ns_p99: u64,
     /// 99.9th percentile, ns; none below 10,000 operations.
-    pub(crate) latency_ns_p999: Option<u64>,
+    pub latency_ns_p999: Option<u64>,
     /// Largest latency, ns.
-    pub(crate) latency_ns_max: u64,
+    pub latency_ns_max: u64,
     /// The whole histogram: HdrHistogram V2, deflated, base64.
-    pub(crate) histogram: String,
+    pub histogram: String,
     /// Open loop only: from the issue to the completion, the latencies above being counted from
     /// the intended start. None: the latencies are the service times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) service: Option<TimingObservation>,
+    pub service: Option<TimingObservation>,
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Why a file or directory is not used.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum OwnError {
+pub enum OwnError {
     /// The system refused something.
     #[error("cannot {tried} {}: {source}", path.display())]
     System {
@@ -56,12 +56,12 @@ impl OwnError {
     }
 
     /// Whether nothing of that name is there.
-    pub(crate) fn is_missing(&self) -> bool {
+    pub fn is_missing(&self) -> bool {
         matches!(self, Self::System { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 
     /// What the user can do about it; empty: nothing better than what the system said.
-    pub(crate) fn next(&self) -> String {
+    pub fn next(&self) -> String {
         match self {
             Self::System { .. } => String::new(),
             Self::Link { path } => {

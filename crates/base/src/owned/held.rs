@@ -22,7 +22,7 @@ static HELD: Mutex<BTreeMap<RawFd, PathBuf>> = Mutex::new(BTreeMap::new());
 
 /// A directory that is the caller's own, held open, with a path that only it can have.
 #[derive(Debug)]
-pub(crate) struct HeldDir {
+pub struct HeldDir {
     dir: OwnDir,
     path: PathBuf,
 }
@@ -33,7 +33,7 @@ impl HeldDir {
     /// # Errors
     /// It is not there, is a link or reached through one of another user's, is another user's, or
     /// others may write it: something else was put in its place.
-    pub(crate) fn open(path: &Path) -> Result<Self, OwnError> {
+    pub fn open(path: &Path) -> Result<Self, OwnError> {
         if !cfg!(target_os = "linux") {
             return Self::open_by_name(path);
         }
@@ -57,12 +57,12 @@ impl HeldDir {
     }
 
     /// Its path for this process, good as long as it is held.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Its path as people and other machines know it.
-    pub(crate) fn known_path(&self) -> &Path {
+    pub fn known_path(&self) -> &Path {
         &self.dir.path
     }
 
@@ -70,7 +70,7 @@ impl HeldDir {
     ///
     /// # Errors
     /// It is not there.
-    pub(crate) fn identity(&self, name: &str) -> Result<[String; 2], OwnError> {
+    pub fn identity(&self, name: &str) -> Result<[String; 2], OwnError> {
         let found = rustix::fs::statat(self.dir.handle.as_fd(), name, AtFlags::SYMLINK_NOFOLLOW);
         let about =
             found.map_err(|errno| OwnError::system("look at", &self.dir.path.join(name), errno))?;
@@ -111,7 +111,7 @@ impl Drop for HeldDir {
 }
 
 /// A text for people: what is held has the path that they know.
-pub(crate) fn with_real_names(text: &str) -> String {
+pub fn with_real_names(text: &str) -> String {
     let held = HELD.lock();
     let mut told = String::with_capacity(text.len());
     let mut rest = text;

@@ -15,7 +15,7 @@ use crate::event::{
 };
 
 /// `Imported from fio-3.39, IOR-4.0.0`.
-pub(crate) fn title(sources: &[ImportSource]) -> String {
+pub fn title(sources: &[ImportSource]) -> String {
     let tools: BTreeSet<&str> = sources
         .iter()
         .flat_map(|source| &source.results)
@@ -26,23 +26,23 @@ pub(crate) fn title(sources: &[ImportSource]) -> String {
 }
 
 /// A run without a study.
-pub(crate) struct Design {
+pub struct Design {
     /// What a run without a study has for one: a comment that names the sources.
-    pub(crate) study: String,
+    pub study: String,
     /// Names in the order of the files.
-    pub(crate) configurations: Vec<ConfigurationHead>,
+    pub configurations: Vec<ConfigurationHead>,
     /// What all configurations have comes into the overall figure.
-    pub(crate) workloads: Vec<WorkloadHead>,
+    pub workloads: Vec<WorkloadHead>,
     /// What the texts say of the machines.
-    pub(crate) environment: Vec<Fact>,
+    pub environment: Vec<Fact>,
     /// Nothing is left to be decided.
-    pub(crate) decide: Decide,
+    pub decide: Decide,
     /// The texts themselves.
-    pub(crate) origins: Vec<Origin>,
+    pub origins: Vec<Origin>,
     /// What must be known before the figures are compared.
-    pub(crate) warnings: Vec<String>,
+    pub warnings: Vec<String>,
     /// Ordered by round.
-    pub(crate) trials: Vec<Observation>,
+    pub trials: Vec<Observation>,
 }
 
 /// One result with its place in the design.
@@ -55,7 +55,7 @@ struct Placed<'a> {
 
 impl Design {
     /// Lays results out as a run. `at` is when they are imported, RFC 3339.
-    pub(crate) fn of(sources: &[ImportSource], at: &str) -> Self {
+    pub fn of(sources: &[ImportSource], at: &str) -> Self {
         let names = names(sources);
         let repeated = repeated::find(sources);
         let mut configurations: Vec<String> = Vec::new();
@@ -117,7 +117,7 @@ impl Design {
     }
 
     /// The first event of its run.
-    pub(crate) fn head(&self, run: String, title: String, command: Vec<String>) -> RunStarted {
+    pub fn head(&self, run: String, title: String, command: Vec<String>) -> RunStarted {
         RunStarted {
             format: FORMAT,
             run,
@@ -137,7 +137,7 @@ impl Design {
     }
 
     /// The events that follow, as they would have come while it went on.
-    pub(crate) fn events(self) -> Vec<Event> {
+    pub fn events(self) -> Vec<Event> {
         let origins = self.origins.into_iter();
         let origins = origins.map(|origin| Event::Imported(Box::new(origin)));
         let warnings = self.warnings.into_iter();

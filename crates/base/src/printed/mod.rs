@@ -3,66 +3,66 @@
 //!
 //! This room is the common ground of `import` and of the tools that read their own reports.
 
-pub(crate) mod bonnie;
+pub mod bonnie;
 mod design;
 mod repeated;
 mod source;
-pub(crate) mod text;
+pub mod text;
 
-pub(crate) use design::{Design, title};
-#[cfg(test)]
-pub(crate) use repeated::find;
-pub(crate) use source::ImportSource;
+pub use design::{Design, title};
+#[cfg(any(test, feature = "testing"))]
+pub use repeated::find;
+pub use source::ImportSource;
 
 use crate::event::{Fact, MetricHead};
 
 /// One result of another tool.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Imported {
+pub struct Imported {
     /// The tool, as its importer is called.
-    pub(crate) tool: &'static str,
+    pub tool: &'static str,
     /// Its version, where the text says it.
-    pub(crate) version: Option<String>,
+    pub version: Option<String>,
     /// What the text itself calls the thing that was measured (a machine, a test's name).
-    pub(crate) label: Option<String>,
+    pub label: Option<String>,
     /// What was done, such that equal words mean comparable results: `fio randread 4k`.
-    pub(crate) workload: String,
+    pub workload: String,
     /// Kind of workload. That of the native workload where the semantics are the same.
-    pub(crate) kind: String,
+    pub kind: String,
     /// How it was set, as the text says.
-    pub(crate) settings: Vec<Fact>,
+    pub settings: Vec<Fact>,
     /// The machine and everything around it, as far as the text says.
-    pub(crate) environment: Vec<Fact>,
+    pub environment: Vec<Fact>,
     /// What is reported; the first is primary.
-    pub(crate) metrics: Vec<MetricHead>,
+    pub metrics: Vec<MetricHead>,
     /// The figures, in the order of `metrics`; none: the text has none, and a note says why.
-    pub(crate) values: Vec<Option<f64>>,
+    pub values: Vec<Option<f64>>,
     /// What a reader of the figures must know.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 /// One tool whose results can be read.
 #[derive(Clone, Copy)]
-pub(crate) struct Importer {
+pub struct Importer {
     /// The word for it: `fio`.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// Which of its outputs are read.
-    pub(crate) summary: &'static str,
+    pub summary: &'static str,
     /// Whether a text has something that only this tool prints.
-    pub(crate) recognises: fn(&str) -> bool,
+    pub recognises: fn(&str) -> bool,
     /// Every result in a text, in its order.
-    pub(crate) read: fn(&str) -> Result<Vec<Imported>, ImportError>,
+    pub read: fn(&str) -> Result<Vec<Imported>, ImportError>,
 }
 
 /// Why a text is not what it was taken for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ImportError {
+pub struct ImportError {
     /// Where, from 1.
-    pub(crate) line: usize,
+    pub line: usize,
     /// What is wrong with it.
-    pub(crate) what: String,
+    pub what: String,
     /// What to do.
-    pub(crate) next: String,
+    pub next: String,
 }
 
 impl std::fmt::Display for ImportError {

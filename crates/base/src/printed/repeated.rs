@@ -9,15 +9,15 @@ use super::source::ImportSource;
 const FIGURES_MIN: usize = 3;
 
 /// What counts, and what is to be said of the rest.
-pub(crate) struct Repeated {
+pub struct Repeated {
     /// For each source and each of its results, whether it counts.
-    pub(crate) counts: Vec<Vec<bool>>,
+    pub counts: Vec<Vec<bool>>,
     /// One sentence for each source that repeats others.
-    pub(crate) warnings: Vec<String>,
+    pub warnings: Vec<String>,
 }
 
 /// Finds what repeats an earlier result.
-pub(crate) fn find(sources: &[ImportSource]) -> Repeated {
+pub fn find(sources: &[ImportSource]) -> Repeated {
     let mut found = Repeated {
         counts: Vec::new(),
         warnings: Vec::new(),

@@ -6,29 +6,24 @@ use super::Imported;
 
 /// One text and what was read from it.
 #[derive(Debug, Clone)]
-pub(crate) struct ImportSource {
+pub struct ImportSource {
     /// The name it was given on the command line; none: what the text says, or the file's name.
-    pub(crate) name: Option<String>,
+    pub name: Option<String>,
     /// The file as it was named.
-    pub(crate) file: String,
+    pub file: String,
     /// The file's name without folder and ending.
-    pub(crate) stem: String,
+    pub stem: String,
     /// BLAKE3 of the text, hex.
-    pub(crate) hash: String,
+    pub hash: String,
     /// The whole text.
-    pub(crate) text: String,
+    pub text: String,
     /// What was read from it.
-    pub(crate) results: Vec<Imported>,
+    pub results: Vec<Imported>,
 }
 
 impl ImportSource {
     /// What was read from a text, as that of a file of this name.
-    pub(crate) fn of(
-        name: Option<String>,
-        file: &str,
-        text: String,
-        results: Vec<Imported>,
-    ) -> Self {
+    pub fn of(name: Option<String>, file: &str, text: String, results: Vec<Imported>) -> Self {
         let stem = Path::new(file).file_stem();
         Self {
             name,

@@ -10,7 +10,7 @@ const ROUNDING: f64 = 0.051;
 
 impl ImportError {
     /// A refusal at a line counted from 0.
-    pub(crate) fn at(index: usize, what: impl Into<String>, next: impl Into<String>) -> Self {
+    pub fn at(index: usize, what: impl Into<String>, next: impl Into<String>) -> Self {
         Self {
             line: index + 1,
             what: what.into(),
@@ -21,16 +21,16 @@ impl ImportError {
 
 /// One line of a text.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct TextLine<'a> {
+pub struct TextLine<'a> {
     /// From 0.
-    pub(crate) index: usize,
+    pub index: usize,
     /// Without its line break.
-    pub(crate) text: &'a str,
+    pub text: &'a str,
 }
 
 impl<'a> TextLine<'a> {
     /// A refusal of this line.
-    pub(crate) fn refuse(self, expected: impl Into<String>) -> ImportError {
+    pub fn refuse(self, expected: impl Into<String>) -> ImportError {
         ImportError::at(
             self.index,
             format!("\"{}\" is not understood", cut(self.text.trim())),
@@ -39,7 +39,7 @@ impl<'a> TextLine<'a> {
     }
 
     /// A refusal because this line contradicts another, or itself.
-    pub(crate) fn contradicts(self, what: impl std::fmt::Display) -> ImportError {
+    pub fn contradicts(self, what: impl std::fmt::Display) -> ImportError {
         ImportError::at(
             self.index,
             format!("\"{}\" contradicts {what}", cut(self.text.trim())),
@@ -48,26 +48,26 @@ impl<'a> TextLine<'a> {
     }
 
     /// A number in this line.
-    pub(crate) fn number(self, word: &str) -> Result<f64, ImportError> {
+    pub fn number(self, word: &str) -> Result<f64, ImportError> {
         number(word).ok_or_else(|| self.refuse(format!("a number where \"{}\" is", cut(word))))
     }
 
     /// A whole number in this line.
-    pub(crate) fn whole(self, word: &str) -> Result<u64, ImportError> {
+    pub fn whole(self, word: &str) -> Result<u64, ImportError> {
         let whole = plain_digits(word).then(|| word.parse().ok()).flatten();
         // Digits only: Rust would also read "+5", which no tool prints.
         whole.ok_or_else(|| self.refuse(format!("a whole number where \"{}\" is", cut(word))))
     }
 
     /// What follows a word, in this line.
-    pub(crate) fn after(self, word: &str) -> Option<&'a str> {
+    pub fn after(self, word: &str) -> Option<&'a str> {
         self.text.trim().strip_prefix(word).map(str::trim)
     }
 }
 
 /// The lines of a text. Of a line that was overwritten on the terminal (carriage returns) the last
 /// state counts.
-pub(crate) fn lines(text: &str) -> Vec<TextLine<'_>> {
+pub fn lines(text: &str) -> Vec<TextLine<'_>> {
     text.split('\n')
         .enumerate()
         .map(|(index, text)| {
@@ -80,7 +80,7 @@ pub(crate) fn lines(text: &str) -> Vec<TextLine<'_>> {
 }
 
 /// The end of a text, for what is missing there.
-pub(crate) fn end(text: &str, missing: &str) -> ImportError {
+pub fn end(text: &str, missing: &str) -> ImportError {
     ImportError::at(
         text.lines().count().saturating_sub(1),
         format!("the text ends before {missing}"),
@@ -89,7 +89,7 @@ pub(crate) fn end(text: &str, missing: &str) -> ImportError {
 }
 
 /// A finite number that is not negative, in plain digits.
-pub(crate) fn number(word: &str) -> Option<f64> {
+pub fn number(word: &str) -> Option<f64> {
     // Not by `parse` alone: it takes "inf", "nan" and "1e9", which are no figures.
     let (whole, part) = word.split_once('.').unwrap_or((word, "0"));
     (plain_digits(whole) && plain_digits(part)).then(|| word.parse().ok())?
@@ -101,12 +101,12 @@ fn plain_digits(word: &str) -> bool {
 }
 
 /// Whether two statements of one figure agree as far as they were rounded.
-pub(crate) fn agree(one: f64, other: f64) -> bool {
+pub fn agree(one: f64, other: f64) -> bool {
     (one - other).abs() <= ROUNDING * one.max(other)
 }
 
 /// Bytes of a unit as most tools write it.
-pub(crate) fn bytes_of(unit: &str) -> Option<f64> {
+pub fn bytes_of(unit: &str) -> Option<f64> {
     let exponents = ["", "K", "M", "G", "T", "P"];
     let prefix = unit.strip_suffix('B')?;
     // fio and dd print both kinds: "KiB" is 1024 bytes, "kB" is 1000.
@@ -124,7 +124,7 @@ pub(crate) fn bytes_of(unit: &str) -> Option<f64> {
 }
 
 /// A size in the words of the tools: `4k`, `64k`, `1M`, where it is a whole one.
-pub(crate) fn size(bytes: u64) -> String {
+pub fn size(bytes: u64) -> String {
     for (letter, shift) in [("G", 30), ("M", 20), ("k", 10)] {
         // Only without a remainder: a rounded size would name another workload.
         if bytes > 0 && bytes.is_multiple_of(1 << shift) {
@@ -135,12 +135,12 @@ pub(crate) fn size(bytes: u64) -> String {
 }
 
 /// The beginning of a foreign text on one line, without what would steer a terminal.
-pub(crate) fn cut(text: &str) -> String {
+pub fn cut(text: &str) -> String {
     cut_at(text, SHOWN)
 }
 
 /// What a reader of JSON or XML says is wrong: it may quote as much of the text as it likes.
-pub(crate) fn cause(error: &dyn std::fmt::Display) -> String {
+pub fn cause(error: &dyn std::fmt::Display) -> String {
     cut_at(&error.to_string(), 2 * SHOWN)
 }
 
@@ -157,20 +157,14 @@ fn cut_at(text: &str, letters: usize) -> String {
 
 /// Metrics with their values while they are collected.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Figures {
-    pub(crate) metrics: Vec<MetricHead>,
-    pub(crate) values: Vec<Option<f64>>,
+pub struct Figures {
+    pub metrics: Vec<MetricHead>,
+    pub values: Vec<Option<f64>>,
 }
 
 impl Figures {
     /// Adds a metric with its value; none: the text has the metric, and no value of it.
-    pub(crate) fn add(
-        &mut self,
-        name: impl Into<String>,
-        unit: &str,
-        better: Better,
-        value: Option<f64>,
-    ) {
+    pub fn add(&mut self, name: impl Into<String>, unit: &str, better: Better, value: Option<f64>) {
         self.metrics.push(MetricHead {
             name: name.into(),
             unit: unit.to_owned(),
@@ -180,17 +174,17 @@ impl Figures {
     }
 
     /// Adds a rate: bigger is better.
-    pub(crate) fn rate(&mut self, name: impl Into<String>, unit: &str, value: Option<f64>) {
+    pub fn rate(&mut self, name: impl Into<String>, unit: &str, value: Option<f64>) {
         self.add(name, unit, Better::Higher, value);
     }
 
     /// Adds a time: smaller is better.
-    pub(crate) fn time(&mut self, name: impl Into<String>, unit: &str, value: Option<f64>) {
+    pub fn time(&mut self, name: impl Into<String>, unit: &str, value: Option<f64>) {
         self.add(name, unit, Better::Lower, value);
     }
 
     /// A sentence about the figures that are missing; empty: none is.
-    pub(crate) fn missing(&self, why: &str) -> Vec<String> {
+    pub fn missing(&self, why: &str) -> Vec<String> {
         let missing: Vec<&str> = self
             .metrics
             .iter()
@@ -207,7 +201,7 @@ impl Figures {
 }
 
 /// Facts with a value.
-pub(crate) fn facts<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<Fact> {
+pub fn facts<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<Fact> {
     pairs
         .into_iter()
         .map(|(name, value)| (name.trim(), value.trim()))

@@ -32,7 +32,7 @@ pub(super) fn fits(setting: &GivenSetting, kind: Kind) -> Result<(), Refusal> {
 }
 
 /// How a value of a kind is written.
-pub(crate) fn example(kind: Kind) -> String {
+pub fn example(kind: Kind) -> String {
     match kind {
         Kind::Bytes => "\"4 KiB\"".to_owned(),
         Kind::Count => "4".to_owned(),

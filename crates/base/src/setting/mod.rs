@@ -7,11 +7,11 @@
 mod convert;
 mod value;
 mod words;
-pub(crate) mod written;
+pub mod written;
 
-pub(crate) use convert::example;
-pub(crate) use value::{GivenSetting, Kind, Refusal, Span, Value};
-pub(crate) use words::{listed, nearest, unknown_word};
+pub use convert::example;
+pub use value::{GivenSetting, Kind, Refusal, Span, Value};
+pub use words::{listed, nearest, unknown_word};
 
 use std::borrow::Cow;
 
@@ -19,7 +19,7 @@ use convert::*;
 
 /// What a setting is where a study leaves it out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fallback {
+pub enum Fallback {
     /// A study must not leave it out.
     Required,
     /// Absent means absent.
@@ -33,15 +33,15 @@ pub(crate) enum Fallback {
 /// One setting as its owner documents it. Its default is written here and nowhere else: the getters
 /// of [`Settings`] return it where a study leaves the setting out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SettingDoc {
+pub struct SettingDoc {
     /// The word, kebab-case.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// What it takes.
-    pub(crate) kind: Kind,
+    pub kind: Kind,
     /// What it is where it is left out.
-    pub(crate) fallback: Fallback,
+    pub fallback: Fallback,
     /// One sentence.
-    pub(crate) doc: &'static str,
+    pub doc: &'static str,
 }
 
 /// A constructor for each kind: `SettingDoc::bytes("size", "1 GiB", "Size of the file.")`.
@@ -49,7 +49,7 @@ pub(crate) struct SettingDoc {
 macro_rules! constructors {
     ($($name:ident $kind:ident,)*) => {$(
         #[doc = concat!("A setting of kind [`Kind::", stringify!($kind), "`].")]
-        pub(crate) const fn $name(
+        pub const fn $name(
             name: &'static str,
             default: &'static str,
             doc: &'static str,
@@ -73,7 +73,7 @@ impl SettingDoc {
     }
 
     /// A setting that is one of `words`.
-    pub(crate) const fn choice(
+    pub const fn choice(
         name: &'static str,
         words: &'static [&'static str],
         default: &'static str,
@@ -98,7 +98,7 @@ impl SettingDoc {
     }
 
     /// The same, but a study must give it.
-    pub(crate) const fn required(self) -> Self {
+    pub const fn required(self) -> Self {
         Self {
             fallback: Fallback::Required,
             ..self
@@ -106,7 +106,7 @@ impl SettingDoc {
     }
 
     /// The same, with a default that `words` describe and the owner works out.
-    pub(crate) const fn computed(self, words: &'static str) -> Self {
+    pub const fn computed(self, words: &'static str) -> Self {
         Self {
             fallback: Fallback::Computed(words),
             ..self
@@ -114,7 +114,7 @@ impl SettingDoc {
     }
 
     /// The default, as it is shown; none: there is none.
-    pub(crate) fn default_words(&self) -> Option<&'static str> {
+    pub fn default_words(&self) -> Option<&'static str> {
         match self.fallback {
             Fallback::Value(words) | Fallback::Computed(words) => Some(words),
             Fallback::Required | Fallback::Absent => None,
@@ -150,13 +150,13 @@ impl SettingDoc {
     }
 
     /// Checks that the documented default is of the setting's kind.
-    #[cfg(test)]
-    pub(crate) fn check_default(&self) -> Result<(), Refusal> {
+    #[cfg(any(test, feature = "testing"))]
+    pub fn check_default(&self) -> Result<(), Refusal> {
         self.default_setting(&(0..0)).map(drop)
     }
 
     /// The settings of several lists, which are `N` together.
-    pub(crate) const fn joined<const N: usize>(lists: &[&[Self]]) -> [Self; N] {
+    pub const fn joined<const N: usize>(lists: &[&[Self]]) -> [Self; N] {
         // Written out with loops: iterators cannot run in a `const`.
         let mut all = [lists[0][0]; N];
         let (mut list, mut at, mut filled) = (0, 0, 0);
@@ -175,23 +175,23 @@ impl SettingDoc {
 
 /// The table given to one layer or workload.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Settings {
+pub struct Settings {
     /// Kind of layer or workload, for messages.
-    pub(crate) owner: String,
+    pub owner: String,
     /// Where the table stands.
-    pub(crate) span: Span,
+    pub span: Span,
     /// As written, in order.
-    pub(crate) settings: Vec<GivenSetting>,
+    pub settings: Vec<GivenSetting>,
     /// What the owner documents: the getters take the defaults from here.
-    pub(crate) docs: &'static [SettingDoc],
+    pub docs: &'static [SettingDoc],
 }
 
 /// The setting that a getter is asked for: by its name, or by a documentation that also counts where
 /// the owner of the settings does not offer it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct SettingKey<'a> {
+pub struct SettingKey<'a> {
     /// Its word.
-    pub(crate) name: &'a str,
+    pub name: &'a str,
     doc: Option<SettingDoc>,
 }
 
@@ -218,7 +218,7 @@ macro_rules! getters {
         ///
         /// # Errors
         /// The value is of another kind, or there is neither a value nor a default.
-        pub(crate) fn $name<'a>(
+        pub fn $name<'a>(
             &self,
             key: impl Into<SettingKey<'a>>,
         ) -> Result<$value, Refusal> {
@@ -235,7 +235,7 @@ macro_rules! optional_getters {
         ///
         /// # Errors
         /// The value is of another kind.
-        pub(crate) fn $name(&self, name: &str) -> Result<Option<$value>, Refusal> {
+        pub fn $name(&self, name: &str) -> Result<Option<$value>, Refusal> {
             self.find(name).map($read).transpose()
         }
     )*};
@@ -244,7 +244,7 @@ macro_rules! optional_getters {
 impl Settings {
     /// Everything that is wrong against the list its owner documents: words it does not know,
     /// values of another kind, words that must be given and are not.
-    pub(crate) fn check_all(&self) -> Vec<Refusal> {
+    pub fn check_all(&self) -> Vec<Refusal> {
         let docs = self.docs;
         let mut refusals = Vec::new();
         for setting in &self.settings {
@@ -326,12 +326,12 @@ impl Settings {
     }
 
     /// Whether a word was given.
-    pub(crate) fn given(&self, name: &str) -> bool {
+    pub fn given(&self, name: &str) -> bool {
         self.find(name).is_some()
     }
 
     /// Whether a getter without `optional` finds something: a value given, or a documented one.
-    pub(crate) fn has_value(&self, name: &str) -> bool {
+    pub fn has_value(&self, name: &str) -> bool {
         // A computed default counts as none: only its owner knows the value.
         let documented = |doc: &SettingDoc| matches!(doc.fallback, Fallback::Value(_));
         let mut own = self.docs.iter().filter(|doc| doc.name == name);
@@ -339,7 +339,7 @@ impl Settings {
     }
 
     /// Where the value of a setting stands; the table, where it is not given.
-    pub(crate) fn span_of(&self, name: &str) -> &Span {
+    pub fn span_of(&self, name: &str) -> &Span {
         self.find(name).map_or(&self.span, |setting| &setting.span)
     }
 

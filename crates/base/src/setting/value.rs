@@ -3,22 +3,22 @@
 use std::ops::Range;
 
 /// Bytes of the study's text that a message points at.
-pub(crate) type Span = Range<usize>;
+pub type Span = Range<usize>;
 
 /// Why something written in a study is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub struct Refusal {
     /// Where; none: the study as a whole.
-    pub(crate) span: Option<Span>,
+    pub span: Option<Span>,
     /// What is wrong, in one clause that begins in lower case.
-    pub(crate) message: String,
+    pub message: String,
     /// What to write instead; empty: nothing helpful to say.
-    pub(crate) help: String,
+    pub help: String,
 }
 
 impl Refusal {
     /// A refusal at a place.
-    pub(crate) fn at(span: &Span, message: impl Into<String>, help: impl Into<String>) -> Self {
+    pub fn at(span: &Span, message: impl Into<String>, help: impl Into<String>) -> Self {
         Self {
             span: Some(span.clone()),
             message: message.into(),
@@ -29,7 +29,7 @@ impl Refusal {
 
 /// A value as written, placeholders already replaced.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Value {
+pub enum Value {
     /// In quotes: `"ext4"`.
     Text(String),
     /// `12`.
@@ -44,7 +44,7 @@ pub(crate) enum Value {
 
 /// What kind of value a setting takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// An amount of bytes with its unit, or a whole number of bytes.
     Bytes,
     /// A whole number ≥ 0.
@@ -69,20 +69,20 @@ pub(crate) enum Kind {
 
 /// One setting as written.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct GivenSetting {
+pub struct GivenSetting {
     /// The setting's word in the study.
-    pub(crate) name: String,
+    pub name: String,
     /// What stands behind the word.
-    pub(crate) value: Value,
+    pub value: Value,
     /// Where the value stands.
-    pub(crate) span: Span,
+    pub span: Span,
     /// Where the word stands.
-    pub(crate) name_span: Span,
+    pub name_span: Span,
 }
 
 impl Value {
     /// What it is, for a message.
-    pub(crate) fn what(&self) -> &'static str {
+    pub fn what(&self) -> &'static str {
         match self {
             Self::Text(_) => "a text",
             Self::Integer(_) | Self::Float(_) => "a number",
@@ -92,7 +92,7 @@ impl Value {
     }
 
     /// Bytes of its texts and number of its elements: what it costs to hold.
-    pub(crate) fn size(&self) -> usize {
+    pub fn size(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
             Self::Integer(_) | Self::Float(_) | Self::Flag(_) => 8,
@@ -101,7 +101,7 @@ impl Value {
     }
 
     /// The value inside a longer text: texts as they are, lists joined by a space.
-    pub(crate) fn as_words(&self) -> String {
+    pub fn as_words(&self) -> String {
         match self {
             Self::Text(text) => text.clone(),
             Self::Integer(number) => number.to_string(),

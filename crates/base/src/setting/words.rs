@@ -9,10 +9,7 @@ const WORD_MAX: usize = 64;
 const LIST_MAX: usize = 2000;
 
 /// The word of a list nearest to a misspelt one; none: nothing is near.
-pub(crate) fn nearest<'a>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Other tools write block_size or "block size": those are no spelling mistakes.
     let plain = |text: &str| text.to_lowercase().replace(['_', ' '], "-");
     // Comparing costs the product of the lengths, and a word of this length is no misspelt name.
@@ -43,7 +40,7 @@ pub(super) fn distance(word: &str, candidate: &str) -> usize {
 }
 
 /// Words joined by commas; those that make the list longer than anybody reads are counted.
-pub(crate) fn listed<'a>(mut words: impl Iterator<Item = &'a str>) -> String {
+pub fn listed<'a>(mut words: impl Iterator<Item = &'a str>) -> String {
     let mut list = String::new();
     for word in words.by_ref() {
         // A study may define hundreds of names, and all would be listed.
@@ -60,7 +57,7 @@ pub(crate) fn listed<'a>(mut words: impl Iterator<Item = &'a str>) -> String {
 }
 
 /// Refuses a word that is not in a list: names the nearest one and lists them all.
-pub(crate) fn unknown_word<'a>(
+pub fn unknown_word<'a>(
     span: &Span,
     message: &str,
     word: &str,

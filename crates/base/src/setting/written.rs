@@ -6,7 +6,7 @@ use super::{GivenSetting, Refusal, SettingDoc, Settings, Value};
 ///
 /// # Errors
 /// The line is not `KIND = { NAME = VALUE, … }` with values that settings can have.
-pub(crate) fn line(
+pub fn line(
     docs: impl FnOnce(&str) -> &'static [SettingDoc],
     line: &str,
 ) -> Result<Settings, Refusal> {

@@ -3,7 +3,7 @@
 use super::check::AuditCheck;
 use super::judgement::{CheckFinding, EvidenceFigure, Grade};
 use super::reading::TrialReading;
-use crate::unit;
+use stackrace_base::unit;
 
 /// Below this share of the offered load a figure is not that of the load asked for. Arrivals by
 /// chance differ from their mean by 1 % at 10,000 operations.
@@ -55,7 +55,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
 }
 
 /// Whether what was achieved is not the load that was offered, both in operations per second.
-pub(crate) fn not_achieved(offered: f64, achieved: f64) -> bool {
+pub fn not_achieved(offered: f64, achieved: f64) -> bool {
     achieved < ACHIEVED_SHARE * offered
 }
 

@@ -3,7 +3,7 @@
 use super::check::AuditCheck;
 use super::judgement::{CheckFinding, EvidenceFigure, Grade, bytes};
 use super::reading::{TrialReading, share};
-use crate::unit;
+use stackrace_base::unit;
 
 /// Above this share of bytes read from memory a figure is not the storage's: at a tenth, reads that
 /// cost nothing already make it look 11 % faster than it is, more than most margins.

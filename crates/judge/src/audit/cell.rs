@@ -6,24 +6,24 @@ use super::judgement::{Judgement, LimitedBy};
 
 /// One configuration on one workload.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct AuditCell {
+pub struct AuditCell {
     /// Configuration by index.
-    pub(crate) configuration: usize,
+    pub configuration: usize,
     /// Workload by index.
-    pub(crate) workload: usize,
+    pub workload: usize,
     /// Complete trials.
-    pub(crate) trials: usize,
+    pub trials: usize,
     /// What set the pace in more than half of them; none: it cannot be told.
-    pub(crate) limited_by: Option<LimitedBy>,
+    pub limited_by: Option<LimitedBy>,
     /// The figures of that in the middle one of those trials: `loop0 97 % busy, 412 MB/s`.
-    pub(crate) limited_how: String,
+    pub limited_how: String,
     /// What each check says that could say something.
-    pub(crate) judgements: Vec<Judgement>,
+    pub judgements: Vec<Judgement>,
 }
 
 impl AuditCell {
     /// What a check says of this cell; none: it could not tell.
-    pub(crate) fn judgement(&self, check: &str) -> Option<&Judgement> {
+    pub fn judgement(&self, check: &str) -> Option<&Judgement> {
         self.judgements
             .iter()
             .find(|judgement| judgement.check == check)

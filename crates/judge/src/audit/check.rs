@@ -5,13 +5,13 @@ use super::reading::TrialReading;
 
 /// One check of a trial.
 #[derive(Debug)]
-pub(crate) struct AuditCheck {
+pub struct AuditCheck {
     /// Its name, as a heading of a column.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// What it answers, as a question.
-    pub(crate) question: &'static str,
+    pub question: &'static str,
     /// Whether it looks for what limits the rate, not for what spoils a figure.
-    pub(crate) limits: bool,
+    pub limits: bool,
     /// Its rank among all checks, 1 the first; no two share one. Where a trial has several limits,
     /// the check of the lowest rank names it; notes and columns follow the same order.
     pub(super) priority: u8,

@@ -7,7 +7,7 @@
 use super::check::AuditCheck;
 use super::judgement::{CheckFinding, EvidenceFigure, Grade, bytes};
 use super::reading::{TrialReading, share};
-use crate::unit;
+use stackrace_base::unit;
 
 /// Above this share of sent bytes that never reached a device, data were made smaller on purpose:
 /// the device got less than two thirds, which is compression by more than 1.5, while alignment and

@@ -9,8 +9,8 @@ use super::check::AuditCheck;
 use super::judgement::{CheckFinding, EvidenceFigure, Grade, LimitedBy, shown};
 use super::limit::Limit;
 use super::reading::{TrialReading, moved, share};
-use crate::event::{DeviceCounted, PhaseObservation};
-use crate::unit;
+use stackrace_base::event::{DeviceCounted, PhaseObservation};
+use stackrace_base::unit;
 
 /// At this share of the time with a request in flight a device is full: what is missing is the
 /// moment between a completion and the next request.
@@ -234,7 +234,7 @@ mod tests {
     use super::super::limit::Limit;
     use super::super::sample::{found, reading, trial};
     use super::*;
-    use crate::event::Observation;
+    use stackrace_base::event::Observation;
 
     fn limit(trial: &Observation) -> Option<LimitedBy> {
         found(&CHECK, trial).unwrap().limit

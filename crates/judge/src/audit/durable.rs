@@ -5,8 +5,8 @@ use super::compressed::{Written, written};
 use super::judgement::{CheckFinding, EvidenceFigure, Grade, bytes};
 use super::limit::is_partition;
 use super::reading::{TrialReading, counts_flushes, share};
-use crate::event::DeviceCounted;
-use crate::unit;
+use stackrace_base::event::DeviceCounted;
+use stackrace_base::unit;
 
 /// Above this share of sent bytes that were still in memory when the clock stopped, a figure is in
 /// good part that of the memory.
@@ -117,7 +117,7 @@ fn durable(fsyncs: f64, flushes: Option<f64>) -> String {
 mod tests {
     use super::super::sample::{found, grade, operation, reading, trial};
     use super::*;
-    use crate::event::Observation;
+    use stackrace_base::event::Observation;
 
     /// 10 MB written, so many fsyncs and flushes, so many bytes left in memory.
     fn writing(fsyncs: u64, flushes: u64, in_memory: u64) -> Observation {

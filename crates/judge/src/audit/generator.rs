@@ -3,7 +3,7 @@
 use super::check::AuditCheck;
 use super::judgement::{CheckFinding, EvidenceFigure, Grade, LimitedBy};
 use super::reading::{TrialReading, share};
-use crate::unit;
+use stackrace_base::unit;
 
 /// Above this share of its threads' time in user mode the program itself is what takes longest:
 /// everything storage costs is waiting, or time in the kernel.
@@ -100,7 +100,7 @@ fn lateness(reading: &TrialReading<'_>) -> Option<(f64, f64)> {
 mod tests {
     use super::super::sample::{found, grade, operation, trial};
     use super::*;
-    use crate::event::TimingObservation;
+    use stackrace_base::event::TimingObservation;
 
     #[test]
     fn half_of_the_time_in_the_program_is_too_much() {

@@ -4,7 +4,7 @@
 use super::check::AuditCheck;
 use super::judgement::{CheckFinding, EvidenceFigure, Grade};
 use super::reading::{TrialReading, share};
-use crate::unit;
+use stackrace_base::unit;
 
 /// Above this share of data that no device holds a figure is not the storage's, as with the page
 /// cache.
@@ -57,7 +57,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
 mod tests {
     use super::super::sample::{found, grade, operation, trial};
     use super::*;
-    use crate::event::StoredBytes;
+    use stackrace_base::event::StoredBytes;
 
     #[test]
     fn a_tenth_may_be_holes() {

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
-use crate::unit;
+use stackrace_base::unit;
 
 /// How grave a judgement is, mildest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Grade {
+pub enum Grade {
     /// Nothing to say against the figure.
     Ok,
     /// The figure stands; who reads it must know this.
@@ -20,7 +20,7 @@ pub(crate) enum Grade {
 
 impl Grade {
     /// As it is written in tables.
-    pub(crate) fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             Self::Ok => "ok",
             Self::Note => "note",
@@ -32,15 +32,15 @@ impl Grade {
 
 /// A figure that a judgement rests on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct EvidenceFigure {
+pub struct EvidenceFigure {
     /// What was counted.
-    pub(crate) name: String,
+    pub name: String,
     /// How much.
-    pub(crate) value: f64,
+    pub value: f64,
     /// `B`, `B/s`, `op/s`, `ns`, `share` (1 is all), or empty for a number.
-    pub(crate) unit: &'static str,
+    pub unit: &'static str,
     /// The threshold the value is held against, in the same unit; none: it is context.
-    pub(crate) threshold: Option<f64>,
+    pub threshold: Option<f64>,
 }
 
 impl EvidenceFigure {
@@ -63,7 +63,7 @@ impl EvidenceFigure {
     }
 
     /// As people read it: `bytes read from memory 62 % (threshold 10 %)`.
-    pub(crate) fn words(&self) -> String {
+    pub fn words(&self) -> String {
         let name = &self.name;
         let value = shown(self.value, self.unit);
         match self.threshold {
@@ -98,7 +98,7 @@ pub(super) fn bytes(value: f64) -> String {
 /// What can set the pace of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum LimitedBy {
+pub enum LimitedBy {
     /// The bytes or requests a device completes in a second.
     DeviceRate,
     /// A device that has to move for every request.
@@ -117,7 +117,7 @@ pub(crate) enum LimitedBy {
 
 impl LimitedBy {
     /// As it is written after "limited by".
-    pub(crate) fn words(self) -> &'static str {
+    pub fn words(self) -> &'static str {
         match self {
             Self::DeviceRate => "device rate",
             Self::DeviceSeeks => "device seeks",
@@ -177,21 +177,21 @@ impl CheckFinding {
 
 /// What a check says of all trials of one configuration on one workload.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Judgement {
+pub struct Judgement {
     /// Name of the check.
-    pub(crate) check: &'static str,
+    pub check: &'static str,
     /// The gravest of all trials.
-    pub(crate) grade: Grade,
+    pub grade: Grade,
     /// Of the trial that shows it most, one clause.
-    pub(crate) sentence: String,
+    pub sentence: String,
     /// Trials of this grade.
-    pub(crate) trials: usize,
+    pub trials: usize,
     /// Trials that could be judged.
-    pub(crate) of: usize,
+    pub of: usize,
     /// Round of the trial that is shown.
-    pub(crate) round: u32,
+    pub round: u32,
     /// Its figures.
-    pub(crate) evidence: Vec<EvidenceFigure>,
+    pub evidence: Vec<EvidenceFigure>,
     /// The first of these figures in every trial of this grade.
     #[serde(skip)]
     pub(super) values: Vec<f64>,
@@ -203,7 +203,7 @@ pub(crate) struct Judgement {
 impl Judgement {
     /// The sentence, with how many trials it is true of where that is not all of them. The figures
     /// in it are those of the worst of these trials: it says so, and gives the median.
-    pub(crate) fn words(&self) -> String {
+    pub fn words(&self) -> String {
         let sentence = self.with_median();
         match self.trials {
             trials if trials < self.of => {

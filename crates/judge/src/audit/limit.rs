@@ -2,24 +2,24 @@
 
 use serde::Serialize;
 
-use crate::event::Fact;
+use stackrace_base::event::Fact;
 
 /// What a device or a network line can carry at most.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Limit {
+pub struct Limit {
     /// `nvme0n1`; of a network line, its name.
-    pub(crate) device: String,
+    pub device: String,
     /// B/s.
-    pub(crate) bytes_per_s: f64,
+    pub bytes_per_s: f64,
     /// `PCIe 8.0 GT/s x4`.
-    pub(crate) words: String,
+    pub words: String,
     /// Whether it is a network line that the data take, not the link of a device.
-    pub(crate) line: bool,
+    pub line: bool,
 }
 
 /// All limits a run has on record: facts `limit DEVICE` and `line NAME` whose value begins with
 /// `NUMBER B/s, `. Facts without a rate (memory has none) give none.
-pub(crate) fn limits(environment: &[Fact]) -> Vec<Limit> {
+pub fn limits(environment: &[Fact]) -> Vec<Limit> {
     environment.iter().filter_map(limit).collect()
 }
 
@@ -44,7 +44,7 @@ pub(super) fn limit(fact: &Fact) -> Option<Limit> {
 
 impl Limit {
     /// Whether it is the limit of this device: the disk itself, or a partition of it.
-    pub(crate) fn is_of(&self, device: &str) -> bool {
+    pub fn is_of(&self, device: &str) -> bool {
         device == self.device || is_partition(device, &self.device)
     }
 }

@@ -6,8 +6,8 @@ use super::check::AuditCheck;
 use super::judgement::{CheckFinding, EvidenceFigure, Grade, LimitedBy, shown};
 use super::limit::limit;
 use super::reading::{TrialReading, WINDOW_NS_MIN};
-use crate::event::InterfaceCounted;
-use crate::unit;
+use stackrace_base::event::InterfaceCounted;
+use stackrace_base::unit;
 
 /// At this share of its rate a line is full: frames and headers take 5 to 10 %.
 const LINE_SHARE: f64 = 0.90;
@@ -158,7 +158,7 @@ mod tests {
     use super::super::limit::Limit;
     use super::super::sample::{operation, reading, trial};
     use super::*;
-    use crate::event::{
+    use stackrace_base::event::{
         ClientPart, ClientPhase, ClientsTogether, CommonPhase, Counted, Fact, Observation,
     };
 

@@ -5,7 +5,7 @@ use super::{
     behind, cached, cold, compressed, device, durable, generator, heat, holes, impossible, line,
     memory, neighbours, pause, processor, short, squeezed, steady, stolen,
 };
-use crate::event::Fact;
+use stackrace_base::event::Fact;
 
 /// In any order: what counts is the priority each one states.
 pub(super) const REGISTERED: &[AuditCheck] = &[
@@ -32,7 +32,7 @@ pub(super) const REGISTERED: &[AuditCheck] = &[
 
 /// Every check, by priority: first what makes a figure impossible, then what makes it another
 /// figure than was asked for, then what limits it, last what disturbed it.
-pub(crate) fn checks() -> Vec<&'static AuditCheck> {
+pub fn checks() -> Vec<&'static AuditCheck> {
     by_priority(REGISTERED.iter())
 }
 

@@ -3,7 +3,7 @@
 use super::check::AuditCheck;
 use super::judgement::{CheckFinding, EvidenceFigure, Grade, bytes};
 use super::reading::TrialReading;
-use crate::unit;
+use stackrace_base::unit;
 
 /// Above this share of the time some task waited for memory, the page cache was fought for.
 const WAITING_SHARE: f64 = 0.05;

@@ -6,7 +6,7 @@
 use super::check::AuditCheck;
 use super::judgement::{CheckFinding, EvidenceFigure, Grade};
 use super::reading::{TrialReading, share};
-use crate::unit;
+use stackrace_base::unit;
 
 /// A device may read so much more than the program fetched: metadata, and files put in order.
 const READ_FACTOR: f64 = 1.5;

@@ -3,8 +3,8 @@
 use super::check::AuditCheck;
 use super::judgement::{CheckFinding, EvidenceFigure, Grade};
 use super::reading::TrialReading;
-use crate::event::AWAY_SHARE;
-use crate::unit;
+use stackrace_base::event::AWAY_SHARE;
+use stackrace_base::unit;
 
 /// Above this share of the time a thread that only has to wake up was late: other programs had the
 /// processors, and the program's own threads waited as well.
@@ -85,7 +85,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
 mod tests {
     use super::super::sample::{found, grade, trial};
     use super::*;
-    use crate::event::Observation;
+    use stackrace_base::event::Observation;
 
     /// One second in which nothing paused.
     fn watched() -> Observation {

@@ -4,7 +4,7 @@ use super::check::AuditCheck;
 use super::judgement::{CheckFinding, EvidenceFigure, Grade, LimitedBy};
 use super::neighbours::PROCESSORS_SHARE;
 use super::reading::{TrialReading, share};
-use crate::unit;
+use stackrace_base::unit;
 
 /// At this share of a processor a thread is never idle: the rest are moments in which another
 /// thread had it, and the rounding of ticks.
@@ -95,7 +95,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
 mod tests {
     use super::super::sample::{found, trial};
     use super::*;
-    use crate::event::{Observation, ThreadCounted};
+    use stackrace_base::event::{Observation, ThreadCounted};
 
     fn limit(trial: &Observation) -> Option<LimitedBy> {
         found(&CHECK, trial).unwrap().limit

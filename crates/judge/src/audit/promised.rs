@@ -3,11 +3,11 @@
 //! Nothing is tried here: a drive may lie, and only a run that cuts the power finds out. Sources: mount(8),
 //! ext4(5), exports(5), zfsprops(7), and `Documentation/block/writeback_cache_control.rst` of Linux.
 
-use crate::event::{Fact, LayerFacts};
+use stackrace_base::event::{Fact, LayerFacts};
 
 /// One clause for each part of a stack that has a say, bottom up as in the record; empty: nothing is
 /// known of any.
-pub(crate) fn promised(layers: &[LayerFacts]) -> Vec<String> {
+pub fn promised(layers: &[LayerFacts]) -> Vec<String> {
     let mut clauses = Vec::new();
     for layer in layers {
         for fact in &layer.facts {

@@ -3,7 +3,7 @@
 //! Logs may hold any number: everything here is a float, and a share of nothing is no share.
 
 use super::limit::{Limit, is_partition};
-use crate::event::{DeviceCounted, Observation, OperationObservation};
+use stackrace_base::event::{DeviceCounted, Observation, OperationObservation};
 
 /// Below this much time shares are not judged, ns: processor time is counted in ticks of 10 ms and
 /// device time in ms, so that a share of a shorter window is mostly rounding.

@@ -3,8 +3,8 @@
 use super::check::AuditCheck;
 use super::judgement::{CheckFinding, Grade};
 use super::reading::TrialReading;
-use crate::event::Settled;
-use crate::event::{
+use stackrace_base::event::Settled;
+use stackrace_base::event::{
     Counted, DeviceCounted, Ended, Observation, OperationObservation, PhaseObservation,
 };
 

@@ -1,6 +1,6 @@
 //! The stacks of a run as they were set up: what each layer got, and what stood beside them.
 
-use crate::event::{Event, Fact, LayerFacts};
+use stackrace_base::event::{Event, Fact, LayerFacts};
 
 /// Name under which the facts of the place are on record, beside those of the layers.
 const PLACE: &str = "place";
@@ -10,7 +10,7 @@ const STAYS: &str = "before the run";
 
 /// Every set-up of a run, first to last.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct SetUps<'a>(Vec<SetUp<'a>>);
+pub struct SetUps<'a>(Vec<SetUp<'a>>);
 
 /// One set-up.
 #[derive(Debug, Clone)]
@@ -23,7 +23,7 @@ struct SetUp<'a> {
 
 impl<'a> SetUps<'a> {
     /// Those among the events of a run.
-    pub(crate) fn of(events: impl Iterator<Item = &'a Event>) -> Self {
+    pub fn of(events: impl Iterator<Item = &'a Event>) -> Self {
         let (mut all, mut standing) = (Vec::new(), Vec::new());
         for event in events {
             match event {

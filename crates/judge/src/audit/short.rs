@@ -3,7 +3,7 @@
 use super::check::AuditCheck;
 use super::judgement::{CheckFinding, EvidenceFigure, Grade};
 use super::reading::TrialReading;
-use crate::unit;
+use stackrace_base::unit;
 
 /// A shorter measured part is too short, ns: processors are counted in ticks of 10 ms, so that below
 /// this a share of 1 % cannot be told, and caches of devices outlast it.

@@ -4,7 +4,7 @@
 use super::check::AuditCheck;
 use super::judgement::{CheckFinding, EvidenceFigure, Grade};
 use super::reading::TrialReading;
-use crate::unit;
+use stackrace_base::unit;
 
 /// Above this share of data in compressed extents, reads are mostly decompression; below it the
 /// figure differs by less than most margins.
@@ -47,7 +47,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
 mod tests {
     use super::super::sample::{grade, operation, trial};
     use super::*;
-    use crate::event::StoredBytes;
+    use stackrace_base::event::StoredBytes;
 
     #[test]
     fn a_tenth_may_be_compressed() {

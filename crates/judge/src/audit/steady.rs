@@ -11,8 +11,8 @@ use stackrace_stats::{Course, RANGE_MAX, SLOPE_MAX, SteadyWindow, WINDOW};
 use super::check::AuditCheck;
 use super::judgement::{CheckFinding, EvidenceFigure, Grade};
 use super::reading::TrialReading;
-use crate::event::{PhaseObservation, Preconditioned};
-use crate::unit;
+use stackrace_base::event::{PhaseObservation, Preconditioned};
+use stackrace_base::unit;
 
 /// Workloads that do one thing from the first to the last moment of a phase, so that their rate
 /// ought to be level; a tree of files of all sizes need not be.
@@ -47,7 +47,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
 ///
 /// Of bytes where any were moved, else of operations. The last step is left out unless the phase
 /// filled it.
-pub(crate) fn course(phase: &PhaseObservation) -> Option<Course> {
+pub fn course(phase: &PhaseObservation) -> Option<Course> {
     let whole = phase.elapsed_ns / phase.step_ns.max(1);
     let whole = usize::try_from(whole).unwrap_or(usize::MAX);
     let series = &phase.series[..phase.series.len().min(whole)];
@@ -151,7 +151,7 @@ fn words(state: &str, level: SteadyWindow) -> String {
 mod tests {
     use super::super::sample::{found, grade, reading, trial};
     use super::*;
-    use crate::event::Observation;
+    use stackrace_base::event::Observation;
 
     /// A trial of 20 s whose steps have these bytes.
     fn steps(bytes: impl Fn(usize) -> u64) -> Observation {

@@ -3,7 +3,7 @@
 use super::check::AuditCheck;
 use super::judgement::{CheckFinding, EvidenceFigure, Grade};
 use super::reading::TrialReading;
-use crate::unit;
+use stackrace_base::unit;
 
 /// Above this share of the processors' time the neighbours outside of this virtual machine can be
 /// seen in its figures.

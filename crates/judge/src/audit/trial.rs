@@ -5,19 +5,19 @@ use super::judgement::{CheckFinding, Grade, LimitedBy};
 use super::limit::limits;
 use super::list::checks_of;
 use super::reading::TrialReading;
-use crate::event::{Ended, Fact, Observation};
+use stackrace_base::event::{Ended, Fact, Observation};
 
 /// What is said of one trial alone.
 #[derive(Debug, Clone)]
-pub(crate) struct TrialAudit {
+pub struct TrialAudit {
     /// What set the pace; none: it cannot be told.
-    pub(crate) limited_by: Option<LimitedBy>,
+    pub limited_by: Option<LimitedBy>,
     /// The figures of that: `loop0 97 % busy, 412 MB/s`.
-    pub(crate) limited_how: String,
+    pub limited_how: String,
     /// Names of the checks that say more than "ok", with their grades.
-    pub(crate) remarks: Vec<(&'static str, Grade)>,
+    pub remarks: Vec<(&'static str, Grade)>,
     /// What they say, in the same order.
-    pub(crate) sentences: Vec<String>,
+    pub sentences: Vec<String>,
 }
 
 /// What the checks found in one trial, by priority.
@@ -32,11 +32,7 @@ pub(super) struct TrialPace {
 
 /// What is said of one trial of a kind of workload, on a machine with these facts; none: it is not
 /// complete, or another tool measured it.
-pub(crate) fn trial_audit(
-    kind: &str,
-    environment: &[Fact],
-    trial: &Observation,
-) -> Option<TrialAudit> {
+pub fn trial_audit(kind: &str, environment: &[Fact], trial: &Observation) -> Option<TrialAudit> {
     if trial.ended != Ended::Complete || trial.settled.caches == "unknown" {
         return None;
     }

@@ -13,7 +13,7 @@ use super::list::{checks, checks_of};
 use super::reading::TrialReading;
 use super::set_ups::SetUps;
 use super::trial::{Findings, TrialAudit, TrialPace, findings, memory_bytes, pace, trial_audit};
-use crate::event::{Ended, Observation, RunStarted};
+use stackrace_base::event::{Ended, Observation, RunStarted};
 
 /// Trials that must show the same where one may by chance.
 const TRIALS_MIN: usize = 2;
@@ -23,13 +23,13 @@ const WORKLOADS_APART_MAX: usize = 2;
 
 /// Everything that is said about what a run measured.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Audit {
+pub struct Audit {
     /// Physical limits on record.
-    pub(crate) limits: Vec<Limit>,
+    pub limits: Vec<Limit>,
     /// Each configuration on each workload that has a complete trial, workload by workload.
-    pub(crate) cells: Vec<AuditCell>,
+    pub cells: Vec<AuditCell>,
     /// What differs between the configurations and was not asked about, bottlenecks first.
-    pub(crate) unlike: Vec<Unlike>,
+    pub unlike: Vec<Unlike>,
 }
 
 /// A trial with what each check found.
@@ -42,7 +42,7 @@ struct Judged {
 
 impl Audit {
     /// Judges complete trials; those of other tools, of which nothing was counted, are left out.
-    pub(crate) fn of(head: &RunStarted, trials: &[&Observation], set_ups: &SetUps<'_>) -> Self {
+    pub fn of(head: &RunStarted, trials: &[&Observation], set_ups: &SetUps<'_>) -> Self {
         Self::by(&checks_of(&head.environment), head, trials, set_ups)
     }
 
@@ -94,7 +94,7 @@ impl Audit {
     }
 
     /// What is said of one trial.
-    pub(crate) fn trial(&self, head: &RunStarted, trial: &Observation) -> Option<TrialAudit> {
+    pub fn trial(&self, head: &RunStarted, trial: &Observation) -> Option<TrialAudit> {
         let kind = &head.workloads.get(trial.workload)?.kind;
         trial_audit(kind, &head.environment, trial)
     }
@@ -211,11 +211,7 @@ fn unlike(head: &RunStarted, cells: &[AuditCell]) -> Vec<Unlike> {
 
 /// Sentences about a run's trials: what the reader must know before believing the figures. Limits
 /// are not among them, unless they differ.
-pub(crate) fn notes(
-    head: &RunStarted,
-    trials: &[&Observation],
-    set_ups: &SetUps<'_>,
-) -> Vec<String> {
+pub fn notes(head: &RunStarted, trials: &[&Observation], set_ups: &SetUps<'_>) -> Vec<String> {
     let audit = Audit::of(head, trials, set_ups);
     let mut notes = Vec::new();
     for check in checks() {
@@ -311,8 +307,8 @@ fn failed(head: &RunStarted, trials: &[&Observation]) -> Vec<String> {
 mod tests {
     use super::super::list::{REGISTERED, by_priority};
     use super::*;
-    use crate::event::Fact;
-    use crate::record::sample;
+    use stackrace_base::event::Fact;
+    use stackrace_results::record::sample;
 
     /// The made-up run with its trials changed.
     fn run(change: impl Fn(&mut Observation)) -> (RunStarted, Vec<Observation>) {

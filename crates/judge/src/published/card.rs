@@ -3,33 +3,33 @@
 use super::counterpart::{self, Counterpart};
 
 /// What a published study measured, on what, and how.
-pub(crate) struct Card {
+pub struct Card {
     /// The word it is asked for by, and the name of the runnable study that ships.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// A title of our own.
-    pub(crate) title: &'static str,
+    pub title: &'static str,
     /// When it was published or, where only plots are known, the year of the systems.
-    pub(crate) year: u16,
+    pub year: u16,
     /// What was asked.
-    pub(crate) question: &'static str,
+    pub question: &'static str,
     /// The stack and its surroundings, as published.
-    pub(crate) environment: &'static [(&'static str, &'static str)],
+    pub environment: &'static [(&'static str, &'static str)],
     /// What the authors say in words where no figures are published.
-    pub(crate) words: &'static [&'static str],
+    pub words: &'static [&'static str],
     /// What was stated as numbers and the checks need.
-    pub(crate) stated: Stated,
+    pub stated: Stated,
     /// What was varied, in the order of the data.
-    pub(crate) factors: &'static [PublishedFactor],
+    pub factors: &'static [PublishedFactor],
     /// The figures.
-    pub(crate) source: PublishedSource,
+    pub source: PublishedSource,
     /// How the study that ships maps to it.
-    pub(crate) counterpart: Counterpart,
+    pub counterpart: Counterpart,
 }
 
 impl Card {
     /// `stripe-4, ashift 9`: the levels that apply; one that is only a number or a letter is told
     /// by its factor.
-    pub(crate) fn configuration(&self, levels: &[String]) -> String {
+    pub fn configuration(&self, levels: &[String]) -> String {
         // "9" or "C" alone tells a reader nothing.
         let bare = |level: &str| level.len() < 2 || level.chars().all(|c| c.is_ascii_digit());
         let names: Vec<String> = self
@@ -48,35 +48,35 @@ impl Card {
 }
 
 /// A factor that the study varied.
-pub(crate) struct PublishedFactor {
+pub struct PublishedFactor {
     /// As in the data.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// Its levels; of several that were measured, the first is the baseline.
-    pub(crate) levels: &'static [&'static str],
+    pub levels: &'static [&'static str],
     /// Its levels exist only within levels of other factors: it is not held equal when those are
     /// compared.
-    pub(crate) nested: bool,
+    pub nested: bool,
 }
 
 /// Stated numbers; none: not stated.
-pub(crate) struct Stated {
+pub struct Stated {
     /// Memory of the machine that was measured, bytes.
-    pub(crate) memory_bytes: Option<u64>,
+    pub memory_bytes: Option<u64>,
     /// What the network carries at most, B/s.
     // A figure near this rate is a figure of the network.
-    pub(crate) line: Option<f64>,
+    pub line: Option<f64>,
     /// Bytes each load moves.
-    pub(crate) bytes: &'static [(&'static str, u64)],
+    pub bytes: &'static [(&'static str, u64)],
     /// A disk filled anew in a redundant pool: bytes written, seconds, rate of the scan
     /// (B/s), bytes allocated in the pool.
-    pub(crate) resilver: Option<[f64; 4]>,
+    pub resilver: Option<[f64; 4]>,
     /// Rates said in words: what, operations per second.
-    pub(crate) about: &'static [(&'static str, f64)],
+    pub about: &'static [(&'static str, f64)],
 }
 
 impl Stated {
     /// Bytes a load moves.
-    pub(crate) fn bytes_of(&self, workload: &str) -> Option<u64> {
+    pub fn bytes_of(&self, workload: &str) -> Option<u64> {
         self.bytes
             .iter()
             .find(|(name, _)| *name == workload)
@@ -86,7 +86,7 @@ impl Stated {
 
 /// The form the figures were published in.
 #[derive(Clone, Copy)]
-pub(crate) enum PublishedSource {
+pub enum PublishedSource {
     /// CSV of bonnie++ 1.03, and the levels of each of its lines.
     Bonnie {
         /// `1.03e`.
@@ -124,7 +124,7 @@ const fn factor(name: &'static str, levels: &'static [&'static str]) -> Publishe
 }
 
 /// Every study, alphabetical.
-pub(crate) const ALL: &[Card] = &[
+pub const ALL: &[Card] = &[
     DRBD_GFS2,
     NETATALK_CNID,
     ZFS_ASHIFT,

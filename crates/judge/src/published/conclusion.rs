@@ -10,7 +10,7 @@ use super::table::{PublishedTable, distinct};
 ///
 /// Figures that measured the processor, were over too soon, or contradict another are left out
 /// here (and named among the remarks): what they say of storage is nothing.
-pub(crate) fn conclusions(card: &Card, table: &PublishedTable) -> Vec<String> {
+pub fn conclusions(card: &Card, table: &PublishedTable) -> Vec<String> {
     // Judged once for all factors: a figure that is unfit is unfit everywhere.
     let unfit = remark::unfit(table);
     let all = comparisons(card, table);

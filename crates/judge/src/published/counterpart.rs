@@ -2,35 +2,35 @@
 //! which metric stands beside which.
 
 /// The mapping of one study.
-pub(crate) struct Counterpart {
+pub struct Counterpart {
     /// Factors of the study that ships, each with the published one.
-    pub(crate) factors: &'static [FactorPair],
+    pub factors: &'static [FactorPair],
     /// Metrics of the study that ships, each with the published one.
-    pub(crate) metrics: &'static [MetricPair],
+    pub metrics: &'static [MetricPair],
     /// Other studies that ship with a part of it.
-    pub(crate) also: &'static [&'static str],
+    pub also: &'static [&'static str],
     /// Whether the study that ships runs in the lab alone.
-    pub(crate) lab: bool,
+    pub lab: bool,
     /// What the stacks of the program lack, and what stands in for it.
-    pub(crate) stands_in: &'static str,
+    pub stands_in: &'static str,
 }
 
 /// Two factors that vary the same thing, or what stands in for it.
-pub(crate) struct FactorPair {
+pub struct FactorPair {
     /// Name in the study that ships.
-    pub(crate) own: &'static str,
+    pub own: &'static str,
     /// Name in the published data.
-    pub(crate) published: &'static str,
+    pub published: &'static str,
     /// Level labels: own, published.
-    pub(crate) levels: &'static [(&'static str, &'static str)],
+    pub levels: &'static [(&'static str, &'static str)],
 }
 
 /// Two metrics that say the same.
-pub(crate) struct MetricPair {
+pub struct MetricPair {
     /// Name of the workload in the study that ships, and its metric.
-    pub(crate) own: (&'static str, &'static str),
+    pub own: (&'static str, &'static str),
     /// Beginning of the load's name in the published data, and its metric.
-    pub(crate) published: (&'static str, &'static str),
+    pub published: (&'static str, &'static str),
 }
 
 const fn pair(

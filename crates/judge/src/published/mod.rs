@@ -13,14 +13,14 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use card::{ALL, Card};
-pub(crate) use conclusion::conclusions;
-pub(crate) use counterpart::{FactorPair, MetricPair};
-pub(crate) use ratio::{PublishedRatio, comparisons, geometric_mean};
-pub(crate) use remark::{remarks, unfit};
-pub(crate) use table::{PublishedFigure, PublishedTable, PublishedValue, distinct};
+pub use card::{ALL, Card};
+pub use conclusion::conclusions;
+pub use counterpart::{FactorPair, MetricPair};
+pub use ratio::{PublishedRatio, comparisons, geometric_mean};
+pub use remark::{remarks, unfit};
+pub use table::{PublishedFigure, PublishedTable, PublishedValue, distinct};
 
 /// The study of that name.
-pub(crate) fn by_name(name: &str) -> Option<&'static Card> {
+pub fn by_name(name: &str) -> Option<&'static Card> {
     ALL.iter().find(|card| card.name == name)
 }

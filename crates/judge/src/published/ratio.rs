@@ -4,32 +4,32 @@ use stackrace_stats::elementary::{exp, ln};
 
 use super::card::Card;
 use super::table::{PublishedFigure, PublishedTable};
-use crate::event::MetricHead;
+use stackrace_base::event::MetricHead;
 
 /// One level of a factor against the baseline, everything else equal, on one metric.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct PublishedRatio {
+pub struct PublishedRatio {
     /// The factor, by its place in the card.
-    pub(crate) factor: usize,
+    pub factor: usize,
     /// Baseline: the first level, in the card's order, measured among its equals.
-    pub(crate) a: String,
+    pub a: String,
     /// Compared with it.
-    pub(crate) b: String,
+    pub b: String,
     /// Levels of the other factors (of `b`, where a factor is nested), those that apply.
-    pub(crate) within: String,
+    pub within: String,
     /// Which load.
-    pub(crate) workload: String,
+    pub workload: String,
     /// On which metric.
-    pub(crate) metric: MetricHead,
+    pub metric: MetricHead,
     /// B over A, oriented so that above 1 B is better.
-    pub(crate) ratio: f64,
+    pub ratio: f64,
     /// The two figures, by their places in the table: A, B.
-    pub(crate) figures: [usize; 2],
+    pub figures: [usize; 2],
 }
 
 impl PublishedRatio {
     /// `copy-file: elapsed`, or `block input` where one load makes all figures.
-    pub(crate) fn on(&self) -> String {
+    pub fn on(&self) -> String {
         on(&self.workload, &self.metric.name)
     }
 }
@@ -47,7 +47,7 @@ pub(super) fn on(workload: &str, metric: &str) -> String {
 /// Every comparison of a study, by factor, then in the order published.
 ///
 /// What was computed from other figures is left out: its ratios would be theirs again.
-pub(crate) fn comparisons(card: &Card, table: &PublishedTable) -> Vec<PublishedRatio> {
+pub fn comparisons(card: &Card, table: &PublishedTable) -> Vec<PublishedRatio> {
     (0..card.factors.len())
         .flat_map(|factor| of_factor(card, table, factor))
         .collect()
@@ -103,7 +103,7 @@ fn of_factor(card: &Card, table: &PublishedTable, factor: usize) -> Vec<Publishe
 }
 
 /// The geometric mean; none of nothing.
-pub(crate) fn geometric_mean(ratios: &[f64]) -> Option<f64> {
+pub fn geometric_mean(ratios: &[f64]) -> Option<f64> {
     let sum: f64 = ratios.iter().map(|ratio| ln(*ratio)).sum();
     // The mean of ratios is geometric: 2 and 0.5 cancel out, whichever side is the baseline.
     (!ratios.is_empty()).then(|| exp(sum / ratios.len() as f64))

@@ -1,43 +1,43 @@
 //! The figures of a study as one list, whatever form they were published in.
 
 use super::card::{Card, PublishedSource};
-use crate::event::{Better, MetricHead};
-use crate::printed::bonnie::csv_line;
-use crate::printed::bonnie::report::{BonnieColumn, FILES_UNIT, SEEKS};
+use stackrace_base::event::{Better, MetricHead};
+use stackrace_base::printed::bonnie::csv_line;
+use stackrace_base::printed::bonnie::report::{BonnieColumn, FILES_UNIT, SEEKS};
 
 /// Every figure of a study.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct PublishedTable {
+pub struct PublishedTable {
     /// In the order published.
-    pub(crate) figures: Vec<PublishedFigure>,
+    pub figures: Vec<PublishedFigure>,
 }
 
 /// One figure of one configuration.
 #[derive(Debug, Clone)]
-pub(crate) struct PublishedFigure {
+pub struct PublishedFigure {
     /// Which load: `bonnie++ 1.03e`, `copy-file`.
-    pub(crate) workload: String,
+    pub workload: String,
     /// What was measured, in base units (B/s, op/s, s).
-    pub(crate) metric: MetricHead,
+    pub metric: MetricHead,
     /// The unit it was published in; empty: computed here from what was published.
-    pub(crate) original: String,
+    pub original: String,
     /// Level of each factor of the card, in its order; empty: it does not apply.
-    pub(crate) levels: Vec<String>,
+    pub levels: Vec<String>,
     /// The machine as the tool named it; empty: not said.
-    pub(crate) machine: String,
+    pub machine: String,
     /// The figure.
-    pub(crate) reading: PublishedValue,
+    pub reading: PublishedValue,
     /// CPU while it was measured, per cent of one processor; none: not published.
-    pub(crate) cpu_percent: Option<f64>,
+    pub cpu_percent: Option<f64>,
     /// Work done: bytes moved (a rate of bytes, or an elapsed time) or operations; none: not said.
-    pub(crate) work: Option<f64>,
+    pub work: Option<f64>,
     /// Bytes of the data it worked on; none: not said.
-    pub(crate) data_bytes: Option<u64>,
+    pub data_bytes: Option<u64>,
 }
 
 /// What was published for one figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum PublishedValue {
+pub enum PublishedValue {
     /// In base units.
     Value(f64),
     /// `+++++`: the tool found the phase too short to measure.
@@ -46,7 +46,7 @@ pub(crate) enum PublishedValue {
 
 impl PublishedFigure {
     /// The value, where there is one.
-    pub(crate) fn value(&self) -> Option<f64> {
+    pub fn value(&self) -> Option<f64> {
         match self.reading {
             PublishedValue::Value(value) => Some(value),
             PublishedValue::TooShort => None,
@@ -54,12 +54,12 @@ impl PublishedFigure {
     }
 
     /// Whether it was computed here from what was published.
-    pub(crate) fn derived(&self) -> bool {
+    pub fn derived(&self) -> bool {
         self.original.is_empty()
     }
 
     /// Seconds it took: the work divided by the rate; none: not known.
-    pub(crate) fn seconds(&self) -> Option<f64> {
+    pub fn seconds(&self) -> Option<f64> {
         let value = self.value()?;
         match self.metric.unit.as_str() {
             "s" => Some(value),
@@ -74,7 +74,7 @@ impl PublishedTable {
     /// # Errors
     /// The line (from 1) that is not what the form says, and why. The data that ship are read by a
     /// test, so that a reader of the program never sees it.
-    pub(crate) fn of(card: &Card) -> Result<Self, String> {
+    pub fn of(card: &Card) -> Result<Self, String> {
         let mut table = match card.source {
             PublishedSource::Bonnie {
                 version,
@@ -90,12 +90,12 @@ impl PublishedTable {
     }
 
     /// Names of the loads, in the order published.
-    pub(crate) fn workloads(&self) -> Vec<&str> {
+    pub fn workloads(&self) -> Vec<&str> {
         distinct(self.figures.iter().map(|figure| figure.workload.as_str()))
     }
 
     /// The figures of one load and metric.
-    pub(crate) fn of_metric<'a>(
+    pub fn of_metric<'a>(
         &'a self,
         workload: &'a str,
         metric: &'a str,
@@ -106,7 +106,7 @@ impl PublishedTable {
     }
 
     /// Each load with each of its metrics, in the order published.
-    pub(crate) fn metrics(&self) -> Vec<(&str, &str)> {
+    pub fn metrics(&self) -> Vec<(&str, &str)> {
         distinct(
             self.figures
                 .iter()
@@ -141,7 +141,7 @@ impl PublishedTable {
 }
 
 /// Each once, in the order they first appear.
-pub(crate) fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+pub fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
     let mut once = Vec::new();
     for one in all {
         // Not a set: the order of publication is kept, and the lists are short.

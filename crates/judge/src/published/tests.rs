@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::card::{Card, PublishedSource};
 use super::table::{PublishedFigure, PublishedTable, PublishedValue};
 use super::{ALL, by_name, comparisons, conclusions, geometric_mean, remarks};
-use crate::event::Better;
+use stackrace_base::event::Better;
 
 fn card(name: &str) -> &'static Card {
     by_name(name).unwrap()

@@ -9,48 +9,48 @@ use super::statement::{Comparison, ConfigurationRow, More, State, VerdictWord};
 
 /// The answer of a run as far as it has come.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Verdict {
+pub struct Verdict {
     /// The answer in plain words.
-    pub(crate) sentence: String,
+    pub sentence: String,
     /// Further sentences: one per workload that differs from the overall answer, at most five.
-    pub(crate) details: Vec<String>,
+    pub details: Vec<String>,
     /// Whether the question asked is answered.
-    pub(crate) state: State,
+    pub state: State,
     /// Whether more rounds of the configurations that did not fail would change nothing.
     #[serde(skip)]
-    pub(crate) settled: bool,
+    pub settled: bool,
     /// Complete rounds in the record.
-    pub(crate) rounds: u32,
+    pub rounds: u32,
     /// Complete rounds the statements rest on; none: too few for any.
-    pub(crate) checked_at: Option<u32>,
+    pub checked_at: Option<u32>,
     /// No claim of the verdict is wrong, at any check, with at least this probability.
-    pub(crate) confidence: f64,
+    pub confidence: f64,
     /// Differences smaller than this ratio do not matter.
-    pub(crate) margin: f64,
+    pub margin: f64,
     /// The primary comparisons, with the baseline: over all workloads.
-    pub(crate) overall: Vec<Comparison>,
+    pub overall: Vec<Comparison>,
     /// The best configuration with each other one that did not fail, best first; empty unless a
     /// ranking is asked.
-    pub(crate) ranking: Vec<Comparison>,
+    pub ranking: Vec<Comparison>,
     /// Comparisons on the primary metric of each workload.
-    pub(crate) workloads: Vec<Comparison>,
+    pub workloads: Vec<Comparison>,
     /// Every configuration, best first where a ranking is asked, else in the study's order.
-    pub(crate) configurations: Vec<ConfigurationRow>,
+    pub configurations: Vec<ConfigurationRow>,
     /// What each factor does, where two or more are varied: the overall figure, then each workload.
-    pub(crate) effects: Vec<EffectTable>,
+    pub effects: Vec<EffectTable>,
     /// What the time series of the trials say, of each configuration, workload and phase.
-    pub(crate) courses: Vec<PhaseCourse>,
+    pub courses: Vec<PhaseCourse>,
     /// What the order of turns did, of each workload whose slices stayed.
-    pub(crate) order_effects: Vec<OrderEffect>,
+    pub order_effects: Vec<OrderEffect>,
     /// Projection: how many more rounds would decide.
-    pub(crate) more: Option<More>,
+    pub more: Option<More>,
     /// What the reader must know before believing the figures.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 impl Verdict {
     /// Whether the question is open, and there is a hint which way it goes: a grade of its own.
-    pub(crate) fn hints(&self) -> bool {
+    pub fn hints(&self) -> bool {
         let mut comparisons = self.overall.iter().chain(&self.ranking);
         // A hint on one comparison of an answered question is no news: the claims are its grade.
         self.state == State::Undecided
@@ -64,7 +64,7 @@ impl Verdict {
     }
 
     /// How far the question is answered, as people read it.
-    pub(crate) fn grade(&self) -> &'static str {
+    pub fn grade(&self) -> &'static str {
         match self.hints() {
             true => "probably",
             false => self.state.label(),

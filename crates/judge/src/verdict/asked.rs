@@ -13,27 +13,27 @@ use super::sentence;
 use super::sides::{Sides, factor_sides, sides};
 use super::statement::Comparison;
 use super::table::{ComparedFigure, Evidence, ObservationTable};
-use crate::event::RunStarted;
-use crate::record::Record;
+use stackrace_base::event::RunStarted;
+use stackrace_results::record::Record;
 
 /// What is asked; what is left out is as the study has it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Question {
+pub struct Question {
     /// What is set against what.
-    pub(crate) sought: Option<Sought>,
+    pub sought: Option<Sought>,
     /// Name of a metric; none: the overall figure and each workload's primary metric.
-    pub(crate) metric: Option<String>,
+    pub metric: Option<String>,
     /// Name of a workload; none: all.
-    pub(crate) workload: Option<String>,
+    pub workload: Option<String>,
     /// Differences smaller than this ratio do not matter.
-    pub(crate) margin: Option<f64>,
+    pub margin: Option<f64>,
     /// Everything answered at once holds together with this probability.
-    pub(crate) confidence: Option<f64>,
+    pub confidence: Option<f64>,
 }
 
 /// What is set against what.
 #[derive(Debug, Clone)]
-pub(crate) enum Sought {
+pub enum Sought {
     /// `A,B`: two configurations, or two levels of one factor; B against A.
     Comparison(String),
     /// Every level of a factor against its first.
@@ -53,55 +53,52 @@ impl Question {
 
 /// What a run says to a question.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct RunAnswer {
+pub struct RunAnswer {
     /// Id of the run.
-    pub(crate) run: String,
+    pub run: String,
     /// As its study gives it.
-    pub(crate) title: String,
+    pub title: String,
     /// Another tool measured it: no verdict follows.
-    pub(crate) imported: bool,
+    pub imported: bool,
     /// The question, or a part of it, was not the study's: exploratory.
-    pub(crate) chosen_after: bool,
+    pub chosen_after: bool,
     /// How many comparisons share the error, over all runs asked at once; of the study's own
     /// question, how many it has.
-    pub(crate) family: usize,
+    pub family: usize,
     /// All of them hold together with at least this probability.
-    pub(crate) confidence: f64,
+    pub confidence: f64,
     /// Differences smaller than this ratio do not matter.
-    pub(crate) margin: f64,
+    pub margin: f64,
     /// Complete rounds.
-    pub(crate) rounds: u32,
+    pub rounds: u32,
     /// Complete rounds at the check the statements hold at; none: too few rounds.
-    pub(crate) checked_at: Option<u32>,
+    pub checked_at: Option<u32>,
     /// A sentence for each comparison; of the study's own question, its verdict.
-    pub(crate) sentences: Vec<String>,
+    pub sentences: Vec<String>,
     /// What was compared, with ratios and intervals.
-    pub(crate) comparisons: Vec<Comparison>,
+    pub comparisons: Vec<Comparison>,
     /// What the reader must know before believing the figures.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 /// Why a run cannot answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct QuestionError {
+pub struct QuestionError {
     /// Id of the run.
-    pub(crate) run: String,
+    pub run: String,
     /// `configuration`, `factor`, `metric`, `workload`.
-    pub(crate) what: &'static str,
+    pub what: &'static str,
     /// As it was asked.
-    pub(crate) name: String,
+    pub name: String,
     /// The names that the run has.
-    pub(crate) valid: Vec<String>,
+    pub valid: Vec<String>,
 }
 
 /// Asks every run the same.
 ///
 /// # Errors
 /// A run does not have what is asked about.
-pub(crate) fn ask(
-    records: &[Record],
-    question: &Question,
-) -> Result<Vec<RunAnswer>, QuestionError> {
+pub fn ask(records: &[Record], question: &Question) -> Result<Vec<RunAnswer>, QuestionError> {
     // The study's own question keeps its shares of the error (`shares.rs`). Asked by the rules
     // below, it would get other intervals than the report.
     if question.is_the_study_s() {
@@ -260,7 +257,8 @@ fn two_sides(head: &RunStarted, words: &str) -> Result<Sides, QuestionError> {
         .find_map(|(a, b)| (0..head.factors.len()).find_map(|at| of_levels(head, at, a, b)));
     levels.ok_or_else(|| {
         let known = |name: &&str| {
-            let level = |t: &crate::event::ConfigurationHead| t.levels.iter().any(|l| l == name);
+            let level =
+                |t: &stackrace_base::event::ConfigurationHead| t.levels.iter().any(|l| l == name);
             configuration(name).is_some() || head.configurations.iter().any(level)
         };
         // The message names the half that is unknown. Of several commas the first one parts the
@@ -364,8 +362,8 @@ fn figures(head: &RunStarted, question: &Question) -> Result<Vec<ComparedFigure>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::sample;
     use crate::verdict::statement::VerdictWord;
+    use stackrace_results::record::sample;
 
     fn question() -> Question {
         Question::default()

@@ -7,53 +7,53 @@
 
 use super::statement::Interval;
 use super::table::{Evidence, ObservationTable};
-use crate::event::{ConfigurationHead, RunStarted};
 use crate::published::{self, Card, FactorPair, MetricPair, PublishedRatio, distinct};
 use serde::Serialize;
+use stackrace_base::event::{ConfigurationHead, RunStarted};
 
 /// One's own ratios beside the published ones.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Beside {
+pub struct Beside {
     /// Name of the published study.
-    pub(crate) study: String,
+    pub study: String,
     /// What stands in for what cannot be built.
-    pub(crate) stands_in: String,
+    pub stands_in: String,
     /// Each ratio that has a partner.
-    pub(crate) rows: Vec<BesideRow>,
+    pub rows: Vec<BesideRow>,
     /// What has none, a sentence each.
-    pub(crate) unmatched: Vec<String>,
+    pub unmatched: Vec<String>,
 }
 
 /// Two ratios that stand for each other.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct BesideRow {
+pub struct BesideRow {
     /// `lzo against none`.
-    pub(crate) own: String,
+    pub own: String,
     /// `lz4 against off`.
-    pub(crate) published: String,
+    pub published: String,
     /// Own levels of the other factors both vary; empty: there are none.
-    pub(crate) within: String,
+    pub within: String,
     /// Own workload and metric.
-    pub(crate) own_on: String,
+    pub own_on: String,
     /// Published load and metric.
-    pub(crate) published_on: String,
+    pub published_on: String,
     /// Own ratio, above 1: better; none: too few rounds.
-    pub(crate) ratio: Option<Interval>,
+    pub ratio: Option<Interval>,
     /// The published ratio, a geometric mean where several have this partner.
-    pub(crate) published_ratio: f64,
+    pub published_ratio: f64,
     /// How many published ratios that is.
-    pub(crate) published_count: usize,
+    pub published_count: usize,
     /// Whether the published ratio lies inside the own interval; none: there is no interval.
-    pub(crate) inside: Option<bool>,
+    pub inside: Option<bool>,
     /// A figure behind the published ratio is no figure of storage (see its remarks).
-    pub(crate) remarked: bool,
+    pub remarked: bool,
 }
 
 /// Puts the ratios of a run beside the published ones.
 ///
 /// # Errors
 /// The published data are damaged: the line and what is wrong with it.
-pub(crate) fn beside(evidence: &Evidence<'_>, card: &Card) -> Result<Beside, String> {
+pub fn beside(evidence: &Evidence<'_>, card: &Card) -> Result<Beside, String> {
     let figures = published::PublishedTable::of(card)?;
     let comparisons = published::comparisons(card, &figures);
     let matching = Matching {
@@ -342,8 +342,8 @@ fn on(metric: &MetricPair, comparison: &PublishedRatio) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Better, MetricHead, WorkloadHead};
-    use crate::record::{Record, sample};
+    use stackrace_base::event::{Better, MetricHead, WorkloadHead};
+    use stackrace_results::record::{Record, sample};
 
     fn workload(name: &str) -> WorkloadHead {
         let metric = |name: &str, unit: &str, better| MetricHead {

@@ -7,8 +7,8 @@ use super::slices::SHARE_OF_MARGIN;
 use super::statement::{Comparison, Interval, VerdictWord};
 use super::table::{ComparedFigure, ObservationTable};
 use super::{fragment, unpaired};
-use crate::event::RunStarted;
-use crate::unit;
+use stackrace_base::event::RunStarted;
+use stackrace_base::unit;
 
 /// Rounds from which the robust interval is given.
 const ROBUST_FROM: usize = 8;

@@ -10,8 +10,8 @@ use stackrace_stats::Course;
 
 use super::table::Evidence;
 use crate::audit::course;
-use crate::event::{Ended, PhaseObservation};
-use crate::unit;
+use stackrace_base::event::{Ended, PhaseObservation};
+use stackrace_base::unit;
 
 /// Trials that must show the same.
 const TRIALS_MIN: usize = 2;
@@ -21,35 +21,35 @@ const PHASES_APART_MAX: usize = 2;
 
 /// What trials of one configuration on one phase of a workload went like.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct PhaseCourse {
+pub struct PhaseCourse {
     /// Configuration by index.
-    pub(crate) configuration: usize,
+    pub configuration: usize,
     /// Workload by index.
-    pub(crate) workload: usize,
+    pub workload: usize,
     /// Name of the phase.
-    pub(crate) phase: String,
+    pub phase: String,
     /// Complete trials with a time series.
-    pub(crate) trials: usize,
+    pub trials: usize,
     /// Typical half-width (median) of the 95 % interval of a trial's mean rate, a share of it: how
     /// much of their difference is sampling noise.
-    pub(crate) uncertainty: Option<f64>,
+    pub uncertainty: Option<f64>,
     /// The change midway that most of the trials show.
-    pub(crate) change: Option<RateChange>,
+    pub change: Option<RateChange>,
 }
 
 /// A change midway; medians over the trials that show it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct RateChange {
+pub struct RateChange {
     /// Trials that show it.
-    pub(crate) trials: usize,
+    pub trials: usize,
     /// Time from the start of the phase, s.
-    pub(crate) after_s: f64,
+    pub after_s: f64,
     /// Bytes moved until then.
-    pub(crate) after_bytes: f64,
+    pub after_bytes: f64,
     /// Rate after it over the rate before it.
-    pub(crate) ratio: f64,
+    pub ratio: f64,
     /// How many changes a trial has; this is the largest.
-    pub(crate) times: f64,
+    pub times: f64,
 }
 
 /// What the trials of each configuration, workload and phase went like, in this order.
@@ -270,8 +270,8 @@ fn too_short(shorts: &[Short], margin: f64) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Observation;
-    use crate::record::{Record, sample};
+    use stackrace_base::event::Observation;
+    use stackrace_results::record::{Record, sample};
 
     /// The sample run with a series for every trial of a workload, from the bytes of each step.
     fn noted(series: impl Fn(&Observation, usize) -> f64) -> Vec<String> {

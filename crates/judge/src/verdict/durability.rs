@@ -6,60 +6,60 @@ use serde::Serialize;
 use stackrace_stats::{BrokenCuts, cut_difference_p, cut_look_level, cut_looks};
 
 use super::answer::Verdict;
-use crate::event::{Cut, Event, LossCounts};
-use crate::record::Record;
-use crate::unit;
+use stackrace_base::event::{Cut, Event, LossCounts};
+use stackrace_base::unit;
+use stackrace_results::record::Record;
 
 /// What the cuts of one configuration showed, in one workload.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct DurabilityRow {
+pub struct DurabilityRow {
     /// Index of the configuration.
-    pub(crate) configuration: usize,
+    pub configuration: usize,
     /// Name of that configuration.
-    pub(crate) name: String,
+    pub name: String,
     /// Index of the workload.
-    pub(crate) workload: usize,
+    pub workload: usize,
     /// As the study names it.
-    pub(crate) workload_name: String,
+    pub workload_name: String,
     /// Cuts, and after how many of them a promise was broken.
-    pub(crate) cuts: u32,
+    pub cuts: u32,
     /// See `cuts`.
-    pub(crate) broken: u32,
+    pub broken: u32,
     /// Runs of the workload that these cuts are from.
-    pub(crate) rounds: u32,
+    pub rounds: u32,
     /// The share of cuts that break a promise is above the first and below the second, each with the
     /// run's confidence over all looks.
-    pub(crate) at_least: f64,
+    pub at_least: f64,
     /// See `at_least`.
-    pub(crate) at_most: f64,
+    pub at_most: f64,
     /// Acknowledged operations with a promise, over all cuts.
-    pub(crate) promised: u64,
+    pub promised: u64,
     /// Broken promises, over all cuts.
-    pub(crate) counts: LossCounts,
+    pub counts: LossCounts,
     /// Cuts after which nothing could be mounted.
-    pub(crate) unmountable: u32,
+    pub unmountable: u32,
     /// Cuts after which an operator was needed.
-    pub(crate) needed_operator: u32,
+    pub needed_operator: u32,
     /// Most acknowledged operations lost by one cut.
-    pub(crate) rpo_operations: u64,
+    pub rpo_operations: u64,
     /// Most acknowledged work lost by one cut, ns.
-    pub(crate) rpo_ns: u64,
+    pub rpo_ns: u64,
     /// Most work lost by one cut that was never promised, ns.
-    pub(crate) unpromised_ns: u64,
+    pub unpromised_ns: u64,
     /// Longest time until it was mounted again, ns; none: it never was.
-    pub(crate) rto_ns: Option<u64>,
+    pub rto_ns: Option<u64>,
     /// The primary metric of the workload; none: not measured.
-    pub(crate) speed: Option<f64>,
+    pub speed: Option<f64>,
     /// `op/s`, `B/s` or another unit of a metric.
-    pub(crate) speed_unit: String,
+    pub speed_unit: String,
     /// The probability of a difference like that to `against` if both lose equally often.
-    pub(crate) p: Option<f64>,
+    pub p: Option<f64>,
     /// Name of the configuration this one is compared with; none: it is that one.
-    pub(crate) against: Option<String>,
+    pub against: Option<String>,
     /// Number of its first loss in the run, for `crash show`; none: there is none.
-    pub(crate) first_loss: Option<usize>,
+    pub first_loss: Option<usize>,
     /// All of it in one plain sentence.
-    pub(crate) sentence: String,
+    pub sentence: String,
 }
 
 impl DurabilityRow {
@@ -96,7 +96,7 @@ fn numbered(record: &Record) -> Vec<NumberedCut<'_>> {
 }
 
 /// What the cuts of a record showed, configuration by configuration; empty without cuts.
-pub(crate) fn durability(record: &Record, verdict: &Verdict) -> Vec<DurabilityRow> {
+pub fn durability(record: &Record, verdict: &Verdict) -> Vec<DurabilityRow> {
     let cuts = numbered(record);
     let mut rows = Vec::new();
     for workload in 0..record.head.workloads.len() {
@@ -118,7 +118,7 @@ pub(crate) fn durability(record: &Record, verdict: &Verdict) -> Vec<DurabilityRo
 /// Whether the cuts of a record answer which configurations keep their promises, after a round that made
 /// `group` cuts of each: none broke a promise and the bound is `enough`, or what broke some is told
 /// from the best. Only where a look was passed, because all looks share the error.
-pub(crate) fn cuts_decide(record: &Record, verdict: &Verdict, group: u32, enough: f64) -> bool {
+pub fn cuts_decide(record: &Record, verdict: &Verdict, group: u32, enough: f64) -> bool {
     let mut rows = durability(record, verdict);
     // One that failed is cut no more, and would keep the question open for ever.
     rows.retain(|row| !verdict.dropped(&row.name));
@@ -293,7 +293,7 @@ fn counted(count: u32, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{sample, sample_cuts};
+    use stackrace_results::record::{sample, sample_cuts};
 
     #[test]
     fn each_configuration_gets_one_plain_sentence() {

@@ -11,51 +11,51 @@ use stackrace_stats::Term;
 use super::fragment;
 use super::statement::{Interval, VerdictWord};
 use super::table::{ComparedFigure, ObservationTable};
-use crate::event::{MetricHead, RunStarted};
 use crate::published::distinct;
+use stackrace_base::event::{MetricHead, RunStarted};
 
 /// The effects on one figure.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct EffectTable {
+pub struct EffectTable {
     /// Name of the workload; empty: over all workloads.
-    pub(crate) workload: String,
+    pub workload: String,
     /// Metric; none: the overall figure.
-    pub(crate) metric: Option<MetricHead>,
+    pub metric: Option<MetricHead>,
     /// Main effects, then effects within levels, then interactions.
-    pub(crate) rows: Vec<EffectRow>,
+    pub rows: Vec<EffectRow>,
 }
 
 /// The ratio of two levels of a factor, or how it depends on another factor.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct EffectRow {
+pub struct EffectRow {
     /// Main effect, effect within a level, or interaction.
-    pub(crate) kind: EffectKind,
+    pub kind: EffectKind,
     /// Name of the factor whose levels are compared.
-    pub(crate) factor: String,
+    pub factor: String,
     /// Its baseline.
-    pub(crate) a: String,
+    pub a: String,
     /// The level compared with it.
-    pub(crate) b: String,
+    pub b: String,
     /// The other factor; empty: a main effect.
-    pub(crate) other: String,
+    pub other: String,
     /// Levels of the other factor: the one this is within, or the baseline of an interaction and
     /// the one compared with it.
-    pub(crate) at: Vec<String>,
+    pub at: Vec<String>,
     /// B over A, above 1: better; of an interaction, the ratio there over the ratio at the other
     /// factor's baseline. None: too few complete rounds.
-    pub(crate) ratio: Option<Interval>,
+    pub ratio: Option<Interval>,
     /// The word that follows from the interval.
-    pub(crate) word: VerdictWord,
+    pub word: VerdictWord,
     /// The word as a sentence fragment.
-    pub(crate) text: String,
+    pub text: String,
     /// Complete rounds it rests on.
-    pub(crate) rounds: usize,
+    pub rounds: usize,
 }
 
 /// What an effect is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum EffectKind {
+pub enum EffectKind {
     /// A level against the first, averaged over everything else.
     Main,
     /// The same at one level of another factor.

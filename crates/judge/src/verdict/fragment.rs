@@ -2,7 +2,7 @@
 //! `docs/methodology.md`.
 
 use super::statement::{Interval, VerdictWord};
-use crate::unit;
+use stackrace_base::unit;
 
 /// An interval whose ends differ by more than this factor says nothing that is worth a sentence.
 const TELLS_MAX: f64 = 4.0;

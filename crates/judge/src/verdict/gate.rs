@@ -17,15 +17,15 @@ use super::sides::factor_sides;
 use super::statement::Interval;
 use super::table::{ComparedFigure, Evidence, ObservationTable};
 use super::{unpaired, work};
-use crate::event::RunStarted;
 use crate::published::distinct;
-use crate::record::Record;
+use stackrace_base::event::RunStarted;
+use stackrace_results::record::Record;
 use stackrace_stats::{FIRST_LOOK, Ratio, two_sided_level};
 
-pub(crate) use answer::{
+pub use answer::{
     FigureAnswer, GateAnswer, GateError, GateFailure, GateOutcome, GateSide, Threshold,
 };
-pub(crate) use words::on;
+pub use words::on;
 
 /// Fewer pairs have no interval.
 const PAIRS_MIN: usize = 3;
@@ -46,7 +46,7 @@ struct GatePair<'a> {
 ///
 /// # Errors
 /// What is asked about is not in both, or they cannot be compared.
-pub(crate) fn gate(
+pub fn gate(
     baseline: &Side<'_>,
     compared: &Side<'_>,
     question: &Threshold,

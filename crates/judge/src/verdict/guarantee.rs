@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use super::answer::Verdict;
 use super::table::Evidence;
-use crate::event::{Cut, RunStarted};
-use crate::unit::{self, counted};
+use stackrace_base::event::{Cut, RunStarted};
+use stackrace_base::unit::{self, counted};
 
 /// Names whose losses are written out; of more, only how many there are.
 const WRITTEN_OUT: usize = 4;
@@ -137,7 +137,7 @@ fn others(head: &RunStarted, configuration: usize, compared: Option<usize>) -> S
 #[cfg(test)]
 mod tests {
     use super::super::{Evidence, judge};
-    use crate::record::sample_cuts;
+    use stackrace_results::record::sample_cuts;
 
     #[test]
     fn what_is_called_fastest_has_its_losses_in_the_same_sentence() {

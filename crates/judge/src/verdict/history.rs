@@ -8,42 +8,42 @@ use super::answer::Verdict;
 use super::separate::RUNS_MIN;
 use super::statement::Interval;
 use super::unpaired;
-use crate::event::MetricHead;
-use crate::record::Record;
+use stackrace_base::event::MetricHead;
+use stackrace_results::record::Record;
 
 /// One configuration on the primary metric of one workload, over the runs.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct HistoryLine {
+pub struct HistoryLine {
     /// Name of the workload.
-    pub(crate) workload: String,
+    pub workload: String,
     /// Its primary metric.
-    pub(crate) metric: MetricHead,
+    pub metric: MetricHead,
     /// Name of the configuration.
-    pub(crate) configuration: String,
+    pub configuration: String,
     /// A point for each run that has it, oldest first.
-    pub(crate) points: Vec<HistoryPoint>,
+    pub points: Vec<HistoryPoint>,
 }
 
 /// A figure of one run, in a series over runs.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct HistoryPoint {
+pub struct HistoryPoint {
     /// The run, by its place among those given, from 0.
-    pub(crate) run: usize,
+    pub run: usize,
     /// Geometric mean with its own interval.
-    pub(crate) value: Interval,
+    pub value: Interval,
     /// How many results it rests on.
-    pub(crate) results: usize,
+    pub results: usize,
     /// This run and the next ones against those before; none: there are too few of the same work.
-    pub(crate) change: Option<HistoryChange>,
+    pub change: Option<HistoryChange>,
 }
 
 /// Figures of some runs against those of earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct HistoryChange {
+pub struct HistoryChange {
     /// The later over the earlier, oriented so that above 1 the later is better.
-    pub(crate) ratio: Interval,
+    pub ratio: Interval,
     /// The interval excludes a ratio of 1.
-    pub(crate) differs: bool,
+    pub differs: bool,
 }
 
 /// Runs on each side that are set against each other around a point.
@@ -58,7 +58,7 @@ struct RunResults {
 }
 
 /// Every course through runs given oldest first, workloads and configurations in the order they appear.
-pub(crate) fn history(runs: &[(&Record, &Verdict)]) -> Vec<HistoryLine> {
+pub fn history(runs: &[(&Record, &Verdict)]) -> Vec<HistoryLine> {
     let mut courses: Vec<HistoryLine> = Vec::new();
     let mut results: Vec<Vec<RunResults>> = Vec::new();
     for (run, (record, verdict)) in runs.iter().enumerate() {
@@ -145,9 +145,9 @@ fn change(results: &[RunResults], at: usize) -> Option<HistoryChange> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Event;
-    use crate::record::sample;
     use crate::verdict::{Evidence, judge};
+    use stackrace_base::event::Event;
+    use stackrace_results::record::sample;
 
     /// The made-up run with every throughput of one configuration multiplied.
     fn run(factor: f64) -> Record {

@@ -16,10 +16,10 @@ use super::sides::{Sides, ranked_sides, sides, whole};
 use super::statement::{Comparison, VerdictWord};
 use super::table::{ComparedFigure, Evidence, ObservationTable};
 use super::{course, effects, outlook, rows, sentence, slices};
-use crate::event::{Decide, Until};
+use stackrace_base::event::{Decide, Until};
 
 /// What the record says so far.
-pub(crate) fn judge(evidence: &Evidence<'_>) -> Verdict {
+pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     let decide = &evidence.head.decide;
     let table = ObservationTable::new(evidence);
     let complete = u32::try_from(table.rounds.len()).unwrap_or(u32::MAX);
@@ -79,7 +79,7 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Verdict {
 /// round was asked for, nor after the last round, where it would save nothing. The baseline stays: every
 /// other one is compared with it. `decide` is what is asked of the run now: a resumed run may go on for
 /// longer than it was begun for.
-pub(crate) fn to_drop(evidence: &Evidence<'_>, decide: &Decide) -> Vec<usize> {
+pub fn to_drop(evidence: &Evidence<'_>, decide: &Decide) -> Vec<usize> {
     let table = ObservationTable::new(evidence);
     let rounds = u32::try_from(table.rounds.len()).unwrap_or(u32::MAX);
     if decide.until == Until::Never || rounds >= decide.rounds_max {

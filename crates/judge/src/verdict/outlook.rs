@@ -6,7 +6,7 @@ use super::shares::Shares;
 use super::sides::{self, Sides};
 use super::statement::{Comparison, More, State, VerdictWord};
 use super::table::{ComparedFigure, Evidence, ObservationTable};
-use crate::event::{Decide, Until};
+use stackrace_base::event::{Decide, Until};
 
 /// Whether more rounds would change nothing for those that did not fail: what is asked, over all
 /// workloads, is answered.
@@ -43,7 +43,7 @@ pub(super) fn state(table: &ObservationTable<'_>, checked: bool, settled: bool) 
 }
 
 /// Whether the run may stop here, by what is asked of it now.
-pub(crate) fn may_stop(verdict: &Verdict, decide: &Decide) -> bool {
+pub fn may_stop(verdict: &Verdict, decide: &Decide) -> bool {
     match decide.until {
         Until::Never => false,
         Until::Overall => verdict.settled,
@@ -58,7 +58,7 @@ pub(crate) fn may_stop(verdict: &Verdict, decide: &Decide) -> bool {
 /// The workloads, by index, that further rounds should measure: all while the overall question is
 /// open or a run wants every round; then those on which a comparison is not decided yet. The overall
 /// figure needs every workload of a round.
-pub(crate) fn undecided_workloads(evidence: &Evidence<'_>) -> Vec<usize> {
+pub fn undecided_workloads(evidence: &Evidence<'_>) -> Vec<usize> {
     let table = ObservationTable::new(evidence);
     let all: Vec<usize> = (0..table.workloads()).collect();
     let whole = sides::whole(&table);

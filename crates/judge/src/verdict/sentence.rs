@@ -8,8 +8,8 @@ use super::fragment::{range, tells, times};
 use super::guarantee;
 use super::statement::{Comparison, Interval, State, VerdictWord};
 use super::table::Evidence;
-use crate::event::{Fact, RunStarted};
-use crate::unit::{self, counted, listed, listed_names};
+use stackrace_base::event::{Fact, RunStarted};
+use stackrace_base::unit::{self, counted, listed, listed_names};
 
 /// Comparisons that are written out; of more in a ranking, only how far the leader is ahead, and with a
 /// baseline, which are how far.

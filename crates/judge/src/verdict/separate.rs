@@ -2,14 +2,14 @@
 //! (the machine's state, the layout, the hour) is the same for all rounds of a run.
 
 use super::table::{ComparedFigure, Evidence, ObservationTable};
-use crate::event::RunStarted;
-use crate::record::Record;
+use stackrace_base::event::RunStarted;
+use stackrace_results::record::Record;
 
 /// Runs on each side that a claim about separate runs needs.
 pub(super) const RUNS_MIN: usize = 3;
 
 /// One side of a comparison of stored results: a configuration, by index, of each of its runs.
-pub(crate) type Side<'a> = [(&'a Record, usize)];
+pub type Side<'a> = [(&'a Record, usize)];
 
 /// A workload and a metric by name; none: the overall figure.
 pub(super) type NamedFigure<'a> = Option<(&'a str, &'a str)>;

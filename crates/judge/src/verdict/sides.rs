@@ -3,8 +3,8 @@
 use stackrace_stats::WithoutOrder;
 
 use super::table::{ComparedFigure, ObservationTable};
-use crate::event::RunStarted;
 use crate::published::distinct;
+use stackrace_base::event::RunStarted;
 
 /// A set of configurations compared with another, pair by pair (`a[i]` with `b[i]`), averaged.
 #[derive(Debug, Clone)]

@@ -11,8 +11,8 @@ use stackrace_stats::elementary::{exp_m1, ln, ln_1p};
 use stackrace_stats::{FIRST_LOOK, Ratio, paired_ratio, two_sided_level};
 
 use super::table::Evidence;
-use crate::event::{Ended, Observation, SliceSum, SlicesEnded};
-use crate::unit;
+use stackrace_base::event::{Ended, Observation, SliceSum, SlicesEnded};
+use stackrace_base::unit;
 
 /// What the order of turns changes matters from a third of the margin on.
 pub(super) const SHARE_OF_MARGIN: f64 = 1.0 / 3.0;
@@ -22,7 +22,7 @@ const ERROR: f64 = 0.05;
 const SAME: f64 = 0.10;
 
 /// Workloads whose slices are to end after these rounds.
-pub(crate) fn end_slices(evidence: &Evidence<'_>) -> Vec<SlicesEnded> {
+pub fn end_slices(evidence: &Evidence<'_>) -> Vec<SlicesEnded> {
     let workloads = 0..evidence.head.workloads.len();
     let sliced = workloads.filter(|workload| evidence.in_slices(*workload));
     sliced
@@ -51,11 +51,11 @@ pub(super) fn notes(evidence: &Evidence<'_>) -> Vec<String> {
 
 /// What the order of turns did to a workload whose slices stayed.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct OrderEffect {
+pub struct OrderEffect {
     /// Workload by index.
-    pub(crate) workload: usize,
+    pub workload: usize,
     /// How large the effect was, in plain words.
-    pub(crate) sentence: String,
+    pub sentence: String,
 }
 
 /// How large the effect of the order was, of each workload whose slices stayed.

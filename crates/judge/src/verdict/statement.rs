@@ -3,12 +3,12 @@
 use serde::Serialize;
 use stackrace_stats::Ratio;
 
-use crate::event::MetricHead;
+use stackrace_base::event::MetricHead;
 
 /// How far the question is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum State {
+pub enum State {
     /// Answered.
     Decided,
     /// The intervals hold both a difference that matters and none.
@@ -21,28 +21,28 @@ pub(crate) enum State {
 
 /// What would decide it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct More {
+pub struct More {
     /// Further rounds that are enough with a probability of 80 %; none: it cannot be told yet.
-    pub(crate) rounds: Option<u32>,
+    pub rounds: Option<u32>,
     /// How long they take at the pace so far, seconds.
-    pub(crate) seconds: Option<f64>,
+    pub seconds: Option<f64>,
 }
 
 /// A ratio with its interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(crate) struct Interval {
+pub struct Interval {
     /// Best estimate.
-    pub(crate) estimate: f64,
+    pub estimate: f64,
     /// Lower end.
-    pub(crate) low: f64,
+    pub low: f64,
     /// Upper end.
-    pub(crate) high: f64,
+    pub high: f64,
 }
 
 /// The word for a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "word")]
-pub(crate) enum VerdictWord {
+pub enum VerdictWord {
     /// B is better than A by at least … at most (ratios less 1: 0.1 is 10 %).
     Better {
         /// Low end.
@@ -82,67 +82,67 @@ pub(crate) enum VerdictWord {
 
 /// Two configurations, or two levels, on one workload or over all.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Comparison {
+pub struct Comparison {
     /// Baseline.
-    pub(crate) a: String,
+    pub a: String,
     /// Compared with it.
-    pub(crate) b: String,
+    pub b: String,
     /// Levels of the other factors this is within; empty: over all of them.
-    pub(crate) within: String,
+    pub within: String,
     /// Name of the workload; empty: over all workloads (weighted geometric mean).
-    pub(crate) workload: String,
+    pub workload: String,
     /// Metric; none: the overall figure.
-    pub(crate) metric: Option<MetricHead>,
+    pub metric: Option<MetricHead>,
     /// B over A, oriented so that above 1 B is better; its ends are not numbers where no interval
     /// can be given (only of imported results).
-    pub(crate) ratio: Option<Interval>,
+    pub ratio: Option<Interval>,
     /// What the interval says.
-    pub(crate) word: VerdictWord,
+    pub word: VerdictWord,
     /// The word as a sentence fragment (`12-19 % faster`).
-    pub(crate) text: String,
+    pub text: String,
     /// Ratio in each round used, oriented the same way, with the round's number.
-    pub(crate) rounds: Vec<(u32, f64)>,
+    pub rounds: Vec<(u32, f64)>,
     /// Robust companion (Hodges–Lehmann), from 8 rounds on.
-    pub(crate) robust: Option<Interval>,
+    pub robust: Option<Interval>,
     /// How many times as good a configuration is when it comes later in a round than the other one, if the
     /// intervals are without that; none: they are those of the rounds as they are.
-    pub(crate) order_effect: Option<f64>,
+    pub order_effect: Option<f64>,
     /// Log differences of the rounds that the intervals rest on.
     #[serde(skip)]
-    pub(crate) logs: Vec<f64>,
+    pub logs: Vec<f64>,
 }
 
 /// One configuration in the table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct ConfigurationRow {
+pub struct ConfigurationRow {
     /// Index in the record.
-    pub(crate) configuration: usize,
+    pub configuration: usize,
     /// As reports name it.
-    pub(crate) name: String,
+    pub name: String,
     /// Level of each factor.
-    pub(crate) levels: Vec<String>,
+    pub levels: Vec<String>,
     /// After how many complete rounds it was dropped: it is measured no more. None: it is still in.
-    pub(crate) dropped_after: Option<u32>,
+    pub dropped_after: Option<u32>,
     /// It was dropped because every comparison with it is answered, not because it was beaten or failed.
-    pub(crate) answered: bool,
+    pub answered: bool,
     /// Overall figure relative to the baseline (1 for itself), oriented up.
-    pub(crate) overall: Option<Interval>,
+    pub overall: Option<Interval>,
     /// Every metric of every workload, in the record's order.
-    pub(crate) cells: Vec<MetricCell>,
+    pub cells: Vec<MetricCell>,
 }
 
 /// How a configuration came to be measured no more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Left {
+pub struct Left {
     /// After how many complete rounds.
-    pub(crate) after: u32,
+    pub after: u32,
     /// Every comparison with it is answered; otherwise it was beaten, or it failed.
-    pub(crate) answered: bool,
+    pub answered: bool,
 }
 
 impl Left {
     /// How it left, as tables say it: `out`, `answered`.
-    pub(crate) fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         if self.answered { "answered" } else { "out" }
     }
 }
@@ -155,7 +155,7 @@ impl std::fmt::Display for Left {
 
 impl ConfigurationRow {
     /// That it is measured no more; none: it is still in.
-    pub(crate) fn left(&self) -> Option<Left> {
+    pub fn left(&self) -> Option<Left> {
         let after = self.dropped_after?;
         let answered = self.answered;
         Some(Left { after, answered })
@@ -164,19 +164,19 @@ impl ConfigurationRow {
 
 /// One configuration's figure on one metric.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct MetricCell {
+pub struct MetricCell {
     /// Workload by index.
-    pub(crate) workload: usize,
+    pub workload: usize,
     /// As the study names it.
-    pub(crate) workload_name: String,
+    pub workload_name: String,
     /// Which of the workload's figures it is, with its unit.
-    pub(crate) metric: MetricHead,
+    pub metric: MetricHead,
     /// Whether it is the workload's primary metric.
-    pub(crate) primary: bool,
+    pub primary: bool,
     /// Geometric mean over the rounds with its own interval (not for comparing configurations).
-    pub(crate) value: Option<Interval>,
+    pub value: Option<Interval>,
     /// Value in each round, with the round's number.
-    pub(crate) rounds: Vec<(u32, f64)>,
+    pub rounds: Vec<(u32, f64)>,
 }
 
 impl From<Ratio> for Interval {

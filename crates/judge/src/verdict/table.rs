@@ -1,35 +1,35 @@
 //! The observations as a table: one value for each configuration, workload, metric and complete round.
 
 use crate::audit::SetUps;
-use crate::event::{Cut, Ended, MetricHead, Observation, RunStarted, SlicesEnded};
-use crate::record::Record;
+use stackrace_base::event::{Cut, Ended, MetricHead, Observation, RunStarted, SlicesEnded};
+use stackrace_results::record::Record;
 
 /// What a verdict is made from; nothing else is looked at.
 #[derive(Debug, Clone)]
-pub(crate) struct Evidence<'a> {
+pub struct Evidence<'a> {
     /// The run's head.
-    pub(crate) head: &'a RunStarted,
+    pub head: &'a RunStarted,
     /// Every trial on record.
-    pub(crate) trials: Vec<&'a Observation>,
+    pub trials: Vec<&'a Observation>,
     /// Those that failed and keep their configuration out ([`Record::failures`]).
-    pub(crate) failures: Vec<&'a Observation>,
+    pub failures: Vec<&'a Observation>,
     /// Rounds that were finished, ascending.
-    pub(crate) rounds: Vec<u32>,
+    pub rounds: Vec<u32>,
     /// Configurations dropped so far, each with the number of complete rounds it took part in.
-    pub(crate) dropped: Vec<(usize, u32)>,
+    pub dropped: Vec<(usize, u32)>,
     /// Workloads measured in one go after they had been measured in slices, each with the number of
     /// complete rounds before: only what came then counts.
-    pub(crate) slices_ended: Vec<(u32, SlicesEnded)>,
+    pub slices_ended: Vec<(u32, SlicesEnded)>,
     /// Mean wall time of a round so far, seconds.
-    pub(crate) round_seconds: Option<f64>,
+    pub round_seconds: Option<f64>,
     /// Every cut of the power on record.
-    pub(crate) cuts: Vec<&'a Cut>,
+    pub cuts: Vec<&'a Cut>,
     /// The stacks as they were set up, for the audit.
-    pub(crate) set_ups: SetUps<'a>,
+    pub set_ups: SetUps<'a>,
     /// Another tool measured this: rounds only count repetitions, and nothing is a pair.
-    pub(crate) imported: bool,
+    pub imported: bool,
     /// Nothing is measured any more, unless the run is resumed.
-    pub(crate) ended: bool,
+    pub ended: bool,
 }
 
 /// A configuration that cannot be measured.
@@ -45,7 +45,7 @@ pub(super) struct FailedConfiguration {
 
 impl<'a> Evidence<'a> {
     /// What a record holds.
-    pub(crate) fn of(record: &'a Record) -> Self {
+    pub fn of(record: &'a Record) -> Self {
         let rounds = record.complete_rounds();
         let mut dropped = record.dropped();
         let failures: Vec<&Observation> = record.failures().collect();

@@ -12,9 +12,9 @@ use super::separate::{self, RUNS_MIN, Side};
 use super::statement::{Comparison, Interval, VerdictWord};
 use super::table::{ComparedFigure, Evidence, ObservationTable};
 use super::{fragment, work};
-use crate::event::{Better, Fact, MetricHead, WorkloadHead};
 use crate::published::distinct;
-use crate::record::Record;
+use stackrace_base::event::{Better, Fact, MetricHead, WorkloadHead};
+use stackrace_results::record::Record;
 
 /// Probability of each interval to miss.
 const ALPHA: f64 = 0.05;
@@ -99,77 +99,77 @@ pub(super) fn notes(evidence: &Evidence<'_>) -> Vec<String> {
 
 /// One of two results side by side.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Stored {
+pub struct Stored {
     /// Its first run.
-    pub(crate) run: String,
+    pub run: String,
     /// Further runs of it.
-    pub(crate) more_runs: Vec<String>,
+    pub more_runs: Vec<String>,
     /// Title of the run.
-    pub(crate) title: String,
+    pub title: String,
     /// Name of the configuration in that run.
-    pub(crate) configuration: String,
+    pub configuration: String,
     /// Which of the run's configurations that is, from 0.
-    pub(crate) index: usize,
+    pub index: usize,
     /// Another tool measured it.
-    pub(crate) imported: bool,
+    pub imported: bool,
     /// What only this one has, as `workload: metric`.
-    pub(crate) only: Vec<String>,
+    pub only: Vec<String>,
 }
 
 /// Two stored results side by side.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Difference {
+pub struct Difference {
     /// The baseline.
-    pub(crate) a: Stored,
+    pub a: Stored,
     /// Compared with it.
-    pub(crate) b: Stored,
+    pub b: Stored,
     /// What is known of the machine and the stack and is not the same: name, A, B; none: not told.
-    pub(crate) environment: Vec<(String, Option<String>, Option<String>)>,
+    pub environment: Vec<(String, Option<String>, Option<String>)>,
     /// Workloads both have.
-    pub(crate) workloads: Vec<WorkloadPair>,
+    pub workloads: Vec<WorkloadPair>,
     /// Why nothing, or not everything, is compared: another machine, or the same results; one
     /// sentence each.
-    pub(crate) refused: Vec<String>,
+    pub refused: Vec<String>,
     /// What was warned of in either run, settings that differ within an imported one among it.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 /// One workload of both.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct WorkloadPair {
+pub struct WorkloadPair {
     /// Kind of workload.
-    pub(crate) kind: String,
+    pub kind: String,
     /// Its name and its summary in A.
-    pub(crate) a: (String, String),
+    pub a: (String, String),
     /// The same in B.
-    pub(crate) b: (String, String),
+    pub b: (String, String),
     /// What differs in the work, one clause each; empty: it is the same work.
-    pub(crate) other_work: Vec<String>,
+    pub other_work: Vec<String>,
     /// Metrics both have; empty where the work differs, unless it is compared all the same.
-    pub(crate) figures: Vec<FigurePair>,
+    pub figures: Vec<FigurePair>,
 }
 
 /// One metric of both.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct FigurePair {
+pub struct FigurePair {
     /// Which figure it is, with its unit.
-    pub(crate) metric: MetricHead,
+    pub metric: MetricHead,
     /// Geometric mean of A's results, in the metric's unit.
-    pub(crate) a: f64,
+    pub a: f64,
     /// Geometric mean of B's results, in the metric's unit.
-    pub(crate) b: f64,
+    pub b: f64,
     /// How many runs each has.
-    pub(crate) results: (usize, usize),
+    pub results: (usize, usize),
     /// B over A, oriented so that above 1 B is better; its ends are not numbers where no interval
     /// can be given.
-    pub(crate) ratio: Interval,
+    pub ratio: Interval,
     /// The interval excludes a ratio of 1.
-    pub(crate) differs: bool,
+    pub differs: bool,
 }
 
 /// Two configurations of stored runs, own or imported, side by side: of one run or several each.
 /// What did other work, or ran on another machine, is compared only `anyway`.
-pub(crate) fn difference(a: &Side<'_>, b: &Side<'_>, anyway: bool) -> Difference {
+pub fn difference(a: &Side<'_>, b: &Side<'_>, anyway: bool) -> Difference {
     let refused = refused(a, b);
     let (mut used_a, mut used_b) = (Vec::new(), Vec::new());
     let mut workloads = Vec::new();

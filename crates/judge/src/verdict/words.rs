@@ -8,7 +8,7 @@ use super::statement::{State, VerdictWord};
 
 impl VerdictWord {
     /// As tables for programs and the classes of a page have it.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Better { .. } => "better",
             Self::Worse { .. } => "worse",
@@ -21,7 +21,7 @@ impl VerdictWord {
     }
 
     /// Whether it answers the question, one way or the other.
-    pub(crate) fn decides(self) -> bool {
+    pub fn decides(self) -> bool {
         matches!(
             self,
             Self::Better { .. } | Self::Worse { .. } | Self::NoDifference { .. }
@@ -34,14 +34,14 @@ impl VerdictWord {
     }
 
     /// Whether it says that there is no difference that matters.
-    pub(crate) fn is_tie(self) -> bool {
+    pub fn is_tie(self) -> bool {
         matches!(self, Self::NoDifference { .. })
     }
 }
 
 impl State {
     /// As tables for programs have it.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Decided => "decided",
             Self::Undecided => "undecided",
@@ -51,7 +51,7 @@ impl State {
     }
 
     /// As people read it.
-    pub(crate) fn label(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::TooFew => "too few rounds",
             Self::Unpaired => "imported",
@@ -62,7 +62,7 @@ impl State {
 
 impl GateOutcome {
     /// As people and programs read it; a page shows it in capitals.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Passed => "passed",
             Self::Undecided => "undecided",

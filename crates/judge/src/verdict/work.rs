@@ -1,8 +1,8 @@
 //! Whether two stored results are of the same work on the same machine: only then is their ratio one
 //! of the storage.
 
-use crate::event::{Fact, RunStarted, WorkloadHead};
-use crate::record::Record;
+use stackrace_base::event::{Fact, RunStarted, WorkloadHead};
+use stackrace_results::record::Record;
 
 /// Facts of the environment that say which machine it was. What an update changes (kernel,
 /// distribution) is not among them: asking what it changed is a use of a kept result.
@@ -97,7 +97,7 @@ pub(super) fn same_results(a: &Record, b: &Record) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::sample;
+    use stackrace_results::record::sample;
 
     #[test]
     fn a_machine_is_known_by_what_both_runs_have_on_record() {

@@ -7,8 +7,8 @@ use super::layer::Layer;
 use super::setup::Setup;
 use super::site::Site;
 use super::standing::{StandingStack, boots};
-use crate::event::LayerFacts;
-use crate::owned::held::HeldDir;
+use stackrace_base::event::LayerFacts;
+use stackrace_base::owned::held::HeldDir;
 use std::path::PathBuf;
 
 impl Stack {
@@ -17,7 +17,7 @@ impl Stack {
     /// # Errors
     /// The layer that failed and why; what stood by then has been torn down, except what the error
     /// says is left.
-    pub(crate) fn set_up(&self, site: &Site<'_>) -> Result<StandingStack, StackError> {
+    pub fn set_up(&self, site: &Site<'_>) -> Result<StandingStack, StackError> {
         self.check_needs(site.host)?;
         // Before anything is made: a machine that is started again later has lost its part, and
         // this tells.
@@ -32,7 +32,7 @@ impl Stack {
     ///
     /// # Errors
     /// The layer that could not be brought back, and why; what stood by then has been torn down.
-    pub(crate) fn bring_back(
+    pub fn bring_back(
         &self,
         site: &Site<'_>,
         mark: &str,
@@ -47,13 +47,13 @@ impl Stack {
     }
 
     /// The first layer that could not be brought back after a power cut; none: all can.
-    pub(crate) fn lost_with_power(&self) -> Option<&dyn Layer> {
+    pub fn lost_with_power(&self) -> Option<&dyn Layer> {
         let mut layers = self.layers.iter().map(AsRef::as_ref);
         layers.find(|layer| !layer.returns())
     }
 
     /// What everything else stands on; none: a stack without layers.
-    pub(crate) fn lowest(&self) -> Option<&dyn Layer> {
+    pub fn lowest(&self) -> Option<&dyn Layer> {
         self.layers.first().map(AsRef::as_ref)
     }
 

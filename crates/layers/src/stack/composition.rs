@@ -1,19 +1,19 @@
 //! Whether layers fit on each other.
 
-use crate::host::{Host, HostError, LabDisk, Needs};
 use crate::stack::common::guard;
 use crate::stack::cut::CutOf;
 use crate::stack::error::StackError;
 use crate::stack::gives::{Below, Danger, GivesKind, Takes};
 use crate::stack::identity::Identity;
 use crate::stack::layer::Layer;
+use stackrace_machine::host::{Host, HostError, LabDisk, Needs};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 /// Layers that fit, bottom up; the last gives a directory, or bare devices.
-pub(crate) struct Stack {
+pub struct Stack {
     /// Bottom up.
-    pub(crate) layers: Vec<Box<dyn Layer>>,
+    pub layers: Vec<Box<dyn Layer>>,
 }
 
 impl Stack {
@@ -21,7 +21,7 @@ impl Stack {
     ///
     /// # Errors
     /// The layer (from 0 at the bottom) that does not fit, and why.
-    pub(crate) fn new(layers: Vec<Box<dyn Layer>>) -> Result<Self, (usize, String)> {
+    pub fn new(layers: Vec<Box<dyn Layer>>) -> Result<Self, (usize, String)> {
         let mut below: Option<&dyn Layer> = None;
         for (index, layer) in layers.iter().enumerate() {
             // Each machine has a directory of its own there, and a layer takes one.
@@ -76,14 +76,14 @@ impl Stack {
     }
 
     /// Whether it leaves bare devices to the workload, and no file system.
-    pub(crate) fn is_bare(&self) -> bool {
+    pub fn is_bare(&self) -> bool {
         let top = self.layers.last();
         top.is_some_and(|top| top.gives() == GivesKind::Bare)
     }
 
     /// Where setting up this stack takes how many bytes of disk; an empty path is the site's scratch
     /// directory.
-    pub(crate) fn disk_needed(&self) -> Vec<(PathBuf, u64)> {
+    pub fn disk_needed(&self) -> Vec<(PathBuf, u64)> {
         self.layers
             .iter()
             .filter_map(|layer| layer.disk_needed())
@@ -91,7 +91,7 @@ impl Stack {
     }
 
     /// Bytes that its disks are written for so many of a workload's, once.
-    pub(crate) fn written_to_disks(&self, bytes: u64) -> u64 {
+    pub fn written_to_disks(&self, bytes: u64) -> u64 {
         (0..self.layers.len()).rev().fold(bytes, |bytes, index| {
             // The lowest layer writes to what it is made of, once.
             let below = self.layers[..index].last();
@@ -101,7 +101,7 @@ impl Stack {
     }
 
     /// The directory it is, where it is one of the user's and nothing else.
-    pub(crate) fn existing_directory(&self) -> Option<PathBuf> {
+    pub fn existing_directory(&self) -> Option<PathBuf> {
         match &self.layers[..] {
             [only] => only.existing_directory().map(Path::to_owned),
             _ => None,
@@ -109,7 +109,7 @@ impl Stack {
     }
 
     /// How many machines it needs.
-    pub(crate) fn nodes(&self) -> usize {
+    pub fn nodes(&self) -> usize {
         let layers = self.layers.iter().enumerate();
         // A layer that stands on the second machine and needs a peer needs a third one.
         let nodes = layers.map(|(index, layer)| self.home(index) - 1 + layer.nodes());
@@ -117,7 +117,7 @@ impl Stack {
     }
 
     /// Why it cannot stand in one kernel, as a clause; none: it can.
-    pub(crate) fn apart(&self) -> Option<String> {
+    pub fn apart(&self) -> Option<String> {
         if let Some(why) = self.layers.iter().find_map(|layer| layer.apart()) {
             return Some(why);
         }
@@ -129,23 +129,23 @@ impl Stack {
     }
 
     /// Whether all its disks are modelled, and it has some.
-    pub(crate) fn is_modelled(&self) -> bool {
+    pub fn is_modelled(&self) -> bool {
         let disks = self.lab_disks();
         !disks.is_empty() && disks.iter().all(|disk| disk.model.is_some())
     }
 
     /// On how many machines the workload runs at once.
-    pub(crate) fn loaded_from(&self) -> usize {
+    pub fn loaded_from(&self) -> usize {
         self.layers.last().map_or(1, |top| top.loaded_from())
     }
 
     /// The machine a layer of it stands on, from 1; its peer is the next one.
-    pub(crate) fn home(&self, index: usize) -> usize {
+    pub fn home(&self, index: usize) -> usize {
         1 + self.above(index, Below::OnPeer)
     }
 
     /// Whether a layer of it stands on the peer too, alike.
-    pub(crate) fn is_doubled(&self, index: usize) -> bool {
+    pub fn is_doubled(&self, index: usize) -> bool {
         self.above(index, Below::OnBoth) > 0
     }
 
@@ -158,12 +158,12 @@ impl Stack {
     }
 
     /// Disks the virtual machine has to be started with.
-    pub(crate) fn lab_disks(&self) -> Vec<LabDisk> {
+    pub fn lab_disks(&self) -> Vec<LabDisk> {
         self.layers.iter().flat_map(|l| l.lab_disks()).collect()
     }
 
     /// What a power cut hits.
-    pub(crate) fn cut_of(&self) -> CutOf {
+    pub fn cut_of(&self) -> CutOf {
         let mut said = self.layers.iter().filter_map(|layer| layer.cut_of());
         said.next().unwrap_or_default()
     }
@@ -179,7 +179,7 @@ impl Stack {
 
     /// What must be there before it is set up: each layer, by its number, with a machine and what it
     /// needs there.
-    pub(crate) fn needs(&self) -> Vec<(usize, usize, Needs)> {
+    pub fn needs(&self) -> Vec<(usize, usize, Needs)> {
         let mut needs = Vec::new();
         for (index, layer) in self.layers.iter().enumerate() {
             let home = self.home(index);
@@ -214,7 +214,7 @@ impl Stack {
     }
 
     /// What its layers on one of its machines need: directories, and the bytes in each.
-    pub(crate) fn disk_needed_on(&self, node: usize) -> Vec<(PathBuf, u64)> {
+    pub fn disk_needed_on(&self, node: usize) -> Vec<(PathBuf, u64)> {
         let layers = self.layers.iter().enumerate();
         layers
             .filter(|(index, _)| self.machines(*index).contains(&node))
@@ -228,12 +228,12 @@ impl Stack {
     }
 
     /// Ids of the disks it is told to write over.
-    pub(crate) fn disk_ids(&self) -> impl Iterator<Item = &str> {
+    pub fn disk_ids(&self) -> impl Iterator<Item = &str> {
         self.disks().map(|disk| disk.id.as_str())
     }
 
     /// What is on devices this stack would write over, on this machine as it is now.
-    pub(crate) fn dangers(&self, host: &dyn Host, wipe: &[String]) -> Vec<Danger> {
+    pub fn dangers(&self, host: &dyn Host, wipe: &[String]) -> Vec<Danger> {
         self.layers
             .iter()
             .flat_map(|layer| layer.dangers(host, wipe))
@@ -241,10 +241,7 @@ impl Stack {
     }
 
     /// Disks of a list of stacks that are one disk under two ids, on this machine as it is now.
-    pub(crate) fn named_twice<'a>(
-        stacks: impl Iterator<Item = &'a Self>,
-        host: &dyn Host,
-    ) -> Vec<Danger> {
+    pub fn named_twice<'a>(stacks: impl Iterator<Item = &'a Self>, host: &dyn Host) -> Vec<Danger> {
         let mut seen: Vec<(&Identity, PathBuf)> = Vec::new();
         let mut twice = Vec::new();
         for disk in stacks.flat_map(Self::disks) {
@@ -264,7 +261,7 @@ impl Stack {
         twice
     }
 
-    pub(crate) fn check_needs(&self, host: &dyn Host) -> Result<(), StackError> {
+    pub fn check_needs(&self, host: &dyn Host) -> Result<(), StackError> {
         let Some((layer, error)) = self.lacks(host).into_iter().next() else {
             return Ok(());
         };
@@ -332,10 +329,7 @@ fn plural(given: GivesKind) -> &'static str {
 }
 
 /// What is missing to set up some stacks, none twice, each need asked for once; empty: nothing.
-pub(crate) fn missing<'a>(
-    stacks: impl Iterator<Item = &'a Stack>,
-    host: &dyn Host,
-) -> Vec<HostError> {
+pub fn missing<'a>(stacks: impl Iterator<Item = &'a Stack>, host: &dyn Host) -> Vec<HostError> {
     let mut asked: Vec<(usize, Needs)> = Vec::new();
     let mut missing = Vec::new();
     for stack in stacks {

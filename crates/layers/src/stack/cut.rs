@@ -2,7 +2,7 @@
 
 /// What loses its power, or its line, in a cut of a study with `[crash]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum CutOf {
+pub enum CutOf {
     /// Every machine of the stack, at the same instant.
     #[default]
     Machines,
@@ -18,7 +18,7 @@ pub(crate) enum CutOf {
 impl CutOf {
     /// Until when a drive that keeps its power goes on doing what it was asked because of what had
     /// happened before the cut, ns after the cut; none: it is cut, too.
-    pub(crate) fn goes_on_for(self, drive_of_peer: bool) -> Option<u64> {
+    pub fn goes_on_for(self, drive_of_peer: bool) -> Option<u64> {
         match self {
             Self::Machines => None,
             Self::This { on_the_way_ns } => drive_of_peer.then_some(on_the_way_ns),
@@ -27,7 +27,7 @@ impl CutOf {
     }
 
     /// Its word in a record.
-    pub(crate) fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             Self::Machines => "all machines",
             Self::This { .. } => "this machine",

@@ -1,17 +1,17 @@
 //! A directory the user has: whatever it lies on is measured as it is, and left as it was.
 
-use crate::event::{Fact, LayerFacts};
-use crate::host::{Host, HostError, MountInfo, Needs, argv};
-use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{block, line};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
 use crate::stack::layer::{Layer, LayerKind, Tried};
 use crate::stack::setup::Setup;
+use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_machine::host::{Host, HostError, MountInfo, Needs, argv};
 use std::path::{Path, PathBuf};
 
 /// An existing directory.
-pub(crate) const KIND: LayerKind = LayerKind {
+pub const KIND: LayerKind = LayerKind {
     name: "dir",
     summary: "An existing directory: a private subdirectory is made in it and removed afterwards.",
     settings: &[
@@ -196,7 +196,7 @@ fn sync_of(host: &dyn Host, mount: &MountInfo) -> Option<Fact> {
 ///
 /// # Errors
 /// When it does not exist or is something else.
-pub(crate) fn usable(host: &dyn Host, path: &Path) -> Result<PathBuf, LayerError> {
+pub fn usable(host: &dyn Host, path: &Path) -> Result<PathBuf, LayerError> {
     if !host.exists(path) {
         return Err(LayerError::refused(
             format!("{} does not exist", path.display()),

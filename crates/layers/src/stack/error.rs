@@ -1,12 +1,12 @@
 //! Why a stack could not be set up, settled or torn down.
 
-use crate::host::HostError;
-use crate::journal::JournalError;
+use stackrace_machine::host::HostError;
+use stackrace_machine::journal::JournalError;
 use std::fmt;
 
 /// Why one layer could not do its work.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum LayerError {
+pub enum LayerError {
     /// The machine refused a command or a file.
     Host(HostError),
     /// The journal could not be written: nothing was created.
@@ -21,7 +21,7 @@ pub(crate) enum LayerError {
 }
 
 impl LayerError {
-    pub(crate) fn refused(message: impl Into<String>, next: impl Into<String>) -> Self {
+    pub fn refused(message: impl Into<String>, next: impl Into<String>) -> Self {
         Self::Refused {
             message: message.into(),
             next: next.into(),
@@ -31,7 +31,7 @@ impl LayerError {
 
 impl LayerError {
     /// What the user can do about it; empty: nothing better than what the system said.
-    pub(crate) fn next(&self) -> String {
+    pub fn next(&self) -> String {
         match self {
             Self::Host(error) => error.next(),
             Self::Journal(error) => error.next(),
@@ -64,19 +64,19 @@ impl fmt::Display for LayerError {
 
 /// Why a stack could not be set up, settled or torn down.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StackError {
+pub struct StackError {
     /// Which layer, from 0 at the bottom; none: the stack as a whole.
-    pub(crate) layer: Option<usize>,
+    pub layer: Option<usize>,
     /// Kind of that layer; `stack` for the whole.
-    pub(crate) kind: String,
+    pub kind: String,
     /// What went wrong in the layer.
-    pub(crate) cause: Box<LayerError>,
+    pub cause: Box<LayerError>,
     /// What could not be undone, each with why; it stays in the journal.
-    pub(crate) left: Vec<String>,
+    pub left: Vec<String>,
 }
 
 impl StackError {
-    pub(crate) fn whole(cause: impl Into<LayerError>) -> Self {
+    pub fn whole(cause: impl Into<LayerError>) -> Self {
         Self {
             layer: None,
             kind: "stack".to_string(),
@@ -86,7 +86,7 @@ impl StackError {
     }
 
     /// What the user can do about it; empty: nothing better than what the system said.
-    pub(crate) fn next(&self) -> String {
+    pub fn next(&self) -> String {
         // First what is left behind: it may keep any other stack from being set up.
         if !self.left.is_empty() {
             return "end what holds it, then run: stackrace clean".to_string();

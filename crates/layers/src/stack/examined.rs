@@ -2,20 +2,20 @@
 
 use super::layer::LayerKind;
 use super::written;
-use crate::host::{Host, HostError, Needs};
+use stackrace_machine::host::{Host, HostError, Needs};
 use std::path::Path;
 
 /// Whether one kind of layer can be set up on a machine, with the settings of its example.
 #[derive(Debug)]
-pub(crate) struct Examined {
+pub struct Examined {
     /// The name of the kind.
-    pub(crate) layer: &'static str,
+    pub layer: &'static str,
     /// Whether it needs the rights of root.
-    pub(crate) root: bool,
+    pub root: bool,
     /// How many machines it needs.
-    pub(crate) machines: usize,
+    pub machines: usize,
     /// What is missing, the rights of root left out; empty: nothing.
-    pub(crate) missing: Vec<HostError>,
+    pub missing: Vec<HostError>,
 }
 
 /// Each kind of layer, in their order.
@@ -110,7 +110,7 @@ impl Modules {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::local::LocalHost;
+    use stackrace_machine::host::local::LocalHost;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -4,10 +4,6 @@
 //! symbolic links, hard links, or holes in files. The kernel refuses links, and a trial that makes them fails.
 //! Its UUID has 32 bits and its label 11 letters, so that neither can hold a mark of ours.
 
-use crate::event::Fact;
-use crate::host::imagined::{Tool, said};
-use crate::host::{Needs, Package};
-use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::plain::{self, Unmarked};
 use crate::stack::common::words::{
     OptionValue::{Alone, Amount, OneOf, Word},
@@ -18,10 +14,14 @@ use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
 use crate::stack::layer::{Expected, FileData, KillStack, Layer, LayerKind, RealStack, Tried};
 use crate::stack::setup::Setup;
-use crate::unit;
+use stackrace_base::event::Fact;
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::unit;
+use stackrace_machine::host::imagined::{Tool, said};
+use stackrace_machine::host::{Needs, Package};
 
 /// The layer `exfat` of a study.
-pub(crate) const KIND: LayerKind = LayerKind {
+pub const KIND: LayerKind = LayerKind {
     name: "exfat",
     summary: "exFAT, without a journal, owners, modes, links or holes in files, on one device that is no disk.",
     settings: &[

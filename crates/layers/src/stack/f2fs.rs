@@ -1,7 +1,5 @@
 //! F2FS on one device.
 
-use crate::event::Fact;
-use crate::host::{Host, Package};
 use crate::stack::common::words::{
     OptionValue::{Alone, Amount, Names, OneOf, Word},
     Words,
@@ -13,13 +11,15 @@ use crate::stack::common::{
 use crate::stack::error::LayerError;
 use crate::stack::gives::GivesKind;
 use crate::stack::layer::{Expected, FileData, KillStack, LayerKind, RealStack, Tried};
+use stackrace_base::event::Fact;
+use stackrace_machine::host::{Host, Package};
 use std::path::Path;
 
 /// What the driver tells of a mounted file system.
 const TOLD: [&str; 3] = ["features", "encoding", "current_reserved_blocks"];
 
 /// The layer `f2fs` of a study.
-pub(crate) const KIND: LayerKind = LayerKind {
+pub const KIND: LayerKind = LayerKind {
     name: "f2fs",
     summary: "F2FS, made for flash memory, on one device of at least 40 MiB.",
     settings: &[options::MKFS, options::MOUNT],

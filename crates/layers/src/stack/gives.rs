@@ -2,15 +2,15 @@
 
 use super::common::guard::NamedDisk;
 use super::error::LayerError;
-use crate::event::LayerFacts;
+use stackrace_base::event::LayerFacts;
 use std::path::PathBuf;
 
 /// Most devices one layer gives or takes.
-pub(crate) const DEVICES_MAX: usize = 64;
+pub const DEVICES_MAX: usize = 64;
 
 /// What a layer takes from the one below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Takes {
+pub enum Takes {
     /// Nothing: it stands at the bottom.
     Nothing,
     /// Block devices.
@@ -28,7 +28,7 @@ pub(crate) enum Takes {
 
 /// What a kind of layer gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum GivesKind {
+pub enum GivesKind {
     /// Block devices.
     Devices,
     /// A directory that can be worked in.
@@ -41,7 +41,7 @@ pub(crate) enum GivesKind {
 
 /// Where the layers below one stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Below {
+pub enum Below {
     /// On this machine.
     Here,
     /// On the peer instead.
@@ -52,7 +52,7 @@ pub(crate) enum Below {
 
 /// What a standing layer gives to the one above.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Gives {
+pub enum Gives {
     /// Below the first layer.
     Nothing,
     /// Block devices.
@@ -69,16 +69,16 @@ pub(crate) enum Gives {
 
 /// One pool of ZFS.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Pool {
+pub struct Pool {
     /// No other pool has this name.
-    pub(crate) name: String,
+    pub name: String,
 }
 
 /// The pool given from below.
 ///
 /// # Errors
 /// When there is none; `Stack::new` does not let that happen.
-pub(crate) fn pool(below: Gives) -> Result<Pool, LayerError> {
+pub fn pool(below: Gives) -> Result<Pool, LayerError> {
     match below {
         Gives::Pool(pool) => Ok(pool),
         _ => Err(LayerError::refused("there is no pool below", "")),
@@ -87,16 +87,16 @@ pub(crate) fn pool(below: Gives) -> Result<Pool, LayerError> {
 
 /// A block device, and why it may be overwritten.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Device {
+pub struct Device {
     /// `/dev/loop3`.
-    pub(crate) path: PathBuf,
+    pub path: PathBuf,
     /// Why it may be written over.
-    pub(crate) origin: Origin,
+    pub origin: Origin,
 }
 
 impl Device {
     /// The path that names it after the next start of the machine too.
-    pub(crate) fn lasting_path(&self) -> PathBuf {
+    pub fn lasting_path(&self) -> PathBuf {
         match &self.origin {
             // The kernel's name may be another disk's after the next start; the id stays.
             Origin::Disk(disk) => disk.asked.link(),
@@ -107,7 +107,7 @@ impl Device {
 
 /// Where a device comes from: what may be formatted follows from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub enum Origin {
     /// A loop device on a file that the loop layer below created for this stack.
     LoopOn(PathBuf),
     /// A whole disk the study names, guarded.
@@ -124,7 +124,7 @@ pub(crate) enum Origin {
 
 /// What setting up a layer would do to what is there already.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Danger {
+pub enum Danger {
     /// The disk must not be written over.
     Refused(LayerError),
     /// It would be lost: `on ata-MODEL_SERIAL: ext4 "photos"`.
@@ -133,24 +133,24 @@ pub(crate) enum Danger {
 
 /// A layer after it was set up: what it gives, and what it got.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StandingLayer {
+pub struct StandingLayer {
     /// What it gives to the layer above.
-    pub(crate) gives: Gives,
+    pub gives: Gives,
     /// What it really got.
-    pub(crate) facts: LayerFacts,
+    pub facts: LayerFacts,
     /// Block devices that show its traffic (`loop3`).
-    pub(crate) devices: Vec<String>,
+    pub devices: Vec<String>,
     /// Whole disks under it (`nvme0n1`), where it is the lowest layer.
-    pub(crate) disks: Vec<String>,
+    pub disks: Vec<String>,
 }
 
 /// What a workload that needs bare devices is given.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Bare {
+pub struct Bare {
     /// The devices, in order.
-    pub(crate) devices: Vec<PathBuf>,
+    pub devices: Vec<PathBuf>,
     /// Names of the two pools that may be made of them, drawn for this stack.
-    pub(crate) pools: [String; 2],
+    pub pools: [String; 2],
     /// Where files may be made and pools mounted.
-    pub(crate) directory: PathBuf,
+    pub directory: PathBuf,
 }

@@ -3,10 +3,6 @@
 //! Its label has 16 letters, and mkfs.jfs draws the UUID itself. `jfs_tune` can set it later, but a kill in
 //! between would leave a disk without a mark of ours, so that disks are refused.
 
-use crate::event::Fact;
-use crate::host::imagined::{Tool, said};
-use crate::host::{Needs, Package};
-use crate::setting::{Refusal, Settings};
 use crate::stack::common::plain::{self, Unmarked};
 use crate::stack::common::words::{
     OptionValue::{Alone, Amount, OneOf, Word},
@@ -17,9 +13,13 @@ use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
 use crate::stack::layer::{Expected, FileData, KillStack, Layer, LayerKind, RealStack, Tried};
 use crate::stack::setup::Setup;
+use stackrace_base::event::Fact;
+use stackrace_base::setting::{Refusal, Settings};
+use stackrace_machine::host::imagined::{Tool, said};
+use stackrace_machine::host::{Needs, Package};
 
 /// The layer `jfs` of a study.
-pub(crate) const KIND: LayerKind = LayerKind {
+pub const KIND: LayerKind = LayerKind {
     name: "jfs",
     summary: "JFS by IBM, with a journal, on one device of at least 16 MiB that is no disk.",
     settings: &[options::MKFS, options::MOUNT],

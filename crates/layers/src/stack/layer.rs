@@ -6,55 +6,55 @@ use super::error::LayerError;
 use super::gives::{Below, Danger, Gives, GivesKind, StandingLayer, Takes};
 use super::identity::Identity;
 use super::setup::Setup;
-use crate::event::Fact;
-use crate::host::imagined::Tool;
-use crate::host::{Host, LabDisk, Needs, Package};
-use crate::journal::UndoKind;
-use crate::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::event::Fact;
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_machine::host::imagined::Tool;
+use stackrace_machine::host::{Host, LabDisk, Needs, Package};
+use stackrace_machine::journal::UndoKind;
 use std::path::{Path, PathBuf};
 
 /// One kind of layer, as a study's author sees it.
-pub(crate) struct LayerKind {
+pub struct LayerKind {
     /// The word in a study.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// One sentence.
-    pub(crate) summary: &'static str,
+    pub summary: &'static str,
     /// Every setting that a study may give it.
-    pub(crate) settings: &'static [SettingDoc],
+    pub settings: &'static [SettingDoc],
     /// What it takes from the layer below, whatever its settings.
-    pub(crate) takes: Takes,
+    pub takes: Takes,
     /// What it gives to the layer above.
-    pub(crate) gives: GivesKind,
+    pub gives: GivesKind,
     /// One line of TOML that works.
-    pub(crate) example: &'static str,
+    pub example: &'static str,
     /// Makes a layer of settings that have been checked against `settings`.
-    pub(crate) parse: fn(&Settings) -> Result<Box<dyn Layer>, Refusal>,
+    pub parse: fn(&Settings) -> Result<Box<dyn Layer>, Refusal>,
     /// The words of tools that a study may give.
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "only tests ask whether they are described")
     )]
-    pub(crate) words: &'static [&'static Words],
+    pub words: &'static [&'static Words],
     /// Packages with its programs; the lab's guests have them all.
-    pub(crate) packages: &'static [Package],
+    pub packages: &'static [Package],
     /// How it undoes what only its own tools can undo.
-    pub(crate) undo: &'static [UndoKind],
+    pub undo: &'static [UndoKind],
     /// Its programs as a plan imagines them.
-    pub(crate) imagined: &'static [Tool],
+    pub imagined: &'static [Tool],
     /// What its file system does with data; of other layers, nothing.
-    pub(crate) data: FileData,
+    pub data: FileData,
     /// What it reads out of what its tools print: none of these may fail on any text.
-    pub(crate) reads: &'static [fn(&str) -> Vec<Fact>],
+    pub reads: &'static [fn(&str) -> Vec<Fact>],
     /// Of disks in whose place `run --drive` puts modelled drives: the settings that those keep. Of any
     /// other layer, none.
-    pub(crate) kept_by_drives: &'static [&'static str],
+    pub kept_by_drives: &'static [&'static str],
     /// The stacks it is tested with.
-    pub(crate) tried: Tried,
+    pub tried: Tried,
 }
 
 impl LayerKind {
     /// A kind that has nothing of its own yet; what is required is empty.
-    pub(crate) const EMPTY: Self = Self {
+    pub const EMPTY: Self = Self {
         name: "",
         summary: "",
         settings: &[],
@@ -76,51 +76,51 @@ impl LayerKind {
 
 /// What a file system does with the data of files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct FileData {
+pub struct FileData {
     /// Whether it writes over a block where it lies: data that are written over stay laid out as they were.
-    pub(crate) in_place: bool,
+    pub in_place: bool,
     /// Whether it caches them in the kernel's page cache and nowhere else.
-    pub(crate) page_cache_alone: bool,
+    pub page_cache_alone: bool,
 }
 
 impl FileData {
     /// Of a file system of which neither is known.
-    pub(crate) const UNKNOWN: Self = Self {
+    pub const UNKNOWN: Self = Self {
         in_place: false,
         page_cache_alone: false,
     };
 }
 
 /// One and two of the disks that the imagined machine of the tests has.
-pub(crate) const ON_A_DISK: &str =
+pub const ON_A_DISK: &str =
     "devices = { ids = [\"disk-of-test-1\"], size = \"1 GiB\", model = \"TEST\" }";
-pub(crate) const ON_TWO_DISKS: &str = "devices = { ids = [\"disk-of-test-1\", \"disk-of-test-2\"], size = \"1 GiB\", model = \"TEST\" }";
+pub const ON_TWO_DISKS: &str = "devices = { ids = [\"disk-of-test-1\", \"disk-of-test-2\"], size = \"1 GiB\", model = \"TEST\" }";
 
 /// Layers as a study writes them, one line each, bottom up.
-pub(crate) type TriedStack = &'static [&'static str];
+pub type TriedStack = &'static [&'static str];
 
 /// The stacks a kind of layer is tested with.
-pub(crate) struct Tried {
+pub struct Tried {
     /// Whole stacks in which every step fails once, on an imagined machine.
     #[cfg_attr(not(test), expect(dead_code, reason = "only tests set these up"))]
-    pub(crate) shapes: &'static [TriedStack],
+    pub shapes: &'static [TriedStack],
     /// What can stand on so many devices: random stacks are put together of these.
     #[cfg_attr(not(test), expect(dead_code, reason = "only tests set these up"))]
-    pub(crate) on_devices: &'static [(usize, TriedStack)],
+    pub on_devices: &'static [(usize, TriedStack)],
     /// Stacks that are set up, used and torn down with the real tools of this machine.
-    pub(crate) real: &'static [RealStack],
+    pub real: &'static [RealStack],
     /// Stacks in which the program is killed at every command, in guests of the lab.
-    pub(crate) kills: &'static [KillStack],
+    pub kills: &'static [KillStack],
     /// Programs that change something: it is killed before and after each of them.
-    pub(crate) changes: &'static [&'static str],
+    pub changes: &'static [&'static str],
     /// A line for a shell that prints what of such a layer stands; `$places` are options for grep that
     /// find the paths of the test.
-    pub(crate) standing: &'static str,
+    pub standing: &'static str,
 }
 
 impl Tried {
     /// Not tested with anything.
-    pub(crate) const NOWHERE: Self = Self {
+    pub const NOWHERE: Self = Self {
         shapes: &[],
         on_devices: &[],
         real: &[],
@@ -132,20 +132,20 @@ impl Tried {
 
 /// One stack on the real machine.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct RealStack {
+pub struct RealStack {
     /// What the test calls it.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// The layers, from the bottom up.
-    pub(crate) layers: TriedStack,
+    pub layers: TriedStack,
     /// What the name of the first block device under its file system begins with; empty: it has none.
-    pub(crate) device: &'static str,
+    pub device: &'static str,
     /// Facts of a layer, from 0 at the bottom, that must be read back.
-    pub(crate) expected: &'static [(usize, &'static str, Expected)],
+    pub expected: &'static [(usize, &'static str, Expected)],
 }
 
 /// What a fact has to be.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Expected {
+pub enum Expected {
     /// Exactly this.
     Is(&'static str),
     /// Something with these words in it.
@@ -160,20 +160,20 @@ pub(crate) enum Expected {
 
 /// One stack in which the program is killed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct KillStack {
+pub struct KillStack {
     /// What the test calls it.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// Size and number of the disks it stands on; none: on no disk.
-    pub(crate) disks: (&'static str, usize),
+    pub disks: (&'static str, usize),
     /// Its layers; `{server}` is where a server is: `same`, or `peer` with two machines.
-    pub(crate) layers: TriedStack,
+    pub layers: TriedStack,
     /// How many machines it can be set up on.
-    pub(crate) machines: &'static [usize],
+    pub machines: &'static [usize],
 }
 
 impl KillStack {
     /// A stack on one machine.
-    pub(crate) const fn on_one(
+    pub const fn on_one(
         name: &'static str,
         disks: (&'static str, usize),
         layers: TriedStack,
@@ -189,17 +189,17 @@ impl KillStack {
 
 /// A command that a study gives to a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LayerCommand<'a> {
+pub struct LayerCommand<'a> {
     /// The setting that holds it.
-    pub(crate) what: &'static str,
+    pub what: &'static str,
     /// The command, for sh.
-    pub(crate) line: &'a str,
+    pub line: &'a str,
     /// Whether it takes down what another one set up: `clean` may have to run it.
-    pub(crate) undoes: bool,
+    pub undoes: bool,
 }
 
 /// One layer with its settings.
-pub(crate) trait Layer: Send + Sync {
+pub trait Layer: Send + Sync {
     /// The word in a study.
     fn kind(&self) -> &'static str;
     /// Kind and what matters to its neighbours: `loop, count = 4`.

@@ -46,36 +46,38 @@ mod written;
 mod xfs;
 mod zfs;
 
-pub(crate) use composition::{Stack, missing};
-pub(crate) use cut::CutOf;
-pub(crate) use error::StackError;
-pub(crate) use examined::Examined;
-pub(crate) use gives::{Danger, GivesKind, Takes};
-pub(crate) use layer::{FileData, Layer, LayerCommand, LayerKind};
-pub(crate) use script::needs_command;
-pub(crate) use site::Site;
-pub(crate) use standing::StandingStack;
-pub(crate) use testing::{ON_MACHINE, guarded_cases, set_up_for_real};
-#[cfg(test)]
-pub(crate) use {
+pub use composition::{Stack, missing};
+pub use cut::CutOf;
+pub use error::StackError;
+pub use examined::Examined;
+pub use gives::{Danger, GivesKind, Takes};
+pub use layer::{FileData, Layer, LayerCommand, LayerKind};
+pub use script::needs_command;
+pub use site::Site;
+pub use standing::StandingStack;
+pub use testing::{ON_MACHINE, guarded_cases, set_up_for_real};
+#[cfg(any(test, feature = "testing"))]
+pub use {
     error::LayerError,
     gives::{Gives, StandingLayer},
     setup::Setup,
 };
 
-use crate::event::{Fact, LayerFacts};
-use crate::host::plan::{Fault, PlanHost};
-use crate::host::{Host, Package};
-use crate::journal::{self, EntryId, Journal, JournalError, Undo, UndoKind, UndoReport};
 use common::{block, guard, line, one_kernel, options, place};
+use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_machine::host::plan::{Fault, PlanHost};
+use stackrace_machine::host::{Host, Package};
+use stackrace_machine::journal::{
+    self, EntryId, Journal, JournalError, Undo, UndoKind, UndoReport,
+};
 use std::path::Path;
 use std::sync::LazyLock;
 
 /// The word of modelled disks, which `run --drive` puts in place of others.
-pub(crate) const MODELLED_DISKS: &str = lab_disks::KIND.name;
+pub const MODELLED_DISKS: &str = lab_disks::KIND.name;
 
 /// Every kind of layer, alphabetical.
-pub(crate) const ALL: &[LayerKind] = &[
+pub const ALL: &[LayerKind] = &[
     afp::KIND,
     zfs::BARE,
     bcachefs::KIND,
@@ -108,7 +110,7 @@ pub(crate) const ALL: &[LayerKind] = &[
 
 /// Block devices that a file, a directory or a device lies on, by their names in `/proc/diskstats`: its
 /// own first, then the whole disks below. Empty where there are none, or they cannot be found out.
-pub(crate) fn devices_under(host: &dyn Host, path: &Path) -> Vec<String> {
+pub fn devices_under(host: &dyn Host, path: &Path) -> Vec<String> {
     let own = block::kernel_name(host, path);
     let mut devices =
         match path.starts_with("/dev") && host.exists(&Path::new("/sys/class/block").join(&own)) {
@@ -126,7 +128,7 @@ pub(crate) fn devices_under(host: &dyn Host, path: &Path) -> Vec<String> {
 }
 
 /// What each layer of a standing stack got, and where its data will lie.
-pub(crate) fn facts(host: &dyn Host, stack: &StandingStack) -> Vec<LayerFacts> {
+pub fn facts(host: &dyn Host, stack: &StandingStack) -> Vec<LayerFacts> {
     let mut facts = stack.facts().to_vec();
     // This process sees the files of its own machine alone.
     if !host.is_here() {
@@ -137,7 +139,7 @@ pub(crate) fn facts(host: &dyn Host, stack: &StandingStack) -> Vec<LayerFacts> {
 }
 
 /// The ways all layers undo what only their own tools can undo.
-pub(crate) fn undo_kinds() -> &'static [&'static UndoKind] {
+pub fn undo_kinds() -> &'static [&'static UndoKind] {
     static KINDS: LazyLock<Vec<&UndoKind>> = LazyLock::new(|| {
         let kinds = ALL.iter().flat_map(|kind| kind.undo);
         kinds
@@ -151,7 +153,7 @@ pub(crate) fn undo_kinds() -> &'static [&'static UndoKind] {
 ///
 /// # Errors
 /// As [`journal::undo_all`].
-pub(crate) fn undo_all(host: &dyn Host, journal: &Journal) -> Result<UndoReport, JournalError> {
+pub fn undo_all(host: &dyn Host, journal: &Journal) -> Result<UndoReport, JournalError> {
     journal::undo_all(host, journal, undo_kinds())
 }
 
@@ -159,7 +161,7 @@ pub(crate) fn undo_all(host: &dyn Host, journal: &Journal) -> Result<UndoReport,
 ///
 /// # Errors
 /// As [`journal::undo_all`], before anything is undone.
-pub(crate) fn check_all(journal: &Journal) -> Result<Vec<Undo>, JournalError> {
+pub fn check_all(journal: &Journal) -> Result<Vec<Undo>, JournalError> {
     journal::check_all(journal, undo_kinds())
 }
 
@@ -167,7 +169,7 @@ pub(crate) fn check_all(journal: &Journal) -> Result<Vec<Undo>, JournalError> {
 ///
 /// # Errors
 /// As [`journal::undo_all`].
-pub(crate) fn undo_entries(
+pub fn undo_entries(
     host: &dyn Host,
     journal: &Journal,
     ids: &[EntryId],
@@ -176,25 +178,25 @@ pub(crate) fn undo_entries(
 }
 
 /// An imagined machine that has the programs of all layers, and fails as told.
-pub(crate) fn imagined(fault: Fault) -> PlanHost {
+pub fn imagined(fault: Fault) -> PlanHost {
     let tools = ALL.iter().flat_map(|kind| kind.imagined);
     PlanHost::new(tools.chain(line::IMAGINED).copied().collect(), fault)
 }
 
 /// What a machine has of all that the layers need, found out without changing anything.
-pub(crate) fn examined(host: &dyn Host) -> Vec<Examined> {
+pub fn examined(host: &dyn Host) -> Vec<Examined> {
     examined::of(ALL, host)
 }
 
 /// What the file system of that name does with data, as its layer says; of one that no layer makes, nothing
 /// is known.
-pub(crate) fn file_data(file_system: &str) -> FileData {
+pub fn file_data(file_system: &str) -> FileData {
     let kind = ALL.iter().find(|kind| kind.name == file_system);
     kind.map_or(FileData::UNKNOWN, |kind| kind.data)
 }
 
 /// Packages that the layers need in a guest of the lab with this system.
-pub(crate) fn packages(system: &str) -> Vec<Package> {
+pub fn packages(system: &str) -> Vec<Package> {
     let all = ALL.iter().flat_map(|kind| kind.packages).copied();
     let mut packages: Vec<Package> = all
         .filter(|package| package.only_on.is_none_or(|only| only == system))
@@ -205,7 +207,7 @@ pub(crate) fn packages(system: &str) -> Vec<Package> {
 }
 
 /// Everything that reads what the tools and the kernel print, on one text.
-pub(crate) fn read_back(text: &str) -> Vec<Fact> {
+pub fn read_back(text: &str) -> Vec<Fact> {
     let of_layers = ALL.iter().flat_map(|kind| kind.reads);
     let mut facts: Vec<Fact> = of_layers.flat_map(|read| read(text)).collect();
     let words: Vec<String> = text.split(',').map(str::to_string).collect();

@@ -2,8 +2,6 @@
 //!
 //! `mount.nilfs2` starts a daemon that collects garbage, and `umount` ends it, as after any mount.
 
-use crate::event::Fact;
-use crate::host::{Host, Package};
 use crate::stack::common::plain::{self, Plain};
 use crate::stack::common::words::{
     OptionValue::{Alone, Amount, Names, OneOf},
@@ -13,6 +11,8 @@ use crate::stack::common::{block, options};
 use crate::stack::error::LayerError;
 use crate::stack::gives::GivesKind;
 use crate::stack::layer::{Expected, KillStack, LayerKind, RealStack, Tried};
+use stackrace_base::event::Fact;
+use stackrace_machine::host::{Host, Package};
 use std::path::Path;
 
 /// What the driver tells of a mounted file system, below `/sys/fs/nilfs2/DEVICE`.
@@ -25,7 +25,7 @@ const TOLD: [&str; 5] = [
 ];
 
 /// The layer `nilfs2` of a study.
-pub(crate) const KIND: LayerKind = LayerKind {
+pub const KIND: LayerKind = LayerKind {
     name: "nilfs2",
     summary: "NILFS2, which writes everything to a log, on one device of at least 128 MiB.",
     settings: &[options::MKFS, options::MOUNT],

@@ -7,16 +7,16 @@
 //! record, show it, and run it only if the user says so again.
 
 use super::dir;
-use crate::event::Fact;
-use crate::host::imagined::{Tool, World, last, said, word};
-use crate::host::{Host, HostError, Needs, Output, UserCommand, argv, digest, shown};
-use crate::journal::{Param, Undo, UndoKind, text};
-use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::place;
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
 use crate::stack::layer::{Layer, LayerCommand, LayerKind, Tried};
 use crate::stack::setup::Setup;
+use stackrace_base::event::Fact;
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_machine::host::imagined::{Tool, World, last, said, word};
+use stackrace_machine::host::{Host, HostError, Needs, Output, UserCommand, argv, digest, shown};
+use stackrace_machine::journal::{Param, Undo, UndoKind, text};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -41,7 +41,7 @@ const FACTS_MAX: usize = 64;
 const FACT_LENGTH_MAX: usize = 1000;
 
 /// Storage of the user's own commands.
-pub(crate) const KIND: LayerKind = LayerKind {
+pub const KIND: LayerKind = LayerKind {
     name: NAME,
     summary: "Storage that commands of your own mount at $STACKRACE_MOUNT and take down again.",
     settings: &[
@@ -132,7 +132,7 @@ fn command(what: &str, line: &str, mount: &Path) -> Vec<OsString> {
 }
 
 /// Whether an entry of a journal can only be undone with a command of the study.
-pub(crate) fn needs_command(undo: &Undo) -> bool {
+pub fn needs_command(undo: &Undo) -> bool {
     matches!(undo, Undo::Layer(entry) if entry.layer() == NAME)
 }
 

@@ -1,20 +1,20 @@
 //! A stack on its way up: everything is said in the journal before it is created.
 
-use crate::event::LayerFacts;
-use crate::host::{
-    Daemon, Filling, FixedDevice, Host, HostError, LineSpeed, Output, argv, daemon, shown,
-};
-use crate::journal::{EntryId, Undo, undo_entries};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Device, Gives};
 use crate::stack::site::Site;
+use stackrace_base::event::LayerFacts;
+use stackrace_machine::host::{
+    Daemon, Filling, FixedDevice, Host, HostError, LineSpeed, Output, argv, daemon, shown,
+};
+use stackrace_machine::journal::{EntryId, Undo, undo_entries};
 use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What a layer builds with.
-pub(crate) struct Setup<'a> {
+pub struct Setup<'a> {
     site: &'a Site<'a>,
     /// Common beginning of every name of this set-up; it is drawn for it.
     mark: String,
@@ -60,15 +60,15 @@ pub(super) struct StackParts {
 
 /// A mount of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Mounted {
+pub struct Mounted {
     /// The machine it is on, by its number.
-    pub(crate) node: usize,
+    pub node: usize,
     /// What mounted it, and mounts it again.
-    pub(crate) command: Vec<OsString>,
+    pub command: Vec<OsString>,
     /// Its mount point.
-    pub(crate) path: PathBuf,
+    pub path: PathBuf,
     /// Whether its content is still there after unmounting.
-    pub(crate) survives: bool,
+    pub survives: bool,
 }
 
 /// Something of ours that is cold once it was taken away and brought back.
@@ -89,7 +89,7 @@ const APPEARS_TRIES: usize = 600;
 const APPEARS_PAUSE: Duration = Duration::from_millis(100);
 
 impl<'a> Setup<'a> {
-    pub(crate) fn new(site: &'a Site<'a>) -> Result<Self, LayerError> {
+    pub fn new(site: &'a Site<'a>) -> Result<Self, LayerError> {
         Self::with_nonce(site, site.host.nonce()?, None)
     }
 
@@ -127,7 +127,7 @@ impl<'a> Setup<'a> {
         })
     }
 
-    pub(crate) fn host(&self) -> &'a dyn Host {
+    pub fn host(&self) -> &'a dyn Host {
         self.host
     }
 
@@ -146,12 +146,12 @@ impl<'a> Setup<'a> {
     }
 
     /// The machine beside the one that is built on.
-    pub(crate) fn peer(&self) -> Result<&'a dyn Host, HostError> {
+    pub fn peer(&self) -> Result<&'a dyn Host, HostError> {
         self.machine(self.home + 1)
     }
 
     /// Addresses of this machine and of its peer, on the line between them.
-    pub(crate) fn ends(&self) -> Result<[IpAddr; 2], HostError> {
+    pub fn ends(&self) -> Result<[IpAddr; 2], HostError> {
         let [first, there] = self.peer()?.line()?;
         let here = match self.home {
             1 => first,
@@ -162,7 +162,7 @@ impl<'a> Setup<'a> {
     }
 
     /// Measures the line from this machine to its peer, with so many bytes; none: it is only planned.
-    pub(crate) fn measure_line(&self, bytes: u64) -> Result<Option<LineSpeed>, HostError> {
+    pub fn measure_line(&self, bytes: u64) -> Result<Option<LineSpeed>, HostError> {
         let peer = self.peer()?;
         match self.home {
             1 => peer.measure_line(bytes),
@@ -172,7 +172,7 @@ impl<'a> Setup<'a> {
     }
 
     /// Builds on the peer for a while.
-    pub(crate) fn on_peer<T>(
+    pub fn on_peer<T>(
         &mut self,
         build: impl FnOnce(&mut Self) -> Result<T, LayerError>,
     ) -> Result<T, LayerError> {
@@ -185,7 +185,7 @@ impl<'a> Setup<'a> {
     }
 
     /// Builds on this machine, then the same on the peer.
-    pub(crate) fn on_both(
+    pub fn on_both(
         &mut self,
         build: impl Fn(&mut Self) -> Result<(), LayerError>,
     ) -> Result<(), LayerError> {
@@ -194,13 +194,13 @@ impl<'a> Setup<'a> {
     }
 
     /// What the layers below gave on the peer.
-    pub(crate) fn there(&mut self) -> Gives {
+    pub fn there(&mut self) -> Gives {
         // Taken away, so that no second layer is put on the same devices.
         std::mem::replace(&mut self.there, Gives::Nothing)
     }
 
     /// What stands until now stays when settling: it is served, or open.
-    pub(crate) fn keep_standing(&mut self) {
+    pub fn keep_standing(&mut self) {
         self.parts.movable.clear();
         self.parts.awaited.clear();
         for mount in &mut self.parts.mounts {
@@ -209,11 +209,11 @@ impl<'a> Setup<'a> {
     }
 
     /// Whether another machine than the first is built on.
-    pub(crate) fn is_on_peer(&self) -> bool {
+    pub fn is_on_peer(&self) -> bool {
         self.node > 1
     }
 
-    pub(crate) fn seed(&self) -> u64 {
+    pub fn seed(&self) -> u64 {
         self.site.seed
     }
 
@@ -223,32 +223,32 @@ impl<'a> Setup<'a> {
     }
 
     /// Whether the stack was set up before and lost its power.
-    pub(crate) fn is_returning(&self) -> bool {
+    pub fn is_returning(&self) -> bool {
         self.returning
     }
 
     /// Repairs what could not be brought back otherwise. How the tool ended is not looked at:
     /// whether it comes back now tells.
-    pub(crate) fn repair(&mut self, command: &[OsString]) -> Result<(), LayerError> {
+    pub fn repair(&mut self, command: &[OsString]) -> Result<(), LayerError> {
         self.repairs.push(shown(command));
         self.host().exec(command)?;
         Ok(())
     }
 
     /// A name that is ours and unique: `.stackrace-r3-t1-0123456789abcdef-disks`.
-    pub(crate) fn name(&self, part: &str) -> String {
+    pub fn name(&self, part: &str) -> String {
         format!("{}-{part}", self.mark)
     }
 
     /// A name that is ours and unique, also in this stack, where none may begin with a dot:
     /// `stackrace-r3-t1-0123456789abcdef-pool-1`.
-    pub(crate) fn plain_name(&mut self, part: &str) -> String {
+    pub fn plain_name(&mut self, part: &str) -> String {
         let number = self.draw();
         format!("{}-{part}-{number}", self.mark.trim_start_matches('.'))
     }
 
     /// A short name that is ours and unique: `stackrace-0123456789abcdef-1`.
-    pub(crate) fn short_name(&mut self) -> String {
+    pub fn short_name(&mut self) -> String {
         let number = self.draw();
         format!("stackrace-{}-{number}", self.nonce)
     }
@@ -261,7 +261,7 @@ impl<'a> Setup<'a> {
 
     /// A UUID that is ours and unique: what is made bears it from its first moment, so that the
     /// journal can name it before.
-    pub(crate) fn uuid(&mut self) -> String {
+    pub fn uuid(&mut self) -> String {
         let number = self.draw();
         let half = match self.nonce.len() {
             // The digits of the nonce come first, so that every UUID of a stack can be told for
@@ -273,25 +273,25 @@ impl<'a> Setup<'a> {
     }
 
     /// Device ids that the user allowed to be wiped.
-    pub(crate) fn may_wipe(&self) -> &'a [String] {
+    pub fn may_wipe(&self) -> &'a [String] {
         self.site.wipe
     }
 
     /// Says that this disk at the bottom is still there when the stack is gone: what is written to it
     /// has to be wiped again. It is held until then.
-    pub(crate) fn outlived_by(&mut self, disk: &FixedDevice) {
+    pub fn outlived_by(&mut self, disk: &FixedDevice) {
         self.outlived = true;
         self.parts.held.push(disk.clone());
     }
 
     /// Whether devices at the bottom outlive the stack.
-    pub(crate) fn is_outlived(&self) -> bool {
+    pub fn is_outlived(&self) -> bool {
         self.outlived
     }
 
     /// Says in the journal that a device is about to carry a signature with a mark of ours, which
     /// is wiped when the stack is torn down.
-    pub(crate) fn will_carry(&mut self, device: &Device, mark: &str) -> Result<(), LayerError> {
+    pub fn will_carry(&mut self, device: &Device, mark: &str) -> Result<(), LayerError> {
         self.will(Undo::Blank {
             device: device.lasting_path(),
             mark: mark.to_string(),
@@ -300,7 +300,7 @@ impl<'a> Setup<'a> {
     }
 
     /// Says in the journal what a command is about to make, then runs it.
-    pub(crate) fn make(
+    pub fn make(
         &mut self,
         undo: impl Into<Undo>,
         command: &[OsString],
@@ -311,11 +311,7 @@ impl<'a> Setup<'a> {
 
     /// Starts a server of which a machine has one; tearing down ends it with all it began, by the mark they
     /// bear. `daemons` are what must not run yet, its program first.
-    pub(crate) fn start(
-        &mut self,
-        daemons: &[Daemon],
-        command: &[OsString],
-    ) -> Result<(), LayerError> {
+    pub fn start(&mut self, daemons: &[Daemon], command: &[OsString]) -> Result<(), LayerError> {
         for daemon in daemons {
             // One that runs is not ours: it is neither used nor, later, ended.
             self.host().check_free(daemon)?;
@@ -337,7 +333,7 @@ impl<'a> Setup<'a> {
     }
 
     /// Sets a parameter of the kernel until the stack is torn down.
-    pub(crate) fn set_parameter(&mut self, file: &Path, text: &str) -> Result<(), LayerError> {
+    pub fn set_parameter(&mut self, file: &Path, text: &str) -> Result<(), LayerError> {
         let before = self.host().read_text(file)?.trim().to_string();
         // Without an entry where nothing changes: undoing would take back what another program
         // sets meanwhile.
@@ -354,24 +350,24 @@ impl<'a> Setup<'a> {
 
     /// Waits until a device that was just made can be seen; it is waited for again when its pool
     /// was away.
-    pub(crate) fn await_device(&mut self, device: &Path) -> Result<(), LayerError> {
+    pub fn await_device(&mut self, device: &Path) -> Result<(), LayerError> {
         appears(self.host(), device)?;
         self.parts.awaited.push(device.to_path_buf());
         Ok(())
     }
 
     /// Says that something is taken away and brought back to make it cold.
-    pub(crate) fn moves(&mut self, away: Vec<OsString>, back: Vec<OsString>) {
+    pub fn moves(&mut self, away: Vec<OsString>, back: Vec<OsString>) {
         self.parts.movable.push(Movable { away, back });
     }
 
     /// Says that a command drops caches of what stands, after the kernel's own are dropped.
-    pub(crate) fn gets_cold_by(&mut self, command: Vec<OsString>) {
+    pub fn gets_cold_by(&mut self, command: Vec<OsString>) {
         self.parts.cold.push(command);
     }
 
     /// The run's own directory, absolute and without links; created where it is missing.
-    pub(crate) fn scratch(&self) -> Result<PathBuf, LayerError> {
+    pub fn scratch(&self) -> Result<PathBuf, LayerError> {
         let host = self.host();
         let scratch = host.own_scratch().unwrap_or(&self.site.scratch);
         if !scratch.is_absolute() {
@@ -396,7 +392,7 @@ impl<'a> Setup<'a> {
     }
 
     /// Says in the journal how what is about to be made is undone.
-    pub(crate) fn will(&mut self, undo: impl Into<Undo>) -> Result<EntryId, LayerError> {
+    pub fn will(&mut self, undo: impl Into<Undo>) -> Result<EntryId, LayerError> {
         let undo = undo.into();
         let undo = match self.node {
             1 => undo,
@@ -435,19 +431,19 @@ impl<'a> Setup<'a> {
     }
 
     /// Creates an empty directory that is removed when empty.
-    pub(crate) fn create_dir(&mut self, path: &Path) -> Result<(), LayerError> {
+    pub fn create_dir(&mut self, path: &Path) -> Result<(), LayerError> {
         let undo = Undo::RemoveDir(path.to_path_buf());
         self.create(path, undo, |host| host.create_dir(path))
     }
 
     /// Creates an empty directory that is removed with all it holds then.
-    pub(crate) fn create_tree(&mut self, path: &Path) -> Result<(), LayerError> {
+    pub fn create_tree(&mut self, path: &Path) -> Result<(), LayerError> {
         let undo = Undo::RemoveTree(path.to_path_buf());
         self.create(path, undo, |host| host.create_dir(path))
     }
 
     /// Creates a file of a size, which is removed again.
-    pub(crate) fn create_file(
+    pub fn create_file(
         &mut self,
         path: &Path,
         bytes: u64,
@@ -459,7 +455,7 @@ impl<'a> Setup<'a> {
 
     /// A file that says to whom something belongs that can bear no name: a queue of a network card,
     /// the server of the kernel. Only root can make it, and it goes with the machine's memory.
-    pub(crate) fn prove(&mut self, what: &str) -> Result<PathBuf, LayerError> {
+    pub fn prove(&mut self, what: &str) -> Result<PathBuf, LayerError> {
         let path = Path::new(PROOFS).join(self.name(what));
         // One file is enough for several entries: they all end with the machine's memory.
         if !self.host().exists(&path) {
@@ -469,13 +465,13 @@ impl<'a> Setup<'a> {
     }
 
     /// Creates a small text file.
-    pub(crate) fn create_text(&mut self, path: &Path, text: &str) -> Result<(), LayerError> {
+    pub fn create_text(&mut self, path: &Path, text: &str) -> Result<(), LayerError> {
         self.create_file(path, 0, Filling::Sparse)?;
         Ok(self.host().write_text(path, text)?)
     }
 
     /// Says that a directory's file system holds our data and is to be synced when settling.
-    pub(crate) fn lies_in(&mut self, directory: &Path) {
+    pub fn lies_in(&mut self, directory: &Path) {
         self.parts
             .backing
             .push((self.node, directory.to_path_buf()));
@@ -483,7 +479,7 @@ impl<'a> Setup<'a> {
 
     /// Says that the workload runs on this machine too, in a directory of its own below `root`. Like
     /// the first one it ends with the file system it lies in.
-    pub(crate) fn also_loaded(&mut self, root: &Path) -> Result<(), LayerError> {
+    pub fn also_loaded(&mut self, root: &Path) -> Result<(), LayerError> {
         let directory = root.join(format!("work-{}", self.node));
         self.host().create_dir(&directory)?;
         self.parts.others.push((self.node, directory));
@@ -491,7 +487,7 @@ impl<'a> Setup<'a> {
     }
 
     /// Mounts a file system of ours at a new mount point and returns it.
-    pub(crate) fn mount(
+    pub fn mount(
         &mut self,
         file_system: &str,
         source: &OsStr,
@@ -509,7 +505,7 @@ impl<'a> Setup<'a> {
     }
 
     /// A new, empty directory to mount at.
-    pub(crate) fn mount_point(&mut self) -> Result<PathBuf, LayerError> {
+    pub fn mount_point(&mut self) -> Result<PathBuf, LayerError> {
         // A share is mounted beside what it serves.
         let before = self
             .parts
@@ -526,7 +522,7 @@ impl<'a> Setup<'a> {
     }
 
     /// Mounts a file system of ours with a command, which also mounts it again.
-    pub(crate) fn mount_with(
+    pub fn mount_with(
         &mut self,
         command: Vec<OsString>,
         path: &Path,
@@ -572,7 +568,7 @@ impl<'a> Setup<'a> {
 }
 
 /// Waits for a device: udev makes its name some time after the kernel made the device.
-pub(crate) fn appears(host: &dyn Host, device: &Path) -> Result<(), LayerError> {
+pub fn appears(host: &dyn Host, device: &Path) -> Result<(), LayerError> {
     for _ in 0..APPEARS_TRIES {
         if host.exists(device) {
             return Ok(());
@@ -587,7 +583,7 @@ pub(crate) fn appears(host: &dyn Host, device: &Path) -> Result<(), LayerError> 
 
 /// Whether a file system lives in memory alone, and is lost when unmounted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Memory {
+pub enum Memory {
     Yes,
     No,
 }

@@ -1,15 +1,15 @@
 //! A stack that stands: where the workload runs, what was really obtained, how it gets cold, how it
 //! goes.
 
-use crate::event::{Fact, LayerFacts, Settled};
-use crate::host::{Host, HostError};
-use crate::journal::{self, undo_entries, unmount, until_free};
-use crate::owned::held::HeldDir;
 use crate::stack::common::line;
 use crate::stack::error::{LayerError, StackError};
 use crate::stack::gives::Bare;
 use crate::stack::setup::{Mounted, Movable, StackParts, appears};
 use crate::stack::site::Site;
+use stackrace_base::event::{Fact, LayerFacts, Settled};
+use stackrace_base::owned::held::HeldDir;
+use stackrace_machine::host::{Host, HostError};
+use stackrace_machine::journal::{self, undo_entries, unmount, until_free};
 use std::path::{Path, PathBuf};
 
 /// Writing `3` there drops clean pages, dentries and inodes (proc_sys_vm(5)).
@@ -19,7 +19,7 @@ const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 /// take it down.
 #[must_use = "a stack stands until it is lowered"]
 #[derive(Debug)]
-pub(crate) struct StandingStack {
+pub struct StandingStack {
     /// Common beginning of all its names.
     pub(super) mark: String,
     pub(super) directory: PathBuf,
@@ -44,7 +44,7 @@ fn on(host: &dyn Host, node: usize) -> Result<&dyn Host, HostError> {
 ///
 /// # Errors
 /// When one is not there.
-pub(crate) fn boots(host: &dyn Host, nodes: usize) -> Result<Vec<String>, HostError> {
+pub fn boots(host: &dyn Host, nodes: usize) -> Result<Vec<String>, HostError> {
     let nodes = 2..=nodes;
     nodes
         .map(|node| host.peer(node)?.read_text(Path::new(journal::BOOT)))
@@ -53,52 +53,52 @@ pub(crate) fn boots(host: &dyn Host, nodes: usize) -> Result<Vec<String>, HostEr
 
 impl StandingStack {
     /// Common beginning of all its names: with it the stack can be brought back after a power cut.
-    pub(crate) fn mark(&self) -> &str {
+    pub fn mark(&self) -> &str {
         &self.mark
     }
 
     /// A private directory, empty when the stack was raised. Its path may be one that only this
     /// process can use.
-    pub(crate) fn directory(&self) -> &Path {
+    pub fn directory(&self) -> &Path {
         &self.directory
     }
 
     /// The same directory under the name that other machines know it by.
-    pub(crate) fn known_directory(&self) -> &Path {
+    pub fn known_directory(&self) -> &Path {
         let held = self.held.as_ref();
         held.map_or(&self.directory, |held| held.known_path())
     }
 
     /// Other machines on which the workload runs at the same time, by number, each with its private
     /// directory there.
-    pub(crate) fn others(&self) -> &[(usize, PathBuf)] {
+    pub fn others(&self) -> &[(usize, PathBuf)] {
         &self.parts.others
     }
 
     /// Devices for the workload itself, where the stack leaves any to it.
-    pub(crate) fn bare(&self) -> Option<&Bare> {
+    pub fn bare(&self) -> Option<&Bare> {
         self.bare.as_ref()
     }
 
     /// What each layer really got, bottom up.
-    pub(crate) fn facts(&self) -> &[LayerFacts] {
+    pub fn facts(&self) -> &[LayerFacts] {
         &self.facts
     }
 
     /// Whether the stack mounted a file system of its own.
-    pub(crate) fn has_mounts(&self) -> bool {
+    pub fn has_mounts(&self) -> bool {
         !self.parts.mounts.is_empty()
     }
 
     /// Block devices by their names in `/proc/diskstats`: first those the top file system lies on,
     /// then the whole disks under everything. Empty for file systems in memory.
-    pub(crate) fn devices(&self) -> &[String] {
+    pub fn devices(&self) -> &[String] {
         &self.devices
     }
 
     /// The line to the peer as it was measured (see `common::line`), the nearest to the workload where
     /// there are two, or the one to the storage as the study declares it; none: there is none.
-    pub(crate) fn line(&self) -> Option<Fact> {
+    pub fn line(&self) -> Option<Fact> {
         let mut facts = self.facts.iter().rev().flat_map(|layer| &layer.facts);
         facts
             .find(|fact| [line::MEASURED, line::DECLARED].contains(&&*fact.name))
@@ -114,7 +114,7 @@ impl StandingStack {
     ///
     /// # Errors
     /// When writing back fails, or a mount is busy or does not come back.
-    pub(crate) fn settle(
+    pub fn settle(
         &self,
         site: &Site<'_>,
         drop_caches: bool,
@@ -194,7 +194,7 @@ impl StandingStack {
     ///
     /// # Errors
     /// The first that has not.
-    pub(crate) fn is_whole(&self, host: &dyn Host) -> Result<(), HostError> {
+    pub fn is_whole(&self, host: &dyn Host) -> Result<(), HostError> {
         for (node, began) in (2..).zip(&self.boots) {
             let host = on(host, node)?;
             if host.read_text(Path::new(journal::BOOT))? != *began {
@@ -213,7 +213,7 @@ impl StandingStack {
     ///
     /// # Errors
     /// What could not be undone, and who holds it; it stays in the journal.
-    pub(crate) fn tear_down(self, site: &Site<'_>) -> Result<(), StackError> {
+    pub fn tear_down(self, site: &Site<'_>) -> Result<(), StackError> {
         // What holds a directory keeps the file system that it lies in from being unmounted.
         drop(self.held);
         let report = undo_entries(site.host, site.journal, &self.parts.entries, site.undo)

@@ -5,10 +5,10 @@ use super::gives::{Device, Origin};
 use super::layer::{ON_A_DISK, ON_TWO_DISKS, TriedStack};
 use super::testing::{layer, site, stack};
 use super::*;
-use crate::host::Host;
-use crate::host::local::LocalHost;
-use crate::host::plan::{Fault, PlanHost};
-use crate::journal::Journal;
+use stackrace_machine::host::Host;
+use stackrace_machine::host::local::LocalHost;
+use stackrace_machine::host::plan::{Fault, PlanHost};
+use stackrace_machine::journal::Journal;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -405,10 +405,10 @@ fn a_device_that_is_not_ours_is_never_formatted() {
     let scratch = base.path().canonicalize().unwrap();
     let host = imagined(Fault::Never);
     let file = scratch.join("disk-1");
-    host.create_file(&file, 1 << 30, crate::host::Filling::Sparse)
+    host.create_file(&file, 1 << 30, stackrace_machine::host::Filling::Sparse)
         .unwrap();
     let attach = ["losetup", "--find", "--show", &file.to_string_lossy()].map(String::from);
-    let device = host.must(&crate::host::argv(attach)).unwrap();
+    let device = host.must(&stackrace_machine::host::argv(attach)).unwrap();
     let device = Device {
         path: device.stdout.trim().into(),
         origin: Origin::LoopOn(file),

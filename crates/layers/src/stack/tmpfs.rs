@@ -1,9 +1,5 @@
 //! A file system in memory: what is left when storage costs nothing.
 
-use crate::event::{Fact, LayerFacts};
-use crate::host::imagined::{Tool, mount_without_device};
-use crate::host::{Host, Needs};
-use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::words::{
     OptionValue::{Alone, Amount, OneOf, Word},
     Words,
@@ -13,12 +9,16 @@ use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
 use crate::stack::layer::{Expected, FileData, KillStack, Layer, LayerKind, RealStack, Tried};
 use crate::stack::setup::{Memory, Setup};
-use crate::unit;
+use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::unit;
+use stackrace_machine::host::imagined::{Tool, mount_without_device};
+use stackrace_machine::host::{Host, Needs};
 use std::ffi::OsStr;
 use std::path::Path;
 
 /// The layer `tmpfs` of a study.
-pub(crate) const KIND: LayerKind = LayerKind {
+pub const KIND: LayerKind = LayerKind {
     name: "tmpfs",
     summary: "A file system in memory; it is never unmounted between trials, which would empty it.",
     settings: &[
@@ -156,7 +156,7 @@ fn memory_available(host: &dyn Host) -> Option<u64> {
 }
 
 /// `MemAvailable:   23722000 kB` (KiB in truth) → bytes.
-pub(crate) fn available(text: &str) -> Option<u64> {
+pub fn available(text: &str) -> Option<u64> {
     let line = text
         .lines()
         .find_map(|line| line.strip_prefix("MemAvailable:"))?;

@@ -1,7 +1,5 @@
 //! XFS on one device.
 
-use crate::event::Fact;
-use crate::host::{Host, Package, argv};
 use crate::stack::common::words::{
     OptionValue::{Alone, AloneOrAmount, AloneOrOneOf, Amount, Pairs, Word},
     Words,
@@ -13,11 +11,13 @@ use crate::stack::common::{
 use crate::stack::error::LayerError;
 use crate::stack::gives::GivesKind;
 use crate::stack::layer::{Expected, FileData, KillStack, LayerKind, RealStack, Tried};
+use stackrace_base::event::Fact;
+use stackrace_machine::host::{Host, Package, argv};
 use std::ffi::OsStr;
 use std::path::Path;
 
 /// The layer `xfs` of a study.
-pub(crate) const KIND: LayerKind = LayerKind {
+pub const KIND: LayerKind = LayerKind {
     name: "xfs",
     summary: "XFS on one device of at least 300 MiB.",
     settings: &[options::MKFS, options::MOUNT],
@@ -200,7 +200,7 @@ fn geometry(host: &dyn Host, root: &Path, _device: &Path) -> Result<Vec<Fact>, L
     Ok(sections(&output.stdout))
 }
 
-pub(crate) fn sections(text: &str) -> Vec<Fact> {
+pub fn sections(text: &str) -> Vec<Fact> {
     let mut facts: Vec<Fact> = Vec::new();
     for line in text.lines() {
         let Some((name, values)) = line.split_once('=') else {

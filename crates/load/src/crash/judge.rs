@@ -10,10 +10,10 @@ use std::collections::HashMap;
 use stackrace_engine::promises::content::{PromisedContent, SectorFound};
 
 use super::look::{SECTOR, Seen, SeenObject};
-use crate::event::{
+use stackrace_base::event::{
     CheckedPromises, LOSSES_KEPT, LedgerLine, Loss, LossLine, OperationKind, Promise, Promised,
 };
-use crate::unit;
+use stackrace_base::unit;
 
 /// One sector of one object.
 type SectorPlace<'a> = (&'a str, u64);

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use stackrace_engine::promises::content::SectorFound;
 
-use crate::event::{OperationKind, Promised};
 use crate::workload::promises::database::DatabaseKind;
+use stackrace_base::event::{OperationKind, Promised};
 
 /// Bytes of a sector.
 pub(super) const SECTOR: u64 = 512;

@@ -11,11 +11,11 @@ mod tests;
 
 use std::path::Path;
 
-use crate::event::{CheckedPromises, Promised};
 use crate::workload::promises::database::DatabaseKind;
+use stackrace_base::event::{CheckedPromises, Promised};
 
 /// What a power cut left in the directory of a trial, with the server of its database, if it has one.
-pub(crate) struct Remains<'a> {
+pub struct Remains<'a> {
     directory: &'a Path,
     promised: &'a Promised,
     /// What the server said that did not start.
@@ -25,7 +25,7 @@ pub(crate) struct Remains<'a> {
 
 impl<'a> Remains<'a> {
     /// Starts the server that reads them, which recovers them first; it answers when this returns.
-    pub(crate) fn open(directory: &'a Path, promised: &'a Promised) -> Self {
+    pub fn open(directory: &'a Path, promised: &'a Promised) -> Self {
         // Without its files there is nothing to start: its rows are gone.
         let kind = look::database(promised).filter(|kind| kind.exists(directory));
         let mut repair = Vec::new();
@@ -39,23 +39,23 @@ impl<'a> Remains<'a> {
     }
 
     /// Whether a server is needed to read them.
-    pub(crate) fn has_server(&self) -> bool {
+    pub fn has_server(&self) -> bool {
         look::database(self.promised).is_some_and(DatabaseKind::has_server)
     }
 
     /// What the server said that did not start; none: it answers, or none is needed.
-    pub(crate) fn refused(&self) -> Option<&str> {
+    pub fn refused(&self) -> Option<&str> {
         self.refused.as_deref()
     }
 
     /// What an operator had to do before the server started, as typed.
-    pub(crate) fn repair(&self) -> &[String] {
+    pub fn repair(&self) -> &[String] {
         &self.repair
     }
 
     /// Looks for everything that had been promised when the power went at `at_ns`, on the clock of the
     /// ledger. Opening SQLite's file recovers it, so the directory is written to.
-    pub(crate) fn check(&self, at_ns: u64) -> CheckedPromises {
+    pub fn check(&self, at_ns: u64) -> CheckedPromises {
         let seen = look::look(self.directory, self.promised, self.refused());
         judge::judge(self.promised, &seen, at_ns)
     }
@@ -64,12 +64,12 @@ impl<'a> Remains<'a> {
     ///
     /// # Errors
     /// It does not end.
-    pub(crate) fn close(self) -> Result<(), String> {
+    pub fn close(self) -> Result<(), String> {
         look::database(self.promised).map_or(Ok(()), |kind| kind.end(self.directory))
     }
 }
 
 /// The same where nothing can be read: the file system could not be mounted.
-pub(crate) fn check_nothing(promised: &Promised, at_ns: u64) -> CheckedPromises {
+pub fn check_nothing(promised: &Promised, at_ns: u64) -> CheckedPromises {
     judge::judge(promised, &look::Seen::nothing(), at_ns)
 }

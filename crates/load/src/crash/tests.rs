@@ -12,10 +12,10 @@ use stackrace_engine::{Control, PhaseEnd};
 use super::judge::judge;
 use super::look::{Seen, of_rows};
 use super::{Remains, check_nothing};
-use crate::event::{CheckedPromises, LedgerLine, Loss, OperationKind, Promise, Promised};
 use crate::programs::written;
 use crate::workload::Place;
 use crate::workload::promises::database::DatabaseKind;
+use stackrace_base::event::{CheckedPromises, LedgerLine, Loss, OperationKind, Promise, Promised};
 
 const IDIOMS: [&str; 9] = [
     "overwrite-fsync",

@@ -16,8 +16,8 @@ mod vdbench;
 
 use std::sync::LazyLock;
 
-use crate::printed::{ImportError, ImportSource, Imported, Importer, text};
 use crate::tools;
+use stackrace_base::printed::{ImportError, ImportSource, Imported, Importer, text};
 
 /// Every importer but those of the classic tools, alphabetical; [`importers`] has them all.
 pub(super) const ALL: &[Importer] = &[
@@ -37,7 +37,7 @@ pub(super) const ALL: &[Importer] = &[
 ];
 
 /// Every importer, alphabetical: those of this room and those of the tools.
-pub(crate) fn importers() -> &'static [Importer] {
+pub fn importers() -> &'static [Importer] {
     static IMPORTERS: LazyLock<Vec<Importer>> = LazyLock::new(|| {
         let tools = tools::ALL.iter().map(|tool| tool.importer);
         let mut importers: Vec<Importer> = ALL.iter().copied().chain(tools).collect();
@@ -52,7 +52,7 @@ pub(crate) fn importers() -> &'static [Importer] {
 ///
 /// # Errors
 /// Nothing recognises the text, the named importer is unknown, or one cannot read it.
-pub(crate) fn read(text: &str, tool: Option<&str>) -> Result<Vec<Imported>, ImportError> {
+pub fn read(text: &str, tool: Option<&str>) -> Result<Vec<Imported>, ImportError> {
     let readers: Vec<&Importer> = match tool {
         // A tool that was named reads the text even where it would not recognise it: its refusal
         // names the line.
@@ -108,7 +108,7 @@ pub(crate) fn read(text: &str, tool: Option<&str>) -> Result<Vec<Imported>, Impo
 ///
 /// # Errors
 /// It is not understood: see [`read`].
-pub(crate) fn source(
+pub fn source(
     name: Option<String>,
     file: &str,
     text: String,

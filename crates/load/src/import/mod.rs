@@ -12,4 +12,4 @@ mod importers;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use importers::{importers, read, source};
+pub use importers::{importers, read, source};

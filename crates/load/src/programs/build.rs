@@ -9,12 +9,12 @@ use stackrace_engine::PhaseOutcome;
 
 use super::git::sync;
 use super::{generated, ran};
-use crate::event::MetricHead;
-use crate::host::{Needs, Package, argv};
-use crate::setting::{Refusal, SettingDoc, Settings};
-use crate::time::{Clock, SystemClock};
-use crate::unit;
 use crate::workload::{Cost, Place, Workload, WorkloadError, WorkloadKind, trouble};
+use stackrace_base::event::MetricHead;
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::time::{Clock, SystemClock};
+use stackrace_base::unit;
+use stackrace_machine::host::{Needs, Package, argv};
 
 /// Longest time of a build, ns.
 const TIME_MAX_NS: u64 = 3_600_000_000_000;

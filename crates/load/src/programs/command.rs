@@ -11,21 +11,21 @@ use stackrace_engine::PhaseOutcome;
 
 use super::ran;
 use super::reported::{Printed, ReportedFigure};
-use crate::event::{Better, MetricHead};
-use crate::host::argv;
-use crate::host::program::PRINTED_MAX;
 use crate::import;
-use crate::owned::held::with_real_names;
-use crate::setting::{Refusal, SettingDoc, Settings, unknown_word};
-use crate::unit;
 use crate::workload::{Cost, Place, Workload, WorkloadError, WorkloadKind, trouble};
+use stackrace_base::event::{Better, MetricHead};
+use stackrace_base::owned::held::with_real_names;
+use stackrace_base::setting::{Refusal, SettingDoc, Settings, unknown_word};
+use stackrace_base::unit;
+use stackrace_machine::host::argv;
+use stackrace_machine::host::program::PRINTED_MAX;
 
 /// The setting with a command for the shell.
-pub(crate) const RUN: &str = "run";
+pub const RUN: &str = "run";
 /// The setting with a command word by word.
-pub(crate) const WORDS: &str = "words";
+pub const WORDS: &str = "words";
 /// The setting with what is done before the clock starts.
-pub(crate) const PREPARE: &str = "prepare";
+pub const PREPARE: &str = "prepare";
 /// What stands for the trial's directory.
 const DIR: &str = "{dir}";
 
@@ -253,7 +253,7 @@ impl Workload for OwnCommand {
     fn summary(&self) -> String {
         let line = match &self.run {
             Given::Line(line) => line.clone(),
-            Given::Words(words) => crate::event::shell(words),
+            Given::Words(words) => stackrace_base::event::shell(words),
         };
         let end = if self.durable {
             ", durable before the clock stops"
@@ -284,7 +284,7 @@ impl Workload for OwnCommand {
     fn commands(&self) -> Vec<String> {
         let run = match &self.run {
             Given::Line(line) => line.clone(),
-            Given::Words(words) => crate::event::shell(words),
+            Given::Words(words) => stackrace_base::event::shell(words),
         };
         // What the clock does not count is run with the same rights.
         let aside = self.prepare.iter().chain(&self.cleanup).cloned();

@@ -12,14 +12,14 @@ use stackrace_engine::{PhaseEnd, PhaseOutcome};
 
 use super::generated;
 use super::ran;
-use crate::event::{Better, MetricHead};
-use crate::host::{Host, Needs, Package, argv, local::LocalHost};
-use crate::owned::held::with_real_names;
-use crate::setting::{SettingDoc, Settings};
-use crate::time::{Clock, SystemClock};
-use crate::unit;
 use crate::workload::metric::{self, head};
 use crate::workload::{Cost, Place, Workload, WorkloadError, WorkloadKind, trouble};
+use stackrace_base::event::{Better, MetricHead};
+use stackrace_base::owned::held::with_real_names;
+use stackrace_base::setting::{SettingDoc, Settings};
+use stackrace_base::time::{Clock, SystemClock};
+use stackrace_base::unit;
+use stackrace_machine::host::{Host, Needs, Package, argv, local::LocalHost};
 
 /// Longest time of one command of git, ns.
 const TIME_MAX_NS: u64 = 3_600_000_000_000;
@@ -50,12 +50,12 @@ struct Git {
 }
 
 impl Git {
-    fn parse(settings: &Settings) -> Result<Self, crate::setting::Refusal> {
+    fn parse(settings: &Settings) -> Result<Self, stackrace_base::setting::Refusal> {
         let at_least = |name: &str, least: u64| {
             let found = settings.count(name)?;
             match (least..=1_000_000).contains(&found) {
                 true => Ok(found),
-                false => Err(crate::setting::Refusal::at(
+                false => Err(stackrace_base::setting::Refusal::at(
                     settings.span_of(name),
                     format!("{name} must be between {least} and 1000000"),
                     "",

@@ -15,11 +15,11 @@ mod reported;
 mod sqlite;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-pub(crate) mod written;
+#[cfg(any(test, feature = "testing"))]
+pub mod written;
 
-pub(crate) use command::{PREPARE, RUN, WORDS};
-pub(crate) use reported::{Printed, found_in};
+pub use command::{PREPARE, RUN, WORDS};
+pub use reported::{Printed, found_in};
 
 use std::sync::LazyLock;
 
@@ -37,13 +37,13 @@ const ALL: &[WorkloadKind] = &[
 ];
 
 /// Whether every command has a metric of this name, whatever it prints.
-pub(crate) fn is_of_every_command(name: &str) -> bool {
+pub fn is_of_every_command(name: &str) -> bool {
     ran::heads().iter().any(|head| head.name == name)
 }
 
 /// Every kind of workload, alphabetical: those of the room `workload`, those of the classic tools, and
 /// those of this room.
-pub(crate) fn workloads() -> &'static [WorkloadKind] {
+pub fn workloads() -> &'static [WorkloadKind] {
     static KINDS: LazyLock<Vec<WorkloadKind>> = LazyLock::new(|| {
         let tools = tools::ALL.iter().filter_map(|tool| tool.workload);
         let own = workload::ALL.iter().chain(ALL).copied();

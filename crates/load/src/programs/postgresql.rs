@@ -7,13 +7,13 @@
 use stackrace_engine::{PhaseEnd, PhaseOutcome};
 
 use super::{ran, reported};
-use crate::event::{Better, MetricHead};
-use crate::host::Needs;
-use crate::setting::{Refusal, SettingDoc, Settings};
-use crate::unit;
 use crate::workload::metric::{self, head};
 use crate::workload::postgres_server::{self, ASIDE_NS, PostgresServer};
 use crate::workload::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
+use stackrace_base::event::{Better, MetricHead};
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::unit;
+use stackrace_machine::host::Needs;
 
 /// Bytes of a database for each unit of pgbench's scale (100,000 accounts), as its manual has it.
 const SCALE_BYTES: u64 = 15 << 20;

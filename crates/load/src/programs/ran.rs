@@ -4,13 +4,13 @@ use std::ffi::OsString;
 
 use stackrace_engine::{PhaseEnd, PhaseOutcome};
 
-use crate::event::{Better, MetricHead};
-use crate::host::program::{self, ProgramCall, ProgramRun};
-use crate::host::shown;
-use crate::unit;
 use crate::workload::metric::{self, head};
 use crate::workload::program_end::{explained, judged};
 use crate::workload::{Place, SLICE_NS, WorkloadError, trouble};
+use stackrace_base::event::{Better, MetricHead};
+use stackrace_base::unit;
+use stackrace_machine::host::program::{self, ProgramCall, ProgramRun};
+use stackrace_machine::host::shown;
 
 /// A time of fewer steps of its clock is no figure: rounding alone would change it by more than 1 %.
 const STEPS_MIN: u64 = 100;

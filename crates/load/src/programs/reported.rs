@@ -2,9 +2,9 @@
 
 use regex::Regex;
 
-use crate::event::{Better, MetricHead};
 use crate::import;
 use crate::workload::metric::head;
+use stackrace_base::event::{Better, MetricHead};
 
 /// Largest pattern, bytes: what it compiles to grows with it.
 const PATTERN_MAX: usize = 2000;
@@ -13,16 +13,16 @@ const JSON: &str = "json:";
 
 /// What a program printed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Printed<'a> {
+pub struct Printed<'a> {
     /// On standard output.
-    pub(crate) out: &'a str,
+    pub out: &'a str,
     /// On standard error.
-    pub(crate) errors: &'a str,
+    pub errors: &'a str,
 }
 
 /// One figure that is looked for in what a program prints.
 #[derive(Debug, Clone)]
-pub(crate) struct ReportedFigure {
+pub struct ReportedFigure {
     head: MetricHead,
     at: FoundAt,
 }
@@ -44,7 +44,7 @@ impl ReportedFigure {
     ///
     /// # Errors
     /// What is wrong with it, and how it is written.
-    pub(crate) fn new(
+    pub fn new(
         text: &str,
         unit: &str,
         better: Better,
@@ -81,7 +81,7 @@ impl ReportedFigure {
     }
 
     /// Its name, unit and direction.
-    pub(crate) fn head(&self) -> &MetricHead {
+    pub fn head(&self) -> &MetricHead {
         &self.head
     }
 
@@ -89,7 +89,7 @@ impl ReportedFigure {
     ///
     /// # Errors
     /// It is not there, or is no positive number; a clause.
-    pub(crate) fn read(&self, printed: Printed<'_>, tool: Option<&str>) -> Result<f64, String> {
+    pub fn read(&self, printed: Printed<'_>, tool: Option<&str>) -> Result<f64, String> {
         let name = &self.head.name;
         let found = match &self.at {
             FoundAt::Pattern(pattern) => {
@@ -159,7 +159,7 @@ impl ReportedFigure {
 ///
 /// # Errors
 /// It is not what the tool prints; a clause.
-pub(crate) fn found_in(
+pub fn found_in(
     printed: Printed<'_>,
     tool: Option<&str>,
 ) -> Result<Vec<(MetricHead, Option<f64>)>, String> {

@@ -13,12 +13,12 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rusqlite::{Connection, params};
 use stackrace_engine::{LATENCY_DIGITS, LATENCY_NS_MAX, LATENCY_NS_MIN, PhaseEnd, PhaseOutcome};
 
-use crate::event::{Better, MetricHead};
-use crate::setting::{Refusal, SettingDoc, Settings};
-use crate::time::{Clock, SystemClock};
-use crate::unit;
 use crate::workload::metric::{self, Latency, head};
 use crate::workload::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
+use stackrace_base::event::{Better, MetricHead};
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::time::{Clock, SystemClock};
+use stackrace_base::unit;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "sqlite",

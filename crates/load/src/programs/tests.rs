@@ -119,8 +119,8 @@ fn figures_are_found_by_pattern_in_json_and_by_an_importer() {
         "command = { run = '''echo '{{\"a\": [1, {{\"b c\": 2.5}}]}}' ''', metrics = 'b=json:/a/1/b c' }",
     );
     assert_eq!(value(&values, "b"), 2.5);
-    let golden =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/pgbench/pgbench-15.18_tpcb.txt");
+    let golden = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+        .join("tests/golden/pgbench/pgbench-15.18_tpcb.txt");
     let values = run(&format!(
         "command = {{ run = \"cat {}\", parse = \"pgbench\", metrics = \"transactions\", units = \"op/s\" }}",
         golden.display()

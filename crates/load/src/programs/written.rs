@@ -1,14 +1,14 @@
 //! A workload of one written line, for tests: they need no study for it.
 
-use crate::setting::Refusal;
-use crate::setting::written::line;
 use crate::workload::Workload;
+use stackrace_base::setting::Refusal;
+use stackrace_base::setting::written::line;
 
 /// The workload of one line of TOML.
 ///
 /// # Errors
 /// As a study would refuse it: what is wrong, and what to write instead.
-pub(crate) fn workload(text: &str) -> Result<Box<dyn Workload>, String> {
+pub fn workload(text: &str) -> Result<Box<dyn Workload>, String> {
     let said = |refusal: Refusal| format!("{}\n{}", refusal.message, refusal.help);
     let kinds = super::workloads();
     let kind = |name: &str| kinds.iter().find(|kind| kind.name == name);

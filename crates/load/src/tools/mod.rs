@@ -4,13 +4,13 @@
 //! What they do to a storage is in `crates/engine`. This room neither reads the environment nor
 //! prints: a command is given a [`Console`].
 
-pub(crate) mod bonnie;
-pub(crate) mod fio;
-pub(crate) mod postmark;
-pub(crate) mod sysbench;
+pub mod bonnie;
+pub mod fio;
+pub mod postmark;
+pub mod sysbench;
 mod tool;
 
-pub(crate) use tool::{ClassicTool, Console};
+pub use tool::{ClassicTool, Console};
 
 /// Every tool, alphabetical.
-pub(crate) const ALL: &[ClassicTool] = &[bonnie::TOOL, fio::TOOL, postmark::TOOL, sysbench::TOOL];
+pub const ALL: &[ClassicTool] = &[bonnie::TOOL, fio::TOOL, postmark::TOOL, sysbench::TOOL];

@@ -5,38 +5,38 @@ use std::sync::Arc;
 
 use clap::{Arg, ArgMatches, Command};
 
-use crate::failure::Failure;
-use crate::host::local::LocalHost;
-use crate::interrupt::Interrupt;
-use crate::journal::Journal;
-use crate::printed::Importer;
 use crate::workload::WorkloadKind;
+use stackrace_base::failure::Failure;
+use stackrace_base::interrupt::Interrupt;
+use stackrace_base::printed::Importer;
+use stackrace_machine::host::local::LocalHost;
+use stackrace_machine::journal::Journal;
 
 /// A classic benchmark, with everything this program has of it.
-pub(crate) struct ClassicTool {
+pub struct ClassicTool {
     /// The word after `stackrace`.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// What stands in its place on a command line.
-    pub(crate) command: ToolCommand,
+    pub command: ToolCommand,
     /// Its work in a study, where it has any.
-    pub(crate) workload: Option<WorkloadKind>,
+    pub workload: Option<WorkloadKind>,
     /// What reads its output.
-    pub(crate) importer: Importer,
+    pub importer: Importer,
 }
 
 /// A command that takes the options of a tool, does what it does and prints what it prints.
-pub(crate) struct ToolCommand {
+pub struct ToolCommand {
     /// Adds its arguments and its help to a command of its name.
-    pub(crate) arguments: fn(Command) -> Command,
+    pub arguments: fn(Command) -> Command,
     /// Runs the command with the words it was given. The result is the exit code.
-    pub(crate) run: fn(&ArgMatches, &Console<'_>) -> Result<u8, Failure>,
+    pub run: fn(&ArgMatches, &Console<'_>) -> Result<u8, Failure>,
 }
 
 /// The id of the argument that takes all words.
 const WORDS: &str = "words";
 
 /// A command that leaves every word to the tool, `--help` too.
-pub(crate) fn raw_command(command: Command, about: &'static str, words: &'static str) -> Command {
+pub fn raw_command(command: Command, about: &'static str, words: &'static str) -> Command {
     let words = Arg::new(WORDS)
         .help(words)
         .value_name("WORDS")
@@ -48,48 +48,46 @@ pub(crate) fn raw_command(command: Command, about: &'static str, words: &'static
 }
 
 /// The words of a [`raw_command`] as they were typed.
-pub(crate) fn raw_words(matches: &ArgMatches) -> Vec<String> {
+pub fn raw_words(matches: &ArgMatches) -> Vec<String> {
     let words = matches.get_many(WORDS).unwrap_or_default();
     words.cloned().collect()
 }
 
 /// Work with a journal: everything it makes is undone before [`Console::temporary`] returns.
-pub(crate) type JournaledWork<'a> = dyn FnMut(&Journal, &str) -> Result<(), Failure> + 'a;
+pub type JournaledWork<'a> = dyn FnMut(&Journal, &str) -> Result<(), Failure> + 'a;
 
 /// What the command line gives to a command: the only way out of this room to a terminal, to the
 /// environment and to the store.
 #[derive(Clone, Copy)]
-pub(crate) struct Console<'a> {
+pub struct Console<'a> {
     /// Prints on standard output; a reader that has gone away ends the program.
-    pub(crate) print: fn(&str),
+    pub print: fn(&str),
     /// Prints on standard output, whether or not it is read: for the middle of a run, whose files
     /// would be left behind.
-    pub(crate) print_on: fn(&str),
+    pub print_on: fn(&str),
     /// Prints on standard error.
-    pub(crate) error: fn(&str),
+    pub error: fn(&str),
     /// A variable of the environment.
-    pub(crate) variable: fn(&str) -> Option<OsString>,
+    pub variable: fn(&str) -> Option<OsString>,
     /// A random number for a seed, different each time.
-    pub(crate) entropy: fn() -> u64,
+    pub entropy: fn() -> u64,
     /// Lets the first Ctrl-C raise the interrupt and say what then happens, the second end the
     /// program and say what is left.
-    pub(crate) catch_interrupt:
-        fn(&Arc<Interrupt>, &'static str, &'static str) -> Result<(), Failure>,
+    pub catch_interrupt: fn(&Arc<Interrupt>, &'static str, &'static str) -> Result<(), Failure>,
     /// Does work that leaves nothing behind, with a journal and an id of its own.
-    pub(crate) temporary:
-        &'a (dyn Fn(&LocalHost, &mut JournaledWork<'_>) -> Result<(), Failure> + Sync),
+    pub temporary: &'a (dyn Fn(&LocalHost, &mut JournaledWork<'_>) -> Result<(), Failure> + Sync),
     /// No progress is wanted.
-    pub(crate) quiet: bool,
+    pub quiet: bool,
 }
 
 impl Console<'_> {
     /// Prints on standard output, without the parentheses that calling a field needs.
-    pub(crate) fn print(&self, text: &str) {
+    pub fn print(&self, text: &str) {
         (self.print)(text);
     }
 
     /// Prints on standard error, likewise.
-    pub(crate) fn error(&self, text: &str) {
+    pub fn error(&self, text: &str) {
         (self.error)(text);
     }
 }

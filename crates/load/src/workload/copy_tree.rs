@@ -11,7 +11,7 @@ use super::copy_file::{METHOD, SYNC_AT_END, at_end, durable, method, method_word
 use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
 use super::metric::Figure;
 use super::tree::{FROM, HELD, INVENTED, Source};
-use crate::setting::SettingDoc;
+use stackrace_base::setting::SettingDoc;
 
 /// As rsync does it.
 const AS_RSYNC: SettingDoc = SettingDoc::flag(

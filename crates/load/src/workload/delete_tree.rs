@@ -11,7 +11,7 @@ use super::copy_file::{SYNC_AT_END, at_end, durable};
 use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
 use super::metric::{Figure, Latency};
 use super::tree::{FROM, HELD, INVENTED, Source};
-use crate::setting::SettingDoc;
+use stackrace_base::setting::SettingDoc;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "delete-tree",

@@ -13,8 +13,8 @@ use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, 
 use super::metric::Figure;
 use super::read_file::{bring, real_file};
 use super::tree::{ENTRY_BYTES, HELD, INVENTED, Source, alone};
-use crate::setting::{Refusal, SettingDoc, Settings};
-use crate::unit;
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::unit;
 
 /// What describes the tree in an archive that is made.
 const MADE: [SettingDoc; 9] = SettingDoc::joined(&[&INVENTED, &HELD]);

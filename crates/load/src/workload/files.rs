@@ -20,9 +20,9 @@ use super::copy_file::{at_end, durable};
 use super::kind::{Cost, Place, SLICE_NS, Visits, Workload, WorkloadError, WorkloadKind, trouble};
 use super::metric::{self, Latency};
 use super::shared_file::{VISITS, visits};
-use crate::event::{Better, MetricHead};
-use crate::setting::{Refusal, SettingDoc, Settings, Span, unknown_word};
-use crate::unit::{self, listed};
+use stackrace_base::event::{Better, MetricHead};
+use stackrace_base::setting::{Refusal, SettingDoc, Settings, Span, unknown_word};
+use stackrace_base::unit::{self, listed};
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "files",

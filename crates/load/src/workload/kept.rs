@@ -10,7 +10,7 @@ use stackrace_engine::spec::Content;
 
 /// What a workload does with the data it laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DataUse {
+pub enum DataUse {
     /// It only reads them.
     Read,
     /// It writes over them, and changes neither their number nor their sizes.
@@ -21,13 +21,13 @@ pub(crate) enum DataUse {
 
 /// What lies in the directory of a workload of block I/O.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct DataLayout {
+pub struct DataLayout {
     /// How many files.
-    pub(crate) files: u32,
+    pub files: u32,
     /// Size of each, bytes.
-    pub(crate) file_bytes: u64,
+    pub file_bytes: u64,
     /// What they hold.
-    pub(crate) content: Content,
+    pub content: Content,
 }
 
 /// So many blocks of all files together are looked at.
@@ -37,7 +37,7 @@ const SAMPLE_BYTES: u64 = 4096;
 
 /// What was laid out: files with their sizes, and a checksum of a sample of what they hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct KeptData {
+pub struct KeptData {
     sizes: BTreeMap<std::ffi::OsString, u64>,
     sample: Option<blake3::Hash>,
 }
@@ -47,7 +47,7 @@ impl KeptData {
     ///
     /// # Errors
     /// The system's; something in it is no file.
-    pub(crate) fn of(directory: &Path, sampled: bool) -> io::Result<Self> {
+    pub fn of(directory: &Path, sampled: bool) -> io::Result<Self> {
         let mut sizes = BTreeMap::new();
         for entry in std::fs::read_dir(directory)? {
             let entry = entry?;
@@ -69,7 +69,7 @@ impl KeptData {
     }
 
     /// Whether a directory still holds this.
-    pub(crate) fn is_in(&self, directory: &Path) -> bool {
+    pub fn is_in(&self, directory: &Path) -> bool {
         Self::of(directory, self.sample.is_some()).is_ok_and(|now| now == *self)
     }
 }

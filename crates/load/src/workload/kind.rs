@@ -9,16 +9,16 @@ use stackrace_engine::{ContentLedger, Control, PhaseOutcome};
 
 use super::kept::{DataLayout, DataUse};
 use super::metric::{self, Figure};
-use crate::event::{LedgerLine, MetricHead};
-use crate::host::{Host, Needs};
-use crate::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::event::{LedgerLine, MetricHead};
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_machine::host::{Host, Needs};
 
 /// Width of one step of every time series, ns: 100 ms.
-pub(crate) const SLICE_NS: u64 = 100_000_000;
+pub const SLICE_NS: u64 = 100_000_000;
 
 /// Whether a workload may be measured in slices, in turn with the same one on other stacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Slicing {
+pub enum Slicing {
     /// It may not: it leaves work behind that goes on in the slices of others, or has a cache of its
     /// own to fill.
     Never,
@@ -30,32 +30,32 @@ pub(crate) enum Slicing {
 }
 
 /// Where and with what a trial works.
-pub(crate) struct Place<'a> {
+pub struct Place<'a> {
     /// An empty directory of the trial's own.
-    pub(crate) directory: &'a Path,
+    pub directory: &'a Path,
     /// Bare devices, where the stack leaves them to the workload; the directory then lies elsewhere.
-    pub(crate) bare: Option<BareDevices<'a>>,
+    pub bare: Option<BareDevices<'a>>,
     /// A file or device that exists and is only read, in place of data of the workload's own; only
     /// for workloads whose [`Workload::on_existing`] allows it.
-    pub(crate) existing: Option<&'a Path>,
+    pub existing: Option<&'a Path>,
     /// Whether a phase begins with its data out of the page cache; each pass over them then does too.
-    pub(crate) cold: bool,
+    pub cold: bool,
     /// What the data must hold, for all phases of a trial that is verified; empty in the beginning.
-    pub(crate) ledger: &'a OnceLock<ContentLedger>,
+    pub ledger: &'a OnceLock<ContentLedger>,
     /// The machine that its programs run on, where that is not this one: nothing but programs can be
     /// measured there.
-    pub(crate) elsewhere: Option<&'a dyn Host>,
+    pub elsewhere: Option<&'a dyn Host>,
     /// Its place among the processes that measure one storage at once; none: it is alone.
-    pub(crate) seat: Option<Seat<'a>>,
+    pub seat: Option<Seat<'a>>,
     /// Everything random in this trial follows from it; the same for every configuration of a round.
-    pub(crate) seed: u64,
+    pub seed: u64,
     /// For stopping and watching.
-    pub(crate) control: &'a Control,
+    pub control: &'a Control,
 }
 
 impl<'a> Place<'a> {
     /// An empty directory on this machine, by one process alone; what it reads may be in memory.
-    pub(crate) fn alone(
+    pub fn alone(
         directory: &'a Path,
         seed: u64,
         ledger: &'a OnceLock<ContentLedger>,
@@ -77,25 +77,25 @@ impl<'a> Place<'a> {
 
 /// One of the processes that measure one storage at once.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Seat<'a> {
+pub struct Seat<'a> {
     /// Its number, from 0.
-    pub(crate) rank: u32,
+    pub rank: u32,
     /// How many there are, at least 1.
-    pub(crate) of: u32,
+    pub of: u32,
     /// The directory that all of them share.
-    pub(crate) shared: &'a Path,
+    pub shared: &'a Path,
     /// The seed that all of them have in common; that of each follows from it and its rank.
-    pub(crate) seed: u64,
+    pub seed: u64,
 }
 
 impl Seat<'_> {
     /// The directory of one of them, which is in the shared one.
-    pub(crate) fn directory_of(&self, rank: u32) -> PathBuf {
+    pub fn directory_of(&self, rank: u32) -> PathBuf {
         self.shared.join(format!("client-{rank}"))
     }
 
     /// The seed of one of them: the same blocks of two clients could be kept once.
-    pub(crate) fn seed_of(&self, rank: u32) -> u64 {
+    pub fn seed_of(&self, rank: u32) -> u64 {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.seed.to_le_bytes());
         hasher.update(&u64::from(rank).to_le_bytes());
@@ -105,7 +105,7 @@ impl Seat<'_> {
     }
 
     /// Whose data this process visits.
-    pub(crate) fn visited(&self, visits: Visits) -> u32 {
+    pub fn visited(&self, visits: Visits) -> u32 {
         match visits {
             Visits::Own => self.rank,
             Visits::Next => (self.rank + 1) % self.of.max(1),
@@ -120,7 +120,7 @@ impl Seat<'_> {
 
 /// Whose data a process visits, of those that each of them made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Visits {
+pub enum Visits {
     /// Those that it made itself.
     Own,
     /// Those of the next rank: what one client wrote another one reads.
@@ -131,36 +131,36 @@ pub(crate) enum Visits {
 
 /// Bare devices, for a workload that makes pools of ZFS on them: see [`Workload::wants_bare`].
 #[derive(Clone, Copy)]
-pub(crate) struct BareDevices<'a> {
+pub struct BareDevices<'a> {
     /// The machine they are on.
-    pub(crate) host: &'a dyn Host,
+    pub host: &'a dyn Host,
     /// The devices, all of which may be written over.
-    pub(crate) devices: &'a [PathBuf],
+    pub devices: &'a [PathBuf],
     /// Names of the pools that may be made; the journal has them already.
-    pub(crate) pools: &'a [String; 2],
+    pub pools: &'a [String; 2],
 }
 
 /// What a trial costs, for the plan. Bytes; ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Cost {
+pub struct Cost {
     /// Written before the clock starts.
-    pub(crate) prepare_bytes: u64,
+    pub prepare_bytes: u64,
     /// Moved while it runs; none: depends on the storage.
-    pub(crate) measured_bytes: Option<u64>,
+    pub measured_bytes: Option<u64>,
     /// Needed on disk at once.
-    pub(crate) disk_bytes: u64,
+    pub disk_bytes: u64,
     /// Longest time the measured part may take; none: it is fixed work.
-    pub(crate) measured_ns: Option<u64>,
+    pub measured_ns: Option<u64>,
     /// Files made.
-    pub(crate) files: u64,
+    pub files: u64,
     /// What it reads back or overwrites: if this fits in memory, caches matter.
-    pub(crate) working_set_bytes: u64,
+    pub working_set_bytes: u64,
 }
 
 impl Cost {
     /// What it costs where so many machines do it at once, each on data of its own. Each needs only
     /// its own share in its memory.
-    pub(crate) fn on(self, machines: usize) -> Self {
+    pub fn on(self, machines: usize) -> Self {
         // A study may ask for absurd sizes: the plan shows them, and must not wrap around.
         let times = |bytes: u64| bytes.saturating_mul(machines as u64);
         Self {
@@ -177,10 +177,10 @@ impl Cost {
 /// Why a workload could not be carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct WorkloadError(pub(crate) String);
+pub struct WorkloadError(pub String);
 
 /// One workload with its settings.
-pub(crate) trait Workload: Send + Sync {
+pub trait Workload: Send + Sync {
     /// One sentence with its numbers.
     fn summary(&self) -> String;
     /// The metrics of a workload of one phase, the primary one first, each with how it follows from
@@ -289,22 +289,22 @@ pub(crate) trait Workload: Send + Sync {
 
 /// One kind of workload.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct WorkloadKind {
+pub struct WorkloadKind {
     /// The word in a study.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// One sentence.
-    pub(crate) summary: &'static str,
+    pub summary: &'static str,
     /// Where its semantics come from.
-    pub(crate) source: &'static str,
+    pub source: &'static str,
     /// Every setting that a study may give it.
-    pub(crate) settings: &'static [SettingDoc],
+    pub settings: &'static [SettingDoc],
     /// A working example in TOML.
-    pub(crate) example: &'static str,
+    pub example: &'static str,
     /// Checks the settings and makes the workload.
-    pub(crate) parse: fn(&Settings) -> Result<Box<dyn Workload>, Refusal>,
+    pub parse: fn(&Settings) -> Result<Box<dyn Workload>, Refusal>,
 }
 
 /// A trouble from anything that explains itself.
-pub(crate) fn trouble(error: impl std::fmt::Display) -> WorkloadError {
+pub fn trouble(error: impl std::fmt::Display) -> WorkloadError {
     WorkloadError(error.to_string())
 }

@@ -8,9 +8,9 @@ use stackrace_engine::PhaseOutcome;
 use super::kind::{Cost, Place, Workload, WorkloadError, WorkloadKind};
 use super::pools::{self, Background, TrialPool};
 use super::tree::Source;
-use crate::event::MetricHead;
-use crate::host::argv;
-use crate::setting::SettingDoc;
+use stackrace_base::event::MetricHead;
+use stackrace_base::setting::SettingDoc;
+use stackrace_machine::host::argv;
 
 /// Steps, in order.
 const PHASES: [&str; 3] = ["scrub", "resilver", "verify"];

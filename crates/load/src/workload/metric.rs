@@ -3,10 +3,10 @@
 use hdrhistogram::Histogram;
 use stackrace_engine::{Op, OpOutcome, PhaseOutcome};
 
-use crate::event::{Better, MetricHead};
+use stackrace_base::event::{Better, MetricHead};
 
 /// A metric by name, unit and direction.
-pub(crate) fn head(name: &str, unit: &str, better: Better) -> MetricHead {
+pub fn head(name: &str, unit: &str, better: Better) -> MetricHead {
     MetricHead {
         name: name.to_owned(),
         unit: unit.to_owned(),
@@ -16,7 +16,7 @@ pub(crate) fn head(name: &str, unit: &str, better: Better) -> MetricHead {
 
 /// A metric of a workload of one phase, and how it follows from the outcome: the two stand together,
 /// so that heads and values cannot come apart.
-pub(crate) struct Figure<'a> {
+pub struct Figure<'a> {
     head: MetricHead,
     value: Box<Value<'a>>,
 }
@@ -26,34 +26,34 @@ type Value<'a> = dyn Fn(&PhaseOutcome) -> Option<f64> + 'a;
 
 impl<'a> Figure<'a> {
     /// A metric of its own.
-    pub(crate) fn of(head: MetricHead, value: impl Fn(&PhaseOutcome) -> Option<f64> + 'a) -> Self {
+    pub fn of(head: MetricHead, value: impl Fn(&PhaseOutcome) -> Option<f64> + 'a) -> Self {
         let value = Box::new(value);
         Self { head, value }
     }
 
     /// Bytes moved per second, SI.
-    pub(crate) fn throughput() -> Self {
+    pub fn throughput() -> Self {
         Self::of(throughput_head(), throughput)
     }
 
     /// Operations per second, fsyncs not counted.
-    pub(crate) fn operations() -> Self {
+    pub fn operations() -> Self {
         Self::of(operations_head(), operations)
     }
 
     /// Operations of these kinds per second, under a name for them.
-    pub(crate) fn rate(name: &str, kinds: &'static [Op]) -> Self {
+    pub fn rate(name: &str, kinds: &'static [Op]) -> Self {
         let head = head(name, "op/s", Better::Higher);
         Self::of(head, |outcome| operations_of(outcome, kinds))
     }
 
     /// Wall time of fixed work.
-    pub(crate) fn elapsed() -> Self {
+    pub fn elapsed() -> Self {
         Self::of(elapsed_head(), elapsed)
     }
 
     /// Processor time of the process, in user mode and in the kernel.
-    pub(crate) fn cpu() -> [Self; 2] {
+    pub fn cpu() -> [Self; 2] {
         let [user, system] = cpu_heads();
         [
             Self::of(user, |outcome| cpu(outcome)[0]),
@@ -62,14 +62,14 @@ impl<'a> Figure<'a> {
     }
 
     /// A latency of one kind of operation.
-    pub(crate) fn latency(op: Op, which: Latency) -> Self {
+    pub fn latency(op: Op, which: Latency) -> Self {
         let value = move |outcome: &PhaseOutcome| latency(outcome, op, which);
         Self::of(latency_head(op, which), value)
     }
 
     /// A service time of one kind of operation: from its issue, where an open loop counts latency
     /// from the intended start; none: a closed loop, whose latency is just that.
-    pub(crate) fn service(op: Op, which: Latency) -> Self {
+    pub fn service(op: Op, which: Latency) -> Self {
         let name = format!("{} service time {}", op.name(), which.name());
         Self::of(head(&name, "ns", Better::Lower), move |outcome| {
             let service = of(outcome, op)?.service.as_ref()?;
@@ -79,43 +79,43 @@ impl<'a> Figure<'a> {
 }
 
 /// The heads of figures.
-pub(crate) fn heads(figures: Vec<Figure<'_>>) -> Vec<MetricHead> {
+pub fn heads(figures: Vec<Figure<'_>>) -> Vec<MetricHead> {
     figures.into_iter().map(|figure| figure.head).collect()
 }
 
 /// The values of figures; without an outcome, none.
-pub(crate) fn values(figures: &[Figure<'_>], outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
+pub fn values(figures: &[Figure<'_>], outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
     let value = |figure: &Figure<'_>| outcomes.first().and_then(|outcome| (figure.value)(outcome));
     figures.iter().map(value).collect()
 }
 
 /// Bytes moved per second, SI.
-pub(crate) fn throughput_head() -> MetricHead {
+pub fn throughput_head() -> MetricHead {
     head("throughput", "B/s", Better::Higher)
 }
 
 /// The metric of operations completed per second.
-pub(crate) fn operations_head() -> MetricHead {
+pub fn operations_head() -> MetricHead {
     head("operations", "op/s", Better::Higher)
 }
 
 /// Wall time of fixed work.
-pub(crate) fn elapsed_head() -> MetricHead {
+pub fn elapsed_head() -> MetricHead {
     head("elapsed", "s", Better::Lower)
 }
 
 /// Processor time of the process, in user mode and in the kernel.
-pub(crate) fn cpu_heads() -> [MetricHead; 2] {
+pub fn cpu_heads() -> [MetricHead; 2] {
     ["user time", "system time"].map(|name| head(name, "s", Better::Lower))
 }
 
 /// A latency of one kind of operation.
-pub(crate) fn latency_head(op: Op, which: Latency) -> MetricHead {
+pub fn latency_head(op: Op, which: Latency) -> MetricHead {
     named_latency_head(op.name(), which)
 }
 
 /// A latency of what goes by this name.
-pub(crate) fn named_latency_head(name: &str, which: Latency) -> MetricHead {
+pub fn named_latency_head(name: &str, which: Latency) -> MetricHead {
     head(
         &format!("{name} latency {}", which.name()),
         "ns",
@@ -125,7 +125,7 @@ pub(crate) fn named_latency_head(name: &str, which: Latency) -> MetricHead {
 
 /// Which figure of a latency distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Latency {
+pub enum Latency {
     /// Smallest.
     Min,
     /// Arithmetic mean.
@@ -154,7 +154,7 @@ impl Latency {
 }
 
 /// The entry of one kind of operation.
-pub(crate) fn of(outcome: &PhaseOutcome, op: Op) -> Option<&OpOutcome> {
+pub fn of(outcome: &PhaseOutcome, op: Op) -> Option<&OpOutcome> {
     outcome
         .ops
         .iter()
@@ -162,13 +162,13 @@ pub(crate) fn of(outcome: &PhaseOutcome, op: Op) -> Option<&OpOutcome> {
 }
 
 /// Bytes per second over the whole phase.
-pub(crate) fn throughput(outcome: &PhaseOutcome) -> Option<f64> {
+pub fn throughput(outcome: &PhaseOutcome) -> Option<f64> {
     let bytes: u64 = outcome.ops.iter().map(|entry| entry.bytes).sum();
     per_second(bytes, outcome.elapsed_ns)
 }
 
 /// Operations per second over the whole phase, fsyncs not counted.
-pub(crate) fn operations(outcome: &PhaseOutcome) -> Option<f64> {
+pub fn operations(outcome: &PhaseOutcome) -> Option<f64> {
     let count: u64 = outcome
         .ops
         .iter()
@@ -180,31 +180,31 @@ pub(crate) fn operations(outcome: &PhaseOutcome) -> Option<f64> {
 }
 
 /// Operations of these kinds per second over the whole phase.
-pub(crate) fn operations_of(outcome: &PhaseOutcome, kinds: &[Op]) -> Option<f64> {
+pub fn operations_of(outcome: &PhaseOutcome, kinds: &[Op]) -> Option<f64> {
     let counted = outcome.ops.iter().filter(|entry| kinds.contains(&entry.op));
     per_second(counted.map(|entry| entry.count).sum(), outcome.elapsed_ns)
 }
 
 /// Processor time, s, user and system; less than the kernel can count is a microsecond, as ratios
 /// are taken on the log scale.
-pub(crate) fn cpu(outcome: &PhaseOutcome) -> [Option<f64>; 2] {
+pub fn cpu(outcome: &PhaseOutcome) -> [Option<f64>; 2] {
     // At least 1 µs: a ratio needs a figure above 0, and the kernel counts no finer.
     [outcome.cpu_user_ns, outcome.cpu_system_ns].map(|ns| Some(ns.max(1000) as f64 / 1e9))
 }
 
 /// Duration of the phase, s; none: it took no time that could be measured.
-pub(crate) fn elapsed(outcome: &PhaseOutcome) -> Option<f64> {
+pub fn elapsed(outcome: &PhaseOutcome) -> Option<f64> {
     (outcome.elapsed_ns > 0).then(|| outcome.elapsed_ns as f64 / 1e9)
 }
 
 /// A latency figure, ns.
-pub(crate) fn latency(outcome: &PhaseOutcome, op: Op, which: Latency) -> Option<f64> {
+pub fn latency(outcome: &PhaseOutcome, op: Op, which: Latency) -> Option<f64> {
     let entry = of(outcome, op)?;
     Some(figure(&entry.latency, entry.latency_sum_ns, which))
 }
 
 /// A latency figure of several kinds of operation taken together, ns.
-pub(crate) fn latency_of_all(outcome: &PhaseOutcome, ops: &[Op], which: Latency) -> Option<f64> {
+pub fn latency_of_all(outcome: &PhaseOutcome, ops: &[Op], which: Latency) -> Option<f64> {
     let mut entries = ops.iter().filter_map(|op| of(outcome, *op));
     let first = entries.next()?;
     let (mut all, mut sum_ns) = (first.latency.clone(), first.latency_sum_ns);
@@ -217,7 +217,7 @@ pub(crate) fn latency_of_all(outcome: &PhaseOutcome, ops: &[Op], which: Latency)
 }
 
 /// A figure of a distribution of times, ns.
-pub(crate) fn figure(histogram: &Histogram<u64>, sum_ns: u128, which: Latency) -> f64 {
+pub fn figure(histogram: &Histogram<u64>, sum_ns: u128, which: Latency) -> f64 {
     let value = match which {
         Latency::Min => histogram.min() as f64,
         Latency::Mean => sum_ns as f64 / histogram.len().max(1) as f64,
@@ -231,7 +231,7 @@ pub(crate) fn figure(histogram: &Histogram<u64>, sum_ns: u128, which: Latency) -
 }
 
 /// So much in so many ns, per second; none: nothing, or in no time.
-pub(crate) fn per_second(amount: u64, elapsed_ns: u64) -> Option<f64> {
+pub fn per_second(amount: u64, elapsed_ns: u64) -> Option<f64> {
     // Nothing done is no rate of 0: it has no logarithm and no place in a ratio.
     (amount > 0 && elapsed_ns > 0).then(|| amount as f64 * 1e9 / elapsed_ns as f64)
 }

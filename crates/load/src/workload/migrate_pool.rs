@@ -12,8 +12,8 @@ use stackrace_engine::tree::{self, COPY_BUFFER_BYTES, CopyMethod, CopyStyle};
 use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
 use super::pools::{self, Background, TrialPool};
 use super::tree::Source;
-use crate::event::MetricHead;
-use crate::host::{Filling, argv};
+use stackrace_base::event::MetricHead;
+use stackrace_machine::host::{Filling, argv};
 
 /// Two of the mirror, and one at least for the raidz1 to be one.
 const DEVICES_MIN: usize = 3;

@@ -5,7 +5,7 @@
 //! remounted), so a phase that reads starts cold unless the study, or [`Workload::settles`], says otherwise. A
 //! new workload is one file and one line in [`ALL`].
 
-pub(crate) mod block;
+pub mod block;
 mod copy_file;
 mod copy_tree;
 mod delete_tree;
@@ -14,12 +14,12 @@ mod files;
 mod kept;
 mod kind;
 mod mend_pool;
-pub(crate) mod metric;
+pub mod metric;
 mod migrate_pool;
 mod pools;
-pub(crate) mod postgres_server;
-pub(crate) mod program_end;
-pub(crate) mod promises;
+pub mod postgres_server;
+pub mod program_end;
+pub mod promises;
 mod random;
 mod read_file;
 mod sequential;
@@ -28,17 +28,17 @@ mod stream_video;
 mod sustained;
 #[cfg(test)]
 mod tests;
-pub(crate) mod together;
+pub mod together;
 mod tree;
 
-pub(crate) use kept::{DataLayout, DataUse, KeptData};
-pub(crate) use kind::{
+pub use kept::{DataLayout, DataUse, KeptData};
+pub use kind::{
     BareDevices, Cost, Place, SLICE_NS, Seat, Slicing, Workload, WorkloadError, WorkloadKind,
     trouble,
 };
 
 /// Every kind but those of the classic tools, alphabetical; `programs::workloads` has them all.
-pub(crate) const ALL: &[WorkloadKind] = &[
+pub const ALL: &[WorkloadKind] = &[
     copy_file::KIND,
     copy_tree::KIND,
     delete_tree::KIND,

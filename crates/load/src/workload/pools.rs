@@ -12,10 +12,10 @@ use stackrace_engine::{PhaseEnd, PhaseOutcome, Slice};
 use super::kind::{BareDevices, Place, SLICE_NS, WorkloadError, trouble};
 use super::metric;
 use super::tree::{FROM, HELD, INVENTED, Source};
-use crate::event::{Better, MetricHead};
-use crate::host::{argv, udev::create_pool};
-use crate::setting::SettingDoc;
-use crate::time::{Clock, SystemClock};
+use stackrace_base::event::{Better, MetricHead};
+use stackrace_base::setting::SettingDoc;
+use stackrace_base::time::{Clock, SystemClock};
+use stackrace_machine::host::{argv, udev::create_pool};
 
 /// Settings of the tree that a pool is filled with.
 pub(super) const TREE: [SettingDoc; 10] = SettingDoc::joined(&[&INVENTED, &[FROM], &HELD]);

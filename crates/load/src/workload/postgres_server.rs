@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 
 use super::kind::{WorkloadError, trouble};
 use super::program_end::{explained, judged};
-use crate::host::program::{self, ProgramCall};
-use crate::host::{Needs, Package, argv};
-use crate::owned::held::with_real_names;
+use stackrace_base::owned::held::with_real_names;
+use stackrace_machine::host::program::{self, ProgramCall};
+use stackrace_machine::host::{Needs, Package, argv};
 
 /// Where Debian keeps the programs of each version; others have them among all programs.
 const VERSIONS: &str = "/usr/lib/postgresql";
@@ -30,11 +30,11 @@ const LOCK: &str = "postmaster.pid";
 /// Lines of that log that say why a server does not start.
 const LOG_LINES: usize = 5;
 /// The user of the database.
-pub(crate) const USER: &str = "bench";
+pub const USER: &str = "bench";
 /// Longest time to make, start or stop the server, ns.
-pub(crate) const ASIDE_NS: u64 = 1_800_000_000_000;
+pub const ASIDE_NS: u64 = 1_800_000_000_000;
 /// The package of the server, as the lab's guests have it too.
-pub(crate) const PACKAGE: &str = "postgresql";
+pub const PACKAGE: &str = "postgresql";
 
 const PACKAGES: &[Package] = &[
     Package::new(PACKAGE, &["postgres", "initdb", "pg_ctl", "pgbench"]),
@@ -42,13 +42,13 @@ const PACKAGES: &[Package] = &[
 ];
 
 /// A server, started or not. Nothing of it is outside of its directory but its processes.
-pub(crate) struct PostgresServer<'a> {
+pub struct PostgresServer<'a> {
     /// The directory of the trial.
-    pub(crate) directory: &'a Path,
+    pub directory: &'a Path,
     /// What it is told when it starts, `name=value` each, as in its configuration file.
-    pub(crate) told: &'a [String],
+    pub told: &'a [String],
     /// Whether what is under way is to be ended.
-    pub(crate) stopped: &'a dyn Fn() -> bool,
+    pub stopped: &'a dyn Fn() -> bool,
 }
 
 impl PostgresServer<'_> {
@@ -56,7 +56,7 @@ impl PostgresServer<'_> {
     ///
     /// # Errors
     /// What initdb says.
-    pub(crate) fn make(&self) -> Result<bool, WorkloadError> {
+    pub fn make(&self) -> Result<bool, WorkloadError> {
         let directory = self.directory.join(DATA);
         std::fs::create_dir(&directory).map_err(trouble)?;
         if let Some([uid, gid]) = user().and_then(ids) {
@@ -96,7 +96,7 @@ impl PostgresServer<'_> {
     /// # Errors
     /// What the system says.
     #[cfg(feature = "postgresql")]
-    pub(crate) fn configure(&self, lines: &str) -> Result<(), WorkloadError> {
+    pub fn configure(&self, lines: &str) -> Result<(), WorkloadError> {
         let path = self.directory.join(DATA).join("postgresql.conf");
         // Added: of two lines for one setting the server takes the last.
         let file = std::fs::File::options().append(true).open(&path);
@@ -108,7 +108,7 @@ impl PostgresServer<'_> {
     ///
     /// # Errors
     /// It does not start: the last lines of its log.
-    pub(crate) fn start(&self) -> Result<bool, WorkloadError> {
+    pub fn start(&self) -> Result<bool, WorkloadError> {
         let data = self.data();
         let log = format!("{data}/{LOG}");
         // No address: other machines have no way in. No times and numbers of processes in its log: its
@@ -159,7 +159,7 @@ impl PostgresServer<'_> {
 
     /// Whether there is a cluster.
     #[cfg(feature = "postgresql")]
-    pub(crate) fn exists(&self) -> bool {
+    pub fn exists(&self) -> bool {
         self.directory.join(DATA).exists()
     }
 
@@ -170,7 +170,7 @@ impl PostgresServer<'_> {
     /// # Errors
     /// It cannot be removed.
     #[cfg(feature = "postgresql")]
-    pub(crate) fn remove_unreadable_lock(&self) -> Result<Option<String>, WorkloadError> {
+    pub fn remove_unreadable_lock(&self) -> Result<Option<String>, WorkloadError> {
         let path = self.directory.join(DATA).join(LOCK);
         let Ok(text) = std::fs::read(&path) else {
             return Ok(None);
@@ -190,7 +190,7 @@ impl PostgresServer<'_> {
     ///
     /// # Errors
     /// What pg_ctl says.
-    pub(crate) fn stop(&self) -> Result<(), WorkloadError> {
+    pub fn stop(&self) -> Result<(), WorkloadError> {
         let words = ["stop", "-w", "-s", "-m", "fast", "-D", &self.data()].map(str::to_owned);
         // Also after Ctrl-C, so that the server comes to its end.
         let unstopped = PostgresServer {
@@ -204,7 +204,7 @@ impl PostgresServer<'_> {
     ///
     /// # Errors
     /// What pg_ctl says.
-    pub(crate) fn stop_if_left(&self) -> Result<(), WorkloadError> {
+    pub fn stop_if_left(&self) -> Result<(), WorkloadError> {
         match self.process().is_some() {
             true => self.stop(),
             false => Ok(()),
@@ -213,7 +213,7 @@ impl PostgresServer<'_> {
 
     /// The number of the server's first process, if it runs: it leaves it in its directory, also when
     /// it dies.
-    pub(crate) fn process(&self) -> Option<u32> {
+    pub fn process(&self) -> Option<u32> {
         let said = std::fs::read_to_string(self.directory.join(DATA).join(LOCK));
         let number = said.ok()?.lines().next()?.trim().parse::<u32>().ok()?;
         // Another program may have that number by now.
@@ -225,7 +225,7 @@ impl PostgresServer<'_> {
     ///
     /// # Errors
     /// It cannot be started, or says that it failed.
-    pub(crate) fn tool(
+    pub fn tool(
         &self,
         (name, words): (&str, &[String]),
         time_max_ns: u64,
@@ -256,14 +256,14 @@ impl PostgresServer<'_> {
 
     /// An abstract socket, as PostgreSQL writes it: a name that no directory holds, so that no path is
     /// too long for it (unix(7)).
-    pub(crate) fn socket(&self) -> String {
+    pub fn socket(&self) -> String {
         let name = blake3::hash(self.data().as_bytes()).to_hex();
         format!("@stackrace-{}", &name[..16])
     }
 }
 
 /// What a server needs of a machine; `programs`: those of the package that are used.
-pub(crate) fn needs(programs: &'static [&'static str]) -> Needs {
+pub fn needs(programs: &'static [&'static str]) -> Needs {
     // Those outside of PATH are looked for by path; the package is named where there are none.
     Needs {
         tools: match self::programs() {

@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 
 use super::kind::{WorkloadError, trouble};
-use crate::host::program::{ProgramCut, ProgramRun};
-use crate::host::{HostError, shown};
-use crate::unit;
+use stackrace_base::unit;
+use stackrace_machine::host::program::{ProgramCut, ProgramRun};
+use stackrace_machine::host::{HostError, shown};
 
 /// Lines of what a failed program said that go into the error.
 const SAID_LINES: usize = 8;
@@ -13,7 +13,7 @@ const SAID_LINES: usize = 8;
 const SAID_MAX: usize = 1000;
 
 /// A failure of the host with what to do about it.
-pub(crate) fn explained(error: HostError) -> WorkloadError {
+pub fn explained(error: HostError) -> WorkloadError {
     match error.next() {
         next if next.is_empty() => trouble(error),
         next => trouble(format!("{error}; {next}")),
@@ -21,7 +21,7 @@ pub(crate) fn explained(error: HostError) -> WorkloadError {
 }
 
 /// What the end of a program means; none: the trial was stopped.
-pub(crate) fn judged(
+pub fn judged(
     argv: &[OsString],
     time_max_ns: u64,
     ran: ProgramRun,

@@ -8,7 +8,7 @@
 //!
 //! What each idiom is promised: docs/workloads/promises.md.
 
-pub(crate) mod database;
+pub mod database;
 #[cfg(not(feature = "postgresql"))]
 #[path = "promises/no_postgresql.rs"]
 mod postgresql;
@@ -30,10 +30,10 @@ use super::block::at_least_one;
 use super::block::words::block_size;
 use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
 use super::metric::{self, Figure, Latency};
-use crate::event::{Better, LedgerLine, OperationKind, Promise};
-use crate::host::Needs;
-use crate::setting::{Refusal, SettingDoc, Settings};
-use crate::unit;
+use stackrace_base::event::{Better, LedgerLine, OperationKind, Promise};
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::unit;
+use stackrace_machine::host::Needs;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "promises",

@@ -15,8 +15,8 @@ use super::block::{content, size};
 use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
 use super::metric::{Figure, Latency};
 use super::tree::alone;
-use crate::setting::{Refusal, SettingDoc, Settings};
-use crate::unit;
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::unit;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "read-file",

@@ -12,8 +12,8 @@ use super::block::{BlockIo, Frame};
 use super::kept::{DataLayout, DataUse};
 use super::kind::{Cost, Place, Slicing, Workload, WorkloadError, WorkloadKind};
 use super::metric::{Figure, Latency};
-use crate::setting::{Refusal, SettingDoc, Settings};
-use crate::unit;
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::unit;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "sequential",

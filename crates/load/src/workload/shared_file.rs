@@ -11,9 +11,9 @@ use super::block::words::{COMPRESS_RATIO, CONTENT, DIRECT, FSYNC_AT_END, QUEUE_D
 use super::block::{at_least_one, content, size};
 use super::kind::{Cost, Place, SLICE_NS, Visits, Workload, WorkloadError, WorkloadKind, trouble};
 use super::metric::{self, Latency};
-use crate::event::{Better, MetricHead};
-use crate::setting::{Refusal, SettingDoc, Settings};
-use crate::unit;
+use stackrace_base::event::{Better, MetricHead};
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::unit;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "shared-file",

@@ -16,10 +16,10 @@ use super::block::words::{QUEUE_DEPTH, block_size, time};
 use super::kind::{Cost, Place, Workload, WorkloadError, WorkloadKind, trouble};
 use super::metric::{self, Latency};
 use super::sustained::{WINDOW_NS, slowest};
-use crate::event::MetricHead;
-use crate::setting::{Refusal, SettingDoc, Settings};
-use crate::unit;
-use crate::video::{self, StreamRate, StreamRates};
+use stackrace_base::event::MetricHead;
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::unit;
+use stackrace_base::video::{self, StreamRate, StreamRates};
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "stream-video",

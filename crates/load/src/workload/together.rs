@@ -4,7 +4,7 @@
 //! times are those of one machine, and are left to it.
 
 use super::metric;
-use crate::event::{ClientPhase, ClientsTogether, MetricHead};
+use stackrace_base::event::{ClientPhase, ClientsTogether, MetricHead};
 
 /// What follows the name of a rate that is meant of all machines.
 const ALL_NODES: &str = ", all nodes";
@@ -14,7 +14,7 @@ fn is_rate(head: &MetricHead) -> bool {
 }
 
 /// The rates among the metrics of a workload, of all machines together: `throughput, all nodes`.
-pub(crate) fn heads(metrics: &[MetricHead]) -> Vec<MetricHead> {
+pub fn heads(metrics: &[MetricHead]) -> Vec<MetricHead> {
     let rates = metrics.iter().filter(|head| is_rate(head));
     rates
         .map(|head| MetricHead {
@@ -26,7 +26,7 @@ pub(crate) fn heads(metrics: &[MetricHead]) -> Vec<MetricHead> {
 
 /// Values of [`heads`]: the sum over machines, given the values of `metrics` on each; none where one
 /// of them has none.
-pub(crate) fn values(metrics: &[MetricHead], machines: &[&[Option<f64>]]) -> Vec<Option<f64>> {
+pub fn values(metrics: &[MetricHead], machines: &[&[Option<f64>]]) -> Vec<Option<f64>> {
     let rates = metrics.iter().enumerate().filter(|(_, head)| is_rate(head));
     rates
         .map(|(at, _)| {
@@ -43,7 +43,7 @@ const COMMON_WINDOW: &str = ", all at work";
 
 /// The rates of a phase that can be told for the time in which all clients were at work alone:
 /// `throughput, all at work`. The metrics themselves are from the first start to the last end.
-pub(crate) fn window_heads(metrics: &[MetricHead]) -> Vec<MetricHead> {
+pub fn window_heads(metrics: &[MetricHead]) -> Vec<MetricHead> {
     let rates = metrics.iter().filter(|head| in_window(head).is_some());
     rates
         .map(|head| MetricHead {
@@ -54,7 +54,7 @@ pub(crate) fn window_heads(metrics: &[MetricHead]) -> Vec<MetricHead> {
 }
 
 /// Values of [`window_heads`], of the first phase.
-pub(crate) fn window_values(metrics: &[MetricHead], clients: &ClientsTogether) -> Vec<Option<f64>> {
+pub fn window_values(metrics: &[MetricHead], clients: &ClientsTogether) -> Vec<Option<f64>> {
     let rate = |of: fn(&ClientPhase) -> f64| {
         let seconds = clients.phases.first()?.window_ns as f64 / 1e9;
         let each = clients.each.iter().map(|part| part.phases.first().map(of));
@@ -79,7 +79,7 @@ fn in_window(head: &MetricHead) -> Option<fn(&ClientPhase) -> f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{Better, ClientPart, CommonPhase};
+    use stackrace_base::event::{Better, ClientPart, CommonPhase};
 
     #[test]
     fn rates_while_all_were_at_work_are_sums_over_that_time() {

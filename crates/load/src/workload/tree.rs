@@ -13,8 +13,8 @@ use stackrace_engine::tree::{
 use super::block::content;
 use super::block::words::{COMPRESS_RATIO, CONTENT};
 use super::kind::{Cost, Place, SLICE_NS, WorkloadError, trouble};
-use crate::setting::{GivenSetting, Refusal, SettingDoc, Settings};
-use crate::unit;
+use stackrace_base::setting::{GivenSetting, Refusal, SettingDoc, Settings};
+use stackrace_base::unit;
 
 /// Number of files.
 const FILES: SettingDoc = SettingDoc::count("files", "1000", "Number of files generated.");

@@ -5,17 +5,17 @@ use std::ffi::OsString;
 
 /// What a command left behind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Output {
+pub struct Output {
     /// Exit status; none: ended by a signal.
-    pub(crate) status: Option<i32>,
+    pub status: Option<i32>,
     /// Standard output, cut at [`super::local::OUTPUT_MAX`], lossy where it is not UTF-8.
-    pub(crate) stdout: String,
+    pub stdout: String,
     /// Standard error, cut and lossy alike.
-    pub(crate) stderr: String,
+    pub stderr: String,
 }
 
 /// A command from its words.
-pub(crate) fn argv<I, S>(words: I) -> Vec<OsString>
+pub fn argv<I, S>(words: I) -> Vec<OsString>
 where
     I: IntoIterator<Item = S>,
     S: Into<OsString>,
@@ -24,7 +24,7 @@ where
 }
 
 /// A command as it would be typed into a shell.
-pub(crate) fn shown(argv: &[OsString]) -> String {
+pub fn shown(argv: &[OsString]) -> String {
     let words = argv.iter().map(|word| {
         let word = word.to_string_lossy();
         let plain = |c: char| c.is_alphanumeric() || "-_=+./,:@%{}".contains(c);

@@ -15,7 +15,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 /// The variable of the environment that holds the mark.
-pub(crate) const MARK: &str = "STACKRACE_STACK";
+pub const MARK: &str = "STACKRACE_STACK";
 
 /// A process of a name, where there is one: `smbd (process 4711)`. The name is at most 15 characters,
 /// as the kernel keeps it; a thread of the kernel has one like any other.

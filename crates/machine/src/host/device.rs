@@ -18,22 +18,22 @@ use std::sync::Arc;
 
 /// A block device by its numbers, which no link can change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct DeviceNumber {
+pub struct DeviceNumber {
     /// Number of the driver, the first half of a device number.
-    pub(crate) major: u32,
+    pub major: u32,
     /// Which device of that driver.
-    pub(crate) minor: u32,
+    pub minor: u32,
     /// Grows with every device, and every medium, that the kernel sees; none before Linux 5.16.
-    pub(crate) sequence: Option<u64>,
+    pub sequence: Option<u64>,
 }
 
 /// A block device that was found once, and is held.
 #[derive(Debug, Clone)]
-pub(crate) struct FixedDevice {
+pub struct FixedDevice {
     /// The kernel's own path: `/dev/sdb`.
-    pub(crate) node: PathBuf,
+    pub node: PathBuf,
     /// Its numbers; none: a host that only imagines, or is far.
-    pub(crate) number: Option<DeviceNumber>,
+    pub number: Option<DeviceNumber>,
     /// While this is open, the kernel gives the path to no other device.
     #[cfg_attr(
         not(test),
@@ -52,7 +52,7 @@ impl Eq for FixedDevice {}
 
 impl FixedDevice {
     /// A device that is known by its path alone.
-    pub(crate) fn by_path(node: PathBuf) -> Self {
+    pub fn by_path(node: PathBuf) -> Self {
         Self {
             node,
             number: None,
@@ -69,7 +69,7 @@ impl FixedDevice {
 
 /// What a device holds, as far as reading samples of it tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DeviceContent {
+pub enum DeviceContent {
     /// Zeros, or ones as erased flash has them.
     Blank,
     /// What this program left there, and no one has written since.

@@ -3,8 +3,8 @@
 use super::{
     DeclaredFault, DiskModel, DriveCache, HostError, LabDisk, reading, shared_memory::shared_memory,
 };
-use crate::event::ServedCost;
 use rustix::time::{ClockId, clock_gettime};
+use stackrace_base::event::ServedCost;
 use stackrace_drives::power::Durability;
 use stackrace_drives::{Caching, Card, Drive, Fault, Faulty, Operation, Request, SECTOR};
 use stackrace_engine::ublk::{
@@ -24,7 +24,7 @@ const LEAD_NS: u64 = 19_000;
 
 /// Size of the file in which the host keeps what a guest's memory has no room for, bytes. The same
 /// everywhere, because a guest sees it and its log would differ; holes in it take no disk.
-pub(crate) const CONTENT_BYTES: u64 = 64 << 30;
+pub const CONTENT_BYTES: u64 = 64 << 30;
 
 /// How long a request to a drive that died is waited for, ns: Linux gives a disk 30 s.
 const GIVEN_UP_NS: u64 = 30_000_000_000;
@@ -51,13 +51,13 @@ fn shelf<T>(what: impl FnOnce(&mut Shelf) -> T) -> T {
 }
 
 /// From now on all that is written to drives that are started is kept, for crash images.
-pub(crate) fn keep_logs() {
+pub fn keep_logs() {
     // Drives that are served already keep none: their beginning would be missing.
     shelf(|shelf| shelf.logged = true);
 }
 
 /// What was written to each drive since it was started, by serial.
-pub(crate) fn logs() -> Vec<(String, DeviceLog)> {
+pub fn logs() -> Vec<(String, DeviceLog)> {
     shelf(|shelf| {
         let served = shelf.served.iter();
         served
@@ -68,7 +68,7 @@ pub(crate) fn logs() -> Vec<(String, DeviceLog)> {
 
 /// Says what a drive holds when it is started next; said twice of a serial, the second is for the
 /// second drive of it.
-pub(crate) fn put(serial: &str, medium: Medium) {
+pub fn put(serial: &str, medium: Medium) {
     shelf(|shelf| {
         let next = shelf.media.entry(serial.to_owned()).or_default();
         next.push_back(medium);
@@ -79,7 +79,7 @@ pub(crate) fn put(serial: &str, medium: Medium) {
 ///
 /// # Errors
 /// The kernel refuses.
-pub(crate) fn end_all() -> Result<(), HostError> {
+pub fn end_all() -> Result<(), HostError> {
     // Taken off the shelf first: removing waits, and must not hold up others. What no drive was
     // started with goes, too: the next drive of its serial is another cut's.
     let served = shelf(|shelf| {
@@ -165,7 +165,7 @@ pub(super) fn start(disk: &LabDisk, model: &DiskModel) -> Result<PathBuf, HostEr
 
 impl DriveCache {
     /// What becomes of it when the power is cut.
-    pub(crate) fn durability(self) -> Durability {
+    pub fn durability(self) -> Durability {
         match self {
             Self::Volatile => Durability::Honest,
             Self::Protected => Durability::Protected,
@@ -213,7 +213,7 @@ fn monotonic_ns() -> u64 {
 }
 
 /// What each drive that this process serves has cost so far.
-pub(crate) fn served() -> Vec<ServedCost> {
+pub fn served() -> Vec<ServedCost> {
     let cost = |drive: &ServedDevice| {
         let (requests, busy_ns) = drive.cost();
         ServedCost {

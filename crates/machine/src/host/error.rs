@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// Why a host could not do something.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum HostError {
+pub enum HostError {
     /// A program is not installed.
     #[error("{tool} is not installed")]
     ToolMissing {
@@ -100,7 +100,7 @@ pub(crate) enum HostError {
 
 impl HostError {
     /// A failed system call.
-    pub(crate) fn path(what: &'static str, path: &Path, error: impl Into<std::io::Error>) -> Self {
+    pub fn path(what: &'static str, path: &Path, error: impl Into<std::io::Error>) -> Self {
         let error = error.into();
         Self::Path {
             what,
@@ -112,7 +112,7 @@ impl HostError {
 
     /// What the user can do about it: one sentence that begins with a verb; empty: nothing better
     /// than what the system said.
-    pub(crate) fn next(&self) -> String {
+    pub fn next(&self) -> String {
         match self {
             Self::ToolMissing { tool, package } => {
                 let name = package.map(|package| package.name);
@@ -167,7 +167,7 @@ impl HostError {
     }
 
     /// Debian's package with the program that is missing, where that is known.
-    pub(crate) fn package(&self) -> Option<Package> {
+    pub fn package(&self) -> Option<Package> {
         match self {
             Self::ToolMissing { tool, package } => {
                 let known = tools::package(tool).map(|name| Package::new(name, &[]));
@@ -178,7 +178,7 @@ impl HostError {
     }
 
     /// Whether something was in the way that was there before.
-    pub(crate) fn is_already_there(&self) -> bool {
+    pub fn is_already_there(&self) -> bool {
         matches!(
             self,
             Self::Path {

@@ -6,7 +6,7 @@
 
 mod servers;
 
-pub(crate) use super::words::*;
+pub use super::words::*;
 use super::{HostError, LabDisk, MountInfo, Output, reading};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -25,17 +25,17 @@ const BEFORE: &str = "{before}";
 
 /// A program as it is imagined.
 #[derive(Clone, Copy)]
-pub(crate) struct Tool {
+pub struct Tool {
     /// Its name; `mount.TYPE` is asked by mount(8) about file systems of that type. The path of a file
     /// stands for a driver that answers when the file is read.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// What it does when it is called with these words, its name the first.
-    pub(crate) run: fn(&mut World, &[OsString]) -> Output,
+    pub run: fn(&mut World, &[OsString]) -> Output,
 }
 
 /// Everything that is imagined of one machine.
 #[derive(Default)]
-pub(crate) struct World {
+pub struct World {
     /// Its name.
     machine: &'static str,
     /// Its system, as `uname -s` names it.
@@ -64,49 +64,49 @@ pub(crate) struct World {
 
 /// One block device that is not given by an [`Assembly`].
 #[derive(Clone, Default)]
-pub(crate) struct ImaginedDevice {
+pub struct ImaginedDevice {
     /// The file it lies on, which cannot be removed meanwhile.
-    pub(crate) file: Option<PathBuf>,
+    pub file: Option<PathBuf>,
     /// What `/sys/block` says of it, by the path below its name.
-    pub(crate) about: BTreeMap<&'static str, String>,
+    pub about: BTreeMap<&'static str, String>,
     /// Whether it was there before: then it is not left behind.
-    pub(crate) given: bool,
+    pub given: bool,
     /// Whether what is on it ends with the machine.
-    pub(crate) disposable: bool,
+    pub disposable: bool,
 }
 
 /// What a device carries.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Signature {
+pub struct Signature {
     /// As blkid(8) names it.
-    pub(crate) file_system: String,
+    pub file_system: String,
     /// UUID or label, where it is one of ours.
-    pub(crate) mark: String,
+    pub mark: String,
     /// What else its tool was asked for and tells again.
-    pub(crate) notes: BTreeMap<&'static str, String>,
+    pub notes: BTreeMap<&'static str, String>,
 }
 
 /// What a tool put together: an array, a pool, an export.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Assembly {
+pub struct Assembly {
     /// The tool, by the name of its program.
-    pub(crate) tool: &'static str,
+    pub tool: &'static str,
     /// Devices it lies on.
-    pub(crate) members: Vec<OsString>,
+    pub members: Vec<OsString>,
     /// Devices it gives.
-    pub(crate) gives: Vec<OsString>,
+    pub gives: Vec<OsString>,
     /// Whether it is on its members alone: it gives nothing and holds nothing.
-    pub(crate) away: bool,
+    pub away: bool,
     /// What its tool was asked.
-    pub(crate) asked: BTreeMap<String, String>,
+    pub asked: BTreeMap<String, String>,
     /// The parts it holds by name, each with what was asked.
-    pub(crate) parts: BTreeMap<String, BTreeMap<String, String>>,
+    pub parts: BTreeMap<String, BTreeMap<String, String>>,
     /// What `/sys/block` says of each device it gives, by the path below its name.
-    pub(crate) about: BTreeMap<&'static str, String>,
+    pub about: BTreeMap<&'static str, String>,
 }
 
 /// A mount that needs no device here: its content is in memory, on a server, or was made elsewhere.
-pub(crate) fn mount_without_device(world: &mut World, words: &[OsString]) -> Output {
+pub fn mount_without_device(world: &mut World, words: &[OsString]) -> Output {
     let [.., source, target] = words else {
         return complained(1, "bad usage");
     };
@@ -166,13 +166,13 @@ impl World {
     }
 
     /// A number that nothing else on this machine has, from 1.
-    pub(crate) fn draw(&mut self) -> usize {
+    pub fn draw(&mut self) -> usize {
         self.drawn += 1;
         self.drawn
     }
 
     /// The size of an imagined file; none: there is no such file.
-    pub(crate) fn file_size(&self, path: &Path) -> Option<u64> {
+    pub fn file_size(&self, path: &Path) -> Option<u64> {
         self.files.get(path).copied()
     }
 
@@ -183,7 +183,7 @@ impl World {
     }
 
     /// The text that was last written to a file.
-    pub(crate) fn text(&self, path: &Path) -> Option<&String> {
+    pub fn text(&self, path: &Path) -> Option<&String> {
         self.texts.get(path)
     }
 
@@ -194,14 +194,14 @@ impl World {
 
 /// Devices, and what is put together of them.
 impl World {
-    pub(crate) fn is_device(&self, name: &OsStr) -> bool {
+    pub fn is_device(&self, name: &OsStr) -> bool {
         let mut standing = self.assemblies.values().filter(|assembly| !assembly.away);
         self.devices.contains_key(name)
             || standing.any(|assembly| assembly.gives.iter().any(|given| given == name))
     }
 
     /// Whether it is mounted, or a member of something.
-    pub(crate) fn in_use(&self, device: &OsStr) -> bool {
+    pub fn in_use(&self, device: &OsStr) -> bool {
         let mounted = |source: &OsStr| {
             let source = source.to_string_lossy();
             // bcachefs is mounted by all its devices, with colons between them.
@@ -213,12 +213,12 @@ impl World {
     }
 
     /// Adds a device, or replaces the one of that name.
-    pub(crate) fn attach(&mut self, name: impl Into<OsString>, device: ImaginedDevice) {
+    pub fn attach(&mut self, name: impl Into<OsString>, device: ImaginedDevice) {
         self.devices.insert(name.into(), device);
     }
 
     /// Takes a device away with all it carries.
-    pub(crate) fn detach(&mut self, name: &OsStr) -> Output {
+    pub fn detach(&mut self, name: &OsStr) -> Output {
         // As the kernel refuses it: a plan must fail where a run would.
         if self.in_use(name) {
             return complained(1, "the device is busy");
@@ -231,24 +231,24 @@ impl World {
     }
 
     /// The file that a device lies on.
-    pub(crate) fn file_on(&self, device: &OsStr) -> Option<PathBuf> {
+    pub fn file_on(&self, device: &OsStr) -> Option<PathBuf> {
         self.devices.get(device)?.file.clone()
     }
 
     /// Where a device is mounted.
-    pub(crate) fn mounted_from(&self, device: &OsStr) -> Option<PathBuf> {
+    pub fn mounted_from(&self, device: &OsStr) -> Option<PathBuf> {
         let mut mounts = self.mounts.iter();
         let mount = mounts.find(|mount| mount.source == device)?;
         Some(mount.mount_point.clone())
     }
 
     /// Makes a file that a tool makes by itself.
-    pub(crate) fn make_file(&mut self, file: &Path) {
+    pub fn make_file(&mut self, file: &Path) {
         self.files.insert(file.to_path_buf(), 0);
     }
 
     /// Devices that lie on a file.
-    pub(crate) fn devices_on(&self, file: &Path) -> Vec<&OsString> {
+    pub fn devices_on(&self, file: &Path) -> Vec<&OsString> {
         let devices = self.devices.iter();
         let on = devices.filter(|(_, device)| device.file.as_deref() == Some(file));
         on.map(|(name, _)| name).collect()
@@ -276,19 +276,19 @@ impl World {
     }
 
     /// What a device carries.
-    pub(crate) fn signature(&self, device: &OsStr) -> Option<&Signature> {
+    pub fn signature(&self, device: &OsStr) -> Option<&Signature> {
         self.signatures.get(device)
     }
 
     /// What the device carries that is mounted at a directory.
-    pub(crate) fn signature_at(&self, point: &Path) -> Option<&Signature> {
+    pub fn signature_at(&self, point: &Path) -> Option<&Signature> {
         let mut mounts = self.mounts.iter();
         let mount = mounts.find(|mount| mount.mount_point == point)?;
         self.signature(&mount.source)
     }
 
     /// Signs every device among some words.
-    pub(crate) fn sign(&mut self, words: &[OsString], signature: &Signature) {
+    pub fn sign(&mut self, words: &[OsString], signature: &Signature) {
         for word in words {
             if self.is_device(word) {
                 self.signatures.insert(word.clone(), signature.clone());
@@ -300,7 +300,7 @@ impl World {
     ///
     /// # Errors
     /// The complaint, where one is in use.
-    pub(crate) fn members(&self, words: &[OsString]) -> Result<Vec<OsString>, Output> {
+    pub fn members(&self, words: &[OsString]) -> Result<Vec<OsString>, Output> {
         let devices = words.iter().filter(|word| self.is_device(word));
         let devices: Vec<OsString> = devices.cloned().collect();
         match devices.iter().find(|device| self.in_use(device)) {
@@ -310,13 +310,13 @@ impl World {
     }
 
     /// Puts something together under a name or UUID of its own.
-    pub(crate) fn assemble(&mut self, name: impl Into<String>, assembly: Assembly) -> Output {
+    pub fn assemble(&mut self, name: impl Into<String>, assembly: Assembly) -> Output {
         self.assemblies.insert(name.into(), assembly);
         said("")
     }
 
     /// What a tool put together.
-    pub(crate) fn assembled<'a>(
+    pub fn assembled<'a>(
         &'a self,
         tool: &'static str,
     ) -> impl Iterator<Item = (&'a String, &'a Assembly)> {
@@ -325,12 +325,12 @@ impl World {
     }
 
     /// One of them by its name.
-    pub(crate) fn assembly(&mut self, name: &str) -> Option<&mut Assembly> {
+    pub fn assembly(&mut self, name: &str) -> Option<&mut Assembly> {
         self.assemblies.get_mut(name)
     }
 
     /// Whether something that an assembly gives or holds is in use.
-    pub(crate) fn is_busy(&self, name: &str) -> bool {
+    pub fn is_busy(&self, name: &str) -> bool {
         let Some(assembly) = self.assemblies.get(name) else {
             return false;
         };
@@ -340,7 +340,7 @@ impl World {
     }
 
     /// Takes an assembly apart, unless it is busy.
-    pub(crate) fn disassemble(&mut self, name: &str) -> Output {
+    pub fn disassemble(&mut self, name: &str) -> Output {
         if self.is_busy(name) {
             return complained(1, "it is busy");
         }
@@ -383,7 +383,7 @@ impl World {
     }
 
     /// The complaint where a device is in use.
-    pub(crate) fn untouched(&self, device: Option<&OsString>) -> Output {
+    pub fn untouched(&self, device: Option<&OsString>) -> Output {
         match device.is_some_and(|device| self.in_use(device)) {
             true => complained(1, "Device or resource busy"),
             false => said(""),
@@ -447,7 +447,7 @@ impl World {
 }
 
 /// Power cuts.
-#[cfg(test)]
+#[cfg(any(test, feature = "testing"))]
 impl World {
     /// Puts on its devices what those of another world carry.
     pub(super) fn carries_what(&mut self, other: &Self) {
@@ -492,7 +492,7 @@ impl World {
     }
 
     /// Mounts something at a directory that is there.
-    pub(crate) fn mount(
+    pub fn mount(
         &mut self,
         source: &OsStr,
         target: &Path,
@@ -521,7 +521,7 @@ impl World {
     }
 
     /// Unmounts what is mounted there; what lies in it is kept for the next mount of the same source.
-    pub(crate) fn unmount(&mut self, target: &Path) -> Output {
+    pub fn unmount(&mut self, target: &Path) -> Output {
         let mut mounts = self.mounts.iter();
         let Some(at) = mounts.rposition(|mount| mount.mount_point == target) else {
             return complained(32, "not mounted");

@@ -4,7 +4,7 @@
 //! send back, then a length and as many bytes to drop. Nothing that is sent can be a command.
 
 use super::LineSpeed;
-use crate::time::{Clock, SystemClock};
+use stackrace_base::time::{Clock, SystemClock};
 use std::io::{ErrorKind, Read, Write, copy, sink};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
@@ -31,7 +31,7 @@ const LOOK: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// The system's, and when the other end is gone.
-pub(crate) fn measure(address: SocketAddr, bytes: u64) -> std::io::Result<LineSpeed> {
+pub fn measure(address: SocketAddr, bytes: u64) -> std::io::Result<LineSpeed> {
     let mut stream = TcpStream::connect_timeout(&address, CONNECT)?;
     // Otherwise the kernel would hold a short message back, to join it with the next one.
     stream.set_nodelay(true)?;

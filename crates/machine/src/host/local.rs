@@ -10,13 +10,13 @@ use super::{
     Output, UserCommands, daemon, device, drives, line_speed, process, program, reading, second,
     shown, tools, tree,
 };
-use crate::event::CommandRun;
-use crate::owned::OwnDir;
-use crate::owned::held::HeldDir;
-use crate::time::{Clock, SystemClock};
 use rand_core::{Rng, SeedableRng};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, getpid};
+use stackrace_base::event::CommandRun;
+use stackrace_base::owned::OwnDir;
+use stackrace_base::owned::held::HeldDir;
+use stackrace_base::time::{Clock, SystemClock};
 use stackrace_engine::system::PLACE_ONLY;
 use std::ffi::OsString;
 use std::io::{Read, Write};
@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Most bytes kept of each of a command's two outputs; what comes after is read and counted.
-pub(crate) const OUTPUT_MAX: u64 = 64 * 1024;
+pub const OUTPUT_MAX: u64 = 64 * 1024;
 
 /// How often a command is begun again that a signal ended before it began.
 const SIGNALLED_TRIES: usize = 3;
@@ -47,10 +47,10 @@ const LOOK_PAUSE: Duration = Duration::from_millis(100);
 const FILL_BYTES: usize = 1 << 20;
 
 /// Who is told of every command.
-pub(crate) type Sink = Arc<dyn Fn(CommandRun) + Send + Sync>;
+pub type Sink = Arc<dyn Fn(CommandRun) + Send + Sync>;
 
 /// The machine that this program runs on.
-pub(crate) struct LocalHost {
+pub struct LocalHost {
     name: &'static str,
     sink: Sink,
     peers: Vec<Box<dyn Host>>,
@@ -60,7 +60,7 @@ pub(crate) struct LocalHost {
 
 impl LocalHost {
     /// This machine; the sink is told of every command.
-    pub(crate) fn new(sink: Sink) -> Self {
+    pub fn new(sink: Sink) -> Self {
         Self {
             name: "local",
             sink,
@@ -71,7 +71,7 @@ impl LocalHost {
     }
 
     /// The second machine of a stack, in the kernel of this one.
-    pub(crate) fn second(sink: Sink) -> Self {
+    pub fn second(sink: Sink) -> Self {
         Self {
             name: second::SECOND,
             ..Self::new(sink)
@@ -79,12 +79,12 @@ impl LocalHost {
     }
 
     /// With these peers, from number 2 on.
-    pub(crate) fn with_peers(self, peers: Vec<Box<dyn Host>>) -> Self {
+    pub fn with_peers(self, peers: Vec<Box<dyn Host>>) -> Self {
         Self { peers, ..self }
     }
 
     /// Every command from here on is one of this run's: [`Host::outlive`] finds it.
-    pub(crate) fn belong_to(&self, run: &str) {
+    pub fn belong_to(&self, run: &str) {
         *self.mark() = Some(mark(run, getpid()));
     }
 

@@ -8,7 +8,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// Those of `finds`: it cannot be asked.
-pub(crate) fn lacking(
+pub fn lacking(
     host: &dyn Host,
     needs: &Needs,
     finds: &dyn Fn(&str) -> Result<bool, HostError>,

@@ -7,44 +7,44 @@
 //! Only this room starts processes.
 
 mod command;
-pub(crate) mod daemon;
-pub(crate) mod device;
-pub(crate) mod drives;
+pub mod daemon;
+pub mod device;
+pub mod drives;
 mod error;
-pub(crate) mod imagined;
-pub(crate) mod line_speed;
-pub(crate) mod local;
+pub mod imagined;
+pub mod line_speed;
+pub mod local;
 mod missing;
-pub(crate) mod mountinfo;
+pub mod mountinfo;
 mod needs;
-pub(crate) mod plan;
+pub mod plan;
 mod probe;
-pub(crate) mod process;
-pub(crate) mod program;
+pub mod process;
+pub mod program;
 mod reading;
-pub(crate) mod second;
-pub(crate) mod shared_memory;
+pub mod second;
+pub mod shared_memory;
 mod tools;
 mod tree;
-pub(crate) mod udev;
+pub mod udev;
 mod user_commands;
-pub(crate) mod verb;
+pub mod verb;
 mod words;
 
-pub(crate) use command::{Output, argv, shown};
-pub(crate) use device::{DeviceContent, FixedDevice};
-pub(crate) use error::HostError;
-pub(crate) use missing::lacking;
-pub(crate) use mountinfo::MountInfo;
-pub(crate) use needs::{Daemon, Driver, Needs, Package};
-pub(crate) use probe::ReadProbe;
-pub(crate) use tree::check as check_tree;
-pub(crate) use user_commands::{UserCommand, UserCommands, digest};
+pub use command::{Output, argv, shown};
+pub use device::{DeviceContent, FixedDevice};
+pub use error::HostError;
+pub use missing::lacking;
+pub use mountinfo::MountInfo;
+pub use needs::{Daemon, Driver, Needs, Package};
+pub use probe::ReadProbe;
+pub use tree::check as check_tree;
+pub use user_commands::{UserCommand, UserCommands, digest};
 
-use crate::owned::held::HeldDir;
-use crate::unit;
 use program::{ProgramCall, ProgramRun};
 use serde::{Deserialize, Serialize};
+use stackrace_base::owned::held::HeldDir;
+use stackrace_base::unit;
 use stackrace_drives::Card;
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
@@ -54,7 +54,7 @@ use std::time::Duration;
 /// What a new file is filled with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Filling {
+pub enum Filling {
     /// Nothing: one hole; the file system below allocates at the first write.
     Sparse,
     /// Blocks reserved by `fallocate(2)`, marked unwritten: space is safe, the first write still
@@ -69,47 +69,47 @@ pub(crate) enum Filling {
 
 /// A disk of the lab as it is asked for; the virtual machine is started with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct LabDisk {
+pub struct LabDisk {
     /// What the guest knows it by, at most 20 characters.
-    pub(crate) serial: String,
+    pub serial: String,
     /// Size, bytes.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// Smallest unit it reads and writes, bytes.
-    pub(crate) logical_sector: u64,
+    pub logical_sector: u64,
     /// What it says its media are written in, bytes.
-    pub(crate) physical_sector: u64,
+    pub physical_sector: u64,
     /// Most B/s, reads and writes together; none: as fast as it goes.
-    pub(crate) rate: Option<u64>,
+    pub rate: Option<u64>,
     /// Most requests per second, reads and writes together; none: as many as go.
-    pub(crate) requests: Option<u64>,
+    pub requests: Option<u64>,
     /// How long a request takes at least, ns; none: no longer than it does.
-    pub(crate) latency_ns: Option<u64>,
+    pub latency_ns: Option<u64>,
     /// The model that decides how long requests take; none: QEMU emulates the disk.
-    pub(crate) model: Option<DiskModel>,
+    pub model: Option<DiskModel>,
 }
 
 /// Which drive a modelled disk is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct DiskModel {
+pub struct DiskModel {
     /// The card's word, as `stackrace show drives` lists it, or the text of a card of the user's own.
-    pub(crate) card: String,
+    pub card: String,
     /// Values of the card that are others here, as assignments: `rpm = 5400`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) parameters: Vec<String>,
+    pub parameters: Vec<String>,
     /// Decides where the head and the platter are when the disk is first used: another one in each
     /// round.
-    pub(crate) accident: u64,
+    pub accident: u64,
     /// What kind of cache it has; none: that of its card.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) cache: Option<DriveCache>,
+    pub cache: Option<DriveCache>,
     /// What goes wrong with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) faults: Vec<DeclaredFault>,
+    pub faults: Vec<DeclaredFault>,
 }
 
 impl DiskModel {
     /// The drive of a card as it is, by its word or its text.
-    pub(crate) fn of(card: &str) -> Self {
+    pub fn of(card: &str) -> Self {
         Self {
             card: card.to_owned(),
             parameters: Vec::new(),
@@ -121,12 +121,12 @@ impl DiskModel {
 
     /// The card with the values that hold here; none: the program has no such card, or there is no
     /// drive with these values. Studies are refused for that before they start.
-    pub(crate) fn card(&self) -> Option<Card> {
+    pub fn card(&self) -> Option<Card> {
         Card::meant(&self.card).ok()??.with(&self.parameters).ok()
     }
 
     /// What people call it: its card's word, and whether the card is the user's own.
-    pub(crate) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         // The cards that ship need not be read for the word of one.
         if !Card::is_text(&self.card) {
             return self.card.clone();
@@ -141,7 +141,7 @@ impl DiskModel {
 /// How a modelled drive keeps what it has acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum DriveCache {
+pub enum DriveCache {
     /// In a cache that is lost with the power, and that a flush empties.
     Volatile,
     /// In a cache that survives.
@@ -154,10 +154,10 @@ pub(crate) enum DriveCache {
 
 impl DriveCache {
     /// Every kind, as a study writes it.
-    pub(crate) const WORDS: &'static [&'static str] = &["volatile", "protected", "lying", "off"];
+    pub const WORDS: &'static [&'static str] = &["volatile", "protected", "lying", "off"];
 
     /// The kind of a word of [`DriveCache::WORDS`].
-    pub(crate) fn of(word: &str) -> Option<Self> {
+    pub fn of(word: &str) -> Option<Self> {
         // In the order of the words.
         let kinds = [Self::Volatile, Self::Protected, Self::Lying, Self::Off];
         let mut kinds = kinds.into_iter().zip(Self::WORDS);
@@ -165,7 +165,7 @@ impl DriveCache {
     }
 
     /// As a study writes it.
-    pub(crate) fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             Self::Volatile => "volatile",
             Self::Protected => "protected",
@@ -178,7 +178,7 @@ impl DriveCache {
 /// What is declared to go wrong with a modelled disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum DeclaredFault {
+pub enum DeclaredFault {
     /// Requests to these bytes take so much longer, ns.
     SlowSectors { from: u64, to: u64, longer_ns: u64 },
     /// Reads of these bytes fail after so long, ns, until the bytes are written again.
@@ -214,7 +214,7 @@ impl std::fmt::Display for DeclaredFault {
 
 impl LabDisk {
     /// What it is like, in one line.
-    pub(crate) fn described(&self) -> String {
+    pub fn described(&self) -> String {
         if let Some(model) = &self.model {
             let cache = model
                 .cache
@@ -255,17 +255,17 @@ impl LabDisk {
 
 /// How fast the line between two machines was found to be.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub(crate) struct LineSpeed {
+pub struct LineSpeed {
     /// Shortest of several round trips of a short message, ns.
-    pub(crate) round_trip_ns: u64,
+    pub round_trip_ns: u64,
     /// Throughput of one TCP connection to the machine that is named, B/s.
-    pub(crate) rate: f64,
+    pub rate: f64,
     /// Bytes that were sent to find it.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
 }
 
 /// A machine a stack can live on.
-pub(crate) trait Host: Send + Sync {
+pub trait Host: Send + Sync {
     /// `local`, `plan`, `node2`.
     fn name(&self) -> &str;
 
@@ -577,4 +577,4 @@ pub(crate) trait Host: Send + Sync {
 }
 
 /// This exists inside a guest of the lab and nowhere else.
-pub(crate) const LAB_MARK: &str = "/run/stackrace-lab";
+pub const LAB_MARK: &str = "/run/stackrace-lab";

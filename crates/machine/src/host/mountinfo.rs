@@ -11,25 +11,25 @@ use std::path::PathBuf;
 
 /// A line of `/proc/self/mountinfo`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct MountInfo {
+pub struct MountInfo {
     /// The kernel's number of this mount.
-    pub(crate) id: u64,
+    pub id: u64,
     /// Device number of what is mounted, `major:minor` as `stat(2)` gives it.
-    pub(crate) st_dev: (u32, u32),
+    pub st_dev: (u32, u32),
     /// Directory of the file system that is seen at the mount point.
-    pub(crate) root: PathBuf,
+    pub root: PathBuf,
     /// Where it is seen.
-    pub(crate) mount_point: PathBuf,
+    pub mount_point: PathBuf,
     /// Options in force: those of this mount, then those of the file system, none twice.
-    pub(crate) options: Vec<String>,
+    pub options: Vec<String>,
     /// `ext4`, `tmpfs` …
-    pub(crate) file_system: String,
+    pub file_system: String,
     /// `/dev/vda1`, `tmpfs` …
-    pub(crate) source: OsString,
+    pub source: OsString,
 }
 
 /// Reads the whole table; a line that cannot be understood is left out.
-pub(crate) fn parse(table: &[u8]) -> Vec<MountInfo> {
+pub fn parse(table: &[u8]) -> Vec<MountInfo> {
     table
         .split(|&byte| byte == b'\n')
         .filter_map(parse_line)

@@ -2,39 +2,39 @@
 
 /// What must be there before a layer can be raised.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Needs {
+pub struct Needs {
     /// Rights of root.
-    pub(crate) root: bool,
+    pub root: bool,
     /// Programs.
-    pub(crate) tools: &'static [&'static str],
+    pub tools: &'static [&'static str],
     /// Packages that hold those of the programs that not every Linux has.
-    pub(crate) packages: &'static [Package],
+    pub packages: &'static [Package],
     /// A file system the kernel must know.
-    pub(crate) file_system: Option<&'static str>,
+    pub file_system: Option<&'static str>,
     /// Drivers of the kernel.
-    pub(crate) drivers: &'static [Driver],
+    pub drivers: &'static [Driver],
     /// Servers that are started: none of them may run there already.
-    pub(crate) daemons: &'static [Daemon],
+    pub daemons: &'static [Daemon],
     /// To be inside the lab.
-    pub(crate) lab: bool,
+    pub lab: bool,
 }
 
 /// A package of the distribution (Debian's name), in the image of the lab's guests too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Package {
+pub struct Package {
     /// As the distribution names it.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// Programs that it installs.
-    pub(crate) programs: &'static [&'static str],
+    pub programs: &'static [&'static str],
     /// The only system of the lab that has it; none: all have.
-    pub(crate) only_on: Option<&'static str>,
+    pub only_on: Option<&'static str>,
     /// Where it comes from and its SHA-256, where the distribution of that system lacks it.
-    pub(crate) pinned: Option<[&'static str; 2]>,
+    pub pinned: Option<[&'static str; 2]>,
 }
 
 impl Package {
     /// A package that every system has.
-    pub(crate) const fn new(name: &'static str, programs: &'static [&'static str]) -> Self {
+    pub const fn new(name: &'static str, programs: &'static [&'static str]) -> Self {
         Self {
             name,
             programs,
@@ -46,20 +46,20 @@ impl Package {
 
 /// A driver of the kernel that a layer needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Driver {
+pub struct Driver {
     /// As `modprobe` takes it.
-    pub(crate) module: &'static str,
+    pub module: &'static str,
     /// A path that is there once it is loaded.
-    pub(crate) shown_by: &'static str,
+    pub shown_by: &'static str,
     /// What it is, in words: `arrays (md)`.
-    pub(crate) what: &'static str,
+    pub what: &'static str,
 }
 
 /// A server of which a machine has one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Daemon {
+pub struct Daemon {
     /// Its program, or its threads, by the name the kernel has: at most 15 characters.
-    pub(crate) program: &'static str,
+    pub program: &'static str,
     /// Where it listens, TCP or UDP; none: nowhere, or where others may.
-    pub(crate) port: Option<u16>,
+    pub port: Option<u16>,
 }

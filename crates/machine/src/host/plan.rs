@@ -19,18 +19,18 @@ use std::time::Duration;
 
 /// One thing that would be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Step {
+pub struct Step {
     /// The command, or one that does the same as this program's own system calls.
-    pub(crate) argv: Vec<OsString>,
+    pub argv: Vec<OsString>,
     /// Whether a command is run; otherwise this program does it itself.
-    pub(crate) command: bool,
+    pub command: bool,
     /// On which machine; empty: this one.
-    pub(crate) host: &'static str,
+    pub host: &'static str,
 }
 
 impl Step {
     /// As it would be typed.
-    pub(crate) fn shown(&self) -> String {
+    pub fn shown(&self) -> String {
         match self.host {
             "" => shown(&self.argv),
             host => format!("{host}: {}", shown(&self.argv)),
@@ -44,7 +44,7 @@ impl Step {
     not(test),
     expect(dead_code, reason = "only tests make the imagined machine fail")
 )]
-pub(crate) enum Fault {
+pub enum Fault {
     /// Every step succeeds.
     Never,
     /// The step of this number (from 1) is refused and does nothing; the next ones work.
@@ -56,7 +56,7 @@ pub(crate) enum Fault {
 }
 
 /// A host that only imagines.
-pub(crate) struct PlanHost {
+pub struct PlanHost {
     world: Mutex<World>,
     /// Of this machine and its peers together.
     log: Arc<Mutex<Log>>,
@@ -77,7 +77,7 @@ struct Log {
 
 impl PlanHost {
     /// An imagined machine that has these programs, and fails as told.
-    pub(crate) fn new(tools: Vec<Tool>, fault: Fault) -> Self {
+    pub fn new(tools: Vec<Tool>, fault: Fault) -> Self {
         let tools: Arc<[Tool]> = tools.into();
         let steps = Vec::new();
         let log = Arc::new(Mutex::new(Log { steps, fault }));
@@ -94,11 +94,7 @@ impl PlanHost {
     }
 
     /// Of another system, as `uname -s` names it, where these directories exist.
-    pub(crate) fn of_system(
-        self,
-        system: &str,
-        directories: impl IntoIterator<Item = PathBuf>,
-    ) -> Self {
+    pub fn of_system(self, system: &str, directories: impl IntoIterator<Item = PathBuf>) -> Self {
         self.world().system = system.to_owned();
         self.world().shell = true;
         self.world().dirs.extend(directories);
@@ -106,7 +102,7 @@ impl PlanHost {
     }
 
     /// The same machines in one kernel, as in virtual time.
-    pub(crate) fn in_one_kernel(mut self) -> Self {
+    pub fn in_one_kernel(mut self) -> Self {
         for peer in &mut self.peers {
             peer.one_kernel = true;
         }
@@ -114,8 +110,8 @@ impl PlanHost {
     }
 
     /// With what the devices of these machines carry: they lost their power and were started again.
-    #[cfg(test)]
-    pub(crate) fn instead_of(self, before: &Self) -> Self {
+    #[cfg(any(test, feature = "testing"))]
+    pub fn instead_of(self, before: &Self) -> Self {
         self.world().carries_what(&before.world());
         for (peer, before) in self.peers.iter().zip(&before.peers) {
             peer.world().carries_what(&before.world());
@@ -124,25 +120,25 @@ impl PlanHost {
     }
 
     /// A device carries what another one does: it is a copy of it.
-    #[cfg(test)]
-    pub(crate) fn with_copy(self, from: &str, to: &str) -> Self {
+    #[cfg(any(test, feature = "testing"))]
+    pub fn with_copy(self, from: &str, to: &str) -> Self {
         self.world().copies(from, to);
         self
     }
 
     /// The steps until now, in order.
-    pub(crate) fn steps(&self) -> Vec<Step> {
+    pub fn steps(&self) -> Vec<Step> {
         self.log().steps.clone()
     }
 
     /// The machine works from now on: the program was started again.
-    #[cfg(test)]
-    pub(crate) fn recover(&self) {
+    #[cfg(any(test, feature = "testing"))]
+    pub fn recover(&self) {
         self.log().fault = Fault::Never;
     }
 
     /// Adds a disk of this size, bytes, and model, with its link below `/dev/disk/by-id`.
-    pub(crate) fn with_disk(self, link: &Path, size: u64, model: &str) -> Self {
+    pub fn with_disk(self, link: &Path, size: u64, model: &str) -> Self {
         let disk = super::imagined::ImaginedDevice {
             about: [
                 ("size", (size / 512).to_string()),
@@ -157,7 +153,7 @@ impl PlanHost {
     }
 
     /// Imagines that a device carries something that bears a mark.
-    pub(crate) fn carrying(self, device: &Path, file_system: &str, mark: &str) -> Self {
+    pub fn carrying(self, device: &Path, file_system: &str, mark: &str) -> Self {
         let signature = super::imagined::Signature {
             file_system: file_system.to_string(),
             mark: mark.to_string(),
@@ -168,7 +164,7 @@ impl PlanHost {
     }
 
     /// Everything imagined that is still there.
-    pub(crate) fn left(&self) -> Vec<String> {
+    pub fn left(&self) -> Vec<String> {
         let mut left = self.world().left();
         left.extend(self.peers.iter().flat_map(PlanHost::left));
         left

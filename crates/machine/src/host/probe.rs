@@ -1,8 +1,8 @@
 //! Timed reads of a drive that is opened for reading only, past the caches of the kernel.
 
 use super::error::HostError;
-use crate::time::{Clock, SystemClock};
 use rustix::fs::{Mode, OFlags};
+use stackrace_base::time::{Clock, SystemClock};
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
@@ -13,7 +13,7 @@ const ALIGNED: usize = 4096;
 
 /// A drive that reads are timed on.
 #[derive(Debug)]
-pub(crate) struct ReadProbe {
+pub struct ReadProbe {
     file: File,
     path: PathBuf,
     bytes: u64,
@@ -25,7 +25,7 @@ impl ReadProbe {
     ///
     /// # Errors
     /// When it cannot be read directly (O_DIRECT), or its size cannot be found.
-    pub(crate) fn open(path: &Path) -> Result<Self, HostError> {
+    pub fn open(path: &Path) -> Result<Self, HostError> {
         let failed =
             |error: std::io::Error| HostError::path("read directly (O_DIRECT)", path, error);
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
@@ -43,7 +43,7 @@ impl ReadProbe {
     }
 
     /// Bytes of the drive.
-    pub(crate) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
@@ -51,7 +51,7 @@ impl ReadProbe {
     ///
     /// # Errors
     /// When the drive cannot read all of them.
-    pub(crate) fn read(&mut self, at: u64, bytes: usize) -> Result<u64, HostError> {
+    pub fn read(&mut self, at: u64, bytes: usize) -> Result<u64, HostError> {
         self.buffer.resize(bytes + ALIGNED, 0);
         let begin = self.buffer.as_ptr().align_offset(ALIGNED);
         let room = &mut self.buffer[begin..begin + bytes];

@@ -16,7 +16,7 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus, Stdi
 
 /// What a program's input and outputs are.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Streams<'a> {
+pub enum Streams<'a> {
     /// No input; both outputs, in the C locale, go to a new file in the directory it works in.
     File(&'a str),
     /// No input; both outputs go to an open file, in the user's own language.
@@ -29,7 +29,7 @@ pub(crate) enum Streams<'a> {
 
 /// A program under way. Dropping it leaves it running.
 #[derive(Debug)]
-pub(crate) struct Process {
+pub struct Process {
     child: Child,
     command: String,
 }
@@ -43,7 +43,7 @@ impl Process {
         clippy::disallowed_methods,
         reason = "this is the room that starts processes"
     )]
-    pub(crate) fn start(
+    pub fn start(
         command: &[OsString],
         directory: &Path,
         streams: Streams<'_>,
@@ -102,17 +102,17 @@ impl Process {
     }
 
     /// The number of the process, as the kernel has it.
-    pub(crate) fn id(&self) -> u32 {
+    pub fn id(&self) -> u32 {
         self.child.id()
     }
 
     /// As it would be typed.
-    pub(crate) fn command(&self) -> &str {
+    pub fn command(&self) -> &str {
         &self.command
     }
 
     /// Its standard input, output and error where they are [`Streams::Pipes`]; once.
-    pub(crate) fn pipes(&mut self) -> Option<(ChildStdin, ChildStdout, ChildStderr)> {
+    pub fn pipes(&mut self) -> Option<(ChildStdin, ChildStdout, ChildStderr)> {
         let child = &mut self.child;
         Some((
             child.stdin.take()?,
@@ -122,7 +122,7 @@ impl Process {
     }
 
     /// How it ended; none: it is running.
-    pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
+    pub fn ended(&mut self) -> Option<ExitStatus> {
         // A child of ours that cannot be asked is gone.
         self.child.try_wait().unwrap_or_default()
     }
@@ -134,7 +134,7 @@ impl Process {
     }
 
     /// Ends it at once, whatever it is doing, and waits until it is gone.
-    pub(crate) fn kill(&mut self) {
+    pub fn kill(&mut self) {
         // One that has ended by itself is what was wanted.
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -206,7 +206,7 @@ pub(super) fn end(program: &str, path: &Path) -> bool {
 /// # Errors
 /// There is no such process, it does not have the file open as far as we may see, or the system
 /// refuses; one sentence.
-pub(crate) fn interrupt_holder(pid: u32, file: &Path) -> Result<(), String> {
+pub fn interrupt_holder(pid: u32, file: &Path) -> Result<(), String> {
     let number = i32::try_from(pid).ok().and_then(Pid::from_raw);
     let number = number.ok_or_else(|| format!("{pid} is no process"))?;
     // Held from here on, so that the number cannot come to mean another process.

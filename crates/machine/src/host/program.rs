@@ -7,10 +7,10 @@
 
 use super::command::shown;
 use super::{HostError, process, reading, tools};
-use crate::owned::held::with_real_names;
-use crate::time::{Clock, SystemClock};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
+use stackrace_base::owned::held::with_real_names;
+use stackrace_base::time::{Clock, SystemClock};
 use stackrace_engine::system::{hold_process, signal_held};
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -23,10 +23,10 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 /// Names, in the environment of a program, the directory it is to work in.
-pub(crate) const DIRECTORY: &str = "STACKRACE_DIR";
+pub const DIRECTORY: &str = "STACKRACE_DIR";
 
 /// Most bytes kept of what a program prints, from its beginning: a result of any known tool is shorter.
-pub(crate) const PRINTED_MAX: usize = 8 << 20;
+pub const PRINTED_MAX: usize = 8 << 20;
 /// Bytes kept of what it says on standard error, from its end.
 const ERRORS_MAX: usize = 64 << 10;
 /// How often it is asked whether the program is to be stopped.
@@ -37,26 +37,26 @@ const GRACE_NS: u64 = 5_000_000_000;
 const OUTPUTS: Duration = Duration::from_secs(2);
 
 /// A program to be measured.
-pub(crate) struct ProgramCall<'a> {
+pub struct ProgramCall<'a> {
     /// Program and arguments.
-    pub(crate) argv: &'a [OsString],
+    pub argv: &'a [OsString],
     /// Where it works; its real path is in [`DIRECTORY`].
-    pub(crate) directory: &'a Path,
+    pub directory: &'a Path,
     /// Further variables of its environment.
-    pub(crate) environment: &'a [(&'a str, OsString)],
+    pub environment: &'a [(&'a str, OsString)],
     /// Longest time it may take, ns.
-    pub(crate) time_max_ns: u64,
+    pub time_max_ns: u64,
     /// Whether its time ends only when what it wrote is on the storage.
-    pub(crate) durable: bool,
+    pub durable: bool,
     /// Whether it starts a server that goes on; whatever else a program leaves running is ended.
-    pub(crate) leaves_server: bool,
+    pub leaves_server: bool,
     /// Whether it is to be ended.
-    pub(crate) stopped: &'a dyn Fn() -> bool,
+    pub stopped: &'a dyn Fn() -> bool,
 }
 
 /// Why a program did not come to its own end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ProgramCut {
+pub enum ProgramCut {
     /// Its time was over.
     TimeOver,
     /// It was to be stopped.
@@ -65,31 +65,31 @@ pub(crate) enum ProgramCut {
 
 /// A program that has ended.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ProgramRun {
+pub struct ProgramRun {
     /// Its exit status; none: a signal ended it.
-    pub(crate) status: Option<i32>,
+    pub status: Option<i32>,
     /// The signal that ended it.
-    pub(crate) signal: Option<i32>,
+    pub signal: Option<i32>,
     /// Why it was ended; none: it ended by itself.
-    pub(crate) cut: Option<ProgramCut>,
+    pub cut: Option<ProgramCut>,
     /// The beginning of what it printed.
-    pub(crate) stdout: String,
+    pub stdout: String,
     /// Whether it printed more than was kept.
-    pub(crate) stdout_cut: bool,
+    pub stdout_cut: bool,
     /// The end of what it said on standard error.
-    pub(crate) stderr: String,
+    pub stderr: String,
     /// From its start to its end, ns.
-    pub(crate) elapsed_ns: u64,
+    pub elapsed_ns: u64,
     /// Processor time of it and of the children it waited for, ns.
-    pub(crate) cpu_user_ns: u64,
+    pub cpu_user_ns: u64,
     /// The same in the kernel.
-    pub(crate) cpu_system_ns: u64,
+    pub cpu_system_ns: u64,
     /// Bytes that they read by system calls, from files, pipes and terminals; none: not known.
-    pub(crate) read_bytes: Option<u64>,
+    pub read_bytes: Option<u64>,
     /// Bytes that they wrote, likewise.
-    pub(crate) written_bytes: Option<u64>,
+    pub written_bytes: Option<u64>,
     /// The smallest step of the clock that timed it, ns; 0: too small to matter.
-    pub(crate) step_ns: u64,
+    pub step_ns: u64,
 }
 
 /// Runs a program to its end.
@@ -100,7 +100,7 @@ pub(crate) struct ProgramRun {
     clippy::disallowed_methods,
     reason = "this is the room that starts processes"
 )]
-pub(crate) fn run(call: &ProgramCall<'_>) -> Result<ProgramRun, HostError> {
+pub fn run(call: &ProgramCall<'_>) -> Result<ProgramRun, HostError> {
     let not_started = |error: std::io::Error| HostError::NotStarted {
         command: shown(call.argv),
         cause: error.to_string(),
@@ -263,7 +263,7 @@ pub(super) fn end_of_run(run: &str) {
 }
 
 /// Ends every process whose environment names such a directory.
-pub(crate) fn end_those(of: &dyn Fn(&str) -> bool) {
+pub fn end_those(of: &dyn Fn(&str) -> bool) {
     // Again until there is none: one may start another while it is looked for.
     for _ in 0..10 {
         let found: Vec<OwnedFd> = process::all()

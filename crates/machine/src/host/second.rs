@@ -9,7 +9,7 @@ use std::path::Path;
 use stackrace_engine::system::{enter_network, take_host_name};
 
 /// What it is called.
-pub(crate) const SECOND: &str = "node2";
+pub const SECOND: &str = "node2";
 
 /// The run's directory there: both machines see the same file systems.
 pub(super) const SCRATCH: &str = "/run/node2";
@@ -18,10 +18,10 @@ pub(super) const SCRATCH: &str = "/run/node2";
 const NETWORK: &str = "/run/netns/node2";
 
 /// Addresses of the first machine and of this one on a line within the kernel's own network.
-pub(crate) const LOOPBACK_ENDS: [IpAddr; 2] = [loopback(1), loopback(2)];
+pub const LOOPBACK_ENDS: [IpAddr; 2] = [loopback(1), loopback(2)];
 
 /// Their addresses where the second machine has a network of its own.
-pub(crate) const NETWORK_ENDS: [IpAddr; 2] = [on_network(1), on_network(2)];
+pub const NETWORK_ENDS: [IpAddr; 2] = [on_network(1), on_network(2)];
 
 const fn loopback(machine: u8) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(127, 0, 0, machine))

@@ -13,7 +13,7 @@ const IDENTITY: [(&str, &str); 2] = [("vendor", "0x1af4"), ("device", "0x1110")]
 ///
 /// # Errors
 /// The system refuses.
-pub(crate) fn shared_memory(bytes: u64) -> Result<Option<PathBuf>, String> {
+pub fn shared_memory(bytes: u64) -> Result<Option<PathBuf>, String> {
     let failed = |error: std::io::Error| format!("{DEVICES}: {error}");
     let devices = std::fs::read_dir(DEVICES).map_err(failed)?;
     let is_it = |device: &Path| {

@@ -4,7 +4,7 @@
 //! for a link on the way. A link is removed, never followed. Another file system is never entered.
 
 use super::{HostError, MountInfo};
-use crate::owned::{OwnDir, OwnError};
+use stackrace_base::owned::{OwnDir, OwnError};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
@@ -13,14 +13,14 @@ use std::path::{Component, Path};
 const REMOVE: &str = "remove";
 
 /// How the last name of everything begins that this program may remove as a tree.
-pub(crate) const MARK: &str = ".stackrace-";
+pub const MARK: &str = ".stackrace-";
 
 /// Whether a path may be removed as a tree: absolute, without `..`, last name marked as ours, no
 /// mount on it or in it.
 ///
 /// # Errors
 /// [`HostError::NotOurs`], saying why.
-pub(crate) fn check(path: &Path, mounts: &[MountInfo]) -> Result<(), HostError> {
+pub fn check(path: &Path, mounts: &[MountInfo]) -> Result<(), HostError> {
     let refuse = |why: String| {
         Err(HostError::NotOurs {
             path: path.to_path_buf(),

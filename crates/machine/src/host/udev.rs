@@ -20,7 +20,7 @@ const UDEV_IN_THE_WAY: [&str; 2] = [
 ///
 /// # Errors
 /// When the command fails.
-pub(crate) fn create_pool(host: &dyn Host, command: &[OsString]) -> Result<Output, HostError> {
+pub fn create_pool(host: &dyn Host, command: &[OsString]) -> Result<Output, HostError> {
     let mut left = TRIES;
     loop {
         // Without udev this fails, and then nothing else opens the disk.

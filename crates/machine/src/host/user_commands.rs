@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// What is known of a study's commands on one machine.
 #[derive(Debug, Default)]
-pub(crate) struct UserCommands {
+pub struct UserCommands {
     known: Mutex<Known>,
 }
 
@@ -20,7 +20,7 @@ struct Known {
 
 /// What a digest turned out to mean.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum UserCommand {
+pub enum UserCommand {
     /// A command that the user permitted.
     Permitted(String),
     /// A command that the user has not permitted.
@@ -31,14 +31,14 @@ pub(crate) enum UserCommand {
 
 impl UserCommands {
     /// Adds commands; `permitted` says whether the user allows all that are known to run.
-    pub(crate) fn know(&self, commands: impl IntoIterator<Item = String>, permitted: bool) {
+    pub fn know(&self, commands: impl IntoIterator<Item = String>, permitted: bool) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.commands.extend(commands);
         known.permitted = permitted;
     }
 
     /// The command of a digest.
-    pub(crate) fn find(&self, wanted: &str) -> UserCommand {
+    pub fn find(&self, wanted: &str) -> UserCommand {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let mut commands = known.commands.iter();
         match commands.find(|command| digest(command) == wanted) {
@@ -50,7 +50,7 @@ impl UserCommands {
 }
 
 /// What stands for a command in a journal: 64 hexadecimal digits (BLAKE3).
-pub(crate) fn digest(command: &str) -> String {
+pub fn digest(command: &str) -> String {
     blake3::hash(command.as_bytes()).to_hex().to_string()
 }
 

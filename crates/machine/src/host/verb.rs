@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// One verb of [`Host`] with what it is done to; commands are asked for by their words instead.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "verb", rename_all = "kebab-case")]
-pub(crate) enum Verb {
+pub enum Verb {
     /// [`Host::is_root`].
     IsRoot,
     /// Whether it has a program.
@@ -146,7 +146,7 @@ pub(crate) enum Verb {
 ///
 /// # Errors
 /// The host's own.
-pub(crate) fn perform(host: &dyn Host, verb: Verb) -> Result<Value, HostError> {
+pub fn perform(host: &dyn Host, verb: Verb) -> Result<Value, HostError> {
     Ok(match verb {
         Verb::IsRoot => json!(host.is_root()),
         Verb::Finds { tool } => json!(super::tools::find(&tool).is_some()),
@@ -197,7 +197,7 @@ fn cannot(what: &'static str, address: impl ToString, error: std::io::Error) -> 
 
 /// An error as it is told to another machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct RemoteError {
+pub struct RemoteError {
     /// What went wrong.
     said: String,
     /// What to do about it.
@@ -208,7 +208,7 @@ pub(crate) struct RemoteError {
 
 impl RemoteError {
     /// What is told of an error.
-    pub(crate) fn of(error: &HostError) -> Self {
+    pub fn of(error: &HostError) -> Self {
         Self {
             said: error.to_string(),
             next: error.next(),
@@ -217,7 +217,7 @@ impl RemoteError {
     }
 
     /// The error where it is heard.
-    pub(crate) fn heard(self, host: &str) -> HostError {
+    pub fn heard(self, host: &str) -> HostError {
         HostError::Elsewhere {
             host: host.to_string(),
             said: self.said,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 /// A command that succeeds and prints something.
-pub(crate) fn said(text: impl Into<String>) -> Output {
+pub fn said(text: impl Into<String>) -> Output {
     Output {
         status: Some(0),
         stdout: text.into(),
@@ -14,7 +14,7 @@ pub(crate) fn said(text: impl Into<String>) -> Output {
 }
 
 /// A command that fails.
-pub(crate) fn complained(status: i32, text: &str) -> Output {
+pub fn complained(status: i32, text: &str) -> Output {
     Output {
         status: Some(status),
         stdout: String::new(),
@@ -23,29 +23,29 @@ pub(crate) fn complained(status: i32, text: &str) -> Output {
 }
 
 /// The word after an option.
-pub(crate) fn after<'a>(words: &'a [OsString], option: &str) -> Option<&'a OsString> {
+pub fn after<'a>(words: &'a [OsString], option: &str) -> Option<&'a OsString> {
     let at = words.iter().position(|word| word == option)?;
     words.get(at + 1)
 }
 
 /// The word after an option, as text.
-pub(crate) fn text_after(words: &[OsString], option: &str) -> Option<String> {
+pub fn text_after(words: &[OsString], option: &str) -> Option<String> {
     after(words, option).map(|word| word.to_string_lossy().into_owned())
 }
 
 /// The word at a place, as text; empty: there is none.
-pub(crate) fn word(words: &[OsString], at: usize) -> String {
+pub fn word(words: &[OsString], at: usize) -> String {
     let word = words.get(at).map(|word| word.to_string_lossy());
     word.unwrap_or_default().into_owned()
 }
 
 /// The last word, as text.
-pub(crate) fn last(words: &[OsString]) -> String {
+pub fn last(words: &[OsString]) -> String {
     word(words, words.len().saturating_sub(1))
 }
 
 /// What words like `-o name=value`, `--name value` and `--name=value` ask for.
-pub(crate) fn asked(words: &[OsString]) -> BTreeMap<String, String> {
+pub fn asked(words: &[OsString]) -> BTreeMap<String, String> {
     let pair = |(name, value): (&str, &str)| (name.to_string(), value.to_string());
     let of = |at: usize| {
         let (text, next) = (word(words, at), word(words, at + 1));

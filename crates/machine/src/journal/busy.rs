@@ -19,7 +19,7 @@ const STACKED_MAX: usize = 8;
 ///
 /// # Errors
 /// When it stays busy, naming who holds it where that can be found out.
-pub(crate) fn unmount(host: &dyn Host, path: &Path) -> Result<(), HostError> {
+pub fn unmount(host: &dyn Host, path: &Path) -> Result<(), HostError> {
     // A mount hides the one below it: each call of umount takes away only the topmost.
     for _ in 0..STACKED_MAX {
         let mounted = host.mounts()?.iter().any(|mount| mount.mount_point == path);
@@ -47,7 +47,7 @@ fn unmount_top(host: &dyn Host, path: &Path) -> Result<(), HostError> {
 ///
 /// # Errors
 /// When it stays busy, or fails for another reason.
-pub(crate) fn until_free(host: &dyn Host, command: &[OsString]) -> Result<(), HostError> {
+pub fn until_free(host: &dyn Host, command: &[OsString]) -> Result<(), HostError> {
     let mut output = host.exec(command)?;
     for _ in 0..BUSY_TRIES {
         if !is_busy(&output) {
@@ -74,7 +74,7 @@ fn is_busy(output: &Output) -> bool {
 }
 
 /// That something is busy, and who holds it where that can be found out.
-pub(crate) fn busy(host: &dyn Host, path: &Path, what: &'static str) -> HostError {
+pub fn busy(host: &dyn Host, path: &Path, what: &'static str) -> HostError {
     let holders = host.holders(path);
     let by = if holders.is_empty() {
         // The holder may be the kernel itself (swap, an export), or a process that this user may not

@@ -149,7 +149,7 @@ fn wipe_signatures(host: &dyn Host, device: &Path) -> Result<(), HostError> {
 ///
 /// # Errors
 /// When the device is in use, or a tool fails.
-pub(crate) fn erase(host: &dyn Host, device: &Path) -> Result<(), HostError> {
+pub fn erase(host: &dyn Host, device: &Path) -> Result<(), HostError> {
     wipe_signatures(host, device)?;
     let bytes = size(host, device)?;
     // Aligned to the largest sector there is; a device refuses to zero half of one.
@@ -181,7 +181,7 @@ fn in_sys(host: &dyn Host, device: &Path) -> PathBuf {
 }
 
 /// The partitions the kernel sees on a device.
-pub(crate) fn partitions(host: &dyn Host, device: &Path) -> Vec<PathBuf> {
+pub fn partitions(host: &dyn Host, device: &Path) -> Vec<PathBuf> {
     let directory = in_sys(host, device);
     let names = host.list(&directory).unwrap_or_default();
     names

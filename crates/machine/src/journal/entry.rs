@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// How one thing is undone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Undo {
+pub enum Undo {
     /// Remove a file that the run made.
     RemoveFile(#[serde(with = "bytes")] PathBuf),
     /// Remove an empty directory.
@@ -62,7 +62,7 @@ pub(crate) enum Undo {
 
 impl Undo {
     /// The same on a peer of this number.
-    pub(crate) fn on(node: usize, peer: &dyn Host, undo: Self) -> Self {
+    pub fn on(node: usize, peer: &dyn Host, undo: Self) -> Self {
         Self::OnPeer {
             node,
             host: peer.name().to_owned(),
@@ -78,7 +78,7 @@ impl From<LayerUndo> for Undo {
 }
 
 /// The group of what everything else lies in: it is undone when nothing else is left.
-pub(crate) const GROUND: &str = "ground";
+pub const GROUND: &str = "ground";
 
 impl fmt::Display for Undo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -108,7 +108,7 @@ impl fmt::Display for Undo {
 /// An entry of a journal, by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct EntryId(u64);
+pub struct EntryId(u64);
 
 impl EntryId {
     /// The entry of this number, from 1.
@@ -117,7 +117,7 @@ impl EntryId {
     }
 
     /// Its number, from 1.
-    pub(crate) fn number(self) -> u64 {
+    pub fn number(self) -> u64 {
         self.0
     }
 }
@@ -125,13 +125,13 @@ impl EntryId {
 /// A line of a journal: something that exists because of the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Entry {
+pub struct Entry {
     /// Its number in the journal, from 1.
     #[serde(rename = "entry")]
-    pub(crate) id: EntryId,
+    pub id: EntryId,
     /// What belongs together: within a group, an older entry is only undone when every newer one
     /// has been.
-    pub(crate) group: String,
+    pub group: String,
     /// The step that undoes it.
-    pub(crate) undo: Undo,
+    pub undo: Undo,
 }

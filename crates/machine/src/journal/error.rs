@@ -4,11 +4,11 @@ use crate::host::HostError;
 use std::path::PathBuf;
 
 /// Version of the file's format.
-pub(crate) const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 3;
 
 /// Why a journal cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum JournalError {
+pub enum JournalError {
     /// Another process holds it.
     #[error("the run that writes {} is alive", path.display())]
     Live {
@@ -57,13 +57,13 @@ pub(crate) enum JournalError {
 
 impl JournalError {
     /// Whether there is no journal.
-    pub(crate) fn is_missing(&self) -> bool {
+    pub fn is_missing(&self) -> bool {
         let missing = std::io::ErrorKind::NotFound;
         matches!(self, Self::System(HostError::Path { kind, .. }) if *kind == missing)
     }
 
     /// What the user can do about it.
-    pub(crate) fn next(&self) -> String {
+    pub fn next(&self) -> String {
         match self {
             Self::Live { .. } => "wait until that run has ended, or interrupt it".to_string(),
             Self::Broken { path, .. } => {

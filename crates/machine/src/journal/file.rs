@@ -5,11 +5,11 @@ use super::check::{accepts, new_place};
 use super::entry::{Entry, EntryId, Undo};
 use super::error::{FORMAT, JournalError};
 use super::proof::{Proof, is_mark};
-use crate::appendlog::{AppendError, AppendLog, Durable, Reopened, look};
 use crate::host::HostError;
-use crate::owned::{OwnDir, OwnError};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
+use stackrace_base::appendlog::{AppendError, AppendLog, Durable, Reopened, look};
+use stackrace_base::owned::{OwnDir, OwnError};
 use std::path::{Path, PathBuf};
 
 #[derive(Serialize, Deserialize)]
@@ -37,7 +37,7 @@ enum JournalLine {
 const FORMAT_READ: u32 = 2;
 
 /// The journal of one run.
-pub(crate) struct Journal {
+pub struct Journal {
     state: Mutex<State>,
 }
 
@@ -54,7 +54,7 @@ impl Journal {
     ///
     /// # Errors
     /// Also when the file exists.
-    pub(crate) fn create(path: &Path) -> Result<Self, JournalError> {
+    pub fn create(path: &Path) -> Result<Self, JournalError> {
         let (dir, name) = place(path)?;
         let file = AppendLog::create(&dir, name).map_err(|error| refused(error, path))?;
         let journal = Self::with(Some((file, path.to_path_buf())), Replayed::new(path));
@@ -68,7 +68,7 @@ impl Journal {
     ///
     /// # Errors
     /// [`JournalError::Live`] when its run is alive.
-    pub(crate) fn open(path: &Path) -> Result<Self, JournalError> {
+    pub fn open(path: &Path) -> Result<Self, JournalError> {
         let (dir, name) = place(path)?;
         let Reopened {
             log: mut file,
@@ -91,14 +91,14 @@ impl Journal {
     ///
     /// # Errors
     /// As [`Journal::open`].
-    pub(crate) fn look(path: &Path) -> Result<Self, JournalError> {
+    pub fn look(path: &Path) -> Result<Self, JournalError> {
         let (dir, name) = place(path)?;
         let (whole, torn) = look(&dir, name).map_err(|error| refused(error, path))?;
         Ok(Self::with(None, understand(&whole, &torn, path)?))
     }
 
     /// A journal that is kept nowhere: for plans, which create nothing.
-    pub(crate) fn nowhere() -> Self {
+    pub fn nowhere() -> Self {
         Self::with(None, Replayed::new(Path::new("")))
     }
 
@@ -106,7 +106,7 @@ impl Journal {
     ///
     /// # Errors
     /// The first line that cannot be understood, or another format.
-    pub(crate) fn remembered(bytes: &[u8], path: &Path) -> Result<Self, JournalError> {
+    pub fn remembered(bytes: &[u8], path: &Path) -> Result<Self, JournalError> {
         Ok(Self::with(None, replay(bytes, path)?))
     }
 
@@ -125,7 +125,7 @@ impl Journal {
     ///
     /// # Errors
     /// They are no such digits, or it cannot be written.
-    pub(crate) fn draw(&self, mark: &str) -> Result<(), JournalError> {
+    pub fn draw(&self, mark: &str) -> Result<(), JournalError> {
         if !is_mark(mark) {
             return Err(JournalError::Foreign(format!("the mark {mark:?}")));
         }
@@ -144,7 +144,7 @@ impl Journal {
     /// # Errors
     /// When it cannot be written, or could not be undone later because it does not carry a mark of
     /// the run: then nothing may be created.
-    pub(crate) fn will(&self, group: &str, undo: Undo) -> Result<EntryId, JournalError> {
+    pub fn will(&self, group: &str, undo: Undo) -> Result<EntryId, JournalError> {
         let mut state = self.state.lock();
         // Before the entry: a reader must know the place when it checks the entry.
         if let Some(place) = new_place(&state.proof, &undo) {
@@ -175,7 +175,7 @@ impl Journal {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub(crate) fn done(&self, id: EntryId) -> Result<(), JournalError> {
+    pub fn done(&self, id: EntryId) -> Result<(), JournalError> {
         let mut state = self.state.lock();
         // Not flushed: if a power cut loses it, the undo runs once more and finds nothing to undo.
         state.append(&JournalLine::Done { done: id }, Durable::No)?;
@@ -184,7 +184,7 @@ impl Journal {
     }
 
     /// What is still to be undone, newest first.
-    pub(crate) fn pending(&self) -> Vec<Entry> {
+    pub fn pending(&self) -> Vec<Entry> {
         // Newest first: what was made last stands on what was made before.
         self.state.lock().pending.iter().rev().cloned().collect()
     }

@@ -19,7 +19,7 @@ const DIGEST_DIGITS: usize = 64;
 /// An entry of a layer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct LayerUndo {
+pub struct LayerUndo {
     /// The layer that knows how.
     pub(super) name: String,
     /// Which of its ways.
@@ -30,20 +30,20 @@ pub(crate) struct LayerUndo {
 }
 
 /// One way a layer undoes something.
-pub(crate) struct UndoKind {
+pub struct UndoKind {
     /// The layer, as its folder is called.
-    pub(crate) layer: &'static str,
+    pub layer: &'static str,
     /// The way, in words with hyphens: `stop-array`.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// What an entry says, in order.
-    pub(crate) params: &'static [Param],
+    pub params: &'static [Param],
     /// Does it; nothing to undo is fine.
-    pub(crate) undo: fn(&dyn Host, &[OsString]) -> Result<(), HostError>,
+    pub undo: fn(&dyn Host, &[OsString]) -> Result<(), HostError>,
 }
 
 /// What a word of an entry may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Param {
+pub enum Param {
     /// A name that carries a mark of the run.
     OurName,
     /// A UUID that begins with a mark of the run.
@@ -95,7 +95,7 @@ impl Param {
 
 impl UndoKind {
     /// The entry that undoes this.
-    pub(crate) fn of<const N: usize>(&self, of: [OsString; N]) -> LayerUndo {
+    pub fn of<const N: usize>(&self, of: [OsString; N]) -> LayerUndo {
         debug_assert_eq!(N, self.params.len());
         LayerUndo {
             name: self.layer.to_string(),
@@ -115,7 +115,7 @@ impl UndoKind {
 
 impl LayerUndo {
     /// The layer that knows how.
-    pub(crate) fn layer(&self) -> &str {
+    pub fn layer(&self) -> &str {
         &self.name
     }
 
@@ -127,7 +127,7 @@ impl LayerUndo {
 }
 
 /// A word of an entry that was checked to be text.
-pub(crate) fn text(of: &[OsString], at: usize) -> &str {
+pub fn text(of: &[OsString], at: usize) -> &str {
     of.get(at)
         .and_then(|word| word.to_str())
         .unwrap_or_default()

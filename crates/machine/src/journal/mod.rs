@@ -26,16 +26,16 @@ mod proof;
 mod undo;
 
 /// Name of a journal's file, in the directory of its run.
-pub(crate) const FILE: &str = "journal.jsonl";
+pub const FILE: &str = "journal.jsonl";
 
-pub(crate) use busy::{busy, unmount, until_free};
-pub(crate) use devices::{erase, partitions};
-pub(crate) use entry::{EntryId, GROUND, Undo};
-pub(crate) use error::JournalError;
-pub(crate) use file::Journal;
-pub(crate) use layer::{Param, UndoKind, text};
-pub(crate) use peers::{BOOT, named};
-pub(crate) use undo::{UndoReport, check_all, undo_all, undo_entries};
+pub use busy::{busy, unmount, until_free};
+pub use devices::{erase, partitions};
+pub use entry::{EntryId, GROUND, Undo};
+pub use error::JournalError;
+pub use file::Journal;
+pub use layer::{Param, UndoKind, text};
+pub use peers::{BOOT, named};
+pub use undo::{UndoReport, check_all, undo_all, undo_entries};
 
 #[cfg(test)]
 mod tests;

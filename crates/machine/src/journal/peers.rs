@@ -4,13 +4,13 @@ use crate::host::{Host, HostError};
 use std::io::ErrorKind;
 
 /// The kernel's own id of the time since the machine was started.
-pub(crate) const BOOT: &str = "/proc/sys/kernel/random/boot_id";
+pub const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
 /// The peer an entry speaks of: of its name, since its number may be another one's by now.
 ///
 /// # Errors
 /// When it is not among those that can be talked to.
-pub(crate) fn named<'a>(host: &'a dyn Host, name: &str) -> Result<&'a dyn Host, HostError> {
+pub fn named<'a>(host: &'a dyn Host, name: &str) -> Result<&'a dyn Host, HostError> {
     let peers = (2..=host.nodes()).filter_map(|node| host.peer(node).ok());
     let mut named = peers.filter(|peer| peer.name() == name);
     named.next().ok_or_else(|| HostError::Elsewhere {

@@ -15,11 +15,11 @@ use std::collections::BTreeSet;
 
 /// What undoing came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct UndoReport {
+pub struct UndoReport {
     /// Undone, in the order it was done.
-    pub(crate) undone: Vec<Undo>,
+    pub undone: Vec<Undo>,
     /// Not undone, each with why.
-    pub(crate) failed: Vec<(Undo, String)>,
+    pub failed: Vec<(Undo, String)>,
 }
 
 /// Undoes everything that is pending; `kinds` are the ways of all layers.
@@ -27,7 +27,7 @@ pub(crate) struct UndoReport {
 /// # Errors
 /// When an entry does not prove to be of the journal's own run: then nothing is undone. When the
 /// journal itself cannot be written. What could not be undone is in the report.
-pub(crate) fn undo_all(
+pub fn undo_all(
     host: &dyn Host,
     journal: &Journal,
     kinds: &[&UndoKind],
@@ -39,7 +39,7 @@ pub(crate) fn undo_all(
 ///
 /// # Errors
 /// An entry does not prove to be of the journal's own run.
-pub(crate) fn check_all(journal: &Journal, kinds: &[&UndoKind]) -> Result<Vec<Undo>, JournalError> {
+pub fn check_all(journal: &Journal, kinds: &[&UndoKind]) -> Result<Vec<Undo>, JournalError> {
     let entries = journal.pending();
     check(&entries, &journal.proof(), kinds)?;
     Ok(entries.into_iter().map(|entry| entry.undo).collect())
@@ -57,7 +57,7 @@ fn check(entries: &[Entry], proof: &Proof, kinds: &[&UndoKind]) -> Result<(), Jo
 ///
 /// # Errors
 /// As [`undo_all`].
-pub(crate) fn undo_entries(
+pub fn undo_entries(
     host: &dyn Host,
     journal: &Journal,
     ids: &[EntryId],

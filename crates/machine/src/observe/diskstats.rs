@@ -1,6 +1,6 @@
 //! Block devices as the kernel counts them: `/proc/diskstats` (Documentation/admin-guide/iostats.rst).
 
-use crate::event::DeviceCounted;
+use stackrace_base::event::DeviceCounted;
 
 /// A sector in this file is always 512 bytes, whatever the device's own sector size.
 const SECTOR: u64 = 512;

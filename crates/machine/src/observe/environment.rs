@@ -4,24 +4,24 @@ use std::path::Path;
 
 use super::io_limit::{IO_LIMIT, io_limit};
 use super::physical;
-use crate::event::Fact;
+use stackrace_base::event::Fact;
 
 /// The kernel with its release: `Linux 6.12.0`.
-pub(crate) fn kernel() -> String {
+pub fn kernel() -> String {
     let uname = rustix::system::uname();
     let (name, release) = (uname.sysname(), uname.release());
     format!("{} {}", name.to_string_lossy(), release.to_string_lossy())
 }
 
 /// Facts about this machine, in a fixed order; what cannot be read is left out.
-pub(crate) fn environment() -> Vec<Fact> {
+pub fn environment() -> Vec<Fact> {
     let mut facts = environment_of(&read);
     facts.extend(physical::limits(Path::new("/sys")));
     facts
 }
 
 /// The same from files as `read` gives them by path; none: there is no such file.
-pub(crate) fn environment_of(read: &dyn Fn(&str) -> Option<String>) -> Vec<Fact> {
+pub fn environment_of(read: &dyn Fn(&str) -> Option<String>) -> Vec<Fact> {
     let mut facts = Vec::new();
     facts.push(Fact::new("kernel", kernel()));
     let machine = rustix::system::uname()
@@ -119,22 +119,22 @@ fn kernel_settings(
 }
 
 /// Whether a control group limits the I/O of this program.
-pub(crate) fn io_limited() -> bool {
+pub fn io_limited() -> bool {
     io_limit(&read).is_some()
 }
 
 /// Bytes of memory (`MemTotal`); none where it cannot be read.
-pub(crate) fn memory_bytes() -> Option<u64> {
+pub fn memory_bytes() -> Option<u64> {
     memory_bytes_of(&read)
 }
 
 /// The same from files as `read` gives them by path.
-pub(crate) fn memory_bytes_of(read: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
+pub fn memory_bytes_of(read: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
     memory_of(read, "MemTotal")
 }
 
 /// Bytes of memory that programs may still take (`MemAvailable`); none where it cannot be read.
-pub(crate) fn memory_available() -> Option<u64> {
+pub fn memory_available() -> Option<u64> {
     memory_of(&read, "MemAvailable")
 }
 

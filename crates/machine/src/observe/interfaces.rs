@@ -3,7 +3,7 @@
 //! Only hardware is read. Bridges, VLANs and tunnels pass their bytes on to it, and what they say of
 //! their speed is made up (tun(4) says 10 Mbit/s of any line).
 
-use crate::event::InterfaceCounted;
+use stackrace_base::event::InterfaceCounted;
 
 /// Bytes an interface has moved so far.
 #[derive(Debug, Clone, PartialEq, Eq)]

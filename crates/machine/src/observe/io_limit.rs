@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Name of the fact of the environment that has the limit.
-pub(crate) const IO_LIMIT: &str = "i/o limit";
+pub const IO_LIMIT: &str = "i/o limit";
 
 /// Files of version 1 of control groups that name a device and its limit.
 const THROTTLES: &[&str] = &[
@@ -15,7 +15,7 @@ const THROTTLES: &[&str] = &[
 
 /// The first limit of this program's group or of one above it, as the kernel writes it: `io.max: 8:16
 /// rbps=2097152`; none: nothing is limited, as far as it can be read.
-pub(crate) fn io_limit(read: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+pub fn io_limit(read: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     read("/proc/self/cgroup")?.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
         let (controllers, group) = (parts.next()?, parts.next()?);

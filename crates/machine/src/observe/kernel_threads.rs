@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 
-use crate::event::ThreadCounted;
+use stackrace_base::event::ThreadCounted;
 
 /// Every thread of the kernel is a child of `kthreadd`, whose number is 2.
 const KTHREADD: &str = "2";

@@ -19,21 +19,21 @@ mod pulse;
 mod slices;
 mod stored;
 
-pub(crate) use environment::{
+pub use environment::{
     environment, environment_of, io_limited, kernel, memory_available, memory_bytes,
     memory_bytes_of,
 };
 
-pub(crate) use io_limit::IO_LIMIT;
-pub(crate) use pulse::Pulse;
-pub(crate) use slices::SliceCounter;
-pub(crate) use stored::{stored_below, stored_file};
+pub use io_limit::IO_LIMIT;
+pub use pulse::Pulse;
+pub use slices::SliceCounter;
+pub use stored::{stored_below, stored_file};
 
-use crate::event::{Counted, DeviceCounted, ThreadCounted};
+use stackrace_base::event::{Counted, DeviceCounted, ThreadCounted};
 
 /// Everything counted at one moment.
 #[derive(Debug, Clone)]
-pub(crate) struct Snapshot {
+pub struct Snapshot {
     process: Option<process::ProcessIo>,
     own_cpu: cpu::ProcessCpu,
     machine: Option<cpu::MachineCpu>,
@@ -51,7 +51,7 @@ pub(crate) struct Snapshot {
 
 impl Snapshot {
     /// Reads all sources; `devices` are names as in `/proc/diskstats`.
-    pub(crate) fn take(devices: &[String]) -> Self {
+    pub fn take(devices: &[String]) -> Self {
         Self {
             // Listed only on this machine: a snapshot from text has no processes.
             kernel_threads: kernel_threads::take(),
@@ -61,7 +61,7 @@ impl Snapshot {
     }
 
     /// The same from files that `read` returns by path; `None`: there is no such file.
-    pub(crate) fn read(devices: &[String], read: impl Fn(&str) -> Option<String>) -> Self {
+    pub fn read(devices: &[String], read: impl Fn(&str) -> Option<String>) -> Self {
         let disks = read("/proc/diskstats")
             .map(|text| diskstats::parse(&text))
             .unwrap_or_default();
@@ -101,7 +101,7 @@ impl Snapshot {
     }
 
     /// What was counted from `self` to `later`.
-    pub(crate) fn until(&self, later: &Self) -> Counted {
+    pub fn until(&self, later: &Self) -> Counted {
         let mut counted = Counted {
             cpu_user_ns: later.own_cpu.user_ns.saturating_sub(self.own_cpu.user_ns),
             cpu_system_ns: later
@@ -181,7 +181,7 @@ fn difference(before: Option<u64>, after: Option<u64>) -> Option<u64> {
 
 /// Adds reads of the workload that the kernel's `rchar` leaves out: those through a ring. Otherwise
 /// cache hits would look like disk reads.
-pub(crate) fn asked_by_workload(counted: &mut Counted, read_bytes: u64) {
+pub fn asked_by_workload(counted: &mut Counted, read_bytes: u64) {
     counted.asked_read_bytes = counted.asked_read_bytes.max(read_bytes);
     let hits = counted
         .asked_read_bytes
@@ -190,7 +190,7 @@ pub(crate) fn asked_by_workload(counted: &mut Counted, read_bytes: u64) {
 }
 
 /// Adds the counts of two phases of one trial. A counter that overflows stays at its maximum.
-pub(crate) fn add(into: &mut Counted, more: &Counted) {
+pub fn add(into: &mut Counted, more: &Counted) {
     let plus = |a: Option<u64>, b: Option<u64>| Some(a.unwrap_or(0).saturating_add(b?));
     let sum = |into: &mut u64, more: u64| *into = into.saturating_add(more);
     sum(&mut into.cpu_user_ns, more.cpu_user_ns);

@@ -8,7 +8,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::event::Fact;
+use stackrace_base::event::Fact;
 
 /// Most devices that are asked.
 const DEVICES_MAX: usize = 512;

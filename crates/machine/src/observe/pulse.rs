@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::event::Counted;
+use stackrace_base::event::Counted;
 
 /// Between two beats.
 const BEAT: Duration = Duration::from_millis(100);
@@ -19,7 +19,7 @@ const BEAT: Duration = Duration::from_millis(100);
 const PAUSE_NS: u64 = 1_000_000_000;
 
 /// The thread, from the beginning of a measured part to its end.
-pub(crate) struct Pulse {
+pub struct Pulse {
     began: Clocks,
     end: Sender<()>,
     beating: Option<JoinHandle<Beats>>,
@@ -85,7 +85,7 @@ impl Clocks {
 
 impl Pulse {
     /// Starts the thread that notes when this program did not run.
-    pub(crate) fn begin() -> Self {
+    pub fn begin() -> Self {
         let (end, ended) = channel();
         // Where no thread can be started the clocks still tell what they can.
         let beating = std::thread::Builder::new()
@@ -100,7 +100,7 @@ impl Pulse {
     }
 
     /// Ends, and adds what was found to what was counted meanwhile.
-    pub(crate) fn end(self, counted: &mut Counted) {
+    pub fn end(self, counted: &mut Counted) {
         drop(self.end);
         let beats = self.beating.and_then(|beating| beating.join().ok());
         counted.paused_ns = beats.map(|beats| beats.paused_ns);

@@ -8,7 +8,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use super::{Snapshot, add, now_ns};
-use crate::event::Counted;
+use stackrace_base::event::Counted;
 
 /// Read at both ends of each slice.
 const QUICK: &[&str] = &[
@@ -19,7 +19,7 @@ const QUICK: &[&str] = &[
 ];
 
 /// The counters of one trial in slices.
-pub(crate) struct SliceCounter {
+pub struct SliceCounter {
     devices: Vec<String>,
     state: Mutex<SliceState>,
 }
@@ -32,20 +32,20 @@ struct SliceState {
 
 impl SliceCounter {
     /// For a stack on these devices, named as in `/proc/diskstats`.
-    pub(crate) fn new(devices: Vec<String>) -> Self {
+    pub fn new(devices: Vec<String>) -> Self {
         let state = Mutex::default();
         Self { devices, state }
     }
 
     /// A slice is about to begin.
-    pub(crate) fn begins(&self) {
+    pub fn begins(&self) {
         let now = self.look();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.begun = Some(now);
     }
 
     /// A slice is over.
-    pub(crate) fn ended(&self) {
+    pub fn ended(&self) {
         let now = self.look();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(begun) = state.begun.take() {
@@ -66,7 +66,7 @@ impl SliceCounter {
 
     /// What was counted in all slices, completed by `whole`: what was counted from the first slice of
     /// any trial to the last.
-    pub(crate) fn counted(&self, whole: &Counted) -> Counted {
+    pub fn counted(&self, whole: &Counted) -> Counted {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         completed(state.counted.clone(), whole)
     }
@@ -104,7 +104,7 @@ fn completed(slices: Counted, whole: &Counted) -> Counted {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::DeviceCounted;
+    use stackrace_base::event::DeviceCounted;
 
     #[test]
     fn only_what_is_read_within_slices_is_counted() {

@@ -4,15 +4,15 @@ use std::path::Path;
 
 use stackrace_engine::extents;
 
-use crate::event::StoredBytes;
+use stackrace_base::event::StoredBytes;
 
 /// Of the files below a directory, `files_max` of them at most; none: the file system does not tell.
-pub(crate) fn stored_below(directory: &Path, files_max: usize) -> Option<StoredBytes> {
+pub fn stored_below(directory: &Path, files_max: usize) -> Option<StoredBytes> {
     extents::of_tree(directory, files_max).ok().map(recorded)
 }
 
 /// Of one file; none: the file system does not tell.
-pub(crate) fn stored_file(file: &Path) -> Option<StoredBytes> {
+pub fn stored_file(file: &Path) -> Option<StoredBytes> {
     extents::of_file(file).ok().map(recorded)
 }
 

@@ -2,9 +2,9 @@
 
 use super::frame::{FrameKind, MESSAGE_MAX, WireFrame};
 use super::message::{COORDINATOR, WorkerReply, WorkerRequest};
-use crate::time::{Clock, SystemClock};
 use parking_lot::Mutex;
 use serde::Serialize;
+use stackrace_base::time::{Clock, SystemClock};
 use std::collections::HashMap;
 use std::io::{BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -17,16 +17,16 @@ use std::time::Duration;
 /// Why there is no connection to a machine any more.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
-pub(crate) struct ConnectionError {
+pub struct ConnectionError {
     /// What happened.
-    pub(crate) why: String,
+    pub why: String,
     /// What the user can do about it.
-    pub(crate) next: String,
+    pub next: String,
 }
 
 impl ConnectionError {
     /// One about which nothing can be done.
-    pub(crate) fn new(why: impl Into<String>) -> Self {
+    pub fn new(why: impl Into<String>) -> Self {
         Self {
             why: why.into(),
             next: String::new(),
@@ -35,11 +35,11 @@ impl ConnectionError {
 }
 
 /// Says why a connection is lost. It is told what this end knows; none: the stream has ended.
-pub(crate) type WhyLost = Box<dyn Fn(Option<&str>) -> ConnectionError + Send + Sync>;
+pub type WhyLost = Box<dyn Fn(Option<&str>) -> ConnectionError + Send + Sync>;
 
 /// Does what a worker is asked. Every conversation has a thread of its own, so that nothing has to
 /// wait for a command that takes long.
-pub(crate) trait Service: Send + Sync {
+pub trait Service: Send + Sync {
     /// Answers a request, and what follows it in its conversation.
     fn serve(&self, connection: &Arc<Connection>, first: WorkerRequest, task: Task);
 }
@@ -90,7 +90,7 @@ struct Conversations {
 }
 
 /// One end of a stream to another machine.
-pub(crate) struct Connection {
+pub struct Connection {
     writer: Mutex<Box<dyn Write + Send>>,
     conversations: Mutex<Conversations>,
     next: AtomicU64,
@@ -130,7 +130,7 @@ impl Connection {
     }
 
     /// The worker's end; nothing is served before [`Connection::listen`].
-    pub(crate) fn to_coordinator(
+    pub fn to_coordinator(
         writer: impl Write + Send + 'static,
         service: Arc<dyn Service>,
     ) -> Arc<Self> {
@@ -139,7 +139,7 @@ impl Connection {
     }
 
     /// Reads and serves until the stream ends.
-    pub(crate) fn listen(self: &Arc<Self>, reader: impl Read) {
+    pub fn listen(self: &Arc<Self>, reader: impl Read) {
         listen(&Arc::downgrade(self), reader);
     }
 
@@ -148,7 +148,7 @@ impl Connection {
     ///
     /// # Errors
     /// The connection is lost, or the request is too long.
-    pub(crate) fn open(
+    pub fn open(
         self: &Arc<Self>,
         machine: u32,
         request: &WorkerRequest,
@@ -186,7 +186,7 @@ impl Connection {
     }
 
     /// How long nothing has come, ns.
-    pub(crate) fn silent_ns(&self) -> u64 {
+    pub fn silent_ns(&self) -> u64 {
         let heard = self.heard_ns.load(Ordering::Relaxed);
         SystemClock.now_ns().saturating_sub(heard)
     }
@@ -324,8 +324,8 @@ impl Connection {
     }
 
     /// Sends what is no frame: the other end gives up the connection.
-    #[cfg(test)]
-    pub(crate) fn break_off(&self) {
+    #[cfg(any(test, feature = "testing"))]
+    pub fn break_off(&self) {
         self.writer.lock().write_all(&[0; 64]).unwrap();
     }
 
@@ -394,7 +394,7 @@ fn listen(connection: &Weak<Connection>, reader: impl Read) {
 }
 
 /// A conversation that this end opened. Dropping it tells the other end that it is not wanted.
-pub(crate) struct Conversation {
+pub struct Conversation {
     connection: Arc<Connection>,
     key: Key,
     replies: Receiver<Incoming>,
@@ -406,7 +406,7 @@ impl Conversation {
     ///
     /// # Errors
     /// The connection is lost, or the request is too long.
-    pub(crate) fn send(&self, request: &WorkerRequest) -> Result<(), ConnectionError> {
+    pub fn send(&self, request: &WorkerRequest) -> Result<(), ConnectionError> {
         self.connection.say(FrameKind::Request, self.key, request)
     }
 
@@ -414,7 +414,7 @@ impl Conversation {
     ///
     /// # Errors
     /// The machine is lost, or has said its last.
-    pub(crate) fn receive(&self) -> Result<WorkerReply, ConnectionError> {
+    pub fn receive(&self) -> Result<WorkerReply, ConnectionError> {
         let next = self.replies.recv().unwrap_or_else(|_| Err(self.over()));
         self.taken(next)
     }
@@ -423,7 +423,7 @@ impl Conversation {
     ///
     /// # Errors
     /// As [`Conversation::receive`].
-    pub(crate) fn receive_within(
+    pub fn receive_within(
         &self,
         patience: Duration,
     ) -> Result<Option<WorkerReply>, ConnectionError> {
@@ -465,7 +465,7 @@ impl Drop for Conversation {
 
 /// Where a worker's replies go.
 #[derive(Clone)]
-pub(crate) struct Replies {
+pub struct Replies {
     connection: Arc<Connection>,
     key: Key,
 }
@@ -475,21 +475,21 @@ impl Replies {
     ///
     /// # Errors
     /// The connection is lost.
-    pub(crate) fn send(&self, reply: &WorkerReply) -> Result<(), ConnectionError> {
+    pub fn send(&self, reply: &WorkerReply) -> Result<(), ConnectionError> {
         self.connection.say(FrameKind::Reply, self.key, reply)
     }
 }
 
 /// A conversation that a worker serves.
-pub(crate) struct Task {
+pub struct Task {
     /// Where its replies go.
-    pub(crate) replies: Replies,
+    pub replies: Replies,
     /// What follows the first request. Its end says that nothing of this is wanted any more.
-    pub(crate) requests: Receiver<WorkerRequest>,
+    pub requests: Receiver<WorkerRequest>,
 }
 
 /// A socket that ends for both sides when it is dropped, also where another thread still reads it.
-pub(crate) struct Closing(pub(crate) UnixStream);
+pub struct Closing(pub UnixStream);
 
 impl Write for Closing {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {

@@ -14,11 +14,11 @@ const MAGIC: [u8; 3] = [b'S', b'R', 1];
 const HEADER: usize = 20;
 
 /// Most bytes of one message. The largest are observations of trials with many slices and threads.
-pub(crate) const MESSAGE_MAX: usize = 64 << 20;
+pub const MESSAGE_MAX: usize = 64 << 20;
 
 /// What a frame carries: a request, a reply, or the end of conversations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FrameKind {
+pub enum FrameKind {
     /// A [`WorkerRequest`], the first of its conversation or a further one.
     Request = 0,
     /// A [`WorkerReply`].
@@ -31,16 +31,16 @@ pub(crate) enum FrameKind {
 
 /// The unit of the protocol: one message with its addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct WireFrame {
+pub struct WireFrame {
     /// What the message is, and how it is read.
-    pub(crate) kind: FrameKind,
+    pub kind: FrameKind,
     /// The machine at the other end of the conversation. A worker reads here who sent the frame, and
     /// writes here who shall receive it.
-    pub(crate) machine: u32,
+    pub machine: u32,
     /// Number of the conversation; the machine that opened it chose it.
-    pub(crate) conversation: u64,
+    pub conversation: u64,
     /// JSON, at most [`MESSAGE_MAX`] bytes; empty for a cancellation.
-    pub(crate) message: Vec<u8>,
+    pub message: Vec<u8>,
 }
 
 impl WireFrame {
@@ -48,7 +48,7 @@ impl WireFrame {
     ///
     /// # Errors
     /// The message is too long.
-    pub(crate) fn new(
+    pub fn new(
         kind: FrameKind,
         machine: u32,
         conversation: u64,
@@ -71,7 +71,7 @@ impl WireFrame {
     ///
     /// # Errors
     /// The system's.
-    pub(crate) fn write(&self, output: &mut dyn Write) -> std::io::Result<()> {
+    pub fn write(&self, output: &mut dyn Write) -> std::io::Result<()> {
         // A header without its message would leave the reader waiting in the middle of a frame.
         let mut bytes = Vec::with_capacity(HEADER + self.message.len());
         bytes.extend(MAGIC);
@@ -89,7 +89,7 @@ impl WireFrame {
     ///
     /// # Errors
     /// The system's; when the stream ends within a frame, or what comes is none of this version.
-    pub(crate) fn read(input: &mut impl Read) -> std::io::Result<Option<Self>> {
+    pub fn read(input: &mut impl Read) -> std::io::Result<Option<Self>> {
         let mut header = [0; HEADER];
         // A signal may interrupt it, unlike the others, which go on by themselves.
         let first = loop {
@@ -141,7 +141,7 @@ impl WireFrame {
 
 /// Reads a stream of frames to its end or to the first mistake, and every message in it; the frames
 /// are those that were understood.
-pub(crate) fn understood(mut bytes: &[u8]) -> Vec<WireFrame> {
+pub fn understood(mut bytes: &[u8]) -> Vec<WireFrame> {
     let mut frames = Vec::new();
     while let Ok(Some(frame)) = WireFrame::read(&mut bytes) {
         let message = &*frame.message;

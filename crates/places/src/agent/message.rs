@@ -5,17 +5,17 @@
 //! ([`WorkerReply::is_last`]). There are three verbs: `exec` does one thing on a machine, `turn` carries out
 //! the trials of one configuration in one round, `phase` lets a peer measure in step.
 
-use crate::event::{Counted, Event, Fact, PhaseObservation, Promised};
-use crate::host::Output;
-use crate::host::verb::{RemoteError, Verb};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use stackrace_base::event::{Counted, Event, Fact, PhaseObservation, Promised};
+use stackrace_machine::host::Output;
+use stackrace_machine::host::verb::{RemoteError, Verb};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// Number of the coordinator among the machines of a stack; the first machine is 1, its peers follow.
-pub(crate) const COORDINATOR: u32 = 0;
+pub const COORDINATOR: u32 = 0;
 
 /// Number of the first machine: it alone asks others of its stack, and none of them asks it.
 pub(super) const FIRST: u32 = 1;
@@ -25,12 +25,12 @@ pub(super) const FIRST: u32 = 1;
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// Name of a guest's serial port, inside and outside.
-pub(crate) const PORT: &str = "stackrace";
+pub const PORT: &str = "stackrace";
 
 /// What a machine is asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum WorkerRequest {
+pub enum WorkerRequest {
     /// Say that it is there: [`WorkerReply::Done`].
     Hello,
     /// Say what its clocks show: [`WorkerReply::Clocks`].
@@ -46,7 +46,7 @@ pub(crate) enum WorkerRequest {
 /// One thing that a machine does; one reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum ExecRequest {
+pub enum ExecRequest {
     /// Run a command to its end: [`WorkerReply::Output`].
     Command {
         /// Program and arguments.
@@ -74,37 +74,37 @@ pub(crate) enum ExecRequest {
 
 /// A study as a worker gets it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Assignment {
+pub struct Assignment {
     /// Where the worker may keep a journal.
-    pub(crate) store: PathBuf,
+    pub store: PathBuf,
     /// The other machines of its stacks, from number 2 on.
-    pub(crate) peers: Vec<PeerAddress>,
+    pub peers: Vec<PeerAddress>,
     /// Name of the study.
-    pub(crate) name: String,
+    pub name: String,
     /// The study as it was written, in TOML.
-    pub(crate) text: String,
+    pub text: String,
     /// Seed of everything random.
-    pub(crate) seed: u64,
+    pub seed: u64,
     /// The level of the study's factor of places that is tried there; none: all of it is.
-    pub(crate) place: Option<String>,
+    pub place: Option<String>,
     /// Ids of disks that may be wiped there.
-    pub(crate) wipe: Vec<String>,
+    pub wipe: Vec<String>,
     /// The clients that measure at once; none: the machine measures alone, or with the peers of its
     /// stack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) clients: Option<Clients>,
+    pub clients: Option<Clients>,
     /// Whether the second machine of its stacks is in the kernel of the first, as in virtual time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) one_kernel: bool,
+    pub one_kernel: bool,
     /// On which side of a real power cut the worker is; none: no power is really cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) cut: Option<RealCut>,
+    pub cut: Option<RealCut>,
 }
 
 /// A worker on a machine whose power is really cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum RealCut {
+pub enum RealCut {
     /// It measures until then.
     Before,
     /// It finds out what is left. Disks bear what the run made.
@@ -114,46 +114,46 @@ pub(crate) enum RealCut {
 /// The clients of one storage. Each process is a machine of its own to the coordinator: the first
 /// process of every client by their order, then the second ones, and so on, from number 1.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Clients {
+pub struct Clients {
     /// Their names.
-    pub(crate) names: Vec<String>,
+    pub names: Vec<String>,
     /// Processes on each.
-    pub(crate) processes: u32,
+    pub processes: u32,
 }
 
 /// Another machine of a stack, as the first one knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct PeerAddress {
+pub struct PeerAddress {
     /// What the user calls it.
-    pub(crate) name: String,
+    pub name: String,
     /// Where the stack's own traffic goes.
-    pub(crate) address: IpAddr,
+    pub address: IpAddr,
     /// The run's directory there, which is made when it is needed; none: a guest needs none.
-    pub(crate) directory: Option<PathBuf>,
+    pub directory: Option<PathBuf>,
 }
 
 /// What a study would do on a machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct PlanAnswer {
+pub struct PlanAnswer {
     /// For programs.
-    pub(crate) json: Value,
+    pub json: Value,
     /// For people.
-    pub(crate) text: String,
+    pub text: String,
 }
 
 /// What became of what dead runs left.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct CleanAnswer {
+pub struct CleanAnswer {
     /// One line for each thing.
-    pub(crate) lines: Vec<String>,
+    pub lines: Vec<String>,
     /// Whether something is left: what could not be undone, or belongs to a run that is alive.
-    pub(crate) left: bool,
+    pub left: bool,
 }
 
 /// Workers only execute turns; the coordinator draws their order and decides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum TurnRequest {
+pub enum TurnRequest {
     /// Check that the study can run there: [`TurnReply::Ready`]. Opens the conversation.
     Open(Box<Assignment>),
     /// Execute a turn: [`TurnReply::Executed`] after everything that happened in it.
@@ -193,50 +193,50 @@ pub(crate) enum TurnRequest {
 
 /// Trials of one configuration in one round that have no result yet: all of them, or one workload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Turn {
+pub struct Turn {
     /// From 1.
-    pub(crate) round: u32,
+    pub round: u32,
     /// Position in the round's order, from 0.
-    pub(crate) position: usize,
+    pub position: usize,
     /// Configuration by index.
-    pub(crate) configuration: usize,
+    pub configuration: usize,
     /// Workloads by index that have no complete trial in this round yet.
-    pub(crate) missing: Vec<usize>,
+    pub missing: Vec<usize>,
     /// Whether the stack stays up afterwards, for another turn.
-    pub(crate) keep: bool,
+    pub keep: bool,
 }
 
 /// Cuts of the power of one configuration in one round. The window of the guest holds what its
 /// drives were told to write, and what was promised.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct RecoverOrder {
+pub struct RecoverOrder {
     /// From 1.
-    pub(crate) round: u32,
+    pub round: u32,
     /// Configuration by index.
-    pub(crate) configuration: usize,
+    pub configuration: usize,
     /// In the order in which they are made.
-    pub(crate) cuts: Vec<CutOrder>,
+    pub cuts: Vec<CutOrder>,
 }
 
 /// A power cut that a worker is to make.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct CutOrder {
+pub struct CutOrder {
     /// Workload by index.
-    pub(crate) workload: usize,
+    pub workload: usize,
     /// Number of the cut within the configuration, from 1.
-    pub(crate) number: u32,
+    pub number: u32,
     /// What the drives draw from.
-    pub(crate) seed: u64,
+    pub seed: u64,
     /// When, ns, on the clock of the guest whose drives they were.
-    pub(crate) at_ns: u64,
+    pub at_ns: u64,
     /// Where the instant was drawn from.
-    pub(crate) stratum: String,
+    pub stratum: String,
 }
 
 /// What a worker says of its turns.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum TurnReply {
+pub enum TurnReply {
     /// Everything is there for the study, and nothing has been touched.
     Ready {
         /// The machine.
@@ -294,7 +294,7 @@ pub(crate) enum TurnReply {
 /// The peer prepares at once; each of its phases begins when it is told to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum PhaseRequest {
+pub enum PhaseRequest {
     /// Prepare a workload: [`PhaseReply::Prepared`]. Opens the conversation.
     Prepare(Box<PhaseOrder>),
     /// Begin the next phase: [`PhaseReply::Measured`].
@@ -314,40 +314,40 @@ pub(crate) enum PhaseRequest {
 
 /// The workload a peer runs beside the first machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct PhaseOrder {
+pub struct PhaseOrder {
     /// Name of the study.
-    pub(crate) name: String,
+    pub name: String,
     /// The study as it was written, in TOML.
-    pub(crate) text: String,
+    pub text: String,
     /// Configuration by index.
-    pub(crate) configuration: usize,
+    pub configuration: usize,
     /// Workload by index.
-    pub(crate) workload: usize,
+    pub workload: usize,
     /// The trial's directory there.
-    pub(crate) directory: PathBuf,
+    pub directory: PathBuf,
     /// Seed of its data and offsets: another one than that of the first machine. Of clients: the one that
     /// they have in common.
-    pub(crate) seed: u64,
+    pub seed: u64,
     /// Which of the clients of one storage it is; none: it is a machine of a stack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) seat: Option<ClientSeat>,
+    pub seat: Option<ClientSeat>,
 }
 
 /// Which of the processes that measure one storage at once this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ClientSeat {
+pub struct ClientSeat {
     /// Its number among them, from 0. It changes from round to round.
-    pub(crate) rank: u32,
+    pub rank: u32,
     /// How many there are.
-    pub(crate) of: u32,
+    pub of: u32,
     /// Whether caches are to be emptied before a phase.
-    pub(crate) cold: bool,
+    pub cold: bool,
 }
 
 /// What a peer says of a workload.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum PhaseReply {
+pub enum PhaseReply {
     /// The first phase may begin.
     Prepared,
     /// A phase is over.
@@ -383,7 +383,7 @@ pub(crate) enum PhaseReply {
 /// What a machine answers.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum WorkerReply {
+pub enum WorkerReply {
     /// What was asked for is done, and there is nothing to say of it.
     Done,
     /// What its clocks show.
@@ -423,7 +423,7 @@ pub(crate) enum WorkerReply {
 
 impl WorkerReply {
     /// Whether nothing follows in the same conversation.
-    pub(crate) fn is_last(&self) -> bool {
+    pub fn is_last(&self) -> bool {
         match self {
             Self::Turn(reply) => matches!(reply, TurnReply::Closed),
             Self::Phase(reply) => matches!(reply, PhaseReply::Ended),

@@ -7,17 +7,17 @@
 //! machine is a [`remote_host`]. One on which this program is not, and only a POSIX shell, is reached
 //! through a [`shell`].
 
-pub(crate) mod connection;
-pub(crate) mod frame;
-pub(crate) mod message;
-pub(crate) mod polled;
-pub(crate) mod program;
-pub(crate) mod remote_host;
-pub(crate) mod router;
-pub(crate) mod shell;
-pub(crate) mod ssh;
+pub mod connection;
+pub mod frame;
+pub mod message;
+pub mod polled;
+pub mod program;
+pub mod remote_host;
+pub mod router;
+pub mod shell;
+pub mod ssh;
 #[cfg(test)]
 mod tests;
-pub(crate) mod watch;
-pub(crate) mod window;
-pub(crate) mod worker;
+pub mod watch;
+pub mod window;
+pub mod worker;

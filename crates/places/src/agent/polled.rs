@@ -9,30 +9,30 @@
 
 use super::frame::WireFrame;
 use super::message::WorkerRequest;
-use crate::time::{Clock, SystemClock};
 use serde::{Deserialize, Serialize};
+use stackrace_base::time::{Clock, SystemClock};
 use std::io::{ErrorKind, Read, Result, Write};
 
 /// Port of the processor on which a guest speaks.
-pub(crate) const OUTPUT_PORT: u16 = 0xe9;
+pub const OUTPUT_PORT: u16 = 0xe9;
 
 /// Most bytes that the pipe behind the port may hold.
-pub(crate) const PIPE_BYTES: usize = 4096;
+pub const PIPE_BYTES: usize = 4096;
 
 /// Bytes of zeros after each frame and its time.
 const PADDING: usize = PIPE_BYTES + 1;
 
 /// Where a guest finds its orders: QEMU's configuration device, which answers at once.
-pub(crate) const ORDERS_NAME: &str = "opt/stackrace/orders";
+pub const ORDERS_NAME: &str = "opt/stackrace/orders";
 
 /// What a guest in virtual time does: everything that will ever be asked of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct GuestOrders {
+pub struct GuestOrders {
     /// How long it waits before it begins, ns: by how much the kernel's timers are ahead is one of
     /// the accidents that differ between two rounds.
-    pub(crate) delay_ns: u64,
+    pub delay_ns: u64,
     /// One conversation, from its first request to its last.
-    pub(crate) requests: Vec<WorkerRequest>,
+    pub requests: Vec<WorkerRequest>,
 }
 
 /// Writes frames as a guest in virtual time does: each flush ends one.
@@ -51,7 +51,7 @@ impl<W: Write> Write for PolledWriter<W> {
 }
 
 /// Reads what such a guest says. Nothing is read ahead: see the head of this file.
-pub(crate) struct PolledReader<R> {
+pub struct PolledReader<R> {
     input: R,
     /// Whether the padding of the last frame is still to be read.
     padded: bool,
@@ -59,7 +59,7 @@ pub(crate) struct PolledReader<R> {
 
 impl<R: Read> PolledReader<R> {
     /// A reader at the beginning.
-    pub(crate) fn new(input: R) -> Self {
+    pub fn new(input: R) -> Self {
         Self {
             input,
             padded: false,
@@ -71,7 +71,7 @@ impl<R: Read> PolledReader<R> {
     ///
     /// # Errors
     /// The system's.
-    pub(crate) fn go_on(&mut self) -> Result<bool> {
+    pub fn go_on(&mut self) -> Result<bool> {
         let padded = std::mem::take(&mut self.padded);
         if padded {
             let mut padding = [0; PADDING];
@@ -88,7 +88,7 @@ impl<R: Read> PolledReader<R> {
     ///
     /// # Errors
     /// The system's; what comes is no frame of this version.
-    pub(crate) fn read(&mut self) -> Result<Option<(u64, WireFrame)>> {
+    pub fn read(&mut self) -> Result<Option<(u64, WireFrame)>> {
         self.go_on()?;
         let Some(frame) = WireFrame::read(&mut self.input)? else {
             return Ok(None);

@@ -6,11 +6,11 @@ use std::path::Path;
 const OURSELVES: &str = "/proc/self/exe";
 
 /// This program as it is copied to another machine.
-pub(crate) struct Program {
+pub struct Program {
     /// The whole executable file.
-    pub(crate) bytes: Vec<u8>,
+    pub bytes: Vec<u8>,
     /// Its BLAKE3 hash, in hexadecimal digits.
-    pub(crate) hash: String,
+    pub hash: String,
 }
 
 impl Program {
@@ -18,7 +18,7 @@ impl Program {
     ///
     /// # Errors
     /// The system's.
-    pub(crate) fn own() -> std::io::Result<Self> {
+    pub fn own() -> std::io::Result<Self> {
         let bytes = std::fs::read(Path::new(OURSELVES))?;
         let hash = blake3::hash(&bytes).to_hex().to_string();
         Ok(Self { bytes, hash })
@@ -26,7 +26,7 @@ impl Program {
 }
 
 /// The newest version of glibc a program names (`GLIBC_2.34`); none: it is static.
-pub(crate) fn libc_needed(program: &[u8]) -> Option<(u32, u32)> {
+pub fn libc_needed(program: &[u8]) -> Option<(u32, u32)> {
     let mark = b"GLIBC_";
     let places = program.windows(mark.len()).enumerate();
     places
@@ -42,7 +42,7 @@ pub(crate) fn libc_needed(program: &[u8]) -> Option<(u32, u32)> {
 }
 
 /// Major and minor version of a package or a library: `2.36-9+deb12u9` → (2, 36).
-pub(crate) fn version(text: &str) -> Option<(u32, u32)> {
+pub fn version(text: &str) -> Option<(u32, u32)> {
     let (major, rest) = text.split_once('.')?;
     let minor: String = rest.chars().take_while(char::is_ascii_digit).collect();
     Some((major.parse().ok()?, minor.parse().ok()?))

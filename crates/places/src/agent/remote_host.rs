@@ -2,15 +2,15 @@
 
 use super::connection::{Connection, ConnectionError};
 use super::message::{COORDINATOR, ExecRequest, PeerAddress, WorkerReply, WorkerRequest};
-use crate::event::CommandRun;
-use crate::host::local::Sink;
-use crate::host::verb::{RemoteError, Verb};
-use crate::host::{
+use serde::de::DeserializeOwned;
+use stackrace_base::event::CommandRun;
+use stackrace_base::time::{Clock, SystemClock};
+use stackrace_machine::host::local::Sink;
+use stackrace_machine::host::verb::{RemoteError, Verb};
+use stackrace_machine::host::{
     Filling, Host, HostError, LabDisk, LineSpeed, MountInfo, Needs, Output, argv, lacking,
     line_speed,
 };
-use crate::time::{Clock, SystemClock};
-use serde::de::DeserializeOwned;
 use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
@@ -22,18 +22,18 @@ const RETRY: Duration = Duration::from_millis(200);
 
 /// Another machine of a stack, as its first machine reaches it: through the coordinator.
 #[derive(Clone)]
-pub(crate) struct Peer {
+pub struct Peer {
     /// To the coordinator.
-    pub(crate) connection: Arc<Connection>,
+    pub connection: Arc<Connection>,
     /// Its number, from 2.
-    pub(crate) machine: u32,
+    pub machine: u32,
     /// What the coordinator says of it.
-    pub(crate) address: PeerAddress,
+    pub address: PeerAddress,
 }
 
 impl Peer {
     /// The peers of this machine.
-    pub(crate) fn all(connection: &Arc<Connection>, addresses: Vec<PeerAddress>) -> Vec<Self> {
+    pub fn all(connection: &Arc<Connection>, addresses: Vec<PeerAddress>) -> Vec<Self> {
         let peers = (2..).zip(addresses).map(|(machine, address)| Self {
             connection: Arc::clone(connection),
             machine,
@@ -43,7 +43,7 @@ impl Peer {
     }
 
     /// It as a host; the sink is told of every command.
-    pub(crate) fn host(&self, sink: Sink) -> RemoteHost {
+    pub fn host(&self, sink: Sink) -> RemoteHost {
         RemoteHost {
             name: self.address.name.clone(),
             machine: self.machine,
@@ -55,7 +55,7 @@ impl Peer {
 }
 
 /// A machine that a connection leads to.
-pub(crate) struct RemoteHost {
+pub struct RemoteHost {
     name: String,
     machine: u32,
     connection: Arc<Connection>,
@@ -66,7 +66,7 @@ pub(crate) struct RemoteHost {
 
 impl RemoteHost {
     /// The machine at the other end of a coordinator's connection.
-    pub(crate) fn direct(name: impl Into<String>, connection: &Arc<Connection>) -> Self {
+    pub fn direct(name: impl Into<String>, connection: &Arc<Connection>) -> Self {
         Self {
             name: name.into(),
             machine: COORDINATOR,
@@ -118,7 +118,7 @@ impl RemoteHost {
     ///
     /// # Errors
     /// It cannot be done there, or the connection is lost.
-    pub(crate) fn value<T: DeserializeOwned>(&self, request: ExecRequest) -> Result<T, HostError> {
+    pub fn value<T: DeserializeOwned>(&self, request: ExecRequest) -> Result<T, HostError> {
         match self.exec_request(request)? {
             WorkerReply::Value(value) => serde_json::from_value(value)
                 .map_err(|error| self.error(error, "", std::io::ErrorKind::InvalidData)),
@@ -139,7 +139,7 @@ impl RemoteHost {
     ///
     /// # Errors
     /// It does not answer.
-    pub(crate) fn sees(&self, path: &Path) -> Result<bool, HostError> {
+    pub fn sees(&self, path: &Path) -> Result<bool, HostError> {
         self.ask(Verb::Exists { path: path.into() })
     }
 

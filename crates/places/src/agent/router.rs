@@ -7,15 +7,15 @@
 use super::connection::{Carrier, Connection, ConnectionError, WhyLost, refused};
 use super::frame::{FrameKind, WireFrame};
 use super::message::{FIRST, WorkerReply};
-use crate::time::{Clock, SystemClock};
 use parking_lot::Mutex;
+use stackrace_base::time::{Clock, SystemClock};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 /// The machines of one stack.
-pub(crate) struct Router {
+pub struct Router {
     machines: Mutex<BTreeMap<u32, MachineLink>>,
     /// How long a machine that is lost may take to come back.
     patience: Duration,
@@ -30,7 +30,7 @@ enum MachineLink {
 impl Router {
     /// Machines that may come back within some time: guests start again, a connection over SSH does
     /// not.
-    pub(crate) fn new(patience: Duration) -> Arc<Self> {
+    pub fn new(patience: Duration) -> Arc<Self> {
         Arc::new(Self {
             machines: Mutex::default(),
             patience,
@@ -38,7 +38,7 @@ impl Router {
     }
 
     /// Connects the machine of a number over a stream, or connects it again after it came back.
-    pub(crate) fn connect(
+    pub fn connect(
         self: &Arc<Self>,
         machine: u32,
         reader: impl Read + Send + 'static,
@@ -151,7 +151,7 @@ impl Carrier for Router {
 
 /// What the first machine of a stack gets when a peer sends these bytes. For the checks of what comes
 /// from outside.
-pub(crate) fn forwarded(bytes: &[u8]) -> Vec<WireFrame> {
+pub fn forwarded(bytes: &[u8]) -> Vec<WireFrame> {
     /// Keeps what is written.
     struct Kept(Arc<Mutex<Vec<u8>>>);
 

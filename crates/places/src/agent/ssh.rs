@@ -8,20 +8,20 @@
 mod destination;
 mod error;
 
-pub(crate) use destination::Destination;
-pub(crate) use error::SshError;
+pub use destination::Destination;
+pub use error::SshError;
 
 use super::connection::{Connection, ConnectionError};
 use super::message::{COORDINATOR, ExecRequest, HEARTBEAT, WorkerRequest};
 use super::program::{Program, libc_needed, version};
 use super::remote_host::RemoteHost;
 use super::router::Router;
-use crate::bounded::ByteLimit;
-use crate::host::process::{Process, Streams};
-use crate::host::verb::Verb;
-use crate::host::{Host, HostError, argv};
-use crate::time::{Clock, SystemClock};
 use parking_lot::Mutex;
+use stackrace_base::bounded::ByteLimit;
+use stackrace_base::time::{Clock, SystemClock};
+use stackrace_machine::host::process::{Process, Streams};
+use stackrace_machine::host::verb::Verb;
+use stackrace_machine::host::{Host, HostError, argv};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -63,27 +63,27 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// How ssh ends when it has failed itself (ssh(1)).
-pub(crate) const SSH_FAILED: i32 = 255;
+pub const SSH_FAILED: i32 = 255;
 
 /// How a machine is reached.
 #[derive(Debug, Clone)]
-pub(crate) struct Way {
+pub struct Way {
     /// Where it is.
-    pub(crate) to: Destination,
+    pub to: Destination,
     /// The ssh command with options of the user's: `ssh -i key`.
-    pub(crate) ssh: Vec<String>,
+    pub ssh: Vec<String>,
     /// Whether to be root there, by `sudo`.
-    pub(crate) sudo: bool,
+    pub sudo: bool,
     /// After how many seconds of silence the worker there ends; none: as long as it does by itself.
-    pub(crate) silence_s: Option<u32>,
+    pub silence_s: Option<u32>,
     /// Words of a command that runs those that follow on that machine, with its input and output here:
     /// `srun --nodelist=n1`. None: it is reached with ssh.
-    pub(crate) launcher: Option<Vec<String>>,
+    pub launcher: Option<Vec<String>>,
 }
 
 /// A machine that is connected to, with this program on it. The connection ends when this is dropped;
 /// what the worker there does is then interrupted.
-pub(crate) struct Remote {
+pub struct Remote {
     to: Destination,
     connection: Arc<Connection>,
     found: Found,
@@ -112,7 +112,7 @@ impl Remote {
     ///
     /// # Errors
     /// When ssh cannot, or this program cannot run there.
-    pub(crate) fn connect(way: &Way, router: &Arc<Router>, machine: u32) -> Result<Self, SshError> {
+    pub fn connect(way: &Way, router: &Arc<Router>, machine: u32) -> Result<Self, SshError> {
         let program = Program::own().map_err(|error| {
             SshError::Here(HostError::path("read", Path::new("/proc/self/exe"), error))
         })?;
@@ -177,27 +177,27 @@ impl Remote {
     }
 
     /// Where it is, as it was asked for.
-    pub(crate) fn to(&self) -> String {
+    pub fn to(&self) -> String {
         self.to.to_string()
     }
 
     /// The address at which it was reached, as its sshd says.
-    pub(crate) fn address(&self) -> Option<IpAddr> {
+    pub fn address(&self) -> Option<IpAddr> {
         self.found.connection.split(' ').nth(2)?.parse().ok()
     }
 
     /// The connection to the worker there.
-    pub(crate) fn connection(&self) -> &Arc<Connection> {
+    pub fn connection(&self) -> &Arc<Connection> {
         &self.connection
     }
 
     /// The machine as a host, reached over this connection.
-    pub(crate) fn host(&self) -> RemoteHost {
+    pub fn host(&self) -> RemoteHost {
         RemoteHost::direct(self.to(), &self.connection)
     }
 
     /// A store there for something that is done now: a name of ours, so that it can be removed whole.
-    pub(crate) fn store(&self, id: &str) -> PathBuf {
+    pub fn store(&self, id: &str) -> PathBuf {
         self.found.stores.join(format!("{OURS}{id}"))
     }
 
@@ -205,7 +205,7 @@ impl Remote {
     ///
     /// # Errors
     /// When the line breaks.
-    pub(crate) fn stores(&self) -> Result<Vec<PathBuf>, HostError> {
+    pub fn stores(&self) -> Result<Vec<PathBuf>, HostError> {
         self.ours(&self.found.stores)
     }
 
@@ -213,7 +213,7 @@ impl Remote {
     ///
     /// # Errors
     /// When the line breaks.
-    pub(crate) fn copies(&self) -> Result<Vec<PathBuf>, HostError> {
+    pub fn copies(&self) -> Result<Vec<PathBuf>, HostError> {
         let Some(copies) = self.found.program.ancestors().nth(2) else {
             return Ok(Vec::new());
         };
@@ -259,7 +259,7 @@ fn command(way: &Way, hash: &str) -> Vec<String> {
 }
 
 /// The words of the local command that has a login there carry out one line.
-pub(crate) fn words(way: &Way, script: &str) -> Vec<String> {
+pub fn words(way: &Way, script: &str) -> Vec<String> {
     if let Some(launcher) = &way.launcher {
         // What ssh hands to a login shell is one line of it, and so is this.
         let shell = ["sh", "-c", script].map(str::to_owned);
@@ -455,7 +455,7 @@ fn silent_end(status: Option<i32>) -> String {
 }
 
 /// The exit status of an ssh whose connection has ended; none: a signal ended it.
-pub(crate) fn ended(ssh: &Mutex<Process>) -> Option<i32> {
+pub fn ended(ssh: &Mutex<Process>) -> Option<i32> {
     if wait(LAST_WORDS, || ssh.lock().ended()).is_none() {
         // It has nothing more to do.
         ssh.lock().kill();
@@ -464,14 +464,14 @@ pub(crate) fn ended(ssh: &Mutex<Process>) -> Option<i32> {
 }
 
 /// What ssh, and the shell there, say for people; the end of it.
-pub(crate) struct SshWords {
+pub struct SshWords {
     text: Arc<Mutex<String>>,
     reading: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl SshWords {
     /// Reads them from a stream, on a thread of its own.
-    pub(crate) fn of(errors: impl Read + Send + 'static) -> Self {
+    pub fn of(errors: impl Read + Send + 'static) -> Self {
         let text = Arc::new(Mutex::new(String::new()));
         let kept = Arc::clone(&text);
         let reading = std::thread::spawn(move || {
@@ -494,7 +494,7 @@ impl SshWords {
     }
 
     /// Adds a line that a login printed.
-    pub(crate) fn add(&self, line: &str) {
+    pub fn add(&self, line: &str) {
         keep(&self.text, line);
     }
 
@@ -503,7 +503,7 @@ impl SshWords {
     }
 
     /// All of it, when ssh has ended.
-    pub(crate) fn whole(&self) -> String {
+    pub fn whole(&self) -> String {
         let ended = |reading: &Option<JoinHandle<()>>| match reading {
             Some(reading) => reading.is_finished(),
             None => true,

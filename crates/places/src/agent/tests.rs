@@ -9,8 +9,8 @@ use super::message::{
 use super::remote_host::{Peer, RemoteHost};
 use super::router::Router;
 use super::worker::{self, Duties, WorkerRefusal};
-use crate::host::local::Sink;
-use crate::host::{Daemon, Filling, Host, argv};
+use stackrace_machine::host::local::Sink;
+use stackrace_machine::host::{Daemon, Filling, Host, argv};
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -220,7 +220,9 @@ fn a_refusal_keeps_its_code_and_a_worker_that_fails_answers() {
 #[test]
 fn a_coordinator_takes_no_requests() {
     let stack = stack(Duration::ZERO);
-    let request = WorkerRequest::Exec(ExecRequest::Operation(crate::host::verb::Verb::IsRoot));
+    let request = WorkerRequest::Exec(ExecRequest::Operation(
+        stackrace_machine::host::verb::Verb::IsRoot,
+    ));
     let reply = stack.first.open(COORDINATOR, &request).unwrap().receive();
     assert!(
         matches!(reply, Ok(WorkerReply::Refused { .. })),

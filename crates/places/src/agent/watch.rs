@@ -2,7 +2,7 @@
 
 use super::connection::Connection;
 use super::message::{COORDINATOR, WorkerRequest};
-use crate::time::{Clock, SystemClock};
+use stackrace_base::time::{Clock, SystemClock};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,11 +17,11 @@ const LOST: Duration = Duration::from_secs(4);
 const UNANSWERED: u32 = 3;
 
 /// After how many seconds without a word from the coordinator a client ends by itself.
-pub(crate) const ORPHAN_S: u32 = 20;
+pub const ORPHAN_S: u32 = 20;
 
 /// Speaks to each client every second, and gives a connection up that has been silent for four. Ends
 /// when nothing needs the connections any more.
-pub(crate) fn watch(connections: &[Arc<Connection>]) {
+pub fn watch(connections: &[Arc<Connection>]) {
     let mut watched: Vec<_> = connections
         .iter()
         .map(|connection| {

@@ -1,17 +1,17 @@
 //! The memory that a guest in virtual time shares with this program outside: large amounts pass at
 //! once, and the guest's clock does not show it.
 
-use crate::host::shared_memory::shared_memory;
 use stackrace_engine::window::SharedWindow;
+use stackrace_machine::host::shared_memory::shared_memory;
 
 /// Most that the window holds, bytes; it takes no memory until something is put there.
-pub(crate) const WINDOW_BYTES: u64 = 256 << 20;
+pub const WINDOW_BYTES: u64 = 256 << 20;
 
 /// The window of this guest.
 ///
 /// # Errors
 /// The guest has none, or the system refuses.
-pub(crate) fn open() -> Result<SharedWindow, String> {
+pub fn open() -> Result<SharedWindow, String> {
     let memory = shared_memory(WINDOW_BYTES)?;
     let memory = memory
         .ok_or("this guest has no memory that it shares: it was not started for power cuts")?;

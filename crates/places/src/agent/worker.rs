@@ -11,12 +11,12 @@ use super::message::{
 };
 use super::polled::{GuestOrders, ORDERS_NAME, OUTPUT_PORT, PolledWriter};
 use super::router::Router;
-use crate::failure::Failure;
-use crate::host::verb::{self, RemoteError};
-use crate::host::{Host, HostError, local::LocalHost};
-use crate::time::{Clock, SystemClock};
 use serde::Serialize;
+use stackrace_base::failure::Failure;
+use stackrace_base::time::{Clock, SystemClock};
 use stackrace_engine::port::OutputPort;
+use stackrace_machine::host::verb::{self, RemoteError};
+use stackrace_machine::host::{Host, HostError, local::LocalHost};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -41,13 +41,13 @@ const ORDERS_FILE: &str = "/sys/firmware/qemu_fw_cfg/by_name";
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A refusal of what a worker was asked.
-pub(crate) struct WorkerRefusal {
+pub struct WorkerRefusal {
     /// The exit code of a command that is refused like this.
-    pub(crate) code: u8,
+    pub code: u8,
     /// What went wrong.
-    pub(crate) text: String,
+    pub text: String,
     /// What to do about it.
-    pub(crate) next: String,
+    pub next: String,
 }
 
 impl From<Failure> for WorkerRefusal {
@@ -70,7 +70,7 @@ impl WorkerRefusal {
 }
 
 /// What a worker does with studies; the room of sessions knows how.
-pub(crate) trait Duties: Send + Sync + 'static {
+pub trait Duties: Send + Sync + 'static {
     /// Says what a study would do on this machine.
     ///
     /// # Errors
@@ -218,7 +218,7 @@ impl<D: Duties> Worker<D> {
 ///
 /// # Errors
 /// The system's.
-pub(crate) fn here(duties: impl Duties, router: &Arc<Router>) -> std::io::Result<Arc<Connection>> {
+pub fn here(duties: impl Duties, router: &Arc<Router>) -> std::io::Result<Arc<Connection>> {
     connect(duties, router, 1, "The worker in this process ended.")
 }
 
@@ -242,7 +242,7 @@ pub(super) fn connect(
 ///
 /// # Errors
 /// There is no port, or it fails.
-pub(crate) fn guest(duties: impl Duties) -> Result<(), String> {
+pub fn guest(duties: impl Duties) -> Result<(), String> {
     let path = port()?;
     let failed = |error: std::io::Error| format!("{}: {error}", path.display());
     let file = File::options().read(true).write(true).open(&path);
@@ -262,7 +262,7 @@ pub(crate) fn guest(duties: impl Duties) -> Result<(), String> {
 ///
 /// # Errors
 /// The orders cannot be read, or there is no port to answer on.
-pub(crate) fn virtual_guest(duties: impl Duties) -> Result<bool, String> {
+pub fn virtual_guest(duties: impl Duties) -> Result<bool, String> {
     let path = Path::new(ORDERS_FILE).join(ORDERS_NAME).join("raw");
     let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let text = match std::fs::read(&path) {
@@ -292,7 +292,7 @@ pub(crate) fn virtual_guest(duties: impl Duties) -> Result<bool, String> {
 
 /// Works over standard input and output until the coordinator is gone, or was silent for so long (two
 /// minutes unless it is said); returns when nothing goes on any more.
-pub(crate) fn stdio(duties: impl Duties, silence: Option<Duration>) {
+pub fn stdio(duties: impl Duties, silence: Option<Duration>) {
     let silence = silence.unwrap_or(SILENCE);
     let worker = Worker::new(duties);
     let service: Arc<dyn Service> = Arc::<Worker<_>>::clone(&worker);

@@ -8,11 +8,11 @@
 use super::description::Description;
 use super::{postgresql, switch};
 use crate::agent::message::PORT;
-use crate::host::LabDisk;
+use stackrace_machine::host::LabDisk;
 use std::path::Path;
 
 /// The emulator that runs the guests.
-pub(crate) const PROGRAM: &str = "qemu-system-x86_64";
+pub const PROGRAM: &str = "qemu-system-x86_64";
 
 /// Devices a `q35` has room for on its first bus, without those that are built in.
 pub(super) const DEVICES_MAX: usize = 28;
@@ -25,7 +25,7 @@ pub(super) const DISKS_MAX: usize = DEVICES_MAX - DEVICES_OTHER;
 
 /// What runs the guest's instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Accelerator {
+pub enum Accelerator {
     /// The processor itself.
     Kvm,
     /// Emulation by software.
@@ -34,7 +34,7 @@ pub(crate) enum Accelerator {
 
 impl Accelerator {
     /// As QEMU calls it.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Kvm => "kvm",
             Self::Tcg => "tcg",

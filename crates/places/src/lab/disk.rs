@@ -11,7 +11,7 @@
 
 use super::disk_cache::{DiskCache, VolatileCache};
 use super::short::Short;
-use crate::time::{Clock, SystemClock};
+use stackrace_base::time::{Clock, SystemClock};
 use stackrace_engine::system;
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Write};
@@ -56,7 +56,7 @@ const EIO: u32 = 5;
 const EINVAL: u32 = 22;
 
 /// Requests that fail: those that touch bytes of this range. A flush touches all.
-pub(crate) type Failing = std::ops::Range<u64>;
+pub type Failing = std::ops::Range<u64>;
 
 /// A disk that is served until this is dropped.
 pub(super) struct Served {

@@ -13,7 +13,7 @@ const SECTOR: usize = 512;
 
 /// What a power cut does to a disk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum DiskCache {
+pub enum DiskCache {
     /// Nothing: what was answered is on the medium.
     #[default]
     Off,

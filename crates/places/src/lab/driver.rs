@@ -2,7 +2,7 @@
 //! modelled drives to itself.
 
 use super::error::LabError;
-use crate::host::Host;
+use stackrace_machine::host::Host;
 use std::path::Path;
 
 /// The part of the recipe that builds it, in a tree of its own: a guest needs no compiler.
@@ -47,7 +47,7 @@ pub(super) fn check(host: &dyn Host, work: &Path, kernel: &str) -> Result<(), La
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::local::LocalHost;
+    use stackrace_machine::host::local::LocalHost;
     use std::sync::Arc;
 
     #[test]

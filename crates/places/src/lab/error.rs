@@ -1,13 +1,13 @@
 //! Why the lab could not do something, and what to do about it.
 
 use super::system::System;
-use crate::host::HostError;
-use crate::journal::JournalError;
+use stackrace_machine::host::HostError;
+use stackrace_machine::journal::JournalError;
 use std::path::PathBuf;
 
 /// Why the lab could not do something.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum LabError {
+pub enum LabError {
     /// The image of a system was not built.
     #[error("the lab has no image of {0}")]
     NoImage(&'static System),
@@ -55,7 +55,7 @@ pub(crate) enum LabError {
 
 impl LabError {
     /// What the user can do about it.
-    pub(crate) fn next(&self) -> String {
+    pub fn next(&self) -> String {
         match self {
             Self::NoImage(system) => format!("build it once: {}", system.build()),
             Self::Damaged(_) => {

@@ -7,10 +7,10 @@ use super::description::Description;
 use super::error::LabError;
 use super::machine::{LabMachine, MachineSite};
 use super::short::Short;
-use crate::bounded::ByteLimit;
-use crate::host::HostError;
-use crate::time::{Clock, SystemClock};
 use serde::{Deserialize, Serialize};
+use stackrace_base::bounded::ByteLimit;
+use stackrace_base::time::{Clock, SystemClock};
+use stackrace_machine::host::HostError;
 use std::fmt;
 use std::io::{BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Something that happens to a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "fault", rename_all = "kebab-case")]
-pub(crate) enum MachineFault {
+pub enum MachineFault {
     /// The power of a guest goes, or comes back.
     Power {
         /// The guest, from 1.
@@ -63,7 +63,7 @@ pub(crate) enum MachineFault {
 /// What may happen to a disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "disk", rename_all = "kebab-case")]
-pub(crate) enum DiskFault {
+pub enum DiskFault {
     /// It is pulled: the guest has it no more.
     Pull,
     /// Requests fail that touch these bytes; none are given: all of them.
@@ -129,15 +129,15 @@ impl MachineFault {
 }
 
 /// A machine to which something may happen.
-pub(crate) struct FaultTarget<'a> {
+pub struct FaultTarget<'a> {
     /// The guest, which runs.
-    pub(crate) machine: &'a LabMachine,
+    pub machine: &'a LabMachine,
     /// What it was made with.
-    pub(crate) site: &'a MachineSite<'a>,
+    pub site: &'a MachineSite<'a>,
     /// What it was made like.
-    pub(crate) description: &'a Description,
+    pub description: &'a Description,
     /// What it is called where there are several; none: it is alone.
-    pub(crate) name: Option<&'a str>,
+    pub name: Option<&'a str>,
 }
 
 impl FaultTarget<'_> {
@@ -175,7 +175,7 @@ impl FaultTarget<'_> {
 ///
 /// # Errors
 /// When there can be no socket.
-pub(crate) fn while_open_to<T>(
+pub fn while_open_to<T>(
     open: &[FaultTarget<'_>],
     told: &(dyn Fn(&str) + Sync),
     work: impl FnOnce() -> T,
@@ -217,7 +217,7 @@ fn answer(
 }
 
 /// Whether a machine in a directory can be asked for faults.
-pub(crate) fn can_be_asked(dir: &Path) -> bool {
+pub fn can_be_asked(dir: &Path) -> bool {
     Short::of(dir).is_ok_and(|short| short.join(SOCKET).exists())
 }
 
@@ -225,7 +225,7 @@ pub(crate) fn can_be_asked(dir: &Path) -> bool {
 ///
 /// # Errors
 /// Why it has not.
-pub(crate) fn ask(dir: &Path, fault: &MachineFault) -> Result<(), LabError> {
+pub fn ask(dir: &Path, fault: &MachineFault) -> Result<(), LabError> {
     let failed = |error: std::io::Error| HostError::path("ask the machine in", dir, error);
     let mut stream = Short::of(dir)
         .and_then(|short| UnixStream::connect(short.join(SOCKET)))

@@ -11,13 +11,13 @@ use super::driver;
 use super::error::LabError;
 use super::system::{self, EPOCH, System};
 use super::vmlinux;
-use crate::host::{Host, HostError, Needs, argv};
-use crate::journal::{Journal, Undo};
 use serde::{Deserialize, Serialize};
+use stackrace_machine::host::{Host, HostError, Needs, argv};
+use stackrace_machine::journal::{Journal, Undo};
 use std::path::{Path, PathBuf};
 
 /// What building needs.
-pub(crate) const NEEDS: Needs = Needs {
+pub const NEEDS: Needs = Needs {
     root: true,
     tools: &["mmdebstrap", "mksquashfs", "xz"],
     file_system: None,
@@ -56,30 +56,30 @@ struct Manifest {
 
 /// An image, or a layer of ZFS modules, that is whole.
 #[derive(Debug, Clone)]
-pub(crate) struct Image {
+pub struct Image {
     dir: PathBuf,
     manifest: Manifest,
 }
 
 impl Image {
     /// Where its files are.
-    pub(crate) fn dir(&self) -> &Path {
+    pub fn dir(&self) -> &Path {
         &self.dir
     }
 
     /// `debian-13-…` or `zfs-…`.
-    pub(crate) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         let name = self.dir.file_name().unwrap_or_default();
         name.to_string_lossy().into_owned()
     }
 
     /// Release of the kernel.
-    pub(crate) fn kernel(&self) -> &str {
+    pub fn kernel(&self) -> &str {
         &self.manifest.kernel
     }
 
     /// What its files hold, as 16 digits of a hash: two builds of one recipe can differ.
-    pub(crate) fn content(&self) -> String {
+    pub fn content(&self) -> String {
         let mut hash = blake3::Hasher::new();
         for part in &self.manifest.parts {
             // The 0 keeps words apart: two that border elsewhere are others.
@@ -90,7 +90,7 @@ impl Image {
     }
 
     /// All its files, bytes.
-    pub(crate) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.manifest.parts.iter().map(|part| part.bytes).sum()
     }
 
@@ -100,14 +100,14 @@ impl Image {
     }
 
     /// The hypervisor that starts before the kernel; none: the kernel starts alone.
-    pub(crate) fn hypervisor(&self) -> Option<PathBuf> {
+    pub fn hypervisor(&self) -> Option<PathBuf> {
         let mut parts = self.manifest.parts.iter();
         let found = parts.any(|part| part.name == HYPERVISOR);
         found.then(|| self.file(HYPERVISOR))
     }
 
     /// Version of one of its packages.
-    pub(crate) fn package(&self, name: &str) -> Option<String> {
+    pub fn package(&self, name: &str) -> Option<String> {
         let text = std::fs::read_to_string(self.file("packages")).ok()?;
         text.lines().find_map(|line| {
             let (package, version) = line.split_once(' ')?;
@@ -119,7 +119,7 @@ impl Image {
     ///
     /// # Errors
     /// The first that is not what was built.
-    pub(crate) fn verify(&self) -> Result<(), LabError> {
+    pub fn verify(&self) -> Result<(), LabError> {
         for part in &self.manifest.parts {
             let found = described(&self.dir, &part.name)?;
             if found != *part {
@@ -152,7 +152,7 @@ impl Image {
 ///
 /// # Errors
 /// When it was not built, or a file is missing.
-pub(crate) fn find(cache: &Path, system: &'static System) -> Result<Image, LabError> {
+pub fn find(cache: &Path, system: &'static System) -> Result<Image, LabError> {
     let dir = cache.join(system.image_name());
     if dir.is_dir() {
         Image::open(&dir)
@@ -162,7 +162,7 @@ pub(crate) fn find(cache: &Path, system: &'static System) -> Result<Image, LabEr
 }
 
 /// Whether what a layer needs is in the ZFS modules.
-pub(crate) fn wants_zfs(needs: &Needs) -> bool {
+pub fn wants_zfs(needs: &Needs) -> bool {
     needs
         .tools
         .iter()
@@ -173,7 +173,7 @@ pub(crate) fn wants_zfs(needs: &Needs) -> bool {
 ///
 /// # Errors
 /// When a file is missing.
-pub(crate) fn find_zfs(cache: &Path, image: &Image) -> Result<Option<Image>, LabError> {
+pub fn find_zfs(cache: &Path, image: &Image) -> Result<Option<Image>, LabError> {
     let dir = cache.join(zfs_name(image)?);
     dir.is_dir().then(|| Image::open(&dir)).transpose()
 }
@@ -188,7 +188,7 @@ fn zfs_name(image: &Image) -> Result<String, LabError> {
 
 /// What something in the cache is to this program.
 #[derive(Debug)]
-pub(crate) enum Stocked {
+pub enum Stocked {
     /// The image of a system, or what is added to it.
     Used(&'static System, Image),
     /// ZFS modules that no image here fits, while a system has none yet: that one may.
@@ -201,7 +201,7 @@ pub(crate) enum Stocked {
 
 impl Stocked {
     /// The directory it is in.
-    pub(crate) fn dir(&self) -> &Path {
+    pub fn dir(&self) -> &Path {
         match self {
             Self::Used(_, image) | Self::Spare(image) | Self::Unneeded(image) => image.dir(),
             Self::Damaged(dir) => dir,
@@ -210,7 +210,7 @@ impl Stocked {
 }
 
 /// Everything in the cache, by name; every file is read.
-pub(crate) fn stock(cache: &Path) -> Vec<Stocked> {
+pub fn stock(cache: &Path) -> Vec<Stocked> {
     let mut used: Vec<(&System, String)> = Vec::new();
     let mut all_built = true;
     for system in system::ALL {
@@ -243,15 +243,15 @@ pub(crate) fn stock(cache: &Path) -> Vec<Stocked> {
 }
 
 /// Where an image is built, and with what.
-pub(crate) struct Builder<'a> {
+pub struct Builder<'a> {
     /// This machine.
-    pub(crate) host: &'a dyn Host,
+    pub host: &'a dyn Host,
     /// What is created is said here first.
-    pub(crate) journal: &'a Journal,
+    pub journal: &'a Journal,
     /// Where images are kept.
-    pub(crate) cache: &'a Path,
+    pub cache: &'a Path,
     /// Unique: names what is made meanwhile.
-    pub(crate) mark: &'a str,
+    pub mark: &'a str,
 }
 
 impl Builder<'_> {
@@ -260,7 +260,7 @@ impl Builder<'_> {
     /// # Errors
     /// When a package cannot be had, a tool is missing or fails, or the image's shell refuses the
     /// guest's first program.
-    pub(crate) fn image(&self, system: &'static System) -> Result<Image, LabError> {
+    pub fn image(&self, system: &'static System) -> Result<Image, LabError> {
         let image = match find(self.cache, system) {
             Err(LabError::NoImage(_)) => self.new_image(system)?,
             found => found?,
@@ -296,7 +296,7 @@ impl Builder<'_> {
     /// # Errors
     /// As [`Builder::image`]; also when the distribution has moved on to another kernel or another
     /// version of ZFS than the image has.
-    pub(crate) fn zfs(&self, system: &'static System, image: &Image) -> Result<Image, LabError> {
+    pub fn zfs(&self, system: &'static System, image: &Image) -> Result<Image, LabError> {
         if let Some(found) = find_zfs(self.cache, image)? {
             return Ok(found);
         }
@@ -471,7 +471,7 @@ fn described(dir: &Path, name: &str) -> Result<Part, LabError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::local::LocalHost;
+    use stackrace_machine::host::local::LocalHost;
     use std::os::unix::fs::PermissionsExt;
     use std::sync::Arc;
 

@@ -3,27 +3,27 @@
 //! Everything it is made of lies in one directory, which is in the journal before it exists, and so
 //! is the end of whatever runs in it.
 
-pub(crate) use super::command::Accelerator;
+pub use super::command::Accelerator;
 use super::command::{self, DISKS_MAX, SCRATCH};
 use super::description::Description;
 use super::disk::{Failing, Served};
 use super::disk_cache::DiskCache;
 use super::error::LabError;
 use super::short::Short;
-pub(crate) use super::site::MachineSite;
+pub use super::site::MachineSite;
 use super::site::{check_libc, start_node, write_first};
 use super::switch::NetworkSwitch;
 use crate::agent::connection::{Closing, Connection, ConnectionError};
 use crate::agent::message::{COORDINATOR, PeerAddress, WorkerRequest};
 use crate::agent::remote_host::RemoteHost;
 use crate::agent::router::Router;
-use crate::event::Fact;
-use crate::host::process::Process;
-use crate::host::{Filling, Host, HostError, Output, argv};
-use crate::journal::Undo;
-use crate::time::{Clock, SystemClock};
-use crate::unit;
 use parking_lot::Mutex;
+use stackrace_base::event::Fact;
+use stackrace_base::time::{Clock, SystemClock};
+use stackrace_base::unit;
+use stackrace_machine::host::process::Process;
+use stackrace_machine::host::{Filling, Host, HostError, Output, argv};
+use stackrace_machine::journal::Undo;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::Ipv4Addr;
@@ -58,17 +58,17 @@ const LOOK: Duration = Duration::from_millis(20);
 const LAST_WORDS: usize = 12;
 
 /// Where a guest keeps what is too large for its memory.
-pub(crate) const SCRATCH_DIR: &str = "/scratch";
+pub const SCRATCH_DIR: &str = "/scratch";
 
 /// Where machines begun in the subdirectories of a directory have their files.
-pub(crate) fn dirs_in(dir: &Path) -> Vec<PathBuf> {
+pub fn dirs_in(dir: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let dirs = entries.map(|entry| entry.path().join(DIR));
     dirs.filter(|dir| dir.is_dir()).collect()
 }
 
 /// What a machine's files take up, bytes.
-pub(crate) fn bytes_in(dir: &Path) -> u64 {
+pub fn bytes_in(dir: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     // `stat` counts blocks of 512 bytes, whatever the file system's are.
@@ -77,7 +77,7 @@ pub(crate) fn bytes_in(dir: &Path) -> u64 {
 }
 
 /// A machine that runs. It ends when dropped; the journal removes its files.
-pub(crate) struct LabMachine {
+pub struct LabMachine {
     dir: PathBuf,
     nodes: Vec<GuestNode>,
     switch: Option<NetworkSwitch>,
@@ -90,7 +90,7 @@ pub(crate) struct LabMachine {
 }
 
 /// One guest. It may be used, and lose its power, at the same time.
-pub(crate) struct GuestNode {
+pub struct GuestNode {
     process: Mutex<Process>,
     connection: Mutex<Option<Arc<Connection>>>,
     boot_ns: AtomicU64,
@@ -101,7 +101,7 @@ impl LabMachine {
     ///
     /// # Errors
     /// When QEMU is missing or refuses, or a guest does not come up: its last words.
-    pub(crate) fn start(
+    pub fn start(
         site: &MachineSite<'_>,
         description: &Description,
         accelerator: Accelerator,
@@ -227,7 +227,7 @@ impl LabMachine {
     }
 
     /// The guests from number 2 on, as the first one knows them.
-    pub(crate) fn peers(&self) -> Vec<PeerAddress> {
+    pub fn peers(&self) -> Vec<PeerAddress> {
         let numbers = 2..=self.nodes.len();
         let peers = numbers.map(|number| PeerAddress {
             name: format!("node{number}"),
@@ -239,7 +239,7 @@ impl LabMachine {
     }
 
     /// How many guests it has.
-    pub(crate) fn nodes(&self) -> usize {
+    pub fn nodes(&self) -> usize {
         self.nodes.len()
     }
 
@@ -247,7 +247,7 @@ impl LabMachine {
     ///
     /// # Errors
     /// When there is none of that number.
-    pub(crate) fn node(&self, number: usize) -> Result<&GuestNode, LabError> {
+    pub fn node(&self, number: usize) -> Result<&GuestNode, LabError> {
         number
             .checked_sub(1)
             .and_then(|index| self.nodes.get(index))
@@ -264,7 +264,7 @@ impl LabMachine {
     ///
     /// # Errors
     /// When there is none of that number, or it has none.
-    pub(crate) fn cut_power(&self, number: usize) -> Result<(), LabError> {
+    pub fn cut_power(&self, number: usize) -> Result<(), LabError> {
         let node = self.node(number)?;
         let mut process = node.process.lock();
         if process.ended().is_some() {
@@ -284,7 +284,7 @@ impl LabMachine {
     ///
     /// # Errors
     /// When there is none of that number, or it has no link.
-    pub(crate) fn cut_link(&self, number: usize, cut: bool) -> Result<(), LabError> {
+    pub fn cut_link(&self, number: usize, cut: bool) -> Result<(), LabError> {
         self.node(number)?;
         match &self.switch {
             Some(switch) => switch.cut(number, cut),
@@ -300,7 +300,7 @@ impl LabMachine {
     ///
     /// # Errors
     /// When there is no such disk, or the range is none of it.
-    pub(crate) fn fail_disk(
+    pub fn fail_disk(
         &self,
         number: usize,
         serial: &str,
@@ -324,7 +324,7 @@ impl LabMachine {
     ///
     /// # Errors
     /// When there is no such disk, or the guest cannot.
-    pub(crate) fn pull_disk(&self, number: usize, serial: &str) -> Result<(), LabError> {
+    pub fn pull_disk(&self, number: usize, serial: &str) -> Result<(), LabError> {
         self.disk(number, serial)?;
         self.node(number)?.pull_disk(serial)
     }
@@ -347,7 +347,7 @@ impl LabMachine {
     ///
     /// # Errors
     /// When it has power; as [`LabMachine::start`].
-    pub(crate) fn power_on(
+    pub fn power_on(
         &self,
         number: usize,
         site: &MachineSite<'_>,
@@ -377,7 +377,7 @@ impl LabMachine {
     ///
     /// # Errors
     /// When there is none of that number.
-    pub(crate) fn wait(&self, number: usize) -> Result<(), LabError> {
+    pub fn wait(&self, number: usize) -> Result<(), LabError> {
         let node = self.node(number)?;
         // Asked again and again: its power may be cut meanwhile.
         while node.process.lock().ended().is_none() {
@@ -392,17 +392,17 @@ impl LabMachine {
     }
 
     /// What it is, for the record.
-    pub(crate) fn facts(&self) -> &[Fact] {
+    pub fn facts(&self) -> &[Fact] {
         &self.facts
     }
 
     /// What runs its instructions.
-    pub(crate) fn accelerator(&self) -> Accelerator {
+    pub fn accelerator(&self) -> Accelerator {
         self.accelerator
     }
 
     /// From the start of the slowest guest to the first answer of its worker, ns.
-    pub(crate) fn boot_ns(&self) -> u64 {
+    pub fn boot_ns(&self) -> u64 {
         self.nodes
             .iter()
             .map(|node| node.boot_ns.load(Ordering::Relaxed))
@@ -462,7 +462,7 @@ impl GuestNode {
     ///
     /// # Errors
     /// When the guest has ended.
-    pub(crate) fn connection(&self) -> Result<Arc<Connection>, LabError> {
+    pub fn connection(&self) -> Result<Arc<Connection>, LabError> {
         self.connection.lock().clone().ok_or(LabError::Ended)
     }
 
@@ -474,7 +474,7 @@ impl GuestNode {
     ///
     /// # Errors
     /// When it cannot be started, or the guest ends.
-    pub(crate) fn exec(&self, argv: &[OsString]) -> Result<Output, LabError> {
+    pub fn exec(&self, argv: &[OsString]) -> Result<Output, LabError> {
         Ok(self.host()?.exec(argv)?)
     }
 
@@ -482,7 +482,7 @@ impl GuestNode {
     ///
     /// # Errors
     /// As [`GuestNode::exec`], and when the exit status is not 0.
-    pub(crate) fn must(&self, argv: &[OsString]) -> Result<Output, LabError> {
+    pub fn must(&self, argv: &[OsString]) -> Result<Output, LabError> {
         Ok(self.host()?.must(argv)?)
     }
 
@@ -490,7 +490,7 @@ impl GuestNode {
     ///
     /// # Errors
     /// When the guest cannot.
-    pub(crate) fn make_scratch(&self) -> Result<(), LabError> {
+    pub fn make_scratch(&self) -> Result<(), LabError> {
         self.with_scratch("mkfs.ext4 -q -E nodiscard,lazy_itable_init=1 $scratch")?;
         self.mount_scratch()
     }
@@ -521,7 +521,7 @@ impl GuestNode {
 
 /// The accelerator that was found to work since this machine started, as the file `known` has it; none: no
 /// guest was tried.
-pub(crate) fn accelerator_found(host: &dyn Host, known: &Path) -> Option<Accelerator> {
+pub fn accelerator_found(host: &dyn Host, known: &Path) -> Option<Accelerator> {
     let boot = host.read_text(Path::new(BOOT)).ok()?;
     let text = host.read_text(known).ok()?;
     Some(match text.strip_prefix(&*boot)?.trim() {
@@ -535,7 +535,7 @@ pub(crate) fn accelerator_found(host: &dyn Host, known: &Path) -> Option<Acceler
 ///
 /// # Errors
 /// When QEMU is missing or the file cannot be written.
-pub(crate) fn accelerator(site: &MachineSite<'_>, known: &Path) -> Result<Accelerator, LabError> {
+pub fn accelerator(site: &MachineSite<'_>, known: &Path) -> Result<Accelerator, LabError> {
     if std::fs::File::options()
         .read(true)
         .write(true)
@@ -554,7 +554,7 @@ pub(crate) fn accelerator(site: &MachineSite<'_>, known: &Path) -> Result<Accele
         },
         Err(error) => return Err(error),
     };
-    let report = crate::stack::undo_all(site.host, site.journal)?;
+    let report = stackrace_layers::stack::undo_all(site.host, site.journal)?;
     if let Some((what, why)) = report.failed.first() {
         return Err(LabError::Refused(format!("could not {what}: {why}")));
     }

@@ -5,24 +5,24 @@
 //! commands it over a serial port ([`crate::agent`]). The guest sees nothing of the host, and
 //! nothing that it does outlives it. `docs/lab.md` is the user's page.
 
-pub(crate) mod command;
+pub mod command;
 mod cpio;
-pub(crate) mod description;
+pub mod description;
 mod disk;
-pub(crate) mod disk_cache;
+pub mod disk_cache;
 mod driver;
 mod error;
-pub(crate) mod fault;
-pub(crate) mod image;
-pub(crate) mod machine;
+pub mod fault;
+pub mod image;
+pub mod machine;
 mod one_processor;
-pub(crate) mod postgresql;
+pub mod postgresql;
 mod short;
 mod site;
 mod switch;
-pub(crate) mod system;
-pub(crate) mod virtual_guest;
+pub mod system;
+pub mod virtual_guest;
 mod vmlinux;
 
-pub(crate) use command::PROGRAM as QEMU;
-pub(crate) use error::LabError;
+pub use command::PROGRAM as QEMU;
+pub use error::LabError;

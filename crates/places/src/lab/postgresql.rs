@@ -5,7 +5,7 @@
 use super::error::LabError;
 use super::image::{Builder, Image};
 use super::system::System;
-use crate::host::{HostError, Needs};
+use stackrace_machine::host::{HostError, Needs};
 use std::path::Path;
 
 /// The layer's only file, also in what the kernel unpacks first.
@@ -18,7 +18,7 @@ pub(super) const TOLD: &str = " lab.postgresql";
 const PACKAGE: &str = "postgresql";
 
 /// Whether what a workload needs is in the layer.
-pub(crate) fn wanted(needs: &Needs) -> bool {
+pub fn wanted(needs: &Needs) -> bool {
     needs.packages.iter().any(|package| package.name == PACKAGE)
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn wanted(needs: &Needs) -> bool {
 ///
 /// # Errors
 /// When a file is missing.
-pub(crate) fn find(cache: &Path, system: &System) -> Result<Option<Image>, LabError> {
+pub fn find(cache: &Path, system: &System) -> Result<Option<Image>, LabError> {
     let dir = cache.join(system.postgresql_name());
     dir.is_dir().then(|| Image::open(&dir)).transpose()
 }
@@ -36,11 +36,7 @@ impl Builder<'_> {
     ///
     /// # Errors
     /// As [`Builder::image`].
-    pub(crate) fn postgresql(
-        &self,
-        system: &'static System,
-        image: &Image,
-    ) -> Result<Image, LabError> {
+    pub fn postgresql(&self, system: &'static System, image: &Image) -> Result<Image, LabError> {
         if let Some(found) = find(self.cache, system)? {
             return Ok(found);
         }
@@ -59,7 +55,7 @@ impl Builder<'_> {
 mod tests {
     use super::super::system::ALL;
     use super::*;
-    use crate::host::Package;
+    use stackrace_machine::host::Package;
 
     #[test]
     fn only_a_workload_that_needs_postgresql_asks_for_it() {

@@ -8,27 +8,27 @@ use super::image::Image;
 use super::postgresql;
 use super::system;
 use crate::agent::program::{libc_needed, version};
-use crate::host::process::{Process, Streams};
-use crate::host::{Host, HostError, argv};
-use crate::journal::Journal;
+use stackrace_machine::host::process::{Process, Streams};
+use stackrace_machine::host::{Host, HostError, argv};
+use stackrace_machine::journal::Journal;
 use std::path::{Path, PathBuf};
 
 /// What a machine is made with.
-pub(crate) struct MachineSite<'a> {
+pub struct MachineSite<'a> {
     /// This machine.
-    pub(crate) host: &'a dyn Host,
+    pub host: &'a dyn Host,
     /// What is created is said here first.
-    pub(crate) journal: &'a Journal,
+    pub journal: &'a Journal,
     /// An existing directory for the machine's own.
-    pub(crate) dir: PathBuf,
+    pub dir: PathBuf,
     /// What guests are made of.
-    pub(crate) image: &'a Image,
+    pub image: &'a Image,
     /// ZFS modules for it.
-    pub(crate) zfs: Option<&'a Image>,
+    pub zfs: Option<&'a Image>,
     /// PostgreSQL for it.
-    pub(crate) postgresql: Option<&'a Image>,
+    pub postgresql: Option<&'a Image>,
     /// This program's file.
-    pub(crate) program: &'a Path,
+    pub program: &'a Path,
 }
 
 pub(super) fn start_node(

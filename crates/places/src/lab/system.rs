@@ -1,6 +1,6 @@
 //! Operating systems a guest may have. A new one is an entry here, and its files in `recipe/`.
 
-use crate::stack;
+use stackrace_layers::stack;
 use std::fmt;
 
 /// What is in the image of every system, by file name.
@@ -24,9 +24,9 @@ const HASH_LEN: usize = 12;
 
 /// An operating system that guests can run.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct System {
+pub struct System {
     /// As `--system` takes it; the names of its images begin with it.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// The distribution's name of the release.
     pub(super) suite: &'static str,
     /// Where its packages come from, in APT's format.
@@ -47,7 +47,7 @@ pub(crate) struct System {
 const KERNEL: &str = "linux-image-amd64";
 
 /// All of them; the first is used where none is named.
-pub(crate) const ALL: &[System] = &[
+pub const ALL: &[System] = &[
     System {
         name: "debian-13",
         suite: "trixie",
@@ -96,16 +96,16 @@ pub(crate) const ALL: &[System] = &[
 ];
 
 /// Name of the one that is used where none is named.
-pub(crate) const DEFAULT: &str = ALL[0].name;
+pub const DEFAULT: &str = ALL[0].name;
 
 /// The system of a name.
-pub(crate) fn named(name: &str) -> Option<&'static System> {
+pub fn named(name: &str) -> Option<&'static System> {
     ALL.iter().find(|system| system.name == name)
 }
 
 impl System {
     /// Name of the image that this program's recipe gives.
-    pub(crate) fn image_name(&self) -> String {
+    pub fn image_name(&self) -> String {
         let mut hash = blake3::Hasher::new();
         let packages = ("packages of layers", self.packages().join(" "));
         for (name, text) in self.recipe().chain([packages]) {
@@ -117,13 +117,13 @@ impl System {
     }
 
     /// Name of the layer of PostgreSQL for its image, after its own recipe too.
-    pub(crate) fn postgresql_name(&self) -> String {
+    pub fn postgresql_name(&self) -> String {
         let hash = blake3::hash(POSTGRESQL.as_bytes()).to_hex();
         format!("postgresql-{}-{}", &hash[..HASH_LEN / 2], self.image_name())
     }
 
     /// The command that builds its image.
-    pub(crate) fn build(&self) -> String {
+    pub fn build(&self) -> String {
         format!("sudo stackrace lab build --system {self}")
     }
 

@@ -15,19 +15,19 @@ use super::site::{MachineSite, check_libc, write_first};
 use crate::agent::frame::WireFrame;
 use crate::agent::polled::{GuestOrders, ORDERS_NAME, OUTPUT_PORT, PIPE_BYTES, PolledReader};
 use crate::agent::window::WINDOW_BYTES;
-use crate::host::drives::CONTENT_BYTES;
-use crate::host::process::{Process, Streams};
-use crate::host::{HostError, argv};
-use crate::journal::Undo;
-use crate::unit;
 use rustix::fs::{Mode, OFlags};
+use stackrace_base::unit;
+use stackrace_machine::host::drives::CONTENT_BYTES;
+use stackrace_machine::host::process::{Process, Streams};
+use stackrace_machine::host::{HostError, argv};
+use stackrace_machine::journal::Undo;
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 
 /// What the guest's processor is like, for every page that shows a figure.
-pub(crate) const PROCESSOR: &str = "1 GIPS: one instruction takes 1 ns";
+pub const PROCESSOR: &str = "1 GIPS: one instruction takes 1 ns";
 
 /// When every guest's clock begins.
 const EPOCH: &str = "2026-01-01";
@@ -55,23 +55,23 @@ const COPIES: u64 = 2;
 
 /// The guests that run at the same time.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct SideBySide {
+pub struct SideBySide {
     /// The guest's place among them, from 0; no two have the same.
-    pub(crate) place: usize,
+    pub place: usize,
     /// How many there are at most.
-    pub(crate) guests: usize,
+    pub guests: usize,
 }
 
 impl SideBySide {
     /// A guest that runs alone.
-    pub(crate) const ALONE: Self = Self {
+    pub const ALONE: Self = Self {
         place: 0,
         guests: 1,
     };
 }
 
 /// What guests in virtual time are made of, in a directory of its own.
-pub(crate) struct VirtualLab<'a> {
+pub struct VirtualLab<'a> {
     site: &'a MachineSite<'a>,
     dir: PathBuf,
     first_bytes: u64,
@@ -84,7 +84,7 @@ impl<'a> VirtualLab<'a> {
     ///
     /// # Errors
     /// The program does not run there, or the directory cannot be made.
-    pub(crate) fn begin(site: &'a MachineSite<'a>, memory_bytes: u64) -> Result<Self, LabError> {
+    pub fn begin(site: &'a MachineSite<'a>, memory_bytes: u64) -> Result<Self, LabError> {
         check_libc(site)?;
         let dir = site.dir.join(DIR);
         site.journal.will("lab", Undo::RemoveTree(dir.clone()))?;
@@ -108,7 +108,7 @@ impl<'a> VirtualLab<'a> {
     }
 
     /// Memory of each guest, bytes.
-    pub(crate) fn guest_bytes(&self) -> u64 {
+    pub fn guest_bytes(&self) -> u64 {
         (self.memory_bytes + COPIES * self.first_bytes).next_multiple_of(1 << 20)
     }
 
@@ -117,7 +117,7 @@ impl<'a> VirtualLab<'a> {
     ///
     /// # Errors
     /// QEMU is missing, or refuses.
-    pub(crate) fn start(
+    pub fn start(
         &self,
         number: usize,
         seed: u64,
@@ -276,7 +276,7 @@ fn shared_words(what: &str, number: usize, bytes: u64) -> Vec<String> {
 }
 
 /// A guest under way. It ends when dropped.
-pub(crate) struct VirtualGuest {
+pub struct VirtualGuest {
     process: Process,
     pipe: PolledReader<File>,
     /// The same pipe, to wait for.
@@ -294,12 +294,12 @@ impl AsFd for VirtualGuest {
 
 impl VirtualGuest {
     /// Its place among those that run at the same time.
-    pub(crate) fn place(&self) -> usize {
+    pub fn place(&self) -> usize {
         self.place
     }
 
     /// Whether it ended without having opened its port: QEMU refused.
-    pub(crate) fn refused(&mut self) -> Option<LabError> {
+    pub fn refused(&mut self) -> Option<LabError> {
         let ended = self.process.ended().is_some();
         ended.then(|| LabError::NotUp(last_words(&self.dir, self.number)))
     }
@@ -308,7 +308,7 @@ impl VirtualGuest {
     ///
     /// # Errors
     /// It has none, or it cannot be read.
-    pub(crate) fn window(&self) -> Result<Vec<u8>, LabError> {
+    pub fn window(&self) -> Result<Vec<u8>, LabError> {
         let path = self.dir.join(command::file(self.number, "window"));
         let read = || -> std::io::Result<Vec<u8>> {
             let mut file = File::open(&path)?;
@@ -329,7 +329,7 @@ impl VirtualGuest {
     ///
     /// # Errors
     /// The guest has ended; its last words.
-    pub(crate) fn read(&mut self) -> Result<Option<(u64, WireFrame)>, LabError> {
+    pub fn read(&mut self) -> Result<Option<(u64, WireFrame)>, LabError> {
         let failed = |error| HostError::path("listen to the guest in", &self.dir, error);
         // There is something to read, so the guest's end is open: waiting for the rest of it ends at
         // the latest with the guest.

@@ -6,7 +6,7 @@
 //! `payload_length` at 0x24c, both relative to the protected-mode code.
 
 use super::error::LabError;
-use crate::host::{Host, HostError, argv};
+use stackrace_machine::host::{Host, HostError, argv};
 use std::path::Path;
 
 /// How a kernel is packed.

@@ -3,12 +3,12 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::event::FORMAT;
-use crate::owned::OwnError;
+use stackrace_base::event::FORMAT;
+use stackrace_base::owned::OwnError;
 
 /// Why the record could not be written, read or found.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum RecordError {
+pub enum RecordError {
     /// The system refused something.
     #[error("cannot {tried} {}: {source}", path.display())]
     System {
@@ -141,7 +141,7 @@ pub(crate) enum RecordError {
 }
 
 impl RecordError {
-    pub(crate) fn system(tried: &'static str, path: &Path, source: io::Error) -> Self {
+    pub fn system(tried: &'static str, path: &Path, source: io::Error) -> Self {
         let path = path.to_path_buf();
         match source.kind() {
             // A full disk is the one failure here that a user can end, so it has its own advice.
@@ -155,12 +155,12 @@ impl RecordError {
     }
 
     /// Whether it was refused before anything was done: what is there is not the user's own.
-    pub(crate) fn is_refusal(&self) -> bool {
+    pub fn is_refusal(&self) -> bool {
         matches!(self, Self::NotOwn(_) | Self::OtherRun { .. })
     }
 
     /// What the user can do: one sentence that begins with a verb; empty: nothing to advise.
-    pub(crate) fn next(&self) -> String {
+    pub fn next(&self) -> String {
         match self {
             Self::System { source, .. } if source.kind() == io::ErrorKind::FileTooLarge => {
                 "raise the limit on file size (ulimit -f), then continue with: stackrace resume"

@@ -11,13 +11,13 @@ use rusqlite::{Connection, OpenFlags, Transaction, params};
 
 use super::error::RecordError;
 use super::read::Record;
-use crate::event::{Event, LogLine, Observation, RunStarted};
-use crate::owned::OwnDir;
+use stackrace_base::event::{Event, LogLine, Observation, RunStarted};
+use stackrace_base::owned::OwnDir;
 
 /// Version of the schema, `PRAGMA user_version`. See `docs/formats/index.md`.
-pub(crate) const SCHEMA: i32 = 2;
+pub const SCHEMA: i32 = 2;
 /// Name of the index in the store's directory.
-pub(crate) const INDEX: &str = "stackrace.db";
+pub const INDEX: &str = "stackrace.db";
 /// How long another writer is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Every table, in an order in which they can be dropped.
@@ -37,7 +37,7 @@ const TABLES: [&str; 11] = [
 
 /// The index of a store, open for writing.
 #[derive(Debug)]
-pub(crate) struct Index {
+pub struct Index {
     connection: Connection,
 }
 
@@ -109,7 +109,7 @@ impl Index {
     ///
     /// # Errors
     /// The line is then not in the index; the log has it, and a rebuild will enter it.
-    pub(crate) fn note(&mut self, run: &str, line: &LogLine) -> Result<(), RecordError> {
+    pub fn note(&mut self, run: &str, line: &LogLine) -> Result<(), RecordError> {
         let mut enter = || {
             let transaction = self
                 .connection

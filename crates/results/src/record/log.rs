@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use super::error::RecordError;
 use super::read::Record;
-use crate::appendlog::{AppendError, AppendLog, Durable, Reopened, is_being_written};
-use crate::event::{Event, LogLine, RunStarted};
-use crate::owned::{OwnDir, OwnError};
-use crate::time::Clock;
+use stackrace_base::appendlog::{AppendError, AppendLog, Durable, Reopened, is_being_written};
+use stackrace_base::event::{Event, LogLine, RunStarted};
+use stackrace_base::owned::{OwnDir, OwnError};
+use stackrace_base::time::Clock;
 
 /// Name of the log in its run's directory.
 pub(super) const LOG: &str = "log.jsonl";
@@ -23,7 +23,7 @@ const TORN: &str = "log.torn";
 const STUDY: &str = "study.toml";
 
 /// The log of one run, open for writing; no second writer is admitted while it lives.
-pub(crate) struct Log {
+pub struct Log {
     lines: AppendLog,
     path: PathBuf,
     clock: Arc<dyn Clock>,
@@ -113,7 +113,7 @@ impl Log {
     /// # Errors
     /// The event is then not in the log, and the log is as it was before; only after
     /// [`RecordError::Broken`] its end is unknown and it takes no more.
-    pub(crate) fn append(&mut self, event: Event) -> Result<LogLine, RecordError> {
+    pub fn append(&mut self, event: Event) -> Result<LogLine, RecordError> {
         // The time of day is for people; nothing is computed from it, because clocks are set.
         let line = LogLine {
             at: self.clock.today(),

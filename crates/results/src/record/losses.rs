@@ -1,20 +1,20 @@
 //! The losses of a run, numbered.
 
 use super::Record;
-use crate::event::{Cut, LossLine};
+use stackrace_base::event::{Cut, LossLine};
 
 /// A broken promise, or a cut after which nothing could be mounted.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct RecordedLoss<'a> {
+pub struct RecordedLoss<'a> {
     /// The power cut that broke it.
-    pub(crate) cut: &'a Cut,
+    pub cut: &'a Cut,
     /// The promise; none: nothing could be mounted.
-    pub(crate) line: Option<&'a LossLine>,
+    pub line: Option<&'a LossLine>,
 }
 
 impl RecordedLoss<'_> {
     /// What was lost, in a few words.
-    pub(crate) fn what(&self) -> String {
+    pub fn what(&self) -> String {
         match self.line {
             Some(line) => format!("{}: {}", line.ledger.object, line.found),
             None => "nothing could be mounted".to_owned(),
@@ -24,7 +24,7 @@ impl RecordedLoss<'_> {
 
 impl Record {
     /// The losses that are kept one by one, in the order of the log: the first one is number 1.
-    pub(crate) fn losses(&self) -> Vec<RecordedLoss<'_>> {
+    pub fn losses(&self) -> Vec<RecordedLoss<'_>> {
         let mut all = Vec::new();
         for cut in self.cuts() {
             let found = cut.found.iter().flat_map(|found| &found.losses);
@@ -41,7 +41,7 @@ impl Record {
     }
 
     /// The command that makes a loss of this run again, and shows how it came about.
-    pub(crate) fn loss_command(&self, number: usize) -> String {
+    pub fn loss_command(&self, number: usize) -> String {
         format!("stackrace crash show {} {number}", self.head.run)
     }
 }

@@ -16,18 +16,18 @@ mod source;
 mod store;
 mod tags;
 
-pub(crate) use error::RecordError;
-pub(crate) use index::Index;
-pub(crate) use log::Log;
-pub(crate) use losses::RecordedLoss;
-pub(crate) use now::{Now, NowFile};
-pub(crate) use read::Record;
-pub(crate) use source::{LogVersion, RunSource, StoredRuns};
-pub(crate) use store::{RunSummary, Store, run_id};
+pub use error::RecordError;
+pub use index::Index;
+pub use log::Log;
+pub use losses::RecordedLoss;
+pub use now::{Now, NowFile};
+pub use read::Record;
+pub use source::{LogVersion, RunSource, StoredRuns};
+pub use store::{RunSummary, Store, run_id};
 
-#[cfg(test)]
-pub(crate) mod sample;
-#[cfg(test)]
-pub(crate) mod sample_cuts;
+#[cfg(any(test, feature = "testing"))]
+pub mod sample;
+#[cfg(any(test, feature = "testing"))]
+pub mod sample_cuts;
 #[cfg(test)]
 mod tests;

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use super::error::RecordError;
 use super::read::Record;
-use crate::event::LogLine;
+use stackrace_base::event::LogLine;
 
 /// The index of a program built without SQLite: no value of it exists.
 #[derive(Debug)]
-pub(crate) struct Index(Infallible);
+pub struct Index(Infallible);
 
 impl Index {
     /// Refuses: a run goes on without an index.
@@ -26,7 +26,7 @@ impl Index {
     }
 
     /// Cannot be called, as there is no value.
-    pub(crate) fn note(&mut self, _: &str, _: &LogLine) -> Result<(), RecordError> {
+    pub fn note(&mut self, _: &str, _: &LogLine) -> Result<(), RecordError> {
         match self.0 {}
     }
 

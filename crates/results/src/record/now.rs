@@ -14,7 +14,7 @@ use std::os::unix::fs::FileExt;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
-use crate::owned::OwnDir;
+use stackrace_base::owned::OwnDir;
 
 /// Name of the file in its run's directory.
 const NOW: &str = "now.json";
@@ -28,42 +28,42 @@ const LOCK_TRIES: u32 = 100;
 
 /// What a run is doing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Now {
+pub struct Now {
     /// Version of the format.
-    pub(crate) format: u32,
+    pub format: u32,
     /// The process that runs it.
-    pub(crate) pid: u32,
+    pub pid: u32,
     /// When this was written, RFC 3339.
-    pub(crate) at: String,
+    pub at: String,
     /// Round, from 1.
-    pub(crate) round: u32,
+    pub round: u32,
     /// Configuration by index.
-    pub(crate) configuration: usize,
+    pub configuration: usize,
     /// Workload by index; none while a stack is set up.
-    pub(crate) workload: Option<usize>,
+    pub workload: Option<usize>,
     /// `set up`, `prepare`, `settle`, or the name of the phase.
-    pub(crate) part: String,
+    pub part: String,
     /// Since the part began, ns.
-    pub(crate) elapsed_ns: u64,
+    pub elapsed_ns: u64,
     /// Operations of the part so far.
-    pub(crate) ops: u64,
+    pub ops: u64,
     /// Bytes it moved so far.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// Operations per second since the last time this was written.
-    pub(crate) ops_per_s: f64,
+    pub ops_per_s: f64,
     /// Bytes per second since then.
-    pub(crate) bytes_per_s: f64,
+    pub bytes_per_s: f64,
     /// Unit of `recent`: `B/s`, or `op/s` where the part moves no bytes.
-    pub(crate) unit: String,
+    pub unit: String,
     /// The last rates of the part, oldest first.
-    pub(crate) recent: Vec<f64>,
+    pub recent: Vec<f64>,
     /// The run takes at most so much longer, s; none: it cannot be told yet.
-    pub(crate) left_s: Option<f64>,
+    pub left_s: Option<f64>,
 }
 
 /// The file while its run goes on; removed when dropped.
 #[derive(Debug)]
-pub(crate) struct NowFile {
+pub struct NowFile {
     file: File,
     dir: OwnDir,
     length: usize,
@@ -84,7 +84,7 @@ impl NowFile {
     }
 
     /// Writes the news over those before, unless a reader has them open just then.
-    pub(crate) fn write(&mut self, now: &Now) {
+    pub fn write(&mut self, now: &Now) {
         let now = Now {
             format: FORMAT,
             ..now.clone()

@@ -6,8 +6,8 @@
 use std::path::Path;
 
 use super::error::RecordError;
-use crate::appendlog::split_torn;
-use crate::event::{
+use stackrace_base::appendlog::split_torn;
+use stackrace_base::event::{
     Cut, Ended, Event, FORMAT, ImportedText, LayerFacts, LogLine, Observation, Promised,
     RunStarted, SlicesEnded,
 };
@@ -27,33 +27,33 @@ const MENDABLE: [&str; 7] = [
 
 /// Everything a run left behind.
 #[derive(Debug, Clone)]
-pub(crate) struct Record {
+pub struct Record {
     /// The question and its design.
-    pub(crate) head: RunStarted,
+    pub head: RunStarted,
     /// Every line, the first included.
-    pub(crate) lines: Vec<LogLine>,
+    pub lines: Vec<LogLine>,
     /// What could not be read, one sentence each.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 /// How an execution ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct RunEnd<'a> {
+pub struct RunEnd<'a> {
     /// Time of day of that, RFC 3339, UTC.
-    pub(crate) at: &'a str,
+    pub at: &'a str,
     /// `decided`, `rounds`, `time`, `interrupted` or `failed`.
-    pub(crate) reason: &'a str,
+    pub reason: &'a str,
     /// For a person.
-    pub(crate) detail: &'a str,
+    pub detail: &'a str,
 }
 
 /// How long one round took.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct RoundTime {
+pub struct RoundTime {
     /// From 1.
-    pub(crate) round: u32,
+    pub round: u32,
     /// From the first line of the round to its last, s.
-    pub(crate) seconds: f64,
+    pub seconds: f64,
 }
 
 impl Record {
@@ -61,7 +61,7 @@ impl Record {
     ///
     /// # Errors
     /// The log does not begin with a readable `run-started`.
-    pub(crate) fn parse(bytes: &[u8], path: &Path) -> Result<Self, RecordError> {
+    pub fn parse(bytes: &[u8], path: &Path) -> Result<Self, RecordError> {
         let (whole, torn) = split_torn(bytes);
         let mut lines = Vec::new();
         let mut notes = Vec::new();
@@ -108,7 +108,7 @@ impl Record {
     }
 
     /// Whether a text can be the id of a run.
-    pub(crate) fn fits_id(run: &str) -> bool {
+    pub fn fits_id(run: &str) -> bool {
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '-';
         !run.is_empty() && run.len() <= 64 && run.chars().all(fits)
     }
@@ -129,7 +129,7 @@ impl Record {
     }
 
     /// A record that begins with this line; none: the line begins no run.
-    pub(crate) fn begin(line: LogLine) -> Option<Self> {
+    pub fn begin(line: LogLine) -> Option<Self> {
         let Event::RunStarted(head) = &line.event else {
             return None;
         };
@@ -141,16 +141,16 @@ impl Record {
     }
 
     /// Adds a line, so that a run in progress can be judged as it stands.
-    pub(crate) fn push(&mut self, line: LogLine) {
+    pub fn push(&mut self, line: LogLine) {
         self.lines.push(line);
     }
 
-    pub(crate) fn events(&self) -> impl DoubleEndedIterator<Item = &Event> {
+    pub fn events(&self) -> impl DoubleEndedIterator<Item = &Event> {
         self.lines.iter().map(|line| &line.event)
     }
 
     /// Every trial, in the order they ended.
-    pub(crate) fn trials(&self) -> impl DoubleEndedIterator<Item = &Observation> {
+    pub fn trials(&self) -> impl DoubleEndedIterator<Item = &Observation> {
         self.events().filter_map(|event| match event {
             Event::Trial(observation) => Some(&**observation),
             _ => None,
@@ -158,7 +158,7 @@ impl Record {
     }
 
     /// Cuts of the power, in the order in which they were made.
-    pub(crate) fn cuts(&self) -> impl DoubleEndedIterator<Item = &Cut> {
+    pub fn cuts(&self) -> impl DoubleEndedIterator<Item = &Cut> {
         self.events().filter_map(|event| match event {
             Event::Cut(cut) => Some(&**cut),
             _ => None,
@@ -166,12 +166,7 @@ impl Record {
     }
 
     /// What the operations of a trial were promised; none: it has no ledger.
-    pub(crate) fn promised(
-        &self,
-        round: u32,
-        configuration: usize,
-        workload: usize,
-    ) -> Option<&Promised> {
+    pub fn promised(&self, round: u32, configuration: usize, workload: usize) -> Option<&Promised> {
         let mut all = self.events().filter_map(|event| match event {
             Event::Promised(promised) => Some(&**promised),
             _ => None,
@@ -183,7 +178,7 @@ impl Record {
 
     /// Trials that failed, and take their configuration out of the race. After a resume, one that found
     /// a disk full or broken does not: its configuration is tried again. Its trial stays on record.
-    pub(crate) fn failures(&self) -> impl Iterator<Item = &Observation> {
+    pub fn failures(&self) -> impl Iterator<Item = &Observation> {
         let resumed = |event: &Event| matches!(event, Event::RunResumed { .. });
         let last = self.lines.iter().rposition(|line| resumed(&line.event));
         let before = last.unwrap_or(0);
@@ -199,7 +194,7 @@ impl Record {
     }
 
     /// Rounds whose end was recorded, ascending.
-    pub(crate) fn complete_rounds(&self) -> Vec<u32> {
+    pub fn complete_rounds(&self) -> Vec<u32> {
         let mut rounds: Vec<u32> = self
             .events()
             .filter_map(|event| match event {
@@ -214,7 +209,7 @@ impl Record {
 
     /// Configurations by index with the number of complete rounds after which each was dropped, in
     /// the order they were.
-    pub(crate) fn dropped(&self) -> Vec<(usize, u32)> {
+    pub fn dropped(&self) -> Vec<(usize, u32)> {
         let mut dropped: Vec<(usize, u32)> = Vec::new();
         for event in self.events() {
             let Event::Checked {
@@ -236,7 +231,7 @@ impl Record {
 
     /// Workloads that are no longer measured in slices, each with the number of complete rounds after
     /// which that began.
-    pub(crate) fn slices_ended(&self) -> impl Iterator<Item = (u32, &SlicesEnded)> {
+    pub fn slices_ended(&self) -> impl Iterator<Item = (u32, &SlicesEnded)> {
         self.events().flat_map(|event| match event {
             Event::Checked { rounds, whole, .. } => {
                 let ended: Vec<_> = whole.iter().map(|ended| (*rounds, ended)).collect();
@@ -247,13 +242,13 @@ impl Record {
     }
 
     /// Whether the figures were imported: another tool measured them, in no order that is known.
-    pub(crate) fn imported(&self) -> bool {
+    pub fn imported(&self) -> bool {
         self.events()
             .any(|event| matches!(event, Event::Imported(_)))
     }
 
     /// The same without its complete trials, which are nearly all of it.
-    pub(crate) fn outline(mut self) -> Self {
+    pub fn outline(mut self) -> Self {
         self.lines.retain(
             |line| !matches!(&line.event, Event::Trial(trial) if trial.ended == Ended::Complete),
         );
@@ -263,7 +258,7 @@ impl Record {
     }
 
     /// The texts that figures were imported from.
-    pub(crate) fn origins(&self) -> impl Iterator<Item = &ImportedText> {
+    pub fn origins(&self) -> impl Iterator<Item = &ImportedText> {
         self.events().filter_map(|event| match event {
             Event::Imported(text) => Some(&**text),
             _ => None,
@@ -271,7 +266,7 @@ impl Record {
     }
 
     /// The order a round was begun in, if it was.
-    pub(crate) fn order_of(&self, round: u32) -> Option<Vec<usize>> {
+    pub fn order_of(&self, round: u32) -> Option<Vec<usize>> {
         self.events().find_map(|event| match event {
             Event::RoundStarted {
                 round: begun,
@@ -284,7 +279,7 @@ impl Record {
 
     /// The orders of the workloads of a round that was begun; none: it was not begun; empty: it goes
     /// in whole turns.
-    pub(crate) fn orders_of(&self, round: u32) -> Option<Vec<Vec<usize>>> {
+    pub fn orders_of(&self, round: u32) -> Option<Vec<Vec<usize>>> {
         self.events().find_map(|event| match event {
             Event::RoundStarted {
                 round: begun,
@@ -296,18 +291,18 @@ impl Record {
     }
 
     /// Whether the results were checked after so many complete rounds.
-    pub(crate) fn checked_at(&self, rounds: u32) -> bool {
+    pub fn checked_at(&self, rounds: u32) -> bool {
         self.events()
             .any(|event| matches!(event, Event::Checked { rounds: at, .. } if *at == rounds))
     }
 
     /// When the run began, RFC 3339.
-    pub(crate) fn started_at(&self) -> &str {
+    pub fn started_at(&self) -> &str {
         self.lines.first().map_or("", |line| &line.at)
     }
 
     /// How long the run's executions took together, s; the pauses between them are not counted.
-    pub(crate) fn elapsed_seconds(&self) -> f64 {
+    pub fn elapsed_seconds(&self) -> f64 {
         let mut total = 0.0;
         let mut began = self.started_at();
         let mut last = began;
@@ -323,7 +318,7 @@ impl Record {
 
     /// How long each complete round took, ascending; an interrupted one counts from its last
     /// beginning.
-    pub(crate) fn round_times(&self) -> Vec<RoundTime> {
+    pub fn round_times(&self) -> Vec<RoundTime> {
         let mut times: Vec<RoundTime> = Vec::new();
         let mut began: Option<(u32, &str)> = None;
         for line in &self.lines {
@@ -349,7 +344,7 @@ impl Record {
 
     /// What the layers of a configuration really got each time it was set up, first to last, bottom
     /// up; empty: it was never set up.
-    pub(crate) fn layer_facts(&self, configuration: usize) -> Vec<&[LayerFacts]> {
+    pub fn layer_facts(&self, configuration: usize) -> Vec<&[LayerFacts]> {
         self.events()
             .filter_map(|event| match event {
                 Event::StackSetUp {
@@ -363,7 +358,7 @@ impl Record {
     }
 
     /// What was warned of, in order, each once.
-    pub(crate) fn warnings(&self) -> Vec<&str> {
+    pub fn warnings(&self) -> Vec<&str> {
         let mut warnings: Vec<&str> = Vec::new();
         for event in self.events() {
             if let Event::Warned { text } = event
@@ -376,7 +371,7 @@ impl Record {
     }
 
     /// How the last execution ended; none: it is going on, or it was killed.
-    pub(crate) fn ended(&self) -> Option<RunEnd<'_>> {
+    pub fn ended(&self) -> Option<RunEnd<'_>> {
         let line = self.lines.last()?;
         match &line.event {
             Event::RunEnded { reason, detail } => Some(RunEnd {

@@ -6,22 +6,22 @@ use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use stackrace_stats::elementary::exp;
 
 use super::Record;
-use crate::event::{
+use stackrace_base::event::{
     Better, CommandRun, ConfigurationHead, Counted, Decide, DeviceCounted, Ended, Event, FORMAT,
     Fact, LayerFacts, LogLine, MetricHead, Observation, OperationObservation, PhaseObservation,
     RunStarted, Settled, SliceSum, Sliced, Until, WorkloadHead,
 };
 
 /// What a made-up run looks like.
-pub(crate) struct SampleShape {
-    pub(crate) title: &'static str,
-    pub(crate) factors: Vec<&'static str>,
-    pub(crate) configurations: Vec<(String, Vec<String>)>,
-    pub(crate) workloads: Vec<WorkloadHead>,
-    pub(crate) comparison: Option<&'static str>,
-    pub(crate) rounds: u32,
+pub struct SampleShape {
+    pub title: &'static str,
+    pub factors: Vec<&'static str>,
+    pub configurations: Vec<(String, Vec<String>)>,
+    pub workloads: Vec<WorkloadHead>,
+    pub comparison: Option<&'static str>,
+    pub rounds: u32,
     /// Bytes a second of (configuration, workload), before noise.
-    pub(crate) speed: fn(usize, usize) -> f64,
+    pub speed: fn(usize, usize) -> f64,
 }
 
 struct Dice(u64);
@@ -70,7 +70,7 @@ fn workload(name: &str, kind: &str, summary: &str, weight: f64) -> WorkloadHead 
 }
 
 /// Two configurations, three workloads, five rounds.
-pub(crate) fn small() -> SampleShape {
+pub fn small() -> SampleShape {
     SampleShape {
         title: "Is xfs faster than ext4 for my photos?",
         factors: vec!["fs"],
@@ -108,11 +108,11 @@ pub(crate) fn small() -> SampleShape {
 }
 
 /// Twelve block sizes on two file systems: 24 configurations.
-pub(crate) fn sweep() -> SampleShape {
+pub fn sweep() -> SampleShape {
     let mut configurations = Vec::new();
     for fs in ["ext4", "xfs"] {
         for exponent in 9..21 {
-            let size = crate::unit::bytes(1 << exponent);
+            let size = stackrace_base::unit::bytes(1 << exponent);
             configurations.push((format!("{fs}, {size}"), vec![fs.to_owned(), size]));
         }
     }
@@ -137,7 +137,7 @@ pub(crate) fn sweep() -> SampleShape {
 }
 
 /// One study whose workloads sweep block sizes, two configurations.
-pub(crate) fn workload_sweep() -> SampleShape {
+pub fn workload_sweep() -> SampleShape {
     let sizes = ["4 KiB", "16 KiB", "64 KiB", "256 KiB", "1 MiB"];
     SampleShape {
         title: "What does compression cost at each block size?",
@@ -168,7 +168,7 @@ pub(crate) fn workload_sweep() -> SampleShape {
 }
 
 /// Names that would break a careless report.
-pub(crate) fn hostile() -> SampleShape {
+pub fn hostile() -> SampleShape {
     let mut shape = small();
     shape.title = "<script>alert(1)</script> & \"Größe\" | 日本語 \u{1b}[31m";
     shape.configurations = vec![
@@ -187,7 +187,7 @@ pub(crate) fn hostile() -> SampleShape {
 }
 
 /// A run after which every trial of one configuration in one round failed.
-pub(crate) fn with_failure() -> Record {
+pub fn with_failure() -> Record {
     let mut record = record(&small());
     for line in &mut record.lines {
         if let Event::Trial(trial) = &mut line.event
@@ -207,7 +207,7 @@ pub(crate) fn with_failure() -> Record {
 }
 
 /// A run whose second workload was measured in slices, the same in either order.
-pub(crate) fn in_slices() -> Record {
+pub fn in_slices() -> Record {
     let mut record = record(&small());
     let sum = |operations| SliceSum {
         ns: 1_000_000_000,
@@ -231,7 +231,7 @@ pub(crate) fn in_slices() -> Record {
 }
 
 /// A run that ended before its first round did.
-pub(crate) fn without_rounds() -> Record {
+pub fn without_rounds() -> Record {
     let shape = small();
     let mut record = record(&shape);
     let first_trial = record
@@ -243,7 +243,7 @@ pub(crate) fn without_rounds() -> Record {
     record
 }
 
-pub(crate) fn head(shape: &SampleShape) -> RunStarted {
+pub fn head(shape: &SampleShape) -> RunStarted {
     RunStarted {
         format: FORMAT,
         run: "2026-11-21T1405-k3f9".into(),
@@ -293,7 +293,7 @@ fn at(seconds: f64) -> String {
 }
 
 /// The whole run.
-pub(crate) fn record(shape: &SampleShape) -> Record {
+pub fn record(shape: &SampleShape) -> Record {
     let mut dice = Dice(1);
     let mut now = 0.0;
     let mut record = Record::begin(LogLine {

@@ -2,7 +2,7 @@
 
 use super::Record;
 use super::sample::{self, SampleShape};
-use crate::event::{
+use stackrace_base::event::{
     CheckedPromises, Cut, Event, LedgerLine, LogLine, Loss, LossCounts, LossLine, OperationKind,
     Promise, Recovery,
 };
@@ -82,7 +82,7 @@ fn cut(configuration: usize, number: u32) -> Cut {
 }
 
 /// Four configurations, one workload of promises, 40 cuts of each.
-pub(crate) fn with_cuts() -> Record {
+pub fn with_cuts() -> Record {
     let small = sample::small();
     let name = |name: &str| (name.to_owned(), vec![name.to_owned()]);
     let shape = SampleShape {

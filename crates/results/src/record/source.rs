@@ -10,10 +10,10 @@ use super::read::Record;
 use super::store::{RunSummary, Store};
 
 /// Changes whenever a run's log does: its bytes, and another number.
-pub(crate) type LogVersion = (u64, i128);
+pub type LogVersion = (u64, i128);
 
 /// Runs that can be read.
-pub(crate) trait RunSource: std::fmt::Debug + Send + Sync {
+pub trait RunSource: std::fmt::Debug + Send + Sync {
     /// Every run, in any order; one that cannot be read is listed with the reason.
     ///
     /// # Errors
@@ -45,14 +45,14 @@ pub(crate) trait RunSource: std::fmt::Debug + Send + Sync {
 
 /// The runs of a store, each summed up once for each version of its log.
 #[derive(Debug)]
-pub(crate) struct StoredRuns {
+pub struct StoredRuns {
     store: Store,
     summaries: Mutex<HashMap<String, (LogVersion, RunSummary)>>,
 }
 
 impl StoredRuns {
     /// Reads from a store; nothing is read yet.
-    pub(crate) fn new(store: Store) -> Self {
+    pub fn new(store: Store) -> Self {
         Self {
             store,
             summaries: Mutex::default(),

@@ -21,10 +21,10 @@ use super::log::{self, LOG, Log};
 use super::now::{self, Now, NowFile};
 use super::read::Record;
 use super::tags;
-use crate::appendlog::split_torn;
-use crate::event::{Event, LogLine, RunStarted};
-use crate::owned::{OwnDir, OwnError};
-use crate::time::Clock;
+use stackrace_base::appendlog::split_torn;
+use stackrace_base::event::{Event, LogLine, RunStarted};
+use stackrace_base::owned::{OwnDir, OwnError};
+use stackrace_base::time::Clock;
 
 /// Beside the log: what depends on the machine, where the log itself does not.
 const MADE_ON: &str = "made-on.json";
@@ -37,43 +37,43 @@ const ID_TIME: usize = 15;
 
 /// A directory of runs.
 #[derive(Debug, Clone)]
-pub(crate) struct Store {
+pub struct Store {
     dir: PathBuf,
 }
 
 /// One run in a list.
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize)]
-pub(crate) struct RunSummary {
+pub struct RunSummary {
     /// Its id.
-    pub(crate) run: String,
+    pub run: String,
     /// Title of the study; empty where the log cannot be read.
-    pub(crate) title: String,
+    pub title: String,
     /// Hash of the study's text; empty alike.
-    pub(crate) study_hash: String,
+    pub study_hash: String,
     /// When it began, RFC 3339.
-    pub(crate) started_at: String,
+    pub started_at: String,
     /// Names of the configurations.
-    pub(crate) configurations: Vec<String>,
+    pub configurations: Vec<String>,
     /// How many workloads.
-    pub(crate) workloads: usize,
+    pub workloads: usize,
     /// Complete rounds.
-    pub(crate) rounds: usize,
+    pub rounds: usize,
     /// Trials, complete or not.
-    pub(crate) trials: usize,
+    pub trials: usize,
     /// Why it ended (`decided` …); none: it is going on, or it was killed.
-    pub(crate) ended: Option<String>,
+    pub ended: Option<String>,
     /// The verdict's sentence at the last look.
-    pub(crate) sentence: Option<String>,
+    pub sentence: Option<String>,
     /// Words the user put on it, sorted.
-    pub(crate) tags: Vec<String>,
+    pub tags: Vec<String>,
     /// Why the log cannot be read.
-    pub(crate) unreadable: Option<String>,
+    pub unreadable: Option<String>,
 }
 
 /// Makes a run's id from a time of day (RFC 3339) and some entropy: `2026-11-21T1405-k3f9`.
 ///
 /// The suffix has no vowels and nothing that looks like something else, so that it reads aloud.
-pub(crate) fn run_id(today: &str, entropy: u64) -> String {
+pub fn run_id(today: &str, entropy: u64) -> String {
     const LETTERS: &[u8; 28] = b"0123456789bcdfghjkmnpqrstvwx";
     let time: String = today.chars().filter(|&c| c != ':').take(ID_TIME).collect();
     let mut rest = entropy;
@@ -92,7 +92,7 @@ impl Store {
     ///
     /// # Errors
     /// The directories cannot be made, or are not the user's own.
-    pub(crate) fn open(dir: &Path) -> Result<Self, RecordError> {
+    pub fn open(dir: &Path) -> Result<Self, RecordError> {
         OwnDir::open_or_make(dir)?.dir_or_make(RUNS)?;
         Ok(Self {
             dir: dir.to_path_buf(),
@@ -100,12 +100,12 @@ impl Store {
     }
 
     /// The directory in which all runs are kept.
-    pub(crate) fn dir(&self) -> &Path {
+    pub fn dir(&self) -> &Path {
         &self.dir
     }
 
     /// Directory of a run, by its whole id.
-    pub(crate) fn run_dir(&self, run: &str) -> PathBuf {
+    pub fn run_dir(&self, run: &str) -> PathBuf {
         self.dir.join(RUNS).join(run)
     }
 
@@ -113,7 +113,7 @@ impl Store {
     ///
     /// # Errors
     /// It cannot be made.
-    pub(crate) fn create_file(&self, name: &str, replace: bool) -> Result<File, RecordError> {
+    pub fn create_file(&self, name: &str, replace: bool) -> Result<File, RecordError> {
         let dir = OwnDir::open(&self.dir)?;
         if replace {
             dir.remove_file(name)?;
@@ -125,7 +125,7 @@ impl Store {
     ///
     /// # Errors
     /// The system refuses.
-    pub(crate) fn remove_file(&self, name: &str) -> Result<(), RecordError> {
+    pub fn remove_file(&self, name: &str) -> Result<(), RecordError> {
         Ok(OwnDir::open(&self.dir)?.remove_file(name)?)
     }
 
@@ -142,7 +142,7 @@ impl Store {
     ///
     /// # Errors
     /// The id is taken or no name for a directory, or the system refuses; nothing is left behind.
-    pub(crate) fn create_run(
+    pub fn create_run(
         &self,
         head: RunStarted,
         clock: Arc<dyn Clock>,
@@ -155,7 +155,7 @@ impl Store {
     }
 
     /// Whether the log of a run (by its whole id) is there.
-    pub(crate) fn has_log(&self, run: &str) -> bool {
+    pub fn has_log(&self, run: &str) -> bool {
         self.own(run).is_ok_and(|dir| dir.has(LOG))
     }
 
@@ -164,11 +164,7 @@ impl Store {
     ///
     /// # Errors
     /// Another process writes it, it has no readable first line, or the system refuses.
-    pub(crate) fn reopen_run(
-        &self,
-        run: &str,
-        clock: Arc<dyn Clock>,
-    ) -> Result<(Log, u64), RecordError> {
+    pub fn reopen_run(&self, run: &str, clock: Arc<dyn Clock>) -> Result<(Log, u64), RecordError> {
         Log::reopen(&self.own(run)?.obeyed()?, clock)
     }
 
@@ -176,7 +172,7 @@ impl Store {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub(crate) fn write_made_on(&self, run: &str, text: &str) -> Result<(), RecordError> {
+    pub fn write_made_on(&self, run: &str, text: &str) -> Result<(), RecordError> {
         let dir = self.own(run)?;
         dir.remove_file(MADE_ON)?;
         let written = dir.create(MADE_ON)?.write_all(text.as_bytes());
@@ -184,18 +180,18 @@ impl Store {
     }
 
     /// Begins to tell what a run is doing; none where its directory does not take it.
-    pub(crate) fn tell_now(&self, run: &str) -> Option<NowFile> {
+    pub fn tell_now(&self, run: &str) -> Option<NowFile> {
         NowFile::create(self.own(run).ok()?)
     }
 
     /// What a run is doing; none: it does not say.
-    pub(crate) fn now(&self, run: &str) -> Option<Now> {
+    pub fn now(&self, run: &str) -> Option<Now> {
         now::read(&self.own(run).ok()?)
     }
 
     /// Whether a run that has not ended is going on: a process writes its log. One that has not
     /// ended and does not go on was killed.
-    pub(crate) fn goes_on(&self, run: &str) -> bool {
+    pub fn goes_on(&self, run: &str) -> bool {
         self.own(run).is_ok_and(|dir| log::written(&dir))
     }
 
@@ -205,7 +201,7 @@ impl Store {
     /// # Errors
     /// A process writes it, `may_go` refuses, or the system does. What a kill leaves half removed is
     /// still listed, and can be removed again.
-    pub(crate) fn remove_run<E: From<RecordError>>(
+    pub fn remove_run<E: From<RecordError>>(
         &self,
         run: &str,
         may_go: impl FnOnce(&Path) -> Result<(), E>,
@@ -239,7 +235,7 @@ impl Store {
     ///
     /// # Errors
     /// The directory cannot be listed.
-    pub(crate) fn all_but_newest(&self, keep: usize) -> Result<Vec<String>, RecordError> {
+    pub fn all_but_newest(&self, keep: usize) -> Result<Vec<String>, RecordError> {
         let mut ids = self.ids()?;
         ids.retain(|run| !self.goes_on(run) && self.tags(run).is_empty());
         // By the log, not by the id: runs in virtual time have no date in theirs.
@@ -252,7 +248,7 @@ impl Store {
     ///
     /// # Errors
     /// The log is not there.
-    pub(crate) fn version(&self, run: &str) -> Result<(u64, i128), RecordError> {
+    pub fn version(&self, run: &str) -> Result<(u64, i128), RecordError> {
         use std::os::unix::fs::MetadataExt;
         let dir = self.own(run)?;
         let meta = dir
@@ -268,7 +264,7 @@ impl Store {
     ///
     /// # Errors
     /// The directory cannot be listed.
-    pub(crate) fn ids(&self) -> Result<Vec<String>, RecordError> {
+    pub fn ids(&self) -> Result<Vec<String>, RecordError> {
         let runs = self.all()?;
         let mut ids = Vec::new();
         for name in runs.names()? {
@@ -290,12 +286,12 @@ impl Store {
     ///
     /// # Errors
     /// The directory cannot be listed.
-    pub(crate) fn runs(&self) -> Result<Vec<RunSummary>, RecordError> {
+    pub fn runs(&self) -> Result<Vec<RunSummary>, RecordError> {
         Ok(self.ids()?.iter().map(|run| self.summary(run)).collect())
     }
 
     /// Tags of a run, by its whole id.
-    pub(crate) fn tags(&self, run: &str) -> BTreeSet<String> {
+    pub fn tags(&self, run: &str) -> BTreeSet<String> {
         self.own(run)
             .map(|dir| tags::read(&dir))
             .unwrap_or_default()
@@ -305,7 +301,7 @@ impl Store {
     ///
     /// # Errors
     /// A word cannot be a tag, or the system refuses; nothing is changed then.
-    pub(crate) fn tag(
+    pub fn tag(
         &self,
         run: &str,
         put_on: &[String],
@@ -331,7 +327,7 @@ impl Store {
     ///
     /// # Errors
     /// None or more than one is meant; the error lists the nearest.
-    pub(crate) fn find(&self, wanted: &str) -> Result<String, RecordError> {
+    pub fn find(&self, wanted: &str) -> Result<String, RecordError> {
         let ids = self.ids()?;
         if ids.is_empty() {
             return Err(RecordError::NoRuns {
@@ -367,7 +363,7 @@ impl Store {
     }
 
     /// One run for a list; one that cannot be read is listed with the reason.
-    pub(crate) fn summary(&self, run: &str) -> RunSummary {
+    pub fn summary(&self, run: &str) -> RunSummary {
         match self.read_run(run) {
             Ok(record) => self.summary_of(&record),
             Err(error) => RunSummary {
@@ -380,7 +376,7 @@ impl Store {
     }
 
     /// The same of a run of this store that was read.
-    pub(crate) fn summary_of(&self, record: &Record) -> RunSummary {
+    pub fn summary_of(&self, record: &Record) -> RunSummary {
         RunSummary {
             tags: self.tags(&record.head.run).into_iter().collect(),
             ..summary(record)
@@ -391,7 +387,7 @@ impl Store {
     ///
     /// # Errors
     /// Its log cannot be read.
-    pub(crate) fn read_with_lines(&self, run: &str) -> Result<(Record, Vec<u8>), RecordError> {
+    pub fn read_with_lines(&self, run: &str) -> Result<(Record, Vec<u8>), RecordError> {
         let dir = self.own(run)?;
         let path = dir.path().join(LOG);
         let mut bytes = dir.read_all(LOG)?;
@@ -405,7 +401,7 @@ impl Store {
     ///
     /// # Errors
     /// It is not found, or its log cannot be read.
-    pub(crate) fn read(&self, wanted: &str) -> Result<Record, RecordError> {
+    pub fn read(&self, wanted: &str) -> Result<Record, RecordError> {
         self.read_run(&self.find(wanted)?)
     }
 
@@ -414,7 +410,7 @@ impl Store {
     ///
     /// # Errors
     /// The index cannot be used; nothing else is affected.
-    pub(crate) fn index(&self) -> Result<Index, RecordError> {
+    pub fn index(&self) -> Result<Index, RecordError> {
         match Index::open(&self.dir)? {
             Some(index) => Ok(index),
             None => self.reindex(),
@@ -425,7 +421,7 @@ impl Store {
     ///
     /// # Errors
     /// The index cannot be written.
-    pub(crate) fn reindex(&self) -> Result<Index, RecordError> {
+    pub fn reindex(&self) -> Result<Index, RecordError> {
         let ids = self.ids()?;
         // One damaged log must not keep the others out of the index.
         let readable = || ids.iter().filter_map(|run| self.read_run(run).ok());

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::io::Write as _;
 
 use super::error::RecordError;
-use crate::owned::OwnDir;
+use stackrace_base::owned::OwnDir;
 
 /// Name of the file.
 pub(super) const TAGS: &str = "tags";

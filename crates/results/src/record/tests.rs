@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::event::{Ended as TrialEnded, Event, FORMAT, LogLine};
-use crate::time::Clock;
+use stackrace_base::event::{Ended as TrialEnded, Event, FORMAT, LogLine};
+use stackrace_base::time::Clock;
 
 #[cfg(feature = "sqlite")]
 mod index;
@@ -43,7 +43,7 @@ fn store() -> (tempfile::TempDir, Store) {
     (dir, store)
 }
 
-fn head(run: &str) -> crate::event::RunStarted {
+fn head(run: &str) -> stackrace_base::event::RunStarted {
     let mut head = sample::head(&sample::small());
     head.run = run.to_owned();
     head

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 /// The values of one column, one per row; none: missing.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum ColumnValues {
+pub enum ColumnValues {
     /// Text, never empty.
     Text(Vec<Option<String>>),
     /// Whole numbers; above 2⁶³ − 1 they are entered as that.
@@ -19,20 +19,20 @@ pub(crate) enum ColumnValues {
 
 /// A column of a table: its name, and a value for each row.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Column {
-    pub(crate) name: String,
-    pub(crate) values: ColumnValues,
+pub struct Column {
+    pub name: String,
+    pub values: ColumnValues,
 }
 
 /// A table: columns of equal length.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct DataTable {
-    pub(crate) columns: Vec<Column>,
+pub struct DataTable {
+    pub columns: Vec<Column>,
 }
 
 impl DataTable {
     /// How many rows it has.
-    pub(crate) fn rows(&self) -> usize {
+    pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |column| column.values.len())
     }
 }
@@ -49,8 +49,8 @@ impl ColumnValues {
     }
 
     /// The word that `docs/formats/export.md` uses for the type of the column.
-    #[cfg(test)]
-    pub(crate) fn kind(&self) -> &'static str {
+    #[cfg(any(test, feature = "testing"))]
+    pub fn kind(&self) -> &'static str {
         match self {
             Self::Text(_) => "text",
             Self::Whole(_) => "whole",
@@ -62,7 +62,7 @@ impl ColumnValues {
 }
 
 /// Where a row has the value of a column, and of what type it is.
-pub(crate) enum ColumnOf<R> {
+pub enum ColumnOf<R> {
     /// An empty text is a missing one: not every form can tell them apart.
     Text(fn(&R) -> &str),
     /// Text that is made for the table.
@@ -76,7 +76,7 @@ pub(crate) enum ColumnOf<R> {
 }
 
 /// The columns of these rows.
-pub(crate) fn columns<R>(rows: &[R], of: &[(&str, ColumnOf<R>)]) -> Vec<Column> {
+pub fn columns<R>(rows: &[R], of: &[(&str, ColumnOf<R>)]) -> Vec<Column> {
     let text = |text: String| (!text.is_empty()).then_some(text);
     of.iter()
         .map(|(name, get)| {

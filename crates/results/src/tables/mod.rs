@@ -10,11 +10,11 @@ mod json;
 #[cfg_attr(not(feature = "parquet"), path = "no_parquet.rs")]
 mod parquet;
 
-pub(crate) use column::{Column, ColumnOf, ColumnValues, DataTable, columns};
+pub use column::{Column, ColumnOf, ColumnValues, DataTable, columns};
 
 /// A form of file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TableForm {
+pub enum TableForm {
     /// RFC 4180, lines ending in one character, names of the columns first.
     Csv,
     /// An array of one object per row.
@@ -25,10 +25,10 @@ pub(crate) enum TableForm {
 
 impl TableForm {
     /// Every form.
-    pub(crate) const ALL: [Self; 3] = [Self::Csv, Self::Json, Self::Parquet];
+    pub const ALL: [Self; 3] = [Self::Csv, Self::Json, Self::Parquet];
 
     /// The word for it, which is also the file extension.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Csv => "csv",
             Self::Json => "json",
@@ -37,7 +37,7 @@ impl TableForm {
     }
 
     /// The form of that name.
-    pub(crate) fn by_name(name: &str) -> Option<Self> {
+    pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|form| form.name() == name)
     }
 
@@ -45,7 +45,7 @@ impl TableForm {
     ///
     /// # Errors
     /// The message of the library that writes the form.
-    pub(crate) fn render(self, table: &DataTable) -> Result<Vec<u8>, String> {
+    pub fn render(self, table: &DataTable) -> Result<Vec<u8>, String> {
         match self {
             Self::Csv => csv::render(table).map_err(|error| error.to_string()),
             Self::Json => Ok(json::render(table)),

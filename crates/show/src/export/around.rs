@@ -1,10 +1,10 @@
 //! Tables of what is around the trials: the runs, the machine and its layers, the commands.
 
 use super::table::ExportTable;
-use crate::event::{CommandRun, Event, shell};
-use crate::record::Record;
-use crate::tables::{ColumnOf, DataTable, columns};
-use crate::verdict::{self, Evidence, Verdict};
+use stackrace_base::event::{CommandRun, Event, shell};
+use stackrace_judge::verdict::{self, Evidence, Verdict};
+use stackrace_results::record::Record;
+use stackrace_results::tables::{ColumnOf, DataTable, columns};
 
 /// One row per run.
 pub(super) const RUNS: ExportTable = ExportTable {

@@ -1,9 +1,9 @@
 //! The table of verdicts: every comparison, judged now by the rules of this program.
 
 use super::table::ExportTable;
-use crate::record::Record;
-use crate::tables::{ColumnOf, DataTable, columns};
-use crate::verdict::{self, Comparison, Evidence, Verdict};
+use stackrace_judge::verdict::{self, Comparison, Evidence, Verdict};
+use stackrace_results::record::Record;
+use stackrace_results::tables::{ColumnOf, DataTable, columns};
 
 /// One row per comparison.
 pub(super) const COMPARISONS: ExportTable = ExportTable {

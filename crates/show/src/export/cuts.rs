@@ -1,9 +1,9 @@
 //! The table of power cuts: what each of them took.
 
 use super::table::ExportTable;
-use crate::event::{CheckedPromises, Cut, Event};
-use crate::record::Record;
-use crate::tables::{ColumnOf, DataTable, columns};
+use stackrace_base::event::{CheckedPromises, Cut, Event};
+use stackrace_results::record::Record;
+use stackrace_results::tables::{ColumnOf, DataTable, columns};
 
 /// One row per cut.
 pub(super) const CUTS: ExportTable = ExportTable {

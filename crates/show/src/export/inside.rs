@@ -2,9 +2,9 @@
 
 use super::table::ExportTable;
 use super::trials::{ExportTrial, keys, of};
-use crate::event::{OperationObservation, PhaseObservation, TimingObservation};
-use crate::record::Record;
-use crate::tables::{ColumnOf, DataTable, columns};
+use stackrace_base::event::{OperationObservation, PhaseObservation, TimingObservation};
+use stackrace_results::record::Record;
+use stackrace_results::tables::{ColumnOf, DataTable, columns};
 
 /// One row per trial and phase.
 pub(super) const PHASES: ExportTable = ExportTable {

@@ -16,10 +16,10 @@ mod table;
 mod tests;
 mod trials;
 
-pub(crate) use table::ExportTable;
+pub use table::ExportTable;
 
 /// Every table, alphabetical.
-pub(crate) const ALL: &[ExportTable] = &[
+pub const ALL: &[ExportTable] = &[
     around::COMMANDS,
     comparisons::COMPARISONS,
     cuts::CUTS,

@@ -1,14 +1,14 @@
 //! What a table is.
 
-use crate::record::Record;
-use crate::tables::DataTable;
+use stackrace_results::record::Record;
+use stackrace_results::tables::DataTable;
 
 /// A table of the export, with its columns filled.
-pub(crate) struct ExportTable {
+pub struct ExportTable {
     /// The word it is asked for by, and the name of its file.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// What a row is, one clause.
-    pub(crate) summary: &'static str,
+    pub summary: &'static str,
     /// The table over any number of runs.
-    pub(crate) of: fn(&[Record]) -> DataTable,
+    pub of: fn(&[Record]) -> DataTable,
 }

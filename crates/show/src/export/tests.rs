@@ -1,9 +1,9 @@
 //! Every table in every form: the same cells, the columns that are documented.
 
 use super::*;
-use crate::record::Record;
-use crate::record::{sample, sample_cuts};
-use crate::tables::ColumnValues;
+use stackrace_results::record::Record;
+use stackrace_results::record::{sample, sample_cuts};
+use stackrace_results::tables::ColumnValues;
 
 #[cfg(feature = "parquet")]
 mod forms;
@@ -26,7 +26,7 @@ fn records() -> Vec<Record> {
 
 /// Columns of a section of the documentation: name and kind.
 fn documented(heading: &str) -> Vec<(String, String)> {
-    let text = include_str!("../../docs/formats/export.md");
+    let text = include_str!("../../../../docs/formats/export.md");
     let (_, section) = text.split_once(&format!("\n## {heading}\n")).unwrap();
     let section = section.split("\n## ").next().unwrap();
     section

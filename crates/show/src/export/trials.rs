@@ -1,9 +1,9 @@
 //! Tables of trials: what each measured, what else is known of it, its block devices.
 
 use super::table::ExportTable;
-use crate::event::{ConfigurationHead, DeviceCounted, Observation, WorkloadHead};
-use crate::record::Record;
-use crate::tables::{Column, ColumnOf, ColumnValues, DataTable, columns};
+use stackrace_base::event::{ConfigurationHead, DeviceCounted, Observation, WorkloadHead};
+use stackrace_results::record::Record;
+use stackrace_results::tables::{Column, ColumnOf, ColumnValues, DataTable, columns};
 
 /// One row per trial and metric.
 pub(super) const OBSERVATIONS: ExportTable = ExportTable {
@@ -137,7 +137,7 @@ fn observations(records: &[Record]) -> DataTable {
         .collect();
     let keyed: Vec<ExportTrial<'_>> = rows.iter().map(|(trial, _)| *trial).collect();
     let mut columns = keys(&keyed);
-    columns.extend(crate::tables::columns(
+    columns.extend(stackrace_results::tables::columns(
         &rows,
         &[
             (

@@ -4,10 +4,10 @@ use super::content::{self, TextRow, TextTable};
 use super::render::render;
 use super::screen::Screen;
 use super::sheet::{Sheet, SheetPart};
-use crate::verdict::RunAnswer;
+use stackrace_judge::verdict::RunAnswer;
 
 /// The pages for a terminal, one for each run.
-pub(crate) fn answers(answers: &[RunAnswer], screen: Screen) -> String {
+pub fn answers(answers: &[RunAnswer], screen: Screen) -> String {
     let pages: Vec<String> = answers.iter().map(|answer| page(answer, screen)).collect();
     pages.join("\n")
 }
@@ -63,7 +63,7 @@ fn worth(answer: &RunAnswer) -> Option<String> {
 }
 
 fn comparisons(answer: &RunAnswer) -> TextTable {
-    let row = |comparison: &crate::verdict::Comparison| {
+    let row = |comparison: &stackrace_judge::verdict::Comparison| {
         let mut cells = vec![
             content::comparison_name(comparison),
             content::comparison_place(comparison),

@@ -2,9 +2,9 @@
 
 use super::content::{TextRow, TextTable};
 use super::figure;
-use crate::audit::{Audit, AuditCell, Grade, Judgement, Limit, LimitedBy, SetUps};
-use crate::event::RunStarted;
-use crate::record::Record;
+use stackrace_base::event::RunStarted;
+use stackrace_judge::audit::{Audit, AuditCell, Grade, Judgement, Limit, LimitedBy, SetUps};
+use stackrace_results::record::Record;
 
 /// More configurations than this with the same limits share a line.
 const CONFIGURATIONS_APART_MAX: usize = 6;
@@ -143,7 +143,7 @@ pub(super) fn limits_near(
                 .into_iter()
                 .any(|device| limit.is_of(&device.device))
     };
-    let limits = crate::audit::limits(&record.head.environment).into_iter();
+    let limits = stackrace_judge::audit::limits(&record.head.environment).into_iter();
     limits
         // A limit far above would press the lines to the floor of the chart.
         .filter(|limit| limit.bytes_per_s <= NEAR * most && measured(limit))
@@ -161,7 +161,7 @@ pub(super) fn limits_near(
 pub(super) fn remarks(cell: &AuditCell) -> impl Iterator<Item = &Judgement> {
     // A check that only finds the bottleneck has its own column and is no remark.
     let limits = |check: &str| {
-        let mut all = crate::audit::checks().into_iter();
+        let mut all = stackrace_judge::audit::checks().into_iter();
         all.any(|known| known.limits && known.name == check)
     };
     cell.judgements
@@ -172,8 +172,8 @@ pub(super) fn remarks(cell: &AuditCell) -> impl Iterator<Item = &Judgement> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Fact;
-    use crate::record::sample;
+    use stackrace_base::event::Fact;
+    use stackrace_results::record::sample;
 
     #[test]
     fn one_line_a_configuration_says_what_limited_it() {
@@ -214,7 +214,8 @@ mod tests {
         assert_eq!(near(&record, "op/s", 100.0), 0);
         let limit = Fact::new("limit vda", "600000000 B/s, SATA 6.0 Gbit/s");
         record.head.environment.push(limit);
-        let verdict = crate::verdict::judge(&crate::verdict::Evidence::of(&record));
+        let verdict =
+            stackrace_judge::verdict::judge(&stackrace_judge::verdict::Evidence::of(&record));
         let page = crate::report::by_name("html").unwrap();
         let page = page.render(&record, &verdict, &crate::report::ReportOptions::default());
         let page = String::from_utf8(page).unwrap();

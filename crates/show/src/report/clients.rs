@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::content::{self, TextRow, TextTable};
 use super::figure;
-use crate::event::{ClientsTogether, Ended};
-use crate::record::Record;
-use crate::unit;
+use stackrace_base::event::{ClientsTogether, Ended};
+use stackrace_base::unit;
+use stackrace_results::record::Record;
 
 /// Title of [`table`].
 pub(super) const CLIENTS: &str = "Clients";
@@ -137,7 +137,7 @@ pub(super) fn table(record: &Record, most: usize) -> Option<TextTable> {
 
 /// What each client did in a trial: its processes together.
 fn add<'a>(trial: &'a ClientsTogether, clients: &mut BTreeMap<&'a str, ClientTrials>) {
-    let of = |part: &crate::event::ClientPart| -> f64 {
+    let of = |part: &stackrace_base::event::ClientPart| -> f64 {
         part.phases
             .iter()
             .map(|phase| phase.window_operations)
@@ -175,8 +175,8 @@ fn add<'a>(trial: &'a ClientsTogether, clients: &mut BTreeMap<&'a str, ClientTri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::{ClientPart, ClientPhase, CommonPhase, Event};
-    use crate::record::sample;
+    use stackrace_base::event::{ClientPart, ClientPhase, CommonPhase, Event};
+    use stackrace_results::record::sample;
 
     /// A run of so many clients with two processes each; the third does half of what the others do.
     fn record(clients: usize) -> Record {

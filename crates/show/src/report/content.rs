@@ -1,12 +1,14 @@
 //! What every report says, before it has a form: tables, notes, the facts of the run.
 
 use super::figure;
-use crate::event::{Ended, Preconditioned, WorkloadHead};
-use crate::published::distinct;
-use crate::record::Record;
-use crate::unit;
-use crate::verdict::{Beside, BesideRow, Comparison, ConfigurationRow, MetricCell, Verdict};
-use crate::video::{self, StreamRates};
+use stackrace_base::event::{Ended, Preconditioned, WorkloadHead};
+use stackrace_base::unit;
+use stackrace_base::video::{self, StreamRates};
+use stackrace_judge::published::distinct;
+use stackrace_judge::verdict::{
+    Beside, BesideRow, Comparison, ConfigurationRow, MetricCell, Verdict,
+};
+use stackrace_results::record::Record;
 
 /// A table without a form.
 #[derive(Debug, Clone, Default)]

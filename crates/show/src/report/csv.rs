@@ -5,11 +5,13 @@
 //! as there; what they have in nanoseconds (`_ns`) is in seconds (`_s`).
 
 use super::{ReportForm, ReportOptions, audited};
-use crate::audit::{LimitedBy, TrialAudit};
-use crate::event::{ConfigurationHead, DeviceCounted, MetricHead, Observation, WorkloadHead};
-use crate::record::Record;
-use crate::tables::{Column, ColumnOf, ColumnValues, DataTable, TableForm, columns};
-use crate::verdict::Verdict;
+use stackrace_base::event::{
+    ConfigurationHead, DeviceCounted, MetricHead, Observation, WorkloadHead,
+};
+use stackrace_judge::audit::{LimitedBy, TrialAudit};
+use stackrace_judge::verdict::Verdict;
+use stackrace_results::record::Record;
+use stackrace_results::tables::{Column, ColumnOf, ColumnValues, DataTable, TableForm, columns};
 
 /// The form for spreadsheets.
 pub(super) struct Csv;

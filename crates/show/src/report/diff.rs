@@ -8,18 +8,18 @@ use super::figure::{self, MISSING};
 use super::render::render;
 use super::screen::Screen;
 use super::sheet::{Sheet, SheetPart};
-use crate::verdict::{Difference, Interval, Stored, WorkloadPair};
+use stackrace_judge::verdict::{Difference, Interval, Stored, WorkloadPair};
 
 /// Metrics that only one side has are named up to so many.
 const ONLY_MAX: usize = 12;
 
 /// The page for a terminal.
-pub(crate) fn diff(difference: &Difference, screen: Screen) -> String {
+pub fn diff(difference: &Difference, screen: Screen) -> String {
     render(&sheet(difference), "terminal", screen)
 }
 
 /// The page as HTML: the results drawn, then all the terminal says.
-pub(crate) fn diff_html(difference: &Difference) -> Markup {
+pub fn diff_html(difference: &Difference) -> Markup {
     super::html::sheet(&sheet(difference), &drawn(difference))
 }
 
@@ -159,7 +159,7 @@ fn sheet(difference: &Difference) -> Sheet {
 }
 
 /// Why something is not compared, or must not be taken for a comparison of storage.
-pub(crate) fn refused(difference: &Difference) -> Vec<String> {
+pub fn refused(difference: &Difference) -> Vec<String> {
     let mut refused = difference.refused.clone();
     for pair in &difference.workloads {
         if !pair.other_work.is_empty() {

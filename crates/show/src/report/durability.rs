@@ -2,11 +2,11 @@
 
 use super::content::{TextRow, TextTable, share};
 use super::figure::{self, MISSING};
-use crate::audit;
-use crate::event::Loss;
-use crate::record::Record;
-use crate::unit;
-use crate::verdict::{DurabilityRow, Verdict, durability};
+use stackrace_base::event::Loss;
+use stackrace_base::unit;
+use stackrace_judge::audit;
+use stackrace_judge::verdict::{DurabilityRow, Verdict, durability};
+use stackrace_results::record::Record;
 
 /// Speed, guarantee and work lost, one row for each configuration and workload that was cut.
 pub(super) fn guarantees(rows: &[DurabilityRow], verdict: &Verdict) -> TextTable {

@@ -2,7 +2,7 @@
 
 use super::content::{self, TextRow, TextTable};
 use super::figure;
-use crate::verdict::{EffectKind, EffectRow, EffectTable, Verdict};
+use stackrace_judge::verdict::{EffectKind, EffectRow, EffectTable, Verdict};
 
 /// Rows of a table on a page that has no room for all of them.
 const ROWS_MAX: usize = 24;
@@ -93,9 +93,9 @@ fn row(effect: &EffectRow) -> TextRow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Observation;
-    use crate::record::sample;
-    use crate::verdict::{Evidence, judge};
+    use stackrace_base::event::Observation;
+    use stackrace_judge::verdict::{Evidence, judge};
+    use stackrace_results::record::sample;
 
     /// Block sizes on two file systems, where the second is 8 % faster at every size but the last
     /// four, where it is 60 %.

@@ -1,15 +1,15 @@
 //! Figures as text: three digits, a unit, and the interval in the same unit.
 
-use crate::event::{Better, MetricHead};
-use crate::unit;
-pub(super) use crate::unit::counted;
-use crate::verdict::Interval;
+use stackrace_base::event::{Better, MetricHead};
+use stackrace_base::unit;
+pub(super) use stackrace_base::unit::counted;
+use stackrace_judge::verdict::Interval;
 
 /// What is shown where there is no value.
 pub(super) const MISSING: &str = "–";
 
 /// A value of a metric in the unit people use for it.
-pub(crate) fn value(metric_unit: &str, value: f64) -> String {
+pub fn value(metric_unit: &str, value: f64) -> String {
     if !value.is_finite() {
         return MISSING.to_owned();
     }
@@ -122,7 +122,7 @@ fn reorders(letter: char) -> bool {
 
 /// Characters that no text of several lines may hold: those that command a terminal, which tools print
 /// too (the backspaces of a progress line), and those that reorder what stands around them.
-pub(crate) fn is_no_text(letter: char) -> bool {
+pub fn is_no_text(letter: char) -> bool {
     reorders(letter) || letter.is_control() && !matches!(letter, '\n' | '\t')
 }
 

@@ -1,11 +1,11 @@
 //! What a form of report is, and what its reader's side is like.
 
 use super::screen::Screen;
-use crate::record::Record;
-use crate::verdict::{Beside, Verdict};
+use stackrace_judge::verdict::{Beside, Verdict};
+use stackrace_results::record::Record;
 
 /// One form of report.
-pub(crate) trait ReportForm: Sync {
+pub trait ReportForm: Sync {
     /// The word it is asked for by: `html`.
     fn name(&self) -> &'static str;
     /// What it is for, one clause.
@@ -18,14 +18,14 @@ pub(crate) trait ReportForm: Sync {
 
 /// What the reader's side of a report is like.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ReportOptions {
+pub struct ReportOptions {
     /// What the terminal is like.
-    pub(crate) screen: Screen,
+    pub screen: Screen,
     /// Lines of the terminal's page, of at least 16: where it would be longer, only the answer is
     /// said, and where the rest is. None: the whole page.
-    pub(crate) lines_max: Option<usize>,
+    pub lines_max: Option<usize>,
     /// The command to propose next; empty: none.
-    pub(crate) next: String,
+    pub next: String,
     /// Own ratios beside published ones, where asked for.
-    pub(crate) beside: Option<Beside>,
+    pub beside: Option<Beside>,
 }

@@ -5,10 +5,10 @@ use super::figure;
 use super::render::render;
 use super::screen::Screen;
 use super::sheet::{Sheet, SheetPart};
-use crate::verdict::{FigureAnswer, GateAnswer, on};
+use stackrace_judge::verdict::{FigureAnswer, GateAnswer, on};
 
 /// The page; `form` is `markdown`, else it is for a terminal.
-pub(crate) fn gate(gate: &GateAnswer, form: &str, screen: Screen) -> Vec<u8> {
+pub fn gate(gate: &GateAnswer, form: &str, screen: Screen) -> Vec<u8> {
     let mut parts = vec![SheetPart::Table(table(gate))];
     if !gate.notes.is_empty() {
         parts.push(SheetPart::List("Notes".to_owned(), gate.notes.clone()));

@@ -5,10 +5,10 @@
 use serde::Serialize;
 
 use super::{ReportForm, ReportOptions, audited, content, durability};
-use crate::audit::Audit;
-use crate::event::{LayerFacts, Observation, RunStarted};
-use crate::record::Record;
-use crate::verdict::{Beside, DurabilityRow, Verdict};
+use stackrace_base::event::{LayerFacts, Observation, RunStarted};
+use stackrace_judge::audit::Audit;
+use stackrace_judge::verdict::{Beside, DurabilityRow, Verdict};
+use stackrace_results::record::Record;
 
 /// Version of this form; a field never changes its meaning.
 const FORMAT: u32 = 3;

@@ -1,10 +1,10 @@
 //! The answer of a gate as JUnit XML, which CI systems show beside the tests.
 
-use crate::unit;
-use crate::verdict::{FigureAnswer, GateAnswer, GateOutcome};
+use stackrace_base::unit;
+use stackrace_judge::verdict::{FigureAnswer, GateAnswer, GateOutcome};
 
 /// The file; each figure is a test case. `strict`: an undecided one failed, else it was skipped.
-pub(crate) fn junit(gate: &GateAnswer, strict: bool) -> Vec<u8> {
+pub fn junit(gate: &GateAnswer, strict: bool) -> Vec<u8> {
     let suite = format!(
         "{} against {}, {}",
         gate.compared.configuration,

@@ -8,8 +8,8 @@ use super::effects;
 use super::figure::plain;
 use super::sheet::{Sheet, SheetPart};
 use super::{ReportForm, ReportOptions};
-use crate::record::Record;
-use crate::verdict::Verdict;
+use stackrace_judge::verdict::Verdict;
+use stackrace_results::record::Record;
 
 /// The form for tickets.
 pub(super) struct Markdown;

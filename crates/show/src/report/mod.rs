@@ -28,22 +28,22 @@ mod sheet;
 mod standing;
 mod terminal;
 
-pub(crate) use answer::answers;
-pub(crate) use diff::{diff, diff_html, refused};
-pub(crate) use figure::{is_no_text, value as figure_text};
-pub(crate) use form::{ReportForm, ReportOptions};
-pub(crate) use gate::gate;
-pub(crate) use html::{STYLE, body, doing, history, latency_tail, prose, race, written};
-pub(crate) use junit::junit;
-pub(crate) use picture::pictures;
+pub use answer::answers;
+pub use diff::{diff, diff_html, refused};
+pub use figure::{is_no_text, value as figure_text};
+pub use form::{ReportForm, ReportOptions};
+pub use gate::gate;
+pub use html::{STYLE, body, doing, history, latency_tail, prose, race, written};
+pub use junit::junit;
+pub use picture::pictures;
 #[cfg(feature = "png")]
-pub(crate) use picture::png::Painter;
-pub(crate) use published::{FORMS as PUBLISHED_FORMS, published};
-pub(crate) use screen::{Screen, colour_of, wrap};
-pub(crate) use standing::{Standing, Standings, standings};
+pub use picture::png::Painter;
+pub use published::{FORMS as PUBLISHED_FORMS, published};
+pub use screen::{Screen, colour_of, wrap};
+pub use standing::{Standing, Standings, standings};
 
 /// Every form, alphabetical, in one line each: the only place a new one is registered.
-pub(crate) const ALL: &[&dyn ReportForm] = &[
+pub const ALL: &[&dyn ReportForm] = &[
     &csv::Csv,
     &html::Html,
     &json::Json,
@@ -52,13 +52,13 @@ pub(crate) const ALL: &[&dyn ReportForm] = &[
 ];
 
 /// Their names, for help texts.
-pub(crate) fn names() -> String {
+pub fn names() -> String {
     let names: Vec<&str> = ALL.iter().map(|report| report.name()).collect();
     names.join(", ")
 }
 
 /// The form of that name.
-pub(crate) fn by_name(name: &str) -> Option<&'static dyn ReportForm> {
+pub fn by_name(name: &str) -> Option<&'static dyn ReportForm> {
     ALL.iter().copied().find(|report| report.name() == name)
 }
 

@@ -7,11 +7,11 @@ use super::figure;
 use super::render::render;
 use super::screen::Screen;
 use super::sheet::{Sheet, SheetPart};
-use crate::published::{
+use stackrace_judge::published::{
     Card, PublishedFigure, PublishedRatio, PublishedTable, PublishedValue, comparisons,
     conclusions, distinct, geometric_mean, remarks,
 };
-use crate::tables::{Column, ColumnOf, ColumnValues, DataTable, TableForm, columns};
+use stackrace_results::tables::{Column, ColumnOf, ColumnValues, DataTable, TableForm, columns};
 
 /// Version of the JSON form; a field never changes its meaning.
 const FORMAT: u32 = 1;
@@ -23,13 +23,13 @@ const RATIOS_WIDTH: usize = 66;
 const MEAN: &str = "all metrics";
 
 /// The forms a published study can be had in.
-pub(crate) const FORMS: [&str; 4] = ["csv", "json", "markdown", "terminal"];
+pub const FORMS: [&str; 4] = ["csv", "json", "markdown", "terminal"];
 
 /// A published study in one of [`FORMS`].
 ///
 /// # Errors
 /// Data that ship are damaged: the line and what is wrong with it.
-pub(crate) fn published(card: &Card, form: &str, screen: Screen) -> Result<Vec<u8>, String> {
+pub fn published(card: &Card, form: &str, screen: Screen) -> Result<Vec<u8>, String> {
     let table = PublishedTable::of(card)?;
     Ok(match form {
         "csv" => comma_separated(card, &table)?,
@@ -343,7 +343,7 @@ fn levels(card: &Card, levels: &[String]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::published::ALL;
+    use stackrace_judge::published::ALL;
 
     fn text(card: &Card, form: &str) -> String {
         String::from_utf8(published(card, form, Screen::default()).unwrap()).unwrap()

@@ -9,11 +9,11 @@ const WIDTH_MIN: usize = 50;
 
 /// What a terminal is like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Screen {
+pub struct Screen {
     /// Its columns.
-    pub(crate) width: usize,
+    pub width: usize,
     /// Whether it shows colours.
-    pub(crate) colour: bool,
+    pub colour: bool,
 }
 
 /// The configurations' colours on a terminal (of its 256), as the pages have them (`--s0` to `--s7`):
@@ -21,7 +21,7 @@ pub(crate) struct Screen {
 const COLOURS: [u8; 8] = [32, 166, 36, 169, 136, 74, 245, 98];
 
 /// The colour of a configuration, by index, among the 256 of a terminal.
-pub(crate) fn colour_of(configuration: usize) -> u8 {
+pub fn colour_of(configuration: usize) -> u8 {
     COLOURS[configuration % COLOURS.len()]
 }
 
@@ -36,7 +36,7 @@ impl Default for Screen {
 
 impl Screen {
     /// Columns that text is laid out for: 50 to 80.
-    pub(crate) fn columns(self) -> usize {
+    pub fn columns(self) -> usize {
         self.width.clamp(WIDTH_MIN, WIDTH_MAX)
     }
 }
@@ -64,7 +64,7 @@ pub(super) fn glued(text: &str) -> String {
 
 /// Breaks a paragraph into lines; a word longer than a line is broken too. Columns are counted as
 /// terminals do (East Asian characters take two).
-pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
     // The tables' library breaks lines, too, and knows wide and combining letters.
     let mut grid = Grid::new();
     grid.load_style(NOTHING)

@@ -1,37 +1,37 @@
 //! How the configurations of a run stand so far, for the live views: one figure each, with its interval.
 
 use super::{content, figure};
-use crate::record::Record;
-use crate::verdict::{Left, Verdict};
+use stackrace_judge::verdict::{Left, Verdict};
+use stackrace_results::record::Record;
 
 /// Where every configuration stands.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Standings {
+pub struct Standings {
     /// What the figure is: `ratio over all workloads`, `throughput of random write`.
-    pub(crate) of: String,
+    pub of: String,
     /// `95 % interval`.
-    pub(crate) interval: String,
+    pub interval: String,
     /// Every configuration, in the verdict's order.
-    pub(crate) rows: Vec<Standing>,
+    pub rows: Vec<Standing>,
 }
 
 /// Where one configuration stands.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Standing {
+pub struct Standing {
     /// Configuration by index.
-    pub(crate) configuration: usize,
+    pub configuration: usize,
     /// As reports name it.
-    pub(crate) name: String,
+    pub name: String,
     /// The figure; `–` where there is none yet.
-    pub(crate) figure: String,
+    pub figure: String,
     /// Its interval; `–` alike.
-    pub(crate) interval: String,
+    pub interval: String,
     /// How it left the race; none: it is in.
-    pub(crate) left: Option<Left>,
+    pub left: Option<Left>,
 }
 
 /// The ratios over all workloads; before they can be had, the first workload's primary metric.
-pub(crate) fn standings(record: &Record, verdict: &Verdict) -> Standings {
+pub fn standings(record: &Record, verdict: &Verdict) -> Standings {
     let interval = content::interval_name(verdict);
     // The one the others are compared with has a ratio from the beginning: it alone says nothing.
     let ratios = verdict.overall.iter().any(|one| one.ratio.is_some());

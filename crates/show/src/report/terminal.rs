@@ -14,8 +14,8 @@ use super::figure::{self, plain};
 use super::screen::{GLUE, Screen, colour_of, glued, wrap};
 use super::sheet::{Sheet, SheetPart};
 use super::{ReportForm, ReportOptions};
-use crate::record::Record;
-use crate::verdict::{State, Verdict};
+use stackrace_judge::verdict::{State, Verdict};
+use stackrace_results::record::Record;
 
 /// Lines a brief page needs at least.
 const LINES_MIN: usize = 16;

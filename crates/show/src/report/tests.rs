@@ -1,13 +1,13 @@
 //! Every report on every kind of record: nothing lost, nothing that breaks out, the same bytes.
 
 use super::*;
-use crate::event::{Event, WorkloadHead};
-use crate::record::{Record, sample, sample_cuts};
-use crate::verdict::{Beside, BesideRow, Interval, Verdict};
+use stackrace_base::event::{Event, WorkloadHead};
+use stackrace_judge::verdict::{Beside, BesideRow, Interval, Verdict};
+use stackrace_results::record::{Record, sample, sample_cuts};
 
 /// The verdict of the real judge.
 fn judged(record: &Record) -> Verdict {
-    crate::verdict::judge(&crate::verdict::Evidence::of(record))
+    stackrace_judge::verdict::judge(&stackrace_judge::verdict::Evidence::of(record))
 }
 
 fn records() -> Vec<(&'static str, Record)> {
@@ -87,12 +87,34 @@ fn sources(dir: &std::path::Path) -> Vec<std::path::PathBuf> {
 /// A report is in the files that its how-to names, and in no others.
 #[test]
 fn the_how_to_names_every_file_of_a_report() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    let page = include_str!("../../docs/howto/add-a-report.md");
+    let root = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    let page = include_str!("../../../../docs/howto/add-a-report.md");
     let quoted = page.split('`').skip(1).step_by(2);
-    let files: Vec<&str> = quoted.filter(|word| word.starts_with("src/")).collect();
-    assert_eq!(files, ["src/report/NAME.rs", "src/report/mod.rs"]);
-    let sources = sources(&root.join("src"));
+    let files: Vec<&str> = quoted.filter(|word| word.contains("src/")).collect();
+    assert_eq!(
+        files,
+        [
+            "crates/show/src/report/NAME.rs",
+            "crates/show/src/report/mod.rs"
+        ]
+    );
+    let folders = [
+        "src",
+        "crates/base/src",
+        "crates/results/src",
+        "crates/afp/src",
+        "crates/judge/src",
+        "crates/machine/src",
+        "crates/layers/src",
+        "crates/load/src",
+        "crates/study/src",
+        "crates/show/src",
+        "crates/places/src",
+    ]
+    .into_iter();
+    let sources: Vec<_> = folders
+        .flat_map(|folder| sources(&root.join(folder)))
+        .collect();
     for report in ALL {
         let name = report.name();
         // `html::Html`, and where the struct itself is.
@@ -559,7 +581,10 @@ fn texts_for_terminal_and_markdown_are_as_reviewed() {
 #[test]
 #[ignore = "writes pages for people to look at"]
 fn every_report_is_written_for_people_to_look_at() {
-    let dir = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/target/pages"));
+    let dir = std::path::Path::new(concat!(
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../.."),
+        "/target/pages"
+    ));
     std::fs::create_dir_all(dir).unwrap();
     for (sample, record) in records() {
         for report in ALL {

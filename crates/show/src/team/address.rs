@@ -8,7 +8,7 @@ use postgres::config::{Host, SslMode};
 
 use super::password;
 use super::private::{Environment, private_text};
-use crate::failure::Failure;
+use stackrace_base::failure::Failure;
 
 /// How long a server is waited for that does not answer.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const SOCKETS: &str = "/var/run/postgresql";
 
 /// A database, and how it is reached.
-pub(crate) struct TeamAddress {
+pub struct TeamAddress {
     /// For the library; holds the password.
     pub(super) config: Config,
     /// File with the certificates that may sign the server's; none: those the system trusts.
@@ -32,7 +32,7 @@ impl TeamAddress {
     /// # Errors
     /// It is no such address, it has a password that every user of this machine can read, or a file
     /// cannot be read.
-    pub(crate) fn understand(word: &str, environment: Environment<'_>) -> Result<Self, Failure> {
+    pub fn understand(word: &str, environment: Environment<'_>) -> Result<Self, Failure> {
         match word.strip_prefix('@') {
             Some(file) => {
                 let text = private_text(Path::new(file))?;
@@ -111,7 +111,7 @@ impl TeamAddress {
     }
 
     /// `user@host:port/database`.
-    pub(crate) fn shown(&self) -> &str {
+    pub fn shown(&self) -> &str {
         &self.shown
     }
 }

@@ -14,7 +14,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::SCHEMA;
 use super::address::TeamAddress;
 use super::private::FILE_MAX;
-use crate::failure::Failure;
+use stackrace_base::failure::Failure;
 
 /// Where systems keep the certificates they trust.
 const TRUSTED: [&str; 4] = [

@@ -3,7 +3,7 @@
 use postgres::types::{Json, ToSql, Type};
 use postgres::{Error, Transaction};
 
-use crate::tables::{ColumnValues, DataTable};
+use stackrace_results::tables::{ColumnValues, DataTable};
 
 /// Begins the name of a column that holds the levels of a factor. Studies differ in their factors, so
 /// here all levels of a row are one object.
@@ -67,10 +67,10 @@ pub(super) fn enter(
 
 /// The levels of a row: each factor's name with its level.
 fn levels_of(
-    columns: &[crate::tables::Column],
+    columns: &[stackrace_results::tables::Column],
     row: usize,
 ) -> serde_json::Map<String, serde_json::Value> {
-    let level = |column: &crate::tables::Column| {
+    let level = |column: &stackrace_results::tables::Column| {
         let ColumnValues::Text(values) = &column.values else {
             return None;
         };

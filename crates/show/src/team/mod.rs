@@ -16,9 +16,9 @@ mod read;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use address::TeamAddress;
-pub(crate) use push::{PushedRun, Pushing, TeamWriter};
-pub(crate) use read::TeamRuns;
+pub use address::TeamAddress;
+pub use push::{PushedRun, Pushing, TeamWriter};
+pub use read::TeamRuns;
 
 /// Version of the tables, in `stackrace.schema_version`.
 const SCHEMA: i32 = 1;

@@ -6,7 +6,7 @@ use postgres::Config;
 use postgres::config::Host;
 
 use super::private::{Environment, private_text};
-use crate::failure::Failure;
+use stackrace_base::failure::Failure;
 
 /// The file of passwords in the user's home.
 const FILE: &str = ".pgpass";

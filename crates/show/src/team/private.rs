@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::bounded::ByteLimit;
-use crate::failure::Failure;
+use stackrace_base::bounded::ByteLimit;
+use stackrace_base::failure::Failure;
 
 /// Bytes of a file with an address, with passwords or with certificates.
 pub(super) const FILE_MAX: ByteLimit = ByteLimit::new(1 << 20);

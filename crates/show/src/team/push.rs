@@ -8,8 +8,8 @@ use super::connection::{connect, failed, is_known, version};
 use super::fill::{enter, without_nul};
 use super::{SCHEMA, TABLES};
 use crate::export;
-use crate::failure::Failure;
-use crate::record::{Record, RunSummary};
+use stackrace_base::failure::Failure;
+use stackrace_results::record::{Record, RunSummary};
 
 /// Held while the tables are made: two may push into a new database at once. Any number does that no
 /// other program is likely to use.
@@ -22,18 +22,18 @@ pub(super) const KEPT: [(&str, bool); 3] = [
 ];
 
 /// A run as it is read from a store, before it is entered.
-pub(crate) struct PushedRun<'a> {
+pub struct PushedRun<'a> {
     /// Whole lines of its log, as they are in the file.
-    pub(crate) log: &'a [u8],
+    pub log: &'a [u8],
     /// The same, understood.
-    pub(crate) record: &'a Record,
+    pub record: &'a Record,
     /// What a list says of it.
-    pub(crate) summary: &'a RunSummary,
+    pub summary: &'a RunSummary,
 }
 
 /// What pushing a run did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pushing {
+pub enum Pushing {
     /// The run was not there; so many lines were entered.
     Entered(usize),
     /// It was there in part; so many lines were added.
@@ -45,7 +45,7 @@ pub(crate) enum Pushing {
 }
 
 /// A database that is written to.
-pub(crate) struct TeamWriter {
+pub struct TeamWriter {
     client: Client,
     address: TeamAddress,
 }
@@ -55,7 +55,7 @@ impl TeamWriter {
     ///
     /// # Errors
     /// The server refuses, or the tables are of another version. Nothing is changed then.
-    pub(crate) fn open(address: TeamAddress) -> Result<Self, Failure> {
+    pub fn open(address: TeamAddress) -> Result<Self, Failure> {
         let mut client = connect(&address)?;
         let found =
             ready(&mut client).map_err(|error| failed("make the tables in", &address, &error))?;
@@ -68,7 +68,7 @@ impl TeamWriter {
     /// # Errors
     /// Nothing of it was entered, unless the connection broke at the very end: then pushing again
     /// finds it there.
-    pub(crate) fn push(&mut self, run: &PushedRun<'_>) -> Result<Pushing, Failure> {
+    pub fn push(&mut self, run: &PushedRun<'_>) -> Result<Pushing, Failure> {
         let id = &run.record.head.run;
         let cannot = |error: &Error| failed(&format!("enter run {id} into"), &self.address, error);
         let mut work = self.client.transaction().map_err(|error| cannot(&error))?;

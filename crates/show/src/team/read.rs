@@ -11,10 +11,10 @@ use postgres::{Client, Error, Row};
 
 use super::address::TeamAddress;
 use super::connection::{connect, failed, is_known, version};
-use crate::failure::Failure;
-use crate::record::{LogVersion, Now, Record, RecordError, RunSource, RunSummary};
-use crate::time::Clock;
-use crate::unit;
+use stackrace_base::failure::Failure;
+use stackrace_base::time::Clock;
+use stackrace_base::unit;
+use stackrace_results::record::{LogVersion, Now, Record, RecordError, RunSource, RunSummary};
 
 /// Connections that pages share.
 const CONNECTIONS: usize = 4;
@@ -33,7 +33,7 @@ const LIST: &str =
      FROM stackrace.runs ORDER BY started_at DESC NULLS LAST, run LIMIT $1";
 
 /// The runs that people pushed into a database, read over a few connections.
-pub(crate) struct TeamRuns {
+pub struct TeamRuns {
     address: TeamAddress,
     clients: [Mutex<Option<Client>>; CONNECTIONS],
     next: AtomicUsize,
@@ -55,7 +55,7 @@ impl TeamRuns {
     ///
     /// # Errors
     /// The server refuses, nothing was pushed there yet, or the tables are of another version.
-    pub(crate) fn open(address: TeamAddress, clock: Arc<dyn Clock>) -> Result<Self, Failure> {
+    pub fn open(address: TeamAddress, clock: Arc<dyn Clock>) -> Result<Self, Failure> {
         let mut client = begun(&address)?;
         let found = version(&mut client).map_err(|error| failed("read", &address, &error))?;
         let found = found.ok_or_else(|| {
@@ -75,7 +75,7 @@ impl TeamRuns {
     }
 
     /// `user@host:port/database`.
-    pub(crate) fn shown(&self) -> &str {
+    pub fn shown(&self) -> &str {
         self.address.shown()
     }
 

@@ -7,9 +7,9 @@ use super::password::in_lines;
 use super::push::KEPT;
 use super::{SCHEMA, TABLES, fill};
 use crate::export;
-use crate::tables::ColumnValues;
+use stackrace_results::tables::ColumnValues;
 
-const FORMAT: &str = include_str!("../../docs/formats/team.md");
+const FORMAT: &str = include_str!("../../../../docs/formats/team.md");
 
 fn environment(
     pairs: &'static [(&'static str, &'static str)],

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::http::{self, HEAD_MAX, HttpError, HttpRequest, HttpResponse};
 use super::limits::{FormRoom, Limits};
-use crate::time::Clock;
+use stackrace_base::time::Clock;
 
 /// Time for a whole request to arrive, ns.
 const REQUEST_NS: u64 = 30_000_000_000;
@@ -192,7 +192,7 @@ fn patience(clock: &dyn Clock, until_ns: u64) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::SystemClock;
+    use stackrace_base::time::SystemClock;
     use std::net::TcpListener;
     use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -5,9 +5,9 @@ use maud::{Markup, html};
 use super::frame::{self, Page};
 use super::http::{HttpRequest, HttpResponse};
 use super::site::WebSite;
-use crate::record::RunSummary;
 use crate::report;
-use crate::verdict;
+use stackrace_judge::verdict;
+use stackrace_results::record::RunSummary;
 
 /// Runs one can choose from, the newest.
 const RUNS_MAX: usize = 100;

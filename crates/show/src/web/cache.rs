@@ -7,9 +7,9 @@ use std::sync::{Arc, OnceLock};
 use maud::Markup;
 use parking_lot::Mutex;
 
-use crate::record::{LogVersion, Now, Record, RecordError, RunSource, RunSummary};
 use crate::report;
-use crate::verdict::{self, Evidence, Verdict};
+use stackrace_judge::verdict::{self, Evidence, Verdict};
+use stackrace_results::record::{LogVersion, Now, Record, RecordError, RunSource, RunSummary};
 
 /// Records kept read, the last ones asked for.
 const RECORDS_MAX: usize = 24;

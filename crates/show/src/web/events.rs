@@ -14,8 +14,8 @@ use super::arriving::ReceivedLine;
 use super::http::{HttpRequest, HttpResponse};
 use super::site::WebSite;
 use super::{run, runs};
-use crate::record::Now;
 use crate::report;
+use stackrace_results::record::Now;
 
 /// How often is looked.
 const LOOK: Duration = Duration::from_millis(250);

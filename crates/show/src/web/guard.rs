@@ -13,15 +13,15 @@ use super::http::{HttpRequest, Method};
 
 /// Who is let in, and by what.
 #[derive(Debug, Clone)]
-pub(crate) struct Guard {
+pub struct Guard {
     /// What a visitor has to know; none: everyone who reaches the port may read.
-    pub(crate) token: Option<String>,
+    pub token: Option<String>,
     /// Only this machine reaches the port.
-    pub(crate) loopback: bool,
+    pub loopback: bool,
     /// This machine's own name.
-    pub(crate) name: String,
+    pub name: String,
     /// The port: cookies do not tell the ports of a machine apart, their names must.
-    pub(crate) port: u16,
+    pub port: u16,
 }
 
 /// What is done with a request.

@@ -8,11 +8,11 @@ use maud::{Markup, html};
 use super::frame::{self, Page};
 use super::http::{HttpRequest, HttpResponse};
 use super::site::WebSite;
-use crate::event::{Event, LogLine};
-use crate::printed::{self, ImportSource};
-use crate::record::Record;
 use crate::report;
-use crate::verdict::{self, Evidence};
+use stackrace_base::event::{Event, LogLine};
+use stackrace_base::printed::{self, ImportSource};
+use stackrace_judge::verdict::{self, Evidence};
+use stackrace_results::record::Record;
 
 /// Texts that are read at a time.
 const TEXTS_MAX: usize = 32;

@@ -7,7 +7,7 @@ use super::cache::Judged;
 use super::frame;
 use super::http::HttpResponse;
 use super::site::WebSite;
-use crate::verdict::Interval;
+use stackrace_judge::verdict::Interval;
 
 /// Studies that have figures, those that ran last: each of them keeps a record in memory.
 const STUDIES_MAX: usize = 20;
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn the_board_asks_for_metrics_that_exist() {
-        let board = include_str!("../../docs/grafana.json");
+        let board = include_str!("../../../../docs/grafana.json");
         let panels: serde_json::Value = serde_json::from_str(board).unwrap();
         assert!(panels["panels"].as_array().unwrap().len() > 3);
         let word = |letter: char| !(letter.is_ascii_alphanumeric() || letter == '_');

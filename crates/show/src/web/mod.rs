@@ -20,8 +20,8 @@ mod runs;
 mod site;
 mod start;
 
-pub(crate) use guard::Guard;
-pub(crate) use site::{Begun, RunControl, TextReader, WebSite};
+pub use guard::Guard;
+pub use site::{Begun, RunControl, TextReader, WebSite};
 
 use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ const FORM_MAX: usize = 4 << 10;
 
 /// What a guard with a token says of the first bytes of a connection: a status, and whether they
 /// are let in; none: they are not a whole head. For the checks of what comes from outside.
-pub(crate) fn judged(bytes: &[u8]) -> Option<(u16, bool)> {
+pub fn judged(bytes: &[u8]) -> Option<(u16, bool)> {
     let guard = Guard {
         token: Some("a token that no input contains".to_owned()),
         loopback: false,
@@ -58,7 +58,7 @@ pub(crate) fn judged(bytes: &[u8]) -> Option<(u16, bool)> {
 }
 
 /// Serves until the process ends.
-pub(crate) fn serve(listener: &TcpListener, site: &Arc<WebSite>) {
+pub fn serve(listener: &TcpListener, site: &Arc<WebSite>) {
     // This machine's own runs are not read ahead: that could disturb a measurement.
     if site.cache.shared() {
         let ahead = Arc::clone(site);

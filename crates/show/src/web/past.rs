@@ -5,10 +5,10 @@ use maud::{Markup, html};
 use super::frame::{self, Page, ago};
 use super::http::{HttpRequest, HttpResponse};
 use super::site::WebSite;
-use crate::record::{Record, RunSummary};
 use crate::report;
-use crate::unit::counted;
-use crate::verdict::{self, Verdict};
+use stackrace_base::unit::counted;
+use stackrace_judge::verdict::{self, Verdict};
+use stackrace_results::record::{Record, RunSummary};
 
 /// Runs that are shown, the newest of them.
 const RUNS_MAX: usize = 20;

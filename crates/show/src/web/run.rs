@@ -6,8 +6,8 @@ use super::cache::Stage;
 use super::frame::{self, Page};
 use super::http::HttpResponse;
 use super::site::WebSite;
-use crate::record::{Record, RecordError};
 use crate::report;
+use stackrace_results::record::{Record, RecordError};
 
 /// The page of one run.
 pub(super) fn page(site: &WebSite, run: &str) -> HttpResponse {

@@ -6,9 +6,9 @@ use super::cache::Stage;
 use super::frame::{self, Page, ago};
 use super::http::HttpResponse;
 use super::site::WebSite;
-use crate::record::RunSummary;
 use crate::report;
-use crate::unit::counted;
+use stackrace_base::unit::counted;
+use stackrace_results::record::RunSummary;
 
 /// Runs that are listed.
 const RUNS_MAX: usize = 200;

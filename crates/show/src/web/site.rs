@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::cache::RunCache;
 use super::guard::Guard;
 use super::limits::Limits;
-use crate::printed::{ImportError, ImportSource};
-use crate::record::RunSource;
-use crate::time::Clock;
+use stackrace_base::printed::{ImportError, ImportSource};
+use stackrace_base::time::Clock;
+use stackrace_results::record::RunSource;
 
 /// What may be done from the page.
-pub(crate) trait RunControl: Send + Sync {
+pub trait RunControl: Send + Sync {
     /// Studies that may be started, by the names of their files.
     fn studies(&self) -> Vec<String>;
     /// Starts one of them.
@@ -39,28 +39,28 @@ pub(crate) trait RunControl: Send + Sync {
 
 /// Reads what other tools printed.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct TextReader {
+pub struct TextReader {
     /// The tools whose results can be read.
-    pub(crate) tools: fn() -> Vec<&'static str>,
+    pub tools: fn() -> Vec<&'static str>,
     /// Reads a text under this name.
-    pub(crate) read: fn(&str, String) -> Result<ImportSource, ImportError>,
+    pub read: fn(&str, String) -> Result<ImportSource, ImportError>,
 }
 
 /// Something that was started from the page.
 #[derive(Debug, Clone)]
-pub(crate) struct Begun {
+pub struct Begun {
     /// `run demo.toml`.
-    pub(crate) what: String,
+    pub what: String,
     /// Its process.
-    pub(crate) pid: u32,
+    pub pid: u32,
     /// How it ended, in words; none: it goes on.
-    pub(crate) ended: Option<String>,
+    pub ended: Option<String>,
     /// The end of what it said.
-    pub(crate) said: String,
+    pub said: String,
 }
 
 /// All that a server needs to answer requests.
-pub(crate) struct WebSite {
+pub struct WebSite {
     /// The runs.
     pub(super) cache: RunCache,
     /// Who is let in.
@@ -77,7 +77,7 @@ pub(crate) struct WebSite {
 
 impl WebSite {
     /// Runs, for those the guard lets in; without control they can only read.
-    pub(crate) fn new(
+    pub fn new(
         source: Arc<dyn RunSource>,
         guard: Guard,
         control: Option<Arc<dyn RunControl>>,

@@ -9,7 +9,7 @@ use super::cache::Stage;
 use super::frame::{self, Page};
 use super::http::{HttpRequest, HttpResponse};
 use super::site::{Begun, RunControl, WebSite};
-use crate::record::RunSummary;
+use stackrace_results::record::RunSummary;
 
 /// Without control over runs.
 pub(super) fn read_only(site: &WebSite) -> HttpResponse {

@@ -13,13 +13,13 @@ use super::content::{
 use super::costs::Costs;
 use super::order::order;
 use super::{duration, lint};
-use crate::event::Decide;
 use crate::study::{Configuration, Provision, RoundOrder, Study};
-use crate::workload::{Cost, Slicing};
+use stackrace_base::event::Decide;
+use stackrace_load::workload::{Cost, Slicing};
 
 impl Plan {
     /// The plan of a study on a machine.
-    pub(crate) fn of(study: &Study, machine: &MachineFacts<'_>) -> Self {
+    pub fn of(study: &Study, machine: &MachineFacts<'_>) -> Self {
         let mut lints = Vec::new();
         let configurations = configurations(study, machine, &mut lints);
         let costs = Costs::of(study);
@@ -156,7 +156,7 @@ fn moved(study: &Study, costs: &Costs) -> MovedBytes {
 
 /// Room a study needs at once on a machine of its stacks, from 1, place by place, and what is free
 /// there: by the largest configuration, or by all where all stand at once.
-pub(crate) fn room(study: &Study, machine: &MachineFacts<'_>, node: usize) -> Vec<DiskNeed> {
+pub fn room(study: &Study, machine: &MachineFacts<'_>, node: usize) -> Vec<DiskNeed> {
     let mut places: BTreeMap<PathBuf, u64> = BTreeMap::new();
     for configuration in &study.configurations {
         let mut needs: BTreeMap<PathBuf, u64> = BTreeMap::new();

@@ -1,7 +1,7 @@
 //! What each workload costs in each configuration.
 
 use crate::study::Study;
-use crate::workload::Cost;
+use stackrace_load::workload::Cost;
 
 /// Cost of each workload in each configuration.
 pub(super) struct Costs(pub(super) Vec<Vec<Cost>>);

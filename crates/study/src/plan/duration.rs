@@ -1,8 +1,8 @@
 //! How long a study takes, as far as that can be known before: an interval, its assumptions said.
 
-use crate::event::Until;
 use crate::study::{Provision, Study};
-use crate::workload::Cost;
+use stackrace_base::event::Until;
+use stackrace_load::workload::Cost;
 
 use stackrace_stats::{PASSES_MAX, WINDOW};
 
@@ -103,8 +103,8 @@ fn rates(speed: StorageSpeed) -> (Bounds, String) {
             },
             format!(
                 "data move at a quarter of what the model of one drive streams, {}, up to what all stream, {}",
-                crate::unit::bytes_per_second(rates.least * RATE_KEPT),
-                crate::unit::bytes_per_second(rates.most)
+                stackrace_base::unit::bytes_per_second(rates.least * RATE_KEPT),
+                stackrace_base::unit::bytes_per_second(rates.most)
             ),
         ),
         StorageSpeed::Measured(rate) if rate > 0.0 && rate.is_finite() => (
@@ -114,7 +114,7 @@ fn rates(speed: StorageSpeed) -> (Bounds, String) {
             },
             format!(
                 "data move at {} (measured), or down to a quarter of that",
-                crate::unit::bytes_per_second(rate)
+                stackrace_base::unit::bytes_per_second(rate)
             ),
         ),
         // From a slow hard disk to a SATA SSD; without a measurement nothing narrower is honest.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::study::Study;
-use crate::unit;
+use stackrace_base::unit;
 
 use super::content::{Lint, LintWeight, Plan};
 use super::costs::Costs;

@@ -15,6 +15,6 @@ mod render;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use build::room;
-pub(crate) use content::{Bounds, FILLS, MachineFacts, Plan, StorageSpeed, VirtualTime};
-pub(crate) use order::{order, order_within};
+pub use build::room;
+pub use content::{Bounds, FILLS, MachineFacts, Plan, StorageSpeed, VirtualTime};
+pub use order::{order, order_within};

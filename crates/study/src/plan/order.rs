@@ -19,7 +19,7 @@ const SQUARE_MAX: usize = 6;
 /// The order of a round (from 1): a permutation of `live`.
 ///
 /// `study_hash`: any text that identifies the study; two studies with one seed differ in order.
-pub(crate) fn order(seed: u64, study_hash: &str, round: u32, live: &[usize]) -> Vec<usize> {
+pub fn order(seed: u64, study_hash: &str, round: u32, live: &[usize]) -> Vec<usize> {
     let index = round.saturating_sub(1);
     // A square of n configurations takes n rounds (2 n if n is odd) to balance; with many of them a
     // run ends before that, and plain chance does as well.
@@ -43,7 +43,7 @@ pub(crate) fn order(seed: u64, study_hash: &str, round: u32, live: &[usize]) -> 
 /// The order within one workload of a round that goes workload by workload. Each workload has squares
 /// of its own, so that none always meets the same configuration first; the first workload's are those
 /// of [`order`].
-pub(crate) fn order_within(
+pub fn order_within(
     seed: u64,
     study_hash: &str,
     round: u32,

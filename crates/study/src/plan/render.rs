@@ -1,7 +1,7 @@
 //! A plan as text for a terminal of 80 columns.
 
-use crate::event::Until;
-use crate::unit::{self, counted};
+use stackrace_base::event::Until;
+use stackrace_base::unit::{self, counted};
 
 use stackrace_stats::{PASSES_MAX, WINDOW};
 
@@ -17,7 +17,7 @@ const ORDER_SHOWN: usize = 8;
 
 impl Plan {
     /// The plan as text.
-    pub(crate) fn render(&self) -> String {
+    pub fn render(&self) -> String {
         let mut page = Page::default();
         page.fold("", "", &format!("{} ({})", self.title, self.study_name));
         if let Some(question) = &self.question {

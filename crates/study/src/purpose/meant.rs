@@ -65,7 +65,7 @@ const MEANT: [(&str, &[&str]); 11] = [
 ];
 
 /// The purpose that a word for something else most likely means.
-pub(crate) fn meant(word: &str) -> Option<&'static str> {
+pub fn meant(word: &str) -> Option<&'static str> {
     // Programs are written as their makers write them: PostgreSQL, Plex.
     let word = word.to_lowercase();
     let about = |words: &[&str]| words.contains(&word.as_str());

@@ -6,8 +6,10 @@
 
 use stackrace_engine::PhaseOutcome;
 
-use crate::event::MetricHead;
-use crate::workload::{Cost, DataLayout, DataUse, Place, Slicing, Workload, WorkloadError};
+use stackrace_base::event::MetricHead;
+use stackrace_load::workload::{
+    Cost, DataLayout, DataUse, Place, Slicing, Workload, WorkloadError,
+};
 
 /// Every metric of any configuration, in the order they first appear.
 pub(super) fn union<'a>(lists: impl Iterator<Item = &'a [MetricHead]>) -> Vec<MetricHead> {

@@ -3,14 +3,14 @@
 use super::design::Study;
 use super::document::{self, Field, Item, ItemKind};
 
-use crate::setting::{Refusal, Span, Value};
-use crate::stack::{self, MODELLED_DISKS};
+use stackrace_base::setting::{Refusal, Span, Value};
+use stackrace_layers::stack::{self, MODELLED_DISKS};
 
 /// The factor whose levels are drives that the command line names.
 const DRIVE: &str = "drive";
 
 /// The text of a valid study, its places named by the command line.
-pub(crate) fn in_places(text: &str, factor: &str, places: &[String]) -> String {
+pub fn in_places(text: &str, factor: &str, places: &[String]) -> String {
     // A list of texts is written the same in TOML and in JSON.
     with_levels(
         text,
@@ -58,11 +58,11 @@ fn between(text: &str, factors: Option<&Field>) -> &'static str {
 
 /// A drive that the command line names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct AskedDrive {
+pub struct AskedDrive {
     /// The word of its card.
-    pub(crate) name: String,
+    pub name: String,
     /// The text of its card; none: it ships with the program.
-    pub(crate) own: Option<String>,
+    pub own: Option<String>,
 }
 
 impl AskedDrive {
@@ -94,7 +94,7 @@ fn quoted(text: &str) -> String {
 ///
 /// # Errors
 /// No layer of it is a disk, it compares drives itself, or it has a factor of that name.
-pub(crate) fn on_drives(study: &Study, drives: &[AskedDrive]) -> Result<String, Refusal> {
+pub fn on_drives(study: &Study, drives: &[AskedDrive]) -> Result<String, Refusal> {
     let text = study.text.as_str();
     let fields = document::read(text).unwrap_or_default();
     let disks = disks(&fields)?;

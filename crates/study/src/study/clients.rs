@@ -7,12 +7,12 @@ use std::collections::HashSet;
 
 use super::design::{Factor, Study};
 
-use crate::setting::{Refusal, Value};
+use stackrace_base::setting::{Refusal, Value};
 
 /// The factor whose levels are numbers of clients.
-pub(crate) const CLIENTS: &str = "clients";
+pub const CLIENTS: &str = "clients";
 /// The factor whose levels are numbers of processes on each client.
-pub(crate) const PROCESSES: &str = "processes";
+pub const PROCESSES: &str = "processes";
 
 /// Most processes of a trial: each is a connection.
 const MOST: i64 = 10_000;
@@ -47,7 +47,7 @@ pub(super) fn check(factors: &[Factor], used: &HashSet<usize>, refusals: &mut Ve
 impl Study {
     /// How many clients take part in a configuration, and how many processes of each; none: as many
     /// as the command line names.
-    pub(crate) fn clients_of(&self, configuration: usize) -> (Option<u32>, Option<u32>) {
+    pub fn clients_of(&self, configuration: usize) -> (Option<u32>, Option<u32>) {
         let level = |name: &str| {
             let at = self.factors.iter().position(|factor| factor.name == name)?;
             let label = self.configurations.get(configuration)?.levels.get(at)?;
@@ -62,7 +62,7 @@ impl Study {
     }
 
     /// The most clients, and the most processes on each, that any configuration needs.
-    pub(crate) fn clients_most(&self) -> (Option<u32>, Option<u32>) {
+    pub fn clients_most(&self) -> (Option<u32>, Option<u32>) {
         // None is less than any number.
         let all = (0..self.configurations.len()).map(|each| self.clients_of(each));
         all.fold((None, None), |most, each| {

@@ -4,11 +4,11 @@ use std::collections::HashSet;
 
 use stackrace_engine::spec::Content;
 
-use crate::event::{MetricHead, WorkloadHead};
-use crate::setting::{Refusal, SettingDoc, Settings, Span, unknown_word};
-use crate::stack::{Layer, Stack};
-use crate::unit;
-use crate::workload::{DataLayout, Workload, together};
+use stackrace_base::event::{MetricHead, WorkloadHead};
+use stackrace_base::setting::{Refusal, SettingDoc, Settings, Span, unknown_word};
+use stackrace_base::unit;
+use stackrace_layers::stack::{Layer, Stack};
+use stackrace_load::workload::{DataLayout, Workload, together};
 
 use super::aligned;
 use super::design::{Configuration, Factor, Kinds};

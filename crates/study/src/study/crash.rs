@@ -1,7 +1,7 @@
 //! `[crash]`: the power of a trial is cut, and its promises are checked.
 
-use crate::setting::{Refusal, Settings};
-use crate::stack::{Stack, Takes};
+use stackrace_base::setting::{Refusal, Settings};
+use stackrace_layers::stack::{Stack, Takes};
 
 /// Most cuts of one trial.
 const CUTS_MAX: u64 = 1000;
@@ -11,11 +11,11 @@ const PROMISES: &str = "promises";
 
 /// How the power is cut.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct CrashPlan {
+pub struct CrashPlan {
     /// Cuts of each trial: of one configuration in one round, by one workload.
-    pub(crate) cuts: u32,
+    pub cuts: u32,
     /// Where no promise was broken, this upper bound of the share of cuts that break one is enough.
-    pub(crate) enough: f64,
+    pub enough: f64,
 }
 
 /// Reads `[crash]`.
@@ -47,12 +47,12 @@ pub(super) fn plan(words: &Settings) -> Result<CrashPlan, Refusal> {
 }
 
 /// Whether workloads of this kind keep a ledger of what they were promised.
-pub(crate) fn makes_promises(kind: &str) -> bool {
+pub fn makes_promises(kind: &str) -> bool {
     kind == PROMISES
 }
 
 /// Why the power of this stack cannot be cut, of a `real` machine or in virtual time; none: it can.
-pub(crate) fn refused_stack(stack: &Stack, real: bool) -> Option<(String, String)> {
+pub fn refused_stack(stack: &Stack, real: bool) -> Option<(String, String)> {
     let modelled = !stack.lab_disks().is_empty();
     if real && modelled {
         return Some((

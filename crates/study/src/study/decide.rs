@@ -1,8 +1,8 @@
 //! What is asked, when to stop, and how a trial is prepared.
 
-use crate::event::{Decide, Until};
-use crate::setting::{Refusal, Settings, Span};
-use crate::unit;
+use stackrace_base::event::{Decide, Until};
+use stackrace_base::setting::{Refusal, Settings, Span};
+use stackrace_base::unit;
 
 use super::design::{Factor, Policy, Provision, RoundOrder, Slices};
 use super::factor::find_factor;
@@ -14,7 +14,7 @@ const SLICE_NS: u64 = 50_000_000;
 const SLICE_NS_RANGE: std::ops::RangeInclusive<u64> = 10_000_000..=1_000_000_000;
 
 /// Most rounds that can be asked for.
-pub(crate) const ROUNDS_MAX: u32 = 10_000;
+pub const ROUNDS_MAX: u32 = 10_000;
 
 /// Reads `[decide]`, its comparison left out.
 ///

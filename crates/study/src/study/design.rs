@@ -1,70 +1,70 @@
 //! A study as it is planned and run: its factors, its configurations, its decision.
 
-use crate::event::{Decide, WorkloadHead};
-use crate::setting::{Span, Value};
-use crate::stack::{LayerCommand, LayerKind, Stack};
-use crate::workload::{Cost, Slicing, Workload, WorkloadKind};
+use stackrace_base::event::{Decide, WorkloadHead};
+use stackrace_base::setting::{Span, Value};
+use stackrace_layers::stack::{LayerCommand, LayerKind, Stack};
+use stackrace_load::workload::{Cost, Slicing, Workload, WorkloadKind};
 
 use super::crash::CrashPlan;
 
 /// The layers and workloads a study may name.
 #[derive(Clone, Copy)]
-pub(crate) struct Kinds<'a> {
+pub struct Kinds<'a> {
     /// Every layer by its name.
-    pub(crate) layers: &'a [LayerKind],
+    pub layers: &'a [LayerKind],
     /// Every workload by its name.
-    pub(crate) workloads: &'a [WorkloadKind],
+    pub workloads: &'a [WorkloadKind],
 }
 
 impl Kinds<'static> {
     /// All kinds that this program has.
-    pub(crate) fn real() -> Self {
+    pub fn real() -> Self {
         Self {
-            layers: crate::stack::ALL,
-            workloads: crate::programs::workloads(),
+            layers: stackrace_layers::stack::ALL,
+            workloads: stackrace_load::programs::workloads(),
         }
     }
 }
 
 /// A study in which every word has been checked.
-pub(crate) struct Study {
+pub struct Study {
     /// Where it was read from.
-    pub(crate) name: String,
+    pub name: String,
     /// Its text, verbatim.
-    pub(crate) text: String,
+    pub text: String,
     /// Its title; the file's stem where none is written.
-    pub(crate) title: String,
+    pub title: String,
     /// The question at length.
-    pub(crate) question: Option<String>,
+    pub question: Option<String>,
     /// What is varied, in the order written.
-    pub(crate) factors: Vec<Factor>,
+    pub factors: Vec<Factor>,
     /// Combinations of levels that are left, the last factor changing fastest.
-    pub(crate) configurations: Vec<Configuration>,
+    pub configurations: Vec<Configuration>,
     /// The workloads every configuration goes through, in order.
-    pub(crate) workload_heads: Vec<WorkloadHead>,
+    pub workload_heads: Vec<WorkloadHead>,
     /// What is asked and when to stop.
-    pub(crate) decide: Decide,
+    pub decide: Decide,
     /// How a trial is prepared.
-    pub(crate) policy: Policy,
+    pub policy: Policy,
     /// How the power of its trials is cut; none: it is not.
-    pub(crate) crash: Option<CrashPlan>,
+    pub crash: Option<CrashPlan>,
     /// Everything random follows from it.
-    pub(crate) seed: u64,
+    pub seed: u64,
 }
 
 impl Study {
     /// Hash of the text (BLAKE3, hex): the identity of the question.
-    pub(crate) fn hash(&self) -> String {
+    pub fn hash(&self) -> String {
         blake3::hash(self.text.as_bytes()).to_hex().to_string()
     }
 
     /// Bytes the most demanding trial needs on disk.
-    pub(crate) fn trial_disk_bytes(&self) -> u64 {
+    pub fn trial_disk_bytes(&self) -> u64 {
         self.costs().map(|cost| cost.disk_bytes).max().unwrap_or(0)
     }
 
     /// The largest working set of any trial, bytes.
-    pub(crate) fn working_set_bytes(&self) -> u64 {
+    pub fn working_set_bytes(&self) -> u64 {
         self.costs()
             .map(|cost| cost.working_set_bytes)
             .max()
@@ -73,7 +73,7 @@ impl Study {
 
     /// Whether the configurations may take turns in slices within a workload, by its index: what the
     /// study says, and what every configuration of it can do.
-    pub(crate) fn slicing(&self, workload: usize) -> Slicing {
+    pub fn slicing(&self, workload: usize) -> Slicing {
         match self.several_machines() {
             Some(_) => Slicing::Never,
             None => self.slicing_on_one_machine(workload),
@@ -105,14 +105,14 @@ impl Study {
     }
 
     /// Why workloads that would have slices on one machine have none; none: nothing is in the way.
-    pub(crate) fn no_slices(&self) -> Option<&'static str> {
+    pub fn no_slices(&self) -> Option<&'static str> {
         let mut workloads = 0..self.workload_heads.len();
         let could = |workload| self.slicing_on_one_machine(workload) != Slicing::Never;
         workloads.any(could).then(|| self.several_machines())?
     }
 
     /// The commands it gives, each with the layer or workload that runs it; each once.
-    pub(crate) fn commands(&self) -> Vec<(String, String)> {
+    pub fn commands(&self) -> Vec<(String, String)> {
         let mut all = Vec::new();
         // Configurations mostly have the same ones.
         let mut add = |one: (String, String)| {
@@ -138,13 +138,13 @@ impl Study {
     }
 
     /// Whether a layer of it runs commands of the study.
-    pub(crate) fn layers_have_commands(&self) -> bool {
+    pub fn layers_have_commands(&self) -> bool {
         let mut all = self.configurations.iter();
         all.any(|one| one.layer_commands().next().is_some())
     }
 
     /// The commands that take down what its layers set up: `clean` may have to run them.
-    pub(crate) fn undoing_commands(&self) -> Vec<String> {
+    pub fn undoing_commands(&self) -> Vec<String> {
         let all = self.configurations.iter();
         let commands = all.flat_map(|one| one.layer_commands());
         let mut lines: Vec<String> = commands
@@ -165,45 +165,45 @@ impl Study {
 
 /// Something that is varied.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Factor {
+pub struct Factor {
     /// As written.
-    pub(crate) name: String,
+    pub name: String,
     /// Where the name is written.
-    pub(crate) span: Span,
+    pub span: Span,
     /// Its values, in the order written; the first is the baseline of a comparison.
-    pub(crate) levels: Vec<Level>,
+    pub levels: Vec<Level>,
 }
 
 /// One value of a factor.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Level {
+pub struct Level {
     /// Its name in reports.
-    pub(crate) label: String,
+    pub label: String,
     /// What replaces the placeholder.
-    pub(crate) value: Value,
+    pub value: Value,
     /// Whether the label was given, not made.
-    pub(crate) labelled: bool,
+    pub labelled: bool,
     /// Where the value is written.
-    pub(crate) span: Span,
+    pub span: Span,
 }
 
 /// One level of each factor, and what it makes.
-pub(crate) struct Configuration {
+pub struct Configuration {
     /// Unique in the study.
-    pub(crate) name: String,
+    pub name: String,
     /// Label of each factor's level, in the order of the factors.
-    pub(crate) levels: Vec<String>,
+    pub levels: Vec<String>,
     /// Its storage.
-    pub(crate) stack: Stack,
+    pub stack: Stack,
     /// Its workloads; each belongs to the head at the same index.
-    pub(crate) workloads: Vec<Box<dyn Workload>>,
+    pub workloads: Vec<Box<dyn Workload>>,
     /// How many processes of clients measure it at once; 1: it is not measured by clients.
-    pub(crate) processes: usize,
+    pub processes: usize,
 }
 
 impl Configuration {
     /// How many machines, or processes of clients, load it at once.
-    pub(crate) fn loaded_from(&self) -> usize {
+    pub fn loaded_from(&self) -> usize {
         self.stack.loaded_from().max(self.processes)
     }
 
@@ -219,19 +219,19 @@ impl Configuration {
     }
 
     /// The workload whose data a workload works on: the first of those that share them.
-    pub(crate) fn data_of(&self, workload: usize) -> usize {
+    pub fn data_of(&self, workload: usize) -> usize {
         let before = self.workloads[..=workload].iter().rev();
         workload - before.take_while(|w| w.uses_data_before()).count()
     }
 
     /// Bytes its data need at once: the data of one workload are gone before the next.
-    pub(crate) fn data_bytes(&self) -> u64 {
+    pub fn data_bytes(&self) -> u64 {
         let needs = self.costs().map(|cost| cost.disk_bytes);
         needs.max().unwrap_or(0)
     }
 
     /// What each of its workloads costs, on all machines it runs on at once.
-    pub(crate) fn costs(&self) -> impl Iterator<Item = Cost> {
+    pub fn costs(&self) -> impl Iterator<Item = Cost> {
         let machines = self.loaded_from();
         self.workloads.iter().map(move |w| w.cost().on(machines))
     }
@@ -239,32 +239,32 @@ impl Configuration {
 
 /// How a trial is prepared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Policy {
+pub struct Policy {
     /// Drop the page cache before the clock starts.
-    pub(crate) drop_caches: bool,
+    pub drop_caches: bool,
     /// Unmount and mount again before the clock starts.
-    pub(crate) remount: bool,
+    pub remount: bool,
     /// How often stacks are built.
-    pub(crate) provision: Provision,
+    pub provision: Provision,
     /// What follows what in a round.
-    pub(crate) order: RoundOrder,
+    pub order: RoundOrder,
     /// Slices in which the configurations take turns within a workload; none: they do not.
-    pub(crate) slices: Option<Slices>,
+    pub slices: Option<Slices>,
     /// Bring each stack to its steady state after it was built, by the method and the criterion of
     /// the SNIA Solid State Storage Performance Test Specification.
-    pub(crate) precondition: bool,
+    pub precondition: bool,
 }
 
 impl Policy {
     /// Whether the stacks of all configurations stand at the same time.
-    pub(crate) fn stand_together(&self) -> bool {
+    pub fn stand_together(&self) -> bool {
         self.provision == Provision::Once || self.order == RoundOrder::Adjacent
     }
 }
 
 /// What follows what in a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RoundOrder {
+pub enum RoundOrder {
     /// Workload by workload: within each, the configurations follow each other at once. All stacks
     /// stand at the same time.
     Adjacent,
@@ -274,16 +274,16 @@ pub(crate) enum RoundOrder {
 
 /// Slices in which the configurations take turns within a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Slices {
+pub struct Slices {
     /// How long one lasts, ns.
-    pub(crate) ns: u64,
+    pub ns: u64,
     /// Whether workloads that write are tried in slices too.
-    pub(crate) writes: bool,
+    pub writes: bool,
 }
 
 /// How often stacks are built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Provision {
+pub enum Provision {
     /// Anew in every round: chance in allocation is sampled, and disks are needed by one configuration
     /// at a time.
     EachRound,

@@ -6,7 +6,7 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::setting::{GivenSetting, Refusal, SettingDoc, Settings, Span, Value};
+use stackrace_base::setting::{GivenSetting, Refusal, SettingDoc, Settings, Span, Value};
 
 /// One word of a table and what it stands for.
 pub(super) struct Field {

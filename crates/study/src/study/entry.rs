@@ -1,7 +1,7 @@
 //! One `[[stack]]` or `[[workload]]`: a kind, its settings, and what becomes of them in one
 //! configuration.
 
-use crate::setting::{GivenSetting, Refusal, SettingDoc, Settings, Span, Value};
+use stackrace_base::setting::{GivenSetting, Refusal, SettingDoc, Settings, Span, Value};
 
 use super::design::Factor;
 use super::document::{self, Field, Item, ItemKind};

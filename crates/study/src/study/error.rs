@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
-use crate::setting::{Refusal, Span};
+use stackrace_base::setting::{Refusal, Span};
 
 /// Messages shown at once; what is behind them is mostly their echo.
 pub(super) const ERRORS_MAX: usize = 20;
@@ -17,13 +17,13 @@ const BEFORE_HELP: usize = 14;
 
 /// Why a study is refused, and where in its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StudyError {
+pub struct StudyError {
     file: Arc<str>,
     text: Arc<str>,
     /// What is wrong.
-    pub(crate) refusal: Refusal,
+    pub refusal: Refusal,
     /// Other places that belong to it, and why.
-    pub(crate) context: Vec<(Span, String)>,
+    pub context: Vec<(Span, String)>,
 }
 
 impl StudyError {
@@ -54,7 +54,7 @@ impl StudyError {
     }
 
     /// The message with the lines it is about; `styled`: with colours.
-    pub(crate) fn render(&self, styled: bool) -> String {
+    pub fn render(&self, styled: bool) -> String {
         let renderer = if styled {
             Renderer::styled()
         } else {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::setting::{Refusal, Span, Value, listed, unknown_word};
+use stackrace_base::setting::{Refusal, Span, Value, listed, unknown_word};
 
 use super::design::{Factor, Level};
 use super::document::{Field, Item, ItemKind};

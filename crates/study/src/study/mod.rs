@@ -9,7 +9,7 @@ mod aligned;
 mod asked;
 mod clients;
 mod configuration;
-pub(crate) mod crash;
+pub mod crash;
 mod decide;
 mod design;
 mod document;
@@ -27,15 +27,15 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use asked::{AskedDrive, in_places, on_drives};
-pub(crate) use clients::CLIENTS;
-pub(crate) use decide::ROUNDS_MAX;
-pub(crate) use design::{Configuration, Kinds, Policy, Provision, RoundOrder, Study};
-pub(crate) use error::StudyError;
-pub(crate) use place::{HOST, SYSTEM};
-pub(crate) use read::{TEXT_MAX, parse};
-pub(crate) use schema::schema;
-pub(crate) use shipped::SHIPPED;
-#[cfg(test)]
-pub(crate) use shipped::left_out;
-pub(crate) use size::full_size;
+pub use asked::{AskedDrive, in_places, on_drives};
+pub use clients::CLIENTS;
+pub use decide::ROUNDS_MAX;
+pub use design::{Configuration, Kinds, Policy, Provision, RoundOrder, Study};
+pub use error::StudyError;
+pub use place::{HOST, SYSTEM};
+pub use read::{TEXT_MAX, parse};
+pub use schema::schema;
+pub use shipped::SHIPPED;
+#[cfg(any(test, feature = "testing"))]
+pub use shipped::left_out;
+pub use size::full_size;

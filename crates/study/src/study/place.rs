@@ -9,12 +9,12 @@ use std::path::Path;
 use super::design::{Factor, Study};
 use super::error::StudyError;
 
-use crate::setting::{Refusal, Value};
+use stackrace_base::setting::{Refusal, Value};
 
 /// The factor whose levels are systems of the lab.
-pub(crate) const SYSTEM: &str = "system";
+pub const SYSTEM: &str = "system";
 /// The factor whose levels are machines over SSH.
-pub(crate) const HOST: &str = "host";
+pub const HOST: &str = "host";
 
 /// Whether a factor of this name says where a configuration is tried.
 pub(super) fn is_place(name: &str) -> bool {
@@ -46,24 +46,24 @@ pub(super) fn check(factors: &[Factor], refusals: &mut Vec<Refusal>) {
 
 impl Study {
     /// The factor that says where configurations are tried; none: all at one place.
-    pub(crate) fn places(&self) -> Option<&Factor> {
+    pub fn places(&self) -> Option<&Factor> {
         self.factors.iter().find(|factor| is_place(&factor.name))
     }
 
     /// The level of that factor in a configuration.
-    pub(crate) fn place_of(&self, configuration: usize) -> Option<&str> {
+    pub fn place_of(&self, configuration: usize) -> Option<&str> {
         let factor = self.factors.iter().position(|f| is_place(&f.name))?;
         Some(&self.configurations.get(configuration)?.levels[factor])
     }
 
     /// Its file's name, without directories.
-    pub(crate) fn file_name(&self) -> String {
+    pub fn file_name(&self) -> String {
         let name = Path::new(&self.name).file_name().unwrap_or_default();
         name.to_string_lossy().into_owned()
     }
 
     /// A refusal of something in its text, shown at its place there.
-    pub(crate) fn refusal(&self, refusal: Refusal) -> StudyError {
+    pub fn refusal(&self, refusal: Refusal) -> StudyError {
         let (file, text) = (self.name.as_str().into(), self.text.as_str().into());
         StudyError::new(&file, &text, refusal, Vec::new())
     }

@@ -3,7 +3,7 @@
 //! A text that is nothing but `{factor}` becomes the level itself, number or list as it is; inside
 //! a longer text the level is written out. `{{` and `}}` are literal braces.
 
-use crate::setting::{Refusal, Span, Value};
+use stackrace_base::setting::{Refusal, Span, Value};
 
 use super::design::Factor;
 use super::factor::find_factor;

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::event::Decide;
-use crate::setting::{Refusal, SettingDoc, Settings, Span, unknown_word};
-use crate::unit;
+use stackrace_base::event::Decide;
+use stackrace_base::setting::{Refusal, SettingDoc, Settings, Span, unknown_word};
+use stackrace_base::unit;
 
 use super::clients;
 use super::configuration::{ConfigurationBuilder, LevelRefusal, WorkloadEntry};
@@ -23,7 +23,7 @@ use super::size;
 use super::words::{CRASH_DOCS, DECIDE_DOCS, TOP_DOCS, TRIAL_DOCS, WORKLOAD_DOCS};
 
 /// Longest text of a study, bytes.
-pub(crate) const TEXT_MAX: usize = 256 << 10;
+pub const TEXT_MAX: usize = 256 << 10;
 /// Words a study begins with.
 const TOP: &[&str] = &[
     "title", "question", "scale", "seed", "sizes", "factors", "exclude", "stack", "workload",
@@ -37,7 +37,7 @@ const WORKLOAD_EXAMPLE: &str = "random = { size = \"1 GiB\" }";
 ///
 /// # Errors
 /// Everything that is wrong with it, in the order of the text.
-pub(crate) fn parse(name: &str, bytes: &[u8], kinds: &Kinds<'_>) -> Result<Study, Vec<StudyError>> {
+pub fn parse(name: &str, bytes: &[u8], kinds: &Kinds<'_>) -> Result<Study, Vec<StudyError>> {
     let file: Arc<str> = name.into();
     if bytes.len() > TEXT_MAX {
         let refusal = Refusal {

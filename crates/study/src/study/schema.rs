@@ -5,13 +5,13 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::setting::{Fallback, Kind, SettingDoc};
+use stackrace_base::setting::{Fallback, Kind, SettingDoc};
 
 use super::design::Kinds;
 use super::words::{CRASH_DOCS, DECIDE_DOCS, TOP_DOCS, TRIAL_DOCS, WORKLOAD_DOCS};
 
 /// The schema (JSON Schema, draft 2020-12).
-pub(crate) fn schema(kinds: &Kinds<'_>) -> Value {
+pub fn schema(kinds: &Kinds<'_>) -> Value {
     let mut properties = words(TOP_DOCS, Placeholders::No);
     let level = json!({ "type": ["string", "number", "boolean", "array", "object"] });
     let choice = json!({ "type": "object", "description": "Levels by factor: one, or a list." });

@@ -4,7 +4,7 @@
 //! are replaced before anything else is read, so that the rest of the program knows no sizes.
 
 use super::document::{Field, Item, ItemKind};
-use crate::setting::{Refusal, Value};
+use stackrace_base::setting::{Refusal, Value};
 
 /// Tables in which sizes are replaced.
 const WHERE: [&str; 3] = ["stack", "workload", "decide"];
@@ -16,7 +16,7 @@ const FULL: &str = "full";
 const ASKED: &str = "scale = \"full\"\n";
 
 /// The text of a study, asked for at full size.
-pub(crate) fn full_size(text: &[u8]) -> Vec<u8> {
+pub fn full_size(text: &[u8]) -> Vec<u8> {
     let table: Option<toml::Table> = std::str::from_utf8(text)
         .ok()
         .and_then(|text| text.parse().ok());

@@ -1,6 +1,6 @@
 //! The words a study has outside its layers and workloads.
 
-use crate::setting::SettingDoc;
+use stackrace_base::setting::SettingDoc;
 
 /// Words before the first table.
 pub(super) const TOP_DOCS: &[SettingDoc] = &[

@@ -31,41 +31,41 @@ pub(super) const SYMBOLIC_LINK: &[u8; 8] = b"slnkrhap";
 
 /// What a file or directory is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FileParameters {
+pub struct FileParameters {
     /// Its number, in the server's database of them (CNID).
-    pub(crate) id: u32,
+    pub id: u32,
     /// Whether it is a directory.
-    pub(crate) is_directory: bool,
+    pub is_directory: bool,
     /// Seconds since 1970; whole ones, the protocol has no others.
-    pub(crate) modified: i64,
+    pub modified: i64,
     /// Bytes; 0 for a directory.
-    pub(crate) length: u64,
+    pub length: u64,
     /// Owner and mode.
-    pub(crate) unix: Unix,
+    pub unix: Unix,
     /// Empty where it was not asked for.
-    pub(crate) name: String,
+    pub name: String,
 }
 
 /// Owner, group and mode, the file's type among its bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Unix {
+pub struct Unix {
     /// User.
-    pub(crate) uid: u32,
+    pub uid: u32,
     /// Group.
-    pub(crate) gid: u32,
+    pub gid: u32,
     /// As `st_mode` in stat(2).
-    pub(crate) mode: u32,
+    pub mode: u32,
 }
 
 /// Room on a volume, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Space {
+pub struct Space {
     /// Bytes that are free.
-    pub(crate) free: u64,
+    pub free: u64,
     /// Bytes of the whole volume.
-    pub(crate) total: u64,
+    pub total: u64,
     /// Of one block.
-    pub(crate) block: u32,
+    pub block: u32,
 }
 
 /// `:` for `/` and the other way round.

@@ -159,7 +159,7 @@ fn parameters(bytes: &[u8], bits: u16, is_directory: bool) -> Result<FileParamet
 }
 
 /// Reads any bytes as every kind of reply: each is understood or refused.
-pub(crate) fn check(bytes: &[u8]) {
+pub fn check(bytes: &[u8]) {
     let _ = (volume(bytes), space(bytes), created(bytes), written(bytes));
     let _ = (opened(bytes), described(bytes));
     for entry in listed(bytes).unwrap_or_default() {

@@ -68,7 +68,7 @@ impl<'a> Fields<'a> {
 ///
 /// # Errors
 /// It cannot be understood.
-pub(crate) fn csv_line(text: &str, line: usize) -> Result<BonnieReport, ImportError> {
+pub fn csv_line(text: &str, line: usize) -> Result<BonnieReport, ImportError> {
     let mut fields = Fields {
         rest: text.split(','),
         line,

@@ -6,7 +6,7 @@ use crate::printed::ImportError;
 /// Larger numbers than these are no sizes, and no rates.
 const NUMBER_MAX: f64 = 1e15;
 
-pub(crate) fn misread(line: usize, what: impl Into<String>, next: &str) -> ImportError {
+pub fn misread(line: usize, what: impl Into<String>, next: &str) -> ImportError {
     ImportError {
         line,
         what: what.into(),
@@ -15,7 +15,7 @@ pub(crate) fn misread(line: usize, what: impl Into<String>, next: &str) -> Impor
 }
 
 /// A whole number, or one with decimals, and nothing else; within reason.
-pub(crate) fn number(text: &str) -> Option<f64> {
+pub fn number(text: &str) -> Option<f64> {
     let plain = |c: char| c.is_ascii_digit() || c == '.';
     let begins = text.starts_with(|c: char| c.is_ascii_digit());
     // `parse` alone also takes "inf", "nan", "1e5" and ".5", which bonnie++ never prints.
@@ -26,17 +26,17 @@ pub(crate) fn number(text: &str) -> Option<f64> {
     (number <= NUMBER_MAX).then_some(number)
 }
 
-pub(crate) fn whole(text: &str) -> Option<u64> {
+pub fn whole(text: &str) -> Option<u64> {
     let number = number(text).filter(|_| !text.contains('.'))?;
     Some(number as u64)
 }
 
-pub(crate) fn small(text: &str) -> Option<u32> {
+pub fn small(text: &str) -> Option<u32> {
     whole(text).and_then(|number| u32::try_from(number).ok())
 }
 
 /// `1G` or `1100M`, in MiB.
-pub(crate) fn size_mib(text: &str) -> Option<u64> {
+pub fn size_mib(text: &str) -> Option<u64> {
     match text.strip_suffix('G') {
         Some(gib) => whole(gib)?.checked_mul(1024),
         None => whole(text.strip_suffix('M')?),
@@ -44,7 +44,7 @@ pub(crate) fn size_mib(text: &str) -> Option<u64> {
 }
 
 /// `64k` or `512`, in bytes.
-pub(crate) fn chunk_bytes(text: &str) -> Option<u64> {
+pub fn chunk_bytes(text: &str) -> Option<u64> {
     match text.strip_suffix('k') {
         Some(kib) => whole(kib)?.checked_mul(1024),
         None => whole(text),
@@ -52,7 +52,7 @@ pub(crate) fn chunk_bytes(text: &str) -> Option<u64> {
 }
 
 /// `62186us`, `102ms` or `5s`, in ns.
-pub(crate) fn latency_ns(text: &str) -> Option<u64> {
+pub fn latency_ns(text: &str) -> Option<u64> {
     // "us" and "ms" before "s": all three end with it.
     let (digits, unit_ns) = match text.strip_suffix("us") {
         Some(digits) => (digits, 1_000),
@@ -65,7 +65,7 @@ pub(crate) fn latency_ns(text: &str) -> Option<u64> {
 }
 
 /// `8`, `8:16384:512`, `8:link`, with `/4` behind it.
-pub(crate) fn files_words(text: &str) -> Option<BonnieFiles> {
+pub fn files_words(text: &str) -> Option<BonnieFiles> {
     let (words, directories) = match text.split_once('/') {
         Some((words, directories)) => (words, small(directories)?),
         // A single directory is not printed.
@@ -91,7 +91,7 @@ pub(crate) fn files_words(text: &str) -> Option<BonnieFiles> {
 }
 
 /// `1G:64k:2:20000`: size, chunk, copies, seeks; what is usual may be missing.
-pub(crate) fn data_words(text: &str) -> Option<(Data, u32)> {
+pub fn data_words(text: &str) -> Option<(Data, u32)> {
     let mut words = text.split(':');
     let size_mib = size_mib(words.next()?)?;
     let chunk = match words.next() {

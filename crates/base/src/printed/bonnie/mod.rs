@@ -1,7 +1,7 @@
 //! Reports of bonnie++: its own importer reads them, and two published studies are lists of them.
 
 mod csv;
-pub(crate) mod field;
-pub(crate) mod report;
+pub mod field;
+pub mod report;
 
-pub(crate) use csv::csv_line;
+pub use csv::csv_line;

@@ -13,17 +13,17 @@
 use crate::event::{Better, MetricHead};
 
 /// Bytes of a chunk unless a report says otherwise.
-pub(crate) const CHUNK: u64 = 8192;
+pub const CHUNK: u64 = 8192;
 /// Seeks unless a report says otherwise.
-pub(crate) const SEEKS: u32 = 8192;
+pub const SEEKS: u32 = 8192;
 /// Phases shorter than this are shown as `+++++`, ns.
-pub(crate) const TOO_FAST_NS: u64 = 500_000_000;
+pub const TOO_FAST_NS: u64 = 500_000_000;
 /// Files are counted in units of this many.
-pub(crate) const FILES_UNIT: u64 = 1024;
+pub const FILES_UNIT: u64 = 1024;
 
 /// Which layout of report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BonnieLayout {
+pub enum BonnieLayout {
     /// 1.03: no latencies.
     V1_03,
     /// 1.96.
@@ -36,7 +36,7 @@ pub(crate) enum BonnieLayout {
 
 /// What one pair of columns is about, in the order of the originals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BonnieColumn {
+pub enum BonnieColumn {
     /// Output, a character at a time.
     CharacterOutput,
     /// Output, a chunk at a time.
@@ -65,7 +65,7 @@ pub(crate) enum BonnieColumn {
 
 impl BonnieColumn {
     /// Every column, in the order of the originals.
-    pub(crate) const ALL: [BonnieColumn; 12] = [
+    pub const ALL: [BonnieColumn; 12] = [
         BonnieColumn::CharacterOutput,
         BonnieColumn::BlockOutput,
         BonnieColumn::Rewrite,
@@ -81,7 +81,7 @@ impl BonnieColumn {
     ];
 
     /// The name of its metric.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             BonnieColumn::CharacterOutput => "character output",
             BonnieColumn::BlockOutput => "block output",
@@ -99,7 +99,7 @@ impl BonnieColumn {
     }
 
     /// Whether its rate is an amount of data per second.
-    pub(crate) fn moves_data(self) -> bool {
+    pub fn moves_data(self) -> bool {
         // Columns are in the order of `ALL`: data before seeks, files behind them.
         (self as usize) < BonnieColumn::Seeks as usize
     }
@@ -124,7 +124,7 @@ const METRICS: [BonnieColumn; 12] = [
 
 /// One rate with the processor it took.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum BonnieFigure {
+pub enum BonnieFigure {
     /// `+++++`: took less than half a second.
     TooFast,
     /// As a report gives it.
@@ -154,7 +154,7 @@ pub(crate) enum BonnieFigure {
 
 impl BonnieFigure {
     /// KiB/s, or operations per second; none: too fast to tell, or not shown.
-    pub(crate) fn per_s(self) -> Option<f64> {
+    pub fn per_s(self) -> Option<f64> {
         match self {
             BonnieFigure::TooFast | BonnieFigure::Garbage { .. } => None,
             BonnieFigure::Rate { per_s, .. } => Some(per_s),
@@ -165,7 +165,7 @@ impl BonnieFigure {
     }
 
     /// Percent of one processor.
-    pub(crate) fn cpu_percent(self) -> Option<f64> {
+    pub fn cpu_percent(self) -> Option<f64> {
         match self {
             BonnieFigure::TooFast => None,
             BonnieFigure::Rate { cpu_percent, .. } | BonnieFigure::Garbage { cpu_percent, .. } => {
@@ -180,40 +180,40 @@ impl BonnieFigure {
 
 /// What a report says of one column.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub(crate) struct Cell {
+pub struct Cell {
     /// None: the phase was left out.
-    pub(crate) figure: Option<BonnieFigure>,
+    pub figure: Option<BonnieFigure>,
     /// The longest operation, ns; none: 1.03, or left out.
-    pub(crate) latency_ns: Option<u64>,
+    pub latency_ns: Option<u64>,
 }
 
 /// The data that were written and read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Data {
+pub struct Data {
     /// Size, MiB.
-    pub(crate) size_mib: u64,
+    pub size_mib: u64,
     /// Bytes of a chunk; none: the usual, or it is not said (2.00 never does).
-    pub(crate) chunk: Option<u64>,
+    pub chunk: Option<u64>,
     /// How many seeks; none: it is not said.
-    pub(crate) seeks: Option<u32>,
+    pub seeks: Option<u32>,
     /// By how many; none: it is not said.
-    pub(crate) seekers: Option<u32>,
+    pub seekers: Option<u32>,
 }
 
 /// The files that were created and removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct BonnieFiles {
+pub struct BonnieFiles {
     /// How many, in units of [`FILES_UNIT`].
-    pub(crate) number: u64,
+    pub number: u64,
     /// Files of which sizes, or links.
-    pub(crate) made: Made,
+    pub made: Made,
     /// Over how many directories.
-    pub(crate) directories: u32,
+    pub directories: u32,
 }
 
 /// What created files are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Made {
+pub enum Made {
     /// Files of such sizes, bytes.
     Sizes {
         /// Largest.
@@ -229,30 +229,30 @@ pub(crate) enum Made {
 
 /// What one run of bonnie++ reports.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct BonnieReport {
+pub struct BonnieReport {
     /// The version whose layout it has.
-    pub(crate) layout: BonnieLayout,
+    pub layout: BonnieLayout,
     /// What the program calls itself: `1.03e`, `2.00a`.
-    pub(crate) program: String,
+    pub program: String,
     /// The machine's name, as far as it is shown.
-    pub(crate) name: String,
+    pub name: String,
     /// `-c`: a label only.
-    pub(crate) concurrency: u32,
+    pub concurrency: u32,
     /// The random seed, if it is shown.
-    pub(crate) seed: Option<String>,
+    pub seed: Option<String>,
     /// None: this part was left out.
-    pub(crate) data: Option<Data>,
+    pub data: Option<Data>,
     /// None: this part was left out.
-    pub(crate) files: Option<BonnieFiles>,
+    pub files: Option<BonnieFiles>,
     /// In the order of [`BonnieColumn::ALL`].
-    pub(crate) cells: [Cell; 12],
+    pub cells: [Cell; 12],
     /// What could not be read of the text, and why.
-    pub(crate) left_out: Option<String>,
+    pub left_out: Option<String>,
 }
 
 impl BonnieReport {
     /// A report of these figures and of nothing else.
-    pub(crate) fn new(layout: BonnieLayout, cells: [Cell; 12]) -> BonnieReport {
+    pub fn new(layout: BonnieLayout, cells: [Cell; 12]) -> BonnieReport {
         BonnieReport {
             layout,
             program: String::new(),
@@ -269,12 +269,12 @@ impl BonnieReport {
 
 /// What every report can say: for each column its rate, the processor it took and its longest
 /// operation.
-pub(crate) fn metrics() -> Vec<MetricHead> {
+pub fn metrics() -> Vec<MetricHead> {
     METRICS.into_iter().flat_map(heads).collect()
 }
 
 /// The three metrics of one column.
-pub(crate) fn heads(column: BonnieColumn) -> [MetricHead; 3] {
+pub fn heads(column: BonnieColumn) -> [MetricHead; 3] {
     let head = |name: String, unit: &str, better| MetricHead {
         name,
         unit: unit.to_owned(),
@@ -290,7 +290,7 @@ pub(crate) fn heads(column: BonnieColumn) -> [MetricHead; 3] {
 }
 
 /// The value of each of [`metrics`]: B/s, operations per second, percent, ns.
-pub(crate) fn values(report: &BonnieReport) -> Vec<Option<f64>> {
+pub fn values(report: &BonnieReport) -> Vec<Option<f64>> {
     METRICS
         .into_iter()
         .flat_map(|column| of_column(report, column))
@@ -298,7 +298,7 @@ pub(crate) fn values(report: &BonnieReport) -> Vec<Option<f64>> {
 }
 
 /// The values of [`heads`].
-pub(crate) fn of_column(report: &BonnieReport, column: BonnieColumn) -> [Option<f64>; 3] {
+pub fn of_column(report: &BonnieReport, column: BonnieColumn) -> [Option<f64>; 3] {
     let cell = report.cells[column as usize];
     // Reports count KiB, metrics bytes.
     let scale = if column.moves_data() { 1024.0 } else { 1.0 };
@@ -312,12 +312,12 @@ pub(crate) fn of_column(report: &BonnieReport, column: BonnieColumn) -> [Option<
 }
 
 /// Columns in the order of [`metrics`].
-pub(crate) fn in_metric_order() -> impl Iterator<Item = BonnieColumn> {
+pub fn in_metric_order() -> impl Iterator<Item = BonnieColumn> {
     METRICS.into_iter()
 }
 
 /// Why figures are missing that the report has a place for.
-pub(crate) fn notes(report: &BonnieReport) -> Vec<String> {
+pub fn notes(report: &BonnieReport) -> Vec<String> {
     let which = |wanted: fn(BonnieFigure) -> bool| {
         let columns = BonnieColumn::ALL.into_iter().filter(|column| {
             let figure = report.cells[*column as usize].figure;

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use stackrace_stats::elementary::{exp, ln};
 
 use super::difference::{RunReading, Unlike};
-use crate::event::{ClientsTogether, Ended};
-use crate::unit;
+use stackrace_base::event::{ClientsTogether, Ended};
+use stackrace_base::unit;
 
 /// Fewer trials say nothing of a client.
 const TRIALS_MIN: usize = 4;
@@ -211,14 +211,14 @@ fn clocks(trials: &[&ClientsTogether]) -> Option<String> {
 mod tests {
     use super::super::sample::Run;
     use super::*;
-    use crate::event::{ClientPart, ClientPhase, CommonPhase};
+    use stackrace_base::event::{ClientPart, ClientPhase, CommonPhase};
 
     /// A run of eight rounds by so many clients, each of which does so much of what is usual.
     fn run(clients: usize, seed: u64, noise: f64, does: impl Fn(usize, u64) -> f64) -> Vec<String> {
         let mut run = Run::of(|_| Vec::new());
-        let mut shape = crate::record::sample::small();
+        let mut shape = stackrace_results::record::sample::small();
         shape.rounds = 8;
-        run.record = crate::record::sample::record(&shape);
+        run.record = stackrace_results::record::sample::record(&shape);
         let count = std::cell::Cell::new(seed);
         run.each_trial(|trial| {
             count.set(count.get() + 1);

@@ -4,18 +4,18 @@ use serde::Serialize;
 
 use crate::audit::cell::AuditCell;
 use crate::audit::set_ups::SetUps;
-use crate::event::{Observation, RunStarted};
+use stackrace_base::event::{Observation, RunStarted};
 
 /// So many configurations are named in one sentence.
 const NAMED_MAX: usize = 3;
 
 /// Something that differs between configurations and was not asked about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Unlike {
+pub struct Unlike {
     /// Which check found it.
-    pub(crate) check: &'static str,
+    pub check: &'static str,
     /// What differs, on which evidence, and what that does: without a full stop.
-    pub(crate) sentence: String,
+    pub sentence: String,
 }
 
 /// A whole run, as the checks across its trials read it.

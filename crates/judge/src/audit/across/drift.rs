@@ -4,8 +4,8 @@
 use stackrace_stats::elementary::{exp, ln_1p};
 
 use super::difference::{RunReading, Unlike};
-use crate::event::{Better, Ended};
-use crate::unit;
+use stackrace_base::event::{Better, Ended};
+use stackrace_base::unit;
 
 /// Fewer rounds show no trend.
 const ROUNDS_MIN: usize = 6;
@@ -123,7 +123,7 @@ fn trend(values: &[(f64, f64)]) -> Option<Trend> {
 mod tests {
     use super::super::sample::Run;
     use super::*;
-    use crate::record::sample;
+    use stackrace_results::record::sample;
 
     fn found(factor: impl Fn(usize, u32) -> f64) -> Vec<Unlike> {
         let mut run = Run::of(|_| Vec::new());

@@ -100,7 +100,7 @@ fn top_below<'a>(one: &[&'a str], other: &[&str]) -> Option<&'a str> {
 mod tests {
     use super::super::sample::Run;
     use super::*;
-    use crate::event::{ConfigurationHead, Event};
+    use stackrace_base::event::{ConfigurationHead, Event};
 
     fn found(a: &str, b: &str) -> Vec<Unlike> {
         Run::of(|at| vec![("devices", [a, b][at])]).read(judge)
@@ -170,7 +170,7 @@ mod tests {
             };
             let at = line.at.clone();
             lines.push(line);
-            lines.extend(down.map(|event| crate::event::LogLine { at, event }));
+            lines.extend(down.map(|event| stackrace_base::event::LogLine { at, event }));
         }
         run.record.lines = lines;
         run.read(|reading| assert_eq!(judge(reading), []));

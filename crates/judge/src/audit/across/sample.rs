@@ -3,8 +3,8 @@
 use super::difference::RunReading;
 use crate::audit::set_ups::SetUps;
 use crate::audit::whole::Audit;
-use crate::event::{Event, Fact, LayerFacts, LogLine, Observation};
-use crate::record::{Record, sample};
+use stackrace_base::event::{Event, Fact, LayerFacts, LogLine, Observation};
+use stackrace_results::record::{Record, sample};
 
 pub(super) struct Run {
     pub(super) record: Record,

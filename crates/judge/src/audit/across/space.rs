@@ -1,7 +1,7 @@
 //! File systems that are filled or aged differently: full and old ones are slower.
 
 use super::difference::{RunReading, Unlike};
-use crate::unit;
+use stackrace_base::unit;
 
 /// Fill levels that differ by more than this share of the space are named.
 const FILL_SHARE: f64 = 0.20;

@@ -127,7 +127,7 @@ mod tests {
     use super::super::sample::Run;
     use super::*;
 
-    fn found(change: impl Fn(&mut crate::event::Observation)) -> Vec<Unlike> {
+    fn found(change: impl Fn(&mut stackrace_base::event::Observation)) -> Vec<Unlike> {
         let mut run = Run::of(|_| Vec::new());
         run.each_trial(change);
         run.read(judge)
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_neighbour_of_one_configuration_is_named_and_one_of_all_is_not() {
-        let busy = |trial: &mut crate::event::Observation| {
+        let busy = |trial: &mut stackrace_base::event::Observation| {
             trial.counted.devices[0].written_bytes += 1_000_000_000_000;
         };
         let one = found(|trial| {
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn stolen_time_of_one_configuration_is_named_and_that_of_all_is_not() {
-        let steal = |trial: &mut crate::event::Observation| {
+        let steal = |trial: &mut stackrace_base::event::Observation| {
             trial.counted.cpu_steal_ns = trial.elapsed_ns;
         };
         let one = found(|trial| {

@@ -3,7 +3,7 @@
 use super::figures::{BRIEF_S, CPU_BOUND, counts, cpu_bound, is_brief, median, spread};
 use crate::published::card::Card;
 use crate::published::table::{PublishedFigure, PublishedTable, PublishedValue, distinct};
-use crate::unit;
+use stackrace_base::unit;
 
 /// From this share of the line's rate on, the line is what was measured.
 const LINE_SHARE: f64 = 0.9;

@@ -11,15 +11,15 @@ mod sense;
 use super::card::Card;
 use super::table::PublishedTable;
 
-pub(crate) use obtained::unfit;
+pub use obtained::unfit;
 
 /// A remark, and the check that made it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Remark {
+pub struct Remark {
     /// Name of the check: `single-run`.
-    pub(crate) check: &'static str,
+    pub check: &'static str,
     /// One or two sentences.
-    pub(crate) text: String,
+    pub text: String,
 }
 
 type Check = fn(&Card, &PublishedTable) -> Vec<String>;
@@ -48,7 +48,7 @@ const ALL: &[(&str, Check)] = &[
 ];
 
 /// Everything the checks find.
-pub(crate) fn remarks(card: &Card, table: &PublishedTable) -> Vec<Remark> {
+pub fn remarks(card: &Card, table: &PublishedTable) -> Vec<Remark> {
     ALL.iter()
         .flat_map(|(check, find)| {
             find(card, table)

@@ -4,7 +4,7 @@ use super::figures::{cpu_bound, is_brief, median};
 use crate::published::card::Card;
 use crate::published::ratio::comparisons;
 use crate::published::table::{PublishedTable, distinct};
-use crate::unit;
+use stackrace_base::unit;
 
 /// An elapsed time times its rate may be off by this factor from its peers': rates leave out what
 /// elapsed times hold (start, end), and trees are not copied at one speed.
@@ -179,7 +179,7 @@ pub(super) fn confounded(card: &Card, table: &PublishedTable) -> Vec<String> {
 
 /// Figures, by their places, that say nothing of storage: the processor was the limit, the phase
 /// was too brief, or the figure contradicts another.
-pub(crate) fn unfit(table: &PublishedTable) -> Vec<usize> {
+pub fn unfit(table: &PublishedTable) -> Vec<usize> {
     let odd = contradictions(table);
     table
         .figures

@@ -6,7 +6,7 @@ use crate::published::card::Card;
 use crate::published::geometric_mean;
 use crate::published::ratio::comparisons;
 use crate::published::table::{PublishedFigure, PublishedTable, distinct};
-use crate::unit;
+use stackrace_base::unit;
 
 /// What cannot depend on a factor, and differs by less, shows what chance does.
 const CONTROL: f64 = 1.05;

@@ -2,27 +2,27 @@
 
 use serde::Serialize;
 
-use crate::event::MetricHead;
 use crate::verdict::Interval;
+use stackrace_base::event::MetricHead;
 
 /// What a gate lets pass, and on which figures.
 #[derive(Debug, Clone)]
-pub(crate) struct Threshold {
+pub struct Threshold {
     /// Worse by more than this share is too much (0.05: 5 %).
-    pub(crate) worse_than: f64,
+    pub worse_than: f64,
     /// Everything said holds together with at least this probability; none: as the run was asked.
-    pub(crate) confidence: Option<f64>,
+    pub confidence: Option<f64>,
     /// Workloads by name; empty: the overall figure, or all that have the metric.
-    pub(crate) workloads: Vec<String>,
+    pub workloads: Vec<String>,
     /// A metric by name; none: the primary ones.
-    pub(crate) metric: Option<String>,
+    pub metric: Option<String>,
     /// Other work or another machine is compared all the same, and the notes say so.
-    pub(crate) anyway: bool,
+    pub anyway: bool,
 }
 
 /// Why there can be no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum GateError {
+pub enum GateError {
     /// Something named is not there.
     Unknown {
         /// `workload`, `metric`.
@@ -43,7 +43,7 @@ pub(crate) enum GateError {
 /// The answer to the question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum GateOutcome {
+pub enum GateOutcome {
     /// Shown not to be worse by more than what is allowed.
     Passed,
     /// Neither can be excluded.
@@ -54,63 +54,63 @@ pub(crate) enum GateOutcome {
 
 /// One of the two that are compared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct GateSide {
+pub struct GateSide {
     /// Ids of the runs that were taken together.
-    pub(crate) runs: Vec<String>,
+    pub runs: Vec<String>,
     /// Its name.
-    pub(crate) configuration: String,
+    pub configuration: String,
 }
 
 /// The answer on one figure.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct FigureAnswer {
+pub struct FigureAnswer {
     /// Name of the workload; empty: over all workloads.
-    pub(crate) workload: String,
+    pub workload: String,
     /// The metric; none: the overall figure.
-    pub(crate) metric: Option<MetricHead>,
+    pub metric: Option<MetricHead>,
     /// Over the baseline, oriented so that above 1 is better; none: too few values.
-    pub(crate) ratio: Option<Interval>,
+    pub ratio: Option<Interval>,
     /// Rounds used of the baseline and of what is compared with it; of separate runs, how many runs.
-    pub(crate) values: (usize, usize),
+    pub values: (usize, usize),
     /// Whether the figure passes.
-    pub(crate) outcome: GateOutcome,
+    pub outcome: GateOutcome,
     /// Further rounds, or further runs of each, that would decide if all stayed as it is; none:
     /// decided, or more than anyone would wait for.
-    pub(crate) more: Option<u32>,
+    pub more: Option<u32>,
 }
 
 /// The answer on all figures, and why.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct GateAnswer {
+pub struct GateAnswer {
     /// The worst of the answers.
-    pub(crate) outcome: GateOutcome,
+    pub outcome: GateOutcome,
     /// In plain words.
-    pub(crate) sentence: String,
+    pub sentence: String,
     /// The runs that are to pass.
-    pub(crate) compared: GateSide,
+    pub compared: GateSide,
     /// What it is compared with.
-    pub(crate) baseline: GateSide,
+    pub baseline: GateSide,
     /// The share that is too much.
-    pub(crate) worse_than: f64,
+    pub worse_than: f64,
     /// All answers hold together with at least this probability.
-    pub(crate) confidence: f64,
+    pub confidence: f64,
     /// Compared round by round.
-    pub(crate) paired: bool,
+    pub paired: bool,
     /// One per figure asked about.
-    pub(crate) answers: Vec<FigureAnswer>,
+    pub answers: Vec<FigureAnswer>,
     /// What of the question the study did not ask before the results were there.
-    pub(crate) undeclared: Vec<String>,
+    pub undeclared: Vec<String>,
     /// Error of the first failed trial of either: no other answer counts then.
-    pub(crate) failed: Option<GateFailure>,
+    pub failed: Option<GateFailure>,
     /// What the reader must know.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 /// A trial that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct GateFailure {
+pub struct GateFailure {
     /// Name of its configuration.
-    pub(crate) configuration: String,
+    pub configuration: String,
     /// What failed.
-    pub(crate) error: String,
+    pub error: String,
 }

@@ -4,8 +4,8 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::*;
-use crate::event::{Event, Fact};
-use crate::record::sample;
+use stackrace_base::event::{Event, Fact};
+use stackrace_results::record::sample;
 
 fn question(worse_than: f64) -> Threshold {
     Threshold {

@@ -1,8 +1,8 @@
 //! The answer of a gate in a sentence.
 
 use super::answer::{FigureAnswer, GateAnswer, GateOutcome, GateSide};
-use crate::unit;
 use crate::verdict::fragment::range;
+use stackrace_base::unit;
 
 pub(super) fn sentence(gate: &GateAnswer) -> String {
     let name = |side: &GateSide| match gate.compared.runs == gate.baseline.runs {
@@ -79,7 +79,7 @@ fn estimate(answer: &FigureAnswer) -> f64 {
 }
 
 /// `over all workloads`, `on copy: throughput`.
-pub(crate) fn on(answer: &FigureAnswer) -> String {
+pub fn on(answer: &FigureAnswer) -> String {
     match &answer.metric {
         None => "over all workloads".to_owned(),
         Some(metric) => format!("on {}: {}", answer.workload, metric.name),

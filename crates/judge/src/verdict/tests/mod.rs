@@ -5,11 +5,11 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::statement::VerdictWord;
 use super::*;
-use crate::event::{
+use crate::verdict::table::Evidence;
+use stackrace_base::event::{
     Better, ConfigurationHead, Decide, Ended, MetricHead, Observation, RunStarted, Settled, Until,
     WorkloadHead,
 };
-use crate::verdict::table::Evidence;
 
 mod order;
 mod rule;

@@ -1,8 +1,8 @@
 //! Trials in slices: when slices end, and what counts.
 
 use super::*;
-use crate::event::{SliceSum, Sliced, SlicesEnded};
 use crate::verdict::end_slices;
+use stackrace_base::event::{SliceSum, Sliced, SlicesEnded};
 
 /// A trial in slices that did so much better in laps in the order of the round.
 fn sliced(round: u32, configuration: usize, value: f64, forwards: f64) -> Observation {

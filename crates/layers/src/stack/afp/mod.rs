@@ -5,10 +5,6 @@
 //! for each one made, renamed or deleted. Where it lies is what this layer varies: beside the files,
 //! on a disk of its own, or in memory.
 
-use crate::event::Fact;
-use crate::host::imagined::{Tool, World, last, word};
-use crate::host::{Daemon, Host, LabDisk, Needs, Output, Package, argv};
-use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::words::{
     OptionValue::{Amount, OneOf},
     Words,
@@ -22,6 +18,10 @@ use crate::stack::gives::{GivesKind, Takes};
 use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
 use crate::stack::setup::{Memory, Setup};
 use crate::stack::{ext, lab_disks};
+use stackrace_base::event::Fact;
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_machine::host::imagined::{Tool, World, last, word};
+use stackrace_machine::host::{Daemon, Host, LabDisk, Needs, Output, Package, argv};
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ const SERVERS: [Daemon; 3] = [
 const FUSE: &str = "fuse";
 
 /// The layer `afp` of a study.
-pub(crate) const KIND: LayerKind = LayerKind {
+pub const KIND: LayerKind = LayerKind {
     name: "afp",
     summary: "A directory served over AFP by netatalk and mounted here.",
     settings: &[

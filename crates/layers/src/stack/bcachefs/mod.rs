@@ -1,9 +1,5 @@
 //! Bcachefs on one or more devices, its options read back from the superblock.
 
-use crate::event::Fact;
-use crate::host::imagined::{Signature, Tool, World, complained, last, said, word};
-use crate::host::{Host, Needs, Output, Package, argv};
-use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::words::{
     OptionValue::{Alone, AloneOrAmount, Amount, OneOf, Word},
     Words,
@@ -13,11 +9,15 @@ use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Gives, GivesKind, StandingLayer, Takes};
 use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, RealStack, Tried};
 use crate::stack::setup::{Memory, Setup};
+use stackrace_base::event::Fact;
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_machine::host::imagined::{Signature, Tool, World, complained, last, said, word};
+use stackrace_machine::host::{Host, Needs, Output, Package, argv};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 /// The layer `bcachefs` of a study.
-pub(crate) const KIND: LayerKind = LayerKind {
+pub const KIND: LayerKind = LayerKind {
     name: "bcachefs",
     summary: "Bcachefs on one or more devices, where kernel and tools have it.",
     settings: &[
@@ -189,7 +189,7 @@ impl Bcachefs {
 
 /// The options `bcachefs show-super` prints, up to the next section; of a choice printed as
 /// `none [crc32c] xxhash`, what is chosen.
-pub(crate) fn options_of(text: &str) -> Vec<Fact> {
+pub fn options_of(text: &str) -> Vec<Fact> {
     let chosen = |value: &str| {
         let (_, rest) = value.split_once('[')?;
         rest.split_once(']').map(|(word, _)| word.to_string())

@@ -1,7 +1,7 @@
 //! The tools of Btrfs as a plan imagines them.
 
-use crate::host::Output;
-use crate::host::imagined::{Signature, World, complained, last, said, text_after};
+use stackrace_machine::host::Output;
+use stackrace_machine::host::imagined::{Signature, World, complained, last, said, text_after};
 use std::ffi::OsString;
 use std::path::Path;
 

@@ -2,10 +2,6 @@
 
 mod imagined;
 
-use crate::event::Fact;
-use crate::host::imagined::Tool;
-use crate::host::{Host, Needs, Package, argv};
-use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::words::{
     OptionValue::{Alone, AloneOrOneOf, Amount, Names, OneOf, Word},
     Words,
@@ -17,13 +13,17 @@ use crate::stack::layer::{
     Expected, FileData, KillStack, Layer, LayerKind, ON_TWO_DISKS, RealStack, Tried,
 };
 use crate::stack::setup::{Memory, Setup};
+use stackrace_base::event::Fact;
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_machine::host::imagined::Tool;
+use stackrace_machine::host::{Host, Needs, Package, argv};
 use std::ffi::OsStr;
 use std::path::Path;
 
 const PROFILES: &[&str] = &["single", "raid0", "raid1", "raid10"];
 
 /// The layer `btrfs` of a study.
-pub(crate) const KIND: LayerKind = LayerKind {
+pub const KIND: LayerKind = LayerKind {
     name: "btrfs",
     summary: "Btrfs on one or more devices of about 130 MiB or more each.",
     settings: &[
@@ -450,7 +450,7 @@ impl Btrfs {
 }
 
 /// `Data, RAID1: total=…` → `RAID1`.
-pub(crate) fn profile_of<'a>(spread: &'a str, kind: &str) -> Vec<&'a str> {
+pub fn profile_of<'a>(spread: &'a str, kind: &str) -> Vec<&'a str> {
     spread
         .lines()
         .filter_map(|line| {
@@ -462,7 +462,7 @@ pub(crate) fn profile_of<'a>(spread: &'a str, kind: &str) -> Vec<&'a str> {
 }
 
 /// One fact a line that has a value.
-pub(crate) fn lines(prefix: &str, text: &str) -> Vec<Fact> {
+pub fn lines(prefix: &str, text: &str) -> Vec<Fact> {
     text.lines()
         .filter_map(|line| line.split_once(':'))
         .map(|(name, value)| (name.trim(), value.split_whitespace().collect::<Vec<_>>()))

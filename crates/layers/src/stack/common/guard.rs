@@ -6,45 +6,45 @@
 //! What is in use is never touched. Looking is one thing ([`inspect`]), judging another
 //! ([`objections`]): the judgement needs no machine.
 
-use crate::host::{DeviceContent, FixedDevice, Host, HostError, Needs, Output, argv};
-use crate::journal::{erase, partitions};
 use crate::stack::common::block;
 use crate::stack::error::LayerError;
 use crate::stack::identity::Identity;
+use stackrace_machine::host::{DeviceContent, FixedDevice, Host, HostError, Needs, Output, argv};
+use stackrace_machine::journal::{erase, partitions};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 /// What the model of a disk is that reports none.
-pub(crate) const NO_MODEL: &str = "none";
+pub const NO_MODEL: &str = "none";
 
 /// A disk that a study names, found once and held since.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct NamedDisk {
+pub struct NamedDisk {
     /// As the study names it.
-    pub(crate) asked: Identity,
+    pub asked: Identity,
     /// The device it was found to be.
-    pub(crate) device: FixedDevice,
+    pub device: FixedDevice,
 }
 
 /// What was seen of a disk.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub struct Found {
     /// The kernel's name: `sdb`; none: there is no such link.
-    pub(crate) name: Option<String>,
+    pub name: Option<String>,
     /// Whether it is a part of a disk.
-    pub(crate) partition: bool,
+    pub partition: bool,
     /// Bytes.
-    pub(crate) size: Option<u64>,
+    pub size: Option<u64>,
     /// As the kernel gives it; [`NO_MODEL`] where it gives none.
-    pub(crate) model: String,
+    pub model: String,
     /// What would be lost: `ext4 "photos"`, `the partition sdb1`.
-    pub(crate) carries: Vec<String>,
+    pub carries: Vec<String>,
     /// Its uses: `mounted at /srv`.
-    pub(crate) uses: Vec<String>,
+    pub uses: Vec<String>,
 }
 
 /// What speaks against writing over a disk, each with what to do; none: it may be.
-pub(crate) fn objections(asked: &Identity, found: &Found, wipe: bool) -> Vec<(String, String)> {
+pub fn objections(asked: &Identity, found: &Found, wipe: bool) -> Vec<(String, String)> {
     let id = &asked.id;
     let Some(name) = &found.name else {
         return vec![(
@@ -101,11 +101,7 @@ pub(crate) fn objections(asked: &Identity, found: &Found, wipe: bool) -> Vec<(St
 ///
 /// # Errors
 /// The first objection; that it still holds something after wiping.
-pub(crate) fn clear(
-    host: &dyn Host,
-    asked: &Identity,
-    wipe: bool,
-) -> Result<NamedDisk, LayerError> {
+pub fn clear(host: &dyn Host, asked: &Identity, wipe: bool) -> Result<NamedDisk, LayerError> {
     let disk = find(host, asked)?;
     let found = look(host, &disk, Looking::AtAll)?;
     refuse(objections(asked, &found, wipe))?;
@@ -128,7 +124,7 @@ pub(crate) fn clear(
 ///
 /// # Errors
 /// The first objection.
-pub(crate) fn unused(host: &dyn Host, asked: &Identity) -> Result<NamedDisk, LayerError> {
+pub fn unused(host: &dyn Host, asked: &Identity) -> Result<NamedDisk, LayerError> {
     let disk = find(host, asked)?;
     // It is only read and mounted: what it carries is no objection.
     refuse(objections(
@@ -143,7 +139,7 @@ pub(crate) fn unused(host: &dyn Host, asked: &Identity) -> Result<NamedDisk, Lay
 ///
 /// # Errors
 /// The first objection.
-pub(crate) fn blank(host: &dyn Host, asked: &Identity) -> Result<(), LayerError> {
+pub fn blank(host: &dyn Host, asked: &Identity) -> Result<(), LayerError> {
     refuse(objections(asked, &inspect(host, asked)?, false))
 }
 
@@ -151,7 +147,7 @@ pub(crate) fn blank(host: &dyn Host, asked: &Identity) -> Result<(), LayerError>
 ///
 /// # Errors
 /// The first objection; another disk that stands in its place.
-pub(crate) fn still_free(host: &dyn Host, disk: &NamedDisk) -> Result<(), LayerError> {
+pub fn still_free(host: &dyn Host, disk: &NamedDisk) -> Result<(), LayerError> {
     still_there(host, disk)?;
     let found = look(host, disk, Looking::AtSignatures)?;
     refuse(objections(&disk.asked, &found, false))
@@ -161,7 +157,7 @@ pub(crate) fn still_free(host: &dyn Host, disk: &NamedDisk) -> Result<(), LayerE
 ///
 /// # Errors
 /// When it does.
-pub(crate) fn still_there(host: &dyn Host, disk: &NamedDisk) -> Result<(), LayerError> {
+pub fn still_there(host: &dyn Host, disk: &NamedDisk) -> Result<(), LayerError> {
     let NamedDisk { asked, device } = disk;
     if host.fix_device(&device.node)?.number == device.number {
         return Ok(());
@@ -177,7 +173,7 @@ pub(crate) fn still_there(host: &dyn Host, disk: &NamedDisk) -> Result<(), Layer
 }
 
 /// That two ids of a study lead to one disk.
-pub(crate) fn same_disk(one: &str, other: &str, node: &Path) -> LayerError {
+pub fn same_disk(one: &str, other: &str, node: &Path) -> LayerError {
     LayerError::refused(
         format!(
             "{one} and {other} are the same disk ({})",
@@ -212,7 +208,7 @@ fn find(host: &dyn Host, asked: &Identity) -> Result<NamedDisk, LayerError> {
 ///
 /// # Errors
 /// When a tool that must be there fails: what cannot be looked at cannot be judged.
-pub(crate) fn inspect(host: &dyn Host, asked: &Identity) -> Result<Found, LayerError> {
+pub fn inspect(host: &dyn Host, asked: &Identity) -> Result<Found, LayerError> {
     if !host.exists(&asked.link()) {
         return Ok(Found::default());
     }
@@ -375,7 +371,7 @@ fn signature(line: &str) -> String {
 }
 
 /// The pool in the labels `zdb -l` prints.
-pub(crate) fn pool_of(labels: &str) -> Option<&str> {
+pub fn pool_of(labels: &str) -> Option<&str> {
     let line = labels
         .lines()
         .find_map(|line| line.trim().strip_prefix("name: "))?;

@@ -3,15 +3,15 @@
 //! Delay and rate are queues of the kernel (tc-netem(8)) on both ends, so that each direction has
 //! them. What the line then does is measured with messages of our own and stands beside the results.
 
-use crate::event::Fact;
-use crate::host::imagined::{Assembly, Tool, World, last, said, text_after, word};
-use crate::host::{Host, HostError, Output, argv};
-use crate::journal::{Param, UndoKind, text};
-use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::one_kernel::{self, Sockets};
 use crate::stack::error::LayerError;
 use crate::stack::setup::Setup;
-use crate::unit;
+use stackrace_base::event::Fact;
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::unit;
+use stackrace_machine::host::imagined::{Assembly, Tool, World, last, said, text_after, word};
+use stackrace_machine::host::{Host, HostError, Output, argv};
+use stackrace_machine::journal::{Param, UndoKind, text};
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::Path;
@@ -24,14 +24,14 @@ const LINE_HANDLE: &str = "5ac7:";
 const BANDS: usize = 16;
 
 /// Name of the fact that says how fast a line was found to be; its value begins with `NUMBER B/s, `.
-pub(crate) const MEASURED: &str = "line to the peer";
+pub const MEASURED: &str = "line to the peer";
 
 /// Name of the fact that says why it was not.
 const UNMEASURED: &str = "line to the peer not measured";
 
 /// Name of the fact that says what the line to a storage of the user's carries, as the study declares it;
 /// its value begins with `NUMBER B/s, `.
-pub(crate) const DECLARED: &str = "line to the storage";
+pub const DECLARED: &str = "line to the storage";
 
 /// Bytes that are sent to measure a line, where no rate is declared.
 const SENT: u64 = 4 << 20;
@@ -40,14 +40,14 @@ const SENT: u64 = 4 << 20;
 const SENT_MIN: u64 = 64 << 10;
 
 /// The setting for a delay.
-pub(crate) const DELAY: SettingDoc = SettingDoc::time(
+pub const DELAY: SettingDoc = SettingDoc::time(
     "delay",
     "",
     "Time a packet between the machines takes longer, each way; none unless given.",
 );
 
 /// The setting for a rate.
-pub(crate) const RATE: SettingDoc = SettingDoc::bytes(
+pub const RATE: SettingDoc = SettingDoc::bytes(
     "rate",
     "",
     "Most bytes per second between the machines, each way: \"12.5 MB\" is 100 Mbit/s; as fast as it goes unless given.",
@@ -55,17 +55,17 @@ pub(crate) const RATE: SettingDoc = SettingDoc::bytes(
 
 /// What a study declares of a line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Line {
+pub struct Line {
     delay_ns: Option<u64>,
     rate: Option<u64>,
 }
 
 /// A line that is ready.
-pub(crate) struct Ready {
+pub struct Ready {
     /// Addresses of this machine and of the peer on it.
-    pub(crate) addresses: [IpAddr; 2],
+    pub addresses: [IpAddr; 2],
     /// What it was found to do.
-    pub(crate) facts: Vec<Fact>,
+    pub facts: Vec<Fact>,
 }
 
 impl Line {
@@ -73,7 +73,7 @@ impl Line {
     ///
     /// # Errors
     /// A rate at which nothing would pass.
-    pub(crate) fn parse(settings: &Settings) -> Result<Self, Refusal> {
+    pub fn parse(settings: &Settings) -> Result<Self, Refusal> {
         let rate = settings.optional_bytes(RATE.name)?;
         if rate == Some(0) {
             return Err(Refusal::at(
@@ -91,12 +91,12 @@ impl Line {
     }
 
     /// How much longer a packet takes, each way, ns; 0: no longer than it does.
-    pub(crate) fn delay_ns(self) -> u64 {
+    pub fn delay_ns(self) -> u64 {
         self.delay_ns.unwrap_or(0)
     }
 
     /// What is asked, in words that follow others; empty: nothing.
-    pub(crate) fn asked(self) -> String {
+    pub fn asked(self) -> String {
         let mut text = String::new();
         if let Some(delay) = self.delay_ns {
             text.push_str(&format!(", delay {} each way", unit::time_ns(delay as f64)));
@@ -112,11 +112,7 @@ impl Line {
     ///
     /// # Errors
     /// When a queue is there already that is not ours, or the line fails.
-    pub(crate) fn set_up(
-        self,
-        setup: &mut Setup<'_>,
-        sockets: Sockets,
-    ) -> Result<Ready, LayerError> {
+    pub fn set_up(self, setup: &mut Setup<'_>, sockets: Sockets) -> Result<Ready, LayerError> {
         let addresses = one_kernel::ends(setup, sockets)?;
         let [here, there] = addresses;
         // A queue acts on what leaves a card, so each end slows one direction.
@@ -248,7 +244,7 @@ fn card(host: &dyn Host, address: IpAddr) -> Result<String, LayerError> {
 }
 
 /// Gives a network card its ordinary queue back.
-pub(crate) const CLEAR: UndoKind = UndoKind {
+pub const CLEAR: UndoKind = UndoKind {
     layer: "line",
     name: "clear",
     params: &[Param::Path, Param::Name],
@@ -274,7 +270,7 @@ fn clear(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
 }
 
 /// ip(8) and tc(8) as a plan imagines them.
-pub(crate) const IMAGINED: &[Tool] = &[
+pub const IMAGINED: &[Tool] = &[
     Tool {
         name: "ip",
         run: imagined_ip,

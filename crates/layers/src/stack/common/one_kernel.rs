@@ -4,18 +4,18 @@
 //! kernel itself sends, as DRBD does, never leaves the kernel's first network: there both ends have an
 //! address of the loopback device.
 
-use crate::host::second::{LOOPBACK_ENDS, NETWORK_ENDS, SECOND};
-use crate::host::{Host, HostError, argv};
-use crate::journal::{Param, UndoKind, text};
 use crate::stack::error::LayerError;
 use crate::stack::setup::Setup;
+use stackrace_machine::host::second::{LOOPBACK_ENDS, NETWORK_ENDS, SECOND};
+use stackrace_machine::host::{Host, HostError, argv};
+use stackrace_machine::journal::{Param, UndoKind, text};
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::Path;
 
 /// Whose sockets are at the ends of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sockets {
+pub enum Sockets {
     /// Those of a driver, in the kernel's first network.
     OfKernel,
     /// Those of processes, or of what the kernel does for the network of one.
@@ -102,7 +102,7 @@ fn join(setup: &mut Setup<'_>) -> Result<(), LayerError> {
 }
 
 /// Takes an address from a card.
-pub(crate) const GIVE_UP: UndoKind = UndoKind {
+pub const GIVE_UP: UndoKind = UndoKind {
     layer: "line",
     name: "give-up-address",
     params: &[Param::Path, Param::Name, Param::Address],
@@ -127,7 +127,7 @@ fn give_up(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
 }
 
 /// Takes the network of the second machine away, and both cards with it.
-pub(crate) const SEVER: UndoKind = UndoKind {
+pub const SEVER: UndoKind = UndoKind {
     layer: "line",
     name: "sever",
     params: &[Param::Path, Param::Name],

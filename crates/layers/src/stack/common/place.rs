@@ -5,11 +5,11 @@
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use crate::event::{Fact, LayerFacts};
-use crate::host::{Host, MountInfo};
 use crate::stack::common::block;
 use crate::stack::error::LayerError;
-use crate::unit;
+use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_base::unit;
+use stackrace_machine::host::{Host, MountInfo};
 
 /// Name of the layer under which these facts are on record.
 const LAYER: &str = "place";
@@ -19,7 +19,7 @@ const LAYER: &str = "place";
 ///
 /// # Errors
 /// The system does not show what is mounted.
-pub(crate) fn mounted_at(host: &dyn Host, point: &Path) -> Result<Option<MountInfo>, LayerError> {
+pub fn mounted_at(host: &dyn Host, point: &Path) -> Result<Option<MountInfo>, LayerError> {
     let mount = host.mount_of(point)?;
     // The path of a mount that is not told is no path.
     if mount.mount_point.is_relative() {
@@ -36,7 +36,7 @@ pub(crate) fn mounted_at(host: &dyn Host, point: &Path) -> Result<Option<MountIn
 
 /// The facts of a directory, on a file system that this run mounted (`ours`) or found; none: it cannot
 /// be found out where it lies.
-pub(crate) fn facts(host: &dyn Host, directory: &Path, ours: bool) -> Option<LayerFacts> {
+pub fn facts(host: &dyn Host, directory: &Path, ours: bool) -> Option<LayerFacts> {
     let mount = host.mount_of(directory).ok()?;
     // A file system that was there before may be old and full, which a new one is not.
     let mounted = if ours {
@@ -98,7 +98,7 @@ fn made(mount: &MountInfo) -> Option<Fact> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::local::LocalHost;
+    use stackrace_machine::host::local::LocalHost;
     use std::sync::Arc;
 
     #[test]

@@ -1,44 +1,44 @@
 //! A file system that is made on one device, mounted, and read back: what the plain ones share.
 
-use crate::event::Fact;
-use crate::host::imagined::{Signature, Tool, World, said, text_after, word};
-use crate::host::{Host, Needs, Output, Package, argv};
-use crate::setting::{Refusal, Settings};
 use crate::stack::common::{block, filesystem, options, words::Words};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, StandingLayer, Takes};
 use crate::stack::layer::Layer;
 use crate::stack::setup::{Memory, Setup};
+use stackrace_base::event::Fact;
+use stackrace_base::setting::{Refusal, Settings};
+use stackrace_machine::host::imagined::{Signature, Tool, World, said, text_after, word};
+use stackrace_machine::host::{Host, Needs, Output, Package, argv};
 use std::ffi::OsString;
 use std::path::Path;
 
 /// What one of them takes.
-pub(crate) const TAKES: Takes = Takes::Devices { min: 1, max: 1 };
+pub const TAKES: Takes = Takes::Devices { min: 1, max: 1 };
 
 /// What is special about one of them.
-pub(crate) struct Plain {
+pub struct Plain {
     /// Its name: in a study, to the kernel and after `mkfs.`.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// Programs needed.
-    pub(crate) tools: &'static [&'static str],
+    pub tools: &'static [&'static str],
     /// The package with those of its own.
-    pub(crate) packages: &'static [Package],
+    pub packages: &'static [Package],
     /// Words for mkfs that a study may give.
-    pub(crate) mkfs: &'static Words,
+    pub mkfs: &'static Words,
     /// Mount options that a study may give.
-    pub(crate) mount: &'static Words,
+    pub mount: &'static Words,
     /// Words for mkfs besides those of the study, which are given: blocks that were laid out are
     /// not discarded.
-    pub(crate) keeping: fn(&[String]) -> &'static [&'static str],
+    pub keeping: fn(&[String]) -> &'static [&'static str],
     /// Words for mkfs that set the UUID.
-    pub(crate) uuid: fn(&str) -> [String; 2],
+    pub uuid: fn(&str) -> [String; 2],
     /// What repairs it where it cannot be mounted, before the device; empty: nothing does.
-    pub(crate) repair: &'static [&'static str],
+    pub repair: &'static [&'static str],
     /// How it was made, read back.
-    pub(crate) geometry: Geometry,
+    pub geometry: Geometry,
     /// Every option in force, defaults included, of a device by the kernel's name; empty: the
     /// driver does not say.
-    pub(crate) all_options: fn(&dyn Host, &str) -> Vec<String>,
+    pub all_options: fn(&dyn Host, &str) -> Vec<String>,
 }
 
 /// What a machine tells of a file system with this root on this device.
@@ -49,7 +49,7 @@ impl Plain {
     ///
     /// # Errors
     /// Words that are not for a study to give.
-    pub(crate) fn parse(&'static self, settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
+    pub fn parse(&'static self, settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         Ok(Box::new(Asked {
             of: self,
             mkfs: options::mkfs(settings, self.mkfs)?,
@@ -130,7 +130,7 @@ impl Layer for Asked {
 ///
 /// # Errors
 /// It can neither be mounted nor repaired.
-pub(crate) fn brought_back(
+pub fn brought_back(
     setup: &mut Setup<'_>,
     kind: &'static str,
     mount: &[String],
@@ -150,11 +150,11 @@ pub(crate) fn brought_back(
 
 /// Why a file system that cannot bear a mark of ours is not made on disks, and where it can be made.
 #[derive(Clone, Copy)]
-pub(crate) struct Unmarked {
+pub struct Unmarked {
     /// Its name to the kernel.
-    pub(crate) kind: &'static str,
+    pub kind: &'static str,
     /// What it cannot do, as a sentence.
-    pub(crate) why: &'static str,
+    pub why: &'static str,
 }
 
 impl Unmarked {
@@ -162,7 +162,7 @@ impl Unmarked {
     ///
     /// # Errors
     /// A disk is below.
-    pub(crate) fn accepts(self, below: &[Box<dyn Layer>]) -> Result<(), String> {
+    pub fn accepts(self, below: &[Box<dyn Layer>]) -> Result<(), String> {
         match below.iter().any(|layer| !layer.disks().is_empty()) {
             true => Err(format!("{}: {ELSEWHERE}", self.why)),
             false => Ok(()),
@@ -173,7 +173,7 @@ impl Unmarked {
     ///
     /// # Errors
     /// What is below outlives the run, or a command fails.
-    pub(crate) fn set_up(
+    pub fn set_up(
         self,
         setup: &mut Setup<'_>,
         below: Gives,
@@ -202,7 +202,7 @@ impl Unmarked {
 const ELSEWHERE: &str = "put it on loop or on lab-disks";
 
 /// The lines `NAME: VALUE` of these names.
-pub(crate) fn told(text: &str, names: &[&str]) -> Vec<Fact> {
+pub fn told(text: &str, names: &[&str]) -> Vec<Fact> {
     let pairs = text.lines().filter_map(|line| line.split_once(':'));
     let pairs = pairs.map(|(name, value)| (name.trim(), value.trim()));
     pairs
@@ -212,7 +212,7 @@ pub(crate) fn told(text: &str, names: &[&str]) -> Vec<Fact> {
 }
 
 /// The mkfs of a file system as a plan imagines it.
-pub(crate) const fn imagined_mkfs(name: &'static str) -> Tool {
+pub const fn imagined_mkfs(name: &'static str) -> Tool {
     Tool {
         name,
         run: imagined_format,
@@ -239,6 +239,6 @@ fn imagined_format(world: &mut World, words: &[OsString]) -> Output {
 }
 
 /// Of a driver that does not list its options.
-pub(crate) fn untold(_host: &dyn Host, _device: &str) -> Vec<String> {
+pub fn untold(_host: &dyn Host, _device: &str) -> Vec<String> {
     Vec::new()
 }

@@ -4,27 +4,27 @@
 //! other devices, or run commands. So each tool has a list of options whose effect stays on the
 //! devices of the stack, taken from its manual page; everything else is refused.
 
-use crate::setting::{self, Refusal, Settings};
+use stackrace_base::setting::{self, Refusal, Settings};
 
 /// Longest value of an option.
 const VALUE_MAX: usize = 128;
 
 /// The options of one tool that a study may give.
-pub(crate) struct Words {
+pub struct Words {
     /// What takes them: `mkfs.ext4`, `a mount of ext4`.
-    pub(crate) tool: &'static str,
+    pub tool: &'static str,
     /// Where they are described: `mke2fs(8)`.
-    pub(crate) manual: &'static str,
+    pub manual: &'static str,
     /// Every option that a study may use.
-    pub(crate) options: &'static [Allowed],
+    pub options: &'static [Allowed],
 }
 
 /// One option, and what it takes.
-pub(crate) type Allowed = (&'static str, OptionValue);
+pub type Allowed = (&'static str, OptionValue);
 
 /// What an option takes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum OptionValue {
+pub enum OptionValue {
     /// Nothing.
     Alone,
     /// An amount: digits, a point, a unit of one letter or a percent sign.
@@ -49,7 +49,7 @@ use OptionValue::{Alone, AloneOrAmount, AloneOrOneOf, Amount, Names, OneOf, Pair
 ///
 /// # Errors
 /// One that is not on the list.
-pub(crate) fn command_line(
+pub fn command_line(
     settings: &Settings,
     name: &str,
     allowed: &Words,
@@ -83,7 +83,7 @@ pub(crate) fn command_line(
 ///
 /// # Errors
 /// One that is not on the list.
-pub(crate) fn mount_options(
+pub fn mount_options(
     settings: &Settings,
     name: &str,
     lists: &[&Words],
@@ -107,7 +107,7 @@ pub(crate) fn mount_options(
 ///
 /// # Errors
 /// One that is not on the list.
-pub(crate) fn lines(
+pub fn lines(
     settings: &Settings,
     name: &str,
     separator: char,
@@ -134,7 +134,7 @@ pub(crate) fn lines(
 ///
 /// # Errors
 /// One that is not on the list.
-pub(crate) fn pairs(
+pub fn pairs(
     settings: &Settings,
     name: &str,
     lists: &[&Words],

@@ -1,8 +1,5 @@
 //! Real disks, each named by an id that stays, with its size and model; guarded.
 
-use crate::event::LayerFacts;
-use crate::host::{Host, Needs, local::LocalHost};
-use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{
     block,
     guard::{self, NamedDisk},
@@ -14,7 +11,10 @@ use crate::stack::gives::{
 use crate::stack::identity::Identity;
 use crate::stack::layer::{Layer, LayerKind};
 use crate::stack::setup::Setup;
-use crate::unit;
+use stackrace_base::event::LayerFacts;
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::unit;
+use stackrace_machine::host::{Host, Needs, local::LocalHost};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ const BY_ID: &str = "/dev/disk/by-id";
 const SIZE_MIN: u64 = 4 << 20;
 
 /// The layer `devices` of a study.
-pub(crate) const KIND: LayerKind = LayerKind {
+pub const KIND: LayerKind = LayerKind {
     name: "devices",
     summary: "Real disks, by id, size and model; refused when one is in use or carries anything.",
     settings: &[
@@ -40,7 +40,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     ..LayerKind::EMPTY
 };
 
-pub(crate) struct Disks {
+pub struct Disks {
     disks: Vec<Identity>,
 }
 
@@ -49,7 +49,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
 }
 
 /// The layer, with ids looked up in another directory than `/dev/disk/by-id`.
-pub(crate) fn in_directory(settings: &Settings, directory: &Path) -> Result<Disks, Refusal> {
+pub fn in_directory(settings: &Settings, directory: &Path) -> Result<Disks, Refusal> {
     let ids = settings.optional_texts("ids")?.unwrap_or_default();
     let span = settings.span_of("ids");
     if ids.is_empty() || ids.len() > DEVICES_MAX {

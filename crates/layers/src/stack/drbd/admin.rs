@@ -1,9 +1,9 @@
 //! The tool that brings the resources of DRBD up, and asks how they are.
 
 use super::ends::{End, port};
-use crate::event::Fact;
-use crate::host::{Host, argv};
 use crate::stack::error::LayerError;
+use stackrace_base::event::Fact;
+use stackrace_machine::host::{Host, argv};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;

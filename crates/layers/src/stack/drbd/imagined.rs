@@ -1,7 +1,9 @@
 //! The tools of DRBD as a plan imagines them: each end alone, and each finds the other at once.
 
-use crate::host::Output;
-use crate::host::imagined::{Assembly, Tool, World, after, complained, last, said, word};
+use stackrace_machine::host::Output;
+use stackrace_machine::host::imagined::{
+    Assembly, Tool, World, after, complained, last, said, word,
+};
 use std::ffi::OsString;
 use std::path::Path;
 

@@ -12,8 +12,6 @@ mod replica;
 mod undo;
 mod words;
 
-use crate::host::{Driver, Needs, Package};
-use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::words::lines;
 use crate::stack::common::{
     filesystem,
@@ -28,6 +26,8 @@ use crate::stack::setup::Setup;
 use admin::unconnected;
 use ends::ends;
 use replica::{AfterCut, Drbd, ReplicaState, standing};
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_machine::host::{Driver, Needs, Package};
 use words::{DISK, NET};
 
 /// The driver of the kernel for DRBD.
@@ -38,7 +38,7 @@ const DRIVER: Driver = Driver {
 };
 
 /// The layer `drbd` of a study.
-pub(crate) const KIND: LayerKind = LayerKind {
+pub const KIND: LayerKind = LayerKind {
     name: "drbd",
     summary: "A device replicated to a peer (DRBD): what it lies on is set up on both machines.",
     settings: &[

@@ -3,13 +3,13 @@
 use super::admin::Admin;
 use super::ends::{End, port};
 use super::undo;
-use crate::event::{Fact, LayerFacts};
-use crate::host::{Host, argv};
 use crate::stack::common::{block, line::Line};
 use crate::stack::cut::CutOf;
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Device, Gives, Origin, StandingLayer};
 use crate::stack::setup::Setup;
+use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_machine::host::{Host, argv};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
@@ -258,7 +258,7 @@ pub(super) fn standing(end: &End, admin: Admin, facts: Vec<Fact>) -> StandingLay
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setting::Settings;
+    use stackrace_base::setting::Settings;
 
     #[test]
     fn what_is_in_force_is_read_and_another_protocol_is_an_error() {

@@ -1,7 +1,7 @@
 //! Takes down a replicated device whose name stackrace chose.
 
-use crate::host::{Host, HostError, argv, shown};
-use crate::journal::{Param, UndoKind, text};
+use stackrace_machine::host::{Host, HostError, argv, shown};
+use stackrace_machine::journal::{Param, UndoKind, text};
 use std::ffi::OsString;
 use std::time::Duration;
 

@@ -5,10 +5,6 @@
 //! dlm_controld keeps the locks. A machine has one of each, so that none may run there already. No machine
 //! is fenced: what is on the device is of the stack alone, and goes with it.
 
-use crate::event::{Fact, LayerFacts};
-use crate::host::imagined::{Tool, mount_without_device, said};
-use crate::host::{Daemon, Host, Needs, Package, argv};
-use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::words::{
     OptionValue::{Alone, AloneOrAmount, Amount, OneOf, Pairs},
     Words,
@@ -18,6 +14,10 @@ use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
 use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
 use crate::stack::setup::{Memory, Setup};
+use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_machine::host::imagined::{Tool, mount_without_device, said};
+use stackrace_machine::host::{Daemon, Host, Needs, Package, argv};
 use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -45,7 +45,7 @@ const LOOKS: usize = 150;
 const LOOK: Duration = Duration::from_millis(200);
 
 /// The layer `gfs2` of a study.
-pub(crate) const KIND: LayerKind = LayerKind {
+pub const KIND: LayerKind = LayerKind {
     name: "gfs2",
     summary: "GFS2 on one device: alone, or shared by two machines with locks between them (DLM).",
     settings: &[

@@ -1,8 +1,8 @@
 //! `slow-sectors`, `read-errors`, `dies-at`: what is declared to go wrong with a modelled disk.
 
-use crate::host::DeclaredFault;
-use crate::setting::{Refusal, SettingDoc, Settings};
-use crate::unit;
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::unit;
+use stackrace_machine::host::DeclaredFault;
 
 /// Settings that declare faults.
 pub(super) const SETTINGS: [SettingDoc; 4] = [

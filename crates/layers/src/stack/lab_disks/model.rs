@@ -2,10 +2,10 @@
 
 use super::common::{SIZE_MIN, disk_count, serial};
 use super::faults;
-use crate::host::{DiskModel, DriveCache, LabDisk};
-use crate::setting::{Refusal, Settings, unknown_word};
-use crate::unit;
+use stackrace_base::setting::{Refusal, Settings, unknown_word};
+use stackrace_base::unit;
 use stackrace_drives::{CARDS, Card, CardError};
+use stackrace_machine::host::{DiskModel, DriveCache, LabDisk};
 
 /// Settings that a card answers.
 const OF_THE_CARD: [&str; 5] = [

@@ -1,7 +1,9 @@
 //! losetup(8) as a plan imagines it.
 
-use crate::host::Output;
-use crate::host::imagined::{ImaginedDevice, World, after, complained, last, said, text_after};
+use stackrace_machine::host::Output;
+use stackrace_machine::host::imagined::{
+    ImaginedDevice, World, after, complained, last, said, text_after,
+};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

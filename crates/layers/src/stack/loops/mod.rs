@@ -6,18 +6,18 @@
 mod imagined;
 mod undo;
 
-use crate::event::{Fact, LayerFacts};
-use crate::host::imagined::Tool;
-use crate::host::{Driver, Filling, Host, HostError, Needs, Package, argv};
-use crate::owned::held::HeldDir;
-use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::block;
 use crate::stack::dir;
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
 use crate::stack::layer::{Layer, LayerKind, Tried};
 use crate::stack::setup::Setup;
-use crate::unit;
+use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_base::owned::held::HeldDir;
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::unit;
+use stackrace_machine::host::imagined::Tool;
+use stackrace_machine::host::{Driver, Filling, Host, HostError, Needs, Package, argv};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ const SECTORS: [u64; 4] = [512, 1024, 2048, 4096];
 const SIZE_MIN: u64 = 1 << 20;
 
 /// Loop devices.
-pub(crate) const KIND: LayerKind = LayerKind {
+pub const KIND: LayerKind = LayerKind {
     name: "loop",
     summary: "Throw-away disks: loop devices on files that are made for the stack and removed with it.",
     settings: &[
@@ -81,7 +81,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
 };
 
 /// The driver of the kernel for loop devices.
-pub(crate) const DRIVER: Driver = Driver {
+pub const DRIVER: Driver = Driver {
     module: "loop",
     shown_by: "/dev/loop-control",
     what: "loop devices (/dev/loop-control is not there)",

@@ -1,7 +1,7 @@
 //! Detaching loop devices, found by the file they lie on.
 
-use crate::host::{Host, HostError, argv};
-use crate::journal::{Param, UndoKind, busy};
+use stackrace_machine::host::{Host, HostError, argv};
+use stackrace_machine::journal::{Param, UndoKind, busy};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};

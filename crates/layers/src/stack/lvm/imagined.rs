@@ -1,7 +1,7 @@
 //! The tools of LVM as a plan imagines them.
 
-use crate::host::Output;
-use crate::host::imagined::{
+use stackrace_machine::host::Output;
+use stackrace_machine::host::imagined::{
     Assembly, Signature, Tool, World, asked, complained, last, said, word,
 };
 use std::ffi::OsString;

@@ -6,15 +6,15 @@ mod tests;
 mod tried;
 mod undo;
 
-use crate::event::{Fact, LayerFacts};
-use crate::host::{Driver, Host, Needs, Package, argv};
-use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{block, filesystem};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
 use crate::stack::layer::{FileData, Layer, LayerKind};
 use crate::stack::setup::Setup;
-use crate::unit;
+use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::unit;
+use stackrace_machine::host::{Driver, Host, Needs, Package, argv};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -22,7 +22,7 @@ use std::path::Path;
 const COLUMNS: &str = "lv_name,segtype,stripes,stripe_size,chunk_size,lv_size,cache_mode,cache_policy,origin,pool_lv,devices";
 
 /// The layer `lvm` of a study.
-pub(crate) const KIND: LayerKind = LayerKind {
+pub const KIND: LayerKind = LayerKind {
     name: "lvm",
     summary: "A logical volume of LVM: linear, striped, thin or cached, also under a snapshot.",
     settings: &[
@@ -305,7 +305,7 @@ impl Lvm {
 }
 
 /// One line of `lvs`.
-pub(crate) struct Volume(Vec<(String, String)>);
+pub struct Volume(Vec<(String, String)>);
 
 impl Volume {
     fn get(&self, column: &str) -> &str {
@@ -313,7 +313,7 @@ impl Volume {
         found.map_or("", |(_, value)| value)
     }
 
-    pub(crate) fn fact(&self) -> Fact {
+    pub fn fact(&self) -> Fact {
         let told = self
             .0
             .iter()
@@ -344,7 +344,7 @@ fn volumes(host: &dyn Host, group: &str) -> Result<Vec<Volume>, LayerError> {
 }
 
 /// `{"report":[{"lv":[{"lv_name":"data", …}]}]}`.
-pub(crate) fn reported(text: &str) -> Option<Vec<Volume>> {
+pub fn reported(text: &str) -> Option<Vec<Volume>> {
     let whole: serde_json::Value = serde_json::from_str(text).ok()?;
     let lines = whole.get("report")?.get(0)?.get("lv")?.as_array()?;
     let volume = |line: &serde_json::Value| {

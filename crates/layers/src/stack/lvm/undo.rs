@@ -1,7 +1,7 @@
 //! Removes a volume group whose name stackrace chose.
 
-use crate::host::{Host, HostError, argv};
-use crate::journal::{Param, UndoKind, text, until_free};
+use stackrace_machine::host::{Host, HostError, argv};
+use stackrace_machine::journal::{Param, UndoKind, text, until_free};
 use std::ffi::OsString;
 
 /// Removes the volume group of a name.

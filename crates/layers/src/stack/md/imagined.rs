@@ -1,7 +1,9 @@
 //! mdadm(8) and what the driver says of an array, as a plan imagines them.
 
-use crate::host::Output;
-use crate::host::imagined::{Assembly, Signature, World, after, asked, complained, last, said};
+use stackrace_machine::host::Output;
+use stackrace_machine::host::imagined::{
+    Assembly, Signature, World, after, asked, complained, last, said,
+};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 

@@ -6,16 +6,16 @@ mod tests;
 mod tried;
 mod undo;
 
-use crate::event::{Fact, LayerFacts};
-use crate::host::imagined::Tool;
-use crate::host::{Driver, Host, Needs, Package, argv};
-use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{block, filesystem};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
 use crate::stack::layer::{FileData, Layer, LayerKind};
 use crate::stack::setup::Setup;
-use crate::unit;
+use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::unit;
+use stackrace_machine::host::imagined::Tool;
+use stackrace_machine::host::{Driver, Host, Needs, Package, argv};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,7 @@ const TOLD: [&str; 7] = [
 ];
 
 /// The layer `md` of a study.
-pub(crate) const KIND: LayerKind = LayerKind {
+pub const KIND: LayerKind = LayerKind {
     name: "md",
     summary: "An array of Linux's md driver: RAID 0, 1, 4, 5, 6 or 10, also with a member missing.",
     settings: &[
@@ -355,7 +355,7 @@ impl Md {
 }
 
 /// `MD_LEVEL=raid1` lines of `mdadm --detail --export`, without those of single members.
-pub(crate) fn exported(text: &str) -> Vec<Fact> {
+pub fn exported(text: &str) -> Vec<Fact> {
     text.lines()
         // Members have names of loop devices or disks that differ from trial to trial.
         .filter(|line| line.starts_with("MD_") && !line.starts_with("MD_DEVICE_"))

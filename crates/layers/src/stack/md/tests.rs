@@ -1,7 +1,7 @@
 //! What the driver and mdadm tell, and real arrays.
 
 use super::{copies, exported, is_layout};
-use crate::event::Fact;
+use stackrace_base::event::Fact;
 
 /// After the example of MD_ words in mdadm(8), --detail --export.
 #[test]

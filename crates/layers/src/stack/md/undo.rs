@@ -1,7 +1,7 @@
 //! Stops an array whose UUID stackrace chose.
 
-use crate::host::{Host, HostError, argv};
-use crate::journal::{Param, UndoKind, text, until_free};
+use stackrace_machine::host::{Host, HostError, argv};
+use stackrace_machine::journal::{Param, UndoKind, text, until_free};
 use std::ffi::OsString;
 
 /// Stops the array of a UUID.

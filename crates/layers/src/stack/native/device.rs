@@ -1,8 +1,8 @@
 //! Devices on files, as each system puts them there, finds them again by their file, and takes them away.
 
-use crate::host::{Host, HostError, Output, argv, shown};
-use crate::journal::{Param, UndoKind, until_free};
 use crate::stack::error::LayerError;
+use stackrace_machine::host::{Host, HostError, Output, argv, shown};
+use stackrace_machine::journal::{Param, UndoKind, until_free};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
@@ -241,9 +241,9 @@ pub(super) fn attach_image(file: &Path, point: &Path) -> Vec<OsString> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::Filling;
-    use crate::host::imagined::{Tool, complained};
-    use crate::host::plan::{Fault, PlanHost};
+    use stackrace_machine::host::Filling;
+    use stackrace_machine::host::imagined::{Tool, complained};
+    use stackrace_machine::host::plan::{Fault, PlanHost};
 
     /// The file of a device stays where it is not known whether the device is gone.
     #[test]

@@ -1,7 +1,7 @@
 //! The tools of other systems as a plan imagines them.
 
-use crate::host::Output;
-use crate::host::imagined::{
+use stackrace_machine::host::Output;
+use stackrace_machine::host::imagined::{
     ImaginedDevice, Signature, Tool, World, after, complained, last, said, word,
 };
 use std::ffi::{OsStr, OsString};

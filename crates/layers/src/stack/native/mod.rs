@@ -10,9 +10,6 @@ mod systems;
 #[cfg(test)]
 mod tests;
 
-use crate::event::{Fact, LayerFacts};
-use crate::host::{Filling, Host, Needs, argv};
-use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{block, place};
 use crate::stack::dir;
 use crate::stack::error::LayerError;
@@ -20,8 +17,11 @@ use crate::stack::gives::{Danger, Gives, GivesKind, StandingLayer, Takes};
 use crate::stack::layer::{Layer, LayerKind, Tried};
 use crate::stack::setup::{Memory, Setup};
 use crate::stack::zfs;
-use crate::unit;
 use device::{DETACH, attach_image, with};
+use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::unit;
+use stackrace_machine::host::{Filling, Host, Needs, argv};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use systems::{NativeFileSystem, NativeSystem, NativeWay};
@@ -33,7 +33,7 @@ const NAME: &str = "native";
 const SIZE_MIN: u64 = 1 << 20;
 
 /// A file system of the machine's own kind.
-pub(crate) const KIND: LayerKind = LayerKind {
+pub const KIND: LayerKind = LayerKind {
     name: NAME,
     summary: "A file system of the machine's own kind on a file, by its own commands; also with --agent none.",
     settings: &[

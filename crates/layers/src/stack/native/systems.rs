@@ -5,7 +5,7 @@
 //! [`super::device`] included; `docs/platforms.md` says what was compared with nothing.
 
 use super::device::OnFile;
-use crate::host::argv;
+use stackrace_machine::host::argv;
 use std::ffi::OsString;
 
 /// A system by what `uname -s` says.

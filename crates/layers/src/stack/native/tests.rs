@@ -1,10 +1,10 @@
 //! The exact commands on each system, from an imagined machine of that system.
 
-use crate::host::Host;
-use crate::host::plan::{Fault, PlanHost, Step};
-use crate::journal::Journal;
 use crate::stack::testing::{self, site, stack};
 use crate::stack::{self, Danger, undo_all};
+use stackrace_machine::host::Host;
+use stackrace_machine::host::plan::{Fault, PlanHost, Step};
+use stackrace_machine::journal::Journal;
 use std::path::{Path, PathBuf};
 
 fn machine(system: &str, fault: Fault) -> PlanHost {

@@ -1,7 +1,7 @@
 //! The server of NFS as a plan imagines it.
 
-use crate::host::Output;
-use crate::host::imagined::{
+use stackrace_machine::host::Output;
+use stackrace_machine::host::imagined::{
     Assembly, Tool, World, complained, last, mount_without_device, said, text_after, word,
 };
 use std::ffi::OsString;

@@ -3,10 +3,6 @@
 mod imagined;
 mod undo;
 
-use crate::event::Fact;
-use crate::host::{Daemon, Driver, Host, Needs, Package, argv};
-use crate::journal::BOOT;
-use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::words::{
     OptionValue::{Alone, Amount, OneOf},
     Words,
@@ -19,6 +15,10 @@ use crate::stack::error::LayerError;
 use crate::stack::gives::{GivesKind, Takes};
 use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
 use crate::stack::setup::{Memory, Setup};
+use stackrace_base::event::Fact;
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_machine::host::{Daemon, Driver, Host, Needs, Package, argv};
+use stackrace_machine::journal::BOOT;
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -56,7 +56,7 @@ const RPCBIND: Daemon = Daemon {
 };
 
 /// The layer `nfs` of a study.
-pub(crate) const KIND: LayerKind = LayerKind {
+pub const KIND: LayerKind = LayerKind {
     name: "nfs",
     summary: "A directory served over NFS by the kernel's server and mounted here.",
     settings: &[

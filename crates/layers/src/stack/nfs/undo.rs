@@ -1,7 +1,7 @@
 //! Taking an export back, and ending the server of the kernel.
 
-use crate::host::{Host, HostError, argv, shown};
-use crate::journal::{BOOT, Param, UndoKind, text};
+use stackrace_machine::host::{Host, HostError, argv, shown};
+use stackrace_machine::journal::{BOOT, Param, UndoKind, text};
 use std::ffi::OsString;
 use std::path::Path;
 
@@ -72,9 +72,9 @@ fn end_server(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::Filling;
-    use crate::host::plan::{Fault, PlanHost};
     use crate::stack;
+    use stackrace_machine::host::Filling;
+    use stackrace_machine::host::plan::{Fault, PlanHost};
 
     fn nfsd_runs(host: &PlanHost) -> bool {
         host.running("nfsd").unwrap().is_some()

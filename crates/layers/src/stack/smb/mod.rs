@@ -2,10 +2,6 @@
 
 pub(super) mod testing;
 
-use crate::event::Fact;
-use crate::host::imagined::{Tool, mount_without_device};
-use crate::host::{Daemon, Needs, Package, argv};
-use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::words::{
     OptionValue::{Alone, Amount, OneOf},
     Words,
@@ -18,6 +14,10 @@ use crate::stack::error::LayerError;
 use crate::stack::gives::{GivesKind, Takes};
 use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
 use crate::stack::setup::{Memory, Setup};
+use stackrace_base::event::Fact;
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_machine::host::imagined::{Tool, mount_without_device};
+use stackrace_machine::host::{Daemon, Needs, Package, argv};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -37,7 +37,7 @@ const SERVER: Daemon = Daemon {
 const SHARE: &str = "work";
 
 /// The layer `smb` of a study.
-pub(crate) const KIND: LayerKind = LayerKind {
+pub const KIND: LayerKind = LayerKind {
     name: "smb",
     summary: "A directory served over SMB by Samba and mounted here.",
     settings: &[

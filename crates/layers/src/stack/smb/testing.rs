@@ -3,11 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
 
 use super::*;
-use crate::host::{Host, local::LocalHost};
-use crate::journal::Journal;
 use crate::stack::Site;
 use crate::stack::testing::Ended;
 use crate::stack::undo_all;
+use stackrace_machine::host::{Host, local::LocalHost};
+use stackrace_machine::journal::Journal;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 

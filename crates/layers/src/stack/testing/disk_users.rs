@@ -1,7 +1,7 @@
 //! Uses that people make of disks, for as long as a test lasts.
 
 use super::guarded::Disk;
-use crate::host::{Host, argv};
+use stackrace_machine::host::{Host, argv};
 use std::any::Any;
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;

@@ -7,8 +7,8 @@
 use super::disk_users::*;
 use super::guarded::{Disk, SIZE, disk};
 use super::{Ended, NamedCase};
-use crate::host::Host;
 use crate::stack::common::guard;
+use stackrace_machine::host::Host;
 use std::any::Any;
 use std::io::Read as _;
 
@@ -295,7 +295,7 @@ const CASES: &[(&str, Case)] = &[
 ];
 
 /// The cases, for the list of tests.
-pub(crate) fn cases() -> impl Iterator<Item = NamedCase> {
+pub fn cases() -> impl Iterator<Item = NamedCase> {
     CASES.iter().map(|(name, case)| {
         let test: Box<dyn Fn() -> Ended + Send> = Box::new(move || is_guarded(case));
         let kind = match case {

@@ -2,14 +2,14 @@
 //! device has no id of its own: links in a directory of the test stand for those udev makes.
 
 use super::{Ended, settings, site};
-use crate::host::local::LocalHost;
-use crate::host::{Host, Needs, argv};
-use crate::journal::Journal;
 use crate::stack::common::guard;
 use crate::stack::devices::in_directory;
 use crate::stack::identity::Identity;
 use crate::stack::undo_all;
 use crate::stack::{Danger, Layer, Site, Stack};
+use stackrace_machine::host::local::LocalHost;
+use stackrace_machine::host::{Host, Needs, argv};
+use stackrace_machine::journal::Journal;
 use std::fmt::Write as _;
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{FileExt as _, symlink};

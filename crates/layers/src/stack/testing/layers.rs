@@ -1,10 +1,10 @@
 //! The real thing: loop devices, as root.
 
 use super::{Ended, ground, site, stack, value, whole_life};
-use crate::host::Host;
-use crate::journal::Journal;
 use crate::stack::StackError;
 use crate::stack::undo_all;
+use stackrace_machine::host::Host;
+use stackrace_machine::journal::Journal;
 
 pub(super) fn an_existing_directory_needs_no_root() -> Ended {
     let base = tempfile::tempdir().unwrap();

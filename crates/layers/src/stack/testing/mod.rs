@@ -14,28 +14,28 @@ mod second;
 
 use super::layer::{Expected, RealStack};
 use super::*;
-use crate::event::Fact;
-use crate::host::Host;
-use crate::host::local::LocalHost;
-use crate::journal::Journal;
-use crate::setting::{Refusal, Settings};
+use stackrace_base::event::Fact;
+use stackrace_base::setting::{Refusal, Settings};
+use stackrace_machine::host::Host;
+use stackrace_machine::host::local::LocalHost;
+use stackrace_machine::journal::Journal;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Nothing if the test ran, else what it needs and this machine lacks.
-pub(crate) type Ended = Result<(), String>;
+pub type Ended = Result<(), String>;
 
 /// A test's name, and the test.
-pub(crate) type NamedTest = (&'static str, fn() -> Ended);
+pub type NamedTest = (&'static str, fn() -> Ended);
 
 /// A test that is one case of a table.
-pub(crate) type NamedCase = (String, Box<dyn Fn() -> Ended + Send>);
+pub type NamedCase = (String, Box<dyn Fn() -> Ended + Send>);
 
 /// Everything that may be on a disk or use it.
-pub(crate) use guard_table::cases as guarded_cases;
+pub use guard_table::cases as guarded_cases;
 
 /// Tests of more than one layer, by name; those of a single one are its own ([`RealStack`]).
-pub(crate) const ON_MACHINE: &[NamedTest] = &[
+pub const ON_MACHINE: &[NamedTest] = &[
     (
         "guarded::a_physical_volume_alone_and_in_a_group",
         guarded::a_physical_volume_alone_and_in_a_group,
@@ -188,7 +188,7 @@ pub(crate) const ON_MACHINE: &[NamedTest] = &[
 ];
 
 /// Sets one stack of a layer up, uses it, and checks what was read back.
-pub(crate) fn set_up_for_real(real: RealStack) -> Ended {
+pub fn set_up_for_real(real: RealStack) -> Ended {
     whole_life(real.layers, |standing| {
         let device = standing.devices().first();
         let name = device.map_or("", String::as_str);

@@ -1,10 +1,10 @@
 //! Pools, for real: with OpenZFS where the kernel has it, else with zfs-fuse if its daemon runs.
 
 use super::{Ended, ground, site, stack, value, whole_life};
-use crate::host::local::LocalHost;
-use crate::host::{Host, argv};
-use crate::journal::Journal;
 use crate::stack::undo_all;
+use stackrace_machine::host::local::LocalHost;
+use stackrace_machine::host::{Host, argv};
+use stackrace_machine::journal::Journal;
 use std::path::Path;
 use std::sync::Arc;
 

@@ -3,11 +3,11 @@
 use super::between::between;
 use super::guarded::{Disk, SIZE, disk};
 use super::{Ended, settings, site};
-use crate::host::Host;
-use crate::journal::Journal;
 use crate::stack::common::guard;
 use crate::stack::devices::in_directory;
 use crate::stack::{Danger, Stack, undo_all};
+use stackrace_machine::host::Host;
+use stackrace_machine::journal::Journal;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,8 +1,8 @@
 //! The second machine in this kernel.
 
 use super::Ended;
-use crate::host::local::LocalHost;
-use crate::host::{Host, argv};
+use stackrace_machine::host::local::LocalHost;
+use stackrace_machine::host::{Host, argv};
 use std::sync::Arc;
 
 /// Commands there see another name, and the first machine keeps its own.

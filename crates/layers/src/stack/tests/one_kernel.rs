@@ -1,11 +1,11 @@
 //! Stacks whose two machines are in one kernel, as in virtual time.
 
 use super::survive_on;
-use crate::host::plan::Fault;
-use crate::host::{Host, LabDisk};
-use crate::journal::Journal;
 use crate::stack::testing::{site, stack};
 use crate::stack::{ALL, imagined};
+use stackrace_machine::host::plan::Fault;
+use stackrace_machine::host::{Host, LabDisk};
+use stackrace_machine::journal::Journal;
 use std::collections::BTreeSet;
 use std::path::Path;
 

@@ -34,88 +34,104 @@ const ELSEWHERE: [(&str, &[&str], &str); 20] = [
         "what a machine can have that has nothing but a shell, and the nearest to what it cannot",
     ),
     (
-        "src/tools/fio/job/fill.rs",
+        "crates/load/src/tools/fio/job/fill.rs",
         &["native"],
         "a word of fio for how it reserves space",
     ),
     (
-        "src/host/tools.rs",
+        "crates/machine/src/host/tools.rs",
         &["bcachefs"],
         "the one program that formats and is not called mkfs: it starts in an empty directory",
     ),
     (
-        "src/audit/reading.rs",
+        "crates/judge/src/audit/reading.rs",
         &["loop", "md", "drbd"],
         "names of the kernel's devices in a record",
     ),
     (
-        "src/audit/promised.rs",
+        "crates/judge/src/audit/promised.rs",
         &["drbd", "nfs", "tmpfs", "zfs"],
         "what survives a power cut in a directory whose file system no layer made",
     ),
     (
-        "src/audit/across/same_disk.rs",
+        "crates/judge/src/audit/across/same_disk.rs",
         &["devices"],
         "the name of a fact about a place",
     ),
-    ("src/export/trials.rs", &["devices"], "the name of a column"),
     (
-        "src/lab/image.rs",
+        "crates/show/src/export/trials.rs",
+        &["devices"],
+        "the name of a column",
+    ),
+    (
+        "crates/places/src/lab/image.rs",
         &["zfs", "zpool"],
         "its modules are built apart, as their licence wants it",
     ),
     (
-        "src/observe/physical.rs",
+        "crates/machine/src/observe/physical.rs",
         &["loop"],
         "names of the kernel's devices",
     ),
     (
-        "src/programs/postgresql.rs",
+        "crates/load/src/programs/postgresql.rs",
         &["script"],
         "the name of a setting: what pgbench runs",
     ),
     (
-        "src/published/card.rs",
+        "crates/judge/src/published/card.rs",
         &["ext3", "ext4", "gfs2", "xfs"],
         "published studies",
     ),
     (
-        "src/published/counterpart.rs",
+        "crates/judge/src/published/counterpart.rs",
         &["ext3", "ext4", "gfs2", "xfs"],
         "published studies",
     ),
     (
-        "src/published/remark/sense.rs",
+        "crates/judge/src/published/remark/sense.rs",
         &["gfs2"],
         "published studies",
     ),
-    ("src/record/index.rs", &["devices"], "the name of a column"),
-    ("src/report/markdown.rs", &["md"], "the ending of a file"),
+    (
+        "crates/results/src/record/index.rs",
+        &["devices"],
+        "the name of a column",
+    ),
+    (
+        "crates/show/src/report/markdown.rs",
+        &["md"],
+        "the ending of a file",
+    ),
     (
         "src/session/compare.rs",
         &["tmpfs"],
         "a directory in memory is told as such",
     ),
     (
-        "src/stack/common",
+        "crates/layers/src/stack/common",
         &["devices", "drbd", "drbdsetup", "mdadm", "zdb", "zpool"],
         "the guard: one place decides what may be written over; and words of the kernel",
     ),
     (
-        "src/stack/composition.rs",
+        "crates/layers/src/stack/composition.rs",
         &["devices", "loop", "zpool"],
         "advice on what to put below",
     ),
-    ("src/tools/fio/job.rs", &["nfs"], "an engine of fio"),
     (
-        "src/workload/pools.rs",
+        "crates/load/src/tools/fio/job.rs",
+        &["nfs"],
+        "an engine of fio",
+    ),
+    (
+        "crates/load/src/workload/pools.rs",
         &["zpool"],
         "workloads that make pools themselves",
     ),
 ];
 
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
 fn text(path: &str) -> String {
@@ -155,7 +171,7 @@ fn may_name_layers(path: &Path) -> bool {
     if name == "tests.rs" || name == "sample.rs" || path.ancestors().any(is_test) {
         return true;
     }
-    let of_stack = path.strip_prefix("src/stack").ok();
+    let of_stack = path.strip_prefix("crates/layers/src/stack").ok();
     let first = of_stack.and_then(|inside| inside.components().next());
     first.is_some_and(|first| !SHARED.iter().any(|shared| first.as_os_str() == *shared))
 }
@@ -178,7 +194,7 @@ fn a_layers_words_are_said_in_its_own_place_only() {
     let packages = ALL.iter().flat_map(|kind| kind.packages);
     let packages: BTreeSet<&str> = packages.map(|package| package.name).collect();
     for (path, declared) in [
-        ("src/lab/recipe/packages", &packages),
+        ("crates/places/src/lab/recipe/packages", &packages),
         ("tests/lab/kills.sh", &words),
     ] {
         let listed = text(path);
@@ -191,7 +207,22 @@ fn a_layers_words_are_said_in_its_own_place_only() {
     }
     let mut used = BTreeSet::new();
     let mut misplaced = Vec::new();
-    for path in sources("src") {
+    for path in [
+        "src",
+        "crates/base/src",
+        "crates/results/src",
+        "crates/afp/src",
+        "crates/judge/src",
+        "crates/machine/src",
+        "crates/layers/src",
+        "crates/load/src",
+        "crates/study/src",
+        "crates/show/src",
+        "crates/places/src",
+    ]
+    .into_iter()
+    .flat_map(sources)
+    {
         if path.extension().is_none_or(|ending| ending != "rs") || may_name_layers(&path) {
             continue;
         }
@@ -234,21 +265,21 @@ fn the_how_to_names_every_file_and_field_of_a_layer() {
             "docs/howto/add-a-layer.md names {path}, which is not there"
         );
     }
-    let source = text("src/stack/layer.rs");
-    let (_, kind) = source.split_once("pub(crate) struct LayerKind {").unwrap();
+    let source = text("crates/layers/src/stack/layer.rs");
+    let (_, kind) = source.split_once("pub struct LayerKind {").unwrap();
     let (kind, _) = kind.split_once("\n}").unwrap();
     let fields = kind
         .lines()
-        .filter_map(|line| line.trim().strip_prefix("pub(crate) "));
+        .filter_map(|line| line.trim().strip_prefix("pub "));
     for field in fields.filter_map(|line| line.split(':').next()) {
         assert!(
             page.contains(&format!("`{field}`")),
             "the how-to does not tell of {field}"
         );
     }
-    let registry = text("src/stack/mod.rs");
-    for path in sources("src/stack") {
-        let inside = path.strip_prefix("src/stack").unwrap();
+    let registry = text("crates/layers/src/stack/mod.rs");
+    for path in sources("crates/layers/src/stack") {
+        let inside = path.strip_prefix("crates/layers/src/stack").unwrap();
         let first = inside
             .components()
             .next()

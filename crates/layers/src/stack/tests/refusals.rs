@@ -253,7 +253,7 @@ fn words_that_reach_beyond_the_stack_are_refused() {
 /// What a study may give is written down for its author, and nothing else is.
 #[test]
 fn the_page_on_studies_lists_every_word_of_a_tool() {
-    let page = include_str!("../../../docs/study.md");
+    let page = include_str!("../../../../../docs/study.md");
     let mut rows: Vec<String> = Vec::new();
     let of_layers = ALL.iter().flat_map(|kind| kind.words);
     for words in of_layers.chain([&&ANY]) {

@@ -4,9 +4,6 @@
 //! the run's mark, mounted in one directory. All of them that still exist are destroyed when the
 //! stack is torn down.
 
-use crate::event::{Fact, LayerFacts};
-use crate::host::Needs;
-use crate::setting::{Refusal, Settings};
 use crate::stack::common::{block, filesystem};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Bare, DEVICES_MAX, Gives, GivesKind, StandingLayer, Takes};
@@ -14,9 +11,12 @@ use crate::stack::layer::{Layer, LayerKind, ON_TWO_DISKS, Tried};
 use crate::stack::setup::Setup;
 use crate::stack::zfs::properties as zfs;
 use crate::stack::zfs::undo::DESTROY;
+use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_base::setting::{Refusal, Settings};
+use stackrace_machine::host::Needs;
 
 /// The layer `bare` of a study.
-pub(crate) const KIND: LayerKind = LayerKind {
+pub const KIND: LayerKind = LayerKind {
     name: "bare",
     summary: "Devices left as they are, for a workload that makes pools of ZFS on them itself: migrate-pool, mend-pool.",
     settings: &[],

@@ -1,18 +1,18 @@
 //! A file system in a pool of ZFS.
 
-use crate::event::{Fact, LayerFacts};
-use crate::host::{Needs, argv};
-use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{block, filesystem};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes, pool};
 use crate::stack::layer::{Layer, LayerKind};
 use crate::stack::setup::{Memory, Setup};
 use crate::stack::zfs::properties as zfs;
+use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_machine::host::{Needs, argv};
 use std::ffi::OsString;
 
 /// The layer `dataset` of a study.
-pub(crate) const KIND: LayerKind = LayerKind {
+pub const KIND: LayerKind = LayerKind {
     name: "dataset",
     summary: "A file system of ZFS in a pool; every property is read back.",
     settings: &[

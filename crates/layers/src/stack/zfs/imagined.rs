@@ -1,8 +1,8 @@
 //! The tools of ZFS as a plan imagines them.
 
 use super::arc::{ARC_MAX, ARC_STATS};
-use crate::host::Output;
-use crate::host::imagined::{
+use stackrace_machine::host::Output;
+use stackrace_machine::host::imagined::{
     Assembly, Signature, Tool, World, asked, complained, last, said, text_after, word,
 };
 use std::collections::BTreeMap;

@@ -9,11 +9,11 @@ mod properties;
 mod undo;
 mod volume;
 
-pub(crate) use bare::KIND as BARE;
-pub(crate) use dataset::KIND as DATASET;
-pub(crate) use pool::KIND as POOL;
+pub use bare::KIND as BARE;
+pub use dataset::KIND as DATASET;
+pub use pool::KIND as POOL;
 pub(super) use properties::{
     DATASET as DATASET_WORDS, PROPERTIES, obtained, properties, shown, words,
 };
 pub(super) use undo::DESTROY;
-pub(crate) use volume::KIND as VOLUME;
+pub use volume::KIND as VOLUME;

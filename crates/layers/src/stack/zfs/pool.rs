@@ -3,10 +3,6 @@
 //! ZFS takes the ashift asked for as a wish: on disks that report physical sectors of 4096 B,
 //! mirrors and raidz get 12 although 9 was asked. Such a pool is an error here, never a figure.
 
-use crate::event::{Fact, LayerFacts};
-use crate::host::{Host, Needs, argv, udev::create_pool};
-use crate::journal::partitions;
-use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{block, filesystem};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Pool, StandingLayer, Takes};
@@ -15,7 +11,11 @@ use crate::stack::setup::Setup;
 use crate::stack::zfs::arc::{ARC_MAX, ARC_MIN, ARC_STATS};
 use crate::stack::zfs::properties as zfs;
 use crate::stack::zfs::{imagined, undo::DESTROY};
-use crate::unit;
+use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::unit;
+use stackrace_machine::host::{Host, Needs, argv, udev::create_pool};
+use stackrace_machine::journal::partitions;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ const MAX_AUTO_ASHIFT: &str = "/sys/module/zfs/parameters/zfs_vdev_max_auto_ashi
 const ARC_LEAST: [u64; 2] = [32 << 20, 64 << 20];
 
 /// The layer `zpool` of a study.
-pub(crate) const KIND: LayerKind = LayerKind {
+pub const KIND: LayerKind = LayerKind {
     name: "zpool",
     summary: "A pool of ZFS; put a dataset on it, or a zvol. Exported and imported between trials.",
     settings: &[
@@ -497,7 +497,7 @@ fn leaf(host: &dyn Host, device: &Path) -> PathBuf {
 }
 
 /// The ashift in a label as `zdb -l` prints it.
-pub(crate) fn ashift(label: &str) -> Option<u64> {
+pub fn ashift(label: &str) -> Option<u64> {
     let line = label
         .lines()
         .find_map(|line| line.trim().strip_prefix("ashift: "))?;
@@ -505,7 +505,7 @@ pub(crate) fn ashift(label: &str) -> Option<u64> {
 }
 
 /// The names in the table of `zpool status`: `mirror-0 loop1 loop2`.
-pub(crate) fn layout(status: &str, pool: &str) -> String {
+pub fn layout(status: &str, pool: &str) -> String {
     let words = status
         .lines()
         .skip_while(|line| !line.trim_start().starts_with("NAME "))
@@ -572,7 +572,7 @@ mod tests {
         };
         let words = pool.vdevs(&devices(8)).unwrap();
         assert_eq!(
-            crate::host::shown(&words),
+            stackrace_machine::host::shown(&words),
             "mirror /1 /2 mirror /3 /4 special mirror /5 /6 log /7 cache /8"
         );
         assert!(pool.vdevs(&devices(9)).is_err());

@@ -1,11 +1,11 @@
 //! Destroys a pool whose name stackrace chose.
 
-use crate::host::{Host, HostError, argv, shown};
-use crate::journal::{Param, UndoKind, text, until_free};
+use stackrace_machine::host::{Host, HostError, argv, shown};
+use stackrace_machine::journal::{Param, UndoKind, text, until_free};
 use std::ffi::OsString;
 
 /// Destroys the pool of a name.
-pub(crate) const DESTROY: UndoKind = UndoKind {
+pub const DESTROY: UndoKind = UndoKind {
     layer: "zfs",
     name: "destroy-pool",
     params: &[Param::OurName],

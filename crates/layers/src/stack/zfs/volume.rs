@@ -1,22 +1,22 @@
 //! A block device in a pool of ZFS.
 
-use crate::event::LayerFacts;
-use crate::host::{Needs, argv};
-use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::block;
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Device, Gives, GivesKind, Origin, StandingLayer, Takes, pool};
 use crate::stack::layer::{KillStack, Layer, LayerKind, ON_TWO_DISKS, Tried};
 use crate::stack::setup::Setup;
 use crate::stack::zfs::properties as zfs;
-use crate::unit;
+use stackrace_base::event::LayerFacts;
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::unit;
+use stackrace_machine::host::{Needs, argv};
 use std::path::Path;
 
 /// Smallest volume: below it no file system fits, and the mistake is a unit.
 const SIZE_MIN: u64 = 1 << 20;
 
 /// The layer `zvol` of a study.
-pub(crate) const KIND: LayerKind = LayerKind {
+pub const KIND: LayerKind = LayerKind {
     name: "zvol",
     summary: "A block device in a pool of ZFS; every property is read back.",
     settings: &[

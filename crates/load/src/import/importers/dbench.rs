@@ -3,8 +3,8 @@
 //! A MB is 10⁶ bytes, as dbench computes it. The rate on the last line is that of the last report
 //! before the end, so both must agree. Tables of single clients must add up to that of all.
 
-use crate::printed::text::{Figures, TextLine, agree, end, facts, lines, number};
-use crate::printed::{ImportError, Imported, Importer};
+use stackrace_base::printed::text::{Figures, TextLine, agree, end, facts, lines, number};
+use stackrace_base::printed::{ImportError, Imported, Importer};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "dbench",

@@ -5,8 +5,10 @@
 //! its rounded value. Other lines (commands, prompts) are skipped; lines of a BSD `dd` are
 //! refused.
 
-use crate::printed::text::{Figures, TextLine, agree, bytes_of, facts, lines, number, size};
-use crate::printed::{ImportError, Imported, Importer};
+use stackrace_base::printed::text::{
+    Figures, TextLine, agree, bytes_of, facts, lines, number, size,
+};
+use stackrace_base::printed::{ImportError, Imported, Importer};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "dd",

@@ -3,8 +3,8 @@
 
 use stackrace_stats::elementary::{exp, ln};
 
-use crate::printed::text::{Figures, TextLine, end, lines};
-use crate::printed::{ImportError, Imported, Importer};
+use stackrace_base::printed::text::{Figures, TextLine, end, lines};
+use stackrace_base::printed::{ImportError, Imported, Importer};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "io500",

@@ -4,9 +4,11 @@
 //! that `operations` are computed from the mean latency, of which the rate is the inverse: the pauses between
 //! requests (`-i`) are in neither. A raw line has no name: it is known by ten numbers that fit together.
 
-use crate::event::Fact;
-use crate::printed::text::{Figures, TextLine, agree, bytes_of, end, facts, lines, number, size};
-use crate::printed::{ImportError, Imported, Importer};
+use stackrace_base::event::Fact;
+use stackrace_base::printed::text::{
+    Figures, TextLine, agree, bytes_of, end, facts, lines, number, size,
+};
+use stackrace_base::printed::{ImportError, Imported, Importer};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "ioping",
@@ -378,9 +380,9 @@ impl Statistics {
 
 #[cfg(test)]
 mod tests {
-    use crate::event::Fact;
     use crate::import::tests::{from, golden, has, refused};
-    use crate::printed::Imported;
+    use stackrace_base::event::Fact;
+    use stackrace_base::printed::Imported;
 
     const MIB: f64 = 1_048_576.0;
 

@@ -1,9 +1,9 @@
 //! IOR 3 and 4, its default output: one result per row of the table of results, that is per
 //! operation and iteration. The summary at the end must agree with the rows.
 
-use crate::event::Fact;
-use crate::printed::text::{Figures, TextLine, agree, cut, end, facts, lines, number};
-use crate::printed::{ImportError, Imported, Importer};
+use stackrace_base::event::Fact;
+use stackrace_base::printed::text::{Figures, TextLine, agree, cut, end, facts, lines, number};
+use stackrace_base::printed::{ImportError, Imported, Importer};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "ior",

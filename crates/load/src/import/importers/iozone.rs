@@ -4,8 +4,8 @@
 //! A test that was not run is left blank in its row, so that figures belong to their columns by
 //! where they end.
 
-use crate::printed::text::{Figures, TextLine, end, facts, lines, size};
-use crate::printed::{ImportError, Imported, Importer};
+use stackrace_base::printed::text::{Figures, TextLine, end, facts, lines, size};
+use stackrace_base::printed::{ImportError, Imported, Importer};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "iozone",

@@ -1,8 +1,8 @@
 //! mdtest 1.9, 3 and 4: the table of rates at the end, which has largest, smallest and mean of the
 //! iterations. The figure is the mean. `0.000` is a phase that was not run.
 
-use crate::printed::text::{Figures, TextLine, end, facts, lines, number};
-use crate::printed::{ImportError, Imported, Importer};
+use stackrace_base::printed::text::{Figures, TextLine, end, facts, lines, number};
+use stackrace_base::printed::{ImportError, Imported, Importer};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "mdtest",

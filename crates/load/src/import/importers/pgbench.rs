@@ -4,9 +4,9 @@
 //! the rate is the same, and both must agree. Progress and latencies of single statements are passed
 //! over.
 
-use crate::event::Better;
-use crate::printed::text::{Figures, TextLine, agree, end, facts, lines};
-use crate::printed::{ImportError, Imported, Importer};
+use stackrace_base::event::Better;
+use stackrace_base::printed::text::{Figures, TextLine, agree, end, facts, lines};
+use stackrace_base::printed::{ImportError, Imported, Importer};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "pgbench",

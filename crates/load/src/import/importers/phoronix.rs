@@ -3,9 +3,9 @@
 
 use serde::Deserialize;
 
-use crate::event::Better;
-use crate::printed::text::{Figures, agree, cause, cut, facts, number};
-use crate::printed::{ImportError, Imported, Importer};
+use stackrace_base::event::Better;
+use stackrace_base::printed::text::{Figures, agree, cause, cut, facts, number};
+use stackrace_base::printed::{ImportError, Imported, Importer};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "phoronix",

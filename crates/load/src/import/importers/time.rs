@@ -1,8 +1,8 @@
 //! What a timed command took: `time` of bash, of POSIX (`time -p`), and GNU time with and without
 //! `-v`. Lines of the command itself are passed over.
 
-use crate::printed::text::{Figures, TextLine, facts, lines, number};
-use crate::printed::{ImportError, Imported, Importer};
+use stackrace_base::printed::text::{Figures, TextLine, facts, lines, number};
+use stackrace_base::printed::{ImportError, Imported, Importer};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "time",

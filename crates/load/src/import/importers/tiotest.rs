@@ -4,9 +4,9 @@
 //! row "Total" to the rows above it. Shares of the processor are passed over: some versions count
 //! the whole process once for each thread.
 
-use crate::event::Better;
-use crate::printed::text::{Figures, TextLine, end, facts, lines};
-use crate::printed::{ImportError, Imported, Importer};
+use stackrace_base::event::Better;
+use stackrace_base::printed::text::{Figures, TextLine, end, facts, lines};
+use stackrace_base::printed::{ImportError, Imported, Importer};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "tiotest",

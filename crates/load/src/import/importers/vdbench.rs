@@ -6,8 +6,8 @@
 //! and the columns are those of `vdbench -t` as an earlier version of `docs/vdbench.md` of
 //! LyleLee/GoodCommand shows them.
 
-use crate::printed::text::{Figures, TextLine, end, facts, lines};
-use crate::printed::{ImportError, Imported, Importer};
+use stackrace_base::printed::text::{Figures, TextLine, end, facts, lines};
+use stackrace_base::printed::{ImportError, Imported, Importer};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "vdbench",

@@ -4,7 +4,7 @@ use super::*;
 
 /// Every folder with its files.
 pub(super) fn goldens() -> Vec<(String, Vec<(String, String)>)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join("tests/golden");
     let name = |entry: &fs::DirEntry| entry.file_name().into_string().unwrap();
     let entries = |path: &Path| -> Vec<fs::DirEntry> {
         let mut all: Vec<fs::DirEntry> = fs::read_dir(path).unwrap().map(Result::unwrap).collect();

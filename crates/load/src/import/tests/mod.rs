@@ -14,13 +14,13 @@ use damage::goldens;
 
 use super::importers::ALL;
 use super::*;
-use crate::event::Fact;
-use crate::printed::{ImportError, Imported};
 use crate::tools;
+use stackrace_base::event::Fact;
+use stackrace_base::printed::{ImportError, Imported};
 
 /// A real output.
 pub(super) fn golden(name: &str) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join("tests/golden");
     fs::read_to_string(folder.join(name)).unwrap()
 }
 
@@ -426,14 +426,14 @@ fn sysbench_is_read_in_both_layouts() {
 
 /// A file of this repository.
 fn text_of(path: &str) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 /// The how-to names the two files of each importer; what else it names is there for each of them.
 #[test]
 fn the_how_to_on_importers_is_true() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     let page = text_of("docs/howto/add-an-importer.md");
     for path in page.split('`').skip(1).step_by(2) {
         let is_path = path.contains('/') && !path.contains(' ');
@@ -448,8 +448,8 @@ fn the_how_to_on_importers_is_true() {
     for importer in ALL {
         let name = importer.name;
         let files = [
-            format!("src/import/importers/{name}.rs"),
-            format!("src/import/importers/{name}/mod.rs"),
+            format!("crates/load/src/import/importers/{name}.rs"),
+            format!("crates/load/src/import/importers/{name}/mod.rs"),
         ];
         assert!(
             files.iter().any(|file| root.join(file).exists()),
@@ -480,6 +480,12 @@ fn the_how_to_on_importers_is_true() {
         });
         with.count()
     };
-    assert_eq!(registered("src/import/importers", "mod.rs"), ALL.len());
-    assert_eq!(registered("src/tools", "import.rs"), tools::ALL.len());
+    assert_eq!(
+        registered("crates/load/src/import/importers", "mod.rs"),
+        ALL.len()
+    );
+    assert_eq!(
+        registered("crates/load/src/tools", "import.rs"),
+        tools::ALL.len()
+    );
 }

@@ -1,7 +1,7 @@
 //! Results that are there twice count once.
 
 use super::*;
-use crate::printed::{Design, ImportSource, find};
+use stackrace_base::printed::{Design, ImportSource, find};
 
 fn dd(name: &str, file: &str, seconds: &str) -> ImportSource {
     let text = format!(

@@ -18,11 +18,11 @@ use super::print::{csv, csv_header, text};
 use super::report::{self as classic, BonnieFiles, BonnieLayout, BonnieReport, Cell, Data};
 use super::user::{self, WorkUser};
 use super::workload::{cell, columns, memory_mib, usual_size_mib};
-use crate::failure::{self, Failure};
-use crate::host::{Host, local::LocalHost};
-use crate::interrupt::Interrupt;
-use crate::journal::{Journal, Undo};
 use crate::workload::SLICE_NS;
+use stackrace_base::failure::{self, Failure};
+use stackrace_base::interrupt::Interrupt;
+use stackrace_machine::host::{Host, local::LocalHost};
+use stackrace_machine::journal::{Journal, Undo};
 
 /// All options, in our words.
 const HELP: &str = include_str!("help.txt");

@@ -2,9 +2,9 @@
 
 use super::parse::parse;
 use super::report::{BonnieFiles, BonnieLayout, BonnieReport, Made, metrics, notes, values};
-use crate::event::Fact;
-use crate::printed::text::end;
-use crate::printed::{ImportError, Imported, Importer};
+use stackrace_base::event::Fact;
+use stackrace_base::printed::text::end;
+use stackrace_base::printed::{ImportError, Imported, Importer};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "bonnie++",

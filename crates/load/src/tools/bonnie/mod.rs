@@ -11,12 +11,12 @@ mod tests;
 mod user;
 mod workload;
 
-pub(crate) use crate::printed::bonnie::report::*;
-pub(crate) use parse::parse;
-pub(crate) use print::{csv, text};
+pub use parse::parse;
+pub use print::{csv, text};
+pub use stackrace_base::printed::bonnie::report::*;
 
 use super::tool::ClassicTool;
-use crate::printed::bonnie::{csv_line, field, report};
+use stackrace_base::printed::bonnie::{csv_line, field, report};
 
 /// bonnie++, as `tools::ALL` lists it.
 pub(super) const TOOL: ClassicTool = ClassicTool {

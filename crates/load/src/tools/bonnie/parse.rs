@@ -11,7 +11,7 @@ use super::field::misread;
 use super::print::text_rate;
 use super::report::{BonnieColumn, BonnieFigure, BonnieLayout, BonnieReport, Cell};
 use super::table;
-use crate::printed::{ImportError, text};
+use stackrace_base::printed::{ImportError, text};
 
 /// How both CSV headers begin.
 const HEADERS: [&str; 2] = ["name,file_size,", "format_version,bonnie_version,"];
@@ -21,7 +21,7 @@ const COMMAS: usize = 20;
 ///
 /// # Errors
 /// A table or CSV line that cannot be understood, with its place, or no report at all.
-pub(crate) fn parse(text: &str) -> Result<Vec<BonnieReport>, ImportError> {
+pub fn parse(text: &str) -> Result<Vec<BonnieReport>, ImportError> {
     let (lines, doubtful) = whole_lines(text);
     let mut read = ReadSoFar::default();
     let mut at = 0;

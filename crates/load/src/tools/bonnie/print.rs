@@ -16,7 +16,7 @@ pub(super) const FIELD: usize = 19;
 const DATA_MAX: usize = 15;
 
 /// The first line of `-x` with more than one run, with its line break.
-pub(crate) fn csv_header(layout: BonnieLayout) -> String {
+pub fn csv_header(layout: BonnieLayout) -> String {
     match layout {
         BonnieLayout::V1_03 => format!("{HEADER_1_03}\n"),
         BonnieLayout::V1_96 | BonnieLayout::V1_97 | BonnieLayout::V2_00 => {
@@ -27,7 +27,7 @@ pub(crate) fn csv_header(layout: BonnieLayout) -> String {
 
 /// One line of CSV, with its line break: 27 columns as 1.03, otherwise 50 as 2.00. Phases we
 /// measured that took less than `too_fast_ns` are `+++++`.
-pub(crate) fn csv(report: &BonnieReport, too_fast_ns: u64) -> String {
+pub fn csv(report: &BonnieReport, too_fast_ns: u64) -> String {
     let fields = match report.layout {
         BonnieLayout::V1_03 => fields_1_03(report, too_fast_ns),
         BonnieLayout::V1_96 | BonnieLayout::V1_97 | BonnieLayout::V2_00 => {
@@ -236,7 +236,7 @@ pub(super) fn text_rate(layout: BonnieLayout, column: BonnieColumn, per_s: f64) 
 
 /// The table, with its line breaks. Phases we measured that took less than `too_fast_ns` are
 /// `+++++`.
-pub(crate) fn text(report: &BonnieReport, too_fast_ns: u64) -> String {
+pub fn text(report: &BonnieReport, too_fast_ns: u64) -> String {
     let mut text = String::new();
     let old = report.layout == BonnieLayout::V1_03;
     let version = format!("Version {:>5}       ", report.program);

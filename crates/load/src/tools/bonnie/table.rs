@@ -6,7 +6,7 @@
 use super::field::{data_words, files_words, latency_ns, misread, number, small, whole};
 use super::print::FIELD;
 use super::report::{BonnieColumn, BonnieFigure, BonnieLayout, BonnieReport, Cell};
-use crate::printed::ImportError;
+use stackrace_base::printed::ImportError;
 
 /// What a banner says first.
 const BANNER: &str = "Version ";

@@ -10,13 +10,16 @@ use super::report::*;
 fn golden(name: &str) -> String {
     let path = format!(
         "{}/tests/golden/bonnie/{name}.txt",
-        env!("CARGO_MANIFEST_DIR")
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../..")
     );
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 fn names() -> Vec<String> {
-    let folder = format!("{}/tests/golden/bonnie", env!("CARGO_MANIFEST_DIR"));
+    let folder = format!(
+        "{}/tests/golden/bonnie",
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../..")
+    );
     let mut names: Vec<String> = std::fs::read_dir(folder)
         .unwrap()
         .filter_map(|entry| {

@@ -2,7 +2,7 @@
 
 use rustix::fs::{Gid, Uid};
 
-use crate::host::{Host, argv};
+use stackrace_machine::host::{Host, argv};
 
 /// The user and the group that do the work, as the kernel numbers them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

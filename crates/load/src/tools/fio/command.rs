@@ -18,10 +18,10 @@ use super::print_normal::{announced, normal};
 use super::report::{FioReport, VERSION};
 use super::run::{self, JobStage, Ran};
 use super::{logs, measured, plan};
-use crate::bounded::ByteLimit;
-use crate::failure::{self, Failure};
-use crate::interrupt::Interrupt;
-use crate::time::SystemClock;
+use stackrace_base::bounded::ByteLimit;
+use stackrace_base::failure::{self, Failure};
+use stackrace_base::interrupt::Interrupt;
+use stackrace_base::time::SystemClock;
 
 /// Bytes of a job file, at most.
 const JOB_FILE: ByteLimit = ByteLimit::new(1 << 20);

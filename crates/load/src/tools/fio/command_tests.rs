@@ -14,7 +14,7 @@ use super::print_normal::{announced, normal};
 use super::report::{FioReport, JobReport, Moved};
 use super::run::{self, JobStage, Ran};
 use super::{measured, plan};
-use crate::event::MetricHead;
+use stackrace_base::event::MetricHead;
 
 /// Runs the jobs of a file in a directory, and reports them.
 fn ran(text: &str, directory: &Path) -> (Vec<FioJob>, FioReport) {

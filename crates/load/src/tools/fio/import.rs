@@ -6,8 +6,8 @@
 
 use super::results::{Direction, JobResult};
 use super::{read_json as json, read_normal as normal};
-use crate::printed::text::Figures;
-use crate::printed::{ImportError, Imported, Importer};
+use stackrace_base::printed::text::Figures;
+use stackrace_base::printed::{ImportError, Imported, Importer};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "fio",

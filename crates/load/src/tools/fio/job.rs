@@ -19,7 +19,7 @@ use super::report::PERCENTILES;
 
 use read::Reader;
 use resolved::MANY;
-pub(crate) use resolved::{
+pub use resolved::{
     Access, Content, Engine, ExitScope, Extent, FioJob, JobFiles, JobPace, LeastRate, LogKind,
     Reserve, StridedZones,
 };
@@ -29,7 +29,7 @@ pub(crate) use resolved::{
 /// # Errors
 /// Everything that is not understood, contradicts another option, or that no phase can keep; in the
 /// order of the lines.
-pub(crate) fn jobs(sections: &Sections) -> Result<Vec<FioJob>, Vec<JobError>> {
+pub fn jobs(sections: &Sections) -> Result<Vec<FioJob>, Vec<JobError>> {
     let mut refused = sections.refused.clone();
     let mut jobs: Vec<FioJob> = Vec::new();
     for (at, section) in sections.all.iter().enumerate() {

@@ -2,13 +2,13 @@
 
 /// One option of a job that is understood.
 #[derive(Debug)]
-pub(crate) struct Known {
+pub struct Known {
     /// Its name; aliases are read as this.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// Other names of it.
-    pub(crate) also: &'static [&'static str],
+    pub also: &'static [&'static str],
     /// It may stand without a value.
-    pub(crate) flag: bool,
+    pub flag: bool,
 }
 
 const fn valued(name: &'static str) -> Known {
@@ -29,7 +29,7 @@ const fn named(name: &'static str, also: &'static [&'static str]) -> Known {
 }
 
 /// Every option, alphabetical; docs/workloads/fio.md says what each means.
-pub(crate) const OPTIONS: &[Known] = &[
+pub const OPTIONS: &[Known] = &[
     flag("allow_file_create"),
     flag("allrandrepeat"),
     named("blockalign", &["ba"]),
@@ -213,12 +213,12 @@ pub(super) fn find(word: &str) -> Option<&'static Known> {
 }
 
 /// Whether a word on the command line may stand without a value.
-pub(crate) fn is_flag(word: &str) -> bool {
+pub fn is_flag(word: &str) -> bool {
     find(word).is_some_and(|known| known.flag)
 }
 
 /// What to do about an option that is not understood.
-pub(crate) fn nearest(word: &str) -> String {
+pub fn nearest(word: &str) -> String {
     if let Some((_, next)) = WITHOUT.iter().find(|(name, _)| *name == word) {
         return (*next).to_owned();
     }

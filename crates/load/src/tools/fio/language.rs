@@ -33,16 +33,16 @@ pub(super) struct Section {
 
 /// One `--name=value` or `-name value` of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Switch {
+pub struct Switch {
     /// Without the dashes.
-    pub(crate) name: String,
+    pub name: String,
     /// None: it stood alone.
-    pub(crate) value: Option<String>,
+    pub value: Option<String>,
 }
 
 /// Jobs, in the order they were given: first those of a command line, then those of files.
 #[derive(Debug, Default)]
-pub(crate) struct Sections {
+pub struct Sections {
     global: Rc<Vec<Given>>,
     pub(super) all: Vec<Section>,
     /// What is not understood. All the rest is read too, so that it is said at once.
@@ -74,7 +74,7 @@ enum Inside {
 impl Sections {
     /// Reads the jobs of a command line: what stands before the first `name` is said of all jobs,
     /// those of files too. What is not understood is kept for [`super::jobs`].
-    pub(crate) fn arguments(&mut self, switches: &[Switch]) {
+    pub fn arguments(&mut self, switches: &[Switch]) {
         let mut open = false;
         for switch in switches {
             if let Err(refusal) = self.argument(switch, &mut open) {
@@ -104,12 +104,7 @@ impl Sections {
 
     /// Reads the jobs of a file; `variable` gives the value of an environment variable. What is not
     /// understood is kept for [`super::jobs`].
-    pub(crate) fn file(
-        &mut self,
-        file: &str,
-        text: &str,
-        variable: &dyn Fn(&str) -> Option<String>,
-    ) {
+    pub fn file(&mut self, file: &str, text: &str, variable: &dyn Fn(&str) -> Option<String>) {
         let mut inside = Inside::Nothing;
         for (number, line) in text.lines().enumerate() {
             let place = OptionPlace::Line {
@@ -179,7 +174,7 @@ impl Sections {
     ///
     /// # Errors
     /// A name no job has.
-    pub(crate) fn only(&mut self, names: &[String]) -> Result<(), JobError> {
+    pub fn only(&mut self, names: &[String]) -> Result<(), JobError> {
         for name in names {
             if !self.all.iter().any(|section| section.title == *name) {
                 let what = format!("there is no job \"{}\" for --section", shown(name));

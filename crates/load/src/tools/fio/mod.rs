@@ -26,10 +26,10 @@ mod run;
 mod tests;
 mod value;
 
-pub(crate) use job::jobs;
-pub(crate) use language::Sections;
-pub(crate) use place::OptionPlace;
-pub(crate) use print_normal::announced;
+pub use job::jobs;
+pub use language::Sections;
+pub use place::OptionPlace;
+pub use print_normal::announced;
 
 use super::tool::ClassicTool;
 

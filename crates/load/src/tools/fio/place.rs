@@ -2,7 +2,7 @@
 
 /// Where an option stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum OptionPlace {
+pub enum OptionPlace {
     /// In a job file.
     Line {
         /// As it was named.
@@ -16,22 +16,18 @@ pub(crate) enum OptionPlace {
 
 /// Why a job cannot be done as it is written; nothing was touched.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct JobError {
+pub struct JobError {
     /// The section and line it stands in.
-    pub(crate) place: OptionPlace,
+    pub place: OptionPlace,
     /// What is wrong there.
-    pub(crate) what: String,
+    pub what: String,
     /// What the user can do: it begins with a verb.
-    pub(crate) next: String,
+    pub next: String,
 }
 
 impl JobError {
     /// A refusal of what stands at a place.
-    pub(crate) fn at(
-        place: &OptionPlace,
-        what: impl Into<String>,
-        next: impl Into<String>,
-    ) -> Self {
+    pub fn at(place: &OptionPlace, what: impl Into<String>, next: impl Into<String>) -> Self {
         Self {
             place: place.clone(),
             what: what.into(),

@@ -111,7 +111,7 @@ fn percentiles(name: &str, latency: &FioLatency) -> String {
 }
 
 /// What is said of all jobs before the first begins.
-pub(crate) fn announced(jobs: &[FioJob]) -> String {
+pub fn announced(jobs: &[FioJob]) -> String {
     let mut text = String::new();
     for job in jobs {
         let sizes = job.block_sizes.iter().map(|(size, _)| f64::from(*size));
@@ -134,7 +134,7 @@ pub(crate) fn announced(jobs: &[FioJob]) -> String {
 }
 
 /// What is said after the run.
-pub(crate) fn normal(report: &FioReport) -> String {
+pub fn normal(report: &FioReport) -> String {
     let mut text = String::new();
     for job in &report.jobs {
         text.push_str(&part(report, job));

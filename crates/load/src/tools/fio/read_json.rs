@@ -6,9 +6,9 @@ use serde::Deserialize;
 
 use super::read_normal as normal;
 use super::results::{Direction, JobResult, ResultLatency, is_known, sound};
-use crate::event::Fact;
-use crate::printed::ImportError;
-use crate::printed::text::{self, agree};
+use stackrace_base::event::Fact;
+use stackrace_base::printed::ImportError;
+use stackrace_base::printed::text::{self, agree};
 
 #[derive(Deserialize)]
 struct Document {

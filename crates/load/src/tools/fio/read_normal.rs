@@ -2,9 +2,9 @@
 //! part counts only with its last line and the summary after it.
 
 use super::results::{Direction, JobResult, ResultLatency, is_known, sound};
-use crate::event::Fact;
-use crate::printed::ImportError;
-use crate::printed::text::{TextLine, agree, bytes_of, cut, end, lines, number, size};
+use stackrace_base::event::Fact;
+use stackrace_base::printed::ImportError;
+use stackrace_base::printed::text::{TextLine, agree, bytes_of, cut, end, lines, number, size};
 
 /// Beginnings of the lines of a job's part that say nothing which becomes a figure.
 const PASSED: [&str; 11] = [

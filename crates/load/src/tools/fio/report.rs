@@ -1,20 +1,20 @@
 //! A report as numbers. Units: bytes, nanoseconds.
 
 /// Percentiles that are reported unless a job lists others.
-pub(crate) const PERCENTILES: [f64; 17] = [
+pub const PERCENTILES: [f64; 17] = [
     1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
     99.99,
 ];
 
 /// Who printed a report, in the place where fio names itself.
-pub(crate) const VERSION: &str = concat!(
+pub const VERSION: &str = concat!(
     "stackrace-",
     env!("CARGO_PKG_VERSION"),
     " (fio-3.33 layout)"
 );
 
 /// Upper ends of the classes latencies are counted in, ns; what is above the last is the last class.
-pub(crate) const CLASSES: [u64; 31] = [
+pub const CLASSES: [u64; 31] = [
     2,
     4,
     10,
@@ -50,129 +50,129 @@ pub(crate) const CLASSES: [u64; 31] = [
 
 /// A distribution of times.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct FioLatency {
+pub struct FioLatency {
     /// Number of operations.
-    pub(crate) count: u64,
+    pub count: u64,
     /// Shortest, ns.
-    pub(crate) min: u64,
+    pub min: u64,
     /// Longest, ns.
-    pub(crate) max: u64,
+    pub max: u64,
     /// Mean, ns.
-    pub(crate) mean: f64,
+    pub mean: f64,
     /// Standard deviation, ns.
-    pub(crate) deviation: f64,
+    pub deviation: f64,
     /// Ranks in percent, and latencies in ns.
-    pub(crate) percentiles: Vec<(f64, u64)>,
+    pub percentiles: Vec<(f64, u64)>,
     /// Lower ends of the bins that hold anything, ns, and how many each holds.
-    pub(crate) bins: Vec<(u64, u64)>,
+    pub bins: Vec<(u64, u64)>,
 }
 
 /// What a rate was like over time.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Varied {
+pub struct Varied {
     /// Lowest.
-    pub(crate) min: f64,
+    pub min: f64,
     /// Highest.
-    pub(crate) max: f64,
+    pub max: f64,
     /// Arithmetic mean over the samples.
-    pub(crate) mean: f64,
+    pub mean: f64,
     /// Standard deviation.
-    pub(crate) deviation: f64,
+    pub deviation: f64,
 }
 
 /// Rates in equal samples of the time.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Samples {
+pub struct Samples {
     /// Whole samples; the last, shorter one is not among them.
-    pub(crate) count: u64,
+    pub count: u64,
     /// Operations a second.
-    pub(crate) operations: Varied,
+    pub operations: Varied,
     /// Bytes a second.
-    pub(crate) bytes: Varied,
+    pub bytes: Varied,
 }
 
 /// What was read, written, or given back.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Moved {
+pub struct Moved {
     /// Bytes moved.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// Operations that completed.
-    pub(crate) operations: u64,
+    pub operations: u64,
     /// How long it took, ns.
-    pub(crate) elapsed_ns: u64,
+    pub elapsed_ns: u64,
     /// Operations that moved less than asked.
-    pub(crate) short: u64,
+    pub short: u64,
     /// Rates over time; none: it was too short, or went on beside another direction.
-    pub(crate) samples: Option<Samples>,
+    pub samples: Option<Samples>,
     /// From the issue to the completion.
-    pub(crate) latency: FioLatency,
+    pub latency: FioLatency,
     /// From the moment an operation was due to its completion; none: nothing was due.
-    pub(crate) response: Option<FioLatency>,
+    pub response: Option<FioLatency>,
 }
 
 /// What fio has no field for.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Own {
+pub struct Own {
     /// The engine that did the I/O.
-    pub(crate) engine: String,
+    pub engine: String,
     /// Why this engine was chosen.
-    pub(crate) engine_why: String,
+    pub engine_why: String,
     /// Operations outstanding on average over time.
-    pub(crate) depth_achieved: f64,
+    pub depth_achieved: f64,
     /// Bytes whose content was checked.
-    pub(crate) verified_bytes: u64,
+    pub verified_bytes: u64,
 }
 
 /// One job, or several as one.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct JobReport {
+pub struct JobReport {
     /// The first job's name.
-    pub(crate) name: String,
+    pub name: String,
     /// The group it ran in.
-    pub(crate) group: u64,
+    pub group: u64,
     /// Number of jobs that this report stands for.
-    pub(crate) jobs: u32,
+    pub jobs: u32,
     /// What the system said of the first operation that failed; 0: none.
-    pub(crate) error: i32,
+    pub error: i32,
     /// What the job file calls it (`description`).
-    pub(crate) description: Option<String>,
+    pub description: Option<String>,
     /// What was asked of all jobs, and of this.
-    pub(crate) options: [Vec<(String, String)>; 2],
+    pub options: [Vec<(String, String)>; 2],
     /// Operations outstanding at once, as asked for.
-    pub(crate) queue_depth: u32,
+    pub queue_depth: u32,
     /// What was read; none: nothing.
-    pub(crate) read: Option<Moved>,
+    pub read: Option<Moved>,
     /// What was written; none: nothing.
-    pub(crate) written: Option<Moved>,
+    pub written: Option<Moved>,
     /// What was given back; none: nothing.
-    pub(crate) trimmed: Option<Moved>,
+    pub trimmed: Option<Moved>,
     /// Latencies of fsync or fdatasync; none: there were none.
-    pub(crate) synced: Option<FioLatency>,
+    pub synced: Option<FioLatency>,
     /// Of how many latencies of reads and writes lie below each of [`CLASSES`], and above the last.
-    pub(crate) classes: Vec<u64>,
+    pub classes: Vec<u64>,
     /// Processor time in user mode and in the kernel, as shares of the time; none: others ran.
-    pub(crate) cpu: Option<(f64, f64)>,
+    pub cpu: Option<(f64, f64)>,
     /// The whole time, ns.
-    pub(crate) elapsed_ns: u64,
+    pub elapsed_ns: u64,
     /// Submission is completion: latencies are of completion as well.
-    pub(crate) plain: bool,
+    pub plain: bool,
     /// Percentiles are called those of the whole latency.
-    pub(crate) whole_percentiles: bool,
+    pub whole_percentiles: bool,
     /// What fio has no field for.
-    pub(crate) own: Own,
+    pub own: Own,
 }
 
 /// What a run of all jobs reports.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct FioReport {
+pub struct FioReport {
     /// ms since 1970, when it ended.
-    pub(crate) unix_ms: u64,
+    pub unix_ms: u64,
     /// The same in words.
-    pub(crate) date: String,
+    pub date: String,
     /// Process id.
-    pub(crate) pid: u32,
+    pub pid: u32,
     /// Jobs, those of one group after each other.
-    pub(crate) jobs: Vec<JobReport>,
+    pub jobs: Vec<JobReport>,
 }
 
 impl JobReport {

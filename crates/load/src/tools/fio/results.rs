@@ -1,8 +1,8 @@
 //! What a report of fio says, whichever way it is printed: jobs, directions, latencies.
 
-use crate::event::Fact;
-use crate::printed::ImportError;
-use crate::printed::text::{self, Figures};
+use stackrace_base::event::Fact;
+use stackrace_base::printed::ImportError;
+use stackrace_base::printed::text::{self, Figures};
 
 /// Percentiles that become metrics.
 const PERCENTILES: [(f64, &str); 4] =

@@ -326,7 +326,7 @@ fn unsupported_options_are_refused_with_their_place() {
 /// The page that says what every option means has every one, and the help too.
 #[test]
 fn every_option_is_explained() {
-    let page = include_str!("../../../docs/workloads/fio.md");
+    let page = include_str!("../../../../../docs/workloads/fio.md");
     let help = include_str!("help.txt");
     for known in known::OPTIONS {
         for name in std::iter::once(&known.name).chain(known.also) {

@@ -23,14 +23,14 @@ use super::options::{COMMANDS, PostmarkOptions, ReportVersion};
 use super::report::{Tally, Version, metrics, values};
 use super::unasked;
 use super::workload::tally as postmark_tally;
-use crate::bounded::ByteLimit;
-use crate::failure::{self, Failure};
-use crate::host::{self, Host, local::LocalHost};
-use crate::interrupt::Interrupt;
-use crate::journal::{Journal, Undo};
-use crate::time::SystemClock;
-use crate::unit;
 use crate::workload::SLICE_NS;
+use stackrace_base::bounded::ByteLimit;
+use stackrace_base::failure::{self, Failure};
+use stackrace_base::interrupt::Interrupt;
+use stackrace_base::time::SystemClock;
+use stackrace_base::unit;
+use stackrace_machine::host::{self, Host, local::LocalHost};
+use stackrace_machine::journal::{Journal, Undo};
 
 /// A file of commands, or one line of them.
 const COMMANDS_MAX: ByteLimit = ByteLimit::new(1 << 20);

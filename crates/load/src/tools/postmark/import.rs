@@ -2,9 +2,9 @@
 
 use super::parse::{has_report, parse};
 use super::report::{PostmarkReport, metrics, values};
-use crate::event::Fact;
-use crate::printed::text::Figures;
-use crate::printed::{Imported, Importer};
+use stackrace_base::event::Fact;
+use stackrace_base::printed::text::Figures;
+use stackrace_base::printed::{Imported, Importer};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "postmark",

@@ -7,41 +7,41 @@
 use std::fmt::Write as _;
 
 /// The first line PostMark prints. 1.53 prints it too.
-pub(crate) const BANNER: &str = "PostMark v1.51 : 8/14/01\n";
+pub const BANNER: &str = "PostMark v1.51 : 8/14/01\n";
 /// What an interactive line is asked with.
-pub(crate) const PROMPT: &str = "pm>";
+pub const PROMPT: &str = "pm>";
 /// The answer to what is no command.
 const UNKNOWN: &str = "Eh?\n";
 
 /// A directory for files, and how often it is chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Location {
+pub struct Location {
     /// As it was given.
-    pub(crate) path: String,
+    pub path: String,
     /// How often it is chosen among all locations, at least 1.
-    pub(crate) weight: i32,
+    pub weight: i32,
 }
 
 /// Everything that can be set, with PostMark's defaults. Counts are at least 1 but for
 /// `subdirectories`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PostmarkSettings {
-    pub(crate) size_low: i32,
-    pub(crate) size_high: i32,
-    pub(crate) number: i32,
-    pub(crate) seed: i32,
-    pub(crate) transactions: i32,
+pub struct PostmarkSettings {
+    pub size_low: i32,
+    pub size_high: i32,
+    pub number: i32,
+    pub seed: i32,
+    pub transactions: i32,
     /// Empty: the working directory.
-    pub(crate) locations: Vec<Location>,
-    pub(crate) subdirectories: i32,
-    pub(crate) read_block: i32,
-    pub(crate) write_block: i32,
-    pub(crate) buffering: bool,
+    pub locations: Vec<Location>,
+    pub subdirectories: i32,
+    pub read_block: i32,
+    pub write_block: i32,
+    pub buffering: bool,
     /// Of ten; -1: neither read nor append.
-    pub(crate) bias_read: i32,
+    pub bias_read: i32,
     /// Of ten; -1: neither create nor delete.
-    pub(crate) bias_create: i32,
-    pub(crate) verbose: bool,
+    pub bias_create: i32,
+    pub verbose: bool,
 }
 
 impl Default for PostmarkSettings {
@@ -66,7 +66,7 @@ impl Default for PostmarkSettings {
 
 /// Where a line comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum From {
+pub enum From {
     /// Typed at the prompt: `?` and `exit` are known there.
     Prompt,
     /// A configuration file.
@@ -75,7 +75,7 @@ pub(crate) enum From {
 
 /// What a line asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub enum Answer {
     /// It was done; nothing is printed.
     Done,
     /// To be printed on standard output.
@@ -175,7 +175,7 @@ const COMMANDS: [(&str, &str, Word); 17] = [
 
 impl PostmarkSettings {
     /// Does what a line (without its line feed) asks for, or says what is to be done.
-    pub(crate) fn obey(&mut self, line: &str, from: From) -> Answer {
+    pub fn obey(&mut self, line: &str, from: From) -> Answer {
         if let Some(command) = line.strip_prefix('!') {
             return Answer::Shell(command.to_owned());
         }
@@ -286,7 +286,7 @@ impl PostmarkSettings {
     }
 
     /// What `show` prints; `here` is the working directory.
-    pub(crate) fn shown(&self, here: &str) -> String {
+    pub fn shown(&self, here: &str) -> String {
         let plural = |more: bool| if more { "ies" } else { "y" };
         let mut text = format!(
             "Current configuration is:\nThe base number of files is {}\nTransactions: {}\n",

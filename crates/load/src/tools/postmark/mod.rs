@@ -2,7 +2,7 @@
 
 mod command;
 mod import;
-pub(crate) mod language;
+pub mod language;
 mod options;
 mod parse;
 mod print;
@@ -12,8 +12,8 @@ mod tests;
 mod unasked;
 mod workload;
 
-pub(crate) use parse::parse;
-pub(crate) use report::{metrics, values};
+pub use parse::parse;
+pub use report::{metrics, values};
 
 use super::tool::ClassicTool;
 

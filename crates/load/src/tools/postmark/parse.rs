@@ -7,8 +7,8 @@
 //! text is refused and not believed.
 
 use super::report::{PostmarkReport, RATES};
-use crate::event::Fact;
-use crate::printed::{ImportError, text};
+use stackrace_base::event::Fact;
+use stackrace_base::printed::{ImportError, text};
 
 /// The lines of a configuration, and the settings of a study they name.
 const SHOWN: [(&str, &[&str]); 9] = [
@@ -55,7 +55,7 @@ const TITLES: [&str; 3] = ["Time:", "Files:", "Data:"];
 ///
 /// # Errors
 /// There is none, or one lacks a line in the middle or contradicts itself.
-pub(crate) fn parse(text: &str) -> Result<Vec<PostmarkReport>, ImportError> {
+pub fn parse(text: &str) -> Result<Vec<PostmarkReport>, ImportError> {
     let lines: Vec<&str> = text::lines(text).iter().map(|it| it.text.trim()).collect();
     let (mut reports, mut settings) = (Vec::new(), Vec::new());
     let mut out_of_files = None;

@@ -5,13 +5,13 @@
 //! nanoseconds, prints PostMark's reports from them as PostMark would have, and gives the same
 //! figures in real time as a [`PostmarkReport`]; parsing gives a [`PostmarkReport`] of what PostMark printed.
 
-use crate::event::Better;
-use crate::event::Fact;
-use crate::event::MetricHead;
+use stackrace_base::event::Better;
+use stackrace_base::event::Fact;
+use stackrace_base::event::MetricHead;
 
 /// Which PostMark. They do the same and differ in what they print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Version {
+pub enum Version {
     /// Of August 2001: as deleted it prints the files created, and the terse rate of deletion
     /// alone is taken over the time of creation.
     V1_51,
@@ -22,43 +22,43 @@ pub(crate) enum Version {
 
 /// What one run counted and how long its parts took. Bytes; ns.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Tally {
+pub struct Tally {
     /// When it began, by the wall clock: nanoseconds since 1970.
-    pub(crate) began_ns: u64,
+    pub began_ns: u64,
     /// Making the first files.
-    pub(crate) creation_ns: u64,
+    pub creation_ns: u64,
     /// Executing the transactions.
-    pub(crate) transactions_ns: u64,
+    pub transactions_ns: u64,
     /// Deleting what was left.
-    pub(crate) deletion_ns: u64,
-    pub(crate) transactions: u64,
-    pub(crate) created_alone: u64,
-    pub(crate) created_mixed: u64,
-    pub(crate) read: u64,
-    pub(crate) appended: u64,
-    pub(crate) deleted_mixed: u64,
-    pub(crate) deleted_alone: u64,
-    pub(crate) bytes_read: u64,
-    pub(crate) bytes_written: u64,
+    pub deletion_ns: u64,
+    pub transactions: u64,
+    pub created_alone: u64,
+    pub created_mixed: u64,
+    pub read: u64,
+    pub appended: u64,
+    pub deleted_mixed: u64,
+    pub deleted_alone: u64,
+    pub bytes_read: u64,
+    pub bytes_written: u64,
     /// Bytes read, added up in single precision as PostMark does.
-    pub(crate) read_as_float: f32,
+    pub read_as_float: f32,
     /// Bytes written, likewise.
-    pub(crate) written_as_float: f32,
+    pub written_as_float: f32,
 }
 
 /// The figures of a report, in real time or as printed.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct PostmarkReport {
+pub struct PostmarkReport {
     /// The whole run, seconds.
-    pub(crate) elapsed_s: f64,
+    pub elapsed_s: f64,
     /// Its transactions, seconds.
-    pub(crate) transactions_s: f64,
+    pub transactions_s: f64,
     /// Per second, in the order of [`RATES`].
-    pub(crate) rates: [f64; RATES.len()],
+    pub rates: [f64; RATES.len()],
     /// The configuration shown before it, if it was: names as in a study.
-    pub(crate) settings: Vec<Fact>,
+    pub settings: Vec<Fact>,
     /// Whether a part of the text is missing at either end, so that some figures are 0.
-    pub(crate) cut_off: bool,
+    pub cut_off: bool,
 }
 
 /// The rates, in the order of a terse report: name, unit.
@@ -77,7 +77,7 @@ pub(super) const RATES: [(&str, &str); 11] = [
 ];
 
 /// What a report says, the primary metric first.
-pub(crate) fn metrics() -> Vec<MetricHead> {
+pub fn metrics() -> Vec<MetricHead> {
     let head = |(name, unit): (&str, &str), better| MetricHead {
         name: name.to_owned(),
         unit: unit.to_owned(),
@@ -91,7 +91,7 @@ pub(crate) fn metrics() -> Vec<MetricHead> {
 
 /// The value of each metric. Nothing done is no rate; neither is a rate that PostMark's whole
 /// numbers round to 0.
-pub(crate) fn values(report: &PostmarkReport) -> Vec<Option<f64>> {
+pub fn values(report: &PostmarkReport) -> Vec<Option<f64>> {
     let times = [report.elapsed_s, report.transactions_s];
     let all = report.rates.into_iter().chain(times);
     all.map(|value| (value > 0.0).then_some(value)).collect()
@@ -99,7 +99,7 @@ pub(crate) fn values(report: &PostmarkReport) -> Vec<Option<f64>> {
 
 impl Tally {
     /// The figures in real time.
-    pub(crate) fn report(&self) -> PostmarkReport {
+    pub fn report(&self) -> PostmarkReport {
         let seconds = |ns: u64| ns as f64 / 1e9;
         let elapsed_ns = self.creation_ns + self.transactions_ns + self.deletion_ns;
         let per = |count: u64, ns: u64| {

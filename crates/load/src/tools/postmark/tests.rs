@@ -10,27 +10,27 @@ use super::report::*;
 const PRINTED: [(&str, &str); 6] = [
     (
         "151_default",
-        include_str!("../../../tests/golden/postmark/151_default.txt"),
+        include_str!("../../../../../tests/golden/postmark/151_default.txt"),
     ),
     (
         "deb153_default",
-        include_str!("../../../tests/golden/postmark/deb153_default.txt"),
+        include_str!("../../../../../tests/golden/postmark/deb153_default.txt"),
     ),
     (
         "151_phoronix",
-        include_str!("../../../tests/golden/postmark/151_phoronix.txt"),
+        include_str!("../../../../../tests/golden/postmark/151_phoronix.txt"),
     ),
     (
         "deb153_phoronix",
-        include_str!("../../../tests/golden/postmark/deb153_phoronix.txt"),
+        include_str!("../../../../../tests/golden/postmark/deb153_phoronix.txt"),
     ),
     (
         "151_terse",
-        include_str!("../../../tests/golden/postmark/151_terse.txt"),
+        include_str!("../../../../../tests/golden/postmark/151_terse.txt"),
     ),
     (
         "deb153_terse",
-        include_str!("../../../tests/golden/postmark/deb153_terse.txt"),
+        include_str!("../../../../../tests/golden/postmark/deb153_terse.txt"),
     ),
 ];
 
@@ -157,13 +157,13 @@ fn what_postmark_printed_is_read() {
 #[test]
 fn a_run_without_files_says_so() {
     for text in [
-        include_str!("../../../tests/golden/postmark/151_bias.txt"),
-        include_str!("../../../tests/golden/postmark/deb153_bias.txt"),
+        include_str!("../../../../../tests/golden/postmark/151_bias.txt"),
+        include_str!("../../../../../tests/golden/postmark/deb153_bias.txt"),
     ] {
         let misread = parse(text).unwrap_err();
         assert!(misread.what.contains("out of files"), "{misread}");
     }
-    let help = include_str!("../../../tests/golden/postmark/151_help.txt");
+    let help = include_str!("../../../../../tests/golden/postmark/151_help.txt");
     assert!(parse(help).is_err());
 }
 
@@ -182,7 +182,7 @@ fn real_time_is_not_rounded() {
 
 #[test]
 fn help_and_show_are_those_of_the_original() {
-    let golden = include_str!("../../../tests/golden/postmark/151_help.txt");
+    let golden = include_str!("../../../../../tests/golden/postmark/151_help.txt");
     let Answer::Say(help) = PostmarkSettings::default().obey("help", From::File) else {
         panic!("help says something");
     };

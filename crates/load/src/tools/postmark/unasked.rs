@@ -8,8 +8,8 @@ use std::os::unix::fs::MetadataExt;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 
-use crate::bounded::ByteLimit;
-use crate::failure::Failure;
+use stackrace_base::bounded::ByteLimit;
+use stackrace_base::failure::Failure;
 
 /// Name of the file.
 pub(super) const NAME: &str = ".pmrc";

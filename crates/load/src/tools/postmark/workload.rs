@@ -13,11 +13,11 @@ use stackrace_engine::postmark::{
 use stackrace_engine::{Op, PhaseOutcome};
 
 use super::report::{self as postmark, Tally};
-use crate::event::MetricHead;
-use crate::setting::{Refusal, SettingDoc, Settings};
-use crate::unit;
 use crate::workload::metric::{self, Latency};
 use crate::workload::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
+use stackrace_base::event::MetricHead;
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::unit;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "postmark",

@@ -14,9 +14,9 @@ use super::super::tool::{Console, ToolCommand, raw_command, raw_words};
 use super::measured;
 use super::options::{Command, SysbenchOptions};
 use super::print::{self, banner};
-use crate::failure::{self, Failure};
-use crate::interrupt::Interrupt;
-use crate::time::{Clock, SystemClock};
+use stackrace_base::failure::{self, Failure};
+use stackrace_base::interrupt::Interrupt;
+use stackrace_base::time::{Clock, SystemClock};
 
 /// So long a plan may take to find out that it cannot begin, before it is said to have begun.
 const BEGINNING: Duration = Duration::from_millis(100);

@@ -4,12 +4,12 @@ use stackrace_engine::sysbench::{SysbenchMode, SysbenchPlan, SysbenchVersion, Tr
 use stackrace_engine::{Op, PhaseOutcome};
 
 use super::report as classic;
-use crate::event::MetricHead;
-use crate::setting::{Refusal, SettingDoc, Settings};
-use crate::unit;
 use crate::workload::block::{at_least_one, content, size};
 use crate::workload::metric::{self, Latency};
 use crate::workload::{Cost, Place, SLICE_NS, Workload, WorkloadError, trouble};
+use stackrace_base::event::MetricHead;
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::unit;
 
 pub(super) const VERSION: SettingDoc = SettingDoc::choice(
     "version",

@@ -3,8 +3,8 @@
 use super::lines::has_results;
 use super::parse::parse;
 use super::report::{SysbenchReport, metrics, values};
-use crate::printed::text::{Figures, facts, size};
-use crate::printed::{Imported, Importer};
+use stackrace_base::printed::text::{Figures, facts, size};
+use stackrace_base::printed::{Imported, Importer};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "sysbench",

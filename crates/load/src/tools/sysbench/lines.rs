@@ -1,6 +1,6 @@
 //! The lines of what sysbench printed: which of them are its own, and what stands in them.
 
-use crate::printed::ImportError;
+use stackrace_base::printed::ImportError;
 
 const WHOLE: &str = "give the whole output of `sysbench … run`, from its first line to its last";
 

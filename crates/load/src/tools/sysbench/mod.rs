@@ -15,9 +15,9 @@ mod report;
 mod tests;
 mod workload;
 
-pub(crate) use parse::parse;
-pub(crate) use print::{head, intermediate, results, started};
-pub(crate) use report::{metrics, values};
+pub use parse::parse;
+pub use print::{head, intermediate, results, started};
+pub use report::{metrics, values};
 
 use super::tool::ClassicTool;
 

@@ -9,13 +9,13 @@ use super::lines::{FLAGS, LAST, Lines, RESULTS, RUNNING, THREADS, is_banner};
 use super::report::{
     Done, Head, Intermediate, MIB, MODES, Results, SysbenchLayout, SysbenchReport,
 };
-use crate::printed::{ImportError, text};
+use stackrace_base::printed::{ImportError, text};
 
 /// Reads every run in a text; what stands before, between and after them is left out.
 ///
 /// # Errors
 /// No run, or one that is not whole.
-pub(crate) fn parse(text: &str) -> Result<Vec<SysbenchReport>, ImportError> {
+pub fn parse(text: &str) -> Result<Vec<SysbenchReport>, ImportError> {
     let mut all: Vec<&str> = text::lines(text).iter().map(|line| line.text).collect();
     // sysbench ends every line: the last one of a text that does not may lack digits. No figure is
     // read from its very last.

@@ -8,7 +8,7 @@ use super::report::{Done, Head, Intermediate, MIB, Results, SysbenchLayout, Sysb
 
 /// The first line of our own report in one of the layouts, which says who made it where there is
 /// room for that.
-pub(crate) fn banner(layout: SysbenchLayout) -> String {
+pub fn banner(layout: SysbenchLayout) -> String {
     match layout {
         SysbenchLayout::V0_4 => {
             "sysbench 0.4.12:  multi-threaded system evaluation benchmark".to_owned()
@@ -20,7 +20,7 @@ pub(crate) fn banner(layout: SysbenchLayout) -> String {
 }
 
 /// A size with five significant digits.
-pub(crate) fn size(layout: SysbenchLayout, bytes: f64) -> String {
+pub fn size(layout: SysbenchLayout, bytes: f64) -> String {
     let units: [&str; 5] = match layout {
         SysbenchLayout::V0_4 => ["b", "Kb", "Mb", "Gb", "Tb"],
         SysbenchLayout::V1_0 => ["B", "KiB", "MiB", "GiB", "TiB"],
@@ -50,7 +50,7 @@ fn five_digits(value: f64) -> String {
 }
 
 /// Everything before the threads start.
-pub(crate) fn head(head: &Head) -> String {
+pub fn head(head: &Head) -> String {
     let size = |bytes| size(head.layout, bytes);
     let mut text = format!(
         "{}\n\nRunning the test with following options:\n",
@@ -119,7 +119,7 @@ fn durability(head: &Head) -> String {
 }
 
 /// What is said when the threads start.
-pub(crate) fn started(layout: SysbenchLayout) -> &'static str {
+pub fn started(layout: SysbenchLayout) -> &'static str {
     match layout {
         SysbenchLayout::V0_4 => "Threads started!\n",
         SysbenchLayout::V1_0 => "Initializing worker threads...\n\nThreads started!\n\n",
@@ -127,7 +127,7 @@ pub(crate) fn started(layout: SysbenchLayout) -> &'static str {
 }
 
 /// A line while it runs.
-pub(crate) fn intermediate(line: &Intermediate) -> String {
+pub fn intermediate(line: &Intermediate) -> String {
     format!(
         "[ {}s ] reads: {:.2} MiB/s writes: {:.2} MiB/s fsyncs: {:.2}/s latency (ms,{}%): {:.3}\n",
         line.second,
@@ -155,7 +155,7 @@ fn histogram(rows: &[(f64, u64)]) -> String {
 }
 
 /// Everything after the run.
-pub(crate) fn results(report: &SysbenchReport) -> String {
+pub fn results(report: &SysbenchReport) -> String {
     let results = &report.results;
     let mut text = match (report.head.layout, report.histogram.is_empty()) {
         (SysbenchLayout::V1_0, false) => histogram(&report.histogram),

@@ -4,14 +4,14 @@
 //! which the fsyncs of the cadence are too; that of 0.4 is of reads and writes only. They are
 //! different quantities with different names here, and are never compared.
 
-use crate::event::{Better, MetricHead};
+use stackrace_base::event::{Better, MetricHead};
 
 /// Bytes of what sysbench calls MiB, or Mb.
 pub(super) const MIB: f64 = 1_048_576.0;
 
 /// The version whose layout a report has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SysbenchLayout {
+pub enum SysbenchLayout {
     /// 0.4.12, and 0.5 when read.
     V0_4,
     /// 1.0.
@@ -20,52 +20,52 @@ pub(crate) enum SysbenchLayout {
 
 /// What one run of fileio reports.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct SysbenchReport {
+pub struct SysbenchReport {
     /// What was asked for.
-    pub(crate) head: Head,
+    pub head: Head,
     /// Lines printed while it ran.
-    pub(crate) intermediate: Vec<Intermediate>,
+    pub intermediate: Vec<Intermediate>,
     /// Latency, ms, and number of events; empty: not asked for.
-    pub(crate) histogram: Vec<(f64, u64)>,
+    pub histogram: Vec<(f64, u64)>,
     /// What came of it.
-    pub(crate) results: Results,
+    pub results: Results,
     /// Whether the end of the text is missing, so that some results are 0.
-    pub(crate) cut_off: bool,
+    pub cut_off: bool,
 }
 
 /// What was asked for, as it is printed before the run.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Head {
-    pub(crate) layout: SysbenchLayout,
+pub struct Head {
+    pub layout: SysbenchLayout,
     /// The first line, whole.
-    pub(crate) banner: String,
-    pub(crate) threads: u64,
+    pub banner: String,
+    pub threads: u64,
     /// Events per second.
-    pub(crate) rate: Option<u64>,
+    pub rate: Option<u64>,
     /// Seconds between two lines.
-    pub(crate) interval_s: Option<u64>,
-    pub(crate) validate: bool,
+    pub interval_s: Option<u64>,
+    pub validate: bool,
     /// What is said of the random numbers; empty: nothing, as 0.4 does.
-    pub(crate) seed: String,
+    pub seed: String,
     /// Extra flags as printed.
-    pub(crate) flags: String,
-    pub(crate) files: u64,
+    pub flags: String,
+    pub files: u64,
     /// Bytes, as exact as printed.
-    pub(crate) file_bytes: f64,
-    pub(crate) total_bytes: f64,
-    pub(crate) block_bytes: f64,
+    pub file_bytes: f64,
+    pub total_bytes: f64,
+    pub block_bytes: f64,
     /// Bytes of a merged request.
-    pub(crate) merged_bytes: Option<f64>,
+    pub merged_bytes: Option<f64>,
     /// Most events, and the ratio; random modes only.
-    pub(crate) random: Option<(u64, f64)>,
+    pub random: Option<(u64, f64)>,
     /// Requests between two bursts of fsync.
-    pub(crate) fsync_every: Option<u64>,
-    pub(crate) fsync_each: bool,
-    pub(crate) fsync_at_end: bool,
+    pub fsync_every: Option<u64>,
+    pub fsync_each: bool,
+    pub fsync_at_end: bool,
     /// `synchronous`, `asynchronous`, `fast mmaped`.
-    pub(crate) transfer: String,
+    pub transfer: String,
     /// `random r/w` and so on.
-    pub(crate) mode: String,
+    pub mode: String,
 }
 
 impl Head {
@@ -97,21 +97,21 @@ impl Head {
 
 /// A line of an intermediate report.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Intermediate {
+pub struct Intermediate {
     /// Seconds since the start.
-    pub(crate) second: u64,
+    pub second: u64,
     /// Bytes per second.
-    pub(crate) read: f64,
-    pub(crate) written: f64,
+    pub read: f64,
+    pub written: f64,
     /// Per second.
-    pub(crate) fsyncs: f64,
+    pub fsyncs: f64,
     /// Rank, %, and latency, ms.
-    pub(crate) percentile: (u64, f64),
+    pub percentile: (u64, f64),
 }
 
 /// What was done: 0.4 counts, 1.0 prints rates.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Done {
+pub enum Done {
     Counted {
         reads: u64,
         writes: u64,
@@ -136,13 +136,13 @@ pub(crate) enum Done {
 
 /// What is printed after the run.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Results {
-    pub(crate) done: Done,
-    pub(crate) total_s: f64,
-    pub(crate) events: u64,
-    pub(crate) latency: SysbenchLatency,
+pub struct Results {
+    pub done: Done,
+    pub total_s: f64,
+    pub events: u64,
+    pub latency: SysbenchLatency,
     /// Mean and standard deviation over threads of events, then of seconds at work.
-    pub(crate) fairness: [f64; 4],
+    pub fairness: [f64; 4],
 }
 
 impl Results {
@@ -160,18 +160,18 @@ impl Results {
 
 /// Latency of events, ms.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct SysbenchLatency {
-    pub(crate) min: f64,
-    pub(crate) mean: f64,
-    pub(crate) max: f64,
+pub struct SysbenchLatency {
+    pub min: f64,
+    pub mean: f64,
+    pub max: f64,
     /// Rank, %, and value; none: not asked for.
-    pub(crate) percentile: Option<(u64, f64)>,
+    pub percentile: Option<(u64, f64)>,
     /// Of all events, ms.
-    pub(crate) sum: f64,
+    pub sum: f64,
 }
 
 /// The modes: option, and what is printed.
-pub(crate) const MODES: [(&str, &str); 6] = [
+pub const MODES: [(&str, &str); 6] = [
     ("seqwr", "sequential write (creation)"),
     ("seqrewr", "sequential rewrite"),
     ("seqrd", "sequential read"),
@@ -181,7 +181,7 @@ pub(crate) const MODES: [(&str, &str); 6] = [
 ];
 
 /// What a run is measured by: shared by the workload and by imports of what sysbench printed.
-pub(crate) fn metrics() -> Vec<MetricHead> {
+pub fn metrics() -> Vec<MetricHead> {
     let all = [
         ("operations", "op/s", Better::Higher),
         ("throughput", "B/s", Better::Higher),
@@ -204,7 +204,7 @@ pub(crate) fn metrics() -> Vec<MetricHead> {
 }
 
 /// The values of [`metrics`]; none: not done, or smaller than the report can say.
-pub(crate) fn values(report: &SysbenchReport) -> Vec<Option<f64>> {
+pub fn values(report: &SysbenchReport) -> Vec<Option<f64>> {
     let results = &report.results;
     let (rates, read, written) = match results.done {
         Done::Rated {

@@ -11,7 +11,8 @@ use super::print::{head, intermediate, results, started};
 use super::report::*;
 
 fn golden() -> BTreeMap<String, String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/sysbench");
+    let folder =
+        Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join("tests/golden/sysbench");
     std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())

@@ -10,12 +10,12 @@ use stackrace_engine::spec::{AccessPattern, IoEngine};
 use stackrace_engine::{Op, PhaseOutcome};
 
 use super::exact::{self, Exact};
-use crate::setting::{Refusal, SettingDoc, Settings};
-use crate::unit;
 use crate::workload::block::words::{self as word, block_size, files, fsync_every, time};
 use crate::workload::block::{BlockIo, Frame};
 use crate::workload::metric::{Figure, Latency};
 use crate::workload::{Cost, Place, Workload, WorkloadError, WorkloadKind};
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_base::unit;
 
 /// The modes as sysbench names them.
 const MODES: [&str; 6] = ["seqwr", "seqrewr", "seqrd", "rndrd", "rndwr", "rndrw"];

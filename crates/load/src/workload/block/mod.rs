@@ -7,7 +7,7 @@ mod parse;
 mod phase;
 #[cfg(test)]
 mod tests;
-pub(crate) mod words;
+pub mod words;
 
-pub(crate) use parse::{access, at_least_one, content, size};
-pub(crate) use phase::*;
+pub use parse::{access, at_least_one, content, size};
+pub use phase::*;

@@ -10,8 +10,8 @@ use super::words::{
     FSYNC_AT_END, HOT_RANGE, HOT_SHARE, PASSES, PREALLOCATE, QUEUE_DEPTH, READ_FIRST, SAME_DATA,
     SYNC, THINK_TIME, THREADS, VERIFY,
 };
-use crate::setting::{Refusal, SettingDoc, SettingKey, Settings};
-use crate::unit;
+use stackrace_base::setting::{Refusal, SettingDoc, SettingKey, Settings};
+use stackrace_base::unit;
 
 /// Zipf's exponent, unless given.
 const ZIPF: f64 = 1.1;
@@ -24,7 +24,7 @@ const BLOCK_BYTES: std::ops::RangeInclusive<u64> = 512..=64 << 20;
 
 impl BlockIo {
     /// Reads the settings all share.
-    pub(crate) fn parse(settings: &Settings, frame: &Frame) -> Result<Self, Refusal> {
+    pub fn parse(settings: &Settings, frame: &Frame) -> Result<Self, Refusal> {
         let size = size(settings)?;
         let files = at_least_one(settings, FILES)?;
         let direct = settings.flag(DIRECT)?;
@@ -174,7 +174,7 @@ fn check_verify(settings: &Settings, io: &BlockIo) -> Result<(), Refusal> {
 }
 
 /// In which order blocks are visited, as `access` and its parameters say.
-pub(crate) fn access(settings: &Settings) -> Result<AccessPattern, Refusal> {
+pub fn access(settings: &Settings) -> Result<AccessPattern, Refusal> {
     let word = settings.text(ACCESS)?;
     for parameter in ["hot-range", "hot-share"] {
         // A setting without effect is often a misunderstanding of another one.
@@ -397,7 +397,7 @@ fn pacing(settings: &Settings) -> Result<Pacing, Refusal> {
 }
 
 /// The content asked for by `content`, `compress-ratio` and `duplicates`.
-pub(crate) fn content(settings: &Settings) -> Result<Content, Refusal> {
+pub fn content(settings: &Settings) -> Result<Content, Refusal> {
     let ratio = settings.number(COMPRESS_RATIO)?;
     let duplicates = settings.share(DUPLICATES)?;
     if ratio < 1.0 {
@@ -475,7 +475,7 @@ fn engine(settings: &Settings, frame: &Frame) -> Result<IoEngine, Refusal> {
 }
 
 /// A count that must be at least 1 and fit.
-pub(crate) fn at_least_one(
+pub fn at_least_one(
     settings: &Settings,
     key: impl Into<SettingKey<'static>>,
 ) -> Result<u32, Refusal> {
@@ -491,7 +491,7 @@ pub(crate) fn at_least_one(
 }
 
 /// A size that must be given and be above nothing.
-pub(crate) fn size(settings: &Settings) -> Result<u64, Refusal> {
+pub fn size(settings: &Settings) -> Result<u64, Refusal> {
     // Only `read-file` may leave it out, and then another file has to be named.
     match settings.optional_bytes("size")? {
         Some(0) | None => Err(Refusal::at(

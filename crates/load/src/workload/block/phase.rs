@@ -10,40 +10,40 @@ use stackrace_engine::verify::{self, ContentLedger};
 use stackrace_engine::{Op, PhaseOutcome, StartError};
 
 use super::super::kept::{DataLayout, DataUse};
-use crate::event::Better;
-use crate::unit;
 use crate::workload::kind::{Cost, Place, SLICE_NS, Slicing, WorkloadError, trouble};
 use crate::workload::metric::{self, Figure, Latency};
+use stackrace_base::event::Better;
+use stackrace_base::unit;
 
 /// What a workload of this kind is, beside its settings.
-pub(crate) struct Frame {
+pub struct Frame {
     /// Order of the blocks.
-    pub(crate) access: AccessPattern,
+    pub access: AccessPattern,
     /// Reads among the operations, from 0 to 1.
-    pub(crate) read_share: f64,
+    pub read_share: f64,
     /// The phase writes new files; otherwise the data are laid out before.
-    pub(crate) new_files: bool,
+    pub new_files: bool,
 }
 
 /// One phase of block I/O, resolved but for its place and seed.
 #[derive(Debug)]
-pub(crate) struct BlockIo {
-    pub(crate) size: u64,
-    pub(crate) files: u32,
+pub struct BlockIo {
+    pub size: u64,
+    pub files: u32,
     /// Bytes and weights.
-    pub(crate) block_sizes: Vec<(u32, u32)>,
+    pub block_sizes: Vec<(u32, u32)>,
     pub(super) align: Option<NonZeroU32>,
-    pub(crate) threads: u32,
-    pub(crate) queue_depth: u32,
+    pub threads: u32,
+    pub queue_depth: u32,
     pub(super) access: AccessPattern,
-    pub(crate) read_share: f64,
-    pub(crate) durability: Durability,
+    pub read_share: f64,
+    pub durability: Durability,
     pub(super) pacing: Pacing,
-    pub(crate) time_ns: Option<u64>,
+    pub time_ns: Option<u64>,
     pub(super) operations: Option<u64>,
     /// Passes over the data, where each block comes once in one; 0: until time is over.
-    pub(crate) passes: u64,
-    pub(crate) engine: IoEngine,
+    pub passes: u64,
+    pub engine: IoEngine,
     pub(super) direct: bool,
     pub(super) preallocate: bool,
     /// See [`Frame::new_files`].
@@ -51,7 +51,7 @@ pub(crate) struct BlockIo {
     pub(super) content: Content,
     pub(super) verify: bool,
     /// Works on the data of the workload before it.
-    pub(crate) same_data: bool,
+    pub same_data: bool,
 }
 
 /// The phase that reads everything back.
@@ -82,7 +82,7 @@ impl BlockIo {
     }
 
     /// What the engine is asked for.
-    pub(crate) fn spec(&self, place: &Place<'_>) -> Spec {
+    pub fn spec(&self, place: &Place<'_>) -> Spec {
         let target = |file: u32| IoTarget {
             path: match place.existing {
                 Some(path) => path.to_owned(),
@@ -184,7 +184,7 @@ impl BlockIo {
     }
 
     /// Writes the files a later phase reads or overwrites.
-    pub(crate) fn lay_out(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
+    pub fn lay_out(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
         let laid_out = if self.verify {
             self.ledger(place)
                 .and_then(|ledger| stackrace_engine::lay_out_verified(ledger, place.control))
@@ -196,17 +196,13 @@ impl BlockIo {
     }
 
     /// The measured phase by its name, and the one that reads everything back.
-    pub(crate) fn phases(&self, measured: &'static str) -> Vec<&'static str> {
+    pub fn phases(&self, measured: &'static str) -> Vec<&'static str> {
         let back = self.verify.then_some(VERIFY);
         std::iter::once(measured).chain(back).collect()
     }
 
     /// Runs one of them.
-    pub(crate) fn measure(
-        &self,
-        phase: usize,
-        place: &Place<'_>,
-    ) -> Result<PhaseOutcome, WorkloadError> {
+    pub fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
         let mut spec = self.spec(place);
         if phase > 0 {
             spec = self.read_back(spec);
@@ -226,7 +222,7 @@ impl BlockIo {
     }
 
     /// What becomes of data that were laid out before.
-    pub(crate) fn data_use(&self) -> DataUse {
+    pub fn data_use(&self) -> DataUse {
         match (self.verify || self.new_files, self.read_share == 1.0) {
             (true, _) => DataUse::Spent,
             (false, true) => DataUse::Read,
@@ -235,7 +231,7 @@ impl BlockIo {
     }
 
     /// The data it needs and leaves, where they are whole when it ends.
-    pub(crate) fn data_layout(&self) -> Option<DataLayout> {
+    pub fn data_layout(&self) -> Option<DataLayout> {
         // A new file that ends by time or by a number of operations may be short of its size.
         let cut_short = self.new_files && (self.time_ns.is_some() || self.operations.is_some());
         (!self.verify && !cut_short).then(|| DataLayout {
@@ -246,7 +242,7 @@ impl BlockIo {
     }
 
     /// Whether it may be measured in slices.
-    pub(crate) fn slicing(&self) -> Slicing {
+    pub fn slicing(&self) -> Slicing {
         let durability = self.durability;
         let handed_over = self.direct
             || durability.open_dsync
@@ -262,7 +258,7 @@ impl BlockIo {
     }
 
     /// Whether a file or device that exists can take the place of the data.
-    pub(crate) fn on_existing(&self) -> Result<(), WorkloadError> {
+    pub fn on_existing(&self) -> Result<(), WorkloadError> {
         if self.verify {
             return Err(trouble(
                 "what exists cannot be verified: its correct content is not known",
@@ -277,14 +273,14 @@ impl BlockIo {
     }
 
     /// The limit of time in words, as the end of a sentence.
-    pub(crate) fn at_most(&self) -> String {
+    pub fn at_most(&self) -> String {
         self.time_ns.map_or(String::new(), |ns| {
             format!(", at most {}", unit::time_ns(ns as f64))
         })
     }
 
     /// What it costs; `laid_out`: the data are written before the clock starts.
-    pub(crate) fn cost(&self, laid_out: bool) -> Cost {
+    pub fn cost(&self, laid_out: bool) -> Cost {
         Cost {
             prepare_bytes: if laid_out && !self.same_data {
                 self.size
@@ -300,7 +296,7 @@ impl BlockIo {
     }
 
     /// Bytes of one pass over the data, where each block comes once: written ones may be read first.
-    pub(crate) fn moved_in_one_pass(&self) -> u64 {
+    pub fn moved_in_one_pass(&self) -> u64 {
         let times = match self.engine {
             IoEngine::Update => 2,
             _ => 1,
@@ -309,7 +305,7 @@ impl BlockIo {
     }
 
     /// Operations per second the schedule asks for; none: a closed loop.
-    pub(crate) fn offered_per_s(&self) -> Option<f64> {
+    pub fn offered_per_s(&self) -> Option<f64> {
         match self.pacing {
             Pacing::Closed { .. } => None,
             Pacing::Fixed(rate) | Pacing::Poisson(rate) => Some(rate),
@@ -318,7 +314,7 @@ impl BlockIo {
 
     /// The figures of an open loop: one latency first, as the operations per second follow from the
     /// schedule; and besides, how much of it was achieved, and the service times.
-    pub(crate) fn figures<'a>(
+    pub fn figures<'a>(
         &self,
         mut figures: Vec<Figure<'a>>,
         primary: usize,
@@ -338,7 +334,7 @@ impl BlockIo {
     }
 
     /// How often the data are gone over: `once`, `3 times`, `again and again`.
-    pub(crate) fn passes_words(&self) -> String {
+    pub fn passes_words(&self) -> String {
         match self.passes {
             0 => "again and again".to_owned(),
             1 => "once".to_owned(),
@@ -348,7 +344,7 @@ impl BlockIo {
     }
 
     /// What is not said of every phase: fsync cadence, durability, pacing, the cache.
-    pub(crate) fn words(&self) -> String {
+    pub fn words(&self) -> String {
         let mut words = Vec::new();
         if self.read_share < 1.0 {
             words.extend(self.durability_words());
@@ -406,7 +402,7 @@ impl BlockIo {
     }
 
     /// `, zipf 1.1`: how uneven access is, where it is not each block once.
-    pub(crate) fn access_words(&self) -> String {
+    pub fn access_words(&self) -> String {
         match self.access {
             AccessPattern::Sequential | AccessPattern::OncePerPass => String::new(),
             // No study asks for these.

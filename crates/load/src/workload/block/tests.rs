@@ -11,8 +11,8 @@ use stackrace_engine::spec::{
 };
 
 use super::*;
-use crate::setting::{GivenSetting, Refusal, SettingDoc, Settings, Value};
 use crate::workload::kind::{Place, SLICE_NS};
+use stackrace_base::setting::{GivenSetting, Refusal, SettingDoc, Settings, Value};
 
 /// A setting by its TOML value.
 fn setting(line: &str) -> GivenSetting {

@@ -1,14 +1,14 @@
 //! The settings of block I/O: one meaning each, whichever workload offers them.
 
-use crate::setting::SettingDoc;
+use stackrace_base::setting::SettingDoc;
 
 /// A block size, with a default of the workload's own.
-pub(crate) const fn block_size(default: &'static str) -> SettingDoc {
+pub const fn block_size(default: &'static str) -> SettingDoc {
     SettingDoc::bytes("block-size", default, "Bytes of one operation.")
 }
 
 /// An fsync cadence, with a default of the workload's own.
-pub(crate) const fn fsync_every(default: &'static str) -> SettingDoc {
+pub const fn fsync_every(default: &'static str) -> SettingDoc {
     SettingDoc::count(
         "fsync-every",
         default,
@@ -17,133 +17,133 @@ pub(crate) const fn fsync_every(default: &'static str) -> SettingDoc {
 }
 
 /// A number of files, with a default of the workload's own.
-pub(crate) const fn files(default: &'static str, doc: &'static str) -> SettingDoc {
+pub const fn files(default: &'static str, doc: &'static str) -> SettingDoc {
     SettingDoc::count("files", default, doc)
 }
 
 /// A longest time, with a default of the workload's own; empty: until the pass is complete.
-pub(crate) const fn time(default: &'static str, doc: &'static str) -> SettingDoc {
+pub const fn time(default: &'static str, doc: &'static str) -> SettingDoc {
     SettingDoc::time("time", default, doc)
 }
 
 /// How often the data are gone over.
-pub(crate) const PASSES: SettingDoc = SettingDoc::count(
+pub const PASSES: SettingDoc = SettingDoc::count(
     "passes",
     "1",
     "Times each block is visited; 0: again and again until `time` is over. Each pass begins as the first one: new files, or pages dropped where caches are, with the clock stopped.",
 );
 
 /// One file: what a workload has that does not offer the setting.
-pub(crate) const FILES: SettingDoc = files("1", "Number of files the size is divided among.");
+pub const FILES: SettingDoc = files("1", "Number of files the size is divided among.");
 /// See its `doc`, as all below.
-pub(crate) const SIZE: SettingDoc =
+pub const SIZE: SettingDoc =
     SettingDoc::bytes("size", "", "Size of the data: all files together.").required();
-pub(crate) const BLOCK_SIZES: SettingDoc = SettingDoc::weights(
+pub const BLOCK_SIZES: SettingDoc = SettingDoc::weights(
     "block-sizes",
     "",
     "Several block sizes with their weights, instead of block-size; not with access = \"once\".",
 );
-pub(crate) const ALIGN: SettingDoc = SettingDoc::bytes(
+pub const ALIGN: SettingDoc = SettingDoc::bytes(
     "align",
     "",
     "Blocks begin at multiples of this; their own size unless given.",
 );
-pub(crate) const THREADS: SettingDoc = SettingDoc::count("threads", "1", "Threads.");
-pub(crate) const QUEUE_DEPTH: SettingDoc = SettingDoc::count(
+pub const THREADS: SettingDoc = SettingDoc::count("threads", "1", "Threads.");
+pub const QUEUE_DEPTH: SettingDoc = SettingDoc::count(
     "queue-depth",
     "1",
     "Operations outstanding at once, per thread.",
 );
-pub(crate) const DIRECT: SettingDoc =
+pub const DIRECT: SettingDoc =
     SettingDoc::flag("direct", "false", "O_DIRECT: past the page cache.");
-pub(crate) const ACCESS: SettingDoc = SettingDoc::choice(
+pub const ACCESS: SettingDoc = SettingDoc::choice(
     "access",
     &["once", "uniform", "zipf", "pareto", "normal", "hot"],
     "once",
     "Each block once, or drawn with repeats: all alike, by Zipf's or Pareto's law, around the middle, or some hot.",
 );
-pub(crate) const SKEW: SettingDoc = SettingDoc::number("skew", "", "How uneven access is: Zipf's exponent, Pareto's h, or the normal deviation as a share of the data.").computed("1.1 for zipf, 0.2 for pareto, 0.15 for normal");
-pub(crate) const HOT_RANGE: SettingDoc = SettingDoc::share(
+pub const SKEW: SettingDoc = SettingDoc::number("skew", "", "How uneven access is: Zipf's exponent, Pareto's h, or the normal deviation as a share of the data.").computed("1.1 for zipf, 0.2 for pareto, 0.15 for normal");
+pub const HOT_RANGE: SettingDoc = SettingDoc::share(
     "hot-range",
     "10 %",
     "With access = \"hot\": share of the data that is hot.",
 );
-pub(crate) const HOT_SHARE: SettingDoc = SettingDoc::share(
+pub const HOT_SHARE: SettingDoc = SettingDoc::share(
     "hot-share",
     "90 %",
     "With access = \"hot\": share of the operations that go there.",
 );
-pub(crate) const RATE: SettingDoc = SettingDoc::number(
+pub const RATE: SettingDoc = SettingDoc::number(
     "rate",
     "",
     "Open loop: operations per second over all threads, by the clock; latency counts from the intended start.",
 );
-pub(crate) const ARRIVALS: SettingDoc = SettingDoc::choice(
+pub const ARRIVALS: SettingDoc = SettingDoc::choice(
     "arrivals",
     &["even", "poisson"],
     "even",
     "With rate: evenly spaced, or at random as independent users come.",
 );
-pub(crate) const THINK_TIME: SettingDoc = SettingDoc::time(
+pub const THINK_TIME: SettingDoc = SettingDoc::time(
     "think-time",
     "0 s",
     "Pause between a completion and the next issue.",
 );
-pub(crate) const FSYNC_AT_END: SettingDoc = SettingDoc::flag(
+pub const FSYNC_AT_END: SettingDoc = SettingDoc::flag(
     "fsync-at-end",
     "true",
     "fsync before the clock stops, if anything was written.",
 );
-pub(crate) const DATA_ONLY: SettingDoc = SettingDoc::flag(
+pub const DATA_ONLY: SettingDoc = SettingDoc::flag(
     "data-only",
     "false",
     "fdatasync instead of fsync: time stamps need not be durable.",
 );
-pub(crate) const SYNC: SettingDoc = SettingDoc::choice(
+pub const SYNC: SettingDoc = SettingDoc::choice(
     "sync",
     &["none", "dsync", "sync"],
     "none",
     "Open with O_DSYNC or O_SYNC: each write is durable when it returns.",
 );
-pub(crate) const PREALLOCATE: SettingDoc = SettingDoc::flag(
+pub const PREALLOCATE: SettingDoc = SettingDoc::flag(
     "preallocate",
     "false",
     "Reserve the blocks of a new file (fallocate) before the clock starts.",
 );
-pub(crate) const READ_FIRST: SettingDoc = SettingDoc::flag(
+pub const READ_FIRST: SettingDoc = SettingDoc::flag(
     "read-first",
     "false",
     "A write reads its block first, changes one byte and writes it back, as bonnie++ rewrites.",
 );
-pub(crate) const SAME_DATA: SettingDoc = SettingDoc::flag(
+pub const SAME_DATA: SettingDoc = SettingDoc::flag(
     "same-data",
     "false",
     "Work on the data that the workload before this one left, as the phases of bonnie++ do.",
 );
-pub(crate) const OPERATIONS: SettingDoc =
+pub const OPERATIONS: SettingDoc =
     SettingDoc::count("operations", "", "Stop after so many operations.");
-pub(crate) const VERIFY: SettingDoc = SettingDoc::flag(
+pub const VERIFY: SettingDoc = SettingDoc::flag(
     "verify",
     "false",
     "Check every byte read against what was written, and read everything back at the end.",
 );
-pub(crate) const CONTENT: SettingDoc = SettingDoc::choice(
+pub const CONTENT: SettingDoc = SettingDoc::choice(
     "content",
     &["random", "zero"],
     "random",
     "What is written: random bytes, or zeros (compressing and thin storage may store nothing of them).",
 );
-pub(crate) const COMPRESS_RATIO: SettingDoc = SettingDoc::number(
+pub const COMPRESS_RATIO: SettingDoc = SettingDoc::number(
     "compress-ratio",
     "1",
     "How many times smaller the data can be compressed.",
 );
-pub(crate) const DUPLICATES: SettingDoc = SettingDoc::share(
+pub const DUPLICATES: SettingDoc = SettingDoc::share(
     "duplicates",
     "0 %",
     "Share of written blocks that repeat others, for storage that deduplicates.",
 );
-pub(crate) const ENGINE: SettingDoc = SettingDoc::choice(
+pub const ENGINE: SettingDoc = SettingDoc::choice(
     "engine",
     &["auto", "sync", "io_uring"],
     "auto",

@@ -7,10 +7,10 @@ use stackrace_engine::promises::Commit;
 use stackrace_engine::{OpError, PhaseOutcome};
 
 use super::{postgresql, sqlite};
-use crate::host::Needs;
-use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::workload::kind::{WorkloadError, trouble};
 use crate::workload::postgres_server;
+use stackrace_base::setting::{Refusal, SettingDoc, Settings};
+use stackrace_machine::host::Needs;
 
 /// What a journal mode and a mode of waiting may be, in SQLite's words; switches in PostgreSQL's.
 pub(super) const SETTINGS: [SettingDoc; 5] = [
@@ -50,7 +50,7 @@ const SWITCH: &[&str] = &["on", "off"];
 
 /// Which database, as the words of its idiom and of its settings have it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DatabaseKind {
+pub enum DatabaseKind {
     /// A library that works on a file.
     Sqlite,
     /// A server of the trial's own.
@@ -70,7 +70,7 @@ impl DatabaseKind {
     const ALL: [Self; 2] = [Self::Sqlite, Self::Postgresql];
 
     /// Its name, for people.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Sqlite => "SQLite",
             Self::Postgresql => "PostgreSQL",
@@ -94,7 +94,7 @@ impl DatabaseKind {
     }
 
     /// What the ledger calls a row.
-    pub(crate) fn object(self, row: u32) -> String {
+    pub fn object(self, row: u32) -> String {
         match self {
             Self::Sqlite => sqlite::object(row),
             Self::Postgresql => postgresql::object(row),
@@ -102,19 +102,19 @@ impl DatabaseKind {
     }
 
     /// The database that has an object of a ledger; none: it is a file.
-    pub(crate) fn of_object(object: &str) -> Option<Self> {
+    pub fn of_object(object: &str) -> Option<Self> {
         let (first, _) = object.rsplit_once('#')?;
         let mut all = Self::ALL.into_iter();
         all.find(|kind| kind.object(0).rsplit_once('#').map(|own| own.0) == Some(first))
     }
 
     /// Whether a server is needed to read it.
-    pub(crate) fn has_server(self) -> bool {
+    pub fn has_server(self) -> bool {
         self == Self::Postgresql
     }
 
     /// Whether anything of it is there.
-    pub(crate) fn exists(self, directory: &Path) -> bool {
+    pub fn exists(self, directory: &Path) -> bool {
         match self {
             Self::Sqlite => directory.join(sqlite::FILE).exists(),
             Self::Postgresql => postgresql::exists(directory),
@@ -126,7 +126,7 @@ impl DatabaseKind {
     ///
     /// # Errors
     /// It does not start: the end of its log.
-    pub(crate) fn start(self, directory: &Path, repair: &mut Vec<String>) -> Result<(), String> {
+    pub fn start(self, directory: &Path, repair: &mut Vec<String>) -> Result<(), String> {
         match self {
             Self::Sqlite => Ok(()),
             Self::Postgresql => postgresql::start(directory, repair),
@@ -137,7 +137,7 @@ impl DatabaseKind {
     ///
     /// # Errors
     /// What it says: it is damaged.
-    pub(crate) fn rows(self, directory: &Path) -> Result<Vec<(u32, Vec<u8>)>, String> {
+    pub fn rows(self, directory: &Path) -> Result<Vec<(u32, Vec<u8>)>, String> {
         match self {
             Self::Sqlite => sqlite::rows(&directory.join(sqlite::FILE)),
             Self::Postgresql => postgresql::rows(directory),
@@ -148,7 +148,7 @@ impl DatabaseKind {
     ///
     /// # Errors
     /// It does not end.
-    pub(crate) fn end(self, directory: &Path) -> Result<(), String> {
+    pub fn end(self, directory: &Path) -> Result<(), String> {
         match self {
             Self::Sqlite => Ok(()),
             Self::Postgresql => postgresql::end(directory),

@@ -498,7 +498,7 @@ fn video_is_streamed_frame_by_frame() {
 /// The how-to names the two files of each workload, and no file that is not there.
 #[test]
 fn the_how_to_on_workloads_is_true() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
     let page = std::fs::read_to_string(root.join("docs/howto/add-a-workload.md")).unwrap();
     for path in page.split('`').skip(1).step_by(2) {
         let is_path = path.contains('/') && !path.contains(' ');
@@ -508,11 +508,13 @@ fn the_how_to_on_workloads_is_true() {
     }
     for kind in ALL {
         let name = kind.name.replace('-', "_");
-        let file = root.join("src/workload").join(format!("{name}.rs"));
+        let file = root
+            .join("crates/load/src/workload")
+            .join(format!("{name}.rs"));
         assert!(file.exists(), "{name} is in another file");
     }
     // A file with a workload that is in no list could not be named in a study.
-    let files = std::fs::read_dir(root.join("src/workload")).unwrap();
+    let files = std::fs::read_dir(root.join("crates/load/src/workload")).unwrap();
     let paths = files.map(|file| file.unwrap().path());
     // This file holds the words too.
     let paths = paths.filter(|path| !path.ends_with("tests.rs"));

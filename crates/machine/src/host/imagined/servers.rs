@@ -6,7 +6,7 @@ use std::ffi::OsString;
 
 impl World {
     /// Starts a server that listens at ports.
-    pub(crate) fn start(&mut self, program: &str, ports: &'static [u16]) -> Output {
+    pub fn start(&mut self, program: &str, ports: &'static [u16]) -> Output {
         self.processes.insert(program.to_string(), ports);
         said("")
     }
@@ -36,7 +36,7 @@ impl World {
     }
 
     /// Ends a server; one that does not run is no error.
-    pub(crate) fn end(&mut self, program: &str) -> Output {
+    pub fn end(&mut self, program: &str) -> Output {
         self.processes.remove(program);
         said("")
     }

@@ -1,10 +1,10 @@
 //! What the record and its reader must know of a machine that nothing of this program was on.
 
 use super::program::Timer;
-use crate::event::Fact;
+use stackrace_base::event::Fact;
 
 /// Name of the fact that says that nothing of this program was on the machine.
-pub(crate) const AGENTLESS: &str = "agent";
+pub const AGENTLESS: &str = "agent";
 
 /// What a run cannot know of such a machine.
 pub(super) const NOT_OBSERVED: &str = "the kernel's counters, what limits a figure, what is in memory, other \

@@ -6,14 +6,14 @@ use super::owner::only_root_renames;
 use super::program::{self, Timer};
 use super::{mounts, quoted, quoted_all, room};
 use crate::agent::ssh::{Destination, SshError, Way};
-use crate::event::{CommandRun, Fact};
-use crate::host::local::{LocalHost, OUTPUT_MAX, Sink};
-use crate::host::program::{ProgramCall, ProgramCut, ProgramRun};
-use crate::host::{
+use parking_lot::Mutex;
+use stackrace_base::event::{CommandRun, Fact};
+use stackrace_base::time::{Clock, SystemClock};
+use stackrace_machine::host::local::{LocalHost, OUTPUT_MAX, Sink};
+use stackrace_machine::host::program::{ProgramCall, ProgramCut, ProgramRun};
+use stackrace_machine::host::{
     Filling, Host, HostError, LabDisk, MountInfo, Needs, Output, UserCommands, check_tree, lacking,
 };
-use crate::time::{Clock, SystemClock};
-use parking_lot::Mutex;
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ const ORPHAN_TRIES: usize = 50;
 const ORPHAN_PAUSE: Duration = Duration::from_millis(100);
 
 /// A machine that is reached, and asked by scripts.
-pub(crate) struct ShellHost {
+pub struct ShellHost {
     way: Way,
     line: Mutex<Option<ShellLine>>,
     /// As `uname -s` says.
@@ -61,7 +61,7 @@ impl ShellHost {
     ///
     /// # Errors
     /// It is not reached, has no POSIX shell, or cannot time anything.
-    pub(crate) fn connect(way: &Way) -> Result<Self, SshError> {
+    pub fn connect(way: &Way) -> Result<Self, SshError> {
         let here = |error| SshError::Here(error);
         let mut line = ShellLine::open(way, &digits().map_err(here)?, "stackrace-asks")?;
         let mut said = |script: &str| {
@@ -93,12 +93,12 @@ impl ShellHost {
     }
 
     /// What is known of it, for the record.
-    pub(crate) fn facts(&self) -> &[Fact] {
+    pub fn facts(&self) -> &[Fact] {
         &self.about
     }
 
     /// What the reader of its figures must know.
-    pub(crate) fn warning(&self) -> String {
+    pub fn warning(&self) -> String {
         format!(
             "{}: measured over its own shell, without this program there ({}); not observed: {NOT_OBSERVED}",
             self.way.to,
@@ -107,17 +107,17 @@ impl ShellHost {
     }
 
     /// Where it is, as it was asked for.
-    pub(crate) fn to(&self) -> &Destination {
+    pub fn to(&self) -> &Destination {
         &self.way.to
     }
 
     /// Who is told of every command from here on.
-    pub(crate) fn tell(&self, sink: Sink) {
+    pub fn tell(&self, sink: Sink) {
         *self.sink.lock() = sink;
     }
 
     /// Where the outputs of measured programs are kept from here on.
-    pub(crate) fn works_in(&self, directory: &Path) {
+    pub fn works_in(&self, directory: &Path) {
         *self.work.lock() = Some(directory.to_path_buf());
     }
 
@@ -125,7 +125,7 @@ impl ShellHost {
     ///
     /// # Errors
     /// There is none.
-    pub(crate) fn temporary(&self) -> Result<PathBuf, HostError> {
+    pub fn temporary(&self) -> Result<PathBuf, HostError> {
         let script = "cd \"${TMPDIR:-/tmp}\" && pwd -P";
         let text = self.text(
             "find the directory for temporary files",

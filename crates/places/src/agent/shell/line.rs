@@ -5,10 +5,10 @@
 
 use super::quoted;
 use crate::agent::ssh::{Destination, SSH_FAILED, SshError, SshWords, Way, ended, words};
-use crate::host::process::{Process, Streams};
-use crate::host::{HostError, argv};
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use stackrace_machine::host::process::{Process, Streams};
+use stackrace_machine::host::{HostError, argv};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{ChildStdin, ChildStdout};

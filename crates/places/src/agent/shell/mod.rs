@@ -16,8 +16,8 @@ mod owner;
 mod program;
 mod room;
 
-pub(crate) use about::AGENTLESS;
-pub(crate) use host::ShellHost;
+pub use about::AGENTLESS;
+pub use host::ShellHost;
 
 use std::ffi::OsStr;
 

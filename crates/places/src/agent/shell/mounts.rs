@@ -3,7 +3,7 @@
 //! POSIX has no command for this. Linux and NetBSD write `X on Y type T (…)`, FreeBSD and macOS
 //! `X on Y (T, …)`, illumos, asked with -v, `X on Y type T … on DATE`.
 
-use crate::host::MountInfo;
+use stackrace_machine::host::MountInfo;
 use std::path::PathBuf;
 
 /// The command that shows all mounts on a system.

@@ -7,9 +7,11 @@
 
 use super::line::{NoAnswer, ShellLine};
 use super::{quoted, quoted_all};
-use crate::host::program::{DIRECTORY, PRINTED_MAX, ProgramCall, ProgramCut, ProgramRun};
-use crate::time::{Clock, SystemClock};
-use crate::unit;
+use stackrace_base::time::{Clock, SystemClock};
+use stackrace_base::unit;
+use stackrace_machine::host::program::{
+    DIRECTORY, PRINTED_MAX, ProgramCall, ProgramCut, ProgramRun,
+};
 use std::cell::Cell;
 use std::path::Path;
 
@@ -354,8 +356,8 @@ fn elapsed(timer: &Timer, times: &Times, here_ns: u64) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::local::LocalHost;
-    use crate::host::{Host, argv};
+    use stackrace_machine::host::local::LocalHost;
+    use stackrace_machine::host::{Host, argv};
     use std::ffi::OsString;
     use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! How a file gets its size, and how much room is left: dd and df as POSIX (2018, XCU) has them.
 
-use crate::host::Filling;
+use stackrace_machine::host::Filling;
 
 /// Bytes of one block that is written.
 const BLOCK: u64 = 1 << 20;

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Where a machine is: `[USER@]HOST[:PORT]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Destination {
+pub struct Destination {
     /// As it was asked for.
     text: String,
     /// `user@host`, or a name of the user's ssh configuration.
@@ -17,7 +17,7 @@ impl Destination {
     ///
     /// # Errors
     /// One sentence.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         let (user, place) = match text.rsplit_once('@') {
             Some((user, place)) => (Some(user), place),
             None => (None, text),
@@ -60,7 +60,7 @@ impl Destination {
     }
 
     /// The same machine for root.
-    pub(crate) fn as_root(&self) -> String {
+    pub fn as_root(&self) -> String {
         let host = self.login.rsplit('@').next().unwrap_or_default();
         match self.port {
             Some(port) if host.contains(':') => format!("root@[{host}]:{port}"),

@@ -1,11 +1,11 @@
 //! Why another machine is not reached, or this program cannot be there; and what to do about it.
 
 use super::destination::Destination;
-use crate::host::HostError;
+use stackrace_machine::host::HostError;
 
 /// Why there is no line to a machine.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum SshError {
+pub enum SshError {
     /// This machine cannot start ssh.
     #[error("{0}")]
     Here(HostError),
@@ -97,7 +97,7 @@ const STATIC: &str = "use a stackrace that was built on that distribution or an 
 
 impl SshError {
     /// What the user can do about it.
-    pub(crate) fn next(&self) -> String {
+    pub fn next(&self) -> String {
         match self {
             Self::Here(error) => error.next(),
             Self::Unreached { to, said } => unreached(to, said),

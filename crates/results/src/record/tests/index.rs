@@ -101,7 +101,7 @@ fn others_read_the_index_while_a_run_goes_on() {
 /// The page and the schema are written by hand, twice: this keeps them one.
 #[test]
 fn every_table_and_column_is_documented() {
-    let page = include_str!("../../../docs/formats/index.md");
+    let page = include_str!("../../../../../docs/formats/index.md");
     let (_dir, store) = store();
     drop(store.index().unwrap());
     let connection = rusqlite::Connection::open(store.dir().join(INDEX)).unwrap();

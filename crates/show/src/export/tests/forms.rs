@@ -6,7 +6,7 @@ use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::record::Field;
 
 use super::*;
-use crate::tables::TableForm;
+use stackrace_results::tables::TableForm;
 
 /// The cell as JSON has it, read back from Parquet.
 fn cell(field: &Field) -> serde_json::Value {

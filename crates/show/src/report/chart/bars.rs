@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::axis::Axis;
 use super::drawing::{FONT, MARK, SERIES_MAX, ems, fit, marker, px, svg};
 use crate::report::figure;
-use crate::verdict::Interval;
+use stackrace_judge::verdict::Interval;
 
 /// Natural width.
 const WIDTH: f64 = 360.0;

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::axis::{Axis, Scale};
 use super::drawing::{FONT, MARK, SERIES_MAX, ems, fit, marker, px, svg, ticks_below};
 use crate::report::figure;
-use crate::verdict::Interval;
+use stackrace_judge::verdict::Interval;
 
 /// Natural width.
 const WIDTH: f64 = 360.0;
@@ -39,7 +39,7 @@ pub(in crate::report) struct ForestRow {
     pub(in crate::report) ratio: Option<Interval>,
     /// The verdict on it.
     pub(in crate::report) text: String,
-    /// Class of the verdict: its name, as [`crate::verdict`] has it.
+    /// Class of the verdict: its name, as [`stackrace_judge::verdict`] has it.
     pub(in crate::report) word: &'static str,
 }
 

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::axis::Axis;
 use super::drawing::{FONT, MARK, SERIES_MAX, ems, fit, frame, marker, px, ticks_below};
 use crate::report::figure;
-use crate::verdict::Interval;
+use stackrace_judge::verdict::Interval;
 
 /// Natural width.
 const WIDTH: f64 = 360.0;

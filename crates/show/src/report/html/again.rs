@@ -3,8 +3,8 @@
 use base64::Engine as _;
 use maud::{Markup, html};
 
-use crate::event::{Observation, shell};
-use crate::record::Record;
+use stackrace_base::event::{Observation, shell};
+use stackrace_results::record::Record;
 
 /// Name the study is saved under.
 const FILE: &str = "study.toml";

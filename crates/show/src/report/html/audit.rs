@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 
-use crate::audit::{Audit, AuditCell, AuditCheck, Grade, checks};
-use crate::event::RunStarted;
-use crate::record::Record;
 use crate::report::{audited, content, durability, figure};
-use crate::verdict::Verdict;
+use stackrace_base::event::RunStarted;
+use stackrace_judge::audit::{Audit, AuditCell, AuditCheck, Grade, checks};
+use stackrace_judge::verdict::Verdict;
+use stackrace_results::record::Record;
 
 /// More cells than this show the evidence of what is more than "ok" only: a page of hundreds of
 /// configurations would be mostly that.
@@ -155,9 +155,9 @@ fn limits(audit: &Audit) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Fact;
-    use crate::record::sample;
-    use crate::verdict::{Evidence, judge};
+    use stackrace_base::event::Fact;
+    use stackrace_judge::verdict::{Evidence, judge};
+    use stackrace_results::record::sample;
 
     fn judged(record: &Record) -> Verdict {
         judge(&Evidence::of(record))
@@ -167,7 +167,7 @@ mod tests {
     fn the_grid_says_in_words_what_each_check_found() {
         let mut record = sample::record(&sample::small());
         for line in &mut record.lines {
-            if let crate::event::Event::Trial(trial) = &mut line.event {
+            if let stackrace_base::event::Event::Trial(trial) = &mut line.event {
                 trial.counted.devices[0].busy_ns = trial.elapsed_ns;
                 if trial.configuration == 1 {
                     trial.counted.cache_hit_bytes = Some(u64::MAX);
@@ -208,7 +208,7 @@ mod tests {
     fn imported_figures_are_not_judged() {
         let mut record = sample::record(&sample::small());
         for line in &mut record.lines {
-            if let crate::event::Event::Trial(trial) = &mut line.event {
+            if let stackrace_base::event::Event::Trial(trial) = &mut line.event {
                 trial.settled.caches = "unknown".to_owned();
             }
         }

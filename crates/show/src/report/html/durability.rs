@@ -3,11 +3,11 @@
 use maud::{Markup, html};
 
 use super::{plots, tables};
-use crate::record::Record;
 use crate::report::chart::{Axis, ChartLine, LineChart, SERIES_MAX};
 use crate::report::durability;
 use crate::report::figure;
-use crate::verdict::{DurabilityRow, Verdict};
+use stackrace_judge::verdict::{DurabilityRow, Verdict};
+use stackrace_results::record::Record;
 
 /// The section; empty where no power was cut.
 pub(super) fn durability(record: &Record, verdict: &Verdict) -> Markup {

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::tables;
 use crate::report::effects;
-use crate::verdict::Verdict;
+use stackrace_judge::verdict::Verdict;
 
 /// A table for the overall figure and each workload; empty where fewer than two factors vary.
 pub(super) fn effects(verdict: &Verdict) -> Markup {

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use crate::event::{CommandRun, Event, Fact, shell};
-use crate::record::Record;
 use crate::report::content::{TextRow, TextTable};
 use crate::report::figure;
-use crate::unit;
+use stackrace_base::event::{CommandRun, Event, Fact, shell};
+use stackrace_base::unit;
+use stackrace_results::record::Record;
 
 /// A fact of the layers at one height: which values it had, and in which configurations each.
 struct LayerFact {

@@ -4,15 +4,15 @@ use maud::{Markup, html};
 
 use super::plots::{facet_title, with_legend};
 use super::tables::table;
-use crate::published::distinct;
-use crate::record::Record;
 use crate::report::chart::{Axis, ChartLine, LineChart, SERIES_MAX, Scale};
 use crate::report::content::{TextRow, TextTable};
 use crate::report::figure::{self, MISSING};
-use crate::verdict::{HistoryLine, HistoryPoint};
+use stackrace_judge::published::distinct;
+use stackrace_judge::verdict::{HistoryLine, HistoryPoint};
+use stackrace_results::record::Record;
 
 /// What has changed over these runs, oldest first; `courses` are of the same runs.
-pub(crate) fn history(runs: &[&Record], courses: &[HistoryLine]) -> Markup {
+pub fn history(runs: &[&Record], courses: &[HistoryLine]) -> Markup {
     let workloads = distinct(courses.iter().map(|course| course.workload.as_str()));
     html! {
         p {

@@ -8,12 +8,12 @@ use maud::{Markup, html};
 use stackrace_stats::elementary::log10;
 
 use super::plots::{facet_title, with_legend};
-use crate::event::{Ended, histogram};
-use crate::record::Record;
 use crate::report::chart::{Axis, ChartLine, LineChart, SERIES_MAX, Scale};
 use crate::report::figure;
-use crate::unit;
-use crate::verdict::Verdict;
+use stackrace_base::event::{Ended, histogram};
+use stackrace_base::unit;
+use stackrace_judge::verdict::Verdict;
+use stackrace_results::record::Record;
 
 /// Charts that are shown without opening anything.
 const OPEN_MAX: usize = 4;
@@ -96,7 +96,7 @@ fn merged(record: &Record) -> Merged {
 }
 
 /// The curve of a histogram as a log holds it; none: nothing that can be read.
-pub(crate) fn latency_tail(text: &str) -> Option<Vec<(f64, f64)>> {
+pub fn latency_tail(text: &str) -> Option<Vec<(f64, f64)>> {
     histogram::decoded(text).map(|histogram| tail(&histogram))
 }
 

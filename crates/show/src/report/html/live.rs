@@ -2,14 +2,14 @@
 
 use maud::{Markup, html};
 
-use crate::record::{Now, Record};
 use crate::report::chart::{spark, swatch};
 use crate::report::{figure, standings};
-use crate::unit;
-use crate::verdict::Verdict;
+use stackrace_base::unit;
+use stackrace_judge::verdict::Verdict;
+use stackrace_results::record::{Now, Record};
 
 /// How far the race is and where the configurations stand; changes with the record.
-pub(crate) fn race(record: &Record, verdict: &Verdict) -> Markup {
+pub fn race(record: &Record, verdict: &Verdict) -> Markup {
     let done = verdict.rounds;
     let most = record.head.decide.rounds_max;
     let standings = standings(record, verdict);
@@ -65,7 +65,7 @@ pub(crate) fn race(record: &Record, verdict: &Verdict) -> Markup {
 }
 
 /// What runs now; changes four times a second.
-pub(crate) fn doing(record: &Record, now: Option<&Now>) -> Markup {
+pub fn doing(record: &Record, now: Option<&Now>) -> Markup {
     let Some(now) = now else {
         return html! { p class="faint" { "The run does not report what it is doing." } };
     };

@@ -18,19 +18,19 @@ mod tables;
 mod trial;
 mod view;
 
-pub(crate) use history::history;
-pub(crate) use latency::latency_tail;
-pub(crate) use live::{doing, race};
+pub use history::history;
+pub use latency::latency_tail;
+pub use live::{doing, race};
 pub(super) use sheet::sheet;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::figure::is_no_text;
 use super::{ReportForm, ReportOptions, clients, content};
-use crate::event::Until;
-use crate::record::Record;
-use crate::unit;
-use crate::verdict::{State, Verdict};
+use stackrace_base::event::Until;
+use stackrace_base::unit;
+use stackrace_judge::verdict::{State, Verdict};
+use stackrace_results::record::Record;
 
 /// The form for people.
 pub(super) struct Html;
@@ -55,7 +55,7 @@ impl ReportForm for Html {
 
 /// The text of a page or of a piece of one. What commands a terminal or reorders a line, in whatever
 /// name it came, is shown as a sign: this is the only way from markup to bytes.
-pub(crate) fn written(markup: Markup) -> String {
+pub fn written(markup: Markup) -> String {
     match markup.0.contains(is_no_text) {
         true => markup.0.replace(is_no_text, "\u{fffd}"),
         false => markup.0,
@@ -70,7 +70,7 @@ struct Section {
 }
 
 /// How all pages look.
-pub(crate) const STYLE: &str = include_str!("style.css");
+pub const STYLE: &str = include_str!("style.css");
 
 fn page(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Markup {
     let title = &record.head.title;
@@ -103,7 +103,7 @@ fn page(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Markup {
 }
 
 /// Everything the page says, for a page that has other things around it.
-pub(crate) fn body(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Markup {
+pub fn body(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Markup {
     let sections = sections(record, verdict, options);
     html! {
         (answer(record, verdict, options))
@@ -165,7 +165,7 @@ fn sections(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<
 }
 
 /// A sentence of ours, in which what can be typed stands between backticks.
-pub(crate) fn prose(sentence: &str) -> Markup {
+pub fn prose(sentence: &str) -> Markup {
     html! {
         @for (at, part) in sentence.split('`').enumerate() {
             @if at % 2 == 1 { code { (part) } } @else { (part) }

@@ -4,15 +4,15 @@ use maud::{Markup, html};
 
 use super::trial::Addresses;
 use super::view::{self, Chart};
-use crate::event::{Ended, MetricHead, Observation, PhaseObservation};
-use crate::record::Record;
 use crate::report::chart::{
     self, Axis, BarGroup, BarRow, ChartLine, ForestGroup, ForestRow, LineChart, RoundsRow,
     SERIES_MAX, Scale, bars, forest, legend, line, rounds as rounds_chart,
 };
 use crate::report::{audited, content, figure};
-use crate::unit;
-use crate::verdict::{Comparison, ConfigurationRow, RateChange, Verdict};
+use stackrace_base::event::{Ended, MetricHead, Observation, PhaseObservation};
+use stackrace_base::unit;
+use stackrace_judge::verdict::{Comparison, ConfigurationRow, RateChange, Verdict};
+use stackrace_results::record::Record;
 
 /// Rows of the first chart; further comparisons are in one that can be opened.
 const HERO_ROWS: usize = 12;

@@ -8,12 +8,12 @@ use maud::{Markup, html};
 
 use super::plots::{facet_title, with_legend};
 use super::view::{self, Chart};
-use crate::event::MetricHead;
-use crate::record::Record;
 use crate::report::chart::{Axis, ChartLine, LineChart, SERIES_MAX, Scale};
 use crate::report::{audited, figure};
-use crate::unit;
-use crate::verdict::{ConfigurationRow, Verdict};
+use stackrace_base::event::MetricHead;
+use stackrace_base::unit;
+use stackrace_judge::verdict::{ConfigurationRow, Verdict};
+use stackrace_results::record::Record;
 
 /// Fewer sizes make no curve.
 const SIZES_MIN: usize = 3;

@@ -2,15 +2,15 @@
 
 use maud::{Markup, html};
 
-use crate::event::{Ended, Observation, WorkloadHead};
-use crate::record::Record;
 use crate::report::ReportOptions;
 use crate::report::chart::swatch;
 use crate::report::clients;
 use crate::report::content::{self, TextRow, TextTable};
 use crate::report::figure;
-use crate::unit;
-use crate::verdict::Verdict;
+use stackrace_base::event::{Ended, Observation, WorkloadHead};
+use stackrace_base::unit;
+use stackrace_judge::verdict::Verdict;
+use stackrace_results::record::Record;
 
 /// A table that scrolls in its own frame where the page is narrower.
 pub(super) fn table(table: &TextTable) -> Markup {

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use crate::event::{Ended, Event, LayerFacts, Observation, OperationObservation};
-use crate::record::Record;
 use crate::report::content::{TextRow, TextTable};
 use crate::report::figure;
-use crate::unit;
+use stackrace_base::event::{Ended, Event, LayerFacts, Observation, OperationObservation};
+use stackrace_base::unit;
+use stackrace_results::record::Record;
 
 /// More trials have no cards: their points lead to the rows of the table, which is then open.
 const CARDS_MAX: usize = 300;

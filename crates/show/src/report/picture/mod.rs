@@ -4,7 +4,7 @@
 //! gets what the page has around it: the title, the legend, the colours, and where it is from.
 
 #[cfg(feature = "png")]
-pub(crate) mod png;
+pub mod png;
 mod style;
 
 use maud::{Markup, PreEscaped, html};
@@ -12,8 +12,8 @@ use maud::{Markup, PreEscaped, html};
 use super::html::{body, written};
 use super::screen::wrap;
 use super::{ReportOptions, chart};
-use crate::record::Record;
-use crate::verdict::Verdict;
+use stackrace_judge::verdict::Verdict;
+use stackrace_results::record::Record;
 
 /// Around the drawing, user units.
 const BORDER: f64 = 10.0;
@@ -26,17 +26,17 @@ const SIGN: f64 = 18.0;
 
 /// A plot as a file of its own.
 #[derive(Debug)]
-pub(crate) struct Picture {
+pub struct Picture {
     /// Name of its file, without the ending: the same for every run of one study.
-    pub(crate) name: String,
+    pub name: String,
     /// What it shows, one line.
-    pub(crate) title: String,
+    pub title: String,
     /// The whole file.
-    pub(crate) svg: String,
+    pub svg: String,
 }
 
 /// All plots of a run's page, in its order.
-pub(crate) fn pictures(record: &Record, verdict: &Verdict) -> Vec<Picture> {
+pub fn pictures(record: &Record, verdict: &Verdict) -> Vec<Picture> {
     let page = written(body(record, verdict, &ReportOptions::default()));
     let style = style::resolved(super::html::STYLE);
     let source = format!("{}, stackrace {}", record.head.run, record.head.stackrace);

@@ -15,7 +15,7 @@ const FAMILIES: [&str; 5] = [
 ];
 
 /// Draws pictures with the fonts of this machine.
-pub(crate) struct Painter {
+pub struct Painter {
     options: Options<'static>,
 }
 
@@ -24,7 +24,7 @@ impl Painter {
     ///
     /// # Errors
     /// There is none: a picture would have no text.
-    pub(crate) fn new() -> Result<Self, String> {
+    pub fn new() -> Result<Self, String> {
         let mut options = Options::default();
         let fonts = options.fontdb_mut();
         fonts.load_system_fonts();
@@ -47,7 +47,7 @@ impl Painter {
     ///
     /// # Errors
     /// The SVG cannot be read, or is too large for the memory.
-    pub(crate) fn paint(&self, svg: &str) -> Result<Vec<u8>, String> {
+    pub fn paint(&self, svg: &str) -> Result<Vec<u8>, String> {
         let tree = Tree::from_str(svg, &self.options).map_err(|error| error.to_string())?;
         let dots = |length: f32| (length * DOTS).ceil() as u32;
         let size = tree.size();

@@ -250,7 +250,7 @@ fn sizes_that_cannot_be_meant_are_refused() {
 /// The studies after published ones use the words their counterparts know, at either size.
 #[test]
 fn studies_after_published_ones_match_their_counterparts() {
-    for card in crate::published::ALL {
+    for card in stackrace_judge::published::ALL {
         let text_of = |wanted: &str| SHIPPED.iter().find(|(name, _)| *name == wanted).unwrap().1;
         let text = text_of(card.name);
         // A level may be in another study, which has a part of the published one.
@@ -313,10 +313,10 @@ fn places_are_texts_of_one_kind_and_a_comparison_must_have_them() {
 /// A second default somewhere else could contradict the first: this one is what is used.
 #[test]
 fn every_documented_default_is_a_value_of_its_kind() {
-    let layers = crate::stack::ALL
+    let layers = stackrace_layers::stack::ALL
         .iter()
         .map(|kind| (kind.name, kind.settings));
-    let workloads = crate::programs::workloads()
+    let workloads = stackrace_load::programs::workloads()
         .iter()
         .map(|kind| (kind.name, kind.settings));
     let own = [

@@ -9,12 +9,16 @@ use proptest::prelude::*;
 
 use super::error::StudyError;
 use super::*;
-use crate::event::{Better, Decide, MetricHead};
-use crate::host::Needs;
-use crate::setting::{Fallback, Kind, Refusal, SettingDoc, Settings};
-use crate::stack::{Gives, GivesKind, Layer, LayerError, LayerKind, Setup, StandingLayer, Takes};
-use crate::workload::{Cost, DataUse, Place, Slicing, Workload, WorkloadError, WorkloadKind};
+use stackrace_base::event::{Better, Decide, MetricHead};
+use stackrace_base::setting::{Fallback, Kind, Refusal, SettingDoc, Settings};
 use stackrace_engine::PhaseOutcome;
+use stackrace_layers::stack::{
+    Gives, GivesKind, Layer, LayerError, LayerKind, Setup, StandingLayer, Takes,
+};
+use stackrace_load::workload::{
+    Cost, DataUse, Place, Slicing, Workload, WorkloadError, WorkloadKind,
+};
+use stackrace_machine::host::Needs;
 
 /// What a fake layer or workload was given, for the tests to look at.
 struct Fake {

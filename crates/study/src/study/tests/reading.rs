@@ -25,7 +25,7 @@ fn a_good_study_is_its_configurations() {
             confidence: 0.95,
             rounds_max: 30,
             time_max_ns: 3_600_000_000_000,
-            until: crate::event::Until::Overall,
+            until: stackrace_base::event::Until::Overall,
         }
     );
     assert_eq!(
@@ -56,7 +56,7 @@ fn everything_written_in_decide_and_trial_is_read() {
     assert_eq!(study.decide.confidence, 0.99);
     assert_eq!(study.decide.rounds_max, 12);
     assert_eq!(study.decide.time_max_ns, 7_200_000_000_000);
-    assert_eq!(study.decide.until, crate::event::Until::Each);
+    assert_eq!(study.decide.until, stackrace_base::event::Until::Each);
     assert_eq!(study.policy.provision, Provision::Once);
     assert!(!study.policy.remount && !study.policy.drop_caches && study.policy.precondition);
 }

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use super::phase::Phase;
-use crate::printed::ImportError;
-use crate::printed::text::TextLine;
+use stackrace_base::printed::ImportError;
+use stackrace_base::printed::text::TextLine;
 
 /// Columns without which it is no such file.
 const NEEDED: [&str; 12] = [

@@ -9,8 +9,8 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 
 use super::phase::Phase;
-use crate::printed::ImportError;
-use crate::printed::text::{self, TextLine};
+use stackrace_base::printed::ImportError;
+use stackrace_base::printed::text::{self, TextLine};
 
 /// Keys of a phase itself and of its settings, as the CSV calls them.
 const KEYS: [(&str, &str); 23] = [

@@ -7,9 +7,9 @@ mod csv;
 mod json;
 mod phase;
 
-use crate::printed::text::lines;
-use crate::printed::{ImportError, Imported, Importer};
 use phase::Phase;
+use stackrace_base::printed::text::lines;
+use stackrace_base::printed::{ImportError, Imported, Importer};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "elbencho",

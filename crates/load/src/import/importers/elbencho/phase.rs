@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::printed::text::{Figures, TextLine, agree, facts, size};
-use crate::printed::{ImportError, Imported};
+use stackrace_base::printed::text::{Figures, TextLine, agree, facts, size};
+use stackrace_base::printed::{ImportError, Imported};
 
 const MIB: f64 = 1_048_576.0;
 

@@ -7,7 +7,7 @@ use super::super::place::JobError;
 use super::super::value;
 use super::read::Reader;
 use super::resolved::{Access, Engine, Extent, JobFiles, MANY, NAMES, Offset};
-use crate::unit;
+use stackrace_base::unit;
 
 /// What the files of a job are called unless told otherwise.
 const PATTERN: &str = "$jobname.$jobnum.$filenum";

@@ -6,7 +6,7 @@ use super::super::place::OptionPlace;
 
 /// Order of the blocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Access {
+pub enum Access {
     /// Block after block, ascending, file after file.
     Sequential,
     /// So many blocks of each file in turn, ascending.
@@ -33,18 +33,18 @@ pub(crate) enum Access {
 
 /// A share of what several jobs do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Flow {
+pub struct Flow {
     /// Jobs of one number share (`flow_id`).
-    pub(crate) id: u64,
+    pub id: u64,
     /// How many operations it does while others do as many as they have parts.
-    pub(crate) parts: u32,
+    pub parts: u32,
     /// Pause before it asks again, ns.
-    pub(crate) pause_ns: u64,
+    pub pause_ns: u64,
 }
 
 /// Which jobs end when one does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ExitScope {
+pub enum ExitScope {
     /// Those of its group.
     Group,
     /// All up to the next wall.
@@ -55,36 +55,36 @@ pub(crate) enum ExitScope {
 
 /// The rate below which a job fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LeastRate {
+pub struct LeastRate {
     /// Bytes a second.
-    pub(crate) bytes: u64,
+    pub bytes: u64,
     /// Averaged over so many ns.
-    pub(crate) every_ns: u64,
+    pub every_ns: u64,
 }
 
 /// Zones of which the beginning is visited, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct StridedZones {
+pub struct StridedZones {
     /// Bytes visited in each zone.
-    pub(crate) used: u64,
+    pub used: u64,
     /// Bytes from the beginning of a zone to that of the next.
-    pub(crate) every: u64,
+    pub every: u64,
 }
 
 /// Bytes at the beginning of each file that are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Offset {
+pub struct Offset {
     /// For each job; none: nothing.
-    pub(crate) first: Option<Extent>,
+    pub first: Option<Extent>,
     /// More for each clone; none: nothing.
-    pub(crate) increment: Option<Extent>,
+    pub increment: Option<Extent>,
     /// Percentages become multiples of it; 0: of the smallest block.
-    pub(crate) align: u64,
+    pub align: u64,
 }
 
 /// What a log over time is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LogKind {
+pub enum LogKind {
     /// KiB a second.
     Bandwidth,
     /// Operations a second.
@@ -95,24 +95,24 @@ pub(crate) enum LogKind {
 
 /// The logs over time of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Logs {
+pub struct Logs {
     /// What of, and the beginning of the file's name.
-    pub(crate) files: Vec<(LogKind, String)>,
+    pub files: Vec<(LogKind, String)>,
     /// Averaged over so many ns; 0: each operation by itself.
-    pub(crate) every_ns: u64,
+    pub every_ns: u64,
     /// The largest in place of the average.
-    pub(crate) largest: bool,
+    pub largest: bool,
     /// With the offset of each operation.
-    pub(crate) offsets: bool,
+    pub offsets: bool,
     /// With priorities as hexadecimal numbers.
-    pub(crate) priorities: bool,
+    pub priorities: bool,
     /// A file for each clone, not one for all jobs.
-    pub(crate) each_job: bool,
+    pub each_job: bool,
 }
 
 /// Which system calls do the I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Engine {
+pub enum Engine {
     /// `pread` and `pwrite`.
     Plain,
     /// io_uring.
@@ -131,19 +131,19 @@ pub(crate) enum Engine {
 
 impl Engine {
     /// Whether it works on names, and opens no file before.
-    pub(crate) fn is_names(self) -> bool {
+    pub fn is_names(self) -> bool {
         matches!(self, Engine::Names(_))
     }
 
     /// Whether it moves data.
-    pub(crate) fn moves_data(self) -> bool {
+    pub fn moves_data(self) -> bool {
         matches!(self, Engine::Plain | Engine::Ring)
     }
 }
 
 /// An amount that may depend on files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Extent {
+pub enum Extent {
     /// This many, whatever the file holds.
     Bytes(u64),
     /// This share of what the file holds, from 0 to 100.
@@ -152,7 +152,7 @@ pub(crate) enum Extent {
 
 /// What the files are called.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum JobFiles {
+pub enum JobFiles {
     /// As `filename=` lists them; all clones of the job share them.
     Named(Vec<String>),
     /// By a pattern with `$jobname`, `$jobnum` and `$filenum`.
@@ -161,7 +161,7 @@ pub(crate) enum JobFiles {
 
 /// When the next operation starts.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum JobPace {
+pub enum JobPace {
     /// So long after one completed, ns.
     Think(u64),
     /// By the clock, evenly, so many a second.
@@ -172,7 +172,7 @@ pub(crate) enum JobPace {
 
 /// What the blocks that are written hold.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Content {
+pub enum Content {
     /// Every byte is 0.
     Zero,
     /// Random data; so large before over after compression, with this share of duplicates.
@@ -186,7 +186,7 @@ pub(crate) enum Content {
 
 /// What becomes of a file that is only written, before that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reserve {
+pub enum Reserve {
     /// Its blocks are reserved where the file system can; else it gets its size.
     IfPossible,
     /// Its blocks are reserved.
@@ -199,138 +199,138 @@ pub(crate) enum Reserve {
 
 /// When data is made durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct SyncPolicy {
+pub struct SyncPolicy {
     /// After so many writes; 0: never.
-    pub(crate) every: u64,
+    pub every: u64,
     /// By fdatasync instead of fsync.
-    pub(crate) data_only: bool,
+    pub data_only: bool,
     /// Every file is synced at the end of the job.
-    pub(crate) at_end: bool,
+    pub at_end: bool,
     /// Files are opened with `O_SYNC`.
-    pub(crate) open_sync: bool,
+    pub open_sync: bool,
     /// Files are opened with `O_DSYNC`.
-    pub(crate) open_dsync: bool,
+    pub open_dsync: bool,
 }
 
 /// What a job has to do with others that run at the same time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Ties {
+pub struct Ties {
     /// It begins when all clones of the job of this name have ended.
-    pub(crate) waits_for: Option<String>,
+    pub waits_for: Option<String>,
     /// Which jobs end with it (`exitall`); none: no others do.
-    pub(crate) ends: Option<ExitScope>,
+    pub ends: Option<ExitScope>,
     /// It fails when it moves fewer bytes a second.
-    pub(crate) least: Option<LeastRate>,
+    pub least: Option<LeastRate>,
     /// Its operations are in proportion to those of others.
-    pub(crate) flow: Option<Flow>,
+    pub flow: Option<Flow>,
 }
 
 /// What becomes of the files of a job before and afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct FileCare {
+pub struct FileCare {
     /// What becomes of files that are only written, before.
-    pub(crate) reserve: Reserve,
+    pub reserve: Reserve,
     /// They are laid out as those that are read.
-    pub(crate) overwrite: bool,
+    pub overwrite: bool,
     /// The kernel is told the order of the blocks.
-    pub(crate) advise: bool,
+    pub advise: bool,
     /// Files are dropped from the page cache before.
-    pub(crate) invalidate: bool,
+    pub invalidate: bool,
     /// Files are removed afterwards.
-    pub(crate) unlink: bool,
+    pub unlink: bool,
 }
 
 /// One job with every option resolved.
 #[derive(Debug, Clone)]
-pub(crate) struct FioJob {
+pub struct FioJob {
     /// What its files are called, `$jobname`: the word in brackets.
-    pub(crate) title: String,
+    pub title: String,
     /// The job's name in the report.
-    pub(crate) name: String,
+    pub name: String,
     /// Where its section begins, for refusals.
-    pub(crate) place: OptionPlace,
+    pub place: OptionPlace,
     /// Its group: those of one group run at the same time.
-    pub(crate) group: u64,
+    pub group: u64,
     /// Which wall it begins behind: those between two walls run at the same time.
-    pub(crate) stage: u64,
+    pub stage: u64,
     /// What it has to do with others that run meanwhile.
-    pub(crate) ties: Ties,
+    pub ties: Ties,
     /// Reported with the other jobs of its group.
-    pub(crate) grouped: bool,
+    pub grouped: bool,
     /// What the job file calls it (`description`).
-    pub(crate) description: Option<String>,
+    pub description: Option<String>,
     /// What was said of all jobs, and of this: name and value.
-    pub(crate) options: [Vec<(String, String)>; 2],
+    pub options: [Vec<(String, String)>; 2],
     /// The value of `rw`, for the report.
-    pub(crate) mode: &'static str,
+    pub mode: &'static str,
     /// Share of reads, 0 to 1.
-    pub(crate) read_share: f64,
+    pub read_share: f64,
     /// Order of the blocks.
-    pub(crate) access: Access,
+    pub access: Access,
     /// Block sizes in bytes, with their weights.
-    pub(crate) block_sizes: Vec<(u32, u32)>,
+    pub block_sizes: Vec<(u32, u32)>,
     /// Random blocks lie at multiples of it.
-    pub(crate) align: Option<u32>,
+    pub align: Option<u32>,
     /// Bytes of all files together (`size`); none: what there is.
-    pub(crate) size: Option<Extent>,
+    pub size: Option<Extent>,
     /// Bytes of each file (`filesize`).
-    pub(crate) file_bytes: Option<u64>,
+    pub file_bytes: Option<u64>,
     /// Bytes to transfer (`io_size`); none: one pass.
-    pub(crate) io_size: Option<Extent>,
+    pub io_size: Option<Extent>,
     /// Where each file begins for the job (`offset`).
-    pub(crate) offset: Offset,
+    pub offset: Offset,
     /// What is done before this counts for nothing (`ramp_time`), ns.
-    pub(crate) ramp_ns: u64,
+    pub ramp_ns: u64,
     /// The logs over time.
-    pub(crate) logs: Logs,
+    pub logs: Logs,
     /// Passes over the data (`loops`).
-    pub(crate) loops: u64,
+    pub loops: u64,
     /// Most operations (`number_ios`); none: no limit.
-    pub(crate) operations: Option<u64>,
+    pub operations: Option<u64>,
     /// What the files are called.
-    pub(crate) files: JobFiles,
+    pub files: JobFiles,
     /// How many there are.
-    pub(crate) file_count: u32,
+    pub file_count: u32,
     /// Files that are missing are made (`allow_file_create`).
-    pub(crate) makes_files: bool,
+    pub makes_files: bool,
     /// Directories of the files; clones take them in turn. Empty: the working directory.
-    pub(crate) directories: Vec<String>,
+    pub directories: Vec<String>,
     /// How many copies of the job run (`numjobs`).
-    pub(crate) clones: u32,
+    pub clones: u32,
     /// Operations outstanding at once.
-    pub(crate) queue_depth: u32,
+    pub queue_depth: u32,
     /// Which system calls do the I/O.
-    pub(crate) engine: Engine,
+    pub engine: Engine,
     /// The engine's name in the report, which is the job file's where fio has it.
-    pub(crate) engine_name: String,
+    pub engine_name: String,
     /// Whether I/O bypasses the page cache.
-    pub(crate) direct: bool,
+    pub direct: bool,
     /// How long after the others of its group it begins (`startdelay`), ns.
-    pub(crate) start_delay_ns: u64,
+    pub start_delay_ns: u64,
     /// Longest time (`runtime`), ns; none: no limit.
-    pub(crate) time_ns: Option<u64>,
+    pub time_ns: Option<u64>,
     /// The whole of that time, however often the data is passed over.
-    pub(crate) time_based: bool,
+    pub time_based: bool,
     /// When data is made durable.
-    pub(crate) durable: SyncPolicy,
+    pub durable: SyncPolicy,
     /// When the next operation starts.
-    pub(crate) pace: JobPace,
+    pub pace: JobPace,
     /// What the blocks that are written hold.
-    pub(crate) content: Content,
+    pub content: Content,
     /// What becomes of its files before and afterwards.
-    pub(crate) care: FileCare,
+    pub care: FileCare,
     /// What is read must be what was written.
-    pub(crate) verify: bool,
+    pub verify: bool,
     /// Everything is read back at the end.
-    pub(crate) read_back: bool,
+    pub read_back: bool,
     /// What everything random follows from; none: another each time.
-    pub(crate) seed: Option<u64>,
+    pub seed: Option<u64>,
     /// Percentiles to report, rising.
-    pub(crate) percentiles: Vec<f64>,
+    pub percentiles: Vec<f64>,
     /// They are of the whole latency.
-    pub(crate) whole_percentiles: bool,
+    pub whole_percentiles: bool,
     /// What is done in another way than fio does it, to be said.
-    pub(crate) notes: Vec<String>,
+    pub notes: Vec<String>,
 }
 
 /// Clones of a job, and files of one, at most.

@@ -8,7 +8,7 @@ use parking_lot::{Condvar, Mutex};
 use stackrace_engine::Control;
 
 use super::super::job::{ExitScope, FioJob, LeastRate};
-use crate::time::{Clock, SystemClock};
+use stackrace_base::time::{Clock, SystemClock};
 
 /// How often one that waits asks whether it is still wanted, ns.
 const LOOK_NS: u64 = 20_000_000;
