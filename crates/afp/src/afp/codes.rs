@@ -1,7 +1,7 @@
 //! The numbers of AFP: commands, result codes and what they mean.
 
 /// Number of the directory at the root of every volume.
-pub const ROOT: u32 = 2;
+pub(super) const ROOT: u32 = 2;
 
 /// Longest name, bytes.
 pub(super) const NAME_MAX: u32 = 255;
@@ -53,7 +53,7 @@ pub(super) fn meaning(code: i32) -> &'static str {
 /// What can be asked, by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum AfpCommand {
+pub(super) enum AfpCommand {
     /// Ends the use of a volume.
     CloseVol = 2,
     /// Closes a file.

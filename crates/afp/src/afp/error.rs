@@ -4,7 +4,7 @@ use super::codes::{AfpCommand, meaning};
 
 /// Why a request to an AFP server failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum AfpError {
+pub(super) enum AfpError {
     /// The server refused the command with this code (negative).
     #[error("the AFP server refused {0:?} with {1}{meaning}", meaning = because(*.1))]
     Refused(AfpCommand, i32),

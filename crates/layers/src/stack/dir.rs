@@ -11,7 +11,7 @@ use stackrace_machine::host::{Host, HostError, MountInfo, Needs, argv};
 use std::path::{Path, PathBuf};
 
 /// An existing directory.
-pub const KIND: LayerKind = LayerKind {
+pub(super) const KIND: LayerKind = LayerKind {
     name: "dir",
     summary: "An existing directory: a private subdirectory is made in it and removed afterwards.",
     settings: &[
@@ -196,7 +196,7 @@ fn sync_of(host: &dyn Host, mount: &MountInfo) -> Option<Fact> {
 ///
 /// # Errors
 /// When it does not exist or is something else.
-pub fn usable(host: &dyn Host, path: &Path) -> Result<PathBuf, LayerError> {
+pub(super) fn usable(host: &dyn Host, path: &Path) -> Result<PathBuf, LayerError> {
     if !host.exists(path) {
         return Err(LayerError::refused(
             format!("{} does not exist", path.display()),

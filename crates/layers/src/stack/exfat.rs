@@ -21,7 +21,7 @@ use stackrace_machine::host::imagined::{Tool, said};
 use stackrace_machine::host::{Needs, Package};
 
 /// The layer `exfat` of a study.
-pub const KIND: LayerKind = LayerKind {
+pub(super) const KIND: LayerKind = LayerKind {
     name: "exfat",
     summary: "exFAT, without a journal, owners, modes, links or holes in files, on one device that is no disk.",
     settings: &[

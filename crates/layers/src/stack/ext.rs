@@ -23,7 +23,7 @@ use std::path::Path;
 /// What is given to `mkfs` where the study gives no `-E` of its own. With lazy initialisation the
 /// kernel would write inode tables during the first trials; a discard would give back blocks that
 /// were laid out (mke2fs(8)).
-pub const EXTENDED: &str = "lazy_itable_init=0,lazy_journal_init=0,nodiscard";
+pub(super) const EXTENDED: &str = "lazy_itable_init=0,lazy_journal_init=0,nodiscard";
 
 const PACKAGES: &[Package] = &[Package::new(
     "e2fsprogs",
@@ -39,7 +39,7 @@ const SETTINGS: &[SettingDoc] = &[
 ];
 
 /// The layer `ext2` of a study.
-pub const EXT2: LayerKind = LayerKind {
+pub(super) const EXT2: LayerKind = LayerKind {
     name: "ext2",
     summary: "The second extended file system, without a journal, on one device.",
     settings: SETTINGS,
@@ -75,7 +75,7 @@ pub const EXT2: LayerKind = LayerKind {
 };
 
 /// The layer `ext3` of a study.
-pub const EXT3: LayerKind = LayerKind {
+pub(super) const EXT3: LayerKind = LayerKind {
     name: "ext3",
     summary: "The third extended file system, with a journal, on one device.",
     settings: SETTINGS,
@@ -117,7 +117,7 @@ pub const EXT3: LayerKind = LayerKind {
 };
 
 /// The layer `ext4` of a study.
-pub const EXT4: LayerKind = LayerKind {
+pub(super) const EXT4: LayerKind = LayerKind {
     name: "ext4",
     summary: "The fourth extended file system on one device.",
     settings: SETTINGS,
@@ -327,7 +327,7 @@ fn geometry(host: &dyn Host, _root: &Path, device: &Path) -> Result<Vec<Fact>, L
 }
 
 /// What `dumpe2fs -h` prints of what matters to figures.
-pub fn header(text: &str) -> Vec<Fact> {
+pub(super) fn header(text: &str) -> Vec<Fact> {
     let facts = text.lines().filter_map(|line| {
         let (name, value) = line.split_once(':')?;
         // The other lines are counters, dates and hashes, which differ from trial to trial.

@@ -19,7 +19,7 @@ use std::path::Path;
 const TOLD: [&str; 3] = ["features", "encoding", "current_reserved_blocks"];
 
 /// The layer `f2fs` of a study.
-pub const KIND: LayerKind = LayerKind {
+pub(super) const KIND: LayerKind = LayerKind {
     name: "f2fs",
     summary: "F2FS, made for flash memory, on one device of at least 40 MiB.",
     settings: &[options::MKFS, options::MOUNT],

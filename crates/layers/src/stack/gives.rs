@@ -6,7 +6,7 @@ use stackrace_base::event::LayerFacts;
 use std::path::PathBuf;
 
 /// Most devices one layer gives or takes.
-pub const DEVICES_MAX: usize = 64;
+pub(super) const DEVICES_MAX: usize = 64;
 
 /// What a layer takes from the one below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +78,7 @@ pub struct Pool {
 ///
 /// # Errors
 /// When there is none; `Stack::new` does not let that happen.
-pub fn pool(below: Gives) -> Result<Pool, LayerError> {
+pub(super) fn pool(below: Gives) -> Result<Pool, LayerError> {
     match below {
         Gives::Pool(pool) => Ok(pool),
         _ => Err(LayerError::refused("there is no pool below", "")),

@@ -19,7 +19,7 @@ use stackrace_machine::host::imagined::{Tool, said};
 use stackrace_machine::host::{Needs, Package};
 
 /// The layer `jfs` of a study.
-pub const KIND: LayerKind = LayerKind {
+pub(super) const KIND: LayerKind = LayerKind {
     name: "jfs",
     summary: "JFS by IBM, with a journal, on one device of at least 16 MiB that is no disk.",
     settings: &[options::MKFS, options::MOUNT],

@@ -92,12 +92,12 @@ impl FileData {
 }
 
 /// One and two of the disks that the imagined machine of the tests has.
-pub const ON_A_DISK: &str =
+pub(super) const ON_A_DISK: &str =
     "devices = { ids = [\"disk-of-test-1\"], size = \"1 GiB\", model = \"TEST\" }";
-pub const ON_TWO_DISKS: &str = "devices = { ids = [\"disk-of-test-1\", \"disk-of-test-2\"], size = \"1 GiB\", model = \"TEST\" }";
+pub(super) const ON_TWO_DISKS: &str = "devices = { ids = [\"disk-of-test-1\", \"disk-of-test-2\"], size = \"1 GiB\", model = \"TEST\" }";
 
 /// Layers as a study writes them, one line each, bottom up.
-pub type TriedStack = &'static [&'static str];
+pub(super) type TriedStack = &'static [&'static str];
 
 /// The stacks a kind of layer is tested with.
 pub struct Tried {

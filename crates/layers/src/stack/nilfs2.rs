@@ -25,7 +25,7 @@ const TOLD: [&str; 5] = [
 ];
 
 /// The layer `nilfs2` of a study.
-pub const KIND: LayerKind = LayerKind {
+pub(super) const KIND: LayerKind = LayerKind {
     name: "nilfs2",
     summary: "NILFS2, which writes everything to a log, on one device of at least 128 MiB.",
     settings: &[options::MKFS, options::MOUNT],

@@ -41,7 +41,7 @@ const FACTS_MAX: usize = 64;
 const FACT_LENGTH_MAX: usize = 1000;
 
 /// Storage of the user's own commands.
-pub const KIND: LayerKind = LayerKind {
+pub(super) const KIND: LayerKind = LayerKind {
     name: NAME,
     summary: "Storage that commands of your own mount at $STACKRACE_MOUNT and take down again.",
     settings: &[

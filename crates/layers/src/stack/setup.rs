@@ -60,7 +60,7 @@ pub(super) struct StackParts {
 
 /// A mount of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mounted {
+pub(super) struct Mounted {
     /// The machine it is on, by its number.
     pub node: usize,
     /// What mounted it, and mounts it again.
@@ -568,7 +568,7 @@ impl<'a> Setup<'a> {
 }
 
 /// Waits for a device: udev makes its name some time after the kernel made the device.
-pub fn appears(host: &dyn Host, device: &Path) -> Result<(), LayerError> {
+pub(super) fn appears(host: &dyn Host, device: &Path) -> Result<(), LayerError> {
     for _ in 0..APPEARS_TRIES {
         if host.exists(device) {
             return Ok(());

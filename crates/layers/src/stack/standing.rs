@@ -44,7 +44,7 @@ fn on(host: &dyn Host, node: usize) -> Result<&dyn Host, HostError> {
 ///
 /// # Errors
 /// When one is not there.
-pub fn boots(host: &dyn Host, nodes: usize) -> Result<Vec<String>, HostError> {
+pub(super) fn boots(host: &dyn Host, nodes: usize) -> Result<Vec<String>, HostError> {
     let nodes = 2..=nodes;
     nodes
         .map(|node| host.peer(node)?.read_text(Path::new(journal::BOOT)))

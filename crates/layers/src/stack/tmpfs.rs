@@ -18,7 +18,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 /// The layer `tmpfs` of a study.
-pub const KIND: LayerKind = LayerKind {
+pub(super) const KIND: LayerKind = LayerKind {
     name: "tmpfs",
     summary: "A file system in memory; it is never unmounted between trials, which would empty it.",
     settings: &[
@@ -156,7 +156,7 @@ fn memory_available(host: &dyn Host) -> Option<u64> {
 }
 
 /// `MemAvailable:   23722000 kB` (KiB in truth) → bytes.
-pub fn available(text: &str) -> Option<u64> {
+pub(super) fn available(text: &str) -> Option<u64> {
     let line = text
         .lines()
         .find_map(|line| line.strip_prefix("MemAvailable:"))?;

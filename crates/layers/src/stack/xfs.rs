@@ -17,7 +17,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 /// The layer `xfs` of a study.
-pub const KIND: LayerKind = LayerKind {
+pub(super) const KIND: LayerKind = LayerKind {
     name: "xfs",
     summary: "XFS on one device of at least 300 MiB.",
     settings: &[options::MKFS, options::MOUNT],
@@ -200,7 +200,7 @@ fn geometry(host: &dyn Host, root: &Path, _device: &Path) -> Result<Vec<Fact>, L
     Ok(sections(&output.stdout))
 }
 
-pub fn sections(text: &str) -> Vec<Fact> {
+pub(super) fn sections(text: &str) -> Vec<Fact> {
     let mut facts: Vec<Fact> = Vec::new();
     for line in text.lines() {
         let Some((name, values)) = line.split_once('=') else {

@@ -22,7 +22,7 @@ pub struct Printed<'a> {
 
 /// One figure that is looked for in what a program prints.
 #[derive(Debug, Clone)]
-pub struct ReportedFigure {
+pub(super) struct ReportedFigure {
     head: MetricHead,
     at: FoundAt,
 }
@@ -44,7 +44,7 @@ impl ReportedFigure {
     ///
     /// # Errors
     /// What is wrong with it, and how it is written.
-    pub fn new(
+    pub(super) fn new(
         text: &str,
         unit: &str,
         better: Better,
@@ -81,7 +81,7 @@ impl ReportedFigure {
     }
 
     /// Its name, unit and direction.
-    pub fn head(&self) -> &MetricHead {
+    pub(super) fn head(&self) -> &MetricHead {
         &self.head
     }
 
@@ -89,7 +89,7 @@ impl ReportedFigure {
     ///
     /// # Errors
     /// It is not there, or is no positive number; a clause.
-    pub fn read(&self, printed: Printed<'_>, tool: Option<&str>) -> Result<f64, String> {
+    pub(super) fn read(&self, printed: Printed<'_>, tool: Option<&str>) -> Result<f64, String> {
         let name = &self.head.name;
         let found = match &self.at {
             FoundAt::Pattern(pattern) => {

@@ -36,7 +36,7 @@ pub struct ToolCommand {
 const WORDS: &str = "words";
 
 /// A command that leaves every word to the tool, `--help` too.
-pub fn raw_command(command: Command, about: &'static str, words: &'static str) -> Command {
+pub(super) fn raw_command(command: Command, about: &'static str, words: &'static str) -> Command {
     let words = Arg::new(WORDS)
         .help(words)
         .value_name("WORDS")
@@ -48,13 +48,13 @@ pub fn raw_command(command: Command, about: &'static str, words: &'static str) -
 }
 
 /// The words of a [`raw_command`] as they were typed.
-pub fn raw_words(matches: &ArgMatches) -> Vec<String> {
+pub(super) fn raw_words(matches: &ArgMatches) -> Vec<String> {
     let words = matches.get_many(WORDS).unwrap_or_default();
     words.cloned().collect()
 }
 
 /// Work with a journal: everything it makes is undone before [`Console::temporary`] returns.
-pub type JournaledWork<'a> = dyn FnMut(&Journal, &str) -> Result<(), Failure> + 'a;
+pub(super) type JournaledWork<'a> = dyn FnMut(&Journal, &str) -> Result<(), Failure> + 'a;
 
 /// What the command line gives to a command: the only way out of this room to a terminal, to the
 /// environment and to the store.

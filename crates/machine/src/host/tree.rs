@@ -13,7 +13,7 @@ use std::path::{Component, Path};
 const REMOVE: &str = "remove";
 
 /// How the last name of everything begins that this program may remove as a tree.
-pub const MARK: &str = ".stackrace-";
+pub(super) const MARK: &str = ".stackrace-";
 
 /// Whether a path may be removed as a tree: absolute, without `..`, last name marked as ours, no
 /// mount on it or in it.

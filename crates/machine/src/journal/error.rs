@@ -4,7 +4,7 @@ use crate::host::HostError;
 use std::path::PathBuf;
 
 /// Version of the file's format.
-pub const FORMAT: u32 = 3;
+pub(super) const FORMAT: u32 = 3;
 
 /// Why a journal cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

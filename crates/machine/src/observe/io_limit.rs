@@ -15,7 +15,7 @@ const THROTTLES: &[&str] = &[
 
 /// The first limit of this program's group or of one above it, as the kernel writes it: `io.max: 8:16
 /// rbps=2097152`; none: nothing is limited, as far as it can be read.
-pub fn io_limit(read: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+pub(super) fn io_limit(read: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     read("/proc/self/cgroup")?.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
         let (controllers, group) = (parts.next()?, parts.next()?);

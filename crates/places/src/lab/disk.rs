@@ -56,7 +56,7 @@ const EIO: u32 = 5;
 const EINVAL: u32 = 22;
 
 /// Requests that fail: those that touch bytes of this range. A flush touches all.
-pub type Failing = std::ops::Range<u64>;
+pub(super) type Failing = std::ops::Range<u64>;
 
 /// A disk that is served until this is dropped.
 pub(super) struct Served {

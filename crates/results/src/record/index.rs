@@ -15,9 +15,9 @@ use stackrace_base::event::{Event, LogLine, Observation, RunStarted};
 use stackrace_base::owned::OwnDir;
 
 /// Version of the schema, `PRAGMA user_version`. See `docs/formats/index.md`.
-pub const SCHEMA: i32 = 2;
+pub(super) const SCHEMA: i32 = 2;
 /// Name of the index in the store's directory.
-pub const INDEX: &str = "stackrace.db";
+pub(super) const INDEX: &str = "stackrace.db";
 /// How long another writer is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Every table, in an order in which they can be dropped.

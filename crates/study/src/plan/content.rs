@@ -9,12 +9,12 @@ use stackrace_base::event::{Decide, WorkloadHead};
 
 /// Standard deviations of the ratio of two configurations from round to round for which the
 /// detectable difference is shown: a quiet, an ordinary and a noisy storage.
-pub const NOISES: [f64; 3] = [0.01, 0.03, 0.10];
+pub(super) const NOISES: [f64; 3] = [0.01, 0.03, 0.10];
 /// Times a stack that is preconditioned is written over from beginning to end: twice its capacity,
 /// as the SNIA Solid State Storage Performance Test Specification has it.
 pub const FILLS: u32 = 2;
 /// Commands as they would be typed, or why there are none.
-pub type Commands = Result<Vec<String>, String>;
+pub(super) type Commands = Result<Vec<String>, String>;
 
 /// What must be known of the machine.
 pub struct MachineFacts<'a> {

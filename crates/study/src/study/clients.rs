@@ -12,7 +12,7 @@ use stackrace_base::setting::{Refusal, Value};
 /// The factor whose levels are numbers of clients.
 pub const CLIENTS: &str = "clients";
 /// The factor whose levels are numbers of processes on each client.
-pub const PROCESSES: &str = "processes";
+pub(super) const PROCESSES: &str = "processes";
 
 /// Most processes of a trial: each is a connection.
 const MOST: i64 = 10_000;

@@ -61,7 +61,7 @@ const SERVERS: [Daemon; 3] = [
 const FUSE: &str = "fuse";
 
 /// The layer `afp` of a study.
-pub const KIND: LayerKind = LayerKind {
+pub(super) const KIND: LayerKind = LayerKind {
     name: "afp",
     summary: "A directory served over AFP by netatalk and mounted here.",
     settings: &[

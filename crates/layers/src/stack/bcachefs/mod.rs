@@ -17,7 +17,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 /// The layer `bcachefs` of a study.
-pub const KIND: LayerKind = LayerKind {
+pub(super) const KIND: LayerKind = LayerKind {
     name: "bcachefs",
     summary: "Bcachefs on one or more devices, where kernel and tools have it.",
     settings: &[
@@ -189,7 +189,7 @@ impl Bcachefs {
 
 /// The options `bcachefs show-super` prints, up to the next section; of a choice printed as
 /// `none [crc32c] xxhash`, what is chosen.
-pub fn options_of(text: &str) -> Vec<Fact> {
+pub(super) fn options_of(text: &str) -> Vec<Fact> {
     let chosen = |value: &str| {
         let (_, rest) = value.split_once('[')?;
         rest.split_once(']').map(|(word, _)| word.to_string())

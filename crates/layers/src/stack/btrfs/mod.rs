@@ -23,7 +23,7 @@ use std::path::Path;
 const PROFILES: &[&str] = &["single", "raid0", "raid1", "raid10"];
 
 /// The layer `btrfs` of a study.
-pub const KIND: LayerKind = LayerKind {
+pub(super) const KIND: LayerKind = LayerKind {
     name: "btrfs",
     summary: "Btrfs on one or more devices of about 130 MiB or more each.",
     settings: &[
@@ -450,7 +450,7 @@ impl Btrfs {
 }
 
 /// `Data, RAID1: total=…` → `RAID1`.
-pub fn profile_of<'a>(spread: &'a str, kind: &str) -> Vec<&'a str> {
+pub(super) fn profile_of<'a>(spread: &'a str, kind: &str) -> Vec<&'a str> {
     spread
         .lines()
         .filter_map(|line| {
@@ -462,7 +462,7 @@ pub fn profile_of<'a>(spread: &'a str, kind: &str) -> Vec<&'a str> {
 }
 
 /// One fact a line that has a value.
-pub fn lines(prefix: &str, text: &str) -> Vec<Fact> {
+pub(super) fn lines(prefix: &str, text: &str) -> Vec<Fact> {
     text.lines()
         .filter_map(|line| line.split_once(':'))
         .map(|(name, value)| (name.trim(), value.split_whitespace().collect::<Vec<_>>()))

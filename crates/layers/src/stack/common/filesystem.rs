@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 ///
 /// # Errors
 /// When there are none; [`crate::stack::Stack::new`] does not let that happen.
-pub fn devices(below: Gives) -> Result<Vec<Device>, LayerError> {
+pub(crate) fn devices(below: Gives) -> Result<Vec<Device>, LayerError> {
     match below {
         Gives::Devices(devices) if !devices.is_empty() => Ok(devices),
         _ => Err(LayerError::refused("there are no devices below", "")),
@@ -26,7 +26,7 @@ pub fn devices(below: Gives) -> Result<Vec<Device>, LayerError> {
 ///
 /// # Errors
 /// When one of them is not.
-pub fn to_format(host: &dyn Host, below: Gives) -> Result<Vec<Device>, LayerError> {
+pub(crate) fn to_format(host: &dyn Host, below: Gives) -> Result<Vec<Device>, LayerError> {
     let devices = devices(below)?;
     for device in &devices {
         ours_to_format(host, device)?;
@@ -39,7 +39,7 @@ pub fn to_format(host: &dyn Host, below: Gives) -> Result<Vec<Device>, LayerErro
 ///
 /// # Errors
 /// When one of them is not ours to format, or the tool fails.
-pub fn format(
+pub(crate) fn format(
     setup: &mut Setup<'_>,
     command: &[String],
     uuid_words: impl FnOnce(&str) -> Vec<String>,
@@ -77,7 +77,7 @@ pub fn format(
 ///
 /// # Errors
 /// Why it may not.
-pub fn ours_to_format(host: &dyn Host, device: &Device) -> Result<(), LayerError> {
+pub(crate) fn ours_to_format(host: &dyn Host, device: &Device) -> Result<(), LayerError> {
     match &device.origin {
         Origin::LoopOn(file) => still_on(host, device, file)?,
         Origin::Disk(disk) => return guard::still_free(host, disk),
@@ -155,7 +155,7 @@ fn still_on(host: &dyn Host, device: &Device, file: &Path) -> Result<(), LayerEr
 ///
 /// # Errors
 /// When it is not mounted there, or as another file system.
-pub fn mount_facts(
+pub(crate) fn mount_facts(
     host: &dyn Host,
     root: &Path,
     file_system: &str,
@@ -187,7 +187,7 @@ pub fn mount_facts(
 ///
 /// # Errors
 /// It cannot be mounted.
-pub fn mount_again(
+pub(crate) fn mount_again(
     setup: &mut Setup<'_>,
     file_system: &str,
     source: &OsStr,
@@ -211,7 +211,7 @@ pub fn mount_again(
 }
 
 /// A file system on these devices, as it came to stand at its root.
-pub fn standing(
+pub(crate) fn standing(
     host: &dyn Host,
     layer: &str,
     root: PathBuf,
@@ -234,7 +234,7 @@ pub fn standing(
 ///
 /// # Errors
 /// When nothing is.
-pub fn mounted(host: &dyn Host, root: &Path) -> Result<MountInfo, LayerError> {
+pub(crate) fn mounted(host: &dyn Host, root: &Path) -> Result<MountInfo, LayerError> {
     let mount = host
         .mounts()?
         .into_iter()
@@ -250,7 +250,7 @@ pub fn mounted(host: &dyn Host, root: &Path) -> Result<MountInfo, LayerError> {
 }
 
 /// One line for the plan: kind, then mkfs words and mount options where there are any.
-pub fn asked(kind: &str, mkfs: &[String], mount: &[String]) -> String {
+pub(crate) fn asked(kind: &str, mkfs: &[String], mount: &[String]) -> String {
     let mut text = kind.to_string();
     if !mkfs.is_empty() {
         text.push_str(&format!(", mkfs {}", mkfs.join(" ")));

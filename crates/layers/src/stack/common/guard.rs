@@ -15,7 +15,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 /// What the model of a disk is that reports none.
-pub const NO_MODEL: &str = "none";
+pub(crate) const NO_MODEL: &str = "none";
 
 /// A disk that a study names, found once and held since.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct NamedDisk {
 
 /// What was seen of a disk.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Found {
+pub(crate) struct Found {
     /// The kernel's name: `sdb`; none: there is no such link.
     pub name: Option<String>,
     /// Whether it is a part of a disk.
@@ -44,7 +44,7 @@ pub struct Found {
 }
 
 /// What speaks against writing over a disk, each with what to do; none: it may be.
-pub fn objections(asked: &Identity, found: &Found, wipe: bool) -> Vec<(String, String)> {
+pub(crate) fn objections(asked: &Identity, found: &Found, wipe: bool) -> Vec<(String, String)> {
     let id = &asked.id;
     let Some(name) = &found.name else {
         return vec![(
@@ -101,7 +101,7 @@ pub fn objections(asked: &Identity, found: &Found, wipe: bool) -> Vec<(String, S
 ///
 /// # Errors
 /// The first objection; that it still holds something after wiping.
-pub fn clear(host: &dyn Host, asked: &Identity, wipe: bool) -> Result<NamedDisk, LayerError> {
+pub(crate) fn clear(host: &dyn Host, asked: &Identity, wipe: bool) -> Result<NamedDisk, LayerError> {
     let disk = find(host, asked)?;
     let found = look(host, &disk, Looking::AtAll)?;
     refuse(objections(asked, &found, wipe))?;
@@ -124,7 +124,7 @@ pub fn clear(host: &dyn Host, asked: &Identity, wipe: bool) -> Result<NamedDisk,
 ///
 /// # Errors
 /// The first objection.
-pub fn unused(host: &dyn Host, asked: &Identity) -> Result<NamedDisk, LayerError> {
+pub(crate) fn unused(host: &dyn Host, asked: &Identity) -> Result<NamedDisk, LayerError> {
     let disk = find(host, asked)?;
     // It is only read and mounted: what it carries is no objection.
     refuse(objections(
@@ -139,7 +139,7 @@ pub fn unused(host: &dyn Host, asked: &Identity) -> Result<NamedDisk, LayerError
 ///
 /// # Errors
 /// The first objection.
-pub fn blank(host: &dyn Host, asked: &Identity) -> Result<(), LayerError> {
+pub(crate) fn blank(host: &dyn Host, asked: &Identity) -> Result<(), LayerError> {
     refuse(objections(asked, &inspect(host, asked)?, false))
 }
 
@@ -147,7 +147,7 @@ pub fn blank(host: &dyn Host, asked: &Identity) -> Result<(), LayerError> {
 ///
 /// # Errors
 /// The first objection; another disk that stands in its place.
-pub fn still_free(host: &dyn Host, disk: &NamedDisk) -> Result<(), LayerError> {
+pub(crate) fn still_free(host: &dyn Host, disk: &NamedDisk) -> Result<(), LayerError> {
     still_there(host, disk)?;
     let found = look(host, disk, Looking::AtSignatures)?;
     refuse(objections(&disk.asked, &found, false))
@@ -157,7 +157,7 @@ pub fn still_free(host: &dyn Host, disk: &NamedDisk) -> Result<(), LayerError> {
 ///
 /// # Errors
 /// When it does.
-pub fn still_there(host: &dyn Host, disk: &NamedDisk) -> Result<(), LayerError> {
+pub(crate) fn still_there(host: &dyn Host, disk: &NamedDisk) -> Result<(), LayerError> {
     let NamedDisk { asked, device } = disk;
     if host.fix_device(&device.node)?.number == device.number {
         return Ok(());
@@ -173,7 +173,7 @@ pub fn still_there(host: &dyn Host, disk: &NamedDisk) -> Result<(), LayerError> 
 }
 
 /// That two ids of a study lead to one disk.
-pub fn same_disk(one: &str, other: &str, node: &Path) -> LayerError {
+pub(crate) fn same_disk(one: &str, other: &str, node: &Path) -> LayerError {
     LayerError::refused(
         format!(
             "{one} and {other} are the same disk ({})",
@@ -208,7 +208,7 @@ fn find(host: &dyn Host, asked: &Identity) -> Result<NamedDisk, LayerError> {
 ///
 /// # Errors
 /// When a tool that must be there fails: what cannot be looked at cannot be judged.
-pub fn inspect(host: &dyn Host, asked: &Identity) -> Result<Found, LayerError> {
+pub(crate) fn inspect(host: &dyn Host, asked: &Identity) -> Result<Found, LayerError> {
     if !host.exists(&asked.link()) {
         return Ok(Found::default());
     }
@@ -371,7 +371,7 @@ fn signature(line: &str) -> String {
 }
 
 /// The pool in the labels `zdb -l` prints.
-pub fn pool_of(labels: &str) -> Option<&str> {
+pub(crate) fn pool_of(labels: &str) -> Option<&str> {
     let line = labels
         .lines()
         .find_map(|line| line.trim().strip_prefix("name: "))?;

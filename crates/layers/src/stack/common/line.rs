@@ -24,14 +24,14 @@ const LINE_HANDLE: &str = "5ac7:";
 const BANDS: usize = 16;
 
 /// Name of the fact that says how fast a line was found to be; its value begins with `NUMBER B/s, `.
-pub const MEASURED: &str = "line to the peer";
+pub(crate) const MEASURED: &str = "line to the peer";
 
 /// Name of the fact that says why it was not.
 const UNMEASURED: &str = "line to the peer not measured";
 
 /// Name of the fact that says what the line to a storage of the user's carries, as the study declares it;
 /// its value begins with `NUMBER B/s, `.
-pub const DECLARED: &str = "line to the storage";
+pub(crate) const DECLARED: &str = "line to the storage";
 
 /// Bytes that are sent to measure a line, where no rate is declared.
 const SENT: u64 = 4 << 20;
@@ -40,14 +40,14 @@ const SENT: u64 = 4 << 20;
 const SENT_MIN: u64 = 64 << 10;
 
 /// The setting for a delay.
-pub const DELAY: SettingDoc = SettingDoc::time(
+pub(crate) const DELAY: SettingDoc = SettingDoc::time(
     "delay",
     "",
     "Time a packet between the machines takes longer, each way; none unless given.",
 );
 
 /// The setting for a rate.
-pub const RATE: SettingDoc = SettingDoc::bytes(
+pub(crate) const RATE: SettingDoc = SettingDoc::bytes(
     "rate",
     "",
     "Most bytes per second between the machines, each way: \"12.5 MB\" is 100 Mbit/s; as fast as it goes unless given.",
@@ -55,13 +55,13 @@ pub const RATE: SettingDoc = SettingDoc::bytes(
 
 /// What a study declares of a line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Line {
+pub(crate) struct Line {
     delay_ns: Option<u64>,
     rate: Option<u64>,
 }
 
 /// A line that is ready.
-pub struct Ready {
+pub(crate) struct Ready {
     /// Addresses of this machine and of the peer on it.
     pub addresses: [IpAddr; 2],
     /// What it was found to do.
@@ -73,7 +73,7 @@ impl Line {
     ///
     /// # Errors
     /// A rate at which nothing would pass.
-    pub fn parse(settings: &Settings) -> Result<Self, Refusal> {
+    pub(crate) fn parse(settings: &Settings) -> Result<Self, Refusal> {
         let rate = settings.optional_bytes(RATE.name)?;
         if rate == Some(0) {
             return Err(Refusal::at(
@@ -91,12 +91,12 @@ impl Line {
     }
 
     /// How much longer a packet takes, each way, ns; 0: no longer than it does.
-    pub fn delay_ns(self) -> u64 {
+    pub(crate) fn delay_ns(self) -> u64 {
         self.delay_ns.unwrap_or(0)
     }
 
     /// What is asked, in words that follow others; empty: nothing.
-    pub fn asked(self) -> String {
+    pub(crate) fn asked(self) -> String {
         let mut text = String::new();
         if let Some(delay) = self.delay_ns {
             text.push_str(&format!(", delay {} each way", unit::time_ns(delay as f64)));
@@ -112,7 +112,7 @@ impl Line {
     ///
     /// # Errors
     /// When a queue is there already that is not ours, or the line fails.
-    pub fn set_up(self, setup: &mut Setup<'_>, sockets: Sockets) -> Result<Ready, LayerError> {
+    pub(crate) fn set_up(self, setup: &mut Setup<'_>, sockets: Sockets) -> Result<Ready, LayerError> {
         let addresses = one_kernel::ends(setup, sockets)?;
         let [here, there] = addresses;
         // A queue acts on what leaves a card, so each end slows one direction.
@@ -244,7 +244,7 @@ fn card(host: &dyn Host, address: IpAddr) -> Result<String, LayerError> {
 }
 
 /// Gives a network card its ordinary queue back.
-pub const CLEAR: UndoKind = UndoKind {
+pub(crate) const CLEAR: UndoKind = UndoKind {
     layer: "line",
     name: "clear",
     params: &[Param::Path, Param::Name],
@@ -270,7 +270,7 @@ fn clear(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
 }
 
 /// ip(8) and tc(8) as a plan imagines them.
-pub const IMAGINED: &[Tool] = &[
+pub(crate) const IMAGINED: &[Tool] = &[
     Tool {
         name: "ip",
         run: imagined_ip,

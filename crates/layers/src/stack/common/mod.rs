@@ -1,12 +1,12 @@
 //! What layers share: reading `/sys`, the guard of disks, formatting, options, shares, the line between machines.
 
-pub mod block;
-pub mod filesystem;
-pub mod guard;
-pub mod line;
-pub mod one_kernel;
-pub mod options;
-pub mod place;
-pub mod plain;
-pub mod share;
-pub mod words;
+pub(super) mod block;
+pub(super) mod filesystem;
+pub(super) mod guard;
+pub(super) mod line;
+pub(super) mod one_kernel;
+pub(super) mod options;
+pub(super) mod place;
+pub(super) mod plain;
+pub(super) mod share;
+pub(super) mod words;

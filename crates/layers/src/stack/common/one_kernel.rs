@@ -15,7 +15,7 @@ use std::path::Path;
 
 /// Whose sockets are at the ends of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sockets {
+pub(crate) enum Sockets {
     /// Those of a driver, in the kernel's first network.
     OfKernel,
     /// Those of processes, or of what the kernel does for the network of one.
@@ -102,7 +102,7 @@ fn join(setup: &mut Setup<'_>) -> Result<(), LayerError> {
 }
 
 /// Takes an address from a card.
-pub const GIVE_UP: UndoKind = UndoKind {
+pub(crate) const GIVE_UP: UndoKind = UndoKind {
     layer: "line",
     name: "give-up-address",
     params: &[Param::Path, Param::Name, Param::Address],
@@ -127,7 +127,7 @@ fn give_up(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
 }
 
 /// Takes the network of the second machine away, and both cards with it.
-pub const SEVER: UndoKind = UndoKind {
+pub(crate) const SEVER: UndoKind = UndoKind {
     layer: "line",
     name: "sever",
     params: &[Param::Path, Param::Name],

@@ -19,7 +19,7 @@ const LAYER: &str = "place";
 ///
 /// # Errors
 /// The system does not show what is mounted.
-pub fn mounted_at(host: &dyn Host, point: &Path) -> Result<Option<MountInfo>, LayerError> {
+pub(crate) fn mounted_at(host: &dyn Host, point: &Path) -> Result<Option<MountInfo>, LayerError> {
     let mount = host.mount_of(point)?;
     // The path of a mount that is not told is no path.
     if mount.mount_point.is_relative() {
@@ -36,7 +36,7 @@ pub fn mounted_at(host: &dyn Host, point: &Path) -> Result<Option<MountInfo>, La
 
 /// The facts of a directory, on a file system that this run mounted (`ours`) or found; none: it cannot
 /// be found out where it lies.
-pub fn facts(host: &dyn Host, directory: &Path, ours: bool) -> Option<LayerFacts> {
+pub(crate) fn facts(host: &dyn Host, directory: &Path, ours: bool) -> Option<LayerFacts> {
     let mount = host.mount_of(directory).ok()?;
     // A file system that was there before may be old and full, which a new one is not.
     let mounted = if ours {

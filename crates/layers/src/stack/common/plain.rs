@@ -13,10 +13,10 @@ use std::ffi::OsString;
 use std::path::Path;
 
 /// What one of them takes.
-pub const TAKES: Takes = Takes::Devices { min: 1, max: 1 };
+pub(crate) const TAKES: Takes = Takes::Devices { min: 1, max: 1 };
 
 /// What is special about one of them.
-pub struct Plain {
+pub(crate) struct Plain {
     /// Its name: in a study, to the kernel and after `mkfs.`.
     pub name: &'static str,
     /// Programs needed.
@@ -49,7 +49,7 @@ impl Plain {
     ///
     /// # Errors
     /// Words that are not for a study to give.
-    pub fn parse(&'static self, settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
+    pub(crate) fn parse(&'static self, settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         Ok(Box::new(Asked {
             of: self,
             mkfs: options::mkfs(settings, self.mkfs)?,
@@ -130,7 +130,7 @@ impl Layer for Asked {
 ///
 /// # Errors
 /// It can neither be mounted nor repaired.
-pub fn brought_back(
+pub(crate) fn brought_back(
     setup: &mut Setup<'_>,
     kind: &'static str,
     mount: &[String],
@@ -150,7 +150,7 @@ pub fn brought_back(
 
 /// Why a file system that cannot bear a mark of ours is not made on disks, and where it can be made.
 #[derive(Clone, Copy)]
-pub struct Unmarked {
+pub(crate) struct Unmarked {
     /// Its name to the kernel.
     pub kind: &'static str,
     /// What it cannot do, as a sentence.
@@ -162,7 +162,7 @@ impl Unmarked {
     ///
     /// # Errors
     /// A disk is below.
-    pub fn accepts(self, below: &[Box<dyn Layer>]) -> Result<(), String> {
+    pub(crate) fn accepts(self, below: &[Box<dyn Layer>]) -> Result<(), String> {
         match below.iter().any(|layer| !layer.disks().is_empty()) {
             true => Err(format!("{}: {ELSEWHERE}", self.why)),
             false => Ok(()),
@@ -173,7 +173,7 @@ impl Unmarked {
     ///
     /// # Errors
     /// What is below outlives the run, or a command fails.
-    pub fn set_up(
+    pub(crate) fn set_up(
         self,
         setup: &mut Setup<'_>,
         below: Gives,
@@ -202,7 +202,7 @@ impl Unmarked {
 const ELSEWHERE: &str = "put it on loop or on lab-disks";
 
 /// The lines `NAME: VALUE` of these names.
-pub fn told(text: &str, names: &[&str]) -> Vec<Fact> {
+pub(crate) fn told(text: &str, names: &[&str]) -> Vec<Fact> {
     let pairs = text.lines().filter_map(|line| line.split_once(':'));
     let pairs = pairs.map(|(name, value)| (name.trim(), value.trim()));
     pairs
@@ -212,7 +212,7 @@ pub fn told(text: &str, names: &[&str]) -> Vec<Fact> {
 }
 
 /// The mkfs of a file system as a plan imagines it.
-pub const fn imagined_mkfs(name: &'static str) -> Tool {
+pub(crate) const fn imagined_mkfs(name: &'static str) -> Tool {
     Tool {
         name,
         run: imagined_format,
@@ -239,6 +239,6 @@ fn imagined_format(world: &mut World, words: &[OsString]) -> Output {
 }
 
 /// Of a driver that does not list its options.
-pub fn untold(_host: &dyn Host, _device: &str) -> Vec<String> {
+pub(crate) fn untold(_host: &dyn Host, _device: &str) -> Vec<String> {
     Vec::new()
 }

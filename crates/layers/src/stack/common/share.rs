@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// The setting for the server's place.
-pub const SERVER: SettingDoc = SettingDoc::choice(
+pub(crate) const SERVER: SettingDoc = SettingDoc::choice(
     "server",
     &["peer", "same"],
     "peer",
@@ -29,7 +29,7 @@ pub const SERVER: SettingDoc = SettingDoc::choice(
 );
 
 /// What a kind of share adds to what all of them do.
-pub trait Share: Send + Sync {
+pub(crate) trait Share: Send + Sync {
     /// The word in a study.
     const KIND: &'static str;
     /// What the client has to know of what is served.
@@ -82,7 +82,7 @@ pub trait Share: Send + Sync {
 }
 
 /// The two ends of a share, and their addresses.
-pub struct Ends {
+pub(crate) struct Ends {
     /// Where the server is.
     pub place: ServerPlace,
     /// The client's address: no other is let in.
@@ -92,7 +92,7 @@ pub struct Ends {
 }
 
 /// A share in its place: a layer.
-pub struct Shared<S> {
+pub(crate) struct Shared<S> {
     share: S,
     place: ServerPlace,
 }
@@ -102,7 +102,7 @@ impl<S: Share + 'static> Shared<S> {
     ///
     /// # Errors
     /// As [`ServerPlace::parse`].
-    pub fn layer(share: S, settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
+    pub(crate) fn layer(share: S, settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         let place = ServerPlace::parse(settings)?;
         Ok(Box::new(Self { share, place }))
     }
@@ -180,7 +180,7 @@ impl<S: Share> Layer for Shared<S> {
 ///
 /// # Errors
 /// One that is not on the list.
-pub fn options(settings: &Settings, allowed: &Words) -> Result<Vec<String>, Refusal> {
+pub(crate) fn options(settings: &Settings, allowed: &Words) -> Result<Vec<String>, Refusal> {
     words::lines(settings, "options", '=', allowed)
 }
 
@@ -192,7 +192,7 @@ const LOOK: Duration = Duration::from_millis(200);
 ///
 /// # Errors
 /// When it does not in time.
-pub fn listening(host: &dyn Host, server: &str, port: u16) -> Result<(), LayerError> {
+pub(crate) fn listening(host: &dyn Host, server: &str, port: u16) -> Result<(), LayerError> {
     for _ in 0..LOOKS {
         // Looked up in the table of sockets, because a connection of ours would be a client's.
         if host.listener(port)?.is_some() {
@@ -206,14 +206,14 @@ pub fn listening(host: &dyn Host, server: &str, port: u16) -> Result<(), LayerEr
 
 /// Where the server is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ServerPlace {
+pub(crate) struct ServerPlace {
     on_peer: bool,
     line: Line,
 }
 
 impl ServerPlace {
     /// This machine, as `server = "same"` says.
-    pub fn same() -> Self {
+    pub(crate) fn same() -> Self {
         Self {
             on_peer: false,
             line: Line::default(),
@@ -224,7 +224,7 @@ impl ServerPlace {
     ///
     /// # Errors
     /// A line where there is none.
-    pub fn parse(settings: &Settings) -> Result<Self, Refusal> {
+    pub(crate) fn parse(settings: &Settings) -> Result<Self, Refusal> {
         let on_peer = settings.text(SERVER.name)? != "same";
         for name in [line::DELAY.name, line::RATE.name] {
             if !on_peer && settings.given(name) {
@@ -242,7 +242,7 @@ impl ServerPlace {
     }
 
     /// Where the layers below stand.
-    pub fn below(self) -> Below {
+    pub(crate) fn below(self) -> Below {
         if self.on_peer {
             Below::OnPeer
         } else {
@@ -251,7 +251,7 @@ impl ServerPlace {
     }
 
     /// In words that follow others.
-    pub fn asked(self) -> String {
+    pub(crate) fn asked(self) -> String {
         let server = if self.on_peer {
             ", served by a peer"
         } else {
@@ -261,7 +261,7 @@ impl ServerPlace {
     }
 
     /// The line, ready; without a peer that of the machine with itself, which is not measured.
-    pub fn ready(self, setup: &mut Setup<'_>) -> Result<Ready, LayerError> {
+    pub(crate) fn ready(self, setup: &mut Setup<'_>) -> Result<Ready, LayerError> {
         if self.on_peer {
             return self.line.set_up(setup, Sockets::OfProcesses);
         }
@@ -273,7 +273,7 @@ impl ServerPlace {
     }
 
     /// Does something where the server is.
-    pub fn at_server<T>(
+    pub(crate) fn at_server<T>(
         self,
         setup: &mut Setup<'_>,
         work: impl FnOnce(&mut Setup<'_>) -> Result<T, LayerError>,
@@ -287,7 +287,7 @@ impl ServerPlace {
 
     /// Builds the server, given the directory it serves. What lies below stays mounted when
     /// settling, and is written back.
-    pub fn serve<T>(
+    pub(crate) fn serve<T>(
         self,
         setup: &mut Setup<'_>,
         below: Gives,

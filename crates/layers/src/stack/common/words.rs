@@ -20,7 +20,7 @@ pub struct Words {
 }
 
 /// One option, and what it takes.
-pub type Allowed = (&'static str, OptionValue);
+pub(crate) type Allowed = (&'static str, OptionValue);
 
 /// What an option takes.
 #[derive(Debug, Clone, Copy)]
@@ -49,7 +49,7 @@ use OptionValue::{Alone, AloneOrAmount, AloneOrOneOf, Amount, Names, OneOf, Pair
 ///
 /// # Errors
 /// One that is not on the list.
-pub fn command_line(
+pub(crate) fn command_line(
     settings: &Settings,
     name: &str,
     allowed: &Words,
@@ -83,7 +83,7 @@ pub fn command_line(
 ///
 /// # Errors
 /// One that is not on the list.
-pub fn mount_options(
+pub(crate) fn mount_options(
     settings: &Settings,
     name: &str,
     lists: &[&Words],
@@ -107,7 +107,7 @@ pub fn mount_options(
 ///
 /// # Errors
 /// One that is not on the list.
-pub fn lines(
+pub(crate) fn lines(
     settings: &Settings,
     name: &str,
     separator: char,
@@ -134,7 +134,7 @@ pub fn lines(
 ///
 /// # Errors
 /// One that is not on the list.
-pub fn pairs(
+pub(crate) fn pairs(
     settings: &Settings,
     name: &str,
     lists: &[&Words],

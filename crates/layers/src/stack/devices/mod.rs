@@ -25,7 +25,7 @@ const BY_ID: &str = "/dev/disk/by-id";
 const SIZE_MIN: u64 = 4 << 20;
 
 /// The layer `devices` of a study.
-pub const KIND: LayerKind = LayerKind {
+pub(super) const KIND: LayerKind = LayerKind {
     name: "devices",
     summary: "Real disks, by id, size and model; refused when one is in use or carries anything.",
     settings: &[
@@ -40,7 +40,7 @@ pub const KIND: LayerKind = LayerKind {
     ..LayerKind::EMPTY
 };
 
-pub struct Disks {
+pub(super) struct Disks {
     disks: Vec<Identity>,
 }
 
@@ -49,7 +49,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
 }
 
 /// The layer, with ids looked up in another directory than `/dev/disk/by-id`.
-pub fn in_directory(settings: &Settings, directory: &Path) -> Result<Disks, Refusal> {
+pub(super) fn in_directory(settings: &Settings, directory: &Path) -> Result<Disks, Refusal> {
     let ids = settings.optional_texts("ids")?.unwrap_or_default();
     let span = settings.span_of("ids");
     if ids.is_empty() || ids.len() > DEVICES_MAX {

@@ -38,7 +38,7 @@ const DRIVER: Driver = Driver {
 };
 
 /// The layer `drbd` of a study.
-pub const KIND: LayerKind = LayerKind {
+pub(super) const KIND: LayerKind = LayerKind {
     name: "drbd",
     summary: "A device replicated to a peer (DRBD): what it lies on is set up on both machines.",
     settings: &[

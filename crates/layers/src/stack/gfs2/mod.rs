@@ -45,7 +45,7 @@ const LOOKS: usize = 150;
 const LOOK: Duration = Duration::from_millis(200);
 
 /// The layer `gfs2` of a study.
-pub const KIND: LayerKind = LayerKind {
+pub(super) const KIND: LayerKind = LayerKind {
     name: "gfs2",
     summary: "GFS2 on one device: alone, or shared by two machines with locks between them (DLM).",
     settings: &[

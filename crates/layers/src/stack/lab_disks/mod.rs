@@ -98,7 +98,7 @@ const SETTINGS: [SettingDoc; 13] = [
 ];
 
 /// The layer `lab-disks` of a study.
-pub const KIND: LayerKind = LayerKind {
+pub(super) const KIND: LayerKind = LayerKind {
     name: "lab-disks",
     summary: "Emulated disks of the lab, with declared sectors and speed: only with `stackrace run STUDY --lab`.",
     settings: &SettingDoc::joined::<17>(&[&SETTINGS, &faults::SETTINGS]),
@@ -261,7 +261,7 @@ fn some(settings: &Settings, name: &str, value: Option<u64>) -> Result<Option<u6
 ///
 /// # Errors
 /// A model, a size, a rate or a number of requests with which there is no disk.
-pub fn own_disk(
+pub(super) fn own_disk(
     settings: &Settings,
     [model, size, rate, requests]: [&str; 4],
     bytes: u64,
@@ -406,7 +406,7 @@ impl LabDisks {
 ///
 /// # Errors
 /// There is none, it cannot be emptied, or it is not like the one asked for.
-pub fn own_device(setup: &Setup<'_>, disk: &LabDisk) -> Result<(Device, Fact), LayerError> {
+pub(super) fn own_device(setup: &Setup<'_>, disk: &LabDisk) -> Result<(Device, Fact), LayerError> {
     let disk = &in_use(disk, setup, OWN_NUMBER);
     found_device(setup.host(), disk)
 }
@@ -492,7 +492,7 @@ fn taken_ns(said: &str) -> Option<f64> {
 }
 
 /// What the guest sees; an error where it is not what was asked.
-pub fn read_back(host: &dyn Host, device: &Path, asked: &LabDisk) -> Result<Fact, LayerError> {
+pub(super) fn read_back(host: &dyn Host, device: &Path, asked: &LabDisk) -> Result<Fact, LayerError> {
     let described = asked.described();
     let name = block::name(device);
     let read = |what: &str| {

@@ -28,7 +28,7 @@ const SECTORS: [u64; 4] = [512, 1024, 2048, 4096];
 const SIZE_MIN: u64 = 1 << 20;
 
 /// Loop devices.
-pub const KIND: LayerKind = LayerKind {
+pub(super) const KIND: LayerKind = LayerKind {
     name: "loop",
     summary: "Throw-away disks: loop devices on files that are made for the stack and removed with it.",
     settings: &[
@@ -81,7 +81,7 @@ pub const KIND: LayerKind = LayerKind {
 };
 
 /// The driver of the kernel for loop devices.
-pub const DRIVER: Driver = Driver {
+pub(super) const DRIVER: Driver = Driver {
     module: "loop",
     shown_by: "/dev/loop-control",
     what: "loop devices (/dev/loop-control is not there)",

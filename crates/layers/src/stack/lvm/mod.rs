@@ -22,7 +22,7 @@ use std::path::Path;
 const COLUMNS: &str = "lv_name,segtype,stripes,stripe_size,chunk_size,lv_size,cache_mode,cache_policy,origin,pool_lv,devices";
 
 /// The layer `lvm` of a study.
-pub const KIND: LayerKind = LayerKind {
+pub(super) const KIND: LayerKind = LayerKind {
     name: "lvm",
     summary: "A logical volume of LVM: linear, striped, thin or cached, also under a snapshot.",
     settings: &[
@@ -305,7 +305,7 @@ impl Lvm {
 }
 
 /// One line of `lvs`.
-pub struct Volume(Vec<(String, String)>);
+pub(super) struct Volume(Vec<(String, String)>);
 
 impl Volume {
     fn get(&self, column: &str) -> &str {
@@ -313,7 +313,7 @@ impl Volume {
         found.map_or("", |(_, value)| value)
     }
 
-    pub fn fact(&self) -> Fact {
+    pub(super) fn fact(&self) -> Fact {
         let told = self
             .0
             .iter()
@@ -344,7 +344,7 @@ fn volumes(host: &dyn Host, group: &str) -> Result<Vec<Volume>, LayerError> {
 }
 
 /// `{"report":[{"lv":[{"lv_name":"data", …}]}]}`.
-pub fn reported(text: &str) -> Option<Vec<Volume>> {
+pub(super) fn reported(text: &str) -> Option<Vec<Volume>> {
     let whole: serde_json::Value = serde_json::from_str(text).ok()?;
     let lines = whole.get("report")?.get(0)?.get("lv")?.as_array()?;
     let volume = |line: &serde_json::Value| {

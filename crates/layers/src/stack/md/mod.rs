@@ -34,7 +34,7 @@ const TOLD: [&str; 7] = [
 ];
 
 /// The layer `md` of a study.
-pub const KIND: LayerKind = LayerKind {
+pub(super) const KIND: LayerKind = LayerKind {
     name: "md",
     summary: "An array of Linux's md driver: RAID 0, 1, 4, 5, 6 or 10, also with a member missing.",
     settings: &[
@@ -355,7 +355,7 @@ impl Md {
 }
 
 /// `MD_LEVEL=raid1` lines of `mdadm --detail --export`, without those of single members.
-pub fn exported(text: &str) -> Vec<Fact> {
+pub(super) fn exported(text: &str) -> Vec<Fact> {
     text.lines()
         // Members have names of loop devices or disks that differ from trial to trial.
         .filter(|line| line.starts_with("MD_") && !line.starts_with("MD_DEVICE_"))

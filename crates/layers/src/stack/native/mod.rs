@@ -33,7 +33,7 @@ const NAME: &str = "native";
 const SIZE_MIN: u64 = 1 << 20;
 
 /// A file system of the machine's own kind.
-pub const KIND: LayerKind = LayerKind {
+pub(super) const KIND: LayerKind = LayerKind {
     name: NAME,
     summary: "A file system of the machine's own kind on a file, by its own commands; also with --agent none.",
     settings: &[

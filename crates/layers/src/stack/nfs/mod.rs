@@ -56,7 +56,7 @@ const RPCBIND: Daemon = Daemon {
 };
 
 /// The layer `nfs` of a study.
-pub const KIND: LayerKind = LayerKind {
+pub(super) const KIND: LayerKind = LayerKind {
     name: "nfs",
     summary: "A directory served over NFS by the kernel's server and mounted here.",
     settings: &[

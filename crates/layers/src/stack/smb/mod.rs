@@ -37,7 +37,7 @@ const SERVER: Daemon = Daemon {
 const SHARE: &str = "work";
 
 /// The layer `smb` of a study.
-pub const KIND: LayerKind = LayerKind {
+pub(super) const KIND: LayerKind = LayerKind {
     name: "smb",
     summary: "A directory served over SMB by Samba and mounted here.",
     settings: &[

@@ -23,13 +23,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Nothing if the test ran, else what it needs and this machine lacks.
-pub type Ended = Result<(), String>;
+pub(super) type Ended = Result<(), String>;
 
 /// A test's name, and the test.
-pub type NamedTest = (&'static str, fn() -> Ended);
+pub(super) type NamedTest = (&'static str, fn() -> Ended);
 
 /// A test that is one case of a table.
-pub type NamedCase = (String, Box<dyn Fn() -> Ended + Send>);
+pub(super) type NamedCase = (String, Box<dyn Fn() -> Ended + Send>);
 
 /// Everything that may be on a disk or use it.
 pub use guard_table::cases as guarded_cases;

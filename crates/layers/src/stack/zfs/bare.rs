@@ -16,7 +16,7 @@ use stackrace_base::setting::{Refusal, Settings};
 use stackrace_machine::host::Needs;
 
 /// The layer `bare` of a study.
-pub const KIND: LayerKind = LayerKind {
+pub(crate) const KIND: LayerKind = LayerKind {
     name: "bare",
     summary: "Devices left as they are, for a workload that makes pools of ZFS on them itself: migrate-pool, mend-pool.",
     settings: &[],

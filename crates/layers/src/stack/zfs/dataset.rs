@@ -12,7 +12,7 @@ use stackrace_machine::host::{Needs, argv};
 use std::ffi::OsString;
 
 /// The layer `dataset` of a study.
-pub const KIND: LayerKind = LayerKind {
+pub(crate) const KIND: LayerKind = LayerKind {
     name: "dataset",
     summary: "A file system of ZFS in a pool; every property is read back.",
     settings: &[

@@ -9,11 +9,11 @@ mod properties;
 mod undo;
 mod volume;
 
-pub use bare::KIND as BARE;
-pub use dataset::KIND as DATASET;
-pub use pool::KIND as POOL;
+pub(super) use bare::KIND as BARE;
+pub(super) use dataset::KIND as DATASET;
+pub(super) use pool::KIND as POOL;
 pub(super) use properties::{
     DATASET as DATASET_WORDS, PROPERTIES, obtained, properties, shown, words,
 };
 pub(super) use undo::DESTROY;
-pub use volume::KIND as VOLUME;
+pub(super) use volume::KIND as VOLUME;

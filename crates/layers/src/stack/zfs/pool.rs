@@ -26,7 +26,7 @@ const MAX_AUTO_ASHIFT: &str = "/sys/module/zfs/parameters/zfs_vdev_max_auto_ashi
 const ARC_LEAST: [u64; 2] = [32 << 20, 64 << 20];
 
 /// The layer `zpool` of a study.
-pub const KIND: LayerKind = LayerKind {
+pub(crate) const KIND: LayerKind = LayerKind {
     name: "zpool",
     summary: "A pool of ZFS; put a dataset on it, or a zvol. Exported and imported between trials.",
     settings: &[
@@ -497,7 +497,7 @@ fn leaf(host: &dyn Host, device: &Path) -> PathBuf {
 }
 
 /// The ashift in a label as `zdb -l` prints it.
-pub fn ashift(label: &str) -> Option<u64> {
+pub(super) fn ashift(label: &str) -> Option<u64> {
     let line = label
         .lines()
         .find_map(|line| line.trim().strip_prefix("ashift: "))?;
@@ -505,7 +505,7 @@ pub fn ashift(label: &str) -> Option<u64> {
 }
 
 /// The names in the table of `zpool status`: `mirror-0 loop1 loop2`.
-pub fn layout(status: &str, pool: &str) -> String {
+pub(super) fn layout(status: &str, pool: &str) -> String {
     let words = status
         .lines()
         .skip_while(|line| !line.trim_start().starts_with("NAME "))

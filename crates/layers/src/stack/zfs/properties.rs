@@ -12,37 +12,37 @@ use std::ffi::OsString;
 use std::path::Path;
 
 /// Properties there is no setting for.
-pub const PROPERTIES: SettingDoc = SettingDoc::texts(
+pub(crate) const PROPERTIES: SettingDoc = SettingDoc::texts(
     "properties",
     "",
     "Further properties, each \"name=value\": those that docs/study.md lists.",
 );
 
 /// Properties that datasets and volumes share, each a setting of the same name.
-pub const COMPRESSION: SettingDoc = SettingDoc::text(
+pub(super) const COMPRESSION: SettingDoc = SettingDoc::text(
     "compression",
     "",
     "off, on, lz4, zstd, zstd-1 to zstd-19, zstd-fast-N, gzip, gzip-1 to gzip-9, lzjb or zle; what ZFS chooses unless given.",
 );
-pub const SYNC: SettingDoc = SettingDoc::choice(
+pub(super) const SYNC: SettingDoc = SettingDoc::choice(
     "sync",
     &["standard", "always", "disabled"],
     "",
     "Which writes wait until they are safe.",
 );
-pub const PRIMARYCACHE: SettingDoc = SettingDoc::choice(
+pub(super) const PRIMARYCACHE: SettingDoc = SettingDoc::choice(
     "primarycache",
     &["all", "metadata", "none"],
     "",
     "What is cached in memory.",
 );
-pub const LOGBIAS: SettingDoc = SettingDoc::choice(
+pub(super) const LOGBIAS: SettingDoc = SettingDoc::choice(
     "logbias",
     &["latency", "throughput"],
     "",
     "What writes that wait are treated for.",
 );
-pub const DEDUP: SettingDoc = SettingDoc::choice(
+pub(super) const DEDUP: SettingDoc = SettingDoc::choice(
     "dedup",
     &["off", "on", "verify", "sha256", "sha512", "skein"],
     "",
@@ -54,7 +54,7 @@ const SHARED: [&str; 5] = ["compression", "sync", "primarycache", "logbias", "de
 
 /// zpoolprops(7) and zpool-features(7). Not on the list: files and mounts (`cachefile`, `altroot`,
 /// `bootfs`), and what has a setting (`ashift`).
-pub const POOL: Words = Words {
+pub(super) const POOL: Words = Words {
     tool: "a pool of ZFS",
     manual: "zpoolprops(7)",
     options: &[
@@ -97,7 +97,7 @@ pub const POOL: Words = Words {
 
 /// zfsprops(7). Not on the list: where something is mounted, shared or read from (`mountpoint`,
 /// `sharenfs`, `keylocation`), encryption, and what has a setting.
-pub const DATASET: Words = Words {
+pub(crate) const DATASET: Words = Words {
     tool: "a dataset or volume of ZFS",
     manual: "zfsprops(7)",
     options: &[
@@ -157,11 +157,11 @@ const ON_OFF: &[&str] = &["on", "off"];
 const FEATURE: &[&str] = &["enabled", "disabled"];
 
 /// The package with all tools of ZFS.
-pub const PACKAGES: &[Package] = &[Package::new("zfsutils-linux", &["zpool", "zfs", "zdb"])];
+pub(super) const PACKAGES: &[Package] = &[Package::new("zfsutils-linux", &["zpool", "zfs", "zdb"])];
 
 /// Loads the module, which no command of ZFS does by itself. A ZFS in user space has none; where
 /// there is no ZFS at all, the first command says so.
-pub fn load(host: &dyn Host) {
+pub(super) fn load(host: &dyn Host) {
     // Ignored where it fails: a ZFS in user space has no module.
     if !host.exists(Path::new("/sys/module/zfs")) {
         let _ = host.exec(&argv(["modprobe", "zfs"]));
@@ -170,7 +170,7 @@ pub fn load(host: &dyn Host) {
 
 /// What was found of a property.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Property {
+pub(super) struct Property {
     name: String,
     value: String,
     /// `local`, `default`, `inherited from …`, `-`.
@@ -181,7 +181,7 @@ pub struct Property {
 ///
 /// # Errors
 /// A compression ZFS does not have, a property that cannot be asked for.
-pub fn asked(
+pub(super) fn asked(
     settings: &Settings,
     texts: &[&str],
     bytes: &[&str],
@@ -242,12 +242,12 @@ fn is_compression(word: &str) -> bool {
 ///
 /// # Errors
 /// One that is not on the list.
-pub fn properties(settings: &Settings, allowed: &Words) -> Result<Vec<(String, String)>, Refusal> {
+pub(crate) fn properties(settings: &Settings, allowed: &Words) -> Result<Vec<(String, String)>, Refusal> {
     pairs(settings, PROPERTIES.name, &[allowed])
 }
 
 /// The words `-o name=value` for `zfs create` and `zpool create`.
-pub fn words(asked: &[(String, String)]) -> Vec<OsString> {
+pub(crate) fn words(asked: &[(String, String)]) -> Vec<OsString> {
     let words = asked
         .iter()
         .flat_map(|(name, value)| ["-o".to_string(), format!("{name}={value}")]);
@@ -255,7 +255,7 @@ pub fn words(asked: &[(String, String)]) -> Vec<OsString> {
 }
 
 /// `, name value` for the plan.
-pub fn shown(asked: &[(String, String)]) -> String {
+pub(crate) fn shown(asked: &[(String, String)]) -> String {
     asked
         .iter()
         .map(|(name, value)| format!(", {name} {value}"))
@@ -266,7 +266,7 @@ pub fn shown(asked: &[(String, String)]) -> String {
 ///
 /// # Errors
 /// When what was obtained is not what was asked for.
-pub fn obtained(
+pub(crate) fn obtained(
     host: &dyn Host,
     name: &str,
     asked: &[(String, String)],
@@ -279,7 +279,7 @@ pub fn obtained(
 }
 
 /// What `zfs get -Hp` prints: name, property, value, source between tabs.
-pub fn lines(text: &str) -> Vec<Property> {
+pub(super) fn lines(text: &str) -> Vec<Property> {
     let property = |line: &str| {
         let mut words = line.split('\t').skip(1);
         Some(Property {
@@ -292,7 +292,7 @@ pub fn lines(text: &str) -> Vec<Property> {
 }
 
 /// The table of `zpool get`: columns between blanks, under a head.
-pub fn table(text: &str) -> Vec<Property> {
+pub(super) fn table(text: &str) -> Vec<Property> {
     let property = |line: &str| {
         let mut words = line.split_whitespace().skip(1);
         Some(Property {
@@ -306,7 +306,7 @@ pub fn table(text: &str) -> Vec<Property> {
 
 /// # Errors
 /// The first property that is not what was asked for.
-pub fn check(what: &str, asked: &[(String, String)], found: &[Property]) -> Result<(), LayerError> {
+pub(super) fn check(what: &str, asked: &[(String, String)], found: &[Property]) -> Result<(), LayerError> {
     for (name, asked) in asked {
         let value = found.iter().find(|property| property.name == *name);
         match value {
@@ -359,7 +359,7 @@ fn same(name: &str, asked: &str, found: &str) -> bool {
 }
 
 /// One fact for each property that was asked for, or is not at its default.
-pub fn facts(asked: &[(String, String)], found: &[Property]) -> Vec<Fact> {
+pub(super) fn facts(asked: &[(String, String)], found: &[Property]) -> Vec<Fact> {
     let told = |property: &&Property| {
         // "-" are figures (used, available), which differ from trial to trial.
         let set = property.source != "default" && property.source != "-";

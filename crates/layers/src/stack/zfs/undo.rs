@@ -5,7 +5,7 @@ use stackrace_machine::journal::{Param, UndoKind, text, until_free};
 use std::ffi::OsString;
 
 /// Destroys the pool of a name.
-pub const DESTROY: UndoKind = UndoKind {
+pub(crate) const DESTROY: UndoKind = UndoKind {
     layer: "zfs",
     name: "destroy-pool",
     params: &[Param::OurName],

@@ -16,7 +16,7 @@ use std::path::Path;
 const SIZE_MIN: u64 = 1 << 20;
 
 /// The layer `zvol` of a study.
-pub const KIND: LayerKind = LayerKind {
+pub(crate) const KIND: LayerKind = LayerKind {
     name: "zvol",
     summary: "A block device in a pool of ZFS; every property is read back.",
     settings: &[

@@ -16,7 +16,7 @@ pub(super) const FIELD: usize = 19;
 const DATA_MAX: usize = 15;
 
 /// The first line of `-x` with more than one run, with its line break.
-pub fn csv_header(layout: BonnieLayout) -> String {
+pub(super) fn csv_header(layout: BonnieLayout) -> String {
     match layout {
         BonnieLayout::V1_03 => format!("{HEADER_1_03}\n"),
         BonnieLayout::V1_96 | BonnieLayout::V1_97 | BonnieLayout::V2_00 => {

@@ -19,11 +19,11 @@ use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
 
 /// Smallest and largest chunk, bytes.
-pub const CHUNKS: std::ops::RangeInclusive<u64> = 256..=1 << 20;
+pub(super) const CHUNKS: std::ops::RangeInclusive<u64> = 256..=1 << 20;
 /// Most files of [`FILE_BYTES`] that 1.03 splits its data into.
-pub const FILES_MAX: u64 = 1000;
+pub(super) const FILES_MAX: u64 = 1000;
 /// Most directories: their names have five digits.
-pub const DIRECTORIES_MAX: u64 = 99_999;
+pub(super) const DIRECTORIES_MAX: u64 = 99_999;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "bonnie++",
@@ -91,12 +91,12 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
 };
 
 /// The columns of the report and the phases that fill them.
-pub fn phases() -> impl Iterator<Item = (BonnieColumn, Phase)> {
+pub(super) fn phases() -> impl Iterator<Item = (BonnieColumn, Phase)> {
     BonnieColumn::ALL.into_iter().zip(Phase::ALL)
 }
 
 /// The columns that a plan fills, in the order in which it does.
-pub fn columns(plan: &BonniePlan, fast: bool) -> Vec<(BonnieColumn, Phase)> {
+pub(super) fn columns(plan: &BonniePlan, fast: bool) -> Vec<(BonnieColumn, Phase)> {
     phases()
         .filter(|(column, _)| match column {
             BonnieColumn::CharacterOutput | BonnieColumn::CharacterInput => plan.bytes > 0 && !fast,
@@ -110,7 +110,7 @@ pub fn columns(plan: &BonniePlan, fast: bool) -> Vec<(BonnieColumn, Phase)> {
 }
 
 /// What a report says of one phase.
-pub fn cell(plan: &BonniePlan, phase: Phase, outcome: &PhaseOutcome) -> Cell {
+pub(super) fn cell(plan: &BonniePlan, phase: Phase, outcome: &PhaseOutcome) -> Cell {
     // The column of latencies is of chunks, seeks and files; what closes a phase is in its time
     // only.
     let work = |op: &&stackrace_engine::OpOutcome| !matches!(op.op, Op::Fsync | Op::Rmdir);
@@ -132,13 +132,13 @@ pub fn cell(plan: &BonniePlan, phase: Phase, outcome: &PhaseOutcome) -> Cell {
 }
 
 /// Memory of this machine, MiB; none: the system does not say.
-pub fn memory_mib() -> u64 {
+pub(super) fn memory_mib() -> u64 {
     stackrace_engine::system::memory_bytes() >> 20
 }
 
 /// The usual size of the data on a machine with so much memory, MiB: twice that, at least 300 MiB,
 /// and a whole number of GiB where that is near above.
-pub fn usual_size_mib(memory_mib: u64) -> u64 {
+pub(super) fn usual_size_mib(memory_mib: u64) -> u64 {
     let size = (2 * memory_mib).max(300);
     if size % 1024 > 512 {
         size.next_multiple_of(1024)

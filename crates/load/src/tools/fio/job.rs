@@ -19,7 +19,7 @@ use super::report::PERCENTILES;
 
 use read::Reader;
 use resolved::MANY;
-pub use resolved::{
+pub(super) use resolved::{
     Access, Content, Engine, ExitScope, Extent, FioJob, JobFiles, JobPace, LeastRate, LogKind,
     Reserve, StridedZones,
 };

@@ -2,7 +2,7 @@
 
 /// One option of a job that is understood.
 #[derive(Debug)]
-pub struct Known {
+pub(super) struct Known {
     /// Its name; aliases are read as this.
     pub name: &'static str,
     /// Other names of it.
@@ -29,7 +29,7 @@ const fn named(name: &'static str, also: &'static [&'static str]) -> Known {
 }
 
 /// Every option, alphabetical; docs/workloads/fio.md says what each means.
-pub const OPTIONS: &[Known] = &[
+pub(super) const OPTIONS: &[Known] = &[
     flag("allow_file_create"),
     flag("allrandrepeat"),
     named("blockalign", &["ba"]),
@@ -213,12 +213,12 @@ pub(super) fn find(word: &str) -> Option<&'static Known> {
 }
 
 /// Whether a word on the command line may stand without a value.
-pub fn is_flag(word: &str) -> bool {
+pub(super) fn is_flag(word: &str) -> bool {
     find(word).is_some_and(|known| known.flag)
 }
 
 /// What to do about an option that is not understood.
-pub fn nearest(word: &str) -> String {
+pub(super) fn nearest(word: &str) -> String {
     if let Some((_, next)) = WITHOUT.iter().find(|(name, _)| *name == word) {
         return (*next).to_owned();
     }

@@ -188,7 +188,7 @@ impl Times {
 }
 
 /// The report, with a line break at its end; with `bins` in the layout that fio calls `json+`.
-pub fn json(report: &FioReport, bins: bool) -> String {
+pub(super) fn json(report: &FioReport, bins: bool) -> String {
     let global = report.jobs.first().map(|job| &job.options[0]);
     let shared = global.map_or(0, Vec::len);
     let document = Document {

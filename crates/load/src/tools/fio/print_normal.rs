@@ -134,7 +134,7 @@ pub fn announced(jobs: &[FioJob]) -> String {
 }
 
 /// What is said after the run.
-pub fn normal(report: &FioReport) -> String {
+pub(super) fn normal(report: &FioReport) -> String {
     let mut text = String::new();
     for job in &report.jobs {
         text.push_str(&part(report, job));

@@ -1,20 +1,20 @@
 //! A report as numbers. Units: bytes, nanoseconds.
 
 /// Percentiles that are reported unless a job lists others.
-pub const PERCENTILES: [f64; 17] = [
+pub(super) const PERCENTILES: [f64; 17] = [
     1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
     99.99,
 ];
 
 /// Who printed a report, in the place where fio names itself.
-pub const VERSION: &str = concat!(
+pub(super) const VERSION: &str = concat!(
     "stackrace-",
     env!("CARGO_PKG_VERSION"),
     " (fio-3.33 layout)"
 );
 
 /// Upper ends of the classes latencies are counted in, ns; what is above the last is the last class.
-pub const CLASSES: [u64; 31] = [
+pub(super) const CLASSES: [u64; 31] = [
     2,
     4,
     10,
@@ -50,7 +50,7 @@ pub const CLASSES: [u64; 31] = [
 
 /// A distribution of times.
 #[derive(Debug, Clone, PartialEq)]
-pub struct FioLatency {
+pub(super) struct FioLatency {
     /// Number of operations.
     pub count: u64,
     /// Shortest, ns.
@@ -69,7 +69,7 @@ pub struct FioLatency {
 
 /// What a rate was like over time.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Varied {
+pub(super) struct Varied {
     /// Lowest.
     pub min: f64,
     /// Highest.
@@ -82,7 +82,7 @@ pub struct Varied {
 
 /// Rates in equal samples of the time.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Samples {
+pub(super) struct Samples {
     /// Whole samples; the last, shorter one is not among them.
     pub count: u64,
     /// Operations a second.
@@ -93,7 +93,7 @@ pub struct Samples {
 
 /// What was read, written, or given back.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Moved {
+pub(super) struct Moved {
     /// Bytes moved.
     pub bytes: u64,
     /// Operations that completed.
@@ -112,7 +112,7 @@ pub struct Moved {
 
 /// What fio has no field for.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Own {
+pub(super) struct Own {
     /// The engine that did the I/O.
     pub engine: String,
     /// Why this engine was chosen.
@@ -125,7 +125,7 @@ pub struct Own {
 
 /// One job, or several as one.
 #[derive(Debug, Clone, PartialEq)]
-pub struct JobReport {
+pub(super) struct JobReport {
     /// The first job's name.
     pub name: String,
     /// The group it ran in.
@@ -164,7 +164,7 @@ pub struct JobReport {
 
 /// What a run of all jobs reports.
 #[derive(Debug, Clone, PartialEq)]
-pub struct FioReport {
+pub(super) struct FioReport {
     /// ms since 1970, when it ended.
     pub unix_ms: u64,
     /// The same in words.

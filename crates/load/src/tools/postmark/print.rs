@@ -45,7 +45,7 @@ fn amount(bytes: f32) -> String {
 
 impl Tally {
     /// The verbose report: counts and rates, with words.
-    pub fn verbose(&self, version: Version) -> String {
+    pub(super) fn verbose(&self, version: Version) -> String {
         let seconds = Seconds::of(self);
         let (total, during) = (seconds.total, seconds.transactions);
         let deleted = match version {
@@ -85,7 +85,7 @@ impl Tally {
     }
 
     /// The terse report: one line.
-    pub fn terse(&self, version: Version) -> String {
+    pub(super) fn terse(&self, version: Version) -> String {
         let seconds = Seconds::of(self);
         let (total, during) = (seconds.total, seconds.transactions);
         let (deleted, deletion) = match version {

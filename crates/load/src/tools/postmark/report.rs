@@ -11,7 +11,7 @@ use stackrace_base::event::MetricHead;
 
 /// Which PostMark. They do the same and differ in what they print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Version {
+pub(super) enum Version {
     /// Of August 2001: as deleted it prints the files created, and the terse rate of deletion
     /// alone is taken over the time of creation.
     V1_51,
@@ -22,7 +22,7 @@ pub enum Version {
 
 /// What one run counted and how long its parts took. Bytes; ns.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Tally {
+pub(super) struct Tally {
     /// When it began, by the wall clock: nanoseconds since 1970.
     pub began_ns: u64,
     /// Making the first files.
@@ -99,7 +99,7 @@ pub fn values(report: &PostmarkReport) -> Vec<Option<f64>> {
 
 impl Tally {
     /// The figures in real time.
-    pub fn report(&self) -> PostmarkReport {
+    pub(super) fn report(&self) -> PostmarkReport {
         let seconds = |ns: u64| ns as f64 / 1e9;
         let elapsed_ns = self.creation_ns + self.transactions_ns + self.deletion_ns;
         let per = |count: u64, ns: u64| {

@@ -8,7 +8,7 @@ use super::report::{Done, Head, Intermediate, MIB, Results, SysbenchLayout, Sysb
 
 /// The first line of our own report in one of the layouts, which says who made it where there is
 /// room for that.
-pub fn banner(layout: SysbenchLayout) -> String {
+pub(super) fn banner(layout: SysbenchLayout) -> String {
     match layout {
         SysbenchLayout::V0_4 => {
             "sysbench 0.4.12:  multi-threaded system evaluation benchmark".to_owned()
@@ -20,7 +20,7 @@ pub fn banner(layout: SysbenchLayout) -> String {
 }
 
 /// A size with five significant digits.
-pub fn size(layout: SysbenchLayout, bytes: f64) -> String {
+pub(super) fn size(layout: SysbenchLayout, bytes: f64) -> String {
     let units: [&str; 5] = match layout {
         SysbenchLayout::V0_4 => ["b", "Kb", "Mb", "Gb", "Tb"],
         SysbenchLayout::V1_0 => ["B", "KiB", "MiB", "GiB", "TiB"],

@@ -171,7 +171,7 @@ pub struct SysbenchLatency {
 }
 
 /// The modes: option, and what is printed.
-pub const MODES: [(&str, &str); 6] = [
+pub(super) const MODES: [(&str, &str); 6] = [
     ("seqwr", "sequential write (creation)"),
     ("seqrewr", "sequential rewrite"),
     ("seqrd", "sequential read"),

@@ -4,7 +4,7 @@
 //! gets what the page has around it: the title, the legend, the colours, and where it is from.
 
 #[cfg(feature = "png")]
-pub mod png;
+pub(super) mod png;
 mod style;
 
 use maud::{Markup, PreEscaped, html};
