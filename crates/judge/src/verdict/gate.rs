@@ -22,9 +22,8 @@ use stackrace_base::event::RunStarted;
 use stackrace_results::record::Record;
 use stackrace_stats::{FIRST_LOOK, Ratio, two_sided_level};
 
-pub use answer::{
-    FigureAnswer, GateAnswer, GateError, GateFailure, GateOutcome, GateSide, Threshold,
-};
+pub use answer::{FigureAnswer, GateAnswer, GateError, GateOutcome, Threshold};
+pub(crate) use answer::{GateFailure, GateSide};
 pub use words::on;
 
 /// Fewer pairs have no interval.

@@ -9,7 +9,7 @@ use stackrace_results::record::Record;
 pub(super) const RUNS_MIN: usize = 3;
 
 /// One side of a comparison of stored results: a configuration, by index, of each of its runs.
-pub type Side<'a> = [(&'a Record, usize)];
+pub(crate) type Side<'a> = [(&'a Record, usize)];
 
 /// A workload and a metric by name; none: the overall figure.
 pub(super) type NamedFigure<'a> = Option<(&'a str, &'a str)>;

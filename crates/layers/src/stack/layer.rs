@@ -30,10 +30,6 @@ pub struct LayerKind {
     /// Makes a layer of settings that have been checked against `settings`.
     pub parse: fn(&Settings) -> Result<Box<dyn Layer>, Refusal>,
     /// The words of tools that a study may give.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "only tests ask whether they are described")
-    )]
     pub words: &'static [&'static Words],
     /// Packages with its programs; the lab's guests have them all.
     pub packages: &'static [Package],
@@ -102,10 +98,8 @@ pub(super) type TriedStack = &'static [&'static str];
 /// The stacks a kind of layer is tested with.
 pub struct Tried {
     /// Whole stacks in which every step fails once, on an imagined machine.
-    #[cfg_attr(not(test), expect(dead_code, reason = "only tests set these up"))]
     pub shapes: &'static [TriedStack],
     /// What can stand on so many devices: random stacks are put together of these.
-    #[cfg_attr(not(test), expect(dead_code, reason = "only tests set these up"))]
     pub on_devices: &'static [(usize, TriedStack)],
     /// Stacks that are set up, used and torn down with the real tools of this machine.
     pub real: &'static [RealStack],

@@ -40,10 +40,6 @@ impl Step {
 
 /// When the imagined machine fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "only tests make the imagined machine fail")
-)]
 pub enum Fault {
     /// Every step succeeds.
     Never,

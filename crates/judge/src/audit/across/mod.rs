@@ -13,7 +13,7 @@ mod sample;
 mod space;
 mod unequal;
 
-pub use difference::Unlike;
+pub(crate) use difference::Unlike;
 pub(super) use difference::{RunReading, named};
 
 /// Every check, in the order of their notes.
