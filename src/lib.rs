@@ -40,6 +40,7 @@
 mod cli;
 mod run;
 mod session;
+#[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]
 pub mod testing;
 

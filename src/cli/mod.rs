@@ -84,6 +84,7 @@ pub(crate) fn main() -> ExitCode {
 }
 
 /// Reads a command line (the words after the program's name) without doing anything.
+#[cfg(any(test, feature = "testing"))]
 pub(crate) fn understands<'a>(words: impl Iterator<Item = &'a [u8]>) -> bool {
     use std::os::unix::ffi::OsStrExt;
     let words = words.map(std::ffi::OsStr::from_bytes);

@@ -22,7 +22,7 @@ use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit;
 use stackrace_machine::host::{Host, MountInfo, local::LocalHost};
 use stackrace_machine::observe;
-use stackrace_study::purpose::{self, Purpose};
+use stackrace_study::purpose::Purpose;
 use stackrace_study::study::Study;
 
 /// Rounds it does at most, if they turn out shorter than expected.
@@ -367,6 +367,7 @@ fn cache_warning(study: &Study, warm: bool) -> Option<String> {
 }
 
 /// The study `compare` writes for these directories where nothing else is asked for.
+#[cfg(any(test, feature = "testing"))]
 pub(crate) fn written_for(paths: &[PathBuf]) -> String {
     let (request, sides) = (request_for(paths), sides_of(paths));
     let shape = Shape::of(request.purpose, request.time_ns, sides.len());
@@ -374,6 +375,7 @@ pub(crate) fn written_for(paths: &[PathBuf]) -> String {
 }
 
 /// Directories of which nothing is known.
+#[cfg(any(test, feature = "testing"))]
 fn sides_of(paths: &[PathBuf]) -> Vec<ComparedPath> {
     let side = |path: &PathBuf| ComparedPath {
         path: path.clone(),
@@ -393,10 +395,11 @@ fn sides_of(paths: &[PathBuf]) -> Vec<ComparedPath> {
 }
 
 /// What is asked where nothing else is said than the directories.
+#[cfg(any(test, feature = "testing"))]
 fn request_for(paths: &[PathBuf]) -> CompareRequest {
     CompareRequest {
         directories: paths.to_vec(),
-        purpose: &purpose::ALL[0],
+        purpose: &stackrace_study::purpose::ALL[0],
         time_ns: 120_000_000_000,
         quick: false,
         size: None,
@@ -414,7 +417,7 @@ fn request_for(paths: &[PathBuf]) -> CompareRequest {
 pub(super) fn study_of_files(parts: &[SizedPart]) -> Result<Study, Failure> {
     let paths = ["/mnt/one", "/mnt/two"].map(PathBuf::from);
     let (mut request, sides) = (request_for(&paths), sides_of(&paths));
-    request.purpose = purpose::find("files").unwrap_or(request.purpose);
+    request.purpose = stackrace_study::purpose::find("files").unwrap_or(request.purpose);
     study_file::parse("compare", study(&request, &sides, parts).as_bytes())
 }
 

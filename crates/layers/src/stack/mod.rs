@@ -39,6 +39,7 @@ mod setup;
 mod site;
 mod smb;
 mod standing;
+#[cfg(any(test, feature = "testing"))]
 #[expect(clippy::unwrap_used, reason = "tests")]
 mod testing;
 mod tmpfs;
@@ -55,6 +56,7 @@ pub use layer::{FileData, Layer, LayerCommand, LayerKind};
 pub use script::needs_command;
 pub use site::Site;
 pub use standing::StandingStack;
+#[cfg(any(test, feature = "testing"))]
 pub use testing::{ON_MACHINE, guarded_cases, set_up_for_real};
 #[cfg(any(test, feature = "testing"))]
 pub use {

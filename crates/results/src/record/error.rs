@@ -119,10 +119,6 @@ pub enum RecordError {
         count: usize,
     },
     /// A database that runs are read from does not give them.
-    #[cfg_attr(
-        not(feature = "postgresql"),
-        expect(dead_code, reason = "only such a database fails so")
-    )]
     #[error("{what}")]
     Team {
         /// What was tried, on what, and what the server said.

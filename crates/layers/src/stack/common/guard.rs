@@ -101,7 +101,11 @@ pub(crate) fn objections(asked: &Identity, found: &Found, wipe: bool) -> Vec<(St
 ///
 /// # Errors
 /// The first objection; that it still holds something after wiping.
-pub(crate) fn clear(host: &dyn Host, asked: &Identity, wipe: bool) -> Result<NamedDisk, LayerError> {
+pub(crate) fn clear(
+    host: &dyn Host,
+    asked: &Identity,
+    wipe: bool,
+) -> Result<NamedDisk, LayerError> {
     let disk = find(host, asked)?;
     let found = look(host, &disk, Looking::AtAll)?;
     refuse(objections(asked, &found, wipe))?;
@@ -139,6 +143,7 @@ pub(crate) fn unused(host: &dyn Host, asked: &Identity) -> Result<NamedDisk, Lay
 ///
 /// # Errors
 /// The first objection.
+#[cfg(any(test, feature = "testing"))]
 pub(crate) fn blank(host: &dyn Host, asked: &Identity) -> Result<(), LayerError> {
     refuse(objections(asked, &inspect(host, asked)?, false))
 }

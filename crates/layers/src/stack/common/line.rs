@@ -112,7 +112,11 @@ impl Line {
     ///
     /// # Errors
     /// When a queue is there already that is not ours, or the line fails.
-    pub(crate) fn set_up(self, setup: &mut Setup<'_>, sockets: Sockets) -> Result<Ready, LayerError> {
+    pub(crate) fn set_up(
+        self,
+        setup: &mut Setup<'_>,
+        sockets: Sockets,
+    ) -> Result<Ready, LayerError> {
         let addresses = one_kernel::ends(setup, sockets)?;
         let [here, there] = addresses;
         // A queue acts on what leaves a card, so each end slows one direction.

@@ -213,6 +213,7 @@ pub(crate) struct ServerPlace {
 
 impl ServerPlace {
     /// This machine, as `server = "same"` says.
+    #[cfg(any(test, feature = "testing"))]
     pub(crate) fn same() -> Self {
         Self {
             on_peer: false,

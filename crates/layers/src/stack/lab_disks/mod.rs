@@ -492,7 +492,11 @@ fn taken_ns(said: &str) -> Option<f64> {
 }
 
 /// What the guest sees; an error where it is not what was asked.
-pub(super) fn read_back(host: &dyn Host, device: &Path, asked: &LabDisk) -> Result<Fact, LayerError> {
+pub(super) fn read_back(
+    host: &dyn Host,
+    device: &Path,
+    asked: &LabDisk,
+) -> Result<Fact, LayerError> {
     let described = asked.described();
     let name = block::name(device);
     let read = |what: &str| {

@@ -1,5 +1,6 @@
 //! A share over SMB: Samba on a peer or on this machine, mounted here by the kernel's client.
 
+#[cfg(any(test, feature = "testing"))]
 pub(super) mod testing;
 
 use crate::stack::common::words::{

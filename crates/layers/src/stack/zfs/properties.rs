@@ -242,7 +242,10 @@ fn is_compression(word: &str) -> bool {
 ///
 /// # Errors
 /// One that is not on the list.
-pub(crate) fn properties(settings: &Settings, allowed: &Words) -> Result<Vec<(String, String)>, Refusal> {
+pub(crate) fn properties(
+    settings: &Settings,
+    allowed: &Words,
+) -> Result<Vec<(String, String)>, Refusal> {
     pairs(settings, PROPERTIES.name, &[allowed])
 }
 
@@ -306,7 +309,11 @@ pub(super) fn table(text: &str) -> Vec<Property> {
 
 /// # Errors
 /// The first property that is not what was asked for.
-pub(super) fn check(what: &str, asked: &[(String, String)], found: &[Property]) -> Result<(), LayerError> {
+pub(super) fn check(
+    what: &str,
+    asked: &[(String, String)],
+    found: &[Property],
+) -> Result<(), LayerError> {
     for (name, asked) in asked {
         let value = found.iter().find(|property| property.name == *name);
         match value {
