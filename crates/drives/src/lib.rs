@@ -7,6 +7,7 @@
 //! A caller drives a model as a discrete-event simulation: [`Drive::submit`] hands over a request,
 //! [`Drive::next_event`] says when something happens next, and [`Drive::complete`] returns what has
 //! completed by then.
+#![forbid(unsafe_code)]
 
 mod caching;
 mod card;

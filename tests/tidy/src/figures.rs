@@ -5,13 +5,15 @@ use std::path::Path;
 use std::{fs, io};
 
 use crate::imports::{self, Crate, Edge};
+use crate::packages::{self, Package};
 use crate::source::{self, Comment, LineStarts, SourceFile, matching};
 
 /// Folders with Rust files.
 const FOLDERS: [&str; 4] = ["src", "crates", "tests", "fuzz"];
 
 /// Folders and files in which people read sentences, besides the Rust files.
-const PROSE: [&str; 9] = [
+const PROSE: [&str; 10] = [
+    "crates",
     "docs",
     "studies",
     "bench",
@@ -153,9 +155,10 @@ impl Checkout {
 
     /// Which product file uses which, crate by crate.
     pub fn edges(&self) -> Vec<Edge> {
-        self.crates()
+        // Cargo allows no circle of packages: files of two packages cannot use each other.
+        packages::of_files(&self.files)
             .iter()
-            .flat_map(|folder| Crate::read(&self.files, folder).edges())
+            .flat_map(|package| Crate::read(&self.files, &package.sources()).edges())
             .collect()
     }
 
@@ -180,28 +183,17 @@ impl Checkout {
         imports::circles(&edges.into_iter().collect::<Vec<_>>())
     }
 
-    /// The `src` folders.
-    fn crates(&self) -> BTreeSet<String> {
-        self.files
-            .iter()
-            .filter_map(|file| {
-                let path = file.path.to_string_lossy();
-                if path.starts_with("src/") {
-                    Some("src".to_owned())
-                } else {
-                    let end = path.find("/src/")? + "/src".len();
-                    path.starts_with("crates/").then(|| path[..end].to_owned())
-                }
-            })
-            .collect()
-    }
-
-    /// Types that are visible in their crate, by crate and name, where a name is there more than once.
+    /// Types that are visible in their package, by name, where a name is there more than once. The packages
+    /// with rooms count as one: a reader of the program meets the types of all of them.
     pub fn twin_types(&self) -> BTreeMap<String, Vec<Finding>> {
         let mut found: BTreeMap<(String, String), Vec<Finding>> = BTreeMap::new();
         for file in self.product() {
             let path = file.path.to_string_lossy().into_owned();
-            let owner = path.split("src/").next().unwrap_or_default().to_owned();
+            let owner = match Package::of(&file.path) {
+                Some(package) if package.has_rooms() => String::new(),
+                Some(package) => package.folder(),
+                None => path.split("src/").next().unwrap_or_default().to_owned(),
+            };
             // `no_x.rs` replaces `x.rs` where a feature is off: only one of them is compiled.
             if file
                 .path
@@ -331,17 +323,23 @@ fn collect_all(folder: &Path, into: &mut Vec<std::path::PathBuf>) -> io::Result<
     Ok(())
 }
 
-/// The room of a file: the first part below `src/`, or the package, or the folder.
+/// The room of a file: the first part below the `src/` of its package. What is in no room is counted
+/// with its package, or with its folder.
 pub fn room(path: &Path) -> String {
-    let parts: Vec<String> = path
-        .iter()
-        .map(|part| part.to_string_lossy().into_owned())
-        .collect();
-    match parts.as_slice() {
-        [src, room, ..] if src == "src" => room.trim_end_matches(".rs").to_owned(),
-        [crates, name, ..] if crates == "crates" => format!("crates/{name}"),
-        [first, ..] => first.clone(),
-        [] => String::new(),
+    let first = || {
+        path.iter().next().map_or(String::new(), |part| {
+            part.to_string_lossy().trim_end_matches(".rs").to_owned()
+        })
+    };
+    let Some(package) = Package::of(path) else {
+        return first();
+    };
+    let inside = path.strip_prefix(package.sources()).ok();
+    match inside.and_then(|inside| inside.iter().next()) {
+        Some(room) if package.has_rooms() => {
+            room.to_string_lossy().trim_end_matches(".rs").to_owned()
+        }
+        _ => package.folder().trim_end_matches('/').to_owned(),
     }
 }
 
@@ -532,12 +530,15 @@ mod tests {
                 "src/b.rs",
                 "pub(crate) enum Report {}\npub(super) struct Line<T>(T);\n",
             ),
-            ("crates/x/src/lib.rs", "pub type Report = u8;\n"),
+            ("crates/stats/src/lib.rs", "pub type Report = u8;\n"),
+            ("crates/base/src/c.rs", "pub struct Moved;\n"),
+            ("crates/show/src/d.rs", "pub struct Moved;\n"),
             ("src/index.rs", "pub struct Index;\n"),
             ("src/no_index.rs", "pub struct Index;\n"),
         ])
         .twin_types();
-        assert_eq!(found.keys().collect::<Vec<_>>(), ["Report"]);
+        assert_eq!(found.keys().collect::<Vec<_>>(), ["Moved", "Report"]);
+        assert_eq!(found["Moved"][1].path, "crates/show/src/d.rs");
         assert_eq!(found["Report"].len(), 2);
     }
 
@@ -575,5 +576,33 @@ mod tests {
         ])
         .room_circles();
         assert_eq!(found, [["a", "b"]]);
+    }
+
+    #[test]
+    fn circles_in_another_package_are_found() {
+        let checkout = checkout(&[
+            ("crates/base/src/lib.rs", "pub mod a;\npub mod b;\n"),
+            ("crates/base/src/a.rs", "use crate::b::y;\n"),
+            (
+                "crates/base/src/b/mod.rs",
+                "use crate::a::z;\npub fn y() {}\n",
+            ),
+        ]);
+        assert_eq!(checkout.room_circles(), [["a", "b"]]);
+        assert_eq!(
+            checkout.file_circles(),
+            [["crates/base/src/a.rs", "crates/base/src/b/mod.rs"]]
+        );
+    }
+
+    #[test]
+    fn a_room_is_the_same_in_any_package() {
+        let room = |path: &str| room(Path::new(path));
+        assert_eq!(room("src/unit.rs"), "unit");
+        assert_eq!(room("crates/base/src/unit.rs"), "unit");
+        assert_eq!(room("crates/judge/src/verdict/mod.rs"), "verdict");
+        assert_eq!(room("crates/base/tests/a.rs"), "crates/base");
+        assert_eq!(room("crates/engine/src/spec.rs"), "crates/engine");
+        assert_eq!(room("tests/run/main.rs"), "tests");
     }
 }

@@ -7,5 +7,6 @@
 pub mod docs;
 pub mod figures;
 pub mod imports;
+pub mod packages;
 pub mod rules;
 pub mod source;

@@ -136,6 +136,10 @@ mod tests {
             ["more than 600 lines: src/a.rs"]
         );
         assert!(sizes(&checkout("src/a.rs", "// a\n".repeat(600))).is_empty());
+        assert_eq!(
+            sizes(&checkout("crates/base/src/a.rs", "// a\n".repeat(601))),
+            ["more than 600 lines: crates/base/src/a.rs"]
+        );
     }
 
     #[test]
@@ -144,6 +148,10 @@ mod tests {
         assert_eq!(
             comments(&checkout("src/a/mod.rs", code.clone())),
             ["fewer than 3 comments per 100 lines: a"]
+        );
+        assert_eq!(
+            comments(&checkout("crates/base/src/b.rs", code.clone())),
+            ["fewer than 3 comments per 100 lines: b"]
         );
         let commented = format!("{code}{}", "// Why.\n".repeat(3));
         assert!(comments(&checkout("src/a/mod.rs", commented)).is_empty());

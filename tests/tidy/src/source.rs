@@ -50,7 +50,14 @@ impl SourceFile {
     fn mark_tests(&mut self) {
         let code = self.code.clone();
         let starts = LineStarts::of(&code);
-        for attribute in ["#[cfg(test)]", "#[cfg(all(test", "#[test]"] {
+        // What the tests of other packages use, too, is code of tests.
+        let attributes = [
+            "#[cfg(test)]",
+            "#[cfg(all(test",
+            "#[cfg(any(test",
+            "#[test]",
+        ];
+        for attribute in attributes {
             for (start, _) in code.match_indices(attribute) {
                 let (end, header) = item_end(&code, skip_attributes(&code, start));
                 self.note_test_module(start, header, end);
@@ -432,5 +439,10 @@ mod tests {
         let lines: Vec<usize> = file.product_lines().map(|(at, _)| at).collect();
         assert_eq!(lines, [0, 8]);
         assert_eq!(file.test_modules, [PathBuf::from("src/t.rs")]);
+        let file =
+            self::file("#[cfg(any(test, feature = \"testing\"))]\npub mod sample;\nfn a() {}\n");
+        let lines: Vec<usize> = file.product_lines().map(|(at, _)| at).collect();
+        assert_eq!(lines, [2]);
+        assert_eq!(file.test_modules[0], PathBuf::from("src/a/sample.rs"));
     }
 }

@@ -10,6 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use stackrace_tidy::figures::{self, Checkout};
+use stackrace_tidy::packages::{self, Package};
 use stackrace_tidy::rules;
 use stackrace_tidy::source::{self, SourceFile};
 
@@ -21,6 +22,28 @@ fn root() -> &'static Path {
 /// The Rust files of the product and its tests.
 fn sources(folders: &[&str]) -> Vec<SourceFile> {
     source::read(root(), folders).unwrap()
+}
+
+/// The packages, and the Rust files in the `src/` of those that are wanted.
+fn sources_of(wanted: impl Fn(&Package) -> bool) -> Vec<SourceFile> {
+    let packages = packages::all(root()).unwrap();
+    assert!(packages.len() > 10, "the packages were not found");
+    let folders: Vec<String> = packages
+        .iter()
+        .filter(|package| wanted(package))
+        .map(Package::sources)
+        .collect();
+    let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
+    sources(&folders)
+}
+
+/// The section of docs/architecture.md below a heading.
+fn section(heading: &str) -> String {
+    let text = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    let found = text
+        .split("\n## ")
+        .find_map(|part| part.strip_prefix(heading));
+    found.unwrap_or_default().to_owned()
 }
 
 /// `room → rooms it may name`, from the table in docs/architecture.md.
@@ -41,16 +64,23 @@ fn table(text: &str) -> BTreeMap<String, BTreeSet<String>> {
         .collect()
 }
 
-/// Rooms named by `crate::room` in the code of the product, with their lines.
+/// Rooms named in the code of the product, with their lines: by `crate::room`, and by `stackrace_x::room` if
+/// they are in another package. An empty name stands for one that cannot be seen.
 fn named(file: &SourceFile) -> Vec<(usize, String)> {
     let mut found = Vec::new();
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let word = |text: &str| text.chars().take_while(|c| is_name(*c)).collect::<String>();
     for (number, code) in file.product_lines() {
         for part in code.split("crate::").skip(1) {
-            let name: String = part
-                .chars()
-                .take_while(|c| c.is_alphanumeric() || *c == '_')
-                .collect();
-            found.push((number + 1, name));
+            found.push((number + 1, word(part)));
+        }
+        for (at, _) in code.match_indices("stackrace_") {
+            let name = word(&code[at..]);
+            let package = Package::named(name.trim_start_matches("stackrace_"));
+            if package.has_rooms() && !code[..at].ends_with(is_name) {
+                let behind = code[at + name.len()..].strip_prefix("::");
+                found.push((number + 1, word(behind.unwrap_or_default())));
+            }
         }
     }
     found
@@ -76,31 +106,20 @@ fn violations(
             named(source)
                 .into_iter()
                 .filter(|(_, name)| name.is_empty())
-                .map(|(line, _)| format!("{line}: `use crate::{{…}}` hides which room is used")),
+                .map(|(line, _)| {
+                    format!("{line}: `use crate::{{…}}` or `stackrace_x::{{…}}` hides which room is used")
+                }),
         )
         .collect()
 }
 
 #[test]
 fn rooms_use_only_what_the_table_allows() {
-    let text = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
-    let rules = table(&text);
+    let rules = table(&section("The rooms"));
     assert!(rules.len() > 10, "the table was not understood: {rules:?}");
     let mut wrong = Vec::new();
     // Tests may look anywhere: what they need is not what the product needs.
-    for file in sources(&[
-        "src",
-        "crates/base/src",
-        "crates/results/src",
-        "crates/afp/src",
-        "crates/judge/src",
-        "crates/machine/src",
-        "crates/layers/src",
-        "crates/load/src",
-        "crates/study/src",
-        "crates/show/src",
-        "crates/places/src",
-    ]) {
+    for file in sources_of(Package::has_rooms) {
         let room = figures::room(&file.path);
         if room == "lib" || room == "main" {
             continue;
@@ -143,7 +162,7 @@ const BY_PATH: [&str; 12] = [
     ".is_file()",
 ];
 
-/// Files of the store that are reached by another way than `crates/base/src/owned.rs`.
+/// Files of the store that are reached by another way than `crates/base/src/owned/mod.rs`.
 fn around_the_owned(file: &SourceFile) -> Vec<String> {
     let path = file.path.to_string_lossy();
     if !IN_THE_STORE.iter().any(|place| path.starts_with(place)) {
@@ -156,7 +175,7 @@ fn around_the_owned(file: &SourceFile) -> Vec<String> {
             let word = BY_PATH.iter().find(is_there)?;
             let line = number + 1;
             Some(format!(
-                "{path}:{line}: {word}: files of the store are opened by crates/base/src/owned.rs alone"
+                "{path}:{line}: {word}: files of the store are opened by crates/base/src/owned/mod.rs alone"
             ))
         })
         .collect()
@@ -164,19 +183,7 @@ fn around_the_owned(file: &SourceFile) -> Vec<String> {
 
 #[test]
 fn files_of_the_store_are_opened_in_one_place() {
-    let sources = sources(&[
-        "src",
-        "crates/base/src",
-        "crates/results/src",
-        "crates/afp/src",
-        "crates/judge/src",
-        "crates/machine/src",
-        "crates/layers/src",
-        "crates/load/src",
-        "crates/study/src",
-        "crates/show/src",
-        "crates/places/src",
-    ]);
+    let sources = sources_of(|_| true);
     let wrong: Vec<String> = sources.iter().flat_map(around_the_owned).collect();
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
     for place in IN_THE_STORE {
@@ -238,7 +245,11 @@ fn not_the_same_everywhere(file: &SourceFile) -> Vec<String> {
 // Not the engine: its times differ from machine to machine anyway, and a draw must cost little.
 #[test]
 fn figures_are_computed_the_same_on_every_processor() {
-    let sources = sources(&["src", "crates/stats/src", "crates/drives/src"]);
+    let sources = sources_of(|package| package.name != "engine");
+    let is_read = |place: &str| sources.iter().any(|file| file.path.starts_with(place));
+    for place in ["src/cli", "crates/judge/src/verdict", "crates/stats/src"] {
+        assert!(is_read(place), "{place} was not read");
+    }
     let wrong: Vec<String> = sources.iter().flat_map(not_the_same_everywhere).collect();
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
     let bad = "fn f(x: f64) -> f64 { x.ln() }\nfn g() { table.ln(a, b); }\n// x.exp() in a comment is fine\n";
@@ -274,6 +285,32 @@ fn the_rule_itself_can_fail() {
 }
 
 #[test]
+fn a_room_of_another_package_breaks_the_rule_too() {
+    let rules = table(
+        "| `verdict` | judges | `unit` |\n| `unit` | counts | – |\n| `report` | shows | `verdict` |\n",
+    );
+    let found = |text: &str| {
+        let path = PathBuf::from("crates/judge/src/verdict/a.rs");
+        violations(
+            &figures::room(&path),
+            &SourceFile::new(path, text.to_owned()),
+            &rules,
+        )
+    };
+    assert!(found("use stackrace_base::unit::bytes;\nuse stackrace_engine::{Spec};\n").is_empty());
+    let wrong = ["1: 'verdict' may not use 'report', see the table in docs/architecture.md"];
+    assert_eq!(found("fn f() { stackrace_show::report::html() }\n"), wrong);
+    assert_eq!(found("pub use stackrace_show::report;\n"), wrong);
+    for hidden in [
+        "use stackrace_base::{report};\n",
+        "use stackrace_show as show;\n",
+        "use stackrace_show::*;\n",
+    ] {
+        assert_eq!(found(hidden).len(), 1, "{hidden}");
+    }
+}
+
+#[test]
 fn every_file_says_what_it_is_for() {
     let mut wrong = Vec::new();
     for file in sources(&["src", "crates", "tests"]) {
@@ -286,10 +323,18 @@ fn every_file_says_what_it_is_for() {
 
 #[test]
 fn unsafe_is_in_the_engine_alone() {
-    for library in ["src/lib.rs", "src/main.rs", "crates/stats/src/lib.rs"] {
-        let text = fs::read_to_string(root().join(library)).unwrap();
+    let mut libraries = vec!["src/main.rs".to_owned()];
+    let packages = packages::all(root()).unwrap().into_iter();
+    libraries.extend(
+        packages
+            .filter(|package| package.name != "engine")
+            .map(|package| format!("{}/lib.rs", package.sources())),
+    );
+    assert!(libraries.len() > 10, "{libraries:?}");
+    for library in libraries {
+        let text = fs::read_to_string(root().join(&library)).unwrap();
         assert!(
-            text.contains("#![forbid(unsafe_code)]"),
+            text.lines().any(|line| line == "#![forbid(unsafe_code)]"),
             "{library}:1: no forbid(unsafe_code)"
         );
     }
@@ -379,27 +424,30 @@ fn silently_not_run(file: &SourceFile, own_harness: bool) -> Vec<String> {
 #[test]
 fn a_test_that_does_not_run_is_reported_as_ignored() {
     let mut wrong = Vec::new();
-    for package in ["", "crates/engine/"] {
-        let manifest = root().join(package).join("Cargo.toml");
+    let mut targets = 0;
+    for package in packages::all(root()).unwrap() {
+        let folder = package.folder();
+        let manifest = root().join(&folder).join("Cargo.toml");
         let own = own_harness(&fs::read_to_string(manifest).unwrap());
-        assert!(own.len() > 3, "the targets of '{package}' were not found");
+        targets += own.len();
         for path in &own {
-            let target = root().join(package).join(path);
+            let target = root().join(&folder).join(path);
             let is_there = target.with_extension("rs").exists() || target.join("main.rs").exists();
-            assert!(is_there, "{package}{path}");
+            assert!(is_there, "{folder}{path}");
         }
         // A target is a file, or a folder with everything in it.
         let is_own = |path: &Path| {
             own.iter().any(|target| {
-                let target = PathBuf::from(format!("{package}{target}"));
+                let target = PathBuf::from(format!("{folder}{target}"));
                 path == target.with_extension("rs") || path.starts_with(&target)
             })
         };
-        let below = [format!("{package}src"), format!("{package}tests")];
+        let below = [package.sources(), format!("{folder}tests")];
         for file in sources(&below.each_ref().map(String::as_str)) {
             wrong.extend(silently_not_run(&file, is_own(&file.path)));
         }
     }
+    assert!(targets > 10, "the targets were not found");
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 

@@ -158,7 +158,9 @@ fn cut_at(text: &str, letters: usize) -> String {
 /// Metrics with their values while they are collected.
 #[derive(Debug, Clone, Default)]
 pub struct Figures {
+    /// Name, unit and better direction of each, in the order of the text.
     pub metrics: Vec<MetricHead>,
+    /// One for each metric, in its unit; none where the text gives no number.
     pub values: Vec<Option<f64>>,
 }
 

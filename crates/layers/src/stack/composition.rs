@@ -261,6 +261,8 @@ impl Stack {
         twice
     }
 
+    /// Refuses the stack if this machine lacks something that a layer needs: a tool, a module, a privilege. Nothing
+    /// is changed. The error is of the first such layer.
     pub fn check_needs(&self, host: &dyn Host) -> Result<(), StackError> {
         let Some((layer, error)) = self.lacks(host).into_iter().next() else {
             return Ok(());

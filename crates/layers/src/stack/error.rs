@@ -21,6 +21,7 @@ pub enum LayerError {
 }
 
 impl LayerError {
+    /// A refusal by the layer itself: `message` and `next` as [`Self::Refused`] has them.
     pub fn refused(message: impl Into<String>, next: impl Into<String>) -> Self {
         Self::Refused {
             message: message.into(),
@@ -76,6 +77,7 @@ pub struct StackError {
 }
 
 impl StackError {
+    /// An error of the stack as a whole, which no single layer is to blame for; nothing was left behind.
     pub fn whole(cause: impl Into<LayerError>) -> Self {
         Self {
             layer: None,

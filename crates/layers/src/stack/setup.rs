@@ -89,6 +89,8 @@ const APPEARS_TRIES: usize = 600;
 const APPEARS_PAUSE: Duration = Duration::from_millis(100);
 
 impl<'a> Setup<'a> {
+    /// Begins a set-up under a fresh mark. It fails if the host gives no random digits, or the journal cannot
+    /// note them; nothing has been created then.
     pub fn new(site: &'a Site<'a>) -> Result<Self, LayerError> {
         Self::with_nonce(site, site.host.nonce()?, None)
     }
@@ -127,6 +129,7 @@ impl<'a> Setup<'a> {
         })
     }
 
+    /// The machine that is built on now; another one than the first while a layer builds there.
     pub fn host(&self) -> &'a dyn Host {
         self.host
     }
@@ -213,6 +216,7 @@ impl<'a> Setup<'a> {
         self.node > 1
     }
 
+    /// The number from which layers draw what must be the same in each repetition.
     pub fn seed(&self) -> u64 {
         self.site.seed
     }

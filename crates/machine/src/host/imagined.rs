@@ -194,6 +194,7 @@ impl World {
 
 /// Devices, and what is put together of them.
 impl World {
+    /// A block device of that name exists: one the machine began with, or one that a standing assembly gives.
     pub fn is_device(&self, name: &OsStr) -> bool {
         let mut standing = self.assemblies.values().filter(|assembly| !assembly.away);
         self.devices.contains_key(name)

@@ -180,11 +180,28 @@ impl DriveCache {
 #[serde(rename_all = "kebab-case")]
 pub enum DeclaredFault {
     /// Requests to these bytes take so much longer, ns.
-    SlowSectors { from: u64, to: u64, longer_ns: u64 },
+    SlowSectors {
+        /// The first byte of the range.
+        from: u64,
+        /// The first byte behind the range.
+        to: u64,
+        /// Added to the time of each request, ns.
+        longer_ns: u64,
+    },
     /// Reads of these bytes fail after so long, ns, until the bytes are written again.
-    ReadErrors { from: u64, to: u64, longer_ns: u64 },
+    ReadErrors {
+        /// The first byte of the range.
+        from: u64,
+        /// The first byte behind the range.
+        to: u64,
+        /// Until the error is reported, ns.
+        longer_ns: u64,
+    },
     /// It answers nothing any more so long after it appeared, ns.
-    DiesAt { after_ns: u64 },
+    DiesAt {
+        /// From the moment it appeared, ns.
+        after_ns: u64,
+    },
 }
 
 impl std::fmt::Display for DeclaredFault {

@@ -137,6 +137,8 @@ pub enum RecordError {
 }
 
 impl RecordError {
+    /// The error for a file of the store: `tried` is a verb for the message, `source` what the system said. A
+    /// full disk becomes [`Self::Full`], anything else [`Self::System`].
     pub fn system(tried: &'static str, path: &Path, source: io::Error) -> Self {
         let path = path.to_path_buf();
         match source.kind() {

@@ -145,6 +145,7 @@ impl Record {
         self.lines.push(line);
     }
 
+    /// Everything that was logged behind the head, in the order it happened.
     pub fn events(&self) -> impl DoubleEndedIterator<Item = &Event> {
         self.lines.iter().map(|line| &line.event)
     }

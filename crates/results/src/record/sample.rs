@@ -14,11 +14,17 @@ use stackrace_base::event::{
 
 /// What a made-up run looks like.
 pub struct SampleShape {
+    /// Of the study.
     pub title: &'static str,
+    /// The names of the factors; empty: a study that lists its configurations.
     pub factors: Vec<&'static str>,
+    /// Each with a name and its level of every factor.
     pub configurations: Vec<(String, Vec<String>)>,
+    /// In the order they run in each trial.
     pub workloads: Vec<WorkloadHead>,
+    /// The configuration that the others are compared with; none: each with each.
     pub comparison: Option<&'static str>,
+    /// Complete ones; each tries every configuration once.
     pub rounds: u32,
     /// Bytes a second of (configuration, workload), before noise.
     pub speed: fn(usize, usize) -> f64,
@@ -243,6 +249,7 @@ pub fn without_rounds() -> Record {
     record
 }
 
+/// The first line of the log of such a run.
 pub fn head(shape: &SampleShape) -> RunStarted {
     RunStarted {
         format: FORMAT,

@@ -20,13 +20,16 @@ pub enum ColumnValues {
 /// A column of a table: its name, and a value for each row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
+    /// The head of the column, as `docs/formats/export.md` lists it.
     pub name: String,
+    /// One for each row, all of one type.
     pub values: ColumnValues,
 }
 
 /// A table: columns of equal length.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DataTable {
+    /// From left to right.
     pub columns: Vec<Column>,
 }
 
@@ -67,11 +70,13 @@ pub enum ColumnOf<R> {
     Text(fn(&R) -> &str),
     /// Text that is made for the table.
     Made(fn(&R) -> String),
+    /// A count, or a size in bytes; none: an empty cell.
     Whole(fn(&R) -> Option<u64>),
     /// A number that is not finite is a missing one.
     Real(fn(&R) -> Option<f64>),
     /// RFC 3339; what is no time of day is missing.
     Time(fn(&R) -> &str),
+    /// Yes or no; none: not known.
     Flag(fn(&R) -> Option<bool>),
 }
 

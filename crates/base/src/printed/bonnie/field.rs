@@ -6,6 +6,7 @@ use crate::printed::ImportError;
 /// Larger numbers than these are no sizes, and no rates.
 const NUMBER_MAX: f64 = 1e15;
 
+/// The refusal of a line (counted from 1) that is no output of bonnie++; `what` says why, `next` what to do.
 pub fn misread(line: usize, what: impl Into<String>, next: &str) -> ImportError {
     ImportError {
         line,
@@ -26,11 +27,13 @@ pub fn number(text: &str) -> Option<f64> {
     (number <= NUMBER_MAX).then_some(number)
 }
 
+/// A count without decimals; none where [`number`] gives none, or decimals follow.
 pub fn whole(text: &str) -> Option<u64> {
     let number = number(text).filter(|_| !text.contains('.'))?;
     Some(number as u64)
 }
 
+/// As [`whole`], and none above 32 bits: for percentages, and numbers of files.
 pub fn small(text: &str) -> Option<u32> {
     whole(text).and_then(|number| u32::try_from(number).ok())
 }

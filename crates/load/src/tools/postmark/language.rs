@@ -26,21 +26,31 @@ pub struct Location {
 /// `subdirectories`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PostmarkSettings {
+    /// Smallest size of a file, bytes.
     pub size_low: i32,
+    /// Largest size of a file, bytes.
     pub size_high: i32,
+    /// Files made before the transactions begin.
     pub number: i32,
+    /// Begins the sequence of random numbers.
     pub seed: i32,
+    /// Each is a read or an append, and a creation or a deletion.
     pub transactions: i32,
     /// Empty: the working directory.
     pub locations: Vec<Location>,
+    /// Directories in each location; 0: the files lie in the location itself.
     pub subdirectories: i32,
+    /// Bytes of one read.
     pub read_block: i32,
+    /// Bytes of one write.
     pub write_block: i32,
+    /// Through the C library's streams, not by system calls.
     pub buffering: bool,
     /// Of ten; -1: neither read nor append.
     pub bias_read: i32,
     /// Of ten; -1: neither create nor delete.
     pub bias_create: i32,
+    /// The report is the long one, not a line of figures.
     pub verbose: bool,
 }
 

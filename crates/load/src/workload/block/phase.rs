@@ -28,21 +28,29 @@ pub struct Frame {
 /// One phase of block I/O, resolved but for its place and seed.
 #[derive(Debug)]
 pub struct BlockIo {
+    /// Bytes of all files together.
     pub size: u64,
+    /// Files that the size is divided among.
     pub files: u32,
     /// Bytes and weights.
     pub block_sizes: Vec<(u32, u32)>,
     pub(super) align: Option<NonZeroU32>,
+    /// Threads that issue operations at once.
     pub threads: u32,
+    /// Operations outstanding per thread.
     pub queue_depth: u32,
     pub(super) access: AccessPattern,
+    /// See [`Frame::read_share`].
     pub read_share: f64,
+    /// When written data are forced to the device.
     pub durability: Durability,
     pub(super) pacing: Pacing,
+    /// The longest it may take, ns; none: until the passes or operations are done.
     pub time_ns: Option<u64>,
     pub(super) operations: Option<u64>,
     /// Passes over the data, where each block comes once in one; 0: until time is over.
     pub passes: u64,
+    /// The way operations reach the kernel.
     pub engine: IoEngine,
     pub(super) direct: bool,
     pub(super) preallocate: bool,

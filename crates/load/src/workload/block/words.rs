@@ -38,111 +38,135 @@ pub const FILES: SettingDoc = files("1", "Number of files the size is divided am
 /// See its `doc`, as all below.
 pub const SIZE: SettingDoc =
     SettingDoc::bytes("size", "", "Size of the data: all files together.").required();
+/// Sizes drawn by weight: a workload that offers it has one of [`block_size`] too.
 pub const BLOCK_SIZES: SettingDoc = SettingDoc::weights(
     "block-sizes",
     "",
     "Several block sizes with their weights, instead of block-size; not with access = \"once\".",
 );
+/// In bytes; without it, a block begins at a multiple of its own size.
 pub const ALIGN: SettingDoc = SettingDoc::bytes(
     "align",
     "",
     "Blocks begin at multiples of this; their own size unless given.",
 );
+/// At least 1; each has its own queue.
 pub const THREADS: SettingDoc = SettingDoc::count("threads", "1", "Threads.");
+/// Of each thread: together it is this times the threads.
 pub const QUEUE_DEPTH: SettingDoc = SettingDoc::count(
     "queue-depth",
     "1",
     "Operations outstanding at once, per thread.",
 );
+/// Sizes and offsets must then be multiples of the device's block.
 pub const DIRECT: SettingDoc =
     SettingDoc::flag("direct", "false", "O_DIRECT: past the page cache.");
+/// The order in which blocks are visited; [`SKEW`], [`HOT_RANGE`] and [`HOT_SHARE`] refine it.
 pub const ACCESS: SettingDoc = SettingDoc::choice(
     "access",
     &["once", "uniform", "zipf", "pareto", "normal", "hot"],
     "once",
     "Each block once, or drawn with repeats: all alike, by Zipf's or Pareto's law, around the middle, or some hot.",
 );
+/// Only with the laws `zipf`, `pareto` and `normal` of [`ACCESS`].
 pub const SKEW: SettingDoc = SettingDoc::number("skew", "", "How uneven access is: Zipf's exponent, Pareto's h, or the normal deviation as a share of the data.").computed("1.1 for zipf, 0.2 for pareto, 0.15 for normal");
+/// From 0 % to 100 % of the data; only with `hot` of [`ACCESS`].
 pub const HOT_RANGE: SettingDoc = SettingDoc::share(
     "hot-range",
     "10 %",
     "With access = \"hot\": share of the data that is hot.",
 );
+/// From 0 % to 100 % of the operations; only with `hot` of [`ACCESS`].
 pub const HOT_SHARE: SettingDoc = SettingDoc::share(
     "hot-share",
     "90 %",
     "With access = \"hot\": share of the operations that go there.",
 );
+/// Operations per second; empty: a closed loop, as fast as the storage answers.
 pub const RATE: SettingDoc = SettingDoc::number(
     "rate",
     "",
     "Open loop: operations per second over all threads, by the clock; latency counts from the intended start.",
 );
+/// The spacing of intended starts; only with [`RATE`].
 pub const ARRIVALS: SettingDoc = SettingDoc::choice(
     "arrivals",
     &["even", "poisson"],
     "even",
     "With rate: evenly spaced, or at random as independent users come.",
 );
+/// Of each thread, in a closed loop.
 pub const THINK_TIME: SettingDoc = SettingDoc::time(
     "think-time",
     "0 s",
     "Pause between a completion and the next issue.",
 );
+/// Its time is part of the measured time.
 pub const FSYNC_AT_END: SettingDoc = SettingDoc::flag(
     "fsync-at-end",
     "true",
     "fsync before the clock stops, if anything was written.",
 );
+/// Changes each fsync that [`fsync_every`] and [`FSYNC_AT_END`] ask for.
 pub const DATA_ONLY: SettingDoc = SettingDoc::flag(
     "data-only",
     "false",
     "fdatasync instead of fsync: time stamps need not be durable.",
 );
+/// Durability by the open file, instead of an fsync.
 pub const SYNC: SettingDoc = SettingDoc::choice(
     "sync",
     &["none", "dsync", "sync"],
     "none",
     "Open with O_DSYNC or O_SYNC: each write is durable when it returns.",
 );
+/// So that writes find their blocks reserved; not for files that exist.
 pub const PREALLOCATE: SettingDoc = SettingDoc::flag(
     "preallocate",
     "false",
     "Reserve the blocks of a new file (fallocate) before the clock starts.",
 );
+/// One operation is then a read and a write of the same block.
 pub const READ_FIRST: SettingDoc = SettingDoc::flag(
     "read-first",
     "false",
     "A write reads its block first, changes one byte and writes it back, as bonnie++ rewrites.",
 );
+/// Nothing is laid out anew; size and files must match those before.
 pub const SAME_DATA: SettingDoc = SettingDoc::flag(
     "same-data",
     "false",
     "Work on the data that the workload before this one left, as the phases of bonnie++ do.",
 );
+/// Of all threads together; empty: until the passes are done, or time is over.
 pub const OPERATIONS: SettingDoc =
     SettingDoc::count("operations", "", "Stop after so many operations.");
+/// A wrong byte fails the trial.
 pub const VERIFY: SettingDoc = SettingDoc::flag(
     "verify",
     "false",
     "Check every byte read against what was written, and read everything back at the end.",
 );
+/// Random bytes unless the storage is to see zeros; [`COMPRESS_RATIO`] and [`DUPLICATES`] shape them.
 pub const CONTENT: SettingDoc = SettingDoc::choice(
     "content",
     &["random", "zero"],
     "random",
     "What is written: random bytes, or zeros (compressing and thin storage may store nothing of them).",
 );
+/// At least 1, which cannot be compressed.
 pub const COMPRESS_RATIO: SettingDoc = SettingDoc::number(
     "compress-ratio",
     "1",
     "How many times smaller the data can be compressed.",
 );
+/// From 0 % to 100 % of the blocks.
 pub const DUPLICATES: SettingDoc = SettingDoc::share(
     "duplicates",
     "0 %",
     "Share of written blocks that repeat others, for storage that deduplicates.",
 );
+/// The interface to the kernel; the choice of `auto` is recorded.
 pub const ENGINE: SettingDoc = SettingDoc::choice(
     "engine",
     &["auto", "sync", "io_uring"],

@@ -1,0 +1,130 @@
+//! All rooms of all packages as one crate, so that the compiler finds code that the program never reaches.
+//!
+//! In a package of its own, whatever is `pub` counts as used. Here only [`main`] does, and the checks of
+//! [`testing`]. `cargo check -p stackrace-whole --features rooms` looks; `.ci/run` does so. Without the feature
+//! this crate is empty: whatever goes through all packages need not read every room twice.
+//! The feature `testing` of the packages is off: what they have only for each other's tests is not looked at.
+//! `tests/tidy` holds this list against the packages.
+#![cfg(feature = "rooms")]
+#![forbid(unsafe_code)]
+#![expect(
+    unreachable_pub,
+    reason = "what one package shows to another is private here"
+)]
+
+extern crate self as stackrace_afp;
+extern crate self as stackrace_base;
+extern crate self as stackrace_judge;
+extern crate self as stackrace_layers;
+extern crate self as stackrace_load;
+extern crate self as stackrace_machine;
+extern crate self as stackrace_places;
+extern crate self as stackrace_results;
+extern crate self as stackrace_show;
+extern crate self as stackrace_study;
+
+// crates/base/src
+#[path = "../../../crates/base/src/appendlog.rs"]
+mod appendlog;
+#[path = "../../../crates/base/src/bounded.rs"]
+mod bounded;
+#[path = "../../../crates/base/src/event/mod.rs"]
+mod event;
+#[path = "../../../crates/base/src/failure.rs"]
+mod failure;
+#[path = "../../../crates/base/src/interrupt.rs"]
+mod interrupt;
+#[path = "../../../crates/base/src/owned/mod.rs"]
+mod owned;
+#[path = "../../../crates/base/src/printed/mod.rs"]
+mod printed;
+#[path = "../../../crates/base/src/setting/mod.rs"]
+mod setting;
+#[path = "../../../crates/base/src/time.rs"]
+mod time;
+#[path = "../../../crates/base/src/unit.rs"]
+mod unit;
+#[path = "../../../crates/base/src/video.rs"]
+mod video;
+
+// crates/results/src
+#[path = "../../../crates/results/src/record/mod.rs"]
+mod record;
+#[path = "../../../crates/results/src/tables/mod.rs"]
+mod tables;
+
+// crates/machine/src
+#[path = "../../../crates/machine/src/host/mod.rs"]
+mod host;
+#[path = "../../../crates/machine/src/journal/mod.rs"]
+mod journal;
+#[path = "../../../crates/machine/src/observe/mod.rs"]
+mod observe;
+
+// crates/afp/src
+#[path = "../../../crates/afp/src/afp/mod.rs"]
+mod afp;
+
+// crates/layers/src
+#[path = "../../../crates/layers/src/stack/mod.rs"]
+mod stack;
+
+// crates/load/src
+#[path = "../../../crates/load/src/crash/mod.rs"]
+mod crash;
+#[path = "../../../crates/load/src/import/mod.rs"]
+mod import;
+#[path = "../../../crates/load/src/programs/mod.rs"]
+mod programs;
+#[path = "../../../crates/load/src/tools/mod.rs"]
+mod tools;
+#[path = "../../../crates/load/src/workload/mod.rs"]
+mod workload;
+
+// crates/study/src
+#[path = "../../../crates/study/src/plan/mod.rs"]
+mod plan;
+#[path = "../../../crates/study/src/purpose/mod.rs"]
+mod purpose;
+#[path = "../../../crates/study/src/study/mod.rs"]
+mod study;
+
+// crates/judge/src
+#[path = "../../../crates/judge/src/audit/mod.rs"]
+mod audit;
+#[path = "../../../crates/judge/src/published/mod.rs"]
+mod published;
+#[path = "../../../crates/judge/src/verdict/mod.rs"]
+mod verdict;
+
+// crates/show/src
+#[path = "../../../crates/show/src/export/mod.rs"]
+mod export;
+#[path = "../../../crates/show/src/report/mod.rs"]
+mod report;
+#[cfg(feature = "postgresql")]
+#[path = "../../../crates/show/src/team/mod.rs"]
+mod team;
+#[path = "../../../crates/show/src/web/mod.rs"]
+mod web;
+
+// crates/places/src
+#[path = "../../../crates/places/src/agent/mod.rs"]
+mod agent;
+#[path = "../../../crates/places/src/lab/mod.rs"]
+mod lab;
+
+// src
+#[path = "../../../src/cli/mod.rs"]
+mod cli;
+#[path = "../../../src/run/mod.rs"]
+mod run;
+#[path = "../../../src/session/mod.rs"]
+mod session;
+#[path = "../../../src/testing/mod.rs"]
+pub mod testing;
+
+/// Where the program begins, as in `src/lib.rs`.
+pub fn main() -> std::process::ExitCode {
+    cli::main()
+}
