@@ -5,15 +5,14 @@ use std::path::Path;
 use std::{fs, io};
 
 use crate::imports::{self, Crate, Edge};
-use crate::packages::{self, Package};
+use crate::packages::{self, Package, room};
 use crate::source::{self, Comment, LineStarts, SourceFile, matching};
 
 /// Folders with Rust files.
 const FOLDERS: [&str; 4] = ["src", "crates", "tests", "fuzz"];
 
 /// Folders and files in which people read sentences, besides the Rust files.
-const PROSE: [&str; 10] = [
-    "crates",
+const PROSE: [&str; 9] = [
     "docs",
     "studies",
     "bench",
@@ -85,7 +84,12 @@ impl Checkout {
     pub fn read(root: &Path) -> io::Result<Self> {
         let files = source::read(root, &FOLDERS)?;
         let mut prose = Vec::new();
-        for place in PROSE {
+        let packages = packages::all(root)?;
+        let readmes = packages
+            .iter()
+            .map(|package| format!("{}README.md", package.folder()))
+            .filter(|path| !PROSE.contains(&path.as_str()));
+        for place in PROSE.into_iter().map(str::to_owned).chain(readmes) {
             let path = root.join(place);
             let mut paths = Vec::new();
             if path.is_file() {
@@ -321,26 +325,6 @@ fn collect_all(folder: &Path, into: &mut Vec<std::path::PathBuf>) -> io::Result<
     }
     into.sort();
     Ok(())
-}
-
-/// The room of a file: the first part below the `src/` of its package. What is in no room is counted
-/// with its package, or with its folder.
-pub fn room(path: &Path) -> String {
-    let first = || {
-        path.iter().next().map_or(String::new(), |part| {
-            part.to_string_lossy().trim_end_matches(".rs").to_owned()
-        })
-    };
-    let Some(package) = Package::of(path) else {
-        return first();
-    };
-    let inside = path.strip_prefix(package.sources()).ok();
-    match inside.and_then(|inside| inside.iter().next()) {
-        Some(room) if package.has_rooms() => {
-            room.to_string_lossy().trim_end_matches(".rs").to_owned()
-        }
-        _ => package.folder().trim_end_matches('/').to_owned(),
-    }
 }
 
 /// All functions of a file.
@@ -593,16 +577,5 @@ mod tests {
             checkout.file_circles(),
             [["crates/base/src/a.rs", "crates/base/src/b/mod.rs"]]
         );
-    }
-
-    #[test]
-    fn a_room_is_the_same_in_any_package() {
-        let room = |path: &str| room(Path::new(path));
-        assert_eq!(room("src/unit.rs"), "unit");
-        assert_eq!(room("crates/base/src/unit.rs"), "unit");
-        assert_eq!(room("crates/judge/src/verdict/mod.rs"), "verdict");
-        assert_eq!(room("crates/base/tests/a.rs"), "crates/base");
-        assert_eq!(room("crates/engine/src/spec.rs"), "crates/engine");
-        assert_eq!(room("tests/run/main.rs"), "tests");
     }
 }

@@ -85,6 +85,26 @@ pub fn of_files(files: &[SourceFile]) -> BTreeSet<Package> {
         .collect()
 }
 
+/// The room of a file: the first part below the `src/` of its package. What is in no room is counted
+/// with its package, or with its folder.
+pub fn room(path: &Path) -> String {
+    let first = || {
+        path.iter().next().map_or(String::new(), |part| {
+            part.to_string_lossy().trim_end_matches(".rs").to_owned()
+        })
+    };
+    let Some(package) = Package::of(path) else {
+        return first();
+    };
+    let inside = path.strip_prefix(package.sources()).ok();
+    match inside.and_then(|inside| inside.iter().next()) {
+        Some(room) if package.has_rooms() => {
+            room.to_string_lossy().trim_end_matches(".rs").to_owned()
+        }
+        _ => package.folder().trim_end_matches('/').to_owned(),
+    }
+}
+
 /// A module that a package's `lib.rs` declares.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Declared {
@@ -164,5 +184,16 @@ mod tests {
                 of("c", "", "../c.rs")
             ]
         );
+    }
+
+    #[test]
+    fn a_room_is_the_same_in_any_package() {
+        let room = |path: &str| room(Path::new(path));
+        assert_eq!(room("src/unit.rs"), "unit");
+        assert_eq!(room("crates/base/src/unit.rs"), "unit");
+        assert_eq!(room("crates/judge/src/verdict/mod.rs"), "verdict");
+        assert_eq!(room("crates/base/tests/a.rs"), "crates/base");
+        assert_eq!(room("crates/engine/src/spec.rs"), "crates/engine");
+        assert_eq!(room("tests/run/main.rs"), "tests");
     }
 }

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use stackrace_tidy::figures::{self, Checkout};
+use stackrace_tidy::figures::Checkout;
 use stackrace_tidy::packages::{self, Package};
 use stackrace_tidy::rules;
 use stackrace_tidy::source::{self, SourceFile};
@@ -120,7 +120,7 @@ fn rooms_use_only_what_the_table_allows() {
     let mut wrong = Vec::new();
     // Tests may look anywhere: what they need is not what the product needs.
     for file in sources_of(Package::has_rooms) {
-        let room = figures::room(&file.path);
+        let room = packages::room(&file.path);
         if room == "lib" || room == "main" {
             continue;
         }
@@ -292,7 +292,7 @@ fn a_room_of_another_package_breaks_the_rule_too() {
     let found = |text: &str| {
         let path = PathBuf::from("crates/judge/src/verdict/a.rs");
         violations(
-            &figures::room(&path),
+            &packages::room(&path),
             &SourceFile::new(path, text.to_owned()),
             &rules,
         )

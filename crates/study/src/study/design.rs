@@ -83,6 +83,7 @@ impl Study {
     fn slicing_on_one_machine(&self, workload: usize) -> Slicing {
         let all = self.configurations.iter();
         let can = all.map(|configuration| configuration.workloads[workload].slicing());
+        // Turns are taken together: one that cannot holds back all.
         let least = can.min().unwrap_or(Slicing::Never);
         match (self.policy.slices, least) {
             (Some(Slices { writes: false, .. }), Slicing::Writes) | (None, _) => Slicing::Never,
@@ -151,6 +152,7 @@ impl Study {
             .filter(|(_, command)| command.undoes)
             .map(|(_, command)| command.line.to_string())
             .collect();
+        // Many configurations share a layer; `clean` shows each command once.
         lines.sort_unstable();
         lines.dedup();
         lines

@@ -119,6 +119,7 @@ impl<'a> Output<'a> {
         let Some([max, min, mean, _]) = figures.as_deref() else {
             return Err(line.refuse("largest, smallest, mean rate and standard deviation"));
         };
+        // A column that slipped would still read as four numbers.
         if min > mean || mean > max {
             return Err(line.contradicts("itself: the mean is not between smallest and largest"));
         }

@@ -555,10 +555,8 @@ fn slices_out_of_range_or_without_partners_are_refused_with_the_nearest_choice()
 #[test]
 fn cuts_need_a_workload_with_promises_and_a_number_within_limits() {
     let none = bad(&format!("{GOOD}\n[crash]\ncuts = 5\n"));
-    assert!(
-        none.contains("no workload of this study was promised anything"),
-        "{none}"
-    );
+    let unpromised = "no workload of this study was promised anything";
+    assert!(none.contains(unpromised), "{none}");
     assert!(none.contains("promises = {"), "{none}");
     let many = bad(&format!("{GOOD}\n[crash]\ncuts = 1001\n"));
     assert!(many.contains("cuts lies between 1 and 1000"), "{many}");
@@ -572,17 +570,15 @@ fn the_data_of_others_are_refused_where_there_are_none() {
         let text = format!("[[stack]]\ndir = {{ path = \"/var/tmp\" }}\n[[workload]]\n{lines}\n");
         let errors = parse("t.toml", text.as_bytes(), &Kinds::real()).err();
         let errors = errors.unwrap_or_else(|| panic!("{lines} is not refused"));
-        assert!(
-            errors[0].to_string().contains(word),
-            "{lines}: {}",
-            errors[0]
-        );
+        let told = errors[0].to_string();
+        assert!(told.contains(word), "{lines}: {told}");
     };
     refused(
         "random = { mode = \"read\", size = \"1 MiB\", same-data = true }",
         "there is no workload before it",
     );
     let same = "sequential = { mode = \"read\", size = \"1 MiB\", same-data = true }";
+    let no_files = "\"first\" leaves no whole files, and";
     for (before, word) in [
         (
             "sequential = { mode = \"write\", size = \"2 MiB\" }",
@@ -594,12 +590,9 @@ fn the_data_of_others_are_refused_where_there_are_none() {
         ),
         (
             "sequential = { mode = \"write\", size = \"1 MiB\", time = \"1 s\" }",
-            "\"first\" leaves no whole files, and",
+            no_files,
         ),
-        (
-            "files = { count = 2 }",
-            "\"first\" leaves no whole files, and",
-        ),
+        ("files = { count = 2 }", no_files),
     ] {
         let two = format!("name = \"first\"\n{before}\n[[workload]]\n{same}");
         refused(&two, word);

@@ -101,6 +101,7 @@ fn phase(line: TextLine<'_>) -> Result<Phase<'_>, ImportError> {
         if cells.iter().any(|(known, _)| *known == name) {
             return Err(refuse(line, format!("{path} is there twice")));
         }
+        // The CSV, from which the rest is read, has 1 and 0.
         let value = match (SWITCHES.contains(&name.as_str()), value.as_str()) {
             (false, _) => value,
             (true, "true") => "1".to_owned(),
@@ -191,6 +192,7 @@ impl<'de> Visitor<'de> for Node<'_> {
 
     fn visit_map<M: MapAccess<'de>>(self, mut object: M) -> Result<(), M::Error> {
         while let Some(key) = object.next_key::<String>()? {
+            // It holds numbers, not texts, and nothing that the CSV has.
             if key == "histogram" && self.path.starts_with("last_done.latency.") {
                 object.next_value::<IgnoredAny>()?;
                 continue;
