@@ -1,6 +1,6 @@
 """What is attacked, class by class: a sentence for each promise, and the tests that attack it.
 
-A test is named by its target (`lib`, a file of tests/, `-p PACKAGE`) and the end of its name, with `*`.
+A test is named by its target (`lib`: the unit tests of all packages, a file of tests/, `-p PACKAGE`) and the end of its name, with `*`.
 """
 
 OUTPUTS = [

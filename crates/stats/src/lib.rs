@@ -3,7 +3,7 @@
 //! Nothing here reads a file, a clock or a source of randomness. Every function is a fixed
 //! mapping from the values of a study to a statement about them, so the same record always
 //! yields the same verdict, and the promise behind a verdict ("wrong in at most 5 % of
-//! studies") is tested by simulating whole studies in `tests/simulate.rs`.
+//! studies") is tested by simulating whole studies in `tests/simulate`.
 //!
 //! The unit of evidence is the *round*: each treatment was tried once in it, in random order,
 //! so that whatever drifts over a session hits all of them alike and cancels in the difference

@@ -7,6 +7,7 @@
 //! `tests/tidy` holds this list against the packages.
 #![cfg(feature = "rooms")]
 #![forbid(unsafe_code)]
+#![deny(unused)]
 #![expect(
     unreachable_pub,
     reason = "what one package shows to another is private here"
@@ -127,4 +128,18 @@ pub mod testing;
 /// Where the program begins, as in `src/lib.rs`.
 pub fn main() -> std::process::ExitCode {
     cli::main()
+}
+
+/// What only tests inside of packages use, though the program carries it: no gate can take it out without
+/// one at every layer. Nothing else may be unused.
+pub fn only_tests_use(layer: &stack::LayerKind) -> usize {
+    // Tests ask of every kind of layer: are its words described, and does it stand up in these stacks?
+    let of_layer = layer.words.len() + layer.tried.shapes.len() + layer.tried.on_devices.len();
+    // Tests make the imagined machine fail at a step.
+    let faults = [
+        host::plan::Fault::Refused(1),
+        host::plan::Fault::DiedBefore(1),
+        host::plan::Fault::DiedAfter(1),
+    ];
+    of_layer + faults.len()
 }
