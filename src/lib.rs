@@ -1,41 +1,93 @@
 #![forbid(unsafe_code)]
-#![expect(
-    rustdoc::private_intra_doc_links,
-    reason = "the map of the rooms is for those who work in them"
-)]
 //! stackrace: which storage configuration should I choose, and how sure can I be?
 //!
-//! The rooms, in the order of an answer's path; `docs/architecture.md` says which may use which.
+//! All rooms, of this package and of those in `crates/`, in the order of an answer's path.
+//! `docs/architecture.md` says which package has which, and which room may use which.
+//!
+//! The path of an answer:
 //!
 //! | room | what it does |
 //! |---|---|
-//! | [`study`](stackrace_study::study) | a question and its design: TOML with places → configurations |
-//! | [`purpose`](stackrace_study::purpose) | what people use storage for, as lists of workloads |
-//! | [`plan`](stackrace_study::plan) | order of the rounds, commands, duration, what it needs |
-//! | [`stack`](stackrace_layers::stack) | layers: raise, describe, settle, lower |
-//! | [`workload`](stackrace_load::workload) | what is done to a stack, with exact semantics |
-//! | [`tools`](stackrace_load::tools) | bonnie++, fio, PostMark, sysbench: all there is of each |
-//! | [`programs`](stackrace_load::programs) | workloads that other programs carry out: any command, servers, the originals |
+//! | [`study`] | a question and its design: TOML with places → configurations |
+//! | [`purpose`] | what people use storage for, as lists of workloads |
+//! | [`plan`] | order of the rounds, commands, duration, what it needs |
 //! | [`session`] | what a command does around a run: preflight, orchestration |
 //! | [`run`] | the study in execution |
-//! | [`observe`](stackrace_machine::observe) | what the system counts meanwhile |
-//! | [`event`](stackrace_base::event) | the one vocabulary of what happened |
-//! | [`printed`](stackrace_base::printed) | what an importer needs: texts taken apart |
-//! | [`import`](stackrace_load::import) | printed results of other tools, read into trials |
-//! | [`record`](stackrace_results::record) | the append-only log of a run, and its index |
-//! | [`crash`](stackrace_load::crash) | what is there after a power cut, against what was promised |
-//! | [`audit`](stackrace_judge::audit) | what spoils or limits a figure |
-//! | [`published`](stackrace_judge::published) | five published studies as data |
-//! | [`verdict`](stackrace_judge::verdict) | comparisons judged |
-//! | [`export`](stackrace_show::export) | what goes into the tables for other programs |
-//! | [`tables`](stackrace_results::tables) | tables written as CSV, JSON or Parquet |
-//! | [`report`](stackrace_show::report) | terminal, Markdown, CSV, JSON, HTML |
-//! | [`web`](stackrace_show::web) | the live page |
+//! | [`stack`] | layers: raise, describe, settle, lower |
+//! | [`workload`] | what is done to a stack, with exact semantics |
+//! | [`tools`] | bonnie++, fio, PostMark, sysbench: all there is of each |
+//! | [`programs`] | workloads that other programs carry out |
+//! | [`observe`] | what the system counts meanwhile |
+//! | [`import`] | printed results of other tools, read into trials |
+//! | [`record`] | the append-only log of a run, and its index |
+//! | [`crash`] | what is there after a power cut, against what was promised |
+//! | [`audit`] | what spoils or limits a figure |
+//! | [`published`] | five published studies as data |
+//! | [`verdict`] | comparisons judged |
+//! | [`tables`] | tables written as CSV, JSON or Parquet |
+//! | [`export`] | what goes into the tables for other programs |
+//! | [`report`] | terminal, Markdown, CSV, JSON, HTML |
+//! | [`web`] | the live page |
+//! | [`team`] | runs of many people in one PostgreSQL |
 //! | [`cli`] | the command line |
 //!
-//! Beside the path: [`owned`](stackrace_base::owned) (the only one who opens files of the store), [`host`](stackrace_machine::host) (the only one who starts processes), [`journal`](stackrace_machine::journal) (what exists because
-//! of us), [`agent`](stackrace_places::agent) (this program on another machine, asked over a line), [`lab`](stackrace_places::lab) (disposable virtual
-//! machines), [`afp`](stackrace_afp::afp) (a client for AFP), [`setting`](stackrace_base::setting), [`time`](stackrace_base::time), [`unit`](stackrace_base::unit), [`video`](stackrace_base::video); [`testing`] has a check for every parser.
+//! Beside it:
+//!
+//! | room | what it does |
+//! |---|---|
+//! | [`event`] | the one vocabulary of what happened |
+//! | [`unit`] | bytes, times and shares: parsed, and written for people |
+//! | [`time`] | wall clock and monotonic clock |
+//! | [`setting`] | settings of layers and workloads |
+//! | [`failure`] | errors for the user, with advice and exit code |
+//! | [`interrupt`] | Ctrl-C |
+//! | [`bounded`] | what others send, read up to a limit |
+//! | [`owned`] | the only one who opens files of the store |
+//! | [`appendlog`] | a file of JSON lines that survives a power failure |
+//! | [`printed`] | what an importer needs: texts taken apart |
+//! | [`video`] | what each video format needs of a storage |
+//! | [`host`] | the only one who starts processes |
+//! | [`journal`] | what exists because of us |
+//! | [`agent`] | this program on another machine, asked over a line |
+//! | [`lab`] | disposable virtual machines |
+//! | [`afp`] | a client for AFP |
+//! | [`testing`] | a check for every parser |
+//!
+//! [`study`]: stackrace_study::study
+//! [`purpose`]: stackrace_study::purpose
+//! [`plan`]: stackrace_study::plan
+//! [`stack`]: stackrace_layers::stack
+//! [`workload`]: stackrace_load::workload
+//! [`tools`]: stackrace_load::tools
+//! [`programs`]: stackrace_load::programs
+//! [`observe`]: stackrace_machine::observe
+//! [`import`]: stackrace_load::import
+//! [`record`]: stackrace_results::record
+//! [`crash`]: stackrace_load::crash
+//! [`audit`]: stackrace_judge::audit
+//! [`published`]: stackrace_judge::published
+//! [`verdict`]: stackrace_judge::verdict
+//! [`tables`]: stackrace_results::tables
+//! [`export`]: stackrace_show::export
+//! [`report`]: stackrace_show::report
+//! [`web`]: stackrace_show::web
+//! [`team`]: stackrace_show::team
+//! [`event`]: stackrace_base::event
+//! [`unit`]: stackrace_base::unit
+//! [`time`]: stackrace_base::time
+//! [`setting`]: stackrace_base::setting
+//! [`failure`]: stackrace_base::failure
+//! [`interrupt`]: stackrace_base::interrupt
+//! [`bounded`]: stackrace_base::bounded
+//! [`owned`]: stackrace_base::owned
+//! [`appendlog`]: stackrace_base::appendlog
+//! [`printed`]: stackrace_base::printed
+//! [`video`]: stackrace_base::video
+//! [`host`]: stackrace_machine::host
+//! [`journal`]: stackrace_machine::journal
+//! [`agent`]: stackrace_places::agent
+//! [`lab`]: stackrace_places::lab
+//! [`afp`]: stackrace_afp::afp
 
 mod cli;
 mod run;

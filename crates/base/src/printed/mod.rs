@@ -10,7 +10,6 @@ mod source;
 pub mod text;
 
 pub use design::{Design, title};
-#[cfg(any(test, feature = "testing"))]
 pub use repeated::find;
 pub use source::ImportSource;
 

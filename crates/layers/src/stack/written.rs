@@ -7,7 +7,7 @@ use stackrace_base::setting::{Refusal, Settings};
 /// Settings of a layer from one line of TOML.
 ///
 /// # Errors
-/// As [`line`].
+/// As [`line()`].
 pub(super) fn settings(kinds: &[LayerKind], text: &str) -> Result<Settings, Refusal> {
     let docs = |owner: &str| {
         let kind = kinds.iter().find(|kind| kind.name == owner);
