@@ -26,6 +26,7 @@ pub use source::{LogVersion, RunSource, StoredRuns};
 pub use store::{RunSummary, Store, run_id};
 
 #[cfg(any(test, feature = "testing"))]
+#[expect(clippy::unwrap_used, reason = "only tests make up runs")]
 pub mod sample;
 #[cfg(any(test, feature = "testing"))]
 pub mod sample_cuts;
