@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use super::others::carried_out;
-use stackrace_study::plan::{MachineFacts, Plan, StorageSpeed, order};
+use stackrace_study::plan::{Bounds, MachineFacts, Plan, StorageSpeed, order};
 use stackrace_study::study::{self, Kinds, Study};
 
 /// Most configurations that are also planned: a plan's cost grows with them, a check's must not.
@@ -80,7 +80,10 @@ fn planned(study: &Study) {
         commands: &|_, _| Ok(vec!["true".to_owned()]),
         missing: &|| Vec::new(),
         free_bytes: &|_| Some(1 << 40),
-        speed: StorageSpeed::Measured(1e9),
+        speed: StorageSpeed::Modelled(Bounds {
+            least: 1e9,
+            most: 1e9,
+        }),
         memory_bytes: Some(1 << 34),
         scratch: Path::new("/scratch"),
     };

@@ -1,16 +1,17 @@
 //! All rooms of all packages as one crate, so that the compiler finds code that the program never reaches.
 //!
-//! In a package of its own, whatever is `pub` counts as used. Here only `main` does, and the checks of
-//! `testing`. `cargo check -p stackrace-whole --features rooms` looks; `.ci/run` does so. Without the feature
+//! In a package of its own, whatever is `pub` counts as used. Here only `main` does.
+//! `cargo check -p stackrace-whole --features rooms` looks; `.ci/run` does so. Without the feature
 //! this crate is empty: whatever goes through all packages need not read every room twice.
-//! The feature `testing` of the packages is off: what they have only for each other's tests is not looked at.
+//! The feature `testing` of the packages is off: what only tests use stands behind it.
 //! `tests/tidy` holds this list against the packages.
 #![cfg(feature = "rooms")]
 #![forbid(unsafe_code)]
 #![deny(unused)]
 #![expect(
     unreachable_pub,
-    reason = "what one package shows to another is private here"
+    unused_imports,
+    reason = "what one package shows to another, and to its tests, is private here"
 )]
 
 extern crate self as stackrace_afp;
@@ -122,6 +123,8 @@ mod cli;
 mod run;
 #[path = "../../../src/session/mod.rs"]
 mod session;
+#[cfg(any(test, feature = "testing"))]
+#[doc(hidden)]
 #[path = "../../../src/testing/mod.rs"]
 pub mod testing;
 

@@ -7,6 +7,7 @@ mod fields;
 mod reply;
 
 pub use fields::{FileParameters, Space, Unix};
+#[cfg(any(test, feature = "testing"))]
 pub use reply::check;
 pub(super) use reply::{created, described, listed, opened, space, volume, written};
 

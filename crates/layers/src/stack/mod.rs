@@ -65,8 +65,8 @@ pub use {
     setup::Setup,
 };
 
-use common::{block, guard, line, one_kernel, options, place};
-use stackrace_base::event::{Fact, LayerFacts};
+use common::{block, line, one_kernel, place};
+use stackrace_base::event::LayerFacts;
 use stackrace_machine::host::plan::{Fault, PlanHost};
 use stackrace_machine::host::{Host, Package};
 use stackrace_machine::journal::{
@@ -209,7 +209,10 @@ pub fn packages(system: &str) -> Vec<Package> {
 }
 
 /// Everything that reads what the tools and the kernel print, on one text.
-pub fn read_back(text: &str) -> Vec<Fact> {
+#[cfg(any(test, feature = "testing"))]
+pub fn read_back(text: &str) -> Vec<stackrace_base::event::Fact> {
+    use common::{guard, options};
+    use stackrace_base::event::Fact;
     let of_layers = ALL.iter().flat_map(|kind| kind.reads);
     let mut facts: Vec<Fact> = of_layers.flat_map(|read| read(text)).collect();
     let words: Vec<String> = text.split(',').map(str::to_string).collect();

@@ -38,6 +38,7 @@ impl Seen {
     }
 
     /// Nothing can be read.
+    #[cfg(any(test, feature = "testing"))]
     pub(super) fn nothing() -> Self {
         Self {
             objects: HashMap::new(),

@@ -70,6 +70,7 @@ impl<'a> Remains<'a> {
 }
 
 /// The same where nothing can be read: the file system could not be mounted.
+#[cfg(any(test, feature = "testing"))]
 pub fn check_nothing(promised: &Promised, at_ns: u64) -> CheckedPromises {
     judge::judge(promised, &look::Seen::nothing(), at_ns)
 }

@@ -542,6 +542,7 @@ impl World {
     }
 
     /// Everything that was not there before.
+    #[cfg(any(test, feature = "testing"))]
     pub(super) fn left(&self) -> Vec<String> {
         let mut left: Vec<String> = Vec::new();
         let paths = self.dirs.iter().chain(self.files.keys());

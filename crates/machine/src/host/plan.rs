@@ -134,6 +134,7 @@ impl PlanHost {
     }
 
     /// Adds a disk of this size, bytes, and model, with its link below `/dev/disk/by-id`.
+    #[cfg(any(test, feature = "testing"))]
     pub fn with_disk(self, link: &Path, size: u64, model: &str) -> Self {
         let disk = super::imagined::ImaginedDevice {
             about: [
@@ -149,6 +150,7 @@ impl PlanHost {
     }
 
     /// Imagines that a device carries something that bears a mark.
+    #[cfg(any(test, feature = "testing"))]
     pub fn carrying(self, device: &Path, file_system: &str, mark: &str) -> Self {
         let signature = super::imagined::Signature {
             file_system: file_system.to_string(),
@@ -160,6 +162,7 @@ impl PlanHost {
     }
 
     /// Everything imagined that is still there.
+    #[cfg(any(test, feature = "testing"))]
     pub fn left(&self) -> Vec<String> {
         let mut left = self.world().left();
         left.extend(self.peers.iter().flat_map(PlanHost::left));

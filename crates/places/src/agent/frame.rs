@@ -3,7 +3,6 @@
 //! A header of 20 bytes, then the message as JSON. All numbers are little-endian:
 //! `"SR"`, version (1 byte), kind (1), machine (4), conversation (8), length of the message (4).
 
-use super::message::{WorkerReply, WorkerRequest};
 use serde::Serialize;
 use std::io::{Error, ErrorKind, Read, Write};
 
@@ -19,9 +18,9 @@ pub const MESSAGE_MAX: usize = 64 << 20;
 /// What a frame carries: a request, a reply, or the end of conversations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameKind {
-    /// A [`WorkerRequest`], the first of its conversation or a further one.
+    /// A [`WorkerRequest`](super::message::WorkerRequest), the first of its conversation or a further one.
     Request = 0,
-    /// A [`WorkerReply`].
+    /// A [`WorkerReply`](super::message::WorkerReply).
     Reply = 1,
     /// The machine that asked wants no more replies. No message.
     Cancel = 2,
@@ -141,7 +140,9 @@ impl WireFrame {
 
 /// Reads a stream of frames to its end or to the first mistake, and every message in it; the frames
 /// are those that were understood.
+#[cfg(any(test, feature = "testing"))]
 pub fn understood(mut bytes: &[u8]) -> Vec<WireFrame> {
+    use super::message::{WorkerReply, WorkerRequest};
     let mut frames = Vec::new();
     while let Ok(Some(frame)) = WireFrame::read(&mut bytes) {
         let message = &*frame.message;
@@ -161,7 +162,7 @@ pub fn understood(mut bytes: &[u8]) -> Vec<WireFrame> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::message::{ExecRequest, WorkerRequest};
+    use super::super::message::{ExecRequest, WorkerReply, WorkerRequest};
     use super::*;
 
     fn written(frames: &[WireFrame]) -> Vec<u8> {

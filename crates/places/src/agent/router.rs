@@ -4,7 +4,7 @@
 //! and goes on over the peer's own connection with the number of the machine that sent it: a worker
 //! cannot speak in another one's name.
 
-use super::connection::{Carrier, Connection, ConnectionError, WhyLost, refused};
+use super::connection::{Carrier, Connection, WhyLost, refused};
 use super::frame::{FrameKind, WireFrame};
 use super::message::{FIRST, WorkerReply};
 use parking_lot::Mutex;
@@ -151,7 +151,10 @@ impl Carrier for Router {
 
 /// What the first machine of a stack gets when a peer sends these bytes. For the checks of what comes
 /// from outside.
+#[cfg(any(test, feature = "testing"))]
 pub fn forwarded(bytes: &[u8]) -> Vec<WireFrame> {
+    use super::connection::ConnectionError;
+
     /// Keeps what is written.
     struct Kept(Arc<Mutex<Vec<u8>>>);
 

@@ -33,7 +33,9 @@ pub use diff::{diff, diff_html, refused};
 pub use figure::{is_no_text, value as figure_text};
 pub use form::{ReportForm, ReportOptions};
 pub use gate::gate;
-pub use html::{STYLE, body, doing, history, latency_tail, prose, race, written};
+#[cfg(any(test, feature = "testing"))]
+pub use html::latency_tail;
+pub use html::{STYLE, body, doing, history, prose, race, written};
 pub use junit::junit;
 pub use picture::pictures;
 #[cfg(feature = "png")]

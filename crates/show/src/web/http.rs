@@ -120,6 +120,7 @@ pub(super) fn head(bytes: &[u8]) -> Result<Option<(HttpRequest, usize)>, HttpErr
 }
 
 /// A request without its body; none: its head is not complete.
+#[cfg(any(test, feature = "testing"))]
 pub(super) fn understood(bytes: &[u8]) -> Result<Option<HttpRequest>, HttpError> {
     let Some((request, _)) = head(bytes)? else {
         return Ok(None);

@@ -39,6 +39,7 @@ const FORM_MAX: usize = 4 << 10;
 
 /// What a guard with a token says of the first bytes of a connection: a status, and whether they
 /// are let in; none: they are not a whole head. For the checks of what comes from outside.
+#[cfg(any(test, feature = "testing"))]
 pub fn judged(bytes: &[u8]) -> Option<(u16, bool)> {
     let guard = Guard {
         token: Some("a token that no input contains".to_owned()),

@@ -37,8 +37,6 @@ pub struct MachineFacts<'a> {
 pub enum StorageSpeed {
     /// Nothing.
     Unknown,
-    /// The measured rate of writing, B/s.
-    Measured(f64),
     /// The rates of models, B/s: of the slowest drive alone, and of all drives of the fastest stack.
     Modelled(Bounds),
 }

@@ -107,18 +107,8 @@ fn rates(speed: StorageSpeed) -> (Bounds, String) {
                 stackrace_base::unit::bytes_per_second(rates.most)
             ),
         ),
-        StorageSpeed::Measured(rate) if rate > 0.0 && rate.is_finite() => (
-            Bounds {
-                least: rate * RATE_KEPT,
-                most: rate,
-            },
-            format!(
-                "data move at {} (measured), or down to a quarter of that",
-                stackrace_base::unit::bytes_per_second(rate)
-            ),
-        ),
         // From a slow hard disk to a SATA SSD; without a measurement nothing narrower is honest.
-        _ => (
+        StorageSpeed::Unknown => (
             RATES_ASSUMED,
             "data move at 100 MB/s to 1 GB/s (not measured)".to_owned(),
         ),

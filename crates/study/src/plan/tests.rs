@@ -56,7 +56,12 @@ fn plan_on(
             },
             missing: &|| Vec::new(),
             free_bytes,
-            speed: write_rate.map_or(StorageSpeed::Unknown, StorageSpeed::Measured),
+            speed: write_rate.map_or(StorageSpeed::Unknown, |rate| {
+                StorageSpeed::Modelled(Bounds {
+                    least: rate,
+                    most: rate,
+                })
+            }),
             memory_bytes,
             scratch: Path::new("/run/scratch"),
         },
@@ -127,7 +132,7 @@ fn time_is_bytes_over_rate_and_what_is_said_to_be_assumed() {
     );
     assert_eq!(time.rounds, (10, 10));
     assert!(
-        time.assumed.contains("1.00 GB/s (measured)"),
+        time.assumed.contains("up to what all stream, 1.00 GB/s"),
         "{}",
         time.assumed
     );

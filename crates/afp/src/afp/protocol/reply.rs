@@ -159,6 +159,7 @@ fn parameters(bytes: &[u8], bits: u16, is_directory: bool) -> Result<FileParamet
 }
 
 /// Reads any bytes as every kind of reply: each is understood or refused.
+#[cfg(any(test, feature = "testing"))]
 pub fn check(bytes: &[u8]) {
     let _ = (volume(bytes), space(bytes), created(bytes), written(bytes));
     let _ = (opened(bytes), described(bytes));

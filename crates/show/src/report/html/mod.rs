@@ -19,6 +19,7 @@ mod trial;
 mod view;
 
 pub use history::history;
+#[cfg(any(test, feature = "testing"))]
 pub use latency::latency_tail;
 pub use live::{doing, race};
 pub(super) use sheet::sheet;
