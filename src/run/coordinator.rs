@@ -7,7 +7,7 @@ use stackrace_stats::FIRST_LOOK;
 use super::executor::{Broken, Executor, Turned, Watcher};
 use super::ledger::SharedLedger;
 use super::trial_kind::{TrialKind, io_limit, trial_kinds};
-use stackrace_base::event::{Ended, Event, Until};
+use stackrace_base::event::{Ended, Event, StorageIdentity, Until};
 use stackrace_base::unit;
 use stackrace_judge::verdict::{self, Evidence, State};
 use stackrace_load::workload::Slicing;
@@ -315,6 +315,7 @@ impl Coordinator<'_> {
             configuration,
             missing: self.missing(round, configuration),
             keep: self.study.policy.provision == Provision::Once,
+            lies_on: self.lies_on(configuration),
         });
         let turns: Vec<Turn> = turns.filter(|turn| !turn.missing.is_empty()).collect();
         executor.announce(&turns);
@@ -445,7 +446,14 @@ impl Coordinator<'_> {
             configuration,
             missing: vec![asked[0].0],
             keep: more || self.study.policy.provision == Provision::Once,
+            lies_on: self.lies_on(configuration),
         }
+    }
+
+    /// What a configuration lay on when it was first set up in this run, also before a `resume`.
+    fn lies_on(&self, configuration: usize) -> Vec<StorageIdentity> {
+        let ledger = self.ledger.lock();
+        ledger.record().lies_on(configuration).to_vec()
     }
 
     /// Workloads of a configuration that have no complete trial in a round yet, of those that are

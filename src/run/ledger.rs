@@ -83,7 +83,16 @@ impl Ledger {
             self.copy = None;
         }
         self.record.push(line);
-        Ok(())
+        // The line is on record. What follows from here would be where nobody looks for it.
+        self.in_place()
+    }
+
+    /// Makes sure that the log still is where it was made.
+    ///
+    /// # Errors
+    /// It was moved, with all its lines, or removed.
+    pub(crate) fn in_place(&self) -> Result<(), RecordError> {
+        self.log.in_place()
     }
 }
 

@@ -6,7 +6,7 @@ use super::crash::{Capture, recover};
 use super::executor::{Broken, Executor, TrialStart, Turned};
 use super::local_executor::{KeptStack, LocalExecutor};
 use super::trial::{self, Before, Trial};
-use stackrace_base::event::{AWAY_SHARE, Ended, Event, Observation, Promised};
+use stackrace_base::event::{AWAY_SHARE, Ended, Event, ExchangedStorage, Observation, Promised};
 use stackrace_base::unit;
 use stackrace_layers::stack::{self as stacks, Site, StandingStack};
 use stackrace_machine::host::drives;
@@ -214,7 +214,17 @@ impl LocalExecutor<'_> {
             let text = self.of(observation.configuration, error);
             observation.notes.push(error.clone());
             observation.ended = Ended::Interrupted;
+            // Nothing of it can be seen from here, which is no sign that it was exchanged.
+            observation.exchanged = None;
             self.lost.replace(Some(text));
+        }
+        if let Ended::Failed { error } = &observation.ended
+            && self.journal.in_place().is_err()
+        {
+            // The store was moved away under the stack, which is no fault of the configuration.
+            observation.notes.push(error.clone());
+            observation.ended = Ended::Interrupted;
+            observation.exchanged = None;
         }
         let ended = observation.ended.clone();
         if let Ended::Failed { error } = &ended {
@@ -282,11 +292,15 @@ impl LocalExecutor<'_> {
         let began = self.clock.now_ns();
         match self.study.configurations[configuration].stack.set_up(site) {
             Ok(stack) => {
+                if let Some(exchanged) = stacks::exchanged_since(&turn.lies_on, stack.lies_on()) {
+                    return self.set_up_elsewhere(turn, stack, exchanged);
+                }
                 let elapsed_ns = self.clock.now_ns().saturating_sub(began);
                 let told = (self.tell)(Event::StackSetUp {
                     round,
                     configuration,
                     layers: stacks::facts(self.host, &stack),
+                    lies_on: stack.lies_on().to_vec(),
                     elapsed_ns,
                 });
                 match told {
@@ -296,6 +310,9 @@ impl LocalExecutor<'_> {
                 }
             }
             Err(error) => {
+                // Where the store was moved, no configuration is at fault.
+                let kept = self.journal.in_place();
+                kept.map_err(|moved| Broken(moved.to_string()))?;
                 let next = error.next();
                 let advice = if next.is_empty() {
                     String::new()
@@ -303,14 +320,34 @@ impl LocalExecutor<'_> {
                     format!("; next: {next}")
                 };
                 let error = format!("cannot set up the stack: {error}{advice}");
-                self.watcher.warned(&self.of(configuration, &error));
-                let workload = turn.missing.first().copied().unwrap_or(0);
-                let today = self.clock.today();
-                let failed = trial::failed(round, 0, configuration, workload, &today, error);
-                (self.tell)(Event::Trial(Box::new(failed)))?;
+                // The layer says that a directory is gone; the record says what it was, too.
+                let gone = self.gone(turn);
+                let error = match &gone {
+                    Some(gone) => format!("{}; {error}", gone.sentence()),
+                    None => error,
+                };
+                self.cannot_begin(turn, error, gone)?;
                 Ok(None)
             }
         }
+    }
+
+    /// Puts on record that a turn cannot begin: a failed trial of its first workload.
+    pub(super) fn cannot_begin(
+        &self,
+        turn: &Turn,
+        error: String,
+        exchanged: Option<ExchangedStorage>,
+    ) -> Result<(), Broken> {
+        let (round, configuration) = (turn.round, turn.configuration);
+        self.watcher.warned(&self.of(configuration, &error));
+        let workload = turn.missing.first().copied().unwrap_or(0);
+        let today = self.clock.today();
+        let failed = Observation {
+            exchanged: exchanged.map(Box::new),
+            ..trial::failed(round, 0, configuration, workload, &today, error)
+        };
+        (self.tell)(Event::Trial(Box::new(failed)))
     }
 
     /// Tries again what earlier turns could not take down: it would be in the way of the next stack.
@@ -332,7 +369,7 @@ impl LocalExecutor<'_> {
             .map_err(|error| Broken(error.to_string()))
     }
 
-    fn tear_down(
+    pub(super) fn tear_down(
         &self,
         round: u32,
         configuration: usize,

@@ -11,6 +11,7 @@
 pub(crate) mod clients;
 mod coordinator;
 pub(crate) mod crash;
+mod exchanged;
 mod executor;
 mod ledger;
 mod local_executor;

@@ -8,12 +8,13 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use super::exchanged::HeldGround;
 use super::observation::phase_observation;
 use stackrace_base::event::{Counted, OtherNode, PhaseObservation};
 use stackrace_base::interrupt::Interrupt;
 use stackrace_engine::{ContentLedger, Control};
 use stackrace_load::workload::{Place, Workload};
-use stackrace_machine::host::Host;
+use stackrace_machine::host::{Host, local::LocalHost};
 use stackrace_machine::observe::Pulse;
 use stackrace_places::agent::connection::{Conversation, Replies, Task};
 use stackrace_places::agent::message::{
@@ -223,6 +224,8 @@ fn in_step(
 ) -> Result<(), String> {
     let cold = study.policy.drop_caches;
     let ledger = OnceLock::new();
+    let host = LocalHost::new(Arc::new(|_| ()));
+    let ground = HeldGround::of(&host, &order.directory)?;
     let say = |reply| {
         let sent = replies.send(&WorkerReply::Phase(reply));
         sent.map_err(|error| error.to_string())
@@ -250,6 +253,8 @@ fn in_step(
         if outcome.ended != stackrace_engine::PhaseEnd::Complete {
             return Ok(());
         }
+        // This machine has mounted the storage by itself.
+        ground.is_same(&host)?;
         let observation = phase_observation(name, &outcome, workload.offered_per_s(phase));
         outcomes.push(outcome);
         let metrics = match outcomes.len() == phases.len() {

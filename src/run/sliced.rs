@@ -146,6 +146,7 @@ impl<'a> SlicedTrial<'a> {
     }
 
     fn prepare(&mut self) -> Result<(), Ended> {
+        self.trial.lies_where_it_lay(&mut self.observation)?;
         let found = self.trial.find_data(self.directory)?;
         self.made = true;
         self.data = self
@@ -195,6 +196,7 @@ impl<'a> SlicedTrial<'a> {
 
     /// Keeps its data or removes them.
     fn left(mut self) -> Observation {
+        self.trial.has_lain_there(&mut self.observation);
         if self.made {
             let (data, observation) = (self.data.take(), &mut self.observation);
             self.trial.leave(self.directory, data, observation);

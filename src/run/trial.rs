@@ -114,6 +114,10 @@ impl Trial<'_> {
     /// Runs it to whatever end.
     pub(super) fn run(&self) -> Observation {
         let mut observation = self.begun();
+        if let Err(ended) = self.lies_where_it_lay(&mut observation) {
+            observation.ended = ended;
+            return observation;
+        }
         if let Before::Preconditioning { capacity } = self.before {
             match self.precondition(capacity) {
                 Ok(done) => observation.preconditioned = Some(done),
@@ -136,6 +140,7 @@ impl Trial<'_> {
             Ok(laid_out) => data = laid_out,
             Err(ended) => observation.ended = ended,
         }
+        self.has_lain_there(&mut observation);
         self.leave(&directory, data, &mut observation);
         observation
     }

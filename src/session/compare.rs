@@ -17,6 +17,8 @@ use super::shape::{MEASURING_SHARE, Shape, round_seconds};
 use super::sizes;
 use super::sizing::{SizedPart, Sizing};
 use super::study_file::{self, Overrides};
+use super::watched::{self, WatchedDirs};
+use stackrace_base::event::StorageIdentity;
 use stackrace_base::failure::Failure;
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit;
@@ -43,6 +45,8 @@ pub(super) struct ComparedPath {
     /// The same as text.
     pub(super) text: String,
     mount: MountInfo,
+    /// What it lies on: the same until the run ends, or nothing counts.
+    lies_on: StorageIdentity,
     free: u64,
 }
 
@@ -115,6 +119,8 @@ pub(crate) fn prepare(
         }
         None => {
             let sized = sized(context, request, &sides, &shape, &host)?;
+            // Sizes of another storage would be wrong for all rounds.
+            watched(&host, &sides).unchanged()?;
             let seconds = round_seconds(&sized) / MEASURING_SHARE;
             (written(&sized), None, Some(seconds))
         }
@@ -231,6 +237,9 @@ pub(crate) fn run(
         observer,
     };
     let busy = look::before(context, &mut study.decide, &looked)?;
+    let host = LocalHost::new(Arc::new(|_| ()));
+    // The run fixes what each side lies on when it sets it up: that must be what was looked at here.
+    watched(&host, &prepared.sides).unchanged()?;
     let mut warnings = prepared.warnings;
     warnings.extend(cache_warning(&study, request.warm));
     if request.quick {
@@ -307,6 +316,7 @@ pub(super) fn sides(
         let free = host
             .free_bytes(&path)
             .map_err(|error| Failure::refused(error.to_string()).next(error.next()))?;
+        let lies_on = watched::lies_on(host, &path)?;
         if free < FREE_LEAST {
             return Err(
                 Failure::refused(format!("{text} has only {} free", unit::bytes(free)))
@@ -317,10 +327,17 @@ pub(super) fn sides(
             path,
             text,
             mount,
+            lies_on,
             free,
         });
     }
     Ok(sides)
+}
+
+/// The directories as they were when they were first looked at.
+pub(super) fn watched<'a>(host: &'a dyn Host, sides: &[ComparedPath]) -> WatchedDirs<'a> {
+    let before = sides.iter().map(|side| side.lies_on.clone());
+    WatchedDirs::known(host, before.collect())
 }
 
 /// Why comparing these would mislead, one sentence each.
@@ -389,6 +406,7 @@ fn sides_of(paths: &[PathBuf]) -> Vec<ComparedPath> {
             file_system: String::new(),
             source: std::ffi::OsString::new(),
         },
+        lies_on: StorageIdentity::default(),
         free: u64::MAX,
     };
     paths.iter().map(side).collect()

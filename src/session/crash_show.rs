@@ -81,6 +81,7 @@ fn package(
         configuration: cut.configuration,
         missing: here.iter().map(|trial| trial.workload).collect(),
         keep: false,
+        lies_on: Vec::new(),
     };
     // The very guest of the round: same seed, same delay, same orders.
     let seed = accident(assignment.seed, cut.round);

@@ -173,14 +173,9 @@ pub(crate) fn race(
         watcher,
     };
     let mut ended = race.run(executor).map_err(unwritten);
-    let run = ledger.lock().record().head.run.clone();
-    if !store.has_log(&run) {
-        let dir = store.run_dir(&run);
-        ended = Err(Failure::internal(format!(
-            "{} was removed while the run went on: its results are lost",
-            dir.display()
-        ))
-        .next("run the study again, and leave that directory where it is"));
+    // Whatever else went wrong is its effect.
+    if let Err(error) = ledger.lock().in_place() {
+        ended = Err(Failure::internal(error.to_string()).next(error.next()));
     }
     // Judged also where the record could not be written to the end: what is in it still counts.
     let verdict = verdict::judge(&Evidence::of(ledger.lock().record()));

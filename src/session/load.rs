@@ -12,6 +12,7 @@ use stackrace_engine::{ContentLedger, Control, Op, PhaseEnd, PhaseOutcome, resid
 use super::context::Context;
 use super::load_target::LoadTarget;
 use super::temporary;
+use super::watched::WatchedDirs;
 use crate::run::phase_observation;
 use stackrace_base::event::{Counted, Ended, MetricHead, Observation, Settled};
 use stackrace_base::failure::Failure;
@@ -98,9 +99,12 @@ pub(crate) fn run(
             check_directory(request, &host, directory)?;
             temporary::work(context, &host, |journal, id| {
                 let name = directory.display().to_string();
+                let watched = WatchedDirs::of(&host, std::slice::from_ref(directory))?;
                 let held = temporary::private(&host, journal, directory, "load", id, &name)?;
                 let mut loaded = load.lay_out_and_measure(held.path());
                 loaded.trouble = loaded.trouble.map(|trouble| with_real_names(&trouble));
+                // Whatever else went wrong is most likely the effect.
+                loaded.trouble = watched.exchanged().or(loaded.trouble);
                 let mut outcomes = loaded.outcomes.iter_mut();
                 if let Some(error) = outcomes.find_map(|outcome| outcome.error.as_mut()) {
                     error.path = with_real_names(&error.path.to_string_lossy()).into();

@@ -13,6 +13,7 @@ use stackrace_stats::{FIRST_LOOK, detectable, mean, two_sided_level};
 
 use super::context::Context;
 use super::observer::{Observer, Start};
+use super::watched::WatchedDirs;
 use super::{preflight, study_file, temporary};
 use stackrace_base::event::Decide;
 use stackrace_base::failure::Failure;
@@ -113,6 +114,18 @@ fn directories(study: &Study) -> Option<Vec<PathBuf>> {
 /// # Errors
 /// What a look made cannot be removed.
 pub(super) fn before(
+    context: &Context,
+    decide: &mut Decide,
+    looked: &Looked<'_>,
+) -> Result<Option<String>, Failure> {
+    let host = LocalHost::new(Arc::new(|_| ()));
+    let watched = WatchedDirs::of(&host, &looked.directories)?;
+    let warning = looked_at(context, decide, looked)?;
+    watched.unchanged()?;
+    Ok(warning)
+}
+
+fn looked_at(
     context: &Context,
     decide: &mut Decide,
     looked: &Looked<'_>,

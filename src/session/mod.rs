@@ -47,6 +47,7 @@ mod virtual_made_on;
 pub(crate) mod virtual_plan;
 pub(crate) mod virtual_run;
 mod virtual_turns;
+mod watched;
 pub(crate) mod worker;
 
 pub(crate) use context::{Context, entropy};

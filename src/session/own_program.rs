@@ -8,7 +8,9 @@ use std::sync::{Arc, OnceLock};
 
 use stackrace_engine::{PhaseEnd, PhaseOutcome};
 
-use super::compare::{CompareRequest, ComparedPath, comparable, conclude, head, quoted, sides};
+use super::compare::{
+    CompareRequest, ComparedPath, comparable, conclude, head, quoted, sides, watched,
+};
 use super::context::Context;
 use super::execute::{self, FinishedRun};
 use super::observer::{Observer, Start, WatchedRun};
@@ -209,6 +211,8 @@ pub(crate) fn run(
     let first = study_file::parse("compare", written.as_bytes())?;
     preflight::check_machine(context, &first)?;
     let probe = probe(context, &host, &first, &sides[0], &caught.interrupt)?;
+    // Its time on another storage says nothing of what is measured.
+    watched(&host, &sides).unchanged()?;
     let text = match (&own.parse, own.metrics.is_empty()) {
         (Some(_), true) => study(request, &sides, &own.with_found(&probe.printed)?),
         _ => written,

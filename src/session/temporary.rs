@@ -66,8 +66,12 @@ pub(super) fn private(
     let directory = directory.map_err(|error| refused(&error))?;
     let private = directory.join(format!(".stackrace-{kind}-{id}"));
     let entry = journal.will(name, Undo::RemoveTree(private.clone()));
-    entry.map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+    if let Err(error) = &entry {
+        return Err(Failure::internal(error.to_string()).next(error.next()));
+    }
     host.create_dir(&private).map_err(|error| refused(&error))?;
+    let made = entry.and_then(|id| journal.made(host, id));
+    made.map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
     let held = HeldDir::open(&private).map_err(|error| refused(&error))?;
     let path = held.path().join("work");
     host.create_dir(&path).map_err(|error| refused(&error))?;

@@ -333,6 +333,7 @@ fn trial(
         others: Vec::new(),
         clients: None,
         sliced: None,
+        exchanged: None,
     }
 }
 

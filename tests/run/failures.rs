@@ -73,12 +73,14 @@ pub(crate) fn a_directory_that_was_full_is_measured_again_by_resume_once_it_has_
     let point = ground.make_dir("tight");
     let image = fs::File::create(ground.path().join("tight.img")).unwrap();
     image.set_len(32 << 20).unwrap();
-    mount_with_inodes(&ground, "64");
+    mount_with_inodes(&ground, "1024");
+    let files = (0..900).map(|number| point.join(format!("{number}")));
+    let files: Vec<PathBuf> = files.collect();
+    files.iter().for_each(|file| fs::write(file, "").unwrap());
     ground.write("tight.toml", TIGHT);
     let said = ground.stackrace(&["run", "tight.toml"]);
-    tool("umount", &[point.to_str().unwrap()]);
     said.ended(5).err_has("No space left on device");
-    mount_with_inodes(&ground, "2048");
+    files.iter().for_each(|file| fs::remove_file(file).unwrap());
     let said = ground.stackrace(&["resume"]);
     let left = ground.left();
     tool("umount", &[point.to_str().unwrap()]);

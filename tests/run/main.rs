@@ -5,6 +5,7 @@
 #[path = "../support/study.rs"]
 mod study;
 mod compare;
+mod exchanged;
 mod failing;
 mod failures;
 mod kills;
@@ -17,6 +18,7 @@ use std::process::{Child, ExitCode, Stdio};
 use std::time::Duration;
 
 use compare::*;
+use exchanged::*;
 use failing::*;
 use failures::*;
 use kills::*;
@@ -503,5 +505,17 @@ fn main() -> ExitCode {
         a_disk_that_fails_in_a_trial_fails_that_trial_alone_and_is_measured_once_mended,
         a_directory_that_vanishes_leaves_the_race,
         commands_that_outlive_their_run_are_waited_for,
+        storage_that_is_unmounted_between_rounds_is_out_and_comes_back_with_resume,
+        storage_that_is_mounted_over_is_out,
+        storage_that_becomes_read_only_is_said_to_be_so,
+        a_directory_that_another_one_replaces_is_out,
+        a_directory_that_a_link_replaces_is_out,
+        a_program_of_ones_own_is_not_timed_on_exchanged_storage,
+        sizes_that_were_found_on_exchanged_storage_are_not_used,
+        a_store_that_was_moved_has_all_results_and_is_cleaned_where_it_is,
+        disks_whose_directory_was_moved_are_not_called_gone,
+        disks_that_a_mount_hides_are_not_called_gone,
+        a_program_that_renames_its_directory_leaves_nothing_unsaid,
+        after_a_power_cut_nothing_is_there_that_the_journal_calls_undone,
     ])
 }

@@ -43,10 +43,12 @@ impl Ground {
         // What follows `--` is another program's.
         let own = args.iter().position(|arg| *arg == "--");
         let (own, others) = args.split_at(own.unwrap_or(args.len()));
+        command.args(own);
+        // A test may name another store, such as one that it moved.
+        if !own.contains(&"--store") {
+            command.arg("--store").arg(self.store());
+        }
         command
-            .args(own)
-            .arg("--store")
-            .arg(self.store())
             .args(others)
             .env_remove("STACKRACE_STORE")
             // The defaults of whom it is that runs the tests are not those of the tests.

@@ -6,6 +6,9 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
@@ -33,6 +36,12 @@ pub enum AppendError {
     /// It was removed while it was written; what was added is lost.
     #[error("it was removed while it was written")]
     Removed,
+    /// It is not at its path any more, and holds all that was added.
+    #[error("it was moved while it was written, and is at {} now", now.display())]
+    Moved {
+        /// Where it is; its own path: something is mounted over it.
+        now: PathBuf,
+    },
     /// It cannot be opened, or is not the user's own.
     #[error(transparent)]
     NotOpened(#[from] OwnError),
@@ -55,6 +64,7 @@ fn while_trying(tried: &'static str) -> impl Fn(io::Error) -> AppendError {
 #[derive(Debug)]
 pub struct AppendLog {
     tail: Tail<File>,
+    path: PathBuf,
 }
 
 /// A file of lines that was there already.
@@ -78,6 +88,7 @@ impl AppendLog {
         lock(&file)?;
         Ok(Self {
             tail: Tail::new(file, 0),
+            path: dir.path().join(name),
         })
     }
 
@@ -93,6 +104,7 @@ impl AppendLog {
         Ok(Reopened {
             log: Self {
                 tail: Tail::new(file, whole.len() as u64),
+                path: dir.path().join(name),
             },
             whole,
             torn,
@@ -118,6 +130,26 @@ impl AppendLog {
     /// [`AppendError::Broken`] its end is unknown and it takes no more.
     pub fn append(&mut self, line: &[u8], durable: Durable) -> Result<(), AppendError> {
         self.tail.append(line, durable)
+    }
+
+    /// Whether it still is at the path that it was made or opened at.
+    ///
+    /// # Errors
+    /// [`AppendError::Moved`], [`AppendError::Removed`]
+    pub fn in_place(&self) -> Result<(), AppendError> {
+        let own = self.tail.medium.metadata();
+        let own = own.map_err(while_trying("look at"))?;
+        let same = |there: std::fs::Metadata| (there.dev(), there.ino()) == (own.dev(), own.ino());
+        if std::fs::symlink_metadata(&self.path).is_ok_and(same) {
+            return Ok(());
+        }
+        if own.nlink() == 0 {
+            return Err(AppendError::Removed);
+        }
+        // The kernel knows the name of what is open; elsewhere no path follows a descriptor.
+        let link = format!("/proc/self/fd/{}", self.tail.medium.as_raw_fd());
+        let now = std::fs::read_link(link).unwrap_or_else(|_| self.path.clone());
+        Err(AppendError::Moved { now })
     }
 }
 

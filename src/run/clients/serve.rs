@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use stackrace_engine::{ContentLedger, Control, PhaseEnd, PhaseOutcome, START_IS_TOLD, residency};
 
+use crate::run::exchanged::HeldGround;
 use crate::run::observation::{phase_observation, read_bytes};
 use stackrace_base::event::Counted;
 use stackrace_base::interrupt::Interrupt;
@@ -97,6 +98,7 @@ impl Client<'_> {
         // Its own files lie beside those of the others.
         let own = seat.directory_of(seat.rank);
         host.create_dir(&own).map_err(|error| error.to_string())?;
+        let ground = HeldGround::of(&host, &self.order.directory)?;
         let ledger = OnceLock::new();
         let control = self.interrupt.control();
         let prepared = workload.prepare(&self.place(&own, seat, &ledger, &control));
@@ -118,6 +120,8 @@ impl Client<'_> {
                     if outcome.ended != PhaseEnd::Complete {
                         return Ok(());
                     }
+                    // Each client has mounted the storage by itself.
+                    ground.is_same(&host)?;
                     let offered = workload.offered_per_s(phase);
                     (self.say)(PhaseReply::Measured {
                         observation: Box::new(phase_observation(name, &outcome, offered)),

@@ -349,6 +349,7 @@ fn an_interrupt_reaches_the_place_that_is_at_work() {
         configuration: 0,
         missing: vec![0, 1],
         keep: false,
+        lies_on: Vec::new(),
     };
     assert_eq!(places.execute(&turn).unwrap(), Turned::Interrupted);
     assert!(there.raised());

@@ -46,6 +46,7 @@ impl Tried {
                 configuration: 0,
                 missing: vec![0],
                 keep: round < rounds,
+                lies_on: Vec::new(),
             };
             here.execute(&turn).unwrap();
             let mut inside = std::fs::read_dir(self.base.path()).unwrap();
@@ -154,6 +155,7 @@ fn shared(workloads: &[&str], rounds: u32, between: impl Fn(usize, &Path)) -> Ve
             configuration: 0,
             missing: (0..workloads.len()).collect(),
             keep: true,
+            lies_on: Vec::new(),
         };
         here.execute(&turn).unwrap();
         let trials = std::mem::take(&mut *trials.borrow_mut());

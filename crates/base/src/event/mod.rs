@@ -11,12 +11,14 @@ mod counted;
 mod crash;
 mod fact;
 pub mod histogram;
+mod identity;
 mod observation;
 
 pub use client::*;
 pub use counted::*;
 pub use crash::*;
 pub use fact::*;
+pub use identity::*;
 pub use observation::*;
 use stackrace_stats::elementary::ln;
 
@@ -114,6 +116,10 @@ pub enum Event {
         configuration: usize,
         /// What each layer really got, bottom up.
         layers: Vec<LayerFacts>,
+        /// The directories that the user named for it, in the order of the layers, each with what it
+        /// lies on. Empty in logs of older versions, and where none is named.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        lies_on: Vec<StorageIdentity>,
         /// How long it took, ns.
         elapsed_ns: u64,
     },

@@ -2,6 +2,7 @@
 
 use super::client::ClientsTogether;
 use super::counted::Counted;
+use super::identity::ExchangedStorage;
 use serde::{Deserialize, Serialize};
 
 /// How a trial ended.
@@ -83,6 +84,9 @@ pub struct Observation {
     /// How it took turns with the trials of other configurations; none: it was measured in one go.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sliced: Option<Sliced>,
+    /// It did not lie on the same storage all the time, and failed for that; none: it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exchanged: Option<Box<ExchangedStorage>>,
 }
 
 impl Observation {
@@ -108,6 +112,7 @@ impl Observation {
             others: Vec::new(),
             clients: None,
             sliced: None,
+            exchanged: None,
         }
     }
 }

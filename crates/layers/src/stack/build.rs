@@ -3,6 +3,7 @@
 use super::composition::Stack;
 use super::error::{LayerError, StackError};
 use super::gives::{Bare, Gives, StandingLayer};
+use super::ground::Ground;
 use super::layer::Layer;
 use super::setup::Setup;
 use super::site::Site;
@@ -62,8 +63,14 @@ impl Stack {
         setup: &mut Setup<'_>,
         boots: Vec<String>,
     ) -> Result<StandingStack, StackError> {
-        match self.build(setup) {
-            Ok(built) => Ok(StandingStack {
+        let built = self.build(setup).and_then(|built| {
+            let ground =
+                Ground::of(self, setup, built.mounted.as_deref()).map_err(StackError::whole)?;
+            Ok((built, ground))
+        });
+        match built {
+            Ok((built, lies_on)) => Ok(StandingStack {
+                lies_on,
                 mark: setup.mark().to_string(),
                 directory: built.directory,
                 held: built.held,
@@ -127,6 +134,10 @@ impl Stack {
             Gives::Bare(bare) => Some(bare.clone()),
             _ => None,
         };
+        let mounted = match &below {
+            Gives::Mounted(root) => Some(root.clone()),
+            _ => None,
+        };
         let (directory, held) = working_directory(setup, below).map_err(StackError::whole)?;
         Ok(Built {
             directory,
@@ -134,6 +145,7 @@ impl Stack {
             bare,
             facts,
             devices,
+            mounted,
         })
     }
 }
@@ -166,6 +178,8 @@ struct Built {
     bare: Option<Bare>,
     facts: Vec<LayerFacts>,
     devices: Vec<String>,
+    /// Root of the file system that was made for it; none: it has none.
+    mounted: Option<PathBuf>,
 }
 
 /// The root of a fresh file system is not always empty (`lost+found`); a directory in it is. It

@@ -267,6 +267,12 @@ pub trait Layer: Send + Sync {
     fn disk_needed(&self) -> Option<(PathBuf, u64)> {
         None
     }
+    /// A directory of the user's that it lies in, and that has to stay the same one; none: it lies in
+    /// none.
+    fn named_directory(&self) -> Option<PathBuf> {
+        let (directory, _) = self.disk_needed()?;
+        (!directory.as_os_str().is_empty()).then_some(directory)
+    }
     /// The disks it is told to write over.
     fn disks(&self) -> &[Identity] {
         &[]

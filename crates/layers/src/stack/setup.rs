@@ -134,6 +134,11 @@ impl<'a> Setup<'a> {
         self.host
     }
 
+    /// The machine that the stack begins on.
+    pub(super) fn first_host(&self) -> &'a dyn Host {
+        self.site.host
+    }
+
     /// A machine of the stack by its number.
     fn machine(&self, node: usize) -> Result<&'a dyn Host, HostError> {
         match node {
@@ -309,8 +314,9 @@ impl<'a> Setup<'a> {
         undo: impl Into<Undo>,
         command: &[OsString],
     ) -> Result<Output, LayerError> {
-        self.will(undo)?;
-        Ok(self.host().must(command)?)
+        let id = self.will(undo)?;
+        let output = self.host().must(command)?;
+        self.made(id).map(|()| output)
     }
 
     /// Starts a server of which a machine has one; tearing down ends it with all it began, by the mark they
@@ -376,16 +382,14 @@ impl<'a> Setup<'a> {
         let scratch = host.own_scratch().unwrap_or(&self.site.scratch);
         if !scratch.is_absolute() {
             return Err(LayerError::refused(
-                format!(
-                    "the scratch directory {} is not absolute",
-                    scratch.display()
-                ),
+                format!("the directory {} is not absolute", scratch.display()),
                 "",
             ));
         }
+        // A store that was moved away must not be made again, without its journal.
+        self.site.journal.in_place()?;
         let ancestors: Vec<&Path> = scratch.ancestors().collect();
-        // From the root down, and none of them journalled: the scratch directory is part of the
-        // record.
+        // From the root down, and none of them journalled: it is part of the record.
         for directory in ancestors.into_iter().rev() {
             if !host.is_dir(directory) {
                 host.create_dir(directory)?;
@@ -422,7 +426,7 @@ impl<'a> Setup<'a> {
             return Err(HostError::path("create", path, there).into());
         }
         let id = self.will(undo)?;
-        make(self.host()).map_err(|error| {
+        make(self.host()).map_err(|error| -> LayerError {
             // It appeared between the look and the creation, so it is another's, and must never be
             // removed.
             if error.is_already_there()
@@ -431,7 +435,13 @@ impl<'a> Setup<'a> {
                 return unwritten.into();
             }
             error.into()
-        })
+        })?;
+        self.made(id)
+    }
+
+    /// Says what was just made: from then on it is told from anything else at its path.
+    fn made(&self, id: EntryId) -> Result<(), LayerError> {
+        Ok(self.site.journal.made(self.host(), id)?)
     }
 
     /// Creates an empty directory that is removed when empty.

@@ -4,9 +4,10 @@
 use crate::stack::common::line;
 use crate::stack::error::{LayerError, StackError};
 use crate::stack::gives::Bare;
+use crate::stack::ground::Ground;
 use crate::stack::setup::{Mounted, Movable, StackParts, appears};
 use crate::stack::site::Site;
-use stackrace_base::event::{Fact, LayerFacts, Settled};
+use stackrace_base::event::{ExchangedStorage, Fact, LayerFacts, Settled, StorageIdentity};
 use stackrace_base::owned::held::HeldDir;
 use stackrace_machine::host::{Host, HostError};
 use stackrace_machine::journal::{self, undo_entries, unmount, until_free};
@@ -33,10 +34,12 @@ pub struct StandingStack {
     pub(super) nodes: usize,
     /// What tells this start of each machine from any other, from node 2 on.
     pub(super) boots: Vec<String>,
+    /// What it lies on.
+    pub(super) lies_on: Ground,
 }
 
 /// A machine of the stack by its number.
-fn on(host: &dyn Host, node: usize) -> Result<&dyn Host, HostError> {
+pub(super) fn on(host: &dyn Host, node: usize) -> Result<&dyn Host, HostError> {
     if node == 1 { Ok(host) } else { host.peer(node) }
 }
 
@@ -88,6 +91,17 @@ impl StandingStack {
     /// Whether the stack mounted a file system of its own.
     pub fn has_mounts(&self) -> bool {
         !self.parts.mounts.is_empty()
+    }
+
+    /// The directories that the user named for it, each with what it lies on.
+    pub fn lies_on(&self) -> &[StorageIdentity] {
+        &self.lies_on.named
+    }
+
+    /// Whether it still lies on what it was set up on, and its own file system is where it was mounted;
+    /// none: it does.
+    pub fn exchanged(&self, host: &dyn Host) -> Option<ExchangedStorage> {
+        self.lies_on.exchanged(host)
     }
 
     /// Block devices by their names in `/proc/diskstats`: first those the top file system lies on,

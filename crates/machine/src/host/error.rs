@@ -88,6 +88,16 @@ pub enum HostError {
         /// What is not run, why, and what to do.
         why: String,
     },
+    /// Something that was to be undone is there all the same: not at its path, but elsewhere.
+    #[error("it is not gone: {why}")]
+    Moved {
+        /// The path that it was made at.
+        path: PathBuf,
+        /// Where it is, one clause.
+        why: String,
+        /// The command that cleans it, after what has to be done first.
+        next: String,
+    },
     /// Something that must not be removed.
     #[error("{} is not removed: {why}", path.display())]
     NotOurs {
@@ -162,6 +172,7 @@ impl HostError {
                 _ => String::new(),
             },
             Self::Unpermitted { .. } => String::new(),
+            Self::Moved { next, .. } => next.clone(),
             Self::NotOurs { .. } => "look at it and remove it yourself".to_string(),
         }
     }
@@ -175,6 +186,11 @@ impl HostError {
             }
             _ => None,
         }
+    }
+
+    /// Whether it is about something that was moved or hidden.
+    pub fn is_elsewhere(&self) -> bool {
+        matches!(self, Self::Moved { .. })
     }
 
     /// Whether something was in the way that was there before.

@@ -6,14 +6,14 @@
 //! that it belongs to in its environment.
 
 use super::{
-    DeviceContent, Filling, FixedDevice, Host, HostError, LabDisk, LineSpeed, MountInfo, Needs,
-    Output, UserCommands, daemon, device, drives, line_speed, process, program, reading, second,
-    shown, tools, tree,
+    DeviceContent, Filling, FixedDevice, Host, HostError, LabDisk, LineSpeed, MadeThing, MountInfo,
+    Needs, Output, UserCommands, Whereabouts, daemon, device, drives, identity, line_speed,
+    process, program, reading, second, shown, thing, tools, tree,
 };
 use rand_core::{Rng, SeedableRng};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, getpid};
-use stackrace_base::event::CommandRun;
+use stackrace_base::event::{CommandRun, StorageIdentity};
 use stackrace_base::owned::OwnDir;
 use stackrace_base::owned::held::HeldDir;
 use stackrace_base::time::{Clock, SystemClock};
@@ -373,6 +373,21 @@ impl Host for LocalHost {
 
     fn mount_of(&self, path: &Path) -> Result<MountInfo, HostError> {
         reading::mount_of(path)
+    }
+
+    fn thing_at(&self, path: &Path) -> Option<MadeThing> {
+        thing::at(path, &self.mounts().ok()?)
+    }
+
+    fn find_thing(&self, thing: &MadeThing, path: &Path) -> Whereabouts {
+        let mounts = self.mounts();
+        mounts.map_or(Whereabouts::NotKnown, |mounts| {
+            thing::find(thing, path, &mounts)
+        })
+    }
+
+    fn identity_of(&self, directory: &Path) -> Result<StorageIdentity, HostError> {
+        identity::here(self, &self.canonical(directory)?)
     }
 
     fn holders(&self, path: &Path) -> Vec<String> {

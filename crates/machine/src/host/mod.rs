@@ -11,7 +11,9 @@ pub mod daemon;
 pub mod device;
 pub mod drives;
 mod error;
+pub mod identity;
 pub mod imagined;
+mod lab_disk;
 pub mod line_speed;
 pub mod local;
 mod missing;
@@ -24,6 +26,7 @@ pub mod program;
 mod reading;
 pub mod second;
 pub mod shared_memory;
+pub mod thing;
 mod tools;
 mod tree;
 pub mod udev;
@@ -34,18 +37,19 @@ mod words;
 pub use command::{Output, argv, shown};
 pub use device::{DeviceContent, FixedDevice};
 pub use error::HostError;
+pub use lab_disk::{DeclaredFault, DiskModel, DriveCache, LabDisk};
 pub use missing::lacking;
 pub use mountinfo::MountInfo;
 pub use needs::{Daemon, Driver, Needs, Package};
 pub use probe::ReadProbe;
+pub use thing::{MadeThing, Whereabouts};
 pub use tree::check as check_tree;
 pub use user_commands::{UserCommand, UserCommands, digest};
 
 use program::{ProgramCall, ProgramRun};
 use serde::{Deserialize, Serialize};
+use stackrace_base::event::StorageIdentity;
 use stackrace_base::owned::held::HeldDir;
-use stackrace_base::unit;
-use stackrace_drives::Card;
 use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -65,209 +69,6 @@ pub enum Filling {
         /// What the bytes follow from.
         seed: u64,
     },
-}
-
-/// A disk of the lab as it is asked for; the virtual machine is started with it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LabDisk {
-    /// What the guest knows it by, at most 20 characters.
-    pub serial: String,
-    /// Size, bytes.
-    pub bytes: u64,
-    /// Smallest unit it reads and writes, bytes.
-    pub logical_sector: u64,
-    /// What it says its media are written in, bytes.
-    pub physical_sector: u64,
-    /// Most B/s, reads and writes together; none: as fast as it goes.
-    pub rate: Option<u64>,
-    /// Most requests per second, reads and writes together; none: as many as go.
-    pub requests: Option<u64>,
-    /// How long a request takes at least, ns; none: no longer than it does.
-    pub latency_ns: Option<u64>,
-    /// The model that decides how long requests take; none: QEMU emulates the disk.
-    pub model: Option<DiskModel>,
-}
-
-/// Which drive a modelled disk is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DiskModel {
-    /// The card's word, as `stackrace show drives` lists it, or the text of a card of the user's own.
-    pub card: String,
-    /// Values of the card that are others here, as assignments: `rpm = 5400`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub parameters: Vec<String>,
-    /// Decides where the head and the platter are when the disk is first used: another one in each
-    /// round.
-    pub accident: u64,
-    /// What kind of cache it has; none: that of its card.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache: Option<DriveCache>,
-    /// What goes wrong with it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub faults: Vec<DeclaredFault>,
-}
-
-impl DiskModel {
-    /// The drive of a card as it is, by its word or its text.
-    pub fn of(card: &str) -> Self {
-        Self {
-            card: card.to_owned(),
-            parameters: Vec::new(),
-            accident: 0,
-            cache: None,
-            faults: Vec::new(),
-        }
-    }
-
-    /// The card with the values that hold here; none: the program has no such card, or there is no
-    /// drive with these values. Studies are refused for that before they start.
-    pub fn card(&self) -> Option<Card> {
-        Card::meant(&self.card).ok()??.with(&self.parameters).ok()
-    }
-
-    /// What people call it: its card's word, and whether the card is the user's own.
-    pub fn name(&self) -> String {
-        // The cards that ship need not be read for the word of one.
-        if !Card::is_text(&self.card) {
-            return self.card.clone();
-        }
-        match Card::parse(&self.card) {
-            Ok(own) => format!("{} (own card)", own.model()),
-            Err(_) => "own card".to_owned(),
-        }
-    }
-}
-
-/// How a modelled drive keeps what it has acknowledged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DriveCache {
-    /// In a cache that is lost with the power, and that a flush empties.
-    Volatile,
-    /// In a cache that survives.
-    Protected,
-    /// In a cache that is lost with the power; flushes are acknowledged and not obeyed.
-    Lying,
-    /// On the medium.
-    Off,
-}
-
-impl DriveCache {
-    /// Every kind, as a study writes it.
-    pub const WORDS: &'static [&'static str] = &["volatile", "protected", "lying", "off"];
-
-    /// The kind of a word of [`DriveCache::WORDS`].
-    pub fn of(word: &str) -> Option<Self> {
-        // In the order of the words.
-        let kinds = [Self::Volatile, Self::Protected, Self::Lying, Self::Off];
-        let mut kinds = kinds.into_iter().zip(Self::WORDS);
-        kinds.find_map(|(kind, known)| (*known == word).then_some(kind))
-    }
-
-    /// As a study writes it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Volatile => "volatile",
-            Self::Protected => "protected",
-            Self::Lying => "lying",
-            Self::Off => "off",
-        }
-    }
-}
-
-/// What is declared to go wrong with a modelled disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DeclaredFault {
-    /// Requests to these bytes take so much longer, ns.
-    SlowSectors {
-        /// The first byte of the range.
-        from: u64,
-        /// The first byte behind the range.
-        to: u64,
-        /// Added to the time of each request, ns.
-        longer_ns: u64,
-    },
-    /// Reads of these bytes fail after so long, ns, until the bytes are written again.
-    ReadErrors {
-        /// The first byte of the range.
-        from: u64,
-        /// The first byte behind the range.
-        to: u64,
-        /// Until the error is reported, ns.
-        longer_ns: u64,
-    },
-    /// It answers nothing any more so long after it appeared, ns.
-    DiesAt {
-        /// From the moment it appeared, ns.
-        after_ns: u64,
-    },
-}
-
-impl std::fmt::Display for DeclaredFault {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let range = |from, to| format!("{} to {}", unit::bytes(from), unit::bytes(to));
-        let time = |ns: u64| unit::time_ns(ns as f64);
-        match *self {
-            Self::SlowSectors {
-                from,
-                to,
-                longer_ns,
-            } => write!(f, "{} slower at {}", time(longer_ns), range(from, to)),
-            Self::ReadErrors {
-                from,
-                to,
-                longer_ns,
-            } => write!(
-                f,
-                "reads of {} fail after {}",
-                range(from, to),
-                time(longer_ns)
-            ),
-            Self::DiesAt { after_ns } => write!(f, "dies after {}", time(after_ns)),
-        }
-    }
-}
-
-impl LabDisk {
-    /// What it is like, in one line.
-    pub fn described(&self) -> String {
-        if let Some(model) = &self.model {
-            let cache = model
-                .cache
-                .map_or(String::new(), |kind| format!(", cache {}", kind.word()));
-            let mut text = format!(
-                "{} of a modelled {}{cache}",
-                unit::bytes(self.bytes),
-                model.name()
-            );
-            for parameter in &model.parameters {
-                text.push_str(&format!(", {parameter}"));
-            }
-            for fault in &model.faults {
-                text.push_str(&format!(", {fault}"));
-            }
-            return text;
-        }
-        let mut text = format!(
-            "{}, logical sector {} B, physical sector {} B",
-            unit::bytes(self.bytes),
-            self.logical_sector,
-            self.physical_sector
-        );
-        if let Some(rate) = self.rate {
-            let rate = unit::bytes_per_second(rate as f64);
-            text.push_str(&format!(", at most {rate}"));
-        }
-        if let Some(requests) = self.requests {
-            text.push_str(&format!(", at most {requests} requests/s"));
-        }
-        if let Some(latency) = self.latency_ns {
-            let latency = unit::time_ns(latency as f64);
-            text.push_str(&format!(", at least {latency} a request"));
-        }
-        text
-    }
 }
 
 /// How fast the line between two machines was found to be.
@@ -469,6 +270,26 @@ pub trait Host: Send + Sync {
     /// # Errors
     /// When the path does not exist or the mount is not in the table.
     fn mount_of(&self, path: &Path) -> Result<MountInfo, HostError>;
+    /// What a directory lies on, so that another storage in its place is noticed.
+    ///
+    /// # Errors
+    /// It is not there, or the system does not say.
+    fn identity_of(&self, directory: &Path) -> Result<StorageIdentity, HostError> {
+        let directory = self.canonical(directory)?;
+        let mount = self.mount_of(&directory)?;
+        Ok(identity::of_mount(self, &directory, &mount))
+    }
+    /// What tells a file or a directory from any other that may be at its path later; none: nothing is
+    /// there, or this machine does not say.
+    fn thing_at(&self, path: &Path) -> Option<MadeThing> {
+        let _ = path;
+        None
+    }
+    /// Where something is that was made at a path and is not there any more.
+    fn find_thing(&self, thing: &MadeThing, path: &Path) -> Whereabouts {
+        let _ = (thing, path);
+        Whereabouts::Gone
+    }
     /// Who keeps something open in or below a directory, as far as this process may see:
     /// `bash (process 4711)`.
     fn holders(&self, path: &Path) -> Vec<String>;

@@ -5,7 +5,7 @@ use super::{HostError, MountInfo, mountinfo};
 use rustix::fs::{Mode, OFlags};
 use stackrace_engine::system;
 use std::ffi::OsString;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 /// Most of a text file that is read; kernel files are far smaller.
@@ -66,6 +66,12 @@ pub(super) fn mount_of(path: &Path) -> Result<MountInfo, HostError> {
     let lost = |error: std::io::Error| HostError::path("find the mount that holds", path, error);
     let handle = rustix::fs::open(path, system::PLACE_ONLY | OFlags::CLOEXEC, Mode::empty())
         .map_err(|error| lost(error.into()))?;
+    mount_of_open(&handle, path)
+}
+
+/// The same of what is open already; `path` is what it is called.
+pub(super) fn mount_of_open(handle: &OwnedFd, path: &Path) -> Result<MountInfo, HostError> {
+    let lost = |error: std::io::Error| HostError::path("find the mount that holds", path, error);
     let about = text(Path::new(&format!(
         "/proc/self/fdinfo/{}",
         handle.as_raw_fd()

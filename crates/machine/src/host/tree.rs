@@ -67,7 +67,11 @@ pub(super) fn in_parent(
     path: &Path,
     remove: impl FnOnce(&OwnDir, OsString) -> Result<(), OwnError>,
 ) -> Result<(), HostError> {
-    let removed = OwnDir::around(path).and_then(|(parent, name)| remove(&parent, name));
+    let removed = OwnDir::around(path).and_then(|(parent, name)| {
+        remove(&parent, name)?;
+        // Otherwise the journal could say that it is gone, and a power cut would bring it back.
+        parent.sync()
+    });
     match removed {
         Err(error) if error.is_missing() => Ok(()),
         removed => removed.map_err(|error| refused(REMOVE, path, error)),

@@ -96,6 +96,11 @@ pub enum Verb {
         /// The path on that machine.
         path: PathBuf,
     },
+    /// [`Host::identity_of`].
+    IdentityOf {
+        /// The directory on that machine.
+        path: PathBuf,
+    },
     /// [`Host::holders`].
     Holders {
         /// The device or the mounted directory.
@@ -173,6 +178,7 @@ pub fn perform(host: &dyn Host, verb: Verb) -> Result<Value, HostError> {
         Verb::FreeBytes { path } => json!(host.free_bytes(&path)?),
         Verb::Mounts => json!(host.mounts()?),
         Verb::MountOf { path } => json!(host.mount_of(&path)?),
+        Verb::IdentityOf { path } => json!(host.identity_of(&path)?),
         Verb::Holders { path } => json!(host.holders(&path)),
         Verb::Outlive { run } => json!(host.outlive(&run)?),
         Verb::LabDisk { disk } => json!(host.lab_disk(&disk)?),

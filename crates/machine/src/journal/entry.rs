@@ -2,7 +2,7 @@
 
 use super::bytes;
 use super::layer::LayerUndo;
-use crate::host::Host;
+use crate::host::{Host, MadeThing};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
@@ -71,6 +71,33 @@ impl Undo {
     }
 }
 
+impl Undo {
+    /// Changes the paths on the first machine that it names.
+    pub(super) fn each_path(&mut self, change: &dyn Fn(&mut PathBuf)) {
+        match self {
+            Self::RemoveFile(path)
+            | Self::RemoveDir(path)
+            | Self::RemoveTree(path)
+            | Self::Unmount(path)
+            | Self::EndMachine(path) => change(path),
+            Self::Layer(undo) => {
+                for word in &mut undo.of {
+                    let mut path = PathBuf::from(&*word);
+                    if path.is_absolute() {
+                        change(&mut path);
+                        *word = path.into_os_string();
+                    }
+                }
+            }
+            // Those of another machine were not moved with this one's.
+            Self::Blank { .. }
+            | Self::WriteBack { .. }
+            | Self::EndProcess { .. }
+            | Self::OnPeer { .. } => {}
+        }
+    }
+}
+
 impl From<LayerUndo> for Undo {
     fn from(undo: LayerUndo) -> Self {
         Self::Layer(undo)
@@ -134,4 +161,7 @@ pub struct Entry {
     pub group: String,
     /// The step that undoes it.
     pub undo: Undo,
+    /// What was made, where that is known; a line of its own says it.
+    #[serde(skip)]
+    pub thing: Option<MadeThing>,
 }

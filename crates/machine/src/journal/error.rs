@@ -1,10 +1,10 @@
 //! Why a journal cannot be used.
 
 use crate::host::HostError;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Version of the file's format.
-pub(super) const FORMAT: u32 = 3;
+pub(super) const FORMAT: u32 = 4;
 
 /// Why a journal cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -50,9 +50,28 @@ pub enum JournalError {
         /// What the user can do.
         next: String,
     },
+    /// The file is not at its path any more: the store was moved, or something hides it.
+    #[error("{}", elsewhere(path, now, *hidden))]
+    Moved {
+        /// Where it was made.
+        path: PathBuf,
+        /// Where it is.
+        now: PathBuf,
+        /// Whether something is mounted over it; otherwise it was moved.
+        hidden: bool,
+    },
     /// The system refused something.
     #[error(transparent)]
     System(HostError),
+}
+
+/// What became of a journal that is not at its path.
+fn elsewhere(path: &Path, now: &Path, hidden: bool) -> String {
+    let path = path.display();
+    match hidden {
+        true => format!("{path} is hidden: something was mounted over it"),
+        false => format!("{path} was moved to {}", now.display()),
+    }
 }
 
 impl JournalError {
@@ -85,6 +104,14 @@ impl JournalError {
                 format!("look at it; if nothing of it is left, remove it: rm -r {dir}")
             }
             Self::NotOwn { next, .. } => next.clone(),
+            Self::Moved { hidden: true, .. } => {
+                "umount what is mounted over it, then: stackrace clean".to_string()
+            }
+            Self::Moved { now, .. } => format!(
+                "move it back, then: stackrace clean; or name the store where it is: stackrace clean --store {}",
+                // `STORE/runs/ID/journal.jsonl`
+                now.ancestors().nth(3).unwrap_or(now).display()
+            ),
             Self::System(error) => error.next(),
         }
     }

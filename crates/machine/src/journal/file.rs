@@ -4,8 +4,9 @@ use super::bytes;
 use super::check::{accepts, new_place};
 use super::entry::{Entry, EntryId, Undo};
 use super::error::{FORMAT, JournalError};
+use super::gone;
 use super::proof::{Proof, is_mark};
-use crate::host::HostError;
+use crate::host::{Host, HostError, MadeThing};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use stackrace_base::appendlog::{AppendError, AppendLog, Durable, Reopened, look};
@@ -28,6 +29,10 @@ enum JournalLine {
         place: PathBuf,
     },
     Entry(Entry),
+    Made {
+        made: EntryId,
+        thing: MadeThing,
+    },
     Done {
         done: EntryId,
     },
@@ -35,6 +40,9 @@ enum JournalLine {
 
 /// The oldest format of which a journal with nothing left to undo is understood.
 const FORMAT_READ: u32 = 2;
+
+/// The oldest format of which everything is understood: it has no `made` lines.
+const FORMAT_UNDONE: u32 = 3;
 
 /// The journal of one run.
 pub struct Journal {
@@ -145,6 +153,8 @@ impl Journal {
     /// When it cannot be written, or could not be undone later because it does not carry a mark of
     /// the run: then nothing may be created.
     pub fn will(&self, group: &str, undo: Undo) -> Result<EntryId, JournalError> {
+        // What is created now would be noted where nobody looks for it.
+        self.in_place()?;
         let mut state = self.state.lock();
         // Before the entry: a reader must know the place when it checks the entry.
         if let Some(place) = new_place(&state.proof, &undo) {
@@ -161,12 +171,32 @@ impl Journal {
             id: EntryId::new(state.next),
             group: group.to_string(),
             undo,
+            thing: None,
         };
         state.append(&JournalLine::Entry(entry.clone()), Durable::Yes)?;
         state.next += 1;
         let id = entry.id;
         state.pending.push(entry);
         Ok(id)
+    }
+
+    /// Says what was made by an entry, so that it is told from anything else at its path later. Without
+    /// this line, after a crash, it is found by its path alone.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn made(&self, host: &dyn Host, id: EntryId) -> Result<(), JournalError> {
+        let mut state = self.state.lock();
+        let mut pending = state.pending.iter_mut();
+        let Some(entry) = pending.find(|entry| entry.id == id) else {
+            return Ok(());
+        };
+        let Some(thing) = gone::made(host, &entry.undo) else {
+            return Ok(());
+        };
+        entry.thing = Some(thing.clone());
+        // Not flushed: it says nothing that has to be there before anything else happens.
+        state.append(&JournalLine::Made { made: id, thing }, Durable::No)
     }
 
     /// Says that an entry has been undone, or that what it speaks of was never created.
@@ -181,6 +211,17 @@ impl Journal {
         state.append(&JournalLine::Done { done: id }, Durable::No)?;
         state.pending.retain(|entry| entry.id != id);
         Ok(())
+    }
+
+    /// Makes sure that it still is where `clean` looks for it.
+    ///
+    /// # Errors
+    /// [`JournalError::Moved`]; it was removed.
+    pub fn in_place(&self) -> Result<(), JournalError> {
+        match &self.state.lock().file {
+            Some((file, path)) => file.in_place().map_err(|error| refused(error, path)),
+            None => Ok(()),
+        }
     }
 
     /// What is still to be undone, newest first.
@@ -248,6 +289,11 @@ fn refused(error: AppendError, path: &Path) -> JournalError {
             why: error.to_string(),
             next: error.next(),
         },
+        AppendError::Moved { now } => JournalError::Moved {
+            hidden: now == path,
+            path: path.to_path_buf(),
+            now,
+        },
         AppendError::Broken | AppendError::Removed => {
             system("write to", path, std::io::Error::other(error))
         }
@@ -300,6 +346,7 @@ fn understand(whole: &[u8], torn: &[u8], path: &Path) -> Result<Replayed, Journa
         "{\"mark\":",
         "{\"place\":",
         "{\"entry\":",
+        "{\"made\":",
         "{\"done\":",
     ];
     // Some file systems lengthen a file before its data arrive.
@@ -337,17 +384,43 @@ fn replay(bytes: &[u8], path: &Path) -> Result<Replayed, JournalError> {
             JournalLine::Entry(entry) => {
                 let after = entry.id.number().checked_add(1).ok_or_else(broken)?;
                 replayed.next = replayed.next.max(after);
-                replayed.pending.push(entry);
+                replayed.pending.push(moved_with(entry, path));
+            }
+            JournalLine::Made { made, thing } => {
+                let mut pending = replayed.pending.iter_mut();
+                if let Some(entry) = pending.find(|entry| entry.id == made) {
+                    entry.thing = Some(thing);
+                }
             }
             JournalLine::Done { done } => replayed.pending.retain(|entry| entry.id != done),
         }
     }
     match replayed.format {
-        Some(format) if format < FORMAT && !replayed.pending.is_empty() => {
+        Some(format) if format < FORMAT_UNDONE && !replayed.pending.is_empty() => {
             Err(other_format(path, format))
         }
         _ => Ok(replayed),
     }
+}
+
+/// An entry of a run whose store was moved: what lies below the run's own directory was moved with it.
+fn moved_with(mut entry: Entry, path: &Path) -> Entry {
+    let own = path.parent().unwrap_or(Path::new(""));
+    let rebased = |was: &Path| {
+        let run = own.file_name()?;
+        let before = was
+            .ancestors()
+            .find(|above| above.file_name() == Some(run))?;
+        // While the old directory is there, this is a copy of a journal, and not the run's own.
+        let moved = before != own && before.symlink_metadata().is_err();
+        moved.then(|| Some(own.join(was.strip_prefix(before).ok()?)))?
+    };
+    entry.undo.each_path(&|was| {
+        if let Some(now) = rebased(was) {
+            *was = now;
+        }
+    });
+    entry
 }
 
 fn other_format(path: &Path, format: u32) -> JournalError {
@@ -361,13 +434,15 @@ impl Replayed {
         if !(FORMAT_READ..=FORMAT).contains(&format) {
             return Err(other_format(path, format));
         }
-        if format == FORMAT && run.as_ref() != Some(&run_of(path)) {
+        if format >= FORMAT_UNDONE && run.as_ref() != Some(&run_of(path)) {
             return Err(JournalError::OtherRun {
                 path: path.to_path_buf(),
                 run: run.unwrap_or_default(),
             });
         }
-        if !self.pending.is_empty() {
+        // A newer program goes on with what it understands.
+        let understood = self.format.is_some_and(|format| format >= FORMAT_UNDONE);
+        if !self.pending.is_empty() && !understood {
             return Err(other_format(path, self.format.unwrap_or(format)));
         }
         self.format = Some(format);

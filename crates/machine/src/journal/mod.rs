@@ -8,9 +8,9 @@
 //! The file is locked while a run lives. A process that gets the lock may clean up after a dead
 //! run.
 //!
-//! Format 3: `{"journal":3,"run":"ID"}`, then the random digits that the run drew and the
+//! Format 4: `{"journal":4,"run":"ID"}`, then the random digits that the run drew and the
 //! directories in which it creates what carries them (`{"mark":"…"}`, `{"place":"/srv"}`), then
-//! `{"entry":3,"group":"r1-t0","undo":{"remove-file":"/a%20b"}}` and `{"done":3}`. Paths are bytes:
+//! `{"entry":3,"group":"r1-t0","undo":{"remove-file":"/a%20b"}}` `{"made":3,"thing":…}` and `{"done":3}`. Paths are bytes:
 //! everything but printable ASCII, and `%`, is written as `%` with two hexadecimal digits.
 
 mod busy;
@@ -20,6 +20,7 @@ mod devices;
 mod entry;
 mod error;
 mod file;
+mod gone;
 mod layer;
 mod peers;
 mod proof;

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::host::Host;
+use crate::host::local::LocalHost;
 use crate::host::plan::{Fault, PlanHost};
 use std::ffi::OsStr;
 use std::fs::File;
@@ -130,7 +131,7 @@ fn the_format_is_what_it_was() {
     journal.done(first).unwrap();
     let run = base.path().file_name().unwrap().display();
     let lines = [
-        &format!("{{\"journal\":3,\"run\":\"{run}\"}}"),
+        &format!("{{\"journal\":4,\"run\":\"{run}\"}}"),
         "{\"mark\":\"0123456789abcdef\"}",
         "{\"place\":\"/srv\"}",
         "{\"entry\":1,\"group\":\"r1-t0\",\"undo\":{\"remove-dir\":\"/srv/.stackrace-t-0123456789abcdef-a%20b\"}}",
@@ -295,4 +296,123 @@ fn an_entry_that_proves_nothing_is_not_written() {
     }
     assert!(journal.pending().is_empty());
     assert!(journal.draw("short").is_err() && journal.draw("0123456789ABCDEF").is_err());
+}
+
+/// This machine, with a directory for a run's things.
+fn here() -> (LocalHost, tempfile::TempDir, PathBuf) {
+    let base = tempfile::tempdir().unwrap();
+    let place = base.path().canonicalize().unwrap().join("place");
+    std::fs::create_dir(&place).unwrap();
+    (LocalHost::new(std::sync::Arc::new(|_| ())), base, place)
+}
+
+/// A tree of the run in a place, in its journal.
+fn made_in(host: &LocalHost, journal: &Journal, place: &Path) -> PathBuf {
+    let path = place.join(ours("tree").file_name().unwrap());
+    let id = journal.will("a", Undo::RemoveTree(path.clone())).unwrap();
+    host.create_dir(&path).unwrap();
+    journal.made(host, id).unwrap();
+    path
+}
+
+#[test]
+fn what_is_not_at_its_path_is_not_called_undone() {
+    let (host, _base, place) = here();
+    let journal = nowhere();
+    let path = made_in(&host, &journal, &place);
+    let renamed = path.with_extension("x");
+    let away = place.with_file_name("away");
+    // The thing itself, then a directory above it.
+    for (from, to, told) in [(&path, &renamed, &renamed), (&place, &away, &away)] {
+        std::fs::rename(from, to).unwrap();
+        let report = undo_all(&host, &journal, &[]).unwrap();
+        assert_eq!(report.undone, []);
+        let why = &report.failed[0].1;
+        let moved = format!("was moved to {}; move it back", told.display());
+        assert!(
+            why.contains("it is not gone") && why.contains(&moved),
+            "{why}"
+        );
+        assert_eq!(journal.pending().len(), 1);
+        std::fs::rename(to, from).unwrap();
+    }
+    let report = undo_all(&host, &journal, &[]).unwrap();
+    assert_eq!(report.undone, [Undo::RemoveTree(path.clone())]);
+    assert!(!path.exists() && journal.pending().is_empty());
+}
+
+#[test]
+fn what_a_user_removed_is_gone_and_what_took_its_place_stays() {
+    let (host, _base, place) = here();
+    let journal = nowhere();
+    let path = made_in(&host, &journal, &place);
+    std::fs::rename(&path, place.join("kept")).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    std::fs::write(path.join("photo"), "x").unwrap();
+    let report = undo_all(&host, &journal, &[]).unwrap();
+    assert_eq!((report.undone.len(), report.failed.len()), (0, 1));
+    assert!(path.join("photo").exists());
+    std::fs::remove_dir_all(&path).unwrap();
+    std::fs::remove_dir_all(place.join("kept")).unwrap();
+    undo_all(&host, &journal, &[]).unwrap();
+    assert!(journal.pending().is_empty());
+}
+
+#[test]
+fn what_was_made_is_known_to_the_program_that_cleans() {
+    let (host, base, place) = here();
+    let file = base.path().join("journal.jsonl");
+    let journal = create(&file);
+    let path = made_in(&host, &journal, &place);
+    drop(journal);
+    std::fs::rename(&path, path.with_extension("x")).unwrap();
+    let journal = Journal::open(&file).unwrap();
+    let report = undo_all(&host, &journal, &[]).unwrap();
+    assert_eq!((report.undone.len(), report.failed.len()), (0, 1));
+}
+
+#[test]
+fn a_journal_of_the_format_before_is_cleaned_and_goes_on() {
+    let (host, base, place) = here();
+    let file = base.path().join("journal.jsonl");
+    let run = base.path().file_name().unwrap().display();
+    let path = place.join(ours("tree").file_name().unwrap());
+    std::fs::create_dir(&path).unwrap();
+    let text = format!(
+        "{{\"journal\":3,\"run\":\"{run}\"}}\n{{\"mark\":\"{MARK}\"}}\n{{\"place\":\"{}\"}}\n{{\"entry\":1,\"group\":\"a\",\"undo\":{{\"remove-tree\":\"{}\"}}}}\n",
+        place.display(),
+        path.display()
+    );
+    std::fs::write(&file, text).unwrap();
+    assert_eq!(Journal::look(&file).unwrap().pending().len(), 1);
+    let journal = Journal::open(&file).unwrap();
+    assert_eq!(undo_all(&host, &journal, &[]).unwrap().undone.len(), 1);
+    assert!(!path.exists());
+    made_in(&host, &journal, &place);
+    drop(journal);
+    assert_eq!(Journal::open(&file).unwrap().pending().len(), 1);
+}
+
+#[test]
+fn a_run_whose_store_was_moved_creates_nothing_and_is_cleaned_where_it_is() {
+    let (host, base, _place) = here();
+    let base = base.path().canonicalize().unwrap();
+    let [store, moved] = ["store", "moved"].map(|name| base.join(name));
+    let own = store.join("runs/r");
+    std::fs::create_dir_all(own.join("mnt")).unwrap();
+    let journal = create(&own.join(FILE));
+    let path = made_in(&host, &journal, &own.join("mnt"));
+    std::fs::rename(&store, &moved).unwrap();
+    let refused = journal.will("a", Undo::RemoveDir(own.join("mnt/more")));
+    let error = refused.unwrap_err();
+    assert!(matches!(error, JournalError::Moved { hidden: false, .. }));
+    let clean = format!("stackrace clean --store {}", moved.display());
+    assert!(error.next().contains(&clean), "{}", error.next());
+    let report = undo_all(&host, &journal, &[]).unwrap();
+    assert!(report.failed[0].1.contains(&clean), "{report:?}");
+    drop(journal);
+    let journal = Journal::open(&moved.join("runs/r").join(FILE)).unwrap();
+    assert_eq!(undo_all(&host, &journal, &[]).unwrap().undone.len(), 1);
+    let name = path.file_name().unwrap();
+    assert!(!moved.join("runs/r/mnt").join(name).exists());
 }

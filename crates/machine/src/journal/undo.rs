@@ -9,7 +9,7 @@ use super::error::JournalError;
 use super::file::Journal;
 use super::layer::UndoKind;
 use super::proof::Proof;
-use super::{busy::unmount, devices, peers};
+use super::{busy::unmount, devices, gone, peers};
 use crate::host::{Host, HostError};
 use std::collections::BTreeSet;
 
@@ -85,7 +85,11 @@ fn undo(
             report.failed.push((entry.undo, why));
             continue;
         }
-        match undo_one(host, &entry.undo, kinds, &proof) {
+        let thing = entry.thing.as_ref();
+        let undone = gone::check_before(host, &entry.undo, thing)
+            .and_then(|()| undo_one(host, &entry.undo, kinds, &proof))
+            .and_then(|()| gone::check_after(host, &entry.undo, thing));
+        match undone {
             Ok(()) => {
                 journal.done(entry.id)?;
                 report.undone.push(entry.undo);
@@ -94,7 +98,13 @@ fn undo(
                 // What is older carries what could not be undone: to remove it would only fail in a
                 // less clear way.
                 stuck.insert(entry.group);
-                report.failed.push((entry.undo, error.to_string()));
+                let next = error.next();
+                let why = match error.is_elsewhere() {
+                    // What to do is all that helps here.
+                    true => format!("{error}; {next}"),
+                    false => error.to_string(),
+                };
+                report.failed.push((entry.undo, why));
             }
         }
     }

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use stackrace_base::event::{Counted, Event, Fact, PhaseObservation, Promised};
+use stackrace_base::event::{Counted, Event, Fact, PhaseObservation, Promised, StorageIdentity};
 use stackrace_machine::host::Output;
 use stackrace_machine::host::verb::{RemoteError, Verb};
 use std::net::IpAddr;
@@ -204,6 +204,9 @@ pub struct Turn {
     pub missing: Vec<usize>,
     /// Whether the stack stays up afterwards, for another turn.
     pub keep: bool,
+    /// What the configuration lay on when it was first set up; empty: that is not known yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lies_on: Vec<StorageIdentity>,
 }
 
 /// Cuts of the power of one configuration in one round. The window of the guest holds what its

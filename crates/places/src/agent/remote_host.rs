@@ -3,7 +3,7 @@
 use super::connection::{Connection, ConnectionError};
 use super::message::{COORDINATOR, ExecRequest, PeerAddress, WorkerReply, WorkerRequest};
 use serde::de::DeserializeOwned;
-use stackrace_base::event::CommandRun;
+use stackrace_base::event::{CommandRun, StorageIdentity};
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_machine::host::local::Sink;
 use stackrace_machine::host::verb::{RemoteError, Verb};
@@ -310,6 +310,11 @@ impl Host for RemoteHost {
 
     fn mount_of(&self, path: &Path) -> Result<MountInfo, HostError> {
         self.ask(Verb::MountOf { path: path.into() })
+    }
+
+    fn identity_of(&self, directory: &Path) -> Result<StorageIdentity, HostError> {
+        let path = directory.into();
+        self.ask(Verb::IdentityOf { path })
     }
 
     fn holders(&self, path: &Path) -> Vec<String> {

@@ -31,6 +31,14 @@ pub enum RecordError {
         /// The log.
         path: PathBuf,
     },
+    /// The log is not at its path any more, with all that was written.
+    #[error("{}", elsewhere(path, now))]
+    Moved {
+        /// Where it was made.
+        path: PathBuf,
+        /// Where it is; its own path: something is mounted over it.
+        now: PathBuf,
+    },
     /// A file or directory of the store is a link, or another user can have written it.
     #[error(transparent)]
     NotOwn(OwnError),
@@ -136,6 +144,40 @@ pub enum RecordError {
     },
 }
 
+/// What became of a log that is not where it was made: nothing of it is lost.
+fn elsewhere(path: &Path, now: &Path) -> String {
+    let whole = "it has all results";
+    if path == now {
+        let path = path.display();
+        return format!("something was mounted over {path} while the run went on; {whole}");
+    }
+    match (store_of(path), store_of(now)) {
+        // The last names are the same: it moved with a directory above it.
+        (Some(was), Some(is)) if was != is => format!(
+            "the store {} was moved to {} while the run went on; {whole}",
+            was.display(),
+            is.display()
+        ),
+        _ => format!(
+            "{} was moved to {} while the run went on; {whole}",
+            path.display(),
+            now.display()
+        ),
+    }
+}
+
+/// The store of a log: `STORE/runs/ID/log.jsonl`.
+fn store_of(log: &Path) -> Option<&Path> {
+    let runs = log.parent()?.parent()?;
+    (runs.file_name()? == "runs").then(|| runs.parent())?
+}
+
+/// The run of a log.
+fn run_of(log: &Path) -> String {
+    let run = log.parent().and_then(Path::file_name);
+    run.unwrap_or_default().to_string_lossy().into_owned()
+}
+
 impl RecordError {
     /// The error for a file of the store: `tried` is a verb for the message, `source` what the system said. A
     /// full disk becomes [`Self::Full`], anything else [`Self::System`].
@@ -168,6 +210,18 @@ impl RecordError {
                 "free some space, then continue with: stackrace resume; every line written before is kept"
             }
             Self::Removed { .. } => "run the study again, and leave the run's directory where it is",
+            Self::Moved { path, now } => {
+                let run = run_of(now);
+                return match (path == now, store_of(now)) {
+                    (false, Some(store)) => format!(
+                        "move it back, or name it: stackrace clean --store {0}; then go on with: stackrace resume {run} --store {0}",
+                        store.display()
+                    ),
+                    _ => format!(
+                        "unmount what lies over it, then: stackrace clean; then go on with: stackrace resume {run}"
+                    ),
+                };
+            }
             Self::NotOwn(error) => return error.next(),
             Self::OtherRun { path, run } => {
                 let dir = path.parent().unwrap_or(path);

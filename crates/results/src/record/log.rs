@@ -132,6 +132,15 @@ impl Log {
             .map_err(|error| refused(error, &self.path))?;
         Ok(line)
     }
+
+    /// Makes sure that the log still is where it was made.
+    ///
+    /// # Errors
+    /// [`RecordError::Moved`], with all its lines; [`RecordError::Removed`].
+    pub fn in_place(&self) -> Result<(), RecordError> {
+        let found = self.lines.in_place();
+        found.map_err(|error| refused(error, &self.path))
+    }
 }
 
 /// The error of the file as one of the record.
@@ -141,6 +150,7 @@ fn refused(error: AppendError, path: &Path) -> RecordError {
         AppendError::Locked => RecordError::Locked { path },
         AppendError::Broken => RecordError::Broken { path },
         AppendError::Removed => RecordError::Removed { path },
+        AppendError::Moved { now } => RecordError::Moved { path, now },
         AppendError::NotOpened(error) => error.into(),
         AppendError::System { tried, source } => RecordError::system(tried, &path, source),
     }

@@ -9,7 +9,7 @@ use super::error::RecordError;
 use stackrace_base::appendlog::split_torn;
 use stackrace_base::event::{
     Cut, Ended, Event, FORMAT, ImportedText, LayerFacts, LogLine, Observation, Promised,
-    RunStarted, SlicesEnded,
+    RunStarted, SlicesEnded, StorageIdentity,
 };
 
 /// How the system says that a disk is full or broken, not there, or not to be written: what can be
@@ -188,6 +188,8 @@ impl Record {
             Event::Trial(trial) => {
                 let error = trial.ended.error()?;
                 let mendable = MENDABLE.iter().any(|words| error.contains(words));
+                // What was exchanged can be brought back, too.
+                let mendable = mendable || trial.exchanged.is_some();
                 (at > before || !mendable).then_some(&**trial)
             }
             _ => None,
@@ -356,6 +358,20 @@ impl Record {
                 _ => None,
             })
             .collect()
+    }
+
+    /// What a configuration lay on when it was first set up: the directories that the user named for
+    /// it; empty: none is named, or an older program made the log.
+    pub fn lies_on(&self, configuration: usize) -> &[StorageIdentity] {
+        let mut first = self.events().filter_map(|event| match event {
+            Event::StackSetUp {
+                configuration: set_up,
+                lies_on,
+                ..
+            } if *set_up == configuration && !lies_on.is_empty() => Some(lies_on.as_slice()),
+            _ => None,
+        });
+        first.next().unwrap_or_default()
     }
 
     /// What was warned of, in order, each once.

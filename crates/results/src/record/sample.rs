@@ -398,6 +398,7 @@ fn raised(shape: &SampleShape, round: u32, configuration: usize) -> Event {
                 ],
             },
         ],
+        lies_on: Vec::new(),
         elapsed_ns: 812_000_000,
     }
 }

@@ -27,6 +27,7 @@ impl Run {
                     round: 9,
                     configuration,
                     layers: vec![layer("place", place)],
+                    lies_on: Vec::new(),
                     elapsed_ns: 0,
                 },
             });

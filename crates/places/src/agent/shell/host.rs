@@ -7,12 +7,13 @@ use super::program::{self, Timer};
 use super::{mounts, quoted, quoted_all, room};
 use crate::agent::ssh::{Destination, SshError, Way};
 use parking_lot::Mutex;
-use stackrace_base::event::{CommandRun, Fact};
+use stackrace_base::event::{CommandRun, Fact, StorageIdentity};
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_machine::host::local::{LocalHost, OUTPUT_MAX, Sink};
 use stackrace_machine::host::program::{ProgramCall, ProgramCut, ProgramRun};
 use stackrace_machine::host::{
-    Filling, Host, HostError, LabDisk, MountInfo, Needs, Output, UserCommands, check_tree, lacking,
+    Filling, Host, HostError, LabDisk, MountInfo, Needs, Output, UserCommands, check_tree,
+    identity, lacking,
 };
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -499,12 +500,16 @@ impl Host for ShellHost {
         let path = self.canonical(path)?;
         // What the system does not tell is not known, and the record says so.
         let all = self.mounts().unwrap_or_default();
-        let holds = all
-            .into_iter()
-            .filter(|mount| path.starts_with(&mount.mount_point));
-        // Of two at one place the last hides the other.
-        let deepest = holds.max_by_key(|mount| mount.mount_point.components().count());
-        Ok(deepest.unwrap_or_else(mounts::unknown))
+        Ok(mounts::seen(all, &path).unwrap_or_else(mounts::unknown))
+    }
+
+    fn identity_of(&self, directory: &Path) -> Result<StorageIdentity, HostError> {
+        let path = self.canonical(directory)?;
+        let ask = |script: &str| self.text("look at", &path, script).ok();
+        let mount = mounts::seen_on_linux(&self.system, &ask, &path);
+        let mount = mount.map_or_else(|| self.mount_of(&path), Ok)?;
+        let identity = identity::of_mount(self, &path, &mount);
+        Ok(mounts::numbered(identity, &ask, &path))
     }
 
     fn holders(&self, _path: &Path) -> Vec<String> {

@@ -3,8 +3,11 @@
 //! POSIX has no command for this. Linux and NetBSD write `X on Y type T (…)`, FreeBSD and macOS
 //! `X on Y (T, …)`, illumos, asked with -v, `X on Y type T … on DATE`.
 
-use stackrace_machine::host::MountInfo;
-use std::path::PathBuf;
+use super::quoted;
+use stackrace_base::event::StorageIdentity;
+use stackrace_machine::host::identity::has_lasting_inodes;
+use stackrace_machine::host::{MountInfo, mountinfo};
+use std::path::{Path, PathBuf};
 
 /// The command that shows all mounts on a system.
 pub(super) fn command(system: &str) -> &'static str {
@@ -59,6 +62,52 @@ fn line(text: &str) -> Option<MountInfo> {
         file_system: file_system.to_owned(),
         source: source.into(),
     })
+}
+
+/// The mount of a table that is seen at a path.
+pub(super) fn seen(table: Vec<MountInfo>, path: &Path) -> Option<MountInfo> {
+    let holds = table
+        .into_iter()
+        .filter(|mount| path.starts_with(&mount.mount_point));
+    // Of two at one place the last hides the other.
+    holds.max_by_key(|mount| mount.mount_point.components().count())
+}
+
+/// The same of Linux, which tells the number of the device too; none: it is another system.
+pub(super) fn seen_on_linux(
+    system: &str,
+    ask: &dyn Fn(&str) -> Option<String>,
+    path: &Path,
+) -> Option<MountInfo> {
+    let table = match system {
+        "Linux" => ask("cat /proc/self/mountinfo")?,
+        _ => return None,
+    };
+    seen(mountinfo::parse(table.as_bytes()), path)
+}
+
+/// With the numbers of a directory and of its file system, as far as commands tell them.
+pub(super) fn numbered(
+    identity: StorageIdentity,
+    ask: &dyn Fn(&str) -> Option<String>,
+    path: &Path,
+) -> StorageIdentity {
+    let p = quoted(path.as_os_str());
+    let inode = || {
+        let told = ask(&format!("ls -di {p}"))?;
+        told.split_whitespace().next()?.parse().ok()
+    };
+    // POSIX has no command for the number of a file system; GNU and BusyBox have one.
+    let id = ask(&format!("stat -f -c %i {p} 2>/dev/null"));
+    let id = id.and_then(|id| u64::from_str_radix(id.trim(), 16).ok());
+    StorageIdentity {
+        inode: match has_lasting_inodes(&identity.file_system) {
+            true => inode(),
+            false => None,
+        },
+        file_system_id: id.filter(|id| *id != 0),
+        ..identity
+    }
 }
 
 /// What is said of a directory on a system that shows no mounts.

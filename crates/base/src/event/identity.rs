@@ -1,0 +1,361 @@
+//! What a directory of the user's lies on, as values that are compared: a configuration is the same one
+//! in all rounds only if it lies on the same storage.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A directory and the storage that it lies on.
+///
+/// What is not told by the system is none and is never compared.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StorageIdentity {
+    /// The directory: absolute, without links.
+    pub directory: String,
+    /// Device number of the file system: major, minor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<(u32, u32)>,
+    /// `ext4`, `tmpfs` …
+    pub file_system: String,
+    /// `/dev/vda1`, `tank/data`, `server:/export` …
+    pub source: String,
+    /// Where the file system is mounted.
+    pub mount_point: String,
+    /// Directory of the file system that is seen there.
+    #[serde(default)]
+    pub root: String,
+    /// Whether it is mounted read-only.
+    #[serde(default)]
+    pub read_only: bool,
+    /// Number of the directory in its file system; none: its numbers do not last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inode: Option<u64>,
+    /// When the directory was made, ns since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub made_ns: Option<u64>,
+    /// What the file system calls itself (`f_fsid` of `statvfs(3)`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_system_id: Option<u64>,
+    /// UUID of the file system, where it can be had without root.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uuid: Option<String>,
+    /// Of ZFS, the numbers of pool and dataset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zfs: Option<ZfsIdentity>,
+    /// Of a network file system, where it comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote: Option<RemoteExport>,
+    /// The start of the machine in which this was seen: device numbers hold no longer than that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot: Option<String>,
+}
+
+/// The numbers (GUID) by which ZFS knows a pool and a dataset, whatever their names.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ZfsIdentity {
+    /// Of the pool.
+    pub pool: String,
+    /// Of the dataset.
+    pub dataset: String,
+}
+
+/// Where a network file system comes from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RemoteExport {
+    /// The server's name or address.
+    pub server: String,
+    /// What it gives out under this name.
+    pub export: String,
+}
+
+impl RemoteExport {
+    /// Of what is mounted, by its source and kind; none: it comes from no other machine.
+    pub fn of(file_system: &str, source: &str) -> Option<Self> {
+        // `//server/share` of SMB; `server:/export` of NFS, SSHFS, GlusterFS, and of Ceph, whose
+        // servers are a list.
+        let (server, export) = match source.strip_prefix("//") {
+            Some(rest) => rest.split_once('/')?,
+            None => {
+                let (server, export) = source.rsplit_once(":/")?;
+                (server, source.get(source.len() - export.len() - 1..)?)
+            }
+        };
+        // A local one may be mounted under any name.
+        let local = ["tmpfs", "ramfs", "overlay", "ext4", "xfs", "btrfs", "zfs"];
+        (!server.is_empty() && !local.contains(&file_system)).then(|| Self {
+            server: server.to_owned(),
+            export: export.to_owned(),
+        })
+    }
+}
+
+/// A trial whose storage was not the same all the time: what was there, and what is there now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExchangedStorage {
+    /// What the configuration lay on when it was first set up, or when the trial began.
+    pub before: StorageIdentity,
+    /// What is there now; none: the directory is not there any more.
+    #[serde(default)]
+    pub now: Option<StorageIdentity>,
+}
+
+/// Both values, where both are known and differ.
+fn unlike<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
+    a.zip(b).is_some_and(|(a, b)| a != b)
+}
+
+impl StorageIdentity {
+    /// Whether something names the file system that stays through mounting it again.
+    fn is_lasting(&self) -> bool {
+        let own = self.uuid.is_some() || self.file_system_id.is_some();
+        own || self.zfs.is_some() || self.remote.is_some()
+    }
+
+    /// Whether it is the same directory on the same storage.
+    pub fn is_same(&self, now: &Self) -> bool {
+        self.is_same_storage(now)
+            && self.read_only == now.read_only
+            && !unlike(self.inode, now.inode)
+            && !unlike(self.made_ns, now.made_ns)
+    }
+
+    /// The same of the storage alone.
+    fn is_same_storage(&self, now: &Self) -> bool {
+        let names = |it: &Self| {
+            (
+                it.file_system.clone(),
+                it.mount_point.clone(),
+                it.root.clone(),
+            )
+        };
+        let same = names(self) == names(now)
+            && !unlike(self.uuid.as_ref(), now.uuid.as_ref())
+            && !unlike(self.zfs.as_ref(), now.zfs.as_ref())
+            && self.remote == now.remote;
+        let one_start = !unlike(self.boot.as_ref(), now.boot.as_ref());
+        let lasts = self.is_lasting() && now.is_lasting();
+        if lasts && !one_start {
+            // Another start may give the disk another name and number.
+            return same;
+        }
+        // A number without a device behind it is drawn anew each time it is mounted (NFS, Btrfs).
+        let drawn = |device: Option<(u32, u32)>| device.is_some_and(|(major, _)| major == 0);
+        let numbered = !(lasts && drawn(self.device) && drawn(now.device)) && one_start;
+        same && self.source == now.source
+            && !(numbered && unlike(self.device, now.device))
+            && !unlike(self.file_system_id, now.file_system_id)
+    }
+
+    /// What both differ in, as a sentence without its end; none: nothing.
+    pub fn difference(&self, now: &Self) -> Option<String> {
+        let directory = &self.directory;
+        if self.is_same(now) {
+            return None;
+        }
+        if !self.is_same_storage(now) {
+            // Two mounts after each other may look alike in all that is shown.
+            let (was, is) = (self.to_string(), now.to_string());
+            let is = match was == is {
+                true => format!("another one of the same kind, {is}"),
+                false => is,
+            };
+            return Some(format!("{directory} was on {was} and is now on {is}"));
+        }
+        let how = |read_only| if read_only { "read-only" } else { "writable" };
+        Some(match self.read_only == now.read_only {
+            false => format!(
+                "{directory} was mounted {} and is now mounted {}",
+                how(self.read_only),
+                how(now.read_only)
+            ),
+            true => {
+                let told = |it: &Self| {
+                    let inode = it.inode.map(|inode| format!("inode {inode}"));
+                    inode.unwrap_or_else(|| "one made at another time".to_owned())
+                };
+                format!(
+                    "{directory} is another directory than before (it was {}, and is now {})",
+                    told(self),
+                    match self.inode == now.inode {
+                        // A file system gives the number of a removed directory to the next one.
+                        true => "a newer one with the same number".to_owned(),
+                        false => told(now),
+                    }
+                )
+            }
+        })
+    }
+}
+
+impl ExchangedStorage {
+    /// The same, and what to do to go on with a run.
+    pub fn sentence(&self) -> String {
+        format!(
+            "{}; next: bring back what was there, then: stackrace resume",
+            self.told()
+        )
+    }
+
+    /// What was there before and what is there now.
+    pub fn told(&self) -> String {
+        let told = match &self.now {
+            Some(now) => self.before.difference(now),
+            None => None,
+        };
+        let told = told.unwrap_or_else(|| {
+            format!(
+                "{} was on {} and is not there any more",
+                self.before.directory, self.before
+            )
+        });
+        format!("the storage was exchanged: {told}")
+    }
+}
+
+/// `ext4 (/dev/loop0, device 7:0, mounted at /mnt/a)`
+impl fmt::Display for StorageIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}", self.file_system, self.source)?;
+        if let Some((major, minor)) = self.device {
+            write!(f, ", device {major}:{minor}")?;
+        }
+        match (&self.uuid, self.file_system_id, self.device) {
+            (Some(uuid), _, _) => write!(f, ", UUID {uuid}")?,
+            // Where the device tells enough, a number of 16 digits only takes room.
+            (None, Some(id), None) => write!(f, ", id {id:x}")?,
+            _ => {}
+        }
+        // Most often what is compared is a mount by itself.
+        if self.mount_point != self.directory {
+            write!(f, ", mounted at {}", self.mount_point)?;
+        }
+        f.write_str(")")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ext4() -> StorageIdentity {
+        StorageIdentity {
+            directory: "/mnt/a/d".into(),
+            device: Some((7, 0)),
+            file_system: "ext4".into(),
+            source: "/dev/loop0".into(),
+            mount_point: "/mnt/a".into(),
+            root: "/".into(),
+            inode: Some(12),
+            made_ns: Some(1),
+            file_system_id: Some(0xabc),
+            boot: Some("one".into()),
+            ..StorageIdentity::default()
+        }
+    }
+
+    #[test]
+    fn each_field_that_tells_another_storage_is_compared() {
+        let was = ext4();
+        assert!(was.is_same(&was.clone()));
+        let others: [fn(&mut StorageIdentity); 9] = [
+            |it| it.device = Some((7, 1)),
+            |it| it.file_system = "xfs".into(),
+            |it| it.source = "/dev/loop1".into(),
+            |it| it.mount_point = "/".into(),
+            |it| it.root = "/other".into(),
+            |it| it.read_only = true,
+            |it| it.inode = Some(13),
+            |it| it.made_ns = Some(2),
+            |it| it.file_system_id = Some(0xdef),
+        ];
+        for change in others {
+            let mut now = was.clone();
+            change(&mut now);
+            assert!(!was.is_same(&now), "{now:?}");
+            let said = was.difference(&now).unwrap();
+            assert!(said.contains("/mnt/a/d"), "{said}");
+        }
+        let mut now = was.clone();
+        now.uuid = Some("2".into());
+        // Not known before: not compared.
+        assert!(was.is_same(&now));
+        let mut known = was.clone();
+        known.uuid = Some("1".into());
+        assert!(!known.is_same(&now));
+    }
+
+    #[test]
+    fn a_tmpfs_is_another_one_even_if_it_has_the_number_of_the_one_before() {
+        let tmpfs = |id| StorageIdentity {
+            file_system: "tmpfs".into(),
+            device: Some((0, 45)),
+            inode: Some(1),
+            made_ns: None,
+            file_system_id: Some(id),
+            ..ext4()
+        };
+        assert!(!tmpfs(1).is_same(&tmpfs(2)));
+    }
+
+    #[test]
+    fn a_start_of_the_machine_and_a_new_mount_change_numbers_and_no_storage() {
+        let was = ext4();
+        let mut now = was.clone();
+        now.boot = Some("two".into());
+        now.device = Some((8, 1));
+        now.source = "/dev/sda1".into();
+        assert!(was.is_same(&now));
+        now.uuid = Some("2".into());
+        let mut known = was;
+        known.uuid = Some("1".into());
+        assert!(!known.is_same(&now));
+        let nfs = |minor, source: &str| StorageIdentity {
+            device: Some((0, minor)),
+            file_system: "nfs4".into(),
+            source: source.into(),
+            file_system_id: None,
+            remote: RemoteExport::of("nfs4", source),
+            ..ext4()
+        };
+        assert!(nfs(1, "s:/a").is_same(&nfs(2, "s:/a")));
+        assert!(!nfs(1, "s:/a").is_same(&nfs(1, "t:/a")));
+    }
+
+    #[test]
+    fn servers_and_exports_are_told_apart() {
+        let told = |kind, source| {
+            let remote = RemoteExport::of(kind, source)?;
+            Some((remote.server, remote.export))
+        };
+        let both = |a: &str, b: &str| Some((a.to_owned(), b.to_owned()));
+        assert_eq!(told("nfs4", "box:/srv/a"), both("box", "/srv/a"));
+        assert_eq!(told("nfs4", "[fe80::1]:/srv"), both("[fe80::1]", "/srv"));
+        assert_eq!(told("cifs", "//box/share/x"), both("box", "share/x"));
+        assert_eq!(told("ext4", "/dev/sda1"), None);
+        assert_eq!(told("tmpfs", "a:/b"), None);
+    }
+
+    #[test]
+    fn what_was_there_and_what_is_there_is_said() {
+        let (before, mut now) = (ext4(), ext4());
+        now.read_only = true;
+        let said = |now| {
+            ExchangedStorage {
+                before: before.clone(),
+                now,
+            }
+            .sentence()
+        };
+        assert!(
+            said(Some(now.clone())).contains("was mounted writable and is now mounted read-only")
+        );
+        now.file_system = "tmpfs".into();
+        let told = said(Some(now));
+        assert!(
+            told.contains(
+                "was on ext4 (/dev/loop0, device 7:0, mounted at /mnt/a) and is now on tmpfs"
+            ),
+            "{told}"
+        );
+        assert!(said(None).contains("is not there any more"));
+    }
+}

@@ -1,0 +1,119 @@
+//! What a stack lies on: the directories that the user named, and the file system that was made for it.
+
+use super::composition::Stack;
+use super::error::LayerError;
+use super::setup::Setup;
+use super::standing::on;
+use stackrace_base::event::{ExchangedStorage, StorageIdentity, ZfsIdentity};
+use stackrace_machine::host::{Host, argv};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// File systems that end when they are unmounted, so that they are never mounted again.
+const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
+
+/// What a standing stack lies on.
+#[derive(Debug, Default)]
+pub(super) struct Ground {
+    /// Directories of the user's, in the order of the layers.
+    pub(super) named: Vec<StorageIdentity>,
+    /// The same directories by their machines, and as the study calls them.
+    at: Vec<(usize, PathBuf)>,
+    /// The file system that was made for the stack; none: there is none, or it cannot be told.
+    own: Option<StorageIdentity>,
+}
+
+impl Ground {
+    /// Of a stack that was just set up, with the root of its own file system.
+    ///
+    /// # Errors
+    /// A directory that the user named is gone already, or it cannot be found out what it lies on.
+    pub(super) fn of(
+        stack: &Stack,
+        setup: &Setup<'_>,
+        mounted: Option<&Path>,
+    ) -> Result<Self, LayerError> {
+        let first = setup.first_host();
+        let mut ground = Self::default();
+        for (index, layer) in stack.layers.iter().enumerate() {
+            let Some(directory) = layer.named_directory() else {
+                continue;
+            };
+            let node = stack.home(index);
+            let host = on(first, node)?;
+            let mut identity = host.identity_of(&directory)?;
+            identity.zfs = zfs(host, &identity);
+            ground.named.push(identity);
+            ground.at.push((node, directory));
+        }
+        // One that cannot be told is not compared: a stack on an imagined machine has none.
+        ground.own = mounted.and_then(|root| first.identity_of(root).ok());
+        if let Some(own) = &mut ground.own
+            && !IN_MEMORY.contains(&&*own.file_system)
+            && own.device.is_some_and(|(major, _)| major == 0)
+        {
+            // Drawn anew each time that settling mounts it again.
+            own.device = None;
+        }
+        Ok(ground)
+    }
+
+    /// What is not there any more or is something else, the first of it; none: all is as it was.
+    pub(super) fn exchanged(&self, first: &dyn Host) -> Option<ExchangedStorage> {
+        let named = self.named.iter().zip(&self.at);
+        let own = self
+            .own
+            .as_ref()
+            .map(|own| (own, 1, Path::new(&own.directory)));
+        named
+            .map(|(before, (node, path))| (before, *node, path.as_path()))
+            .chain(own)
+            .find_map(|(before, node, path)| {
+                let now = on(first, node).and_then(|host| host.identity_of(path));
+                compared(before, now.ok())
+            })
+    }
+}
+
+/// What was exchanged, if it is not the same storage any more.
+pub fn compared(
+    before: &StorageIdentity,
+    now: Option<StorageIdentity>,
+) -> Option<ExchangedStorage> {
+    let same = now.as_ref().is_some_and(|now| before.is_same(now));
+    (!same).then(|| ExchangedStorage {
+        before: before.clone(),
+        now,
+    })
+}
+
+/// What a configuration lay on when it was first set up, against what it lies on now; none: it is the
+/// same, or it was not known.
+pub fn exchanged_since(
+    first: &[StorageIdentity],
+    now: &[StorageIdentity],
+) -> Option<ExchangedStorage> {
+    first
+        .iter()
+        .zip(now)
+        .find_map(|(first, now)| compared(first, Some(now.clone())))
+}
+
+/// The numbers of a pool and a dataset; none: it is no ZFS, or its tools do not say.
+fn zfs(host: &dyn Host, identity: &StorageIdentity) -> Option<ZfsIdentity> {
+    if identity.file_system != "zfs" {
+        return None;
+    }
+    let dataset = &identity.source;
+    let pool = dataset.split('/').next().unwrap_or_default();
+    let guid = |tool: &str, of: &str| {
+        let mut command = argv([tool, "get", "-H", "-p", "-o", "value", "guid"]);
+        command.push(OsString::from(of));
+        let told = host.must(&command).ok()?;
+        Some(told.stdout.trim().to_owned()).filter(|guid| !guid.is_empty())
+    };
+    Some(ZfsIdentity {
+        pool: guid("zpool", pool)?,
+        dataset: guid("zfs", dataset)?,
+    })
+}

@@ -1,0 +1,115 @@
+//! What a directory lies on, told so that another storage in its place is noticed.
+
+use super::{Host, HostError, MountInfo, reading};
+use rustix::fs::{Mode, OFlags};
+use stackrace_base::event::{RemoteExport, StorageIdentity};
+use stackrace_engine::system;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+/// What tells one start of Linux from another.
+const BOOT: &str = "/proc/sys/kernel/random/boot_id";
+
+/// File systems whose numbers of directories stay after they have left the kernel's memory. Others (FAT,
+/// FUSE, layers of overlays on several file systems) draw them anew: those say nothing.
+const LASTING_INODES: [&str; 18] = [
+    "ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "jfs", "nilfs2", "bcachefs", "gfs2",
+    "ocfs2", "tmpfs", "ramfs", "nfs", "nfs4", "ufs", "apfs",
+];
+
+/// Whether a file system numbers its directories for good.
+pub fn has_lasting_inodes(file_system: &str) -> bool {
+    LASTING_INODES.contains(&file_system)
+}
+
+/// Whether it keeps when a directory was made.
+fn keeps_times(file_system: &str) -> bool {
+    // An overlay tells the time of the directory below it.
+    has_lasting_inodes(file_system) || file_system == "overlay"
+}
+
+/// As the table of mounts alone tells it.
+pub fn of_mount<H: Host + ?Sized>(host: &H, path: &Path, mount: &MountInfo) -> StorageIdentity {
+    let source = mount.source.to_string_lossy().into_owned();
+    let boot = host.read_text(Path::new(BOOT)).ok();
+    StorageIdentity {
+        directory: path.to_string_lossy().into_owned(),
+        // No number of a real file system is 0.
+        device: Some(mount.st_dev).filter(|device| *device != (0, 0)),
+        remote: RemoteExport::of(&mount.file_system, &source),
+        source,
+        file_system: mount.file_system.clone(),
+        mount_point: mount.mount_point.to_string_lossy().into_owned(),
+        root: mount.root.to_string_lossy().into_owned(),
+        read_only: mount.options.iter().any(|option| option == "ro"),
+        boot: boot.map(|boot| boot.trim().to_owned()),
+        ..StorageIdentity::default()
+    }
+}
+
+/// As this machine's kernel tells it. Everything is asked of one open directory, so that all of it is
+/// of the same one.
+pub(super) fn here<H: Host + ?Sized>(host: &H, path: &Path) -> Result<StorageIdentity, HostError> {
+    let cannot = |error: rustix::io::Errno| {
+        HostError::path("find out what holds", path, std::io::Error::from(error))
+    };
+    let flags = system::PLACE_ONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let held = rustix::fs::open(path, flags, Mode::empty()).map_err(cannot)?;
+    let mount = reading::mount_of_open(&held, path)?;
+    let id = rustix::fs::fstatvfs(&held).map_or(0, |space| space.f_fsid);
+    let about = std::fs::File::from(held)
+        .metadata()
+        .map_err(|error| HostError::path("find out what holds", path, error))?;
+    // Not every file system knows when a directory was made.
+    let made = about.created().ok();
+    let made = made.and_then(|made| made.duration_since(UNIX_EPOCH).ok());
+    Ok(StorageIdentity {
+        inode: has_lasting_inodes(&mount.file_system).then_some(about.ino()),
+        // Others have a time that their root was mounted at (exFAT), or none (FAT).
+        made_ns: made
+            .filter(|_| keeps_times(&mount.file_system))
+            .and_then(|made| u64::try_from(made.as_nanos()).ok()),
+        file_system_id: Some(id).filter(|id| *id != 0),
+        uuid: uuid(&mount),
+        ..of_mount(host, path, &mount)
+    })
+}
+
+/// UUID of what is mounted from a device, as udev wrote it down: anybody may read that.
+fn uuid(mount: &MountInfo) -> Option<String> {
+    let device = std::fs::metadata(Path::new(&mount.source)).ok()?;
+    let (major, minor) = system::device_parts(device.rdev());
+    // No device has the number 0:0; the source of a file system without one may be any file.
+    if (major, minor) == (0, 0) {
+        return None;
+    }
+    let known = reading::text(Path::new(&format!("/run/udev/data/b{major}:{minor}"))).ok()?;
+    let uuid = known
+        .lines()
+        .find_map(|line| line.strip_prefix("E:ID_FS_UUID="));
+    uuid.map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::local::LocalHost;
+    use super::*;
+    use std::sync::Arc;
+
+    #[test]
+    fn a_directory_is_told_from_one_that_took_its_place() {
+        let host = LocalHost::new(Arc::new(|_| ()));
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path().join("d");
+        std::fs::create_dir(&path).unwrap();
+        let before = host.identity_of(&path).unwrap();
+        assert!(before.device.is_some() && !before.mount_point.is_empty());
+        assert_eq!(before.difference(&host.identity_of(&path).unwrap()), None);
+        std::fs::rename(&path, base.path().join("away")).unwrap();
+        assert!(host.identity_of(&path).is_err());
+        std::fs::create_dir(&path).unwrap();
+        let now = host.identity_of(&path).unwrap();
+        assert!(!before.is_same(&now), "{before:?} {now:?}");
+    }
+}

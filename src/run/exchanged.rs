@@ -1,0 +1,119 @@
+//! Storage that was exchanged: a trial counts only if its configuration lay on the same all the time.
+//!
+//! It is compared when a stack is set up (with what the configuration lay on first), and right before
+//! and right after each trial. In between, a private directory that is held open stays the same one.
+
+use super::executor::Broken;
+use super::local_executor::LocalExecutor;
+use super::trial::Trial;
+use stackrace_base::event::{Ended, ExchangedStorage, Observation, StorageIdentity};
+use stackrace_layers::stack::{self as stacks, StandingStack};
+use stackrace_machine::host::Host;
+use stackrace_places::agent::message::Turn;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How often, and with what pause, it is looked before a trial fails.
+const LOOKS: usize = 3;
+const BETWEEN_LOOKS: Duration = Duration::from_millis(30);
+
+impl LocalExecutor<'_> {
+    /// Tears down a stack that lies on something else than in the rounds before.
+    ///
+    /// # Errors
+    /// The record cannot be written.
+    pub(super) fn set_up_elsewhere(
+        &self,
+        turn: &Turn,
+        stack: StandingStack,
+        exchanged: ExchangedStorage,
+    ) -> Result<Option<StandingStack>, Broken> {
+        // Nothing of it is measured: its facts would look like those of the configuration.
+        self.tear_down(turn.round, turn.configuration, stack)?;
+        self.cannot_begin(turn, exchanged.sentence(), Some(exchanged))?;
+        Ok(None)
+    }
+
+    /// What a configuration lay on that cannot be set up any more, if that is not there.
+    pub(super) fn gone(&self, turn: &Turn) -> Option<ExchangedStorage> {
+        turn.lies_on.iter().find_map(|before| {
+            let directory = Path::new(&before.directory);
+            // Of another machine of the stack this one knows nothing; its layer has said it.
+            let now = self.host.identity_of(directory).ok();
+            stacks::compared(before, now)
+        })
+    }
+}
+
+impl Trial<'_> {
+    /// Fails a trial that would begin on something else than its stack was set up on.
+    ///
+    /// # Errors
+    /// It was exchanged.
+    pub(super) fn lies_where_it_lay(&self, observation: &mut Observation) -> Result<(), Ended> {
+        let host = self.executor.host;
+        let mut exchanged = self.standing.exchanged(host);
+        // One that is away for a moment (an automounter, another user's rename) was not worked in: the
+        // trial's own directory is held.
+        for _ in 1..LOOKS {
+            if exchanged.is_none() {
+                break;
+            }
+            host.pause(BETWEEN_LOOKS);
+            exchanged = self.standing.exchanged(host);
+        }
+        let Some(exchanged) = exchanged else {
+            return Ok(());
+        };
+        let error = exchanged.sentence();
+        observation.exchanged = Some(Box::new(exchanged));
+        Err(Ended::Failed { error })
+    }
+
+    /// Fails a trial, complete or not, that ended on something else than it began on.
+    pub(super) fn has_lain_there(&self, observation: &mut Observation) {
+        // It was so from the beginning, or the user stopped it: it does not count anyway.
+        if observation.exchanged.is_some() || observation.ended == Ended::Interrupted {
+            return;
+        }
+        let Err(Ended::Failed { error }) = self.lies_where_it_lay(observation) else {
+            return;
+        };
+        // What failed is most likely the effect; both are said.
+        let error = match &observation.ended {
+            Ended::Failed { error: effect } => format!("{error} ({effect})"),
+            _ => error,
+        };
+        observation.ended = Ended::Failed { error };
+    }
+}
+
+/// What the directory of a trial lies on, as a machine beside the first one sees it.
+pub(super) struct HeldGround {
+    path: PathBuf,
+    before: StorageIdentity,
+}
+
+impl HeldGround {
+    /// Looks at it before the trial.
+    ///
+    /// # Errors
+    /// It is not there, or it cannot be found out.
+    pub(super) fn of(host: &dyn Host, path: &Path) -> Result<Self, String> {
+        let before = host.identity_of(path).map_err(|error| error.to_string())?;
+        let path = path.to_path_buf();
+        Ok(Self { path, before })
+    }
+
+    /// Looks at it after a phase.
+    ///
+    /// # Errors
+    /// It is something else by now: what was there, and what is there.
+    pub(super) fn is_same(&self, host: &dyn Host) -> Result<(), String> {
+        let now = host.identity_of(&self.path).ok();
+        match stacks::compared(&self.before, now) {
+            None => Ok(()),
+            Some(exchanged) => Err(exchanged.told()),
+        }
+    }
+}
