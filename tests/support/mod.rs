@@ -202,6 +202,6 @@ pub(crate) fn tool(name: &str, args: &[&str]) -> String {
     clippy::disallowed_methods,
     reason = "what the program is pointed at is made by tools"
 )]
-fn quietly(name: &str, args: &[&str]) -> Output {
+pub(crate) fn quietly(name: &str, args: &[&str]) -> Output {
     Command::new(name).args(args).output().unwrap()
 }

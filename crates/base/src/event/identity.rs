@@ -68,8 +68,8 @@ pub struct RemoteExport {
 }
 
 impl RemoteExport {
-    /// Of what is mounted, by its source and kind; none: it comes from no other machine.
-    pub fn of(file_system: &str, source: &str) -> Option<Self> {
+    /// Of what is mounted, by its source; none: it comes from no other machine.
+    pub fn of(source: &str) -> Option<Self> {
         // `//server/share` of SMB; `server:/export` of NFS, SSHFS, GlusterFS, and of Ceph, whose
         // servers are a list.
         let (server, export) = match source.strip_prefix("//") {
@@ -79,9 +79,7 @@ impl RemoteExport {
                 (server, source.get(source.len() - export.len() - 1..)?)
             }
         };
-        // A local one may be mounted under any name.
-        let local = ["tmpfs", "ramfs", "overlay", "ext4", "xfs", "btrfs", "zfs"];
-        (!server.is_empty() && !local.contains(&file_system)).then(|| Self {
+        (!server.is_empty()).then(|| Self {
             server: server.to_owned(),
             export: export.to_owned(),
         })
@@ -313,7 +311,7 @@ mod tests {
             file_system: "nfs4".into(),
             source: source.into(),
             file_system_id: None,
-            remote: RemoteExport::of("nfs4", source),
+            remote: RemoteExport::of(source),
             ..ext4()
         };
         assert!(nfs(1, "s:/a").is_same(&nfs(2, "s:/a")));
@@ -322,16 +320,16 @@ mod tests {
 
     #[test]
     fn servers_and_exports_are_told_apart() {
-        let told = |kind, source| {
-            let remote = RemoteExport::of(kind, source)?;
+        let told = |source| {
+            let remote = RemoteExport::of(source)?;
             Some((remote.server, remote.export))
         };
         let both = |a: &str, b: &str| Some((a.to_owned(), b.to_owned()));
-        assert_eq!(told("nfs4", "box:/srv/a"), both("box", "/srv/a"));
-        assert_eq!(told("nfs4", "[fe80::1]:/srv"), both("[fe80::1]", "/srv"));
-        assert_eq!(told("cifs", "//box/share/x"), both("box", "share/x"));
-        assert_eq!(told("ext4", "/dev/sda1"), None);
-        assert_eq!(told("tmpfs", "a:/b"), None);
+        assert_eq!(told("box:/srv/a"), both("box", "/srv/a"));
+        assert_eq!(told("[fe80::1]:/srv"), both("[fe80::1]", "/srv"));
+        assert_eq!(told("//box/share/x"), both("box", "share/x"));
+        assert_eq!(told("/dev/sda1"), None);
+        assert_eq!(told("tank/data"), None);
     }
 
     #[test]

@@ -4,13 +4,10 @@ use super::composition::Stack;
 use super::error::LayerError;
 use super::setup::Setup;
 use super::standing::on;
-use stackrace_base::event::{ExchangedStorage, StorageIdentity, ZfsIdentity};
-use stackrace_machine::host::{Host, argv};
-use std::ffi::OsString;
+use super::zfs;
+use stackrace_base::event::{ExchangedStorage, StorageIdentity};
+use stackrace_machine::host::{Host, identity::is_in_memory};
 use std::path::{Path, PathBuf};
-
-/// File systems that end when they are unmounted, so that they are never mounted again.
-const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
 
 /// What a standing stack lies on.
 #[derive(Debug, Default)]
@@ -42,14 +39,14 @@ impl Ground {
             let node = stack.home(index);
             let host = on(first, node)?;
             let mut identity = host.identity_of(&directory)?;
-            identity.zfs = zfs(host, &identity);
+            identity.zfs = zfs::guid::of(host, &identity);
             ground.named.push(identity);
             ground.at.push((node, directory));
         }
         // One that cannot be told is not compared: a stack on an imagined machine has none.
         ground.own = mounted.and_then(|root| first.identity_of(root).ok());
         if let Some(own) = &mut ground.own
-            && !IN_MEMORY.contains(&&*own.file_system)
+            && !is_in_memory(&own.file_system)
             && own.device.is_some_and(|(major, _)| major == 0)
         {
             // Drawn anew each time that settling mounts it again.
@@ -97,23 +94,4 @@ pub fn exchanged_since(
         .iter()
         .zip(now)
         .find_map(|(first, now)| compared(first, Some(now.clone())))
-}
-
-/// The numbers of a pool and a dataset; none: it is no ZFS, or its tools do not say.
-fn zfs(host: &dyn Host, identity: &StorageIdentity) -> Option<ZfsIdentity> {
-    if identity.file_system != "zfs" {
-        return None;
-    }
-    let dataset = &identity.source;
-    let pool = dataset.split('/').next().unwrap_or_default();
-    let guid = |tool: &str, of: &str| {
-        let mut command = argv([tool, "get", "-H", "-p", "-o", "value", "guid"]);
-        command.push(OsString::from(of));
-        let told = host.must(&command).ok()?;
-        Some(told.stdout.trim().to_owned()).filter(|guid| !guid.is_empty())
-    };
-    Some(ZfsIdentity {
-        pool: guid("zpool", pool)?,
-        dataset: guid("zfs", dataset)?,
-    })
 }

@@ -23,6 +23,11 @@ pub fn has_lasting_inodes(file_system: &str) -> bool {
     LASTING_INODES.contains(&file_system)
 }
 
+/// Whether a file system ends when it is unmounted.
+pub fn is_in_memory(file_system: &str) -> bool {
+    ["tmpfs", "ramfs"].contains(&file_system)
+}
+
 /// Whether it keeps when a directory was made.
 fn keeps_times(file_system: &str) -> bool {
     // An overlay tells the time of the directory below it.
@@ -37,7 +42,7 @@ pub fn of_mount<H: Host + ?Sized>(host: &H, path: &Path, mount: &MountInfo) -> S
         directory: path.to_string_lossy().into_owned(),
         // No number of a real file system is 0.
         device: Some(mount.st_dev).filter(|device| *device != (0, 0)),
-        remote: RemoteExport::of(&mount.file_system, &source),
+        remote: RemoteExport::of(&source),
         source,
         file_system: mount.file_system.clone(),
         mount_point: mount.mount_point.to_string_lossy().into_owned(),

@@ -1,9 +1,11 @@
 //! What a run made, told apart from whatever is at its path later, and found again when it was moved.
 
-use super::{MountInfo, identity, reading};
+use super::{MountInfo, identity, reading, tree};
 use serde::{Deserialize, Serialize};
 use stackrace_engine::system;
 use std::collections::VecDeque;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
@@ -90,10 +92,22 @@ pub(crate) fn mounted(mount: &MountInfo) -> MadeThing {
         inode: None,
         parent: None,
         made_ns: None,
-        mount: Some(mount.id),
+        // No real mount has the number 0.
+        mount: Some(mount.id).filter(|id| *id != 0),
         file_system: mount.file_system.clone(),
         boot: boot(),
     }
+}
+
+/// Whether two paths end alike from the last name on that carries 16 random digits of a run.
+pub(crate) fn is_same_name(a: &Path, b: &Path) -> bool {
+    fn tail(path: &Path) -> Option<Vec<&OsStr>> {
+        let names: Vec<&OsStr> = path.iter().collect();
+        let ours = |name: &&OsStr| name.as_bytes().starts_with(tree::MARK.as_bytes());
+        let from = names.iter().rposition(ours)?;
+        Some(names[from..].to_vec())
+    }
+    tail(a).is_some_and(|a| Some(a) == tail(b))
 }
 
 impl MadeThing {
@@ -107,17 +121,21 @@ impl MadeThing {
 
     /// Whether what is seen now is the same.
     pub(crate) fn is(&self, now: &Self) -> bool {
-        let unlike = |a: Option<u64>, b: Option<u64>| a.zip(b).is_some_and(|(a, b)| a != b);
-        self.inode == now.inode
-            && !unlike(self.made_ns, now.made_ns)
-            && (self.boot != now.boot || self.device == now.device)
+        let numbered = self.boot != now.boot || self.device == now.device;
+        // A disk that was away may have another number: number and nanosecond are enough.
+        let same = match self.made_ns.zip(now.made_ns) {
+            Some((then, now)) => then == now,
+            None => numbered,
+        };
+        self.inode == now.inode && same
     }
 
     /// Whether a mount is the one that was made: it has its number, or its directory.
     pub(crate) fn is_mount(&self, mount: &MountInfo, point: &Path) -> bool {
         self.device == mount.st_dev
             && self.file_system == mount.file_system
-            && (self.mount == Some(mount.id) || mount.mount_point.file_name() == point.file_name())
+            && (self.mount.is_some_and(|id| id == mount.id)
+                || is_same_name(&mount.mount_point, point))
     }
 }
 
@@ -133,9 +151,9 @@ pub(super) fn find(thing: &MadeThing, path: &Path, mounts: &[MountInfo]) -> Wher
     };
     if own.is_empty() {
         // What was in memory is gone with its file system.
-        return match thing.file_system.as_str() {
-            "tmpfs" | "ramfs" => Whereabouts::Gone,
-            _ => Whereabouts::NotMounted,
+        return match identity::is_in_memory(&thing.file_system) {
+            true => Whereabouts::Gone,
+            false => Whereabouts::NotMounted,
         };
     }
     if let Some(over) = covering(thing, path, mounts) {

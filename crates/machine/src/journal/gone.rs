@@ -4,10 +4,9 @@
 //! then, and it is as much there as before.
 
 use super::entry::Undo;
-use crate::host::thing::mounted;
+use crate::host::thing::{is_same_name, mounted};
 use crate::host::{Host, HostError, MadeThing, MountInfo, Whereabouts, argv};
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 /// How layers call the undo of a device on a file; the file is its first word.
@@ -152,8 +151,7 @@ fn is_ours(mount: &MountInfo, path: &Path, thing: Option<&MadeThing>) -> bool {
         return thing.is_mount(mount, path);
     }
     // Older journals have the path alone. Its last name carries 16 random digits.
-    let name = path.file_name().unwrap_or_default();
-    name.as_bytes().starts_with(b".stackrace-") && mount.mount_point.file_name() == Some(name)
+    is_same_name(&mount.mount_point, path)
 }
 
 /// A loop device on a file, found by the file's numbers, and where the file is.
@@ -188,10 +186,10 @@ fn device_on(host: &dyn Host, thing: &MadeThing) -> Result<Option<(PathBuf, Path
 /// The same error of something that still works where it is.
 fn still(what: &str, now: &Path, moved: HostError) -> HostError {
     match moved {
-        HostError::Moved { path, next, .. } => HostError::Moved {
+        HostError::Moved { path, why, next } => HostError::Moved {
             why: match path == now {
                 true => format!("it is still {what}"),
-                false => format!("it is still {what}, at {} now", now.display()),
+                false => format!("it is still {what}; {why}"),
             },
             path,
             next,

@@ -89,7 +89,7 @@ fn a_broken_line_in_the_middle_is_an_error_with_its_number() {
     );
     for (other, next) in [
         (1, "of the version that wrote it"),
-        (4, "use a newer stackrace"),
+        (5, "use a newer stackrace"),
     ] {
         std::fs::write(&path, format!("{{\"journal\":{other}}}\n")).unwrap();
         let error = Journal::open(&path).err().unwrap();
@@ -188,7 +188,7 @@ fn what_was_made_on_a_peer_is_undone_there() {
     );
     let journal = Journal::open(&path).unwrap();
     // A machine without that peer cannot, and says so; nothing is forgotten.
-    let alone = crate::host::local::LocalHost::new(std::sync::Arc::new(|_| ()));
+    let alone = LocalHost::new(std::sync::Arc::new(|_| ()));
     let failed = undo_all(&alone, &journal, &[]).unwrap().failed;
     assert!(failed[0].1.contains("--peer node2"), "{failed:?}");
     assert_eq!(undo_all(&host, &journal, &[]).unwrap().undone, [undo]);

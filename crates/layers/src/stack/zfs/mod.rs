@@ -3,6 +3,7 @@
 mod arc;
 mod bare;
 mod dataset;
+pub(super) mod guid;
 mod imagined;
 mod pool;
 mod properties;
