@@ -6,11 +6,10 @@
 use super::executor::Broken;
 use super::local_executor::LocalExecutor;
 use super::trial::Trial;
-use stackrace_base::event::{Ended, ExchangedStorage, Observation, StorageIdentity};
+use stackrace_base::event::{Ended, ExchangedStorage, Observation};
 use stackrace_layers::stack::{self as stacks, StandingStack};
-use stackrace_machine::host::Host;
 use stackrace_places::agent::message::Turn;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 /// How often, and with what pause, it is looked before a trial fails.
@@ -85,35 +84,5 @@ impl Trial<'_> {
             _ => error,
         };
         observation.ended = Ended::Failed { error };
-    }
-}
-
-/// What the directory of a trial lies on, as a machine beside the first one sees it.
-pub(super) struct HeldGround {
-    path: PathBuf,
-    before: StorageIdentity,
-}
-
-impl HeldGround {
-    /// Looks at it before the trial.
-    ///
-    /// # Errors
-    /// It is not there, or it cannot be found out.
-    pub(super) fn of(host: &dyn Host, path: &Path) -> Result<Self, String> {
-        let before = host.identity_of(path).map_err(|error| error.to_string())?;
-        let path = path.to_path_buf();
-        Ok(Self { path, before })
-    }
-
-    /// Looks at it after a phase.
-    ///
-    /// # Errors
-    /// It is something else by now: what was there, and what is there.
-    pub(super) fn is_same(&self, host: &dyn Host) -> Result<(), String> {
-        let now = host.identity_of(&self.path).ok();
-        match stacks::compared(&self.before, now) {
-            None => Ok(()),
-            Some(exchanged) => Err(exchanged.told()),
-        }
     }
 }

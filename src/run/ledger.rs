@@ -83,7 +83,7 @@ impl Ledger {
             self.copy = None;
         }
         self.record.push(line);
-        // The line is on record. What follows from here would be where nobody looks for it.
+        // The line is on record. What follows from here would be where no command looks for it.
         self.in_place()
     }
 

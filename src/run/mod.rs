@@ -13,6 +13,7 @@ mod coordinator;
 pub(crate) mod crash;
 mod exchanged;
 mod executor;
+mod held_ground;
 mod ledger;
 mod local_executor;
 mod local_turn;

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use super::exchanged::HeldGround;
+use super::held_ground::HeldGround;
 use super::observation::phase_observation;
 use stackrace_base::event::{Counted, OtherNode, PhaseObservation};
 use stackrace_base::interrupt::Interrupt;

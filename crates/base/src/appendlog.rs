@@ -4,9 +4,11 @@
 //! counts only with its line break; the next writer cuts such a rest off. The log of a run and the
 //! journal both rest on this.
 
+use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
@@ -148,7 +150,11 @@ impl AppendLog {
         }
         // The kernel knows the name of what is open; elsewhere no path follows a descriptor.
         let link = format!("/proc/self/fd/{}", self.tail.medium.as_raw_fd());
-        let now = std::fs::read_link(link).unwrap_or_else(|_| self.path.clone());
+        let now = rustix::fs::readlink(link, Vec::new()).map(CString::into_bytes);
+        let now = now.map_or_else(
+            |_| self.path.clone(),
+            |now| PathBuf::from(OsString::from_vec(now)),
+        );
         Err(AppendError::Moved { now })
     }
 }

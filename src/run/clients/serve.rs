@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use stackrace_engine::{ContentLedger, Control, PhaseEnd, PhaseOutcome, START_IS_TOLD, residency};
 
-use crate::run::exchanged::HeldGround;
+use crate::run::held_ground::HeldGround;
 use crate::run::observation::{phase_observation, read_bytes};
 use stackrace_base::event::Counted;
 use stackrace_base::interrupt::Interrupt;

@@ -52,9 +52,9 @@ pub struct StorageIdentity {
 /// The numbers (GUID) by which ZFS knows a pool and a dataset, whatever their names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ZfsIdentity {
-    /// Of the pool.
+    /// GUID of the whole pool, decimal.
     pub pool: String,
-    /// Of the dataset.
+    /// GUID of the one that is mounted, decimal.
     pub dataset: String,
 }
 

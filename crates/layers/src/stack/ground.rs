@@ -3,11 +3,16 @@
 use super::composition::Stack;
 use super::error::LayerError;
 use super::setup::Setup;
-use super::standing::on;
 use super::zfs;
 use stackrace_base::event::{ExchangedStorage, StorageIdentity};
-use stackrace_machine::host::{Host, identity::is_in_memory};
+use stackrace_machine::host::{Host, HostError, identity::is_in_memory};
 use std::path::{Path, PathBuf};
+
+/// A machine of a stack by its number.
+pub(super) fn on(host: &dyn Host, node: usize) -> Result<&dyn Host, HostError> {
+    // The first one is no peer of itself.
+    if node == 1 { Ok(host) } else { host.peer(node) }
+}
 
 /// What a standing stack lies on.
 #[derive(Debug, Default)]

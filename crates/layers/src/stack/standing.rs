@@ -4,7 +4,7 @@
 use crate::stack::common::line;
 use crate::stack::error::{LayerError, StackError};
 use crate::stack::gives::Bare;
-use crate::stack::ground::Ground;
+use crate::stack::ground::{Ground, on};
 use crate::stack::setup::{Mounted, Movable, StackParts, appears};
 use crate::stack::site::Site;
 use stackrace_base::event::{ExchangedStorage, Fact, LayerFacts, Settled, StorageIdentity};
@@ -34,13 +34,8 @@ pub struct StandingStack {
     pub(super) nodes: usize,
     /// What tells this start of each machine from any other, from node 2 on.
     pub(super) boots: Vec<String>,
-    /// What it lies on.
+    /// Directories of the user's, and its own file system, as they were when it was set up.
     pub(super) lies_on: Ground,
-}
-
-/// A machine of the stack by its number.
-pub(super) fn on(host: &dyn Host, node: usize) -> Result<&dyn Host, HostError> {
-    if node == 1 { Ok(host) } else { host.peer(node) }
 }
 
 /// What tells the present start of each machine from any other, from node 2 up to a number.

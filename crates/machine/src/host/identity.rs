@@ -1,6 +1,6 @@
 //! What a directory lies on, told so that another storage in its place is noticed.
 
-use super::{Host, HostError, MountInfo, reading};
+use super::{HostError, MountInfo, reading};
 use rustix::fs::{Mode, OFlags};
 use stackrace_base::event::{RemoteExport, StorageIdentity};
 use stackrace_engine::system;
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 /// What tells one start of Linux from another.
-const BOOT: &str = "/proc/sys/kernel/random/boot_id";
+pub const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
 /// File systems whose numbers of directories stay after they have left the kernel's memory. Others (FAT,
 /// FUSE, layers of overlays on several file systems) draw them anew: those say nothing.
@@ -34,10 +34,9 @@ fn keeps_times(file_system: &str) -> bool {
     has_lasting_inodes(file_system) || file_system == "overlay"
 }
 
-/// As the table of mounts alone tells it.
-pub fn of_mount<H: Host + ?Sized>(host: &H, path: &Path, mount: &MountInfo) -> StorageIdentity {
+/// As the table of mounts alone tells it; `boot` is what tells this start of the machine from others.
+pub fn of_mount(path: &Path, mount: &MountInfo, boot: Option<String>) -> StorageIdentity {
     let source = mount.source.to_string_lossy().into_owned();
-    let boot = host.read_text(Path::new(BOOT)).ok();
     StorageIdentity {
         directory: path.to_string_lossy().into_owned(),
         // No number of a real file system is 0.
@@ -55,7 +54,7 @@ pub fn of_mount<H: Host + ?Sized>(host: &H, path: &Path, mount: &MountInfo) -> S
 
 /// As this machine's kernel tells it. Everything is asked of one open directory, so that all of it is
 /// of the same one.
-pub(super) fn here<H: Host + ?Sized>(host: &H, path: &Path) -> Result<StorageIdentity, HostError> {
+pub(super) fn here(path: &Path) -> Result<StorageIdentity, HostError> {
     let cannot = |error: rustix::io::Errno| {
         HostError::path("find out what holds", path, std::io::Error::from(error))
     };
@@ -77,7 +76,7 @@ pub(super) fn here<H: Host + ?Sized>(host: &H, path: &Path) -> Result<StorageIde
             .and_then(|made| u64::try_from(made.as_nanos()).ok()),
         file_system_id: Some(id).filter(|id| *id != 0),
         uuid: uuid(&mount),
-        ..of_mount(host, path, &mount)
+        ..of_mount(path, &mount, reading::text(Path::new(BOOT)).ok())
     })
 }
 
@@ -98,6 +97,7 @@ fn uuid(mount: &MountInfo) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Host;
     use super::super::local::LocalHost;
     use super::*;
     use std::sync::Arc;

@@ -387,7 +387,7 @@ impl Host for LocalHost {
     }
 
     fn identity_of(&self, directory: &Path) -> Result<StorageIdentity, HostError> {
-        identity::here(self, &self.canonical(directory)?)
+        identity::here(&self.canonical(directory)?)
     }
 
     fn holders(&self, path: &Path) -> Vec<String> {

@@ -277,7 +277,8 @@ pub trait Host: Send + Sync {
     fn identity_of(&self, directory: &Path) -> Result<StorageIdentity, HostError> {
         let directory = self.canonical(directory)?;
         let mount = self.mount_of(&directory)?;
-        Ok(identity::of_mount(self, &directory, &mount))
+        let boot = self.read_text(Path::new(identity::BOOT)).ok();
+        Ok(identity::of_mount(&directory, &mount, boot))
     }
     /// What tells a file or a directory from any other that may be at its path later; none: nothing is
     /// there, or this machine does not say.

@@ -55,7 +55,7 @@ pub enum Whereabouts {
 
 /// What tells one start of the machine from another.
 fn boot() -> Option<String> {
-    let text = reading::text(Path::new("/proc/sys/kernel/random/boot_id")).ok()?;
+    let text = reading::text(Path::new(identity::BOOT)).ok()?;
     Some(text.trim().to_owned())
 }
 

@@ -153,7 +153,7 @@ impl Journal {
     /// When it cannot be written, or could not be undone later because it does not carry a mark of
     /// the run: then nothing may be created.
     pub fn will(&self, group: &str, undo: Undo) -> Result<EntryId, JournalError> {
-        // What is created now would be noted where nobody looks for it.
+        // What is created now would be noted where `clean` does not look.
         self.in_place()?;
         let mut state = self.state.lock();
         // Before the entry: a reader must know the place when it checks the entry.

@@ -4,7 +4,7 @@ use crate::host::{Host, HostError};
 use std::io::ErrorKind;
 
 /// The kernel's own id of the time since the machine was started.
-pub const BOOT: &str = "/proc/sys/kernel/random/boot_id";
+pub use crate::host::identity::BOOT;
 
 /// The peer an entry speaks of: of its name, since its number may be another one's by now.
 ///

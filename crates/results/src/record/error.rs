@@ -148,6 +148,7 @@ pub enum RecordError {
 fn elsewhere(path: &Path, now: &Path) -> String {
     let whole = "it has all results";
     if path == now {
+        // Its own name, which something else has for the moment.
         let path = path.display();
         return format!("something was mounted over {path} while the run went on; {whole}");
     }
@@ -169,6 +170,7 @@ fn elsewhere(path: &Path, now: &Path) -> String {
 /// The store of a log: `STORE/runs/ID/log.jsonl`.
 fn store_of(log: &Path) -> Option<&Path> {
     let runs = log.parent()?.parent()?;
+    // A directory that was renamed by itself lies in no store.
     (runs.file_name()? == "runs").then(|| runs.parent())?
 }
 
@@ -211,6 +213,7 @@ impl RecordError {
             }
             Self::Removed { .. } => "run the study again, and leave the run's directory where it is",
             Self::Moved { path, now } => {
+                // Its record is there: after cleaning, the run goes on.
                 let run = run_of(now);
                 return match (path == now, store_of(now)) {
                     (false, Some(store)) => format!(

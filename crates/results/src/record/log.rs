@@ -138,6 +138,7 @@ impl Log {
     /// # Errors
     /// [`RecordError::Moved`], with all its lines; [`RecordError::Removed`].
     pub fn in_place(&self) -> Result<(), RecordError> {
+        // By what is open, and not by a name: another log may have taken that.
         let found = self.lines.in_place();
         found.map_err(|error| refused(error, &self.path))
     }

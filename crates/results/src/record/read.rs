@@ -363,6 +363,7 @@ impl Record {
     /// What a configuration lay on when it was first set up: the directories that the user named for
     /// it; empty: none is named, or an older program made the log.
     pub fn lies_on(&self, configuration: usize) -> &[StorageIdentity] {
+        // The first alone: whatever came later is compared with it.
         let mut first = self.events().filter_map(|event| match event {
             Event::StackSetUp {
                 configuration: set_up,

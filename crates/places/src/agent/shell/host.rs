@@ -508,7 +508,8 @@ impl Host for ShellHost {
         let ask = |script: &str| self.text("look at", &path, script).ok();
         let mount = mounts::seen_on_linux(&self.system, &ask, &path);
         let mount = mount.map_or_else(|| self.mount_of(&path), Ok)?;
-        let identity = identity::of_mount(self, &path, &mount);
+        let boot = self.read_text(Path::new(identity::BOOT)).ok();
+        let identity = identity::of_mount(&path, &mount, boot);
         Ok(mounts::numbered(identity, &ask, &path))
     }
 
