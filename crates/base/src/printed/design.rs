@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::Imported;
+use super::alike;
 use super::repeated;
 use super::source::ImportSource;
 use crate::event::{
@@ -57,17 +58,22 @@ impl Design {
     /// Lays results out as a run. `at` is when they are imported, RFC 3339.
     pub fn of(sources: &[ImportSource], at: &str) -> Self {
         let names = names(sources);
+        let titles = alike::workloads(sources, &names);
         let repeated = repeated::find(sources);
         let mut configurations: Vec<String> = Vec::new();
         let mut workloads: Vec<(&str, &str)> = Vec::new();
         let mut placed: Vec<Placed<'_>> = Vec::new();
-        let results = sources.iter().zip(&names).zip(&repeated.counts);
+        let called = names.iter().zip(&titles);
+        let results = sources.iter().zip(called).zip(&repeated.counts);
         let results = results
-            .flat_map(|((source, names), counts)| source.results.iter().zip(names).zip(counts))
+            .flat_map(|((source, (names, titles)), counts)| {
+                let called = names.iter().zip(titles);
+                source.results.iter().zip(called).zip(counts)
+            })
             .filter_map(|(result, counts)| counts.then_some(result));
-        for (result, name) in results {
+        for (result, (name, title)) in results {
             let configuration = position_or_add(&mut configurations, name.clone());
-            let workload = (result.workload.as_str(), result.kind.as_str());
+            let workload = (title.as_str(), result.kind.as_str());
             let workload = position_or_add(&mut workloads, workload);
             // Repetitions of one configuration and workload are its rounds, in the order of the
             // files.

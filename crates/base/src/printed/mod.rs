@@ -3,12 +3,14 @@
 //!
 //! This room is the common ground of `import` and of the tools that read their own reports.
 
+mod alike;
 pub mod bonnie;
 mod design;
 mod repeated;
 mod source;
 pub mod text;
 
+pub use alike::told_apart;
 pub use design::{Design, title};
 pub use repeated::find;
 pub use source::ImportSource;

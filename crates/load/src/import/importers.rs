@@ -3,6 +3,7 @@
 mod dbench;
 mod dd;
 mod elbencho;
+mod hyperfine;
 mod io500;
 mod ioping;
 mod ior;
@@ -16,6 +17,7 @@ mod vdbench;
 
 use std::sync::LazyLock;
 
+use super::{doubts, pasted, signs};
 use crate::tools;
 use stackrace_base::printed::{ImportError, ImportSource, Imported, Importer, text};
 
@@ -24,6 +26,7 @@ pub(super) const ALL: &[Importer] = &[
     dbench::IMPORTER,
     dd::IMPORTER,
     elbencho::IMPORTER,
+    hyperfine::IMPORTER,
     io500::IMPORTER,
     ioping::IMPORTER,
     ior::IMPORTER,
@@ -48,11 +51,24 @@ pub fn importers() -> &'static [Importer] {
 }
 
 /// Every result in a text, by all importers that recognise it (`time dd …` prints for both), or by
-/// the one that is named.
+/// the one that is named. What a mail or a page did to the text is undone first.
 ///
 /// # Errors
-/// Nothing recognises the text, the named importer is unknown, or one cannot read it.
+/// Nothing recognises the text, the named importer is unknown, one cannot read it, or a part of it
+/// would be passed over.
 pub fn read(text: &str, tool: Option<&str>) -> Result<Vec<Imported>, ImportError> {
+    let plain = pasted::plain(text);
+    let read = read_plain(&plain, tool);
+    let mut results = match (&read, pasted::paragraphs(&plain)) {
+        // A page that was pasted whole: what is indented in it may be the output.
+        (Err(_), Some(moved)) => read_plain(&moved, tool).or(read)?,
+        _ => read?,
+    };
+    doubts::note(&plain, &mut results);
+    Ok(results)
+}
+
+fn read_plain(text: &str, tool: Option<&str>) -> Result<Vec<Imported>, ImportError> {
     let readers: Vec<&Importer> = match tool {
         // A tool that was named reads the text even where it would not recognise it: its refusal
         // names the line.
@@ -85,22 +101,59 @@ pub fn read(text: &str, tool: Option<&str>) -> Result<Vec<Imported>, ImportError
         }
         results.extend(found);
     }
+    // Whoever names a tool wants its results alone.
+    if tool.is_none() {
+        let names: Vec<&str> = readers.iter().map(|importer| importer.name).collect();
+        if let Some(mut unread) = signs::unread(text, &names) {
+            if is_foreign(text) {
+                unread.next.push_str(LANGUAGE);
+            }
+            return Err(unread);
+        }
+    }
     if results.is_empty() {
-        let first = text.lines().next().unwrap_or_default();
-        let names: Vec<&str> = importers().iter().map(|importer| importer.name).collect();
-        return Err(ImportError::at(
-            0,
-            format!(
-                "no tool is known to print a text that begins with \"{}\"",
-                text::cut(first)
-            ),
-            format!(
-                "give it the unchanged output of one of: {}",
-                names.join(", ")
-            ),
-        ));
+        return Err(unknown(text));
     }
     Ok(results)
+}
+
+/// What to do with a text that may be in another language.
+const LANGUAGE: &str = "; if it is in another language, run the tool with LC_ALL=C";
+
+/// Why a text that no importer recognises is none of theirs.
+fn unknown(text: &str) -> ImportError {
+    let first = text.lines().find(|line| !line.trim().is_empty());
+    let Some(first) = first else {
+        return ImportError::at(0, "the text is empty", "give it what the tool printed");
+    };
+    if text.contains('\0') {
+        let what = "this is binary data, no text that a tool printed";
+        return ImportError::at(0, what, "give it what the tool printed on the terminal");
+    }
+    let names: Vec<&str> = importers().iter().map(|importer| importer.name).collect();
+    let mut next = format!(
+        "give it the unchanged output of one of: {}",
+        names.join(", ")
+    );
+    if is_foreign(text) {
+        next.push_str(LANGUAGE);
+    }
+    ImportError::at(
+        0,
+        format!(
+            "no tool is known to print a text that begins with \"{}\"",
+            text::cut(first)
+        ),
+        next,
+    )
+}
+
+/// Whether a text has letters or decimal commas as English has none.
+fn is_foreign(text: &str) -> bool {
+    let comma =
+        |part: &[u8]| part[0].is_ascii_digit() && part[1] == b',' && part[2].is_ascii_digit();
+    text.contains(|c: char| c.is_alphabetic() && !c.is_ascii() && c != 'µ')
+        || text.as_bytes().windows(3).any(comma)
 }
 
 /// Reads a text as that of a file of this name, by the importer that is named, or by all that

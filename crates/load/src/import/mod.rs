@@ -8,7 +8,10 @@
 //! Units inside: bytes, ns, B/s. This room reads texts and nothing else; files, the store and the
 //! terminal are the business of others.
 
+mod doubts;
 mod importers;
+mod pasted;
+mod signs;
 #[cfg(test)]
 mod tests;
 

@@ -5,6 +5,7 @@ use regex::Regex;
 use crate::import;
 use crate::workload::metric::head;
 use stackrace_base::event::{Better, MetricHead};
+use stackrace_base::printed::told_apart;
 
 /// Largest pattern, bytes: what it compiles to grows with it.
 const PATTERN_MAX: usize = 2000;
@@ -169,11 +170,12 @@ pub fn found_in(
         .map_err(|error| format!("what it printed cannot be read: {error}"))?;
     // Two jobs of fio both have a throughput.
     let several = results.len() > 1;
+    let names = told_apart(&results);
     let mut all = Vec::new();
-    for result in results {
+    for (result, workload) in results.into_iter().zip(names) {
         for (head, value) in result.metrics.into_iter().zip(result.values) {
             let name = match several {
-                true => format!("{}: {}", result.workload, head.name),
+                true => format!("{workload}: {}", head.name),
                 false => head.name.clone(),
             };
             all.push((MetricHead { name, ..head }, value));

@@ -37,6 +37,8 @@ struct Output<'a> {
     rows: Vec<(&'static str, f64)>,
     /// Inside the table of rates.
     open: bool,
+    /// Whether the text has anything of the run but the table.
+    begun: bool,
 }
 
 fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
@@ -53,22 +55,41 @@ fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
             if output.open {
                 return Err(line.refuse("\"-- finished at\" of the output before it"));
             }
+            output.begun = true;
         } else if let Some(rest) = line.text.split("SUMMARY ").nth(1) {
-            output.iterations = head(line, rest)?;
-            if output.open {
+            let iterations = head(line, rest)?;
+            if output.is_table_alone() {
+                results.push(output.imported());
+                output = Output::default();
+            } else if output.open {
                 return Err(line.refuse("\"-- finished at\" of the output before it"));
             }
+            output.iterations = iterations;
             output.open = true;
+        } else if output.is_table_alone() && !is_row(line) {
+            // Behind a table that was pasted alone anything may follow.
+            results.push(output.imported());
+            output = Output::default();
+            output.tell(line);
         } else if output.open {
             output.row(line)?;
         } else {
             output.tell(line);
         }
     }
-    if output.open {
+    if output.is_table_alone() {
+        results.push(output.imported());
+    } else if output.open {
         return Err(end(text, "\"-- finished at\""));
     }
     Ok(results)
+}
+
+/// Whether a line may stand in the table of rates.
+fn is_row(line: TextLine<'_>) -> bool {
+    let text = line.text.trim();
+    let phase = PHASES.iter().any(|phase| text.starts_with(phase));
+    phase || text.is_empty() || text.starts_with("---") || text.starts_with("Operation")
 }
 
 /// `rate (in ops/sec): (of 5 iterations)`
@@ -85,11 +106,19 @@ fn head<'a>(line: TextLine<'a>, rest: &'a str) -> Result<&'a str, ImportError> {
 }
 
 impl<'a> Output<'a> {
+    /// Whether this is a table with figures and nothing of the run around it, which people paste:
+    /// a row is whole where it has all of its four figures.
+    fn is_table_alone(&self) -> bool {
+        self.open && !self.begun && !self.rows.is_empty()
+    }
+
     fn tell(&mut self, line: TextLine<'a>) {
         if let Some((version, _)) = line.text.split_once(" was launched with ") {
             self.version = Some(version.trim());
+            self.begun = true;
         } else if let Some(command) = line.after("Command line used:") {
             self.command = command;
+            self.begun = true;
         } else if let Some(place) = field(line, "Path") {
             self.place = place;
         } else if let Some(told) = field(line, "FS") {
@@ -143,6 +172,9 @@ impl<'a> Output<'a> {
                 "each figure is the mean of {} iterations, whose own figures are not in the text",
                 self.iterations
             ));
+        }
+        if !self.begun {
+            notes.push("the text has the table alone: how mdtest was run is not known".to_owned());
         }
         let separator = if self.tasks.is_empty() { "" } else { " " };
         Imported {

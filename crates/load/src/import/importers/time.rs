@@ -120,6 +120,12 @@ fn shell<'a>(line: TextLine<'a>, name: &str) -> Option<&'a str> {
 /// `1m2.345s` of bash, three digits behind the point, or `62.34` of POSIX, two: fewer would be a
 /// figure that was cut off.
 fn seconds(line: TextLine<'_>, word: &str) -> Result<f64, ImportError> {
+    // Shells print the comma of the language; they never group digits.
+    let pointed = match (word.contains('.'), word.matches(',').count()) {
+        (false, 1) => word.replace(',', "."),
+        _ => word.to_owned(),
+    };
+    let word = pointed.as_str();
     let decimals = |word: &str| word.split_once('.').map(|(_, part)| part.len());
     let time = if let Some((minutes, rest)) = word.split_once('m') {
         let rest = rest

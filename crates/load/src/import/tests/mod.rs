@@ -7,6 +7,7 @@ use proptest::prelude::*;
 
 mod damage;
 mod elbencho;
+mod field;
 mod pasted;
 mod repeated;
 
@@ -183,8 +184,6 @@ fn dd_prints_progress_and_exponents() {
     let results = read(progress, None).unwrap();
     assert_eq!(results.len(), 1);
     has(&results[0], "elapsed", "s", 8.5628e-05);
-    let bsd = "1+0 records in\n1+0 records out\n1048576 bytes transferred in 0.000353 secs (2970471671 bytes/sec)\n";
-    assert_eq!(refused(bsd).line, 3);
 }
 
 #[test]

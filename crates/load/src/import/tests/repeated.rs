@@ -51,3 +51,112 @@ fn one_run_in_two_texts_counts_once() {
     b.results[0].values[0] = Some(10.100_000_1);
     assert!(count(&a, &b), "one digit differs");
 }
+
+/// Each workload of a design with what its configurations have of it, in rounds.
+fn rounds(sources: &[ImportSource]) -> Vec<(String, Vec<(String, usize)>)> {
+    let design = Design::of(sources, "2026-11-22T00:00:00Z");
+    let of = |(workload, head): (usize, &stackrace_base::event::WorkloadHead)| {
+        let counts = design.configurations.iter().enumerate();
+        let counts = counts.map(|(configuration, named)| {
+            let mine = design
+                .trials
+                .iter()
+                .filter(|trial| trial.workload == workload && trial.configuration == configuration);
+            (named.name.clone(), mine.count())
+        });
+        (head.name.clone(), counts.collect())
+    };
+    design.workloads.iter().enumerate().map(of).collect()
+}
+
+fn of_golden(name: &str, file: &str) -> ImportSource {
+    source(Some(name.to_owned()), file, golden(file), None).unwrap()
+}
+
+#[test]
+fn what_dd_wrote_and_what_it_read_are_two_workloads() {
+    let sources = [
+        of_golden("a", "dd/coreutils-8_opposite-a.txt"),
+        of_golden("b", "dd/coreutils-8_opposite-b.txt"),
+    ];
+    let each = vec![("a".to_owned(), 1), ("b".to_owned(), 1)];
+    assert_eq!(
+        rounds(&sources),
+        [
+            (
+                "dd write 1G in blocks of 1M, oflag=direct".to_owned(),
+                each.clone()
+            ),
+            ("dd read 1G in blocks of 1M, iflag=direct".to_owned(), each)
+        ]
+    );
+}
+
+/// Where the workload's name does not have a setting, repetitions that differ in it are told apart by it, in
+/// every configuration; what differs between configurations alone stays one.
+#[test]
+fn results_of_other_settings_are_no_repetitions() {
+    let text = golden("fio/fio-3.33_bs-4k.json");
+    let of = |name: &str, file: &str, option: &str, iops: &str| {
+        let options = format!("\"bs\" : \"4k\",\n        {option},");
+        let text = text
+            .replace("\"bs\" : \"4k\",", &options)
+            .replace("13837.837838", iops);
+        source(Some(name.to_owned()), file, text, None).unwrap()
+    };
+    let (direct, cached) = ("\"direct\" : \"1\"", "\"direct\" : \"0\"");
+    let apart = rounds(&[
+        of("a", "1", direct, "13837.1"),
+        of("a", "2", cached, "13837.2"),
+        of("b", "3", direct, "13837.3"),
+    ]);
+    assert_eq!(
+        apart,
+        [
+            (
+                "fio randread 4k, direct=1".to_owned(),
+                vec![("a".to_owned(), 1), ("b".to_owned(), 1)]
+            ),
+            (
+                "fio randread 4k, direct=0".to_owned(),
+                vec![("a".to_owned(), 1), ("b".to_owned(), 0)]
+            )
+        ]
+    );
+    let compared = rounds(&[
+        of("a", "1", direct, "13837.1"),
+        of("a", "2", "\"direct\" : \"true\"", "13837.2"),
+        of("b", "3", cached, "13837.3"),
+    ]);
+    assert_eq!(
+        compared,
+        [(
+            "fio randread 4k".to_owned(),
+            vec![("a".to_owned(), 2), ("b".to_owned(), 1)]
+        )]
+    );
+}
+
+/// Runs that follow each other in one text are rounds, whatever tool printed them.
+#[test]
+fn every_output_twice_is_two_rounds_of_the_same() {
+    for (_, texts) in goldens() {
+        for (name, text) in texts {
+            let Ok(one) = source(None, &name, text, None) else {
+                continue;
+            };
+            let before = rounds(std::slice::from_ref(&one)).len();
+            let mut twice = one.clone();
+            twice.text.push('.');
+            // Another figure: the same would be the same run.
+            for value in twice
+                .results
+                .iter_mut()
+                .flat_map(|it| it.values.iter_mut().flatten())
+            {
+                *value *= 1.01;
+            }
+            assert_eq!(rounds(&[one, twice]).len(), before, "{name}");
+        }
+    }
+}

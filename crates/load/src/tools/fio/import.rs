@@ -5,6 +5,7 @@
 //! has three or four digits of everything, the JSON all.
 
 use super::results::{Direction, JobResult};
+use super::runs::last_reports;
 use super::{read_json as json, read_normal as normal};
 use stackrace_base::printed::text::Figures;
 use stackrace_base::printed::{ImportError, Imported, Importer};
@@ -12,7 +13,9 @@ use stackrace_base::printed::{ImportError, Imported, Importer};
 pub(super) const IMPORTER: Importer = Importer {
     name: "fio",
     summary: "the JSON, JSON+ or normal output of fio 3",
-    recognises: |text| text.contains("\"fio version\"") || normal::recognises(text),
+    recognises: |text| {
+        text.contains("\"fio version\"") || normal::recognises(text) || terse(text).is_some()
+    },
     read,
 };
 
@@ -20,18 +23,44 @@ fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
     // JSON first: a text may hold both outputs of one run, and JSON has all digits.
     let (version, jobs) = if text.contains("\"fio version\"") {
         json::read(text)?
+    } else if let (false, Some(line)) = (normal::recognises(text), terse(text)) {
+        // Its numbers have no names, and nothing in it says what was read or written, and how.
+        return Err(ImportError::at(
+            line,
+            "this is fio's terse output, which does not say what was done",
+            "run fio with --output-format=json, or with the normal output",
+        ));
     } else {
         normal::read(text)?
     };
+    let (jobs, left_out) = last_reports(jobs);
     let mut results = Vec::new();
     for (at, job) in jobs.iter().enumerate() {
-        let others = jobs.iter().filter(|other| other.group == job.group).count() - 1;
+        let beside =
+            |other: &&JobResult| other.reported.run == job.reported.run && other.group == job.group;
+        let others = jobs.iter().filter(beside).count() - 1;
         let name = name(&jobs, at);
         for direction in &job.directions {
-            results.push(imported(&version, job, direction, &name, others));
+            let mut result = imported(&version, job, direction, &name, others);
+            if left_out > 0 {
+                result.notes.push(format!(
+                    "{left_out} report(s) under way were left out: the last one has all of them in it"
+                ));
+            }
+            results.push(result);
         }
     }
     Ok(results)
+}
+
+/// Number of the first line of terse output, from 0: `3;fio-3.33;name;…`.
+fn terse(text: &str) -> Option<usize> {
+    let mut lines = text.lines().map(str::trim_start);
+    lines.position(|line| {
+        let mut fields = line.split(';');
+        let version = fields.next().is_some_and(|word| word.parse::<u8>().is_ok());
+        version && fields.next().is_some_and(|word| word.starts_with("fio-"))
+    })
 }
 
 /// `fio randread 4k, iodepth 16`; where another job of the text would be called the same, with the
@@ -49,8 +78,9 @@ fn name(jobs: &[JobResult], at: usize) -> String {
     };
     let job = &jobs[at];
     let own = plain(job);
+    // The same in another run is a repetition.
     let same: Vec<usize> = (0..jobs.len())
-        .filter(|&i| plain(&jobs[i]) == own)
+        .filter(|&i| jobs[i].reported.run == job.reported.run && plain(&jobs[i]) == own)
         .collect();
     if same.len() == 1 {
         return own;

@@ -22,6 +22,8 @@ mod read_normal;
 mod report;
 mod results;
 mod run;
+mod runs;
+mod spelling;
 #[cfg(test)]
 mod tests;
 mod value;

@@ -6,7 +6,8 @@ use serde::Deserialize;
 
 use super::read_normal as normal;
 use super::results::{Direction, JobResult, ResultLatency, is_known, sound};
-use stackrace_base::event::Fact;
+use super::runs::Reported;
+use super::spelling;
 use stackrace_base::printed::ImportError;
 use stackrace_base::printed::text::{self, agree};
 
@@ -14,28 +15,45 @@ use stackrace_base::printed::text::{self, agree};
 struct Document {
     #[serde(rename = "fio version")]
     version: String,
+    /// When it was printed: s since 1970, and ms where it says so.
+    #[serde(default)]
+    timestamp: f64,
+    timestamp_ms: Option<f64>,
     #[serde(rename = "global options", default)]
     global: BTreeMap<String, String>,
-    jobs: Vec<Reported>,
+    #[serde(default)]
+    jobs: Vec<Told>,
+    /// What stands for `jobs` with `--client`: the jobs of each machine, then their sum.
+    #[serde(default)]
+    client_stats: Vec<Told>,
 }
 
+/// How fio calls the sum over all machines.
+const SUM: &str = "All clients";
+
 #[derive(Deserialize)]
-struct Reported {
+struct Told {
     jobname: String,
+    #[serde(default)]
+    hostname: String,
     groupid: u64,
     error: i64,
     #[serde(rename = "job options", default)]
     options: BTreeMap<String, String>,
-    read: Moved,
-    write: Moved,
-    trim: Moved,
+    read: Option<Moved>,
+    write: Option<Moved>,
+    trim: Option<Moved>,
+    /// All of them as one (`unified_rw_reporting`); beside them it is only their sum.
+    mixed: Option<Moved>,
     sync: Option<Synced>,
 }
 
 #[derive(Deserialize)]
 struct Moved {
     io_bytes: u64,
-    bw_bytes: f64,
+    /// Missing before 3.2, which has whole KiB/s instead.
+    bw_bytes: Option<f64>,
+    bw: Option<f64>,
     iops: f64,
     /// How long it took, ms.
     runtime: f64,
@@ -43,6 +61,7 @@ struct Moved {
     /// Missing where submission and completion are not measured apart.
     #[serde(default)]
     clat_ns: Times,
+    #[serde(default)]
     lat_ns: Times,
 }
 
@@ -55,16 +74,24 @@ struct Synced {
 struct Times {
     max: f64,
     mean: f64,
-    #[serde(rename = "N", default)]
-    count: u64,
+    /// Missing before 3.2.
+    #[serde(rename = "N")]
+    count: Option<u64>,
     #[serde(default)]
     percentile: BTreeMap<String, f64>,
+}
+
+impl Times {
+    /// Whether there are any: fio prints zeros of what it did not measure.
+    fn is_told(&self) -> bool {
+        self.count.map_or(self.max > 0.0, |count| count > 0)
+    }
 }
 
 /// The version and every job.
 pub(super) fn read(whole: &str) -> Result<(String, Vec<JobResult>), ImportError> {
     let (mut version, mut jobs) = (None, Vec::new());
-    let mut place = 0;
+    let (mut place, mut runs) = (0, 0);
     while let Some(begin) = next_object(whole, place) {
         // serde_json counts lines from where it began, users from the beginning of the file.
         let line = whole[..begin].matches('\n').count();
@@ -100,9 +127,30 @@ pub(super) fn read(whole: &str) -> Result<(String, Vec<JobResult>), ImportError>
                 "import them as files of their own",
             ));
         }
-        for reported in document.jobs {
-            jobs.push(job(line, &document.global, reported)?);
+        let seen = Reported {
+            run: runs,
+            at_s: Some(
+                document
+                    .timestamp_ms
+                    .map_or(document.timestamp, |ms| ms / 1e3),
+            ),
+            ..Reported::default()
+        };
+        let told = document.jobs.into_iter().chain(document.client_stats);
+        let told: Vec<Told> = told.filter(|told| told.jobname != SUM).collect();
+        if told.is_empty() {
+            let what = "there is no job in this JSON of fio";
+            return Err(ImportError::at(line, what, "give it a report of a run"));
         }
+        // One machine alone needs no name.
+        let several = told.iter().any(|one| one.hostname != told[0].hostname);
+        for mut one in told {
+            if several {
+                one.jobname = format!("{} on {}", one.jobname, one.hostname);
+            }
+            jobs.push(job(line, &document.global, one, &seen)?);
+        }
+        runs += 1;
     }
     let same = normal::jobs_named(whole);
     if same > 0 && same != jobs.len() {
@@ -132,95 +180,107 @@ fn next_object(whole: &str, place: usize) -> Option<usize> {
 fn job(
     line: usize,
     global: &BTreeMap<String, String>,
-    reported: Reported,
+    told: Told,
+    seen: &Reported,
 ) -> Result<JobResult, ImportError> {
-    sound(line, &reported.jobname, reported.error)?;
-    let mut options = global.clone();
+    sound(line, &told.jobname, told.error)?;
+    let mut options = spelling::plain(global.clone());
     // A job's own options are behind [global], so they replace what is there.
-    options.extend(reported.options);
+    options.extend(spelling::plain(told.options.clone()));
     let option = |name: &str| options.get(name).map(String::as_str);
     let whole = |name: &str| {
         let word = option(name).unwrap_or("1");
         word.parse::<u64>().map_err(|_| {
             let what = format!(
                 "{name} of {} is \"{}\"",
-                text::cut(&reported.jobname),
+                text::cut(&told.jobname),
                 text::cut(word)
             );
             ImportError::at(line, what, "a whole number is expected")
         })
     };
-    let mut directions = Vec::new();
-    for (name, moved) in [
-        ("read", &reported.read),
-        ("write", &reported.write),
-        ("trim", &reported.trim),
-    ] {
-        // fio prints all three directions, with zeros for those that were not done.
-        if moved.io_bytes > 0 {
-            directions.push(direction(line, &reported.jobname, name, moved)?);
-        }
-    }
-    if directions.is_empty() {
-        let what = format!("the job {} moved nothing", text::cut(&reported.jobname));
-        return Err(ImportError::at(
-            line,
-            what,
-            "leave this job out: there is no figure in it",
-        ));
-    }
+    let directions = told.directions(line)?;
+    let ran_s = told.ran_s();
     let grouped = options.contains_key("group_reporting");
-    let sync = reported.sync.filter(|sync| sync.lat_ns.count > 0);
+    let sync = told.sync.filter(|sync| sync.lat_ns.is_told());
     Ok(JobResult {
         line,
-        group: reported.groupid,
-        mode: option("rw")
-            .or(option("readwrite"))
-            .unwrap_or("read")
-            .to_owned(),
-        block: block(option("bs").or(option("blocksize")).unwrap_or("4k")),
+        group: told.groupid,
+        mode: option("rw").unwrap_or("read").to_owned(),
+        block: option("bs").unwrap_or("4k").to_owned(),
         depth: whole("iodepth")?,
         // Without group_reporting every clone is a job of its own in the report, and each says
         // numjobs.
         jobs: if grouped { whole("numjobs")? } else { 1 },
         directions,
         sync: sync.map(|sync| latency(&sync.lat_ns, &sync.lat_ns)),
-        settings: options
-            .iter()
-            .map(|(name, value)| Fact::new(name, value))
-            .collect(),
-        name: reported.jobname,
+        settings: spelling::facts(&options),
+        reported: Reported {
+            host: told.hostname,
+            ran_s,
+            ..seen.clone()
+        },
+        name: told.jobname,
     })
 }
 
-/// A block size as the normal output would let it be called: `4096` and `4K` are `4k`.
-fn block(option: &str) -> String {
-    let one = |word: &str| {
-        let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        let factor = match word[digits.len()..].to_ascii_lowercase().as_str() {
-            "" => 1,
-            "k" | "kb" | "kib" => 1 << 10,
-            "m" | "mb" | "mib" => 1 << 20,
-            "g" | "gb" | "gib" => 1 << 30,
-            _ => return None,
-        };
-        digits
-            .parse::<u64>()
-            .ok()?
-            .checked_mul(factor)
-            .map(text::size)
-    };
-    one(option).unwrap_or_else(|| option.to_owned())
+impl Told {
+    /// What was moved, for each direction that was done.
+    fn directions(&self, line: usize) -> Result<Vec<Direction>, ImportError> {
+        let apart = [
+            ("read", &self.read),
+            ("write", &self.write),
+            ("trim", &self.trim),
+        ];
+        // fio prints all three directions, with zeros for those that were not done.
+        let done = |moved: &&Moved| moved.io_bytes > 0;
+        let mut directions = Vec::new();
+        for (name, moved) in apart {
+            if let Some(moved) = moved.as_ref().filter(done) {
+                directions.push(direction(line, &self.jobname, name, moved)?);
+            }
+        }
+        if let (true, Some(mixed)) = (directions.is_empty(), self.mixed.as_ref().filter(done)) {
+            directions.push(direction(line, &self.jobname, "mixed", mixed)?);
+        }
+        if directions.is_empty() {
+            let what = format!("the job {} moved nothing", text::cut(&self.jobname));
+            return Err(ImportError::at(
+                line,
+                what,
+                "leave this job out: there is no figure in it",
+            ));
+        }
+        Ok(directions)
+    }
+
+    /// How long it ran, s.
+    fn ran_s(&self) -> f64 {
+        let all = [&self.read, &self.write, &self.trim, &self.mixed];
+        let times = all.into_iter().flatten().map(|moved| moved.runtime / 1e3);
+        times.fold(0.0, f64::max)
+    }
 }
 
 fn direction(line: usize, job: &str, name: &str, moved: &Moved) -> Result<Direction, ImportError> {
     let seconds = moved.runtime / 1e3;
+    let throughput = match (moved.bw_bytes, moved.bw) {
+        (Some(bytes), _) => bytes,
+        // Whole KiB/s of an old version; amount over time has all digits.
+        (None, Some(kib))
+            if seconds > 0.0 && agree(kib * 1024.0, moved.io_bytes as f64 / seconds) =>
+        {
+            moved.io_bytes as f64 / seconds
+        }
+        (None, Some(kib)) => kib * 1024.0,
+        (None, None) => return Err(missing(line, job, name, "bw")),
+    };
     let follows = |rate: f64, amount: u64| {
         // Under a millisecond fio's runtime is 0, and no rate follows from it.
         rate >= 0.0 && (seconds <= 0.0 || agree(rate, amount as f64 / seconds))
     };
     for (what, holds) in [
-        ("bw_bytes", follows(moved.bw_bytes, moved.io_bytes)),
+        ("bw_bytes", follows(throughput, moved.io_bytes)),
         ("iops", follows(moved.iops, moved.total_ios)),
     ] {
         if !holds {
@@ -252,10 +312,18 @@ fn direction(line: usize, job: &str, name: &str, moved: &Moved) -> Result<Direct
     }
     Ok(Direction {
         name: name.to_owned(),
-        throughput: moved.bw_bytes,
+        throughput,
         operations: moved.iops,
         latency: latency(&moved.lat_ns, &moved.clat_ns),
     })
+}
+
+fn missing(line: usize, job: &str, name: &str, what: &str) -> ImportError {
+    ImportError::at(
+        line,
+        format!("{} of {}, {name}, is missing", what, text::cut(job)),
+        "give it what fio wrote, unchanged",
+    )
 }
 
 fn percentiles(times: &Times) -> Vec<(f64, f64)> {
@@ -278,8 +346,8 @@ fn latency(whole: &Times, completion: &Times) -> ResultLatency {
         ("the whole latency (lat)", whole)
     };
     ResultLatency {
-        mean: (whole.count > 0).then_some(whole.mean),
-        max: (whole.count > 0).then_some(whole.max),
+        mean: whole.is_told().then_some(whole.mean),
+        max: whole.is_told().then_some(whole.max),
         percentiles: percentiles(source),
         of,
     }

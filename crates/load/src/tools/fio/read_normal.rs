@@ -2,13 +2,20 @@
 //! part counts only with its last line and the summary after it.
 
 use super::results::{Direction, JobResult, ResultLatency, is_known, sound};
+use super::runs::Reported;
 use stackrace_base::event::Fact;
 use stackrace_base::printed::ImportError;
 use stackrace_base::printed::text::{TextLine, agree, bytes_of, cut, end, lines, number, size};
 
 /// Beginnings of the lines of a job's part that say nothing which becomes a figure.
-const PASSED: [&str; 11] = [
+const PASSED: [&str; 17] = [
     "Description  : [",
+    "errors  ",
+    "steadystate  ",
+    "clat prio ",
+    "lat prio ",
+    "high prio ",
+    "low prio ",
     "response (",
     "slat (",
     "bw (",
@@ -45,48 +52,14 @@ pub(super) fn jobs_named(text: &str) -> usize {
 
 /// The version and every job.
 pub(super) fn read(text: &str) -> Result<(String, Vec<JobResult>), ImportError> {
-    let mut version: Option<String> = None;
-    let mut asked: Vec<Announced> = Vec::new();
-    let mut jobs: Vec<JobResult> = Vec::new();
-    // Groups whose summary was seen, and whether a job's part is open.
-    let mut summed: Vec<u64> = Vec::new();
-    let mut open = false;
+    let mut reader = Reader::default();
     for line in lines(text) {
-        let indented = line.text.starts_with(' ');
-        if line.text.starts_with("fio-") || line.text.starts_with("stackrace-") {
-            let found = line.text.trim().to_owned();
-            if !is_known(&found) {
-                return Err(line.refuse("fio-3.x"));
-            }
-            if *version.get_or_insert_with(|| found.clone()) != found {
-                return Err(line.refuse("one version of fio: import other runs as other files"));
-            }
-        } else if line.text.contains(": (g=") {
-            asked.push(question(line)?);
-        } else if line.text.contains(": (groupid=") {
-            if open {
-                return Err(line.refuse("\"issued rwts\" of the job before it"));
-            }
-            jobs.push(part(line, &asked)?);
-            open = true;
-        } else if let Some(group) = line.after("Run status group ") {
-            let group = group.split(' ').next().unwrap_or_default();
-            summed.push(line.whole(group)?);
-        } else if let (true, Some(job)) = (open, jobs.last_mut()) {
-            if indented {
-                open = inside(line, job)?;
-            } else if !line.text.trim().is_empty() {
-                return Err(line.refuse("a line of the job's part"));
-            }
-        } else if line.text.contains("IOPS=") {
-            return Err(line.refuse("the line of a job before it: name: (groupid=…"));
-        }
+        reader.take(line)?;
     }
-    let closed = |job: &JobResult| summed.contains(&job.group);
-    if open || !jobs.iter().all(closed) {
+    if reader.open || !reader.is_summed() {
         return Err(end(text, "\"Run status group\""));
     }
-    if let Some(job) = jobs.iter().find(|job| job.directions.is_empty()) {
+    if let Some(job) = reader.jobs.iter().find(|job| job.directions.is_empty()) {
         let what = format!("the job {} moved nothing", cut(&job.name));
         return Err(ImportError::at(
             job.line,
@@ -94,14 +67,119 @@ pub(super) fn read(text: &str) -> Result<(String, Vec<JobResult>), ImportError> 
             "leave this job out: there is no figure in it",
         ));
     }
-    let version = version.ok_or_else(|| end(text, "the version of fio"))?;
-    Ok((version, jobs))
+    let version = reader
+        .version
+        .ok_or_else(|| end(text, "the version of fio"))?;
+    Ok((version, reader.jobs))
+}
+
+/// What was told so far.
+#[derive(Default)]
+struct Reader {
+    version: Option<String>,
+    asked: Vec<Announced>,
+    jobs: Vec<JobResult>,
+    /// Groups of this run whose summary was seen.
+    summed: Vec<u64>,
+    /// Whether a job's part is open, and how far its first line is indented.
+    open: bool,
+    indented: usize,
+    /// Which run of the text this is.
+    run: usize,
+    /// Inside the sum over all machines (`--client`), which is none of a job.
+    sum: bool,
+}
+
+impl Reader {
+    /// Whether every group of this run has its summary.
+    fn is_summed(&self) -> bool {
+        let mut jobs = self.jobs.iter().filter(|job| job.reported.run == self.run);
+        jobs.all(|job| self.summed.contains(&job.group))
+    }
+
+    fn take(&mut self, whole: TextLine<'_>) -> Result<(), ImportError> {
+        let line = without_host(whole);
+        let indented = line.text.len() - line.text.trim_start().len();
+        let text = line.text.trim();
+        if self.sum {
+            self.sum = issued(text).is_none();
+        } else if text.starts_with("fio-") || text.starts_with("stackrace-") {
+            self.is_of(line, text)?;
+        } else if let Some((_, rest)) = text.split_once(", fio=fio-") {
+            // What a machine says of itself before its jobs (`--client`).
+            let version = rest.split(',').next().unwrap_or_default();
+            self.is_of(line, &format!("fio-{version}"))?;
+        } else if text.contains(": (g=") {
+            self.announce(line)?;
+        } else if text.starts_with("All clients: (groupid=") {
+            self.sum = true;
+        } else if text.contains(": (groupid=") {
+            if self.open {
+                return Err(line.refuse("\"issued rwts\" of the job before it"));
+            }
+            let mut job = part(line, &self.asked)?;
+            job.reported.run = self.run;
+            self.jobs.push(job);
+            (self.open, self.indented) = (true, indented);
+        } else if let Some(group) = line.after("Run status group ") {
+            let group = group.split(' ').next().unwrap_or_default();
+            self.summed.push(line.whole(group)?);
+        } else if let (true, Some(job)) = (self.open, self.jobs.last_mut()) {
+            // A text may be indented as a whole: what belongs to a job is so by its first line.
+            if indented > self.indented {
+                self.open = inside(line, job)?;
+            } else if !text.is_empty() {
+                return Err(line.refuse("a line of the job's part"));
+            }
+        } else if text.contains("IOPS=") && text.contains("BW=") {
+            return Err(line.refuse("the line of a job before it: name: (groupid=…"));
+        }
+        Ok(())
+    }
+
+    /// Takes the version, which all of a text has to be of.
+    fn is_of(&mut self, line: TextLine<'_>, found: &str) -> Result<(), ImportError> {
+        if !is_known(found) {
+            return Err(line.refuse("fio-3.x"));
+        }
+        if *self.version.get_or_insert_with(|| found.to_owned()) != found {
+            return Err(line.refuse("one version of fio: import other runs as other files"));
+        }
+        Ok(())
+    }
+
+    /// Takes what is said of a job before the run.
+    fn announce(&mut self, line: TextLine<'_>) -> Result<(), ImportError> {
+        // Only another run announces jobs after a summary.
+        if !self.summed.is_empty() {
+            if self.open || !self.is_summed() {
+                return Err(line.refuse("\"Run status group\" of the run before it"));
+            }
+            self.run += 1;
+            self.summed.clear();
+            self.asked.clear();
+        }
+        self.asked.push(question(line)?);
+        Ok(())
+    }
+}
+
+/// A line without the machine that fio puts before it with `--client`: `<nas> a: (g=0): rw=…`.
+fn without_host(line: TextLine<'_>) -> TextLine<'_> {
+    let inner = line
+        .text
+        .strip_prefix('<')
+        .and_then(|rest| rest.split_once("> "));
+    match inner {
+        Some((host, text)) if !host.contains(['<', ' ']) => TextLine { text, ..line },
+        _ => line,
+    }
 }
 
 /// `name: (g=0): rw=randread, bs=(R) 4096B-4096B, (W) …, (T) …, ioengine=psync, iodepth=1`
 fn question(line: TextLine<'_>) -> Result<Announced, ImportError> {
     let refuse = || line.refuse("name: (g=0): rw=…, bs=…, ioengine=…, iodepth=…");
-    let (name, rest) = line.text.split_once(": (g=").ok_or_else(refuse)?;
+    let (name, rest) = line.text.trim().split_once(": (g=").ok_or_else(refuse)?;
     let (group, rest) = rest.split_once("): ").ok_or_else(refuse)?;
     let field = |name: &str| {
         let (_, value) = rest.split_once(&format!("{name}="))?;
@@ -115,6 +193,11 @@ fn question(line: TextLine<'_>) -> Result<Announced, ImportError> {
         )
     };
     let mode = field("rw").ok_or_else(refuse)?;
+    let mode = if mode == "readwrite" {
+        "rw".to_owned()
+    } else {
+        mode
+    };
     // Each kind of operation has a size of its own; one that is not done says nothing.
     let letter = match mode.as_str() {
         mode if mode.contains("trim") && !mode.contains("write") => "(T) ",
@@ -147,10 +230,18 @@ fn question(line: TextLine<'_>) -> Result<Announced, ImportError> {
 /// `name: (groupid=0, jobs=1): err= 0: pid=2933: Sat Nov 21 11:30:41 2026`
 fn part(line: TextLine<'_>, asked: &[Announced]) -> Result<JobResult, ImportError> {
     let refuse = || line.refuse("name: (groupid=0, jobs=1): err= 0: pid=…: date");
-    let (name, rest) = line.text.split_once(": (groupid=").ok_or_else(refuse)?;
+    let (name, rest) = line
+        .text
+        .trim()
+        .split_once(": (groupid=")
+        .ok_or_else(refuse)?;
     let (group, rest) = rest.split_once(", jobs=").ok_or_else(refuse)?;
     let (jobs, rest) = rest.split_once("): err=").ok_or_else(refuse)?;
-    let (error, _) = rest.split_once(": pid=").ok_or_else(refuse)?;
+    let (error, process) = rest.split_once(": pid=").ok_or_else(refuse)?;
+    let pid = process
+        .split(':')
+        .next()
+        .and_then(|pid| pid.trim().parse().ok());
     // What follows the number in parentheses explains it: "22 (Invalid argument)".
     let error = error.split('(').next().unwrap_or_default().trim();
     sound(line.index, name, error.parse().map_err(|_| refuse())?)?;
@@ -180,13 +271,17 @@ fn part(line: TextLine<'_>, asked: &[Announced]) -> Result<JobResult, ImportErro
             Fact::new("ioengine", &asked.engine),
             Fact::new("iodepth", asked.depth.to_string()),
         ],
+        reported: Reported {
+            pid,
+            ..Reported::default()
+        },
     })
 }
 
 /// One line of a job's part; whether the part goes on.
 fn inside(line: TextLine<'_>, job: &mut JobResult) -> Result<bool, ImportError> {
     let text = line.text.trim_start();
-    for name in ["read", "write", "trim"] {
+    for name in ["read", "write", "trim", "mixed"] {
         if let Some(rest) = text
             .strip_prefix(name)
             .and_then(|rest| rest.strip_prefix(": "))
@@ -194,7 +289,15 @@ fn inside(line: TextLine<'_>, job: &mut JobResult) -> Result<bool, ImportError> 
             if job.directions.iter().any(|known| known.name == name) {
                 return Err(line.refuse("each direction once"));
             }
-            job.directions.push(rates(line, name, rest)?);
+            // Beside the directions it is their sum, which fio 3.33 prints as 0.
+            let sum = name == "mixed" && !job.directions.is_empty();
+            job.directions.push(match sum {
+                true => Direction {
+                    name: name.to_owned(),
+                    ..Direction::default()
+                },
+                false => rates(line, name, rest, &mut job.reported)?,
+            });
             return Ok(true);
         }
     }
@@ -209,6 +312,10 @@ fn inside(line: TextLine<'_>, job: &mut JobResult) -> Result<bool, ImportError> 
             job.sync.get_or_insert_with(ResultLatency::default),
             text,
         )?;
+    } else if percentile_head(text).is_some_and(|(what, _)| what.contains("prio")) {
+        // Those of one priority: the rows below it are no figures of the whole, which ends here.
+        let latency = latency_of(line, job)?;
+        latency.percentiles.retain(|(at, _)| !at.is_nan());
     } else if let Some((what, unit)) = percentile_head(text) {
         let unit = unit_ns(unit).ok_or_else(|| line.refuse("nsec, usec, msec or sec"))?;
         let latency = match what {
@@ -224,13 +331,19 @@ fn inside(line: TextLine<'_>, job: &mut JobResult) -> Result<bool, ImportError> 
         latency.percentiles = vec![(f64::NAN, unit)];
     } else if let Some(row) = text.strip_prefix("| ") {
         percentile_row(line, job, row)?;
-    } else if let Some(counts) = text.strip_prefix("issued rwts: total=") {
+    } else if let Some(counts) = issued(text) {
         finish(line, job, counts)?;
         return Ok(false);
     } else if !(PASSED.iter().any(|known| text.starts_with(known)) || histogram(text)) {
         return Err(line.refuse("a line of the job's part as fio 3 prints them"));
     }
     Ok(true)
+}
+
+/// What follows the words before the counts: fio 3.0 to 3.2 count no syncs there.
+fn issued(text: &str) -> Option<&str> {
+    let begins = ["issued rwts: total=", "issued rwt: total="];
+    begins.iter().find_map(|begin| text.strip_prefix(begin))
 }
 
 /// `lat (usec)   : 750=97.27%, 1000=0.88%`
@@ -251,7 +364,12 @@ fn latency_of<'a>(
 
 /// `IOPS=36.8k, BW=144MiB/s (151MB/s)(719MiB/5001msec); 0 zone resets`: the same rate twice, and
 /// what it was made from.
-fn rates(line: TextLine<'_>, name: &str, rest: &str) -> Result<Direction, ImportError> {
+fn rates(
+    line: TextLine<'_>,
+    name: &str,
+    rest: &str,
+    reported: &mut Reported,
+) -> Result<Direction, ImportError> {
     let refuse = || line.refuse("IOPS=…, BW=…MiB/s (…MB/s)(…MiB/…msec)");
     let (operations, rest) = rest
         .strip_prefix("IOPS=")
@@ -268,6 +386,7 @@ fn rates(line: TextLine<'_>, name: &str, rest: &str) -> Result<Direction, Import
         .strip_suffix("msec")
         .and_then(number)
         .ok_or_else(refuse)?;
+    reported.ran_s = reported.ran_s.max(milliseconds / 1e3);
     if !agree(throughput, again) {
         return Err(line.contradicts("itself: the rate is there twice, as two"));
     }
@@ -378,13 +497,23 @@ fn finish(line: TextLine<'_>, job: &mut JobResult, counts: &str) -> Result<(), I
         .split(' ')
         .next()
         .unwrap_or_default()
+        .trim_end_matches(',')
         .split(',')
         .collect();
-    let [reads, writes, trims, _] = counts.as_slice() else {
+    let [reads, writes, trims, ..] = counts.as_slice() else {
         return Err(line.refuse("issued rwts: total=reads,writes,trims,syncs"));
     };
+    if let Some(sum) = job.directions.iter().position(|it| it.name == "mixed")
+        && job.directions.len() > 1
+    {
+        job.directions.remove(sum);
+    }
     for (name, count) in [("read", reads), ("write", writes), ("trim", trims)] {
         let count = line.whole(count)?;
+        // All directions as one are counted as the first.
+        if job.directions.iter().all(|it| it.name == "mixed") {
+            continue;
+        }
         let shown = job
             .directions
             .iter()

@@ -1,5 +1,6 @@
 //! What a report of fio says, whichever way it is printed: jobs, directions, latencies.
 
+use super::runs::Reported;
 use stackrace_base::event::Fact;
 use stackrace_base::printed::ImportError;
 use stackrace_base::printed::text::{self, Figures};
@@ -26,6 +27,8 @@ pub(super) struct JobResult {
     /// Of fsync and its like.
     pub(super) sync: Option<ResultLatency>,
     pub(super) settings: Vec<Fact>,
+    /// Where and when.
+    pub(super) reported: Reported,
 }
 
 /// What was read, written or trimmed.

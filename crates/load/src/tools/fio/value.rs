@@ -6,11 +6,13 @@ fn factor(suffix: &str, base: u64) -> Option<u64> {
     let lower = suffix.to_ascii_lowercase();
     // fio(1): "B" is optional, so `kB` is `k`, and case does not matter.
     let prefix = lower.strip_suffix('b').unwrap_or(&lower);
-    let (letter, base) = match prefix.strip_suffix('i') {
-        // 1000 and 1024 change places: by default fio's `k` is 1024 and its `ki` 1000, against SI
+    let (letter, base) = match (lower.strip_suffix("ib"), prefix.strip_suffix('i')) {
+        // 1000 and 1024 change places: by default fio's `k` is 1024 and its `kib` 1000, against SI
         // and IEC, for old scripts.
-        Some(letter) => (letter, 2024 - base),
-        None => (prefix, base),
+        (Some(letter), _) => (letter, 2024 - base),
+        // `ki` without the letter is `k`: fio 3.33 does so, whatever its manual says.
+        (None, Some(letter)) => (letter, base),
+        (None, None) => (prefix, base),
     };
     let power = ["k", "m", "g", "t", "p"]
         .iter()
@@ -35,7 +37,7 @@ fn leading(text: &str) -> Option<(u64, &str)> {
     Some((digits.parse().ok()?, rest))
 }
 
-/// A size: `4096`, `4k`, `0x1000`, `1mi`. Bytes.
+/// A size: `4096`, `4k`, `0x1000`, `1mib`. Bytes.
 pub(super) fn bytes(text: &str, base: u64) -> Option<u64> {
     let (number, suffix) = leading(text)?;
     number.checked_mul(factor(suffix, base)?)
@@ -97,8 +99,10 @@ mod tests {
         ] {
             assert_eq!(bytes(word, 1024), Some(4096), "{word}");
         }
-        assert_eq!(bytes("1mi", 1024), Some(1_000_000));
-        assert_eq!(bytes("1mi", 1000), Some(1 << 20));
+        assert_eq!(bytes("1mib", 1024), Some(1_000_000));
+        assert_eq!(bytes("1mib", 1000), Some(1 << 20));
+        assert_eq!(bytes("1mi", 1024), Some(1 << 20));
+        assert_eq!(bytes("1mi", 1000), Some(1_000_000));
         assert_eq!(bytes("1m", 1000), Some(1_000_000));
         assert_eq!(bytes("1TiB", 1000), Some(1 << 40));
         for wrong in ["", "k", "4x", "-1", "1.5g", "i", "4ib", "99999999999p"] {

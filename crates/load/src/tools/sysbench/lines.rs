@@ -78,6 +78,12 @@ fn is_ours(line: &str) -> bool {
         || is_banner(line)
 }
 
+/// Whether a line has a figure of a run, which counts only with the lines before it.
+fn is_figure(line: &str) -> bool {
+    let begins = ["reads/s:", "writes/s:", "read, MiB/s:", "written, MiB/s:"];
+    begins.iter().any(|begin| line.starts_with(begin)) || line.ends_with(" Requests/sec executed")
+}
+
 pub(super) fn is_banner(line: &str) -> bool {
     let rest = line.trim().strip_prefix("sysbench ");
     rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
@@ -209,8 +215,11 @@ impl<'a> Lines<'a> {
         Ok(self.number(number)? * 1024f64.powi(power))
     }
 
-    /// Goes to the next line that begins a report, or what is left of one.
-    pub(super) fn seek_report(&mut self) -> bool {
+    /// Goes to the next line that begins a report, or what is left of one; whether there is one.
+    ///
+    /// # Errors
+    /// A figure of a run whose beginning is not there would be passed over.
+    pub(super) fn seek_report(&mut self) -> Result<bool, ImportError> {
         let begins = |line: &&str| {
             let line = line.trim();
             // Any of the first lines of a part: a text may begin in the middle of a run.
@@ -221,9 +230,18 @@ impl<'a> Lines<'a> {
                     .any(|it| line.starts_with(it))
         };
         let rest = &self.all[self.at.min(self.all.len())..];
-        let skipped = rest.iter().position(begins);
-        self.at = skipped.map_or(self.all.len(), |skipped| self.at + skipped);
-        self.at < self.all.len()
+        let skipped = rest.iter().position(begins).unwrap_or(rest.len());
+        let lost = rest[..skipped]
+            .iter()
+            .position(|line| is_figure(line.trim()));
+        if let Some(lost) = lost {
+            self.at += lost;
+            let line: String = self.peek().chars().take(60).collect();
+            let what = format!("\"{line}\" is of a run whose first lines are not there");
+            return Err(self.misread(what));
+        }
+        self.at += skipped;
+        Ok(self.at < self.all.len())
     }
 
     /// Whether the text, or this run of it, ends here.

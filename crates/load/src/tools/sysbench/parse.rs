@@ -27,7 +27,7 @@ pub fn parse(text: &str) -> Result<Vec<SysbenchReport>, ImportError> {
     }
     let mut lines = Lines { all, at: 0 };
     let mut reports = Vec::new();
-    while lines.seek_report() {
+    while lines.seek_report()? {
         reports.extend(report(&mut lines)?);
     }
     if reports.is_empty() {
@@ -42,7 +42,7 @@ fn report(lines: &mut Lines<'_>) -> Result<Option<SysbenchReport>, ImportError> 
         true => whole_head(lines)?,
         false => Some(rest_of_head(lines)),
     };
-    let Some(head) = head else {
+    let Some(mut head) = head else {
         return Ok(None);
     };
     let mut intermediate = Vec::new();
@@ -55,10 +55,7 @@ fn report(lines: &mut Lines<'_>) -> Result<Option<SysbenchReport>, ImportError> 
         SysbenchLayout::V1_0 => rated(lines)?,
     };
     let mut results = Results::of(done);
-    let failed = match head.layout {
-        SysbenchLayout::V0_4 => summary_0_4(lines, &mut results),
-        SysbenchLayout::V1_0 => summary_1_0(lines, &mut results),
-    };
+    let failed = summary(lines, &mut head, &mut results);
     // Only the end of a text may be missing.
     let cut_off = match failed {
         Err(error) if !lines.is_over() => return Err(error),
@@ -278,13 +275,35 @@ fn histogram(lines: &mut Lines<'_>) -> Result<Vec<(f64, u64)>, ImportError> {
     Ok(rows)
 }
 
-/// What 0.4 prints below what was done, as far as it can be read.
-fn summary_0_4(lines: &mut Lines<'_>, results: &mut Results) -> Result<(), ImportError> {
+/// What is printed below what was done, as far as it can be read.
+fn summary(
+    lines: &mut Lines<'_>,
+    head: &mut Head,
+    results: &mut Results,
+) -> Result<(), ImportError> {
     // 0.5 already calls it as 1.0 does, and has a word of its own for the statistics below.
     if lines.option("Test execution summary:").is_none() {
         lines.take("General statistics:")?;
     }
     general(lines, results)?;
+    match lines
+        .peek()
+        .starts_with("total time taken by event execution:")
+    {
+        true => {
+            // 1.0 in the making (2016) has its rates, and below them what 0.5 has: its latency is that
+            // of requests, fsyncs not among them.
+            head.layout = SysbenchLayout::V0_4;
+            requests(lines, results)?;
+        }
+        false => events(lines, results)?,
+    }
+    results.fairness = fairness(lines)?;
+    Ok(())
+}
+
+/// The latency of 0.4 and 0.5.
+fn requests(lines: &mut Lines<'_>, results: &mut Results) -> Result<(), ImportError> {
     // 0.5 puts its unit behind the number.
     let sum = lines.take("total time taken by event execution:")?;
     results.latency.sum = lines.number(sum.trim_end_matches('s'))? * 1e3;
@@ -301,7 +320,22 @@ fn summary_0_4(lines: &mut Lines<'_>, results: &mut Results) -> Result<(), Impor
     let (rank, ms) = rest.split_once("percentile:").unwrap_or((rest, ""));
     let ms = ms.trim().strip_suffix("ms").unwrap_or("");
     latency.percentile = Some((lines.count(rank.trim())?, lines.number(ms)?));
-    results.fairness = fairness(lines)?;
+    Ok(())
+}
+
+/// The latency of 1.0.
+fn events(lines: &mut Lines<'_>, results: &mut Results) -> Result<(), ImportError> {
+    lines.take("Latency (ms):")?;
+    let latency = &mut results.latency;
+    latency.min = lines.number_after("min:")?;
+    latency.mean = lines.number_after("avg:")?;
+    latency.max = lines.number_after("max:")?;
+    if lines.option("percentile stats:").is_none() {
+        let line = lines.next();
+        let (rank, ms) = line.split_once("th percentile:").unwrap_or(("", ""));
+        latency.percentile = Some((lines.count(rank)?, lines.number(ms.trim())?));
+    }
+    latency.sum = lines.number_after("sum:")?;
     Ok(())
 }
 
@@ -381,25 +415,6 @@ fn rated(lines: &mut Lines<'_>) -> Result<Done, ImportError> {
         read: lines.number_after("read, MiB/s:")? * MIB,
         written: lines.number_after("written, MiB/s:")? * MIB,
     })
-}
-
-/// What 1.0 prints below what was done, as far as it can be read.
-fn summary_1_0(lines: &mut Lines<'_>, results: &mut Results) -> Result<(), ImportError> {
-    lines.take("General statistics:")?;
-    general(lines, results)?;
-    lines.take("Latency (ms):")?;
-    let latency = &mut results.latency;
-    latency.min = lines.number_after("min:")?;
-    latency.mean = lines.number_after("avg:")?;
-    latency.max = lines.number_after("max:")?;
-    if lines.option("percentile stats:").is_none() {
-        let line = lines.next();
-        let (rank, ms) = line.split_once("th percentile:").unwrap_or(("", ""));
-        latency.percentile = Some((lines.count(rank)?, lines.number(ms.trim())?));
-    }
-    latency.sum = lines.number_after("sum:")?;
-    results.fairness = fairness(lines)?;
-    Ok(())
 }
 
 fn general(lines: &mut Lines<'_>, results: &mut Results) -> Result<(), ImportError> {

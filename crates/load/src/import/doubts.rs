@@ -1,0 +1,124 @@
+//! What a text itself says against its figures: warnings, errors, an interruption. Whoever reads the
+//! figures must know it, whichever tool printed them.
+
+use stackrace_base::printed::Imported;
+use stackrace_base::printed::text::{cut, lines};
+
+/// Words that no tool prints of a run that went well.
+const WORDS: [&str; 22] = [
+    "abort",
+    "aborted",
+    "aborting",
+    "error",
+    "errors",
+    "failed",
+    "failure",
+    "fatal",
+    "forcing",
+    "incomplete",
+    "interrupt",
+    "interrupted",
+    "invalid",
+    "killed",
+    "sigint",
+    "sigterm",
+    "terminated",
+    "terminating",
+    "timeout",
+    "unreliable",
+    "warning",
+    "warnings",
+];
+/// Several words, or signs.
+const PHRASES: [&str; 6] = [
+    "^c",
+    "no space left",
+    "not valid",
+    "timed out",
+    "queue depth will be capped",
+    "time limit is exceeded",
+];
+/// So many are said of one text: more would hide the first.
+const NOTES_MAX: usize = 5;
+
+/// Adds to each result what the text says against it.
+pub(super) fn note(text: &str, results: &mut [Imported]) {
+    for doubt in found(text) {
+        for result in results.iter_mut() {
+            // An importer that knows its tool has said it in better words.
+            if !result.notes.iter().any(|note| note.contains(&doubt)) {
+                result.notes.push(format!("the text says: {doubt}"));
+            }
+        }
+    }
+}
+
+fn found(text: &str) -> Vec<String> {
+    let mut doubts: Vec<String> = Vec::new();
+    for line in lines(text) {
+        let plain = line.text.trim();
+        if doubts.len() == NOTES_MAX {
+            break;
+        }
+        if is_prose(plain) && is_doubt(plain) {
+            let doubt = cut(plain);
+            if !doubts.contains(&doubt) {
+                doubts.push(doubt);
+            }
+        }
+    }
+    doubts
+}
+
+/// Whether a line is in words: keys of JSON, tags, and tables of figures say "error" of none.
+fn is_prose(line: &str) -> bool {
+    !line.starts_with(['"', '{', '}', '<', '[', ']', '|', '$', '#', '%'])
+}
+
+fn is_doubt(line: &str) -> bool {
+    let small = line.to_lowercase();
+    let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '=' | '.' | '/');
+    let mut words = small.split(|c| !word(c));
+    let said = PHRASES.iter().any(|phrase| small.contains(phrase))
+        || words.any(|found| WORDS.contains(&found.trim_matches(['.', '-', '='])));
+    if !said {
+        return false;
+    }
+    // "errors: 0 (0.00 per sec.)" is none.
+    let mut numbers = small
+        .split(|c: char| !(c.is_ascii_digit() || c == '.'))
+        .filter(|number| number.contains(|c: char| c.is_ascii_digit()))
+        .peekable();
+    let counted = numbers.peek().is_some() && small.contains([':', '=']);
+    !(counted && numbers.all(|number| number.trim_matches(['0', '.']).is_empty()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::found;
+
+    #[test]
+    fn what_a_text_says_against_itself_is_found() {
+        for line in [
+            "fio: terminating on signal 2",
+            "^C1024+0 records in",
+            "dd: error writing 't': No space left on device",
+            "WARNING: The file size is inconsistent",
+            "FATAL: The --max-time limit has expired, forcing shutdown...",
+            "Warning: Statistical outliers were detected.",
+            "pgbench: error: client 2 aborted in command 5",
+        ] {
+            assert_eq!(found(&format!("a: 5\n{line}\n")).len(), 1, "{line}");
+        }
+        for line in [
+            "errors: 0 (0.00 per sec.)",
+            "number of failed transactions: 0 (0.000%)",
+            "\"error\" : 22,",
+            "$ fio --continue_on_error=all --error=1",
+            "Time limit exceeded, exiting...",
+            "x: (groupid=0, jobs=1): err= 0: pid=1",
+        ] {
+            assert!(found(line).is_empty(), "{line}");
+        }
+    }
+}

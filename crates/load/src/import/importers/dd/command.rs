@@ -1,0 +1,258 @@
+//! The command line of dd, where a text shows it: what was read and written, and how.
+
+use std::collections::BTreeMap;
+
+use stackrace_base::printed::text::size;
+
+/// Operands of dd, of GNU and of BSD.
+const OPERANDS: [&str; 16] = [
+    "if", "of", "bs", "ibs", "obs", "cbs", "count", "skip", "seek", "iseek", "oseek", "iflag",
+    "oflag", "conv", "status", "speed",
+];
+/// Operands that are amounts, which may be spelled in many ways.
+const AMOUNTS: [&str; 4] = ["bs", "ibs", "obs", "cbs"];
+/// What gives bytes without storage behind it.
+const SOURCES: [&str; 5] = [
+    "/dev/zero",
+    "/dev/urandom",
+    "/dev/random",
+    "/dev/full",
+    "/dev/arandom",
+];
+/// What takes bytes without storage behind it.
+const SINKS: [&str; 3] = ["/dev/null", "/dev/zero", "/dev/full"];
+
+/// One `dd …`, its operands in one spelling.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct DdCommand {
+    operands: BTreeMap<&'static str, String>,
+    /// `user@host …` of the prompt before it; empty: there is none.
+    pub(super) prompt: String,
+    /// Whether a loop of the shell may run it many times.
+    pub(super) repeats: bool,
+}
+
+/// Every `dd` in a line of a shell, in order.
+pub(super) fn commands(line: &str) -> Vec<DdCommand> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let is_dd = |word: &str| {
+        let word = word.trim_start_matches(['(', '`', '"', '\'', '$']);
+        matches!(word.rsplit('/').next(), Some("dd" | "gdd"))
+    };
+    let mut all = Vec::new();
+    for (at, _) in words.iter().enumerate().filter(|(_, word)| is_dd(word)) {
+        let mut command = DdCommand {
+            prompt: prompt(&words[..at]),
+            repeats: words[..at].contains(&"do"),
+            ..DdCommand::default()
+        };
+        command.take(&words[at + 1..]);
+        // The word alone is prose, or a note on it.
+        if !command.operands.is_empty() {
+            all.push(command);
+        }
+    }
+    all
+}
+
+/// `root@nas:~#`, `[root@nas data]$`: from the word with the @ on, without its brackets.
+fn prompt(before: &[&str]) -> String {
+    let Some(at) = before.iter().position(|word| word.contains('@')) else {
+        return String::new();
+    };
+    let end = before[at..]
+        .iter()
+        .position(|word| word.ends_with(['$', '#', '%', '>']));
+    let words = before[at..].get(..=end.unwrap_or(0)).unwrap_or_default();
+    let plain = words.join(" ");
+    plain
+        .trim_matches(['[', ']', '$', '#', '%', '>', ' '])
+        .to_owned()
+}
+
+impl DdCommand {
+    /// Takes the words behind `dd` as far as they are its own.
+    fn take(&mut self, words: &[&str]) {
+        let mut words = words.iter().copied();
+        while let Some(word) = words.next() {
+            // `>file` and `</dev/zero` stand for of= and if=; `2>&1` for nothing here.
+            if let Some(name) = word.strip_prefix("1>").or(word.strip_prefix('>')) {
+                let file = if name.is_empty() {
+                    words.next()
+                } else {
+                    Some(name)
+                };
+                self.set("of", file.unwrap_or_default());
+                continue;
+            }
+            if let Some(name) = word.strip_prefix('<') {
+                let file = if name.is_empty() {
+                    words.next()
+                } else {
+                    Some(name)
+                };
+                self.set("if", file.unwrap_or_default());
+                continue;
+            }
+            let plain: String = word.chars().filter(|c| !matches!(c, '"' | '\'')).collect();
+            let ends = plain.find([';', '&', '|', ')', '`', '>']);
+            let own = &plain[..ends.unwrap_or(plain.len())];
+            match own.split_once('=') {
+                Some((name, value)) if !self.set(name, value) => return,
+                Some(_) => {}
+                None if own.starts_with("--") => {}
+                None => return,
+            }
+            if ends.is_some() {
+                return;
+            }
+        }
+    }
+
+    /// Whether dd has an operand of this name. Its value is kept in one spelling.
+    fn set(&mut self, name: &str, value: &str) -> bool {
+        let Some(name) = OPERANDS.into_iter().find(|known| *known == name) else {
+            return false;
+        };
+        let value = if AMOUNTS.contains(&name) {
+            bytes(value).map_or_else(|| value.to_owned(), size)
+        } else if matches!(name, "iflag" | "oflag" | "conv") {
+            // Lists whose order says nothing.
+            let mut flags: Vec<&str> = value.split(',').filter(|flag| !flag.is_empty()).collect();
+            flags.sort_unstable();
+            flags.join(",")
+        } else {
+            value.to_owned()
+        };
+        // What it shows while it runs changes no work.
+        if name != "status" && !value.is_empty() {
+            self.operands.insert(name, value);
+        }
+        true
+    }
+
+    /// An operand's value; empty: it was not given.
+    pub(super) fn operand(&self, name: &str) -> &str {
+        self.operands.get(name).map_or("", String::as_str)
+    }
+
+    /// What was done to storage: `write`, `read`, `copy`; `move` where neither side is storage.
+    pub(super) fn direction(&self) -> &'static str {
+        let (from, to) = (self.operand("if"), self.operand("of"));
+        // Without a name it is a pipe, which is no storage either.
+        let made = from.is_empty() || SOURCES.contains(&from);
+        let lost = to.is_empty() || SINKS.contains(&to);
+        match (made, lost) {
+            (true, false) => "write",
+            (false, true) => "read",
+            (false, false) => "copy",
+            (true, true) => "move",
+        }
+    }
+
+    /// The operands that change what is done, as they are written: `oflag=direct, conv=fdatasync`.
+    pub(super) fn flags(&self) -> String {
+        let named = ["iflag", "oflag", "conv", "skip", "seek", "iseek", "oseek"];
+        let given = named.into_iter().filter(|name| {
+            let value = self.operand(name);
+            !value.is_empty() && value != "0"
+        });
+        given.fold(String::new(), |all, name| {
+            format!("{all}, {name}={}", self.operand(name))
+        })
+    }
+
+    /// The operands that are settings, by name.
+    pub(super) fn settings(&self) -> impl Iterator<Item = (&str, &str)> {
+        // The amount is what was moved, which is told apart already.
+        let told = self.operands.iter().filter(|(name, _)| **name != "count");
+        let told = told.map(|(name, value)| (*name, value.as_str()));
+        told.chain([("prompt", self.prompt.as_str())])
+    }
+
+    /// Bytes of a block as asked for; none: it does not say, or not in one number.
+    pub(super) fn block(&self) -> Option<u64> {
+        let word = ["bs", "obs", "ibs"]
+            .into_iter()
+            .map(|name| self.operand(name))
+            .find(|word| !word.is_empty())?;
+        bytes(word)
+    }
+}
+
+/// Bytes of an amount as dd takes it: `4k`, `4096`, `1MiB`, `1MB` (10⁶), `8x512`.
+pub(super) fn bytes(word: &str) -> Option<u64> {
+    word.split(['x', '*']).try_fold(1u64, |product, factor| {
+        let digits = factor.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let unit = &factor[digits.len()..];
+        let scale: u64 = match unit.to_ascii_lowercase().as_str() {
+            "" | "c" => 1,
+            "w" => 2,
+            "b" => 512,
+            "kb" => 1_000,
+            "mb" => 1_000_000,
+            "gb" => 1_000_000_000,
+            "k" | "ki" | "kib" => 1 << 10,
+            "m" | "mi" | "mib" => 1 << 20,
+            "g" | "gi" | "gib" => 1 << 30,
+            "t" | "ti" | "tib" => 1 << 40,
+            _ => return None,
+        };
+        let number: u64 = digits.parse().ok()?;
+        product.checked_mul(number.checked_mul(scale)?)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(line: &str) -> DdCommand {
+        let mut all = commands(line);
+        assert_eq!(all.len(), 1, "{line}");
+        all.remove(0)
+    }
+
+    #[test]
+    fn one_setting_has_one_spelling() {
+        for word in ["1M", "1048576", "1024k", "1MiB", "1024x1024", "2048b"] {
+            let command = one(&format!("$ dd if=/dev/zero of=t bs={word} count=4"));
+            assert_eq!(command.operand("bs"), "1M", "{word}");
+        }
+        assert_eq!(bytes("1MB"), Some(1_000_000));
+        let flags = |line| one(line).flags();
+        assert_eq!(
+            flags("dd of=t if=/dev/zero oflag=direct,dsync conv=fsync,notrunc status=none"),
+            flags("sudo dd if=/dev/zero of=t conv=notrunc,fsync oflag=dsync,direct 2>&1 | tail")
+        );
+    }
+
+    #[test]
+    fn the_direction_is_where_storage_stands() {
+        for (line, direction) in [
+            ("# dd if=/dev/zero of=./2g bs=1M count=2000", "write"),
+            ("# dd of=/dev/zero if=./2g bs=1M count=2000", "read"),
+            ("dd if=/dev/sda of=/dev/null bs=1M", "read"),
+            ("dd if=a of=b", "copy"),
+            ("dd </dev/zero >t bs=1M count=1", "write"),
+            ("dd if=/dev/zero of=/dev/null count=1", "move"),
+            ("tar c . | dd of=/mnt/t bs=1M", "write"),
+        ] {
+            assert_eq!(one(line).direction(), direction, "{line}");
+        }
+        assert!(commands("I ran dd on it, and then").is_empty());
+    }
+
+    #[test]
+    fn several_commands_of_a_line_are_told_apart() {
+        let all =
+            commands("dd if=/dev/zero of=t bs=1M count=9 && sync; dd if=t of=/dev/null bs=1M");
+        let directions: Vec<&str> = all.iter().map(DdCommand::direction).collect();
+        assert_eq!(directions, ["write", "read"]);
+        assert!(one("for i in 1 2 3; do dd if=t of=/dev/null; done").repeats);
+        assert_eq!(
+            one("[root@nas data]# dd if=t of=/dev/null").prompt,
+            "root@nas data"
+        );
+    }
+}

@@ -1,0 +1,194 @@
+//! hyperfine's JSON (`--export-json`): every single time is in it, and each is a round.
+//!
+//! Different commands are different work. The mean beside the times must be theirs. What hyperfine prints on the
+//! terminal has means alone, of which no interval follows; that is refused with what to do.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use stackrace_base::event::Fact;
+use stackrace_base::printed::text::{self, Figures, cut, end};
+use stackrace_base::printed::{ImportError, Imported, Importer};
+
+pub(super) const IMPORTER: Importer = Importer {
+    name: "hyperfine",
+    summary: "the JSON of hyperfine (--export-json)",
+    recognises: |text| is_json(text) || text.contains(CONSOLE),
+    read,
+};
+
+/// What only the terminal shows.
+const CONSOLE: &str = "Time (mean ± σ):";
+/// A mean has all digits of a float; this is what adding in another order leaves open.
+const SUMMED: f64 = 1e-6;
+
+#[derive(Deserialize)]
+struct Document {
+    results: Vec<Command>,
+}
+
+/// One command that was timed. Seconds.
+#[derive(Deserialize)]
+struct Command {
+    command: String,
+    mean: f64,
+    #[serde(default)]
+    times: Vec<f64>,
+    /// One for each time; none: a signal ended it.
+    #[serde(default)]
+    exit_codes: Vec<Option<i64>>,
+    /// Values of `--parameter-scan` and `--parameter-list`.
+    #[serde(default)]
+    parameters: BTreeMap<String, Value>,
+}
+
+fn is_json(text: &str) -> bool {
+    let has = |key: &str| text.contains(key);
+    has("\"results\"") && has("\"command\"") && has("\"mean\"") && has("\"stddev\"")
+}
+
+fn read(whole: &str) -> Result<Vec<Imported>, ImportError> {
+    if !is_json(whole) {
+        let line = whole.lines().position(|line| line.contains(CONSOLE));
+        return Err(ImportError::at(
+            line.unwrap_or(0),
+            "this is what hyperfine shows on the terminal, which has no single times",
+            "run it with --export-json FILE, and import FILE",
+        ));
+    }
+    let begin = whole.find('{').unwrap_or(0);
+    let before = whole[..begin].matches('\n').count();
+    let mut stream = serde_json::Deserializer::from_str(&whole[begin..]).into_iter::<Document>();
+    let document = match stream.next() {
+        Some(Ok(document)) => document,
+        Some(Err(error)) => {
+            return Err(ImportError::at(
+                before + error.line().saturating_sub(1),
+                format!("this is not the JSON of hyperfine: {}", text::cause(&error)),
+                "give it what hyperfine --export-json wrote, whole and unchanged",
+            ));
+        }
+        None => return Err(end(whole, "the end of the JSON")),
+    };
+    let mut results = Vec::new();
+    for command in &document.results {
+        results.extend(command.imported(before)?);
+    }
+    Ok(results)
+}
+
+impl Command {
+    /// A result for each time, in order.
+    fn imported(&self, line: usize) -> Result<Vec<Imported>, ImportError> {
+        let refuse = |what: &str| {
+            ImportError::at(
+                line,
+                format!("{what}: \"{}\"", cut(&self.command)),
+                "give it what hyperfine --export-json wrote, unchanged",
+            )
+        };
+        if self.times.is_empty() {
+            return Err(refuse("there are no single times of this command"));
+        }
+        if self
+            .times
+            .iter()
+            .any(|time| !(time.is_finite() && *time > 0.0))
+        {
+            return Err(refuse("a time that is none, of this command"));
+        }
+        let count = self.times.len() as f64;
+        let mean = self.times.iter().sum::<f64>() / count;
+        if (mean - self.mean).abs() > SUMMED * mean {
+            return Err(refuse("the times contradict the mean of this command"));
+        }
+        let one = |(at, time): (usize, &f64)| {
+            let mut figures = Figures::default();
+            figures.time("elapsed", "s", Some(*time));
+            Imported {
+                tool: "hyperfine",
+                version: None,
+                label: None,
+                workload: format!("hyperfine: {}", self.command),
+                kind: "hyperfine".to_owned(),
+                settings: self.settings(),
+                environment: Vec::new(),
+                metrics: figures.metrics,
+                values: figures.values,
+                notes: self.ended(at).into_iter().collect(),
+            }
+        };
+        Ok(self.times.iter().enumerate().map(one).collect())
+    }
+
+    fn settings(&self) -> Vec<Fact> {
+        let parameters = self.parameters.iter();
+        let plain = |value: &Value| {
+            value
+                .as_str()
+                .map_or_else(|| value.to_string(), str::to_owned)
+        };
+        parameters
+            .map(|(name, value)| Fact::new(name, plain(value)))
+            .collect()
+    }
+
+    /// What is to be said of how a run ended; none: well.
+    fn ended(&self, at: usize) -> Option<String> {
+        match self.exit_codes.get(at)? {
+            Some(0) => None,
+            // A command that failed may have done less work than one that did not.
+            Some(code) => Some(format!("the command ended with exit status {code}")),
+            None => Some("the command was ended by a signal".to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::import::tests::{from, golden, has, refused};
+
+    #[test]
+    fn every_single_time_is_a_result() {
+        let results = from("hyperfine/hyperfine_two.json");
+        assert_eq!(results.len(), 8);
+        assert_eq!(results[0].workload, "hyperfine: sleep 0.1");
+        assert_eq!(results[3].workload, results[0].workload);
+        assert_eq!(results[4].workload, "hyperfine: sleep 0.15");
+        has(&results[2], "elapsed", "s", 0.108904284475);
+        has(&results[7], "elapsed", "s", 0.155996395475);
+    }
+
+    #[test]
+    fn a_command_that_failed_is_noted() {
+        let results = from("hyperfine/hyperfine_exit-codes.json");
+        let notes: Vec<usize> = results.iter().map(|result| result.notes.len()).collect();
+        assert_eq!(notes, [0, 1, 1]);
+        assert!(results[1].notes[0].contains("exit status 2"));
+        assert!(results[2].notes[0].contains("signal"));
+        assert_eq!(results[0].settings[0].value, "4k");
+    }
+
+    #[test]
+    fn what_has_no_single_times_is_refused_with_what_to_do() {
+        let console = "Benchmark 1: sleep 0.1\n  Time (mean ± σ):     104.8 ms ±   2.9 ms    [User: 1.9 ms, System: 2.8 ms]\n  Range (min … max):   102.5 ms … 108.9 ms    4 runs\n";
+        let misread = refused(console);
+        assert_eq!(misread.line, 2);
+        assert!(misread.next.contains("--export-json"), "{misread}");
+        let text = golden("hyperfine/hyperfine_two.json");
+        for (right, wrong) in [
+            (
+                "0.108904284475,\n        0.104",
+                "0.208904284475,\n        0.104",
+            ),
+            ("0.103097240475", "-0.103097240475"),
+            ("0.103097240475", "NaN"),
+            ("\"times\"", "\"tines\""),
+        ] {
+            assert!(text.contains(right), "{right}");
+            refused(&text.replacen(right, wrong, 1));
+        }
+    }
+}

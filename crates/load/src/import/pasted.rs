@@ -1,0 +1,184 @@
+//! What a mail, a page or a terminal did to a text on its way is undone before anybody reads it.
+//!
+//! Every step keeps the number of lines, so that a refusal names the line that the user sees.
+
+use std::borrow::Cow;
+
+/// Lines that only mark where a text begins and ends: of Markdown, HTML, forums and trackers.
+const FENCES: [&str; 12] = [
+    "<pre>",
+    "</pre>",
+    "<code>",
+    "</code>",
+    "<pre><code>",
+    "</code></pre>",
+    "[code]",
+    "[/code]",
+    "{code}",
+    "{noformat}",
+    "{{{",
+    "}}}",
+];
+/// Markdown takes what is indented by so much for a text as it was printed.
+const QUOTING: usize = 4;
+
+/// The text as the tool printed it, as far as the way it came can be seen from all of it.
+pub(super) fn plain(text: &str) -> Cow<'_, str> {
+    let lines: Vec<Cow<'_, str>> = text.split('\n').map(line).collect();
+    let common = indentation(lines.iter().map(AsRef::as_ref));
+    let kept = lines.iter().map(AsRef::as_ref).eq(text.split('\n'));
+    if common == 0 && kept {
+        return Cow::Borrowed(text);
+    }
+    let lines: Vec<&str> = lines.iter().map(|line| from(line, common)).collect();
+    Cow::Owned(lines.join("\n"))
+}
+
+/// The text with its indented paragraphs moved to the left, each by its own indentation: a page that
+/// was pasted whole has prose around them. None: there is no such paragraph.
+///
+/// Tools indent lines too, so this is only tried on a text that nobody could read.
+pub(super) fn paragraphs(text: &str) -> Option<String> {
+    let lines: Vec<&str> = text.split('\n').collect();
+    let far = |line: &str| width(line) >= QUOTING || line.starts_with('\t');
+    let mut moved: Vec<&str> = Vec::with_capacity(lines.len());
+    let (mut at, mut any) = (0, false);
+    while at < lines.len() {
+        let belongs = |line: &&&str| line.trim().is_empty() || far(line);
+        let count = lines[at..].iter().take_while(belongs).count();
+        if count == 0 {
+            moved.push(lines[at]);
+            at += 1;
+            continue;
+        }
+        let paragraph = &lines[at..at + count];
+        let common = indentation(paragraph.iter().copied());
+        any |= common > 0;
+        moved.extend(paragraph.iter().map(|line| from(line, common)));
+        at += count;
+    }
+    any.then(|| moved.join("\n"))
+}
+
+/// One line without what was put before it, or between its letters.
+fn line(whole: &str) -> Cow<'_, str> {
+    let mut text = clean(whole);
+    if let Some(inner) = unquoted(&text) {
+        text = Cow::Owned(inner.to_owned());
+    }
+    let trimmed = text.trim();
+    if FENCES.contains(&trimmed) || is_markdown_fence(trimmed) {
+        return Cow::Borrowed("");
+    }
+    // A comment often begins or ends with the fence and the text in one line.
+    match trimmed.strip_prefix("```").or(trimmed.strip_suffix("```")) {
+        Some(inner) => Cow::Owned(inner.trim_end_matches("```").to_owned()),
+        None => text,
+    }
+}
+
+/// ```` ```text ````: the language is one word.
+fn is_markdown_fence(line: &str) -> bool {
+    let rest = line.strip_prefix("```").or(line.strip_prefix("~~~"));
+    rest.is_some_and(|rest| rest.chars().all(|c| c.is_ascii_alphanumeric() || c == '`'))
+}
+
+/// What a mail quotes: `> text`, also twice (`>> `, `> > `). None: it quotes nothing.
+fn unquoted(line: &str) -> Option<&str> {
+    // A line that was folded before ">=64=0.0%" of fio begins with this letter, and quotes nothing.
+    let quotes = |line: &str| line.starts_with('>') && !line.starts_with(">=");
+    if !quotes(line) {
+        return None;
+    }
+    let mut rest = line;
+    while quotes(rest) {
+        rest = &rest[1..];
+        rest = rest.strip_prefix(' ').unwrap_or(rest);
+    }
+    Some(rest)
+}
+
+/// Without colours of a terminal, and with plain blanks where a page had others.
+fn clean(line: &str) -> Cow<'_, str> {
+    let odd = |c: char| {
+        matches!(
+            c,
+            '\u{1b}' | '\u{a0}' | '\u{202f}' | '\u{200b}' | '\u{feff}'
+        )
+    };
+    if !line.contains(odd) {
+        return Cow::Borrowed(line);
+    }
+    let mut plain = String::with_capacity(line.len());
+    let mut letters = line.chars().peekable();
+    while let Some(letter) = letters.next() {
+        match letter {
+            // Pages keep columns with blanks that do not break.
+            '\u{a0}' | '\u{202f}' => plain.push(' '),
+            '\u{200b}' | '\u{feff}' => {}
+            '\u{1b}' if letters.next_if_eq(&'[').is_some() => {
+                // The sequence ends with its first letter.
+                while letters.next_if(|c| !c.is_ascii_alphabetic()).is_some() {}
+                letters.next();
+            }
+            '\u{1b}' => {}
+            letter => plain.push(letter),
+        }
+    }
+    Cow::Owned(plain)
+}
+
+/// Bytes of white space that a line begins with.
+fn width(line: &str) -> usize {
+    line.len() - line.trim_start_matches([' ', '\t']).len()
+}
+
+/// Bytes of the white space that all lines with words begin with.
+fn indentation<'a>(lines: impl Iterator<Item = &'a str>) -> usize {
+    let mut common: Option<&str> = None;
+    for line in lines.filter(|line| !line.trim().is_empty()) {
+        let own = &line[..width(line)];
+        let known = common.unwrap_or(own);
+        let same = known.bytes().zip(own.bytes()).take_while(|(a, b)| a == b);
+        common = Some(&own[..same.count()]);
+    }
+    common.map_or(0, str::len)
+}
+
+/// A line from a byte on; a blank line may be shorter.
+fn from(line: &str, at: usize) -> &str {
+    line.get(at..).unwrap_or("")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{paragraphs, plain};
+
+    #[test]
+    fn what_was_put_around_a_text_goes_and_its_lines_stay() {
+        let printed = "a: 1\n  b: 2\n\nc\n";
+        for (way, pasted) in [
+            ("quoted", "> a: 1\n>   b: 2\n>\n> c\n"),
+            ("quoted twice", ">> a: 1\n>>   b: 2\n>>\n>> c\n"),
+            ("indented", "    a: 1\n      b: 2\n\n    c\n"),
+            ("by a tab", "\ta: 1\n\t  b: 2\n\n\tc\n"),
+            ("coloured", "\u{1b}[1;32ma\u{1b}[0m: 1\n  b: 2\n\nc\n"),
+            ("from a page", "a:\u{a0}1\n\u{a0}\u{a0}b: 2\n\nc\n"),
+        ] {
+            assert_eq!(plain(pasted), printed, "{way}");
+        }
+        let fenced = plain("```text\na\n  b\n```");
+        assert_eq!(fenced, "\na\n  b\n");
+        assert_eq!(plain("  >=64=0.0%\nx"), "  >=64=0.0%\nx");
+    }
+
+    #[test]
+    fn paragraphs_are_moved_by_their_own_indentation() {
+        let page = "It says:\n\n    a\n      b\n\nand then\n\tc\n";
+        assert_eq!(
+            paragraphs(page).unwrap(),
+            "It says:\n\na\n  b\n\nand then\nc\n"
+        );
+        assert_eq!(paragraphs("a\n  b\n"), None);
+    }
+}
