@@ -1,6 +1,7 @@
 //! Whether bytes that were read came from memory: the page cache, or that of a file system below.
 
 use super::check::AuditCheck;
+use super::commanded;
 use super::judgement::{CheckFinding, EvidenceFigure, Grade, bytes};
 use super::reading::{TrialReading, share};
 use stackrace_base::unit;
@@ -22,6 +23,9 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     // Bytes that no device holds look like hits in memory: other checks name them.
     if reading.not_as_stored() > MEMORY_SHARE {
         return None;
+    }
+    if reading.kind == commanded::KIND && read == 0.0 {
+        return Some(commanded::judge(reading, MEMORY_SHARE));
     }
     let hit = reading.trial.counted.cache_hit_bytes? as f64;
     let top = share(hit.min(read), read)?;

@@ -8,6 +8,8 @@ use stackrace_base::unit;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Grade {
+    /// What was counted does not tell.
+    NotJudged,
     /// Nothing to say against the figure.
     Ok,
     /// The figure stands; who reads it must know this.
@@ -22,6 +24,7 @@ impl Grade {
     /// As it is written in tables.
     pub fn word(self) -> &'static str {
         match self {
+            Self::NotJudged => "not judged",
             Self::Ok => "ok",
             Self::Note => "note",
             Self::NotAsAsked => "not as asked",
@@ -223,7 +226,7 @@ impl Judgement {
         };
         let (value, median) = (shown(worst.value, worst.unit), shown(median, worst.unit));
         // One trial, or trials that agree: the figure speaks for itself.
-        if self.grade == Grade::Ok || self.values.len() < 2 || value == median {
+        if self.grade <= Grade::Ok || self.values.len() < 2 || value == median {
             return self.sentence.clone();
         }
         // The most only where the worst trial has it.

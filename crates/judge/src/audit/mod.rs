@@ -12,6 +12,7 @@ mod cached;
 mod cell;
 mod check;
 mod cold;
+mod commanded;
 mod compressed;
 mod device;
 mod durable;

@@ -39,6 +39,10 @@ pub(super) fn plain(text: &str) -> Cow<'_, str> {
 ///
 /// Tools indent lines too, so this is only tried on a text that nobody could read.
 pub(super) fn paragraphs(text: &str) -> Option<String> {
+    // JSON is indented and means nothing by it.
+    if text.trim_start().starts_with('{') {
+        return None;
+    }
     let lines: Vec<&str> = text.split('\n').collect();
     let far = |line: &str| width(line) >= QUOTING || line.starts_with('\t');
     let mut moved: Vec<&str> = Vec::with_capacity(lines.len());

@@ -107,8 +107,8 @@ pub(super) fn table(audit: &Audit, head: &RunStarted) -> Option<TextTable> {
             head.workloads.get(cell.workload)?.name.clone(),
             how,
             match remarks.is_empty() {
-                true => "ok".to_owned(),
-                false => remarks.join("; "),
+                true => format!("ok{}", unjudged(cell)),
+                false => format!("{}{}", remarks.join("; "), unjudged(cell)),
             },
         ]))
     };
@@ -155,6 +155,17 @@ pub(super) fn limits_near(
             )
         })
         .collect()
+}
+
+/// `; not judged: page cache`; empty: every check that applies could judge.
+fn unjudged(cell: &AuditCell) -> String {
+    let judgements = cell.judgements.iter();
+    let open = judgements.filter(|judgement| judgement.grade == Grade::NotJudged);
+    let names: Vec<&str> = open.map(|judgement| judgement.check).collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!("; not judged: {}", names.join(", ")),
+    }
 }
 
 /// Judgements that say more than "ok"; a limit is none.

@@ -65,8 +65,8 @@ fn a_text_that_is_cut_off_gives_no_other_figure() {
         // Many outputs are long; of those, places that fall into every part of a line will do.
         let step = match text.len() {
             0..=1000 => 1,
-            1001..=8000 => 7,
-            _ => 97,
+            1001..=8000 => 13,
+            _ => 397,
         };
         for cut in (0..text.len())
             .step_by(step)

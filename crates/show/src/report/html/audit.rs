@@ -91,6 +91,7 @@ fn grade(cell: &AuditCell, check: &AuditCheck) -> Markup {
         return html! { td { (figure::MISSING) } };
     };
     let class = match judgement.grade {
+        Grade::NotJudged => "unjudged",
         Grade::Ok => "ok",
         Grade::Note => "note",
         Grade::NotAsAsked | Grade::Invalid => "grave",
@@ -108,7 +109,7 @@ fn evidence(cell: &AuditCell, head: &RunStarted, whole: bool) -> Markup {
     let shown = cell
         .judgements
         .iter()
-        .filter(|judgement| whole || judgement.grade > Grade::Ok);
+        .filter(|judgement| whole || judgement.grade != Grade::Ok);
     let shown: Vec<_> = shown.collect();
     if shown.is_empty() {
         return html! {};
