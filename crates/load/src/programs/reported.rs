@@ -170,18 +170,36 @@ pub fn found_in(
         .map_err(|error| format!("what it printed cannot be read: {error}"))?;
     // Two jobs of fio both have a throughput.
     let several = results.len() > 1;
-    let names = told_apart(&results);
+    let names = numbered(told_apart(&results));
     let mut all = Vec::new();
     for (result, workload) in results.into_iter().zip(names) {
         for (head, value) in result.metrics.into_iter().zip(result.values) {
             let name = match several {
-                true => format!("{workload}: {}", head.name),
+                // A name with this sign would be read as a pattern.
+                true => format!("{workload}: {}", head.name).replace('=', " "),
                 false => head.name.clone(),
             };
             all.push((MetricHead { name, ..head }, value));
         }
     }
     Ok(all)
+}
+
+/// Equal names with their place among their like: what a command does three times has three figures.
+fn numbered(names: Vec<String>) -> Vec<String> {
+    let place = |at: usize| {
+        let same = |until: usize| {
+            names[..until]
+                .iter()
+                .filter(|name| **name == names[at])
+                .count()
+        };
+        match same(names.len()) {
+            1 => names[at].clone(),
+            all => format!("{} ({} of {all})", names[at], same(at) + 1),
+        }
+    };
+    (0..names.len()).map(place).collect()
 }
 
 fn pattern(text: &str) -> Result<Regex, (String, String)> {

@@ -222,3 +222,36 @@ fn sqlite_commits_every_transaction_in_every_mode() {
         }
     }
 }
+
+#[test]
+fn what_a_command_does_several_times_has_figures_of_each() {
+    let report = |command: &str, seconds: &str, rate: &str| {
+        format!(
+            "+ {command}\n1024+0 records in\n1024+0 records out\n1073741824 bytes (1.1 GB, 1.0 GiB) copied, {seconds} s, {rate} MB/s\n"
+        )
+    };
+    let write = "dd if=/dev/zero of=t bs=1M count=1024 oflag=direct";
+    let errors = [
+        report(write, "10", "107"),
+        report(write, "5", "215"),
+        report("dd if=t of=/dev/null bs=1M", "2", "537"),
+    ]
+    .concat();
+    let printed = super::Printed {
+        out: "",
+        errors: &errors,
+    };
+    let found = super::found_in(printed, Some("dd")).unwrap();
+    let names: Vec<&str> = found.iter().map(|(head, _)| head.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "dd write 1G in blocks of 1M, oflag direct (1 of 2): throughput",
+            "dd write 1G in blocks of 1M, oflag direct (1 of 2): elapsed",
+            "dd write 1G in blocks of 1M, oflag direct (2 of 2): throughput",
+            "dd write 1G in blocks of 1M, oflag direct (2 of 2): elapsed",
+            "dd read 1G in blocks of 1M: throughput",
+            "dd read 1G in blocks of 1M: elapsed"
+        ]
+    );
+}
