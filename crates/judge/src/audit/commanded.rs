@@ -5,7 +5,7 @@ use super::judgement::{CheckFinding, EvidenceFigure, Grade, bytes};
 use super::reading::{TrialReading, share};
 use stackrace_base::unit;
 
-/// The workload whose operations nobody sees.
+/// The workload whose operations are its own business.
 pub(super) const KIND: &str = "command";
 /// A program that reads less reads its own files and libraries, and no data.
 const READ_MIN: f64 = 1_048_576.0;

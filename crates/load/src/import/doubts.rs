@@ -1,5 +1,5 @@
-//! What a text itself says against its figures: warnings, errors, an interruption. Whoever reads the
-//! figures must know it, whichever tool printed them.
+//! Warnings, errors and interruptions that a text itself tells of: they stand beside its figures,
+//! whichever tool printed them.
 
 use stackrace_base::printed::Imported;
 use stackrace_base::printed::text::{cut, lines};

@@ -101,7 +101,7 @@ fn read_plain(text: &str, tool: Option<&str>) -> Result<Vec<Imported>, ImportErr
         }
         results.extend(found);
     }
-    // Whoever names a tool wants its results alone.
+    // A tool that is named is read alone.
     if tool.is_none() {
         let names: Vec<&str> = readers.iter().map(|importer| importer.name).collect();
         if let Some(mut unread) = signs::unread(text, &names) {

@@ -37,7 +37,7 @@ pub(super) fn plain(text: &str) -> Cow<'_, str> {
 /// The text with its indented paragraphs moved to the left, each by its own indentation: a page that
 /// was pasted whole has prose around them. None: there is no such paragraph.
 ///
-/// Tools indent lines too, so this is only tried on a text that nobody could read.
+/// Tools indent lines too, so this is only tried on a text that no importer could read.
 pub(super) fn paragraphs(text: &str) -> Option<String> {
     // JSON is indented and means nothing by it.
     if text.trim_start().starts_with('{') {

@@ -1,5 +1,5 @@
 //! Lines that show whose output they are, for texts of which only a part would be read: what is left out in
-//! silence would be missed by nobody.
+//! silence would not be missed.
 
 use stackrace_base::printed::ImportError;
 use stackrace_base::printed::text::{TextLine, cut, lines};

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::read_normal as normal;
-use super::results::{Direction, JobResult, ResultLatency, is_known, sound};
-use super::runs::Reported;
+use super::results::{Direction, JobResult, Reported, ResultLatency, is_known, sound};
 use super::spelling;
 use stackrace_base::printed::ImportError;
 use stackrace_base::printed::text::{self, agree};
@@ -127,29 +126,7 @@ pub(super) fn read(whole: &str) -> Result<(String, Vec<JobResult>), ImportError>
                 "import them as files of their own",
             ));
         }
-        let seen = Reported {
-            run: runs,
-            at_s: Some(
-                document
-                    .timestamp_ms
-                    .map_or(document.timestamp, |ms| ms / 1e3),
-            ),
-            ..Reported::default()
-        };
-        let told = document.jobs.into_iter().chain(document.client_stats);
-        let told: Vec<Told> = told.filter(|told| told.jobname != SUM).collect();
-        if told.is_empty() {
-            let what = "there is no job in this JSON of fio";
-            return Err(ImportError::at(line, what, "give it a report of a run"));
-        }
-        // One machine alone needs no name.
-        let several = told.iter().any(|one| one.hostname != told[0].hostname);
-        for mut one in told {
-            if several {
-                one.jobname = format!("{} on {}", one.jobname, one.hostname);
-            }
-            jobs.push(job(line, &document.global, one, &seen)?);
-        }
+        jobs.extend(document.jobs(line, runs)?);
         runs += 1;
     }
     let same = normal::jobs_named(whole);
@@ -163,6 +140,32 @@ pub(super) fn read(whole: &str) -> Result<(String, Vec<JobResult>), ImportError>
     }
     let version = version.ok_or_else(|| text::end(whole, "the JSON"))?;
     Ok((version, jobs))
+}
+
+impl Document {
+    /// Every job of it, as those of a run of the text.
+    fn jobs(self, line: usize, run: usize) -> Result<Vec<JobResult>, ImportError> {
+        let seen = Reported {
+            run,
+            at_s: Some(self.timestamp_ms.map_or(self.timestamp, |ms| ms / 1e3)),
+            ..Reported::default()
+        };
+        let told = self.jobs.into_iter().chain(self.client_stats);
+        let mut told: Vec<Told> = told.filter(|told| told.jobname != SUM).collect();
+        if told.is_empty() {
+            let what = "there is no job in this JSON of fio";
+            return Err(ImportError::at(line, what, "give it a report of a run"));
+        }
+        // One machine alone needs no name.
+        if told.iter().any(|one| one.hostname != told[0].hostname) {
+            for one in &mut told {
+                one.jobname = format!("{} on {}", one.jobname, one.hostname);
+            }
+        }
+        let jobs = told.into_iter();
+        jobs.map(|one| job(line, &self.global, one, &seen))
+            .collect()
+    }
 }
 
 /// Where the next line is that is `{` alone, as fio begins a document.

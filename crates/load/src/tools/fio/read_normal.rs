@@ -1,8 +1,7 @@
 //! fio's normal output. Every line inside a job's part is one that fio is known to print, and a
 //! part counts only with its last line and the summary after it.
 
-use super::results::{Direction, JobResult, ResultLatency, is_known, sound};
-use super::runs::Reported;
+use super::results::{Direction, JobResult, Reported, ResultLatency, is_known, sound};
 use stackrace_base::event::Fact;
 use stackrace_base::printed::ImportError;
 use stackrace_base::printed::text::{TextLine, agree, bytes_of, cut, end, lines, number, size};
@@ -46,7 +45,8 @@ pub(super) fn recognises(text: &str) -> bool {
 /// How many parts of jobs there are.
 pub(super) fn jobs_named(text: &str) -> usize {
     text.lines()
-        .filter(|line| line.contains(": (groupid="))
+        // The sum over several machines is no job.
+        .filter(|line| line.contains(": (groupid=") && !line.starts_with("All clients"))
         .count()
 }
 

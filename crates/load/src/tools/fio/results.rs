@@ -1,6 +1,5 @@
 //! What a report of fio says, whichever way it is printed: jobs, directions, latencies.
 
-use super::runs::Reported;
 use stackrace_base::event::Fact;
 use stackrace_base::printed::ImportError;
 use stackrace_base::printed::text::{self, Figures};
@@ -29,6 +28,21 @@ pub(super) struct JobResult {
     pub(super) settings: Vec<Fact>,
     /// Where and when.
     pub(super) reported: Reported,
+}
+
+/// Where and when a job was reported.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Reported {
+    /// Which run of the text it belongs to, from 0.
+    pub(super) run: usize,
+    /// The machine, where fio names it (`--client`); empty: this one.
+    pub(super) host: String,
+    /// The process, where it is told.
+    pub(super) pid: Option<u64>,
+    /// When it was printed, s since 1970; none: not told.
+    pub(super) at_s: Option<f64>,
+    /// How long it had run then, s.
+    pub(super) ran_s: f64,
 }
 
 /// What was read, written or trimmed.

@@ -3,21 +3,6 @@
 
 use super::results::JobResult;
 
-/// Where and when a job was reported.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Reported {
-    /// Which run of the text it belongs to, from 0.
-    pub(super) run: usize,
-    /// The machine, where fio names it (`--client`); empty: this one.
-    pub(super) host: String,
-    /// The process, where it is told.
-    pub(super) pid: Option<u64>,
-    /// When it was printed, s since 1970; none: not told.
-    pub(super) at_s: Option<f64>,
-    /// How long it had run then, s.
-    pub(super) ran_s: f64,
-}
-
 /// The jobs without the reports of them under way; and how many of those were left out.
 pub(super) fn last_reports(jobs: Vec<JobResult>) -> (Vec<JobResult>, usize) {
     let mut kept: Vec<JobResult> = Vec::new();

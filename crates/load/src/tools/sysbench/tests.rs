@@ -39,7 +39,9 @@ fn printed(report: &SysbenchReport) -> String {
 
 #[test]
 fn what_sysbench_printed_comes_back_byte_for_byte() {
-    let texts = whole();
+    let mut texts = whole();
+    // Layouts between ours, which are read and never printed.
+    texts.retain(|(name, _)| !name.contains("-0.5_") && !name.contains("-2016_"));
     assert_eq!(texts.len(), 15);
     for (name, text) in texts {
         let reports = parse(&text).unwrap_or_else(|misread| panic!("{name}: {misread}"));

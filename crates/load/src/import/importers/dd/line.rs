@@ -44,7 +44,7 @@ pub(super) fn records(line: TextLine<'_>) -> Option<Result<Records, ImportError>
     let counted = |c: char| c.is_ascii_digit() || c == '+';
     let end = rest.find(|c| !counted(c)).unwrap_or(rest.len());
     let (counts, after) = rest.split_at(end);
-    // Words and nothing else stand around it: "3+4 = 7" is of somebody else.
+    // Words and nothing else stand around it: "3+4 = 7" is no such line.
     let words = |text: &str| {
         text.chars()
             .all(|c| c.is_alphabetic() || c == ' ' || c == '-')
