@@ -58,7 +58,7 @@ pub fn stats(data: &[u8]) {
         .map(|_| f64::from(input.u8()) / 255.0)
         .collect();
     holm(&shares).into_iter().for_each(share);
-    assert!(rounds_to_decide(&a, alpha, margin).is_none_or(|rounds| rounds >= 1));
+    assert!(rounds_to_decide(&a, 0.0, alpha, margin).is_none_or(|rounds| rounds >= 1));
     if let Some(ratio) = detectable(input.f64(), rounds_max, alpha) {
         assert!(ratio >= 1.0);
     }

@@ -226,6 +226,31 @@ pub fn percent(share: f64) -> String {
     }
 }
 
+/// The step of the last digit of a number in plain digits, which may have a sign, a point and a power of
+/// ten: 1 of `95`, 0.01 of `1.50`, 10⁻⁶ of `8.5e-05`; none: it is no such number.
+pub fn written_step(word: &str) -> Option<f64> {
+    let word = word.trim();
+    let word = word.strip_prefix(['-', '+']).unwrap_or(word);
+    let (figure, power) = match word.split_once(['e', 'E']) {
+        Some((figure, power)) => (figure, power.parse::<i32>().ok()?),
+        None => (word, 0),
+    };
+    let (whole, part) = figure.split_once('.').unwrap_or((figure, ""));
+    let plain = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
+    if !plain(whole) || !plain(part) || whole.is_empty() && part.is_empty() {
+        return None;
+    }
+    let decimals = i32::try_from(part.len()).ok()?;
+    Some(10f64.powi(power.checked_sub(decimals)?))
+}
+
+/// The step of the last digit that a value needs, where nothing is told of how it was written. Whole
+/// numbers have steps of 1, however many zeros they end in.
+pub fn step_of(value: f64) -> f64 {
+    // The shortest digits that give this value; of one that was computed these are 15 and more.
+    written_step(&value.to_string()).unwrap_or(0.0)
+}
+
 fn scaled(value: f64, base: f64, units: &[&str]) -> String {
     let mut value = value;
     let mut index = 0;
@@ -360,5 +385,33 @@ mod tests {
         assert_eq!(time_ns(999.7), "1.00 µs");
         assert_eq!(time_ns(125e9), "2 min 05 s");
         assert_eq!(percent(0.034), "3.4 %");
+    }
+
+    #[test]
+    fn a_step_is_that_of_the_last_digit() {
+        let steps = [
+            ("95", 1.0),
+            ("1.50", 0.01),
+            ("10.0", 0.1),
+            (" -3.25 ", 0.01),
+            ("8.5e-05", 1e-6),
+            ("2e3", 1e3),
+            (".5", 0.1),
+        ];
+        for (word, wanted) in steps {
+            let found = written_step(word).unwrap();
+            assert!((found / wanted - 1.0).abs() < 1e-12, "{word}: {found}");
+        }
+        for word in ["", ".", "1.2.3", "nan", "inf", "1,2", "1e", "1e99999999999", "0x10"] {
+            assert_eq!(written_step(word), None, "{word}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_was_computed_has_next_to_no_step() {
+        assert_eq!(step_of(2000.0), 1.0);
+        assert_eq!(step_of(1.5), 0.1);
+        assert!(step_of(2.0 / 3.0) < 1e-14);
+        assert_eq!(step_of(f64::NAN), 0.0);
     }
 }

@@ -10,7 +10,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::equivalence::{Statement, state};
+use crate::equivalence::{Statement, state_in_order};
+use crate::interval::mean;
 
 /// What an effect compares. Factors by index; levels by index, those compared with the baseline (or
 /// with each other where a level is the baseline) named last.
@@ -76,11 +77,38 @@ impl FactorEffect {
             .collect()
     }
 
-    /// What may be said of the effect over complete rounds; see [`state`].
-    pub fn state(&self, log_values: &[Vec<f64>], alpha: f64, margin: f64) -> Option<Statement> {
-        let rounds = self.rounds(log_values).into_iter();
-        let logs: Vec<f64> = rounds.map(|(_, log)| log).collect();
-        state(&logs, alpha, margin)
+    /// What may be said of the effect over complete rounds; see [`state_in_order`]. `log_steps` is how
+    /// finely each of the values is known, indexed as they are ([`crate::resolution::log_step`]); empty: exactly.
+    pub fn state(
+        &self,
+        log_values: &[Vec<f64>],
+        log_steps: &[Vec<f64>],
+        alpha: f64,
+        margin: f64,
+    ) -> Option<Statement> {
+        let rounds = self.rounds(log_values);
+        let logs: Vec<f64> = rounds.iter().map(|(_, log)| *log).collect();
+        let resolution = self.resolution(&rounds, log_steps);
+        state_in_order(&logs, None, resolution, alpha, margin)
+    }
+
+    /// How far the mean over these rounds may be off because the values are given in steps.
+    fn resolution(&self, rounds: &[(usize, f64)], log_steps: &[Vec<f64>]) -> f64 {
+        if rounds.is_empty() {
+            return 0.0;
+        }
+        // Cutting off moves all values down: those of one sign alone, at worst. Rounding does no more.
+        let of_sign = |round: usize, sign: f64| -> f64 {
+            let parts = self.weights.iter();
+            parts
+                .map(|(t, weight)| {
+                    let step = log_steps.get(*t).and_then(|steps| steps.get(round));
+                    (weight * sign).max(0.0) * step.unwrap_or(&0.0)
+                })
+                .sum()
+        };
+        let of_round = |(round, _): &(usize, f64)| of_sign(*round, 1.0).max(of_sign(*round, -1.0));
+        mean(&rounds.iter().map(of_round).collect::<Vec<_>>())
     }
 }
 
@@ -307,9 +335,9 @@ mod tests {
         let found = effects(&[vec![0], vec![1]]);
         let values = vec![vec![1.0, 2.0, f64::NAN, 4.0], vec![1.5, 2.5, 3.5]];
         assert_eq!(found[0].rounds(&values), vec![(0, 0.5), (1, 0.5)]);
-        assert_eq!(found[0].state(&values, 0.05, 0.05), None);
+        assert_eq!(found[0].state(&values, &[], 0.05, 0.05), None);
         let more = vec![vec![1.0, 2.0, f64::NAN, 4.0], vec![1.5, 2.5, 3.5, 4.5]];
-        let said = found[0].state(&more, 0.05, 0.05).unwrap();
+        let said = found[0].state(&more, &[], 0.05, 0.05).unwrap();
         assert!((said.ratio.estimate.ln() - 0.5).abs() < 1e-12);
     }
 }

@@ -17,6 +17,7 @@ use crate::interval::{
     Ratio, all_finite, is_level, mean, standard_error, t_quantile, t_ratio, variance,
 };
 use crate::looks::{FIRST_LOOK, one_sided_level, two_sided_level};
+use crate::resolution::hides;
 
 /// The result of a comparison of a ratio "B over A", oriented so that above 1 means B is better.
 ///
@@ -64,6 +65,11 @@ pub struct Statement {
     pub word: Classification,
     /// Whether it rests on the differences without the effect of the order.
     pub without_order: bool,
+    /// Not decided, and no number of rounds would: the figures are too coarse.
+    pub too_coarse: bool,
+    /// How far the ratio may be off because the figures are given in steps, on the log scale; part of the
+    /// interval.
+    pub resolution: f64,
 }
 
 /// Rounds from which a comparison is also made without the effect of the order.
@@ -80,26 +86,29 @@ const SHARE_WITHOUT_ORDER: f64 = 0.5;
 /// `None` with fewer rounds than the first look needs, with a value that is not finite, or with an
 /// `alpha` outside (0, 1).
 pub fn state(log_differences: &[f64], alpha: f64, margin: f64) -> Option<Statement> {
-    state_in_order(log_differences, None, alpha, margin)
+    state_in_order(log_differences, None, 0.0, alpha, margin)
 }
 
 /// The same where it is known which treatment came first in each round: from five rounds on, the answer
 /// is that of the differences as they are, or of those without the effect of the order, whichever says
-/// more.
+/// more. `resolution` is how far the mean may be off because the figures are given in steps
+/// ([`crate::resolution`]): both ends of the interval move out by so much.
 ///
 /// `None` as [`state`], and with another number of rounds without the effect.
 pub fn state_in_order(
     log_differences: &[f64],
     without_order: Option<&WithoutOrder>,
+    resolution: f64,
     alpha: f64,
     margin: f64,
 ) -> Option<Statement> {
     let n = u32::try_from(log_differences.len()).ok()?;
-    if n < FIRST_LOOK || !is_level(alpha) {
+    if n < FIRST_LOOK || !is_level(alpha) || resolution.is_nan() {
         return None;
     }
     let as_it_is = Differences {
         log_differences,
+        resolution,
         estimated: 1.0,
         balance: 1.0,
         level: 1.0,
@@ -116,6 +125,7 @@ pub fn state_in_order(
     };
     let other = Differences {
         log_differences: &without.differences,
+        resolution,
         estimated: 2.0,
         balance: without.balance,
         level: SHARE_WITHOUT_ORDER,
@@ -151,6 +161,8 @@ fn width(ratio: &Ratio) -> f64 {
 #[derive(Clone, Copy)]
 struct Differences<'a> {
     log_differences: &'a [f64],
+    /// How far their mean may be off because the figures are given in steps.
+    resolution: f64,
     /// Numbers that were estimated from them: degrees of freedom that they have lost.
     estimated: f64,
     /// The share of the rounds that counts.
@@ -161,7 +173,8 @@ struct Differences<'a> {
 
 impl Differences<'_> {
     fn ratio(&self, level: f64) -> Option<Ratio> {
-        t_ratio(self.log_differences, self.estimated, self.balance, level)
+        let ratio = t_ratio(self.log_differences, self.estimated, self.balance, level)?;
+        Some(ratio.widened(self.resolution))
     }
 
     fn state(&self, n: u32, alpha: f64, margin: f64) -> Option<Statement> {
@@ -175,10 +188,12 @@ impl Differences<'_> {
                 ratio,
                 word,
                 without_order: false,
+                too_coarse: false,
+                resolution: self.resolution,
             })
         };
         // No bound is nearer than one standard error: most rounds need not be asked for more.
-        if centre + error <= ln_1p(margin) {
+        if centre + error + self.resolution <= ln_1p(margin) {
             // Both bounds of a pair of one-sided ones, as a two-sided interval of twice that level.
             let ratio = self.ratio(self.level * 2.0 * one_sided_level(alpha, n))?;
             if let word @ Classification::NoDifference { .. } = classify(&ratio, margin) {
@@ -190,7 +205,10 @@ impl Differences<'_> {
             Classification::Undecided if centre > error => self.probably(),
             word => word,
         };
-        said(ratio, word)
+        let of_chance = width(&ratio) / 2.0 - self.resolution;
+        let hidden = hides(centre, of_chance, self.resolution, ln_1p(margin));
+        let too_coarse = hidden && rank(word) < 2;
+        said(ratio, word).map(|said| Statement { too_coarse, ..said })
     }
 
     fn probably(&self) -> Classification {
@@ -247,16 +265,21 @@ pub const AHEAD_MAX: u32 = 20;
 /// is spread as `s √(ν / χ²)` with ν = n − 1 degrees of freedom. What is true is normal around the mean
 /// so far, drawn towards 0 where the noise is larger than usual differences are: of means that seem
 /// large, most are so by accident. That the study may decide earlier on the way is left out, so the
-/// number is rather too large.
+/// number is rather too large. `resolution` is as in [`state_in_order`].
 ///
 /// `None` where it cannot be told yet: fewer rounds than the first look needs, values that are not
 /// finite, or more than [`AHEAD_MAX`] times the rounds so far.
-pub fn rounds_to_decide(log_differences: &[f64], alpha: f64, margin: f64) -> Option<u32> {
+pub fn rounds_to_decide(
+    log_differences: &[f64],
+    resolution: f64,
+    alpha: f64,
+    margin: f64,
+) -> Option<u32> {
     let n = u32::try_from(log_differences.len()).ok()?;
     if n < FIRST_LOOK || !is_level(alpha) || !all_finite(log_differences) {
         return None;
     }
-    let outlook = Outlook::new(log_differences, alpha, ln_1p(margin));
+    let outlook = Outlook::new(log_differences, resolution, alpha, ln_1p(margin));
     let enough = |rounds: u32| outlook.chance(rounds) >= SURE;
     let (mut first, mut last) = (n + 1, n.saturating_mul(AHEAD_MAX));
     if !enough(last) {
@@ -280,12 +303,13 @@ struct Outlook {
     deviation: f64,
     /// Deviations the noise may have, equally probable.
     deviations: Vec<f64>,
+    resolution: f64,
     alpha: f64,
     margin: f64,
 }
 
 impl Outlook {
-    fn new(log_differences: &[f64], alpha: f64, margin: f64) -> Self {
+    fn new(log_differences: &[f64], resolution: f64, alpha: f64, margin: f64) -> Self {
         /// Equally probable deviations the noise may have.
         const PARTS: u32 = 16;
         let n = log_differences.len() as f64;
@@ -301,6 +325,7 @@ impl Outlook {
             centre: mean(log_differences),
             deviation,
             deviations: (0..PARTS).map(at).collect(),
+            resolution,
             alpha,
             margin,
         }
@@ -315,7 +340,8 @@ impl Outlook {
             let old = (self.n - 1.0) * self.deviation.powi(2);
             let new = (total - self.n) * deviation.powi(2);
             let error = ((old + new) / (total - 1.0) / total).sqrt();
-            let (equal, different) = ((self.margin - one * error).max(0.0), two * error);
+            let equal = (self.margin - one * error - self.resolution).max(0.0);
+            let different = two * error + self.resolution;
             let (centre, spread) = self.end(total, *deviation);
             1.0 - between(equal, different, centre, spread)
         });
@@ -551,7 +577,7 @@ mod tests {
                 })
                 .collect()
         };
-        let needed = |values: &[f64]| rounds_to_decide(values, 0.05, 0.05);
+        let needed = |values: &[f64]| rounds_to_decide(values, 0.0, 0.05, 0.05);
         // The same noise known from more rounds needs fewer of them.
         let (few, many) = (
             needed(&alternate(6, 0.08, 0.08)),
@@ -565,9 +591,9 @@ mod tests {
 
     #[test]
     fn projections_have_limits() {
-        assert_eq!(rounds_to_decide(&[0.1, 0.1], 0.05, 0.05), None);
-        assert_eq!(rounds_to_decide(&[0.1, 0.1, f64::NAN], 0.05, 0.05), None);
-        assert_eq!(rounds_to_decide(&[0.1, 0.1, 0.1], 0.05, 0.05), Some(4));
+        assert_eq!(rounds_to_decide(&[0.1, 0.1], 0.0, 0.05, 0.05), None);
+        assert_eq!(rounds_to_decide(&[0.1, 0.1, f64::NAN], 0.0, 0.05, 0.05), None);
+        assert_eq!(rounds_to_decide(&[0.1, 0.1, 0.1], 0.0, 0.05, 0.05), Some(4));
         assert_eq!(detectable(0.03, 1, 0.05), None);
         assert_eq!(detectable(f64::NAN, 5, 0.05), None);
         assert_eq!(detectable(-0.1, 5, 0.05), None);
@@ -585,5 +611,31 @@ mod tests {
                 "{n}: {ratio}"
             );
         }
+    }
+
+    /// Figures of 12 in steps of 1, the same in every round: without their resolution this would be
+    /// "no difference larger than 0.00 %".
+    #[test]
+    fn figures_in_steps_are_never_known_better_than_their_steps() {
+        let same = [0.0; 5];
+        let step = crate::resolution::log_step(12.0, 1.0);
+        let said = |differences: &[f64], resolution| {
+            state_in_order(differences, None, resolution, 0.05, 0.05).unwrap()
+        };
+        let coarse = said(&same, step);
+        assert_eq!(coarse.word, Classification::Undecided);
+        assert!(coarse.too_coarse, "no number of rounds would tell");
+        assert!(coarse.ratio.low < 0.93 && coarse.ratio.high > 1.08);
+        assert_eq!(rounds_to_decide(&same, step, 0.05, 0.05), None);
+        // Fine enough for the margin: the bound is the step.
+        let Classification::NoDifference { larger_than } = said(&same, 0.01).word else {
+            panic!("within the margin");
+        };
+        assert!(larger_than >= 0.01, "{larger_than}");
+        // A difference larger than the steps is found.
+        assert!(matches!(said(&[0.3; 3], step).word, Classification::Better { at_least, .. } if at_least < 0.3));
+        // One that more rounds may yet show is not given up.
+        let noisy = [0.02, 0.3, -0.1, 0.2];
+        assert!(!said(&noisy, step).too_coarse);
     }
 }

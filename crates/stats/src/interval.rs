@@ -49,6 +49,18 @@ impl Ratio {
         self.low > 1.0 || self.high < 1.0
     }
 
+    /// The same with both ends moved out by so much on the log scale.
+    #[must_use]
+    pub fn widened(&self, log_width: f64) -> Ratio {
+        let out = exp(log_width);
+        let within = |end: f64| end.clamp(f64::MIN_POSITIVE, f64::MIN_POSITIVE.recip());
+        Ratio {
+            low: within(self.low / out),
+            high: within(self.high * out),
+            ..*self
+        }
+    }
+
     /// The same statement with the roles of the two treatments exchanged.
     #[must_use]
     pub fn inverse(&self) -> Ratio {

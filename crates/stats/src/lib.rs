@@ -14,6 +14,7 @@
 //! | module | question |
 //! |---|---|
 //! | [`interval`] | what is the ratio of two treatments, and how sure is that? |
+//! | [`resolution`] | how finely is a figure known at all? |
 //! | [`rank`] | does that answer hang on a few extreme rounds? |
 //! | [`looks`] | how can every round be a look, with one probability of error for all? |
 //! | [`cuts`] | how often does a power cut break a promise, and is that more often than elsewhere? |
@@ -41,6 +42,7 @@ pub mod interval;
 mod levels;
 pub mod looks;
 pub mod rank;
+pub mod resolution;
 pub mod steady;
 
 pub use course::Course;

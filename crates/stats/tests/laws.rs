@@ -163,7 +163,7 @@ proptest! {
         let differences: Vec<f64> = log_differences(&a, &b).iter().map(|z| z / 40.0).collect();
         let centre = differences.iter().sum::<f64>() / differences.len() as f64;
         let louder: Vec<f64> = differences.iter().map(|z| centre + 1.5 * (z - centre)).collect();
-        let rounds = |values: &[f64]| rounds_to_decide(values, 0.05, margin).unwrap_or(u32::MAX);
+        let rounds = |values: &[f64]| rounds_to_decide(values, 0.0, 0.05, margin).unwrap_or(u32::MAX);
         prop_assert!(rounds(&differences) as usize > differences.len());
         prop_assert!(rounds(&differences) <= rounds(&louder));
     }

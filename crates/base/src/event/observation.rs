@@ -3,6 +3,7 @@
 use super::client::ClientsTogether;
 use super::counted::Counted;
 use super::identity::ExchangedStorage;
+use crate::unit;
 use serde::{Deserialize, Serialize};
 
 /// How a trial ended.
@@ -72,6 +73,11 @@ pub struct Observation {
     pub phases: Vec<PhaseObservation>,
     /// Value of each metric of the workload that could be had, in its order; none: not measured.
     pub metrics: Vec<Option<f64>>,
+    /// How finely each of these values is known, in its own unit: the last digit printed, the tick of the
+    /// clock, one operation. None, or not there: no coarser than the digits of the value itself.
+    // Beside the values, so that logs from before it was kept are read as they were.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub resolution: Vec<Option<f64>>,
     /// What the reader must know of this trial.
     pub notes: Vec<String>,
     /// The other machines that did the same at the same time.
@@ -108,6 +114,7 @@ impl Observation {
             counted: Counted::default(),
             phases: Vec::new(),
             metrics: Vec::new(),
+            resolution: Vec::new(),
             notes: Vec::new(),
             others: Vec::new(),
             clients: None,
@@ -186,6 +193,14 @@ impl AwayTime<'_> {
 }
 
 impl Observation {
+    /// How finely the value of a metric is known, in its own unit; 0: exactly, or there is no value.
+    pub fn step(&self, metric: usize) -> f64 {
+        let told = self.resolution.get(metric).copied().flatten();
+        let value = self.metrics.get(metric).copied().flatten();
+        // Values that agree to the last bit were cut somewhere: their digits say where.
+        told.unwrap_or_else(|| value.map_or(0.0, unit::step_of))
+    }
+
     /// The machine that was away for the largest share of its measured part; the first one, where none
     /// was.
     pub fn away(&self) -> AwayTime<'_> {

@@ -314,10 +314,13 @@ fn metrics(mine: &[&Placed<'_>]) -> Vec<MetricHead> {
 
 fn trial(placed: &Placed<'_>, heads: &[WorkloadHead], position: usize, at: &str) -> Observation {
     let result = placed.result;
-    let value = |metric: &MetricHead| {
+    let own = &heads[placed.workload].metrics;
+    let of = |all: &[Option<f64>], metric: &MetricHead| {
         let at = result.metrics.iter().position(|known| known == metric)?;
-        result.values[at]
+        all.get(at).copied().flatten()
     };
+    let each = |all: &[Option<f64>]| own.iter().map(|metric| of(all, metric)).collect();
+    let resolution: Vec<Option<f64>> = each(&result.resolution);
     Observation {
         round: placed.round,
         position,
@@ -328,7 +331,12 @@ fn trial(placed: &Placed<'_>, heads: &[WorkloadHead], position: usize, at: &str)
             caches: "unknown".to_owned(),
             ..Settled::default()
         },
-        metrics: heads[placed.workload].metrics.iter().map(value).collect(),
+        metrics: each(&result.values),
+        // Where nothing is told nothing is written.
+        resolution: match resolution.iter().any(Option::is_some) {
+            true => resolution,
+            false => Vec::new(),
+        },
         notes: result.notes.clone(),
         ..Observation::unmeasured(Ended::Complete)
     }

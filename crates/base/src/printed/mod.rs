@@ -38,6 +38,9 @@ pub struct Imported {
     pub metrics: Vec<MetricHead>,
     /// The figures, in the order of `metrics`; none: the text has none, and a note says why.
     pub values: Vec<Option<f64>>,
+    /// How finely each of these values is known, in its own unit ([`crate::unit::written_step`]); none, or not there: no
+    /// coarser than the digits of the value itself.
+    pub resolution: Vec<Option<f64>>,
     /// What a reader of the figures must know.
     pub notes: Vec<String>,
 }

@@ -162,6 +162,8 @@ pub struct Figures {
     pub metrics: Vec<MetricHead>,
     /// One for each metric, in its unit; none where the text gives no number.
     pub values: Vec<Option<f64>>,
+    /// How finely each is known, as [`super::Imported`] has it.
+    pub resolution: Vec<Option<f64>>,
 }
 
 impl Figures {
@@ -173,6 +175,15 @@ impl Figures {
             better,
         });
         self.values.push(value);
+        self.resolution.push(None);
+    }
+
+    /// Says how finely the value that was added last is known, in its unit; none: it has no other step
+    /// than its digits.
+    pub fn known_to(&mut self, step: Option<f64>) {
+        if let Some(last) = self.resolution.last_mut() {
+            *last = step;
+        }
     }
 
     /// Adds a rate: bigger is better.

@@ -19,6 +19,8 @@ pub struct Verdict {
     /// Whether more rounds of the configurations that did not fail would change nothing.
     #[serde(skip)]
     pub settled: bool,
+    /// All that is open is so because the figures are too coarse: no number of rounds would answer it.
+    pub too_coarse: bool,
     /// Complete rounds in the record.
     pub rounds: u32,
     /// Complete rounds the statements rest on; none: too few for any.

@@ -6,7 +6,8 @@
 //! within levels do): all of them together hold with less.
 
 use super::statement::Interval;
-use super::table::{Evidence, ObservationTable};
+use super::table::{ComparedFigure, Evidence, ObservationTable};
+use super::unpaired;
 use crate::published::{self, Card, FactorPair, MetricPair, PublishedRatio, distinct};
 use serde::Serialize;
 use stackrace_base::event::{ConfigurationHead, RunStarted};
@@ -222,19 +223,31 @@ impl Matching<'_> {
         let better = workloads[workload].metrics[at].better;
         // A round counts with all of its pairs or not at all. With the pairs that happen to be
         // there, the mix of levels would change from round to round.
-        let logs: Vec<f64> = (0..self.table.rounds.len())
+        let figure = ComparedFigure::Metric {
+            workload,
+            metric: at,
+        };
+        let (logs, steps): (Vec<f64>, Vec<f64>) = (0..self.table.rounds.len())
             .filter_map(|round| {
-                let mut sum = 0.0;
+                let (mut sum, mut step) = (0.0, 0.0);
                 for (a, b) in sides {
                     let value = |t: usize| self.table.value(t, workload, at, round);
                     sum += better.oriented_ln(value(*b)?) - better.oriented_ln(value(*a)?);
+                    step += self.table.apart(&[*a, *b], figure, round);
                 }
-                Some(sum / sides.len() as f64)
+                let pairs = sides.len() as f64;
+                Some((sum / pairs, step / pairs))
             })
-            .collect();
+            .unzip();
         // Without a margin the interval is the two-sided one, whatever it says.
-        let ratio =
-            stackrace_stats::state(&logs, self.alpha, 0.0).map(|said| Interval::from(said.ratio));
+        let said = stackrace_stats::state_in_order(
+            &logs,
+            None,
+            unpaired::coarser(&steps, &[]),
+            self.alpha,
+            0.0,
+        );
+        let ratio = said.map(|said| Interval::from(said.ratio));
         Some(BesideRow {
             own: String::new(),
             published: String::new(),

@@ -4,7 +4,7 @@ use stackrace_stats::elementary::exp;
 
 use super::sides::Sides;
 use super::slices::SHARE_OF_MARGIN;
-use super::statement::{Comparison, Interval, VerdictWord};
+use super::statement::{Coarseness, Comparison, Interval, VerdictWord};
 use super::table::{ComparedFigure, ObservationTable};
 use super::{fragment, unpaired};
 use stackrace_base::event::RunStarted;
@@ -28,7 +28,9 @@ pub(super) fn comparison(
     let pairs = sides.differences(table, figure);
     let plain: Vec<f64> = pairs.iter().map(|(_, d)| *d).collect();
     let without = sides.without_order(table, figure);
-    let said = stackrace_stats::state_in_order(&plain, without.as_ref(), alpha, head.decide.margin);
+    let resolution = sides.resolution(table, figure);
+    let margin = head.decide.margin;
+    let said = stackrace_stats::state_in_order(&plain, without.as_ref(), resolution, alpha, margin);
     let without = without.filter(|_| said.is_some_and(|said| said.without_order));
     let order_effect = without.as_ref().map(|without| exp(without.effect));
     let logs = without.map_or(plain, |without| without.differences);
@@ -38,8 +40,11 @@ pub(super) fn comparison(
         let n = u32::try_from(logs.len()).ok()?;
         // The same error as the interval it stands beside, so that only the method differs.
         let level = stackrace_stats::two_sided_level(alpha, n);
-        stackrace_stats::hodges_lehmann(&logs, level)
+        let robust = stackrace_stats::hodges_lehmann(&logs, level)?;
+        Some(robust.widened(resolution))
     };
+    let printed = figure.is_printed(table.evidence);
+    let coarse = said.map_or_else(Coarseness::default, |said| Coarseness::of(&said, printed));
     Comparison {
         a: sides.a_name.clone(),
         b: sides.b_name.clone(),
@@ -50,13 +55,14 @@ pub(super) fn comparison(
         metric: figure.metric(head).cloned(),
         ratio: interval,
         word,
-        text: fragment::fragment(word, interval),
+        text: fragment::fragment(word, interval, coarse),
         rounds: pairs.iter().map(|(round, d)| (*round, exp(*d))).collect(),
         robust: (logs.len() >= ROBUST_FROM)
             .then(robust)
             .flatten()
             .map(Interval::from),
         order_effect,
+        coarse,
         logs,
     }
 }
@@ -114,6 +120,32 @@ pub(super) fn order_notes<'a>(
         notes.push(format!(
             "{workload}: a configuration is {} {slower} when it comes first in a round. Each one comes first equally often, and the comparison leaves this effect out",
             unit::percent(share)
+        ));
+    }
+    notes
+}
+
+/// What the reader must know of figures that are coarse beside the margin, once for each workload.
+pub(super) fn coarse_notes<'a>(
+    head: &RunStarted,
+    compared: impl Iterator<Item = &'a Comparison>,
+) -> Vec<String> {
+    let (mut notes, mut named) = (Vec::new(), Vec::new());
+    for comparison in compared.filter(|one| one.within.is_empty() && one.ratio.is_some()) {
+        // The overall figure of several workloads is as coarse as they are.
+        let workload = match (&comparison.workload, &head.workloads[..]) {
+            (empty, [only]) if empty.is_empty() => &only.name,
+            (workload, _) => workload,
+        };
+        let matters = comparison.coarse.resolution >= head.decide.margin * SHARE_OF_MARGIN;
+        if !matters || workload.is_empty() || named.contains(&workload.as_str()) {
+            continue;
+        }
+        named.push(workload);
+        let known = fragment::known_to(comparison.coarse);
+        let finer = fragment::finer(comparison.coarse);
+        notes.push(format!(
+            "{workload}: {known}. Every interval is wider by that; for less, {finer}"
         ));
     }
     notes

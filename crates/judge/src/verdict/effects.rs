@@ -9,7 +9,7 @@ use serde::Serialize;
 use stackrace_stats::Term;
 
 use super::fragment;
-use super::statement::{Interval, VerdictWord};
+use super::statement::{Coarseness, Interval, VerdictWord};
 use super::table::{ComparedFigure, ObservationTable};
 use crate::published::distinct;
 use stackrace_base::event::{MetricHead, RunStarted};
@@ -104,7 +104,7 @@ pub(super) fn effects(table: &ObservationTable<'_>, checked: bool) -> Vec<Effect
     figures
         .into_iter()
         .map(|(figure, alpha)| {
-            let values = values(table, figure);
+            let values = Values::of(table, figure);
             let row = |effect: &&stackrace_stats::FactorEffect| {
                 row(head, &factors, effect, &values, alpha)
             };
@@ -135,20 +135,37 @@ impl Factor {
     }
 }
 
-/// `[configuration][round]`, as far as each was in the race; a missing one is not a number.
-fn values(table: &ObservationTable<'_>, figure: ComparedFigure) -> Vec<Vec<f64>> {
-    // The statistics leave out a round in which a value that an effect needs is not a number.
-    let value = |t, at| table.ln(t, figure, at).unwrap_or(f64::NAN);
-    (0..table.configurations())
-        .map(|t| (0..table.rounds_of(t)).map(|at| value(t, at)).collect())
-        .collect()
+/// A figure of all configurations, indexed `[configuration][round]`, as far as each was in the race.
+struct Values {
+    /// Logarithms; a missing one is not a number.
+    logs: Vec<Vec<f64>>,
+    /// How finely each is known.
+    steps: Vec<Vec<f64>>,
+    printed: bool,
+}
+
+impl Values {
+    fn of(table: &ObservationTable<'_>, figure: ComparedFigure) -> Self {
+        // The statistics leave out a round in which a value that an effect needs is not a number.
+        let value = |t, at| table.ln(t, figure, at).unwrap_or(f64::NAN);
+        let all = |of: &dyn Fn(usize, usize) -> f64| {
+            (0..table.configurations())
+                .map(|t| (0..table.rounds_of(t)).map(|at| of(t, at)).collect())
+                .collect()
+        };
+        Self {
+            logs: all(&value),
+            steps: all(&|t, at| table.log_step(t, figure, at)),
+            printed: figure.is_printed(table.evidence),
+        }
+    }
 }
 
 fn row(
     head: &RunStarted,
     factors: &[Factor],
     effect: &stackrace_stats::FactorEffect,
-    values: &[Vec<f64>],
+    values: &Values,
     alpha: f64,
 ) -> EffectRow {
     let (kind, factor, level, other) = match effect.term {
@@ -172,10 +189,13 @@ fn row(
             Some((other, vec![0, at])),
         ),
     };
-    let rounds = effect.rounds(values).len();
-    let said = effect.state(values, alpha, head.decide.margin);
+    let rounds = effect.rounds(&values.logs).len();
+    let said = effect.state(&values.logs, &values.steps, alpha, head.decide.margin);
     let word = said.map_or(VerdictWord::TooFew, |said| said.word.into());
     let ratio = said.map(|said| Interval::from(said.ratio));
+    let coarse = said.map_or_else(Coarseness::default, |said| {
+        Coarseness::of(&said, values.printed)
+    });
     let (other, at) = other.map_or((String::new(), Vec::new()), |(other, at)| {
         let level = |at: &usize| factors[other].levels[*at].clone();
         (head.factors[other].clone(), at.iter().map(level).collect())
@@ -190,8 +210,8 @@ fn row(
         ratio,
         word,
         text: match kind {
-            EffectKind::Interaction => fragment::interaction(word, ratio),
-            EffectKind::Main | EffectKind::Within => fragment::fragment(word, ratio),
+            EffectKind::Interaction => fragment::interaction(word, ratio, coarse),
+            EffectKind::Main | EffectKind::Within => fragment::fragment(word, ratio, coarse),
         },
         rounds,
     }

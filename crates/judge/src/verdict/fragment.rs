@@ -1,19 +1,19 @@
 //! What is said of one comparison, as a fragment. The vocabulary is fixed: see
 //! `docs/methodology.md`.
 
-use super::statement::{Interval, VerdictWord};
+use super::statement::{Coarseness, Interval, VerdictWord};
 use stackrace_base::unit;
 
 /// An interval whose ends differ by more than this factor says nothing that is worth a sentence.
 const TELLS_MAX: f64 = 4.0;
 
 /// What a comparison says, as a fragment that follows "B is" or stands alone.
-pub(super) fn fragment(word: VerdictWord, ratio: Option<Interval>) -> String {
+pub(super) fn fragment(word: VerdictWord, ratio: Option<Interval>, coarse: Coarseness) -> String {
     match word {
         VerdictWord::Better { at_least, at_most } => faster(at_least, at_most),
         VerdictWord::Worse { at_least, at_most } => slower(at_least, at_most),
         VerdictWord::NoDifference { larger_than } => {
-            format!("no difference larger than {}", unit::percent(larger_than))
+            format!("no difference larger than {}", bound(larger_than))
         }
         VerdictWord::Probably { better } => {
             let word = if better { "faster" } else { "slower" };
@@ -21,6 +21,9 @@ pub(super) fn fragment(word: VerdictWord, ratio: Option<Interval>) -> String {
                 Some(ratio) => format!("probably {word}: {} x", times(ratio.estimate)),
                 None => format!("probably {word}"),
             }
+        }
+        VerdictWord::Undecided if coarse.undecidable => {
+            format!("not to be decided: {}", known_to(coarse))
         }
         VerdictWord::Undecided => match ratio.filter(tells) {
             Some(ratio) => format!("undecided: {}", range(ratio)),
@@ -32,7 +35,11 @@ pub(super) fn fragment(word: VerdictWord, ratio: Option<Interval>) -> String {
 }
 
 /// What an interaction says: how the effect there compares with the effect at the baseline.
-pub(super) fn interaction(word: VerdictWord, ratio: Option<Interval>) -> String {
+pub(super) fn interaction(
+    word: VerdictWord,
+    ratio: Option<Interval>,
+    coarse: Coarseness,
+) -> String {
     match word {
         VerdictWord::Better { at_least, at_most } => {
             format!("{} larger there", span(at_least, at_most))
@@ -41,10 +48,11 @@ pub(super) fn interaction(word: VerdictWord, ratio: Option<Interval>) -> String 
             format!("{} smaller there", span(at_least, at_most))
         }
         VerdictWord::NoDifference { larger_than } => {
-            format!("the same there, within {}", unit::percent(larger_than))
+            format!("the same there, within {}", bound(larger_than))
         }
         VerdictWord::Probably { better: true } => "probably larger there".to_owned(),
         VerdictWord::Probably { better: false } => "probably smaller there".to_owned(),
+        VerdictWord::Undecided if coarse.undecidable => fragment(word, ratio, coarse),
         VerdictWord::Undecided => match ratio.filter(tells) {
             Some(ratio) => format!(
                 "undecided: {} to {} times",
@@ -54,7 +62,34 @@ pub(super) fn interaction(word: VerdictWord, ratio: Option<Interval>) -> String 
             None => "undecided".to_owned(),
         },
         // These words have no direction, so they are those of a main effect.
-        VerdictWord::TooFew | VerdictWord::Unpaired { .. } => fragment(word, ratio),
+        VerdictWord::TooFew | VerdictWord::Unpaired { .. } => fragment(word, ratio, coarse),
+    }
+}
+
+/// The largest difference there may be. No two figures are known to be equal: it is never 0.
+pub(super) fn bound(larger_than: f64) -> String {
+    /// The smallest share that has a digit of its own.
+    const SHOWN_MIN: f64 = 0.0001;
+    unit::percent(larger_than.max(SHOWN_MIN))
+}
+
+/// `the figures have 2 digits, and 1 in the last is 8.7 %`
+pub(super) fn known_to(coarse: Coarseness) -> String {
+    let step = unit::percent(coarse.resolution);
+    if !coarse.printed {
+        return format!("one operation, or one tick of the clock, more or less is {step} of a trial");
+    }
+    // 1 in the last of two digits is 1 to 10 %.
+    let digits = (1.0 / coarse.resolution).log10().floor().clamp(0.0, 17.0) as usize + 1;
+    let digits = unit::counted(digits, "digit");
+    format!("the figures have {digits}, and 1 in the last is {step}")
+}
+
+/// How figures are got that are less coarse.
+pub(super) fn finer(coarse: Coarseness) -> &'static str {
+    match coarse.printed {
+        true => "take the JSON output of the tool, let it print more digits, or let it run longer",
+        false => "make the trials longer",
     }
 }
 
@@ -162,7 +197,9 @@ mod tests {
 
     #[test]
     fn an_interval_that_excludes_nothing_is_not_written() {
-        let undecided = |low, high| fragment(VerdictWord::Undecided, Some(interval(low, high)));
+        let exact = Coarseness::default();
+        let undecided =
+            |low, high| fragment(VerdictWord::Undecided, Some(interval(low, high)), exact);
         assert_eq!(undecided(0.05, 17.0), "undecided");
         assert_eq!(
             undecided(0.9, 1.2),
@@ -170,8 +207,29 @@ mod tests {
         );
         let probably = VerdictWord::Probably { better: true };
         assert_eq!(
-            fragment(probably, Some(interval(0.92, 2.01))),
+            fragment(probably, Some(interval(0.92, 2.01)), exact),
             "probably faster: 1.36 x"
+        );
+    }
+
+    #[test]
+    fn figures_that_are_too_coarse_are_said_to_be_and_none_is_known_to_be_equal() {
+        let coarse = Coarseness {
+            resolution: 0.087,
+            undecidable: true,
+            printed: true,
+        };
+        let said = |coarse| fragment(VerdictWord::Undecided, Some(interval(0.9, 1.1)), coarse);
+        let words = "not to be decided: the figures have 2 digits, and 1 in the last is 8.7 %";
+        assert_eq!(said(coarse), words);
+        let own = Coarseness { printed: false, ..coarse };
+        assert!(said(own).contains("one operation"), "{}", said(own));
+        let one = Coarseness { resolution: 2.0, ..coarse };
+        assert!(said(one).contains("1 digit, and 1 in the last is 200 %"), "{}", said(one));
+        let none = VerdictWord::NoDifference { larger_than: 0.0 };
+        assert_eq!(
+            fragment(none, Some(interval(1.0, 1.0)), Coarseness::default()),
+            "no difference larger than 0.01 %"
         );
     }
 }

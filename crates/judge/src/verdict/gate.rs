@@ -20,6 +20,8 @@ use super::{unpaired, work};
 use crate::published::distinct;
 use stackrace_base::event::RunStarted;
 use stackrace_results::record::Record;
+use stackrace_stats::elementary::{exp, ln};
+use stackrace_stats::resolution;
 use stackrace_stats::{FIRST_LOOK, Ratio, two_sided_level};
 
 pub use answer::{FigureAnswer, GateAnswer, GateError, GateOutcome, Threshold};
@@ -311,6 +313,7 @@ impl GatePair<'_> {
             workload: place.map_or(String::new(), |(w, _)| w.name.clone()),
             metric: place.map(|(w, m)| w.metrics[m].clone()),
             ratio: found.ratio.map(Interval::from),
+            resolution: resolution::share(found.resolution),
             values: found.values,
             outcome,
             more,
@@ -326,9 +329,12 @@ impl GatePair<'_> {
         });
         // Only rounds that both took part in: one of them may have been dropped or have failed.
         let rounds = table.rounds_of(a).min(table.rounds_of(b));
-        let differences: Vec<f64> = (0..rounds)
-            .filter_map(|at| Some(table.ln(b, figure, at)? - table.ln(a, figure, at)?))
-            .collect();
+        let difference = |at: usize| {
+            let difference = table.ln(b, figure, at)? - table.ln(a, figure, at)?;
+            Some((difference, table.apart(&[a, b], figure, at)))
+        };
+        let (differences, steps): (Vec<f64>, Vec<f64>) = (0..rounds).filter_map(difference).unzip();
+        let resolution = unpaired::coarser(&steps, &[]);
         let pairs = u32::try_from(differences.len()).unwrap_or(u32::MAX);
         // The level of this look: the run could have been stopped and read at each one before it.
         let alpha = two_sided_level(alpha, pairs.max(1));
@@ -336,7 +342,9 @@ impl GatePair<'_> {
         Found {
             ratio: enough
                 .then(|| stackrace_stats::paired_ratio(&differences, alpha))
-                .flatten(),
+                .flatten()
+                .map(|ratio| ratio.widened(resolution)),
+            resolution,
             effect: stackrace_stats::mean(&differences),
             deviation: stackrace_stats::variance(&differences).sqrt(),
             alpha,
@@ -351,7 +359,10 @@ impl GatePair<'_> {
             let workload = &head.workloads[w];
             (workload.name.as_str(), workload.metrics[m].name.as_str())
         });
-        let [a, b] = [self.baseline, self.compared].map(|side| separate::run_logs(side, named));
+        let sides = [self.baseline, self.compared];
+        let [runs_a, runs_b] = sides.map(|side| separate::run_logs(side, named));
+        let resolution = unpaired::coarser(&runs_a.steps, &runs_b.steps);
+        let (a, b) = (runs_a.logs, runs_b.logs);
         // As if each run of one side had a partner on the other: with n runs on each, the error of
         // the difference is this over the square root of n, which is what `Found::more`
         // extrapolates.
@@ -359,7 +370,9 @@ impl GatePair<'_> {
         Found {
             ratio: (a.len().min(b.len()) >= RUNS_MIN)
                 .then(|| stackrace_stats::welch_ratio(&a, &b, alpha))
-                .flatten(),
+                .flatten()
+                .map(|ratio| ratio.widened(resolution)),
+            resolution,
             effect: stackrace_stats::mean(&b) - stackrace_stats::mean(&a),
             deviation: spread.sqrt(),
             alpha,
@@ -433,6 +446,8 @@ struct Found {
     /// Mean log difference and its standard deviation per round.
     effect: f64,
     deviation: f64,
+    /// How far the ratio may be off because the figures are given in steps, log scale.
+    resolution: f64,
     alpha: f64,
     values: (usize, usize),
     /// Rounds the first interval needs.
@@ -446,6 +461,13 @@ impl Found {
         if self.ratio.is_none() {
             return Some(self.first.saturating_sub(have).max(1));
         }
+        // Nearer to the limit than a step, no number of rounds tells on which side of it the truth is: the
+        // limit is as near as the step leaves it.
+        let beyond = self.effect - ln(allowed);
+        if beyond.abs() <= self.resolution {
+            return None;
+        }
+        let allowed = exp(ln(allowed) + self.resolution * beyond.signum());
         // The search ends at this number, which stands for "or more".
         stackrace_stats::rounds_to_exclude(self.effect, self.deviation, self.alpha, allowed)
             .filter(|total| *total < stackrace_stats::equivalence::ROUNDS_MAX)

@@ -55,6 +55,8 @@ struct RunResults {
     work: String,
     /// A logarithm for each run there is (an imported one may hold several), oriented up.
     logs: Vec<f64>,
+    /// How finely they are known: the mean width of a step, log scale.
+    log_step: f64,
 }
 
 /// Every course through runs given oldest first, workloads and configurations in the order they appear.
@@ -98,6 +100,7 @@ pub fn history(runs: &[(&Record, &Verdict)]) -> Vec<HistoryLine> {
                     change: None,
                 });
                 results[place].push(RunResults {
+                    log_step: cell.log_step,
                     work: format!("{} {}", workload.kind, workload.summary),
                     // What was special about a run is in all of its rounds, so they are one value.
                     // An imported record holds several runs of its tool.
@@ -135,7 +138,10 @@ fn change(results: &[RunResults], at: usize) -> Option<HistoryChange> {
     let logs = |runs: &[RunResults]| -> Vec<f64> {
         runs.iter().flat_map(|run| run.logs.clone()).collect()
     };
-    let ratio = unpaired::ratio(&logs(before), &logs(after))?;
+    let steps =
+        |runs: &[RunResults]| -> Vec<f64> { runs.iter().map(|run| run.log_step).collect() };
+    let resolution = unpaired::coarser(&steps(before), &steps(after));
+    let ratio = unpaired::ratio(&logs(before), &logs(after), resolution)?;
     Some(HistoryChange {
         ratio,
         differs: unpaired::differs(Some(ratio)),

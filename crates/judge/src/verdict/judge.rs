@@ -10,7 +10,7 @@ use stackrace_stats::FIRST_LOOK;
 use stackrace_stats::elementary::ln;
 
 use super::answer::Verdict;
-use super::compared::{comparison, on_each_workload, order_notes, overall};
+use super::compared::{coarse_notes, comparison, on_each_workload, order_notes, overall};
 use super::shares::Shares;
 use super::sides::{Sides, ranked_sides, sides, whole};
 use super::statement::{Comparison, VerdictWord};
@@ -45,15 +45,18 @@ pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     let whole = overall(&table, &whole, shares.overall);
     let ranking = overall(&table, &ranked_sides(&table), shares.overall);
     let settled = checked_at.is_some() && outlook::settled(&table, &whole, &ranking);
+    let too_coarse = checked_at.is_some() && outlook::too_coarse(&table, &whole, &ranking);
     let courses = course::courses(evidence);
     let mut notes = rows::notes(&table);
     notes.extend(course::notes(evidence, &courses));
     notes.extend(order_notes(evidence.head, whole.iter().chain(&workloads)));
+    notes.extend(coarse_notes(evidence.head, whole.iter().chain(&workloads)));
     let mut verdict = Verdict {
         sentence: String::new(),
         details: Vec::new(),
         state: outlook::state(&table, checked_at.is_some(), settled),
         settled,
+        too_coarse,
         rounds: complete,
         checked_at,
         confidence: decide.confidence,

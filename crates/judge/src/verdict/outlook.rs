@@ -1,5 +1,7 @@
 //! How far the question is answered, and what would answer it.
 
+use stackrace_stats::elementary::ln_1p;
+
 use super::answer::Verdict;
 use super::compared::{comparison, overall};
 use super::shares::Shares;
@@ -42,17 +44,38 @@ pub(super) fn state(table: &ObservationTable<'_>, checked: bool, settled: bool) 
     }
 }
 
-/// Whether the run may stop here, by what is asked of it now.
+/// Whether the run may stop here, by what is asked of it now: it is answered, or no further round can
+/// answer what is open.
 pub fn may_stop(verdict: &Verdict, decide: &Decide) -> bool {
+    let settled = verdict.settled || verdict.too_coarse;
     match decide.until {
         Until::Never => false,
-        Until::Overall => verdict.settled,
+        Until::Overall => settled,
         Until::Each => {
             let gone = |c: &Comparison| verdict.dropped(&c.a) || verdict.dropped(&c.b);
             let mut each = verdict.workloads.iter();
-            verdict.settled && each.all(|c| !c.within.is_empty() || c.word.decides() || gone(c))
+            settled && each.all(|c| !c.within.is_empty() || is_closed(c) || gone(c))
         }
     }
+}
+
+/// Whether more rounds would change nothing about a comparison.
+fn is_closed(comparison: &Comparison) -> bool {
+    comparison.word.decides() || comparison.coarse.undecidable
+}
+
+/// Whether all that is still open is so because the figures are too coarse for it.
+pub(super) fn too_coarse(
+    table: &ObservationTable<'_>,
+    overall: &[Comparison],
+    ranking: &[Comparison],
+) -> bool {
+    let asked = match table.evidence.ranks() {
+        true => ranking,
+        false => overall,
+    };
+    let mut open = asked.iter().filter(|c| !c.word.decides()).peekable();
+    open.peek().is_some() && open.all(|c| c.coarse.undecidable)
 }
 
 /// The workloads, by index, that further rounds should measure: all while the overall question is
@@ -64,17 +87,16 @@ pub fn undecided_workloads(evidence: &Evidence<'_>) -> Vec<usize> {
     let whole = sides::whole(&table);
     let shares = Shares::of(&table, whole.len());
     let ranking = overall(&table, &sides::ranked_sides(&table), shares.overall);
-    let open = !settled(&table, &overall(&table, &whole, shares.overall), &ranking);
-    if open || evidence.head.decide.until != Until::Each {
+    let asked = overall(&table, &whole, shares.overall);
+    let (open, coarse) = (!settled(&table, &asked, &ranking), too_coarse(&table, &asked, &ranking));
+    if open && !coarse || evidence.head.decide.until != Until::Each {
         return all;
     }
     // What is dropped is measured no more: its comparisons stay as open as they are.
     let live: Vec<&Sides> = whole.iter().filter(|sides| sides.live(&table)).collect();
     let decided = |w: usize, sides: &Sides| {
         let figure = ComparedFigure::primary(w);
-        comparison(&table, sides, figure, shares.workload)
-            .word
-            .decides()
+        is_closed(&comparison(&table, sides, figure, shares.workload))
     };
     let open = |w: &usize| !live.iter().all(|sides| decided(*w, sides));
     let undecided: Vec<usize> = (0..table.workloads()).filter(open).collect();
@@ -98,7 +120,7 @@ pub(super) fn more(
     // then.
     let open: Vec<(&Comparison, f64)> = match (verdict.state, head.decide.until) {
         (State::TooFew | State::Unpaired, _) => return None,
-        (State::Undecided, _) if !verdict.settled => {
+        (State::Undecided, _) if !verdict.settled && !verdict.too_coarse => {
             primary.iter().map(|c| (c, shares.overall)).collect()
         }
         (State::Decided, Until::Each) => verdict
@@ -119,7 +141,8 @@ pub(super) fn more(
     let mut needed: Option<u32> = Some(0);
     for (comparison, alpha) in open {
         let logs = &comparison.logs;
-        let total = stackrace_stats::rounds_to_decide(logs, alpha, head.decide.margin);
+        let resolution = ln_1p(comparison.coarse.resolution);
+        let total = stackrace_stats::rounds_to_decide(logs, resolution, alpha, head.decide.margin);
         let rounds = total.map(|total| total - u32::try_from(logs.len()).unwrap_or(total));
         // If nothing would decide one of them, there is no projection for the whole.
         needed = needed.zip(rounds).map(|(x, y)| x.max(y));

@@ -1,7 +1,7 @@
 //! The table of configurations, and what the reader must know beside it.
 
 use super::statement::{Comparison, ConfigurationRow, Interval, MetricCell};
-use super::table::ObservationTable;
+use super::table::{ComparedFigure, ObservationTable};
 use super::{slices, unpaired};
 
 /// Every configuration with its figures; best first where a ranking is asked.
@@ -68,10 +68,20 @@ fn cells(table: &ObservationTable<'_>, configuration: usize) -> Vec<MetricCell> 
                 })
                 .collect();
             let values: Vec<f64> = rounds.iter().map(|(_, value)| *value).collect();
+            let figure = ComparedFigure::Metric {
+                workload: w,
+                metric: m,
+            };
+            let valued = |at: &usize| table.value(configuration, w, m, *at).is_some();
+            let steps: Vec<f64> = (0..table.rounds.len())
+                .filter(valued)
+                .map(|at| table.log_step(configuration, figure, at))
+                .collect();
+            let log_step = unpaired::coarser(&steps, &[]);
             // 95 % whatever confidence the study asks for: it describes one configuration and is no
             // claim.
             let value = stackrace_stats::geometric_mean(&values, 0.05)
-                .map(Interval::from)
+                .map(|mean| Interval::from(mean.widened(log_step)))
                 .or_else(|| {
                     // One round: the figure stands without an interval.
                     values.first().map(|value| Interval {
@@ -87,6 +97,7 @@ fn cells(table: &ObservationTable<'_>, configuration: usize) -> Vec<MetricCell> 
                 primary: m == 0,
                 value,
                 rounds,
+                log_step,
             });
         }
     }

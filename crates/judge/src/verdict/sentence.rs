@@ -4,7 +4,7 @@
 use stackrace_stats::elementary::ln;
 
 use super::answer::Verdict;
-use super::fragment::{range, tells, times};
+use super::fragment::{bound, finer, known_to, range, tells, times};
 use super::guarantee;
 use super::statement::{Comparison, Interval, State, VerdictWord};
 use super::table::Evidence;
@@ -212,6 +212,12 @@ fn pair(c: &Comparison, over: &str) -> String {
             )
         }
         (VerdictWord::Unpaired { .. }, _) => ratio(c, over),
+        (VerdictWord::Undecided, _) if c.coarse.undecidable => format!(
+            "{} and {} cannot be told apart{over}: {}",
+            c.a,
+            c.b,
+            known_to(c.coarse)
+        ),
         (VerdictWord::Undecided, Some(ratio)) if tells(&ratio) => format!(
             "{} and {} cannot be told apart yet{over}: {} may be {}",
             c.a,
@@ -274,6 +280,9 @@ fn resume(head: &RunStarted) -> String {
 
 /// What would decide, as long as it is open.
 fn outlook(verdict: &Verdict, evidence: &Evidence<'_>) -> String {
+    if verdict.too_coarse && verdict.state == State::Undecided {
+        return coarse_outlook(verdict);
+    }
     let Some(more) = verdict
         .more
         .as_ref()
@@ -309,6 +318,26 @@ fn outlook(verdict: &Verdict, evidence: &Evidence<'_>) -> String {
             " The rounds so far vary too much to say how long a certain answer will take."
                 .to_owned()
         }
+    }
+}
+
+/// Why no number of rounds would decide, and what would.
+fn coarse_outlook(verdict: &Verdict) -> String {
+    let all = verdict.ranking.iter().chain(&verdict.overall);
+    let mut open = all.filter(|c| c.coarse.undecidable);
+    let Some(first) = open.next() else {
+        return String::new();
+    };
+    let finer = finer(first.coarse);
+    // A pair that is told apart only by the figures says so itself.
+    match first.word {
+        VerdictWord::Undecided if verdict.ranking.is_empty() => {
+            format!(" More rounds do not help: {finer}.")
+        }
+        _ => format!(
+            " More rounds do not help, because {}: {finer}.",
+            known_to(first.coarse)
+        ),
     }
 }
 
@@ -421,7 +450,7 @@ fn tie(leader: &str, ties: &[&Comparison]) -> String {
         VerdictWord::NoDifference { larger_than } => larger_than,
         _ => 0.0,
     });
-    let largest = unit::percent(largest.fold(0.0, f64::max));
+    let largest = bound(largest.fold(0.0, f64::max));
     format!(
         "{} are tied: no difference larger than {largest}",
         listed_names(&names.collect::<Vec<_>>())
@@ -456,6 +485,7 @@ pub(super) fn details(verdict: &Verdict, evidence: &Evidence<'_>) -> Vec<String>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::verdict::statement::Coarseness;
 
     #[test]
     fn many_comparisons_are_gathered_by_what_is_known() {
@@ -475,6 +505,7 @@ mod tests {
             rounds: Vec::new(),
             robust: None,
             order_effect: None,
+            coarse: Coarseness::default(),
             logs: Vec::new(),
         };
         let (at_least, at_most) = (0.1, 0.5);

@@ -14,26 +14,45 @@ pub(crate) type Side<'a> = [(&'a Record, usize)];
 /// A workload and a metric by name; none: the overall figure.
 pub(super) type NamedFigure<'a> = Option<(&'a str, &'a str)>;
 
-/// A logarithm for each run of a side that has the figure, oriented so that larger is better: the mean
-/// over the rounds of a run of ours. Each imported result is a run of its tool.
-pub(super) fn run_logs(side: &Side<'_>, named: NamedFigure<'_>) -> Vec<f64> {
-    let mut logs = Vec::new();
+/// What each run of a side has of a figure.
+#[derive(Debug, Default)]
+pub(super) struct RunLogs {
+    /// Its logarithm, oriented so that larger is better.
+    pub(super) logs: Vec<f64>,
+    /// How finely it is known: the width of a step on the log scale.
+    pub(super) steps: Vec<f64>,
+}
+
+/// The figure of each run of a side that has it: the mean over the rounds of a run of ours. Each imported
+/// result is a run of its tool.
+pub(super) fn run_logs(side: &Side<'_>, named: NamedFigure<'_>) -> RunLogs {
+    let mut runs = RunLogs::default();
     for (record, configuration) in side {
         let evidence = Evidence::of(record);
         let table = ObservationTable::new(&evidence);
         let Some(figure) = figure(&record.head, named) else {
             continue;
         };
-        let rounds = (0..table.rounds.len()).filter_map(|at| table.ln(*configuration, figure, at));
-        let rounds: Vec<f64> = rounds.collect();
+        let value = |at: usize| {
+            let log = table.ln(*configuration, figure, at)?;
+            Some((log, table.log_step(*configuration, figure, at)))
+        };
+        let rounds = (0..table.rounds.len()).filter_map(value);
+        let (rounds, steps): (Vec<f64>, Vec<f64>) = rounds.unzip();
         match record.imported() {
             // A run without the figure is no value: the mean of no rounds is not a number.
-            true => logs.extend(rounds),
+            true => {
+                runs.logs.extend(rounds);
+                runs.steps.extend(steps);
+            }
             false if rounds.is_empty() => {}
-            false => logs.push(stackrace_stats::mean(&rounds)),
+            false => {
+                runs.logs.push(stackrace_stats::mean(&rounds));
+                runs.steps.push(stackrace_stats::mean(&steps));
+            }
         }
     }
-    logs
+    runs
 }
 
 fn figure(head: &RunStarted, named: NamedFigure<'_>) -> Option<ComparedFigure> {

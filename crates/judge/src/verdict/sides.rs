@@ -43,6 +43,22 @@ impl Sides {
         pairs.map(|(at, d)| (table.rounds[at], d)).collect()
     }
 
+    /// How far the mean of these differences may be off because the figures are given in steps, on the log
+    /// scale: of equal figures it is the same in every round, so it does not average out.
+    pub(super) fn resolution(&self, table: &ObservationTable<'_>, figure: ComparedFigure) -> f64 {
+        let of_round = |at: usize| {
+            let pairs = self.a.iter().zip(&self.b);
+            let steps: f64 = pairs.map(|(a, b)| table.apart(&[*a, *b], figure, at)).sum();
+            steps / self.a.len() as f64
+        };
+        let rounds = self.pairs(table, figure).into_iter();
+        let steps: Vec<f64> = rounds.map(|(at, _)| of_round(at)).collect();
+        match steps.is_empty() {
+            true => 0.0,
+            false => stackrace_stats::mean(&steps),
+        }
+    }
+
     /// The same differences without the effect of the order in a round; none: more than two
     /// configurations are in them, the order did not vary, or all of it was measured in slices.
     pub(super) fn without_order(

@@ -1,7 +1,7 @@
 //! What is said of one comparison, and the rows a verdict is made of.
 
 use serde::Serialize;
-use stackrace_stats::Ratio;
+use stackrace_stats::{Ratio, Statement, resolution};
 
 use stackrace_base::event::MetricHead;
 
@@ -80,6 +80,39 @@ pub enum VerdictWord {
     },
 }
 
+/// How finely the figures of a comparison are known: the last digit printed, the tick of a clock, whole
+/// operations. Both ends of the interval are moved out by it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Coarseness {
+    /// By what share the ratio may be off because of it (0.08 is 8 %); 0: not at all.
+    pub resolution: f64,
+    /// Nothing is decided, and no number of rounds would: the resolution is larger than what is asked.
+    #[serde(rename = "too_coarse")]
+    pub undecidable: bool,
+    /// Another program printed the figures; otherwise they are whole operations and times of our own.
+    #[serde(skip)]
+    pub printed: bool,
+}
+
+impl Coarseness {
+    /// That of a statement about figures that another program `printed`, or not.
+    pub(super) fn of(said: &Statement, printed: bool) -> Self {
+        Self {
+            undecidable: said.too_coarse,
+            ..Self::known_to(said.resolution, printed)
+        }
+    }
+
+    /// That of figures whose ratio may be off by so much on the log scale.
+    pub(super) fn known_to(log_width: f64, printed: bool) -> Self {
+        Self {
+            resolution: resolution::share(log_width),
+            undecidable: false,
+            printed,
+        }
+    }
+}
+
 /// Two configurations, or two levels, on one workload or over all.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
@@ -107,6 +140,9 @@ pub struct Comparison {
     /// How many times as good a configuration is when it comes later in a round than the other one, if the
     /// intervals are without that; none: they are those of the rounds as they are.
     pub order_effect: Option<f64>,
+    /// How finely the figures are known, which is part of the interval.
+    #[serde(flatten)]
+    pub coarse: Coarseness,
     /// Log differences of the rounds that the intervals rest on.
     #[serde(skip)]
     pub logs: Vec<f64>,
@@ -177,6 +213,9 @@ pub struct MetricCell {
     pub value: Option<Interval>,
     /// Value in each round, with the round's number.
     pub rounds: Vec<(u32, f64)>,
+    /// How finely the values are known: the mean width of a step on the log scale.
+    #[serde(skip)]
+    pub log_step: f64,
 }
 
 impl From<Ratio> for Interval {

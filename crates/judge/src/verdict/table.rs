@@ -1,8 +1,9 @@
 //! The observations as a table: one value for each configuration, workload, metric and complete round.
 
 use crate::audit::SetUps;
-use stackrace_base::event::{Cut, Ended, MetricHead, Observation, RunStarted, SlicesEnded};
+use stackrace_base::event::{Cut, Ended, MetricHead, Observation, RunStarted, SlicesEnded, WorkloadHead};
 use stackrace_results::record::Record;
+use stackrace_stats::resolution;
 
 /// What a verdict is made from; nothing else is looked at.
 #[derive(Debug, Clone)]
@@ -175,6 +176,17 @@ impl ComparedFigure {
         }
     }
 
+    /// Whether another program printed it, so that its digits are the program's choice.
+    pub(super) fn is_printed(self, evidence: &Evidence<'_>) -> bool {
+        let command = |head: &WorkloadHead| head.kind == "command";
+        let workloads = &evidence.head.workloads;
+        evidence.imported
+            || match self {
+                Self::Overall => workloads.iter().all(command),
+                Self::Metric { workload, .. } => workloads.get(workload).is_some_and(command),
+            }
+    }
+
     /// The metric; none: the overall figure.
     pub(super) fn metric(self, head: &RunStarted) -> Option<&MetricHead> {
         match self {
@@ -184,12 +196,20 @@ impl ComparedFigure {
     }
 }
 
+/// A value, and how finely it is known.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    value: f64,
+    /// The width of one step on the log scale.
+    log_step: f64,
+}
+
 /// Values by configuration, workload, metric and round.
 #[derive(Debug)]
 pub(super) struct ObservationTable<'a> {
     pub(super) evidence: &'a Evidence<'a>,
     /// `[configuration][workload][metric][position in rounds]`
-    values: Vec<Vec<Vec<Vec<Option<f64>>>>>,
+    values: Vec<Vec<Vec<Vec<Option<Known>>>>>,
     /// Place in the order of the round of each trial that counts, none of one in slices:
     /// `[configuration][workload][position in rounds]`
     places: Vec<Vec<Vec<Option<usize>>>>,
@@ -204,7 +224,7 @@ impl<'a> ObservationTable<'a> {
         let head = evidence.head;
         let rounds = evidence.rounds.clone();
         let metrics = |w: usize| head.workloads[w].metrics.len();
-        let mut values: Vec<Vec<Vec<Vec<Option<f64>>>>> = (0..head.configurations.len())
+        let mut values: Vec<Vec<Vec<Vec<Option<Known>>>>> = (0..head.configurations.len())
             .map(|_| {
                 (0..head.workloads.len())
                     .map(|w| vec![vec![None; rounds.len()]; metrics(w)])
@@ -241,10 +261,9 @@ impl<'a> ObservationTable<'a> {
             if place.is_none() && trial.sliced.is_none() {
                 *place = Some(trial.position);
             }
-            for (metric, value) in cell.iter_mut().zip(&trial.metrics) {
+            for (m, metric) in cell.iter_mut().enumerate() {
                 if metric[at].is_none() || trial.sliced.is_some() {
-                    // Only a positive, finite figure has a logarithm.
-                    metric[at] = value.filter(|value| value.is_finite() && *value > 0.0);
+                    metric[at] = known(trial, m);
                 }
             }
         }
@@ -285,7 +304,46 @@ impl<'a> ObservationTable<'a> {
         metric: usize,
         at: usize,
     ) -> Option<f64> {
+        Some(self.known(configuration, workload, metric, at)?.value)
+    }
+
+    fn known(
+        &self,
+        configuration: usize,
+        workload: usize,
+        metric: usize,
+        at: usize,
+    ) -> Option<Known> {
         self.values[configuration][workload].get(metric)?[at]
+    }
+
+    /// How finely a figure is known: the width of one step on the log scale; 0: there is no value.
+    pub(super) fn log_step(&self, configuration: usize, figure: ComparedFigure, at: usize) -> f64 {
+        self.apart(&[configuration], figure, at)
+    }
+
+    /// How far the ratio of two configurations may be off because their figures are given in steps: a
+    /// step of the coarser one, on the log scale.
+    pub(super) fn apart(&self, either: &[usize], figure: ComparedFigure, at: usize) -> f64 {
+        let of = |workload: usize, metric: usize| {
+            let steps = either.iter().filter_map(|t| {
+                let known = self.known(*t, workload, metric, at)?;
+                Some(known.log_step)
+            });
+            steps.fold(0.0, f64::max)
+        };
+        match figure {
+            ComparedFigure::Metric { workload, metric } => of(workload, metric),
+            ComparedFigure::Overall => {
+                let weighed = self.evidence.head.workloads.iter().enumerate();
+                let (mut sum, mut weights) = (0.0, 0.0);
+                for (workload, head) in weighed.filter(|(_, head)| head.weight > 0.0) {
+                    sum += head.weight * of(workload, 0);
+                    weights += head.weight;
+                }
+                if weights > 0.0 { sum / weights } else { 0.0 }
+            }
+        }
     }
 
     /// The overall figure's logarithm: the weighted mean over the workloads, none if one is
@@ -338,4 +396,15 @@ impl<'a> ObservationTable<'a> {
             .iter()
             .any(|(dropped, _)| *dropped == configuration)
     }
+}
+
+/// The value of a metric in a trial; none: it is no figure that has a logarithm.
+fn known(trial: &Observation, metric: usize) -> Option<Known> {
+    let value = trial.metrics.get(metric).copied().flatten()?;
+    // Only a positive, finite figure has a logarithm.
+    let usable = value.is_finite() && value > 0.0;
+    usable.then(|| Known {
+        value,
+        log_step: resolution::log_step(value, trial.step(metric)),
+    })
 }

@@ -7,9 +7,10 @@
 
 use serde::Serialize;
 use stackrace_stats::elementary::exp;
+use stackrace_stats::resolution;
 
-use super::separate::{self, RUNS_MIN, Side};
-use super::statement::{Comparison, Interval, VerdictWord};
+use super::separate::{self, RUNS_MIN, RunLogs, Side};
+use super::statement::{Coarseness, Comparison, Interval, VerdictWord};
 use super::table::{ComparedFigure, Evidence, ObservationTable};
 use super::{fragment, work};
 use crate::published::distinct;
@@ -20,14 +21,16 @@ use stackrace_results::record::Record;
 const ALPHA: f64 = 0.05;
 
 /// B over A from logarithms that are oriented so that larger is better; none where one side has
-/// nothing. Where no interval can be given its ends are not numbers.
-pub(super) fn ratio(a: &[f64], b: &[f64]) -> Option<Interval> {
+/// nothing. Where no interval can be given its ends are not numbers. `resolution`: how far the ratio may be
+/// off because the figures are given in steps, on the log scale; both ends are moved out by it.
+pub(super) fn ratio(a: &[f64], b: &[f64], resolution: f64) -> Option<Interval> {
     if a.is_empty() || b.is_empty() {
         return None;
     }
     let interval = (a.len() >= RUNS_MIN && b.len() >= RUNS_MIN)
         .then(|| stackrace_stats::welch_ratio(a, b, ALPHA))
-        .flatten();
+        .flatten()
+        .map(|ratio| ratio.widened(resolution));
     Some(interval.map_or_else(
         || Interval {
             estimate: exp(stackrace_stats::mean(b) - stackrace_stats::mean(a)),
@@ -36,6 +39,15 @@ pub(super) fn ratio(a: &[f64], b: &[f64]) -> Option<Interval> {
         },
         Interval::from,
     ))
+}
+
+/// How far the ratio of two means may be off: a mean step of the side with the coarser ones, log scale.
+pub(super) fn coarser(steps_a: &[f64], steps_b: &[f64]) -> f64 {
+    let of = |steps: &[f64]| match steps.is_empty() {
+        true => 0.0,
+        false => stackrace_stats::mean(steps),
+    };
+    of(steps_a).max(of(steps_b))
 }
 
 /// Whether there is an interval, and it excludes a ratio of 1.
@@ -56,8 +68,16 @@ pub(super) fn comparison(
             .filter_map(|at| table.ln(configuration, figure, at))
             .collect()
     };
+    let steps = |configuration: usize| -> Vec<f64> {
+        (0..table.rounds.len())
+            .filter(|at| table.ln(configuration, figure, *at).is_some())
+            .map(|at| table.log_step(configuration, figure, at))
+            .collect()
+    };
     let (logs_a, logs_b) = (logs(a), logs(b));
-    let ratio = ratio(&logs_a, &logs_b);
+    let resolution = coarser(&steps(a), &steps(b));
+    let ratio = ratio(&logs_a, &logs_b, resolution);
+    let coarse = Coarseness::known_to(resolution, true);
     let word = VerdictWord::Unpaired {
         runs: (logs_a.len(), logs_b.len()),
         differs: differs(ratio),
@@ -70,10 +90,11 @@ pub(super) fn comparison(
         metric: figure.metric(head).cloned(),
         ratio,
         word,
-        text: fragment::fragment(word, ratio),
+        text: fragment::fragment(word, ratio, coarse),
         rounds: Vec::new(),
         robust: None,
         order_effect: None,
+        coarse,
         logs: Vec::new(),
     }
 }
@@ -163,6 +184,9 @@ pub struct FigurePair {
     /// B over A, oriented so that above 1 B is better; its ends are not numbers where no interval
     /// can be given.
     pub ratio: Interval,
+    /// By what share the ratio may be off because the figures are given in steps (0.08 is 8 %); part of
+    /// the interval.
+    pub resolution: f64,
     /// The interval excludes a ratio of 1.
     pub differs: bool,
 }
@@ -182,9 +206,9 @@ pub fn difference(a: &Side<'_>, b: &Side<'_>, anyway: bool) -> Difference {
             // Name, unit and direction must agree: values of one name in other units have no ratio.
             let place = head_b.metrics.iter().position(|known| known == metric);
             let Some(place) = place else { continue };
-            let logs_a = separate::run_logs(a, Some((&head_a.name, &metric.name)));
-            let logs_b = separate::run_logs(b, Some((&head_b.name, &metric.name)));
-            if let Some(figure) = figure(metric, &logs_a, &logs_b) {
+            let runs_a = separate::run_logs(a, Some((&head_a.name, &metric.name)));
+            let runs_b = separate::run_logs(b, Some((&head_b.name, &metric.name)));
+            if let Some(figure) = figure(metric, &runs_a, &runs_b) {
                 used_a.push((one, at));
                 used_b.push((other, place));
                 figures.push(figure);
@@ -279,7 +303,7 @@ fn stored(side: &Side<'_>, used: &[(usize, usize)]) -> Stored {
         for (m, metric) in workload.metrics.iter().enumerate() {
             let named = Some((workload.name.as_str(), metric.name.as_str()));
             // A metric without any value is no figure that the other side lacks.
-            if !used.contains(&(w, m)) && !separate::run_logs(side, named).is_empty() {
+            if !used.contains(&(w, m)) && !separate::run_logs(side, named).logs.is_empty() {
                 only.push(format!("{}: {}", workload.name, metric.name));
             }
         }
@@ -346,9 +370,10 @@ fn matching(a: &[WorkloadHead], b: &[WorkloadHead]) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// One metric of two sides, from a logarithm for each run, oriented up; none where one side has none.
-fn figure(metric: &MetricHead, a: &[f64], b: &[f64]) -> Option<FigurePair> {
-    let ratio = ratio(a, b)?;
+/// One metric of two sides, from what each run has, oriented up; none where one side has none.
+fn figure(metric: &MetricHead, a: &RunLogs, b: &RunLogs) -> Option<FigurePair> {
+    let resolution = coarser(&a.steps, &b.steps);
+    let ratio = ratio(&a.logs, &b.logs, resolution)?;
     // The logarithms are oriented up, so a mean of "lower is better" has its sign turned back.
     let value = |logs: &[f64]| {
         let mean = stackrace_stats::mean(logs);
@@ -359,10 +384,11 @@ fn figure(metric: &MetricHead, a: &[f64], b: &[f64]) -> Option<FigurePair> {
     };
     Some(FigurePair {
         metric: metric.clone(),
-        a: value(a),
-        b: value(b),
-        results: (a.len(), b.len()),
+        a: value(&a.logs),
+        b: value(&b.logs),
+        results: (a.logs.len(), b.logs.len()),
         ratio,
+        resolution: resolution::share(resolution),
         differs: differs(Some(ratio)),
     })
 }

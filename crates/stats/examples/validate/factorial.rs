@@ -54,7 +54,7 @@ fn table(
                     values.iter().map(|v| v[..look as usize].to_vec()).collect();
                 // Without a margin every interval is two-sided.
                 let ratio = effect
-                    .state(&seen, alpha, 0.0)
+                    .state(&seen, &[], alpha, 0.0)
                     .expect("three or more")
                     .ratio;
                 let outside = right < ratio.low.ln() || ratio.high.ln() < right;

@@ -44,7 +44,7 @@ impl Rounds {
         let differences = &self.differences[..seen];
         let order = self.a_first.get(..seen);
         let without = order.and_then(|order| WithoutOrder::of(differences, order));
-        state_in_order(differences, without.as_ref(), alpha, margin).expect("three or more rounds")
+        state_in_order(differences, without.as_ref(), 0.0, alpha, margin).expect("three or more rounds")
     }
 
     fn extend(&mut self, more: Self) {
@@ -460,7 +460,7 @@ fn projected(
             continue;
         }
         undecided += 1;
-        let Some(total) = rounds_to_decide(&all.differences, ALPHA, 0.05) else {
+        let Some(total) = rounds_to_decide(&all.differences, 0.0, ALPHA, 0.05) else {
             not_told += 1;
             continue;
         };

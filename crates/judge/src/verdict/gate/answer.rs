@@ -70,6 +70,9 @@ pub struct FigureAnswer {
     pub metric: Option<MetricHead>,
     /// Over the baseline, oriented so that above 1 is better; none: too few values.
     pub ratio: Option<Interval>,
+    /// By what share the ratio may be off because the figures are given in steps (0.08 is 8 %); part of the
+    /// interval, so that no pass rests on figures that are too coarse for it.
+    pub resolution: f64,
     /// Rounds used of the baseline and of what is compared with it; of separate runs, how many runs.
     pub values: (usize, usize),
     /// Whether the figure passes.

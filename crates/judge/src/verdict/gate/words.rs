@@ -2,7 +2,9 @@
 
 use super::answer::{FigureAnswer, GateAnswer, GateOutcome, GateSide};
 use crate::verdict::fragment::range;
+use crate::verdict::Interval;
 use stackrace_base::unit;
+use stackrace_stats::elementary::ln;
 
 pub(super) fn sentence(gate: &GateAnswer) -> String {
     let name = |side: &GateSide| match gate.compared.runs == gate.baseline.runs {
@@ -34,7 +36,15 @@ pub(super) fn sentence(gate: &GateAnswer) -> String {
             let most = most
                 .reduce(|x, y| x.zip(y).map(|(x, y)| x.max(y)))
                 .flatten();
-            let outlook = outlook(gate.paired, most);
+            let outlook = match (most, answer.ratio) {
+                // Figures of larger steps than what is asked about.
+                (None, Some(ratio)) if hidden(ratio, answer.resolution, gate.worse_than) => format!(
+                    "the figures are known to {} only, and no number of {} changes that",
+                    unit::percent(answer.resolution),
+                    if gate.paired { "rounds" } else { "runs" },
+                ),
+                _ => outlook(gate.paired, most),
+            };
             format!("{b} may be more than {by} worse than {a}: {found}; {outlook}")
         }
     };
@@ -72,6 +82,12 @@ fn outlook(paired: bool, more: Option<u32>) -> String {
 /// A share that is mostly a round number: `5 %`.
 pub(super) fn share(value: f64) -> String {
     unit::percent(value).replace(".0 ", " ")
+}
+
+/// Whether the limit is nearer than a step of the figures.
+fn hidden(ratio: Interval, resolution: f64, worse_than: f64) -> bool {
+    let beyond = ln(ratio.estimate) - ln(1.0 - worse_than);
+    resolution > 0.0 && beyond.abs() <= ln(1.0 + resolution)
 }
 
 fn estimate(answer: &FigureAnswer) -> f64 {

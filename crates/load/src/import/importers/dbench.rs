@@ -224,6 +224,7 @@ impl<'a> Output<'a> {
             notes: figures.missing("0.000 ms: shorter than dbench can print"),
             metrics: figures.metrics,
             values: figures.values,
+            resolution: figures.resolution,
         })
     }
 }

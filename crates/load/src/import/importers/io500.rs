@@ -206,6 +206,7 @@ impl<'a> Run<'a> {
                 environment: Vec::new(),
                 metrics: figures.metrics,
                 values: figures.values,
+                resolution: figures.resolution,
                 notes,
             }
         };

@@ -374,6 +374,7 @@ impl Statistics {
             notes,
             metrics: figures.metrics,
             values: figures.values,
+            resolution: figures.resolution,
         }
     }
 }

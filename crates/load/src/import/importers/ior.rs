@@ -169,6 +169,7 @@ impl<'a> Output<'a> {
             notes: figures.missing("not in the text"),
             metrics: figures.metrics,
             values: figures.values,
+            resolution: figures.resolution,
         })
     }
 

@@ -191,6 +191,7 @@ impl<'a> Output<'a> {
             environment: facts([("path", self.place), ("file system", self.file_system)]),
             metrics: figures.metrics,
             values: figures.values,
+            resolution: figures.resolution,
             notes,
         }
     }

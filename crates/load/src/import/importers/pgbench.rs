@@ -191,6 +191,7 @@ impl<'a> Report<'a> {
             environment: Vec::new(),
             metrics: figures.metrics,
             values: figures.values,
+            resolution: figures.resolution,
             notes,
         })
     }

@@ -215,6 +215,7 @@ fn imported(
         })),
         metrics: figures.metrics,
         values: figures.values,
+        resolution: figures.resolution,
         notes,
     }
 }

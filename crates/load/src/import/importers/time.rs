@@ -104,6 +104,7 @@ impl Took {
             environment: Vec::new(),
             metrics: figures.metrics,
             values: figures.values,
+            resolution: figures.resolution,
             notes,
         }
     }

@@ -360,6 +360,7 @@ impl<'a> Output<'a> {
         }));
         figures.metrics.extend(latencies.metrics);
         figures.values.extend(latencies.values);
+        figures.resolution.extend(latencies.resolution);
         let (name, threads) = (test.name.to_lowercase(), self.threads);
         let amount = format!("{} MiB", test.amount);
         Imported {
@@ -373,6 +374,7 @@ impl<'a> Output<'a> {
             notes,
             metrics: figures.metrics,
             values: figures.values,
+            resolution: figures.resolution,
         }
     }
 }

@@ -181,6 +181,7 @@ impl<'a> Row<'a> {
             notes: figures.missing("there was no such I/O in the intervals that count"),
             metrics: figures.metrics,
             values: figures.values,
+            resolution: figures.resolution,
         })
     }
 

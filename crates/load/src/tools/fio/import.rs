@@ -155,6 +155,7 @@ fn imported(
         environment: Vec::new(),
         metrics: figures.metrics,
         values: figures.values,
+        resolution: figures.resolution,
         notes,
     }
 }

@@ -23,6 +23,7 @@ fn imported(report: &SysbenchReport) -> Imported {
     let figures = Figures {
         metrics: metrics(),
         values: values(report),
+        resolution: Vec::new(),
     };
     let version = head.banner.split(':').next().unwrap_or_default();
     let block = match head.block_bytes > 0.0 {
@@ -74,5 +75,6 @@ fn imported(report: &SysbenchReport) -> Imported {
         notes,
         metrics: figures.metrics,
         values: figures.values,
+        resolution: figures.resolution,
     }
 }

@@ -78,6 +78,7 @@ impl Phase<'_> {
         if reads.values.iter().any(Option::is_some) {
             figures.metrics.extend(reads.metrics);
             figures.values.extend(reads.values);
+            figures.resolution.extend(reads.resolution);
             notes.push("figures that are not called read are those of the writes alone".to_owned());
         }
         notes.extend(figures.missing("empty in the text, that is not of this phase"));
@@ -93,6 +94,7 @@ impl Phase<'_> {
             notes,
             metrics: figures.metrics,
             values: figures.values,
+            resolution: figures.resolution,
         })
     }
 
