@@ -26,6 +26,8 @@ const FIRST_TIME_TOLERANCE: f64 = 0.10;
 pub(crate) enum Reason {
     /// What was asked is answered.
     Decided,
+    /// The figures are too coarse for what is open: no further round would change that.
+    Resolution,
     /// All rounds the study allows are done.
     Rounds,
     /// Another round, or the rounds up to the next check, would end too late.
@@ -43,6 +45,7 @@ impl Reason {
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Decided => "decided",
+            Self::Resolution => "resolution",
             Self::Rounds => "rounds",
             Self::Time => "time",
             Self::Interrupted => "interrupted",
@@ -210,7 +213,12 @@ impl Coordinator<'_> {
             Some(crash) => verdict::cuts_decide(record, &verdict, crash.cuts, crash.enough),
             None => verdict::may_stop(&verdict, &self.study.decide) || winner,
         };
-        Ok(decided.then_some((Reason::Decided, verdict.sentence)))
+        // Stopped, but not answered: a script must not take it for an answer.
+        let reason = match verdict.too_coarse && !verdict.settled {
+            true => Reason::Resolution,
+            false => Reason::Decided,
+        };
+        Ok(decided.then_some((reason, verdict.sentence)))
     }
 
     /// Says why the next round must not begin, if the time allowed would not do.

@@ -1,8 +1,9 @@
 //! fio 3.x: its JSON (also JSON+) and its normal output, and those of `stackrace fio`. A text with both is one run printed twice.
 //!
 //! One result per job and direction. The rate is fio's own average over the job; percentiles are
-//! those fio prints, of the completion latency unless the job asked for others. The normal output
-//! has three or four digits of everything, the JSON all.
+//! those fio prints, of the completion latency unless the job asked for others. The normal output has
+//! whole or three digits of the rates (0 where it was 0.97 a second), and the count and the milliseconds
+//! that they were made from: these count.
 
 use super::results::{Direction, JobResult};
 use super::runs::last_reports;
@@ -106,16 +107,18 @@ fn imported(
 ) -> Imported {
     let alone = job.directions.len() == 1;
     let mut figures = Figures::default();
-    let (throughput, operations) = (Some(direction.throughput), Some(direction.operations));
+    let mut rates = [
+        ("operations", "op/s", direction.operations),
+        ("throughput", "B/s", direction.throughput),
+    ];
     // The first metric is the primary one: of sequential jobs the throughput, of others the
     // operations.
-    let sequential = matches!(job.mode.as_str(), "read" | "write");
-    if sequential {
-        figures.rate("throughput", "B/s", throughput);
-        figures.rate("operations", "op/s", operations);
-    } else {
-        figures.rate("operations", "op/s", operations);
-        figures.rate("throughput", "B/s", throughput);
+    if matches!(job.mode.as_str(), "read" | "write") {
+        rates.reverse();
+    }
+    for (name, unit, rate) in rates {
+        figures.rate(name, unit, Some(rate.value));
+        figures.known_to(Some(rate.step));
     }
     direction.latency.metrics(&direction.name, &mut figures);
     // fio reports syncs once a job; they belong to its writes.
@@ -123,6 +126,7 @@ fn imported(
         sync.metrics("fsync", &mut figures);
     }
     let mut notes = figures.missing("not in the text");
+    notes.extend(direction.notes.iter().cloned());
     if !direction.latency.percentiles.is_empty() {
         notes.push(format!(
             "percentiles are of {}, means and maxima of the whole latency (lat)",

@@ -17,6 +17,7 @@ mod place;
 mod plan;
 mod print_json;
 mod print_normal;
+mod rates;
 mod read_json;
 mod read_normal;
 mod report;

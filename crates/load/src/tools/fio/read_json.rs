@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::read_normal as normal;
-use super::results::{Direction, JobResult, Reported, ResultLatency, is_known, sound};
+use super::results::{
+    Direction, JobResult, Reported, ResultLatency, Shown, Stated, is_known, sound,
+};
 use super::spelling;
 use stackrace_base::printed::ImportError;
 use stackrace_base::printed::text::{self, agree};
@@ -315,9 +317,11 @@ fn direction(line: usize, job: &str, name: &str, moved: &Moved) -> Result<Direct
     }
     Ok(Direction {
         name: name.to_owned(),
-        throughput,
-        operations: moved.iops,
+        throughput: ticked(throughput, moved.runtime),
+        operations: ticked(moved.iops, moved.runtime),
         latency: latency(&moved.lat_ns, &moved.clat_ns),
+        notes: Vec::new(),
+        shown: Shown::default(),
     })
 }
 
@@ -327,6 +331,11 @@ fn missing(line: usize, job: &str, name: &str, what: &str) -> ImportError {
         format!("{} of {}, {name}, is missing", what, text::cut(job)),
         "give it what fio wrote, unchanged",
     )
+}
+
+/// A rate with all digits: what is not known of it is the tick of the clock it rests on.
+fn ticked(value: f64, milliseconds: f64) -> Stated {
+    exact(value, 0.0).coarser(milliseconds)
 }
 
 fn percentiles(times: &Times) -> Vec<(f64, f64)> {
@@ -341,6 +350,10 @@ fn rising(times: &Times) -> bool {
     all.iter().all(|(_, ns)| *ns >= 0.0) && all.is_sorted_by(|one, other| one.1 <= other.1)
 }
 
+fn exact(value: f64, step: f64) -> Stated {
+    Stated { value, step }
+}
+
 fn latency(whole: &Times, completion: &Times) -> ResultLatency {
     // fio prints percentiles of clat unless a job asks for `lat_percentiles`.
     let (of, source) = if whole.percentile.is_empty() {
@@ -349,9 +362,10 @@ fn latency(whole: &Times, completion: &Times) -> ResultLatency {
         ("the whole latency (lat)", whole)
     };
     ResultLatency {
-        mean: whole.is_told().then_some(whole.mean),
-        max: whole.is_told().then_some(whole.max),
+        mean: whole.is_told().then_some(exact(whole.mean, 1e-6)),
+        max: whole.is_told().then_some(exact(whole.max, 1.0)),
         percentiles: percentiles(source),
+        percentile_step: 1.0,
         of,
     }
 }

@@ -1,10 +1,11 @@
 //! fio's normal output. Every line inside a job's part is one that fio is known to print, and a
 //! part counts only with its last line and the summary after it.
 
-use super::results::{Direction, JobResult, Reported, ResultLatency, is_known, sound};
+use super::rates::{amount, count, counted, rates};
+use super::results::{Direction, JobResult, Reported, ResultLatency, Stated, is_known, sound};
 use stackrace_base::event::Fact;
 use stackrace_base::printed::ImportError;
-use stackrace_base::printed::text::{TextLine, agree, bytes_of, cut, end, lines, number, size};
+use stackrace_base::printed::text::{TextLine, cut, end, lines, number, size};
 
 /// Beginnings of the lines of a job's part that say nothing which becomes a figure.
 const PASSED: [&str; 17] = [
@@ -209,7 +210,7 @@ fn question(line: TextLine<'_>) -> Result<Announced, ImportError> {
     let (low, high) = sizes.trim().split_once('-').ok_or_else(refuse)?;
     let bytes = |word: &str| {
         amount(word)
-            .map(|bytes| size(bytes.round() as u64))
+            .map(|bytes| size(bytes.value.round() as u64))
             .ok_or_else(refuse)
     };
     let (low, high) = (bytes(low)?, bytes(high)?);
@@ -291,13 +292,16 @@ fn inside(line: TextLine<'_>, job: &mut JobResult) -> Result<bool, ImportError> 
             }
             // Beside the directions it is their sum, which fio 3.33 prints as 0.
             let sum = name == "mixed" && !job.directions.is_empty();
-            job.directions.push(match sum {
+            let direction = match sum {
                 true => Direction {
                     name: name.to_owned(),
                     ..Direction::default()
                 },
-                false => rates(line, name, rest, &mut job.reported)?,
-            });
+                false => rates(line, name, rest)?,
+            };
+            let ran_s = direction.shown.milliseconds / 1e3;
+            job.reported.ran_s = job.reported.ran_s.max(ran_s);
+            job.directions.push(direction);
             return Ok(true);
         }
     }
@@ -329,6 +333,7 @@ fn inside(line: TextLine<'_>, job: &mut JobResult) -> Result<bool, ImportError> 
         };
         // The rows follow; their unit is kept in front of them until then.
         latency.percentiles = vec![(f64::NAN, unit)];
+        latency.percentile_step = unit;
     } else if let Some(row) = text.strip_prefix("| ") {
         percentile_row(line, job, row)?;
     } else if let Some(counts) = issued(text) {
@@ -362,52 +367,6 @@ fn latency_of<'a>(
     last.ok_or_else(|| line.refuse("read:, write: or trim: before it"))
 }
 
-/// `IOPS=36.8k, BW=144MiB/s (151MB/s)(719MiB/5001msec); 0 zone resets`: the same rate twice, and
-/// what it was made from.
-fn rates(
-    line: TextLine<'_>,
-    name: &str,
-    rest: &str,
-    reported: &mut Reported,
-) -> Result<Direction, ImportError> {
-    let refuse = || line.refuse("IOPS=…, BW=…MiB/s (…MB/s)(…MiB/…msec)");
-    let (operations, rest) = rest
-        .strip_prefix("IOPS=")
-        .and_then(|rest| rest.split_once(", BW="))
-        .ok_or_else(refuse)?;
-    let (rate, rest) = rest.split_once(" (").ok_or_else(refuse)?;
-    let (again, rest) = rest.split_once(")(").ok_or_else(refuse)?;
-    let (moved, _) = rest.split_once(')').ok_or_else(refuse)?;
-    let (moved, elapsed) = moved.split_once('/').ok_or_else(refuse)?;
-    let per_second = |word: &str| word.strip_suffix("/s").and_then(amount).ok_or_else(refuse);
-    let (throughput, again) = (per_second(rate)?, per_second(again)?);
-    let moved = amount(moved).ok_or_else(refuse)?;
-    let milliseconds = elapsed
-        .strip_suffix("msec")
-        .and_then(number)
-        .ok_or_else(refuse)?;
-    reported.ran_s = reported.ran_s.max(milliseconds / 1e3);
-    if !agree(throughput, again) {
-        return Err(line.contradicts("itself: the rate is there twice, as two"));
-    }
-    if milliseconds > 0.0 && !agree(throughput, moved / milliseconds * 1e3) {
-        return Err(line.contradicts("itself: amount over time is another rate"));
-    }
-    let operations = count(operations).ok_or_else(refuse)?;
-    Ok(Direction {
-        name: name.to_owned(),
-        throughput,
-        operations,
-        latency: ResultLatency {
-            // Kept until `issued rwts` says how many there were.
-            max: None,
-            mean: None,
-            percentiles: Vec::new(),
-            of: "",
-        },
-    })
-}
-
 /// `lat (usec): min=546, max=6878, avg=633.69, stdev=441.77`
 fn times(line: TextLine<'_>, latency: &mut ResultLatency, text: &str) -> Result<(), ImportError> {
     let refuse = || line.refuse("lat (usec): min=…, max=…, avg=…, stdev=…");
@@ -422,18 +381,18 @@ fn times(line: TextLine<'_>, latency: &mut ResultLatency, text: &str) -> Result<
             .trim()
             .strip_prefix(name)
             .and_then(|rest| rest.strip_prefix('='));
-        found[at] = Some(
-            value
-                .and_then(|word| count(word.trim()))
-                .ok_or_else(refuse)?
-                * unit,
-        );
+        let stated = value.and_then(|word| count(word.trim()));
+        let Stated { value, step } = stated.ok_or_else(refuse)?;
+        found[at] = Some(Stated {
+            value: value * unit,
+            step: step * unit,
+        });
     }
     let [Some(low), Some(high), Some(mean), Some(_)] = found else {
         return Err(refuse());
     };
     // Each of the three is rounded to its own digits.
-    if low > mean * 1.05 || mean > high * 1.05 {
+    if low.value > mean.value * 1.05 || mean.value > high.value * 1.05 {
         return Err(line.contradicts("itself: the mean is not between min and max"));
     }
     (latency.mean, latency.max) = (Some(mean), Some(high));
@@ -491,7 +450,7 @@ fn percentile_row(line: TextLine<'_>, job: &mut JobResult, row: &str) -> Result<
     Ok(())
 }
 
-/// `183996,79019,0,0 short=…`: what was counted must give the operations per second.
+/// `183996,79019,0,0 short=…`: what was counted gives the operations per second.
 fn finish(line: TextLine<'_>, job: &mut JobResult, counts: &str) -> Result<(), ImportError> {
     let counts: Vec<&str> = counts
         .split(' ')
@@ -521,6 +480,10 @@ fn finish(line: TextLine<'_>, job: &mut JobResult, counts: &str) -> Result<(), I
         if shown != (count > 0) {
             return Err(line.contradicts(format!("what the job says of {name}")));
         }
+        let directions = job.directions.iter_mut();
+        for direction in directions.filter(|direction| direction.name == name) {
+            counted(line, direction, &job.block, count)?;
+        }
     }
     let latencies = job
         .directions
@@ -541,23 +504,4 @@ fn unit_ns(unit: &str) -> Option<f64> {
         "sec" => Some(1e9),
         _ => None,
     }
-}
-
-/// `36.8k`, `3852k`, `20033k`, `441.76`.
-fn count(word: &str) -> Option<f64> {
-    let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let factor = match &word[digits.len()..] {
-        "" => 1.0,
-        "k" => 1e3,
-        "M" => 1e6,
-        "G" => 1e9,
-        _ => return None,
-    };
-    Some(number(digits)? * factor)
-}
-
-/// `719MiB`, `1432MB`, `4096B`.
-fn amount(word: &str) -> Option<f64> {
-    let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    Some(number(digits)? * bytes_of(&word[digits.len()..])?)
 }

@@ -51,37 +51,116 @@ pub(super) struct Direction {
     /// `read`, `write`, `trim`.
     pub(super) name: String,
     /// Average over the job, B/s.
-    pub(super) throughput: f64,
+    pub(super) throughput: Stated,
     /// Average over the job, operations per second.
-    pub(super) operations: f64,
+    pub(super) operations: Stated,
     pub(super) latency: ResultLatency,
+    /// What a reader must know of the figures.
+    pub(super) notes: Vec<String>,
+    /// The line of rates as it was printed; empty of JSON.
+    pub(super) shown: Shown,
+}
+
+/// A line of rates of the normal output, until it is known how many operations there were.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Shown {
+    /// What is behind `IOPS=`.
+    pub(super) operations: String,
+    pub(super) milliseconds: f64,
+    /// Bytes.
+    pub(super) moved: Stated,
+}
+
+/// A figure as a report states it.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Stated {
+    pub(super) value: f64,
+    /// How finely it is known: its last digit, or the tick of the clock it rests on.
+    pub(super) step: f64,
+}
+
+impl Stated {
+    /// So much in so many ms, per second; none: in no time. fio counts whole milliseconds.
+    pub(super) fn per_second(amount: Self, milliseconds: f64) -> Option<Self> {
+        (milliseconds > 0.0).then(|| {
+            let value = amount.value / milliseconds * 1e3;
+            // The steps of the amount and of the time, relative to them.
+            let step = amount.step / amount.value.max(f64::MIN_POSITIVE) + 1.0 / milliseconds;
+            Self {
+                value,
+                step: value * step,
+            }
+        })
+    }
+
+    /// The same, known no better than the whole milliseconds that it rests on.
+    pub(super) fn coarser(self, milliseconds: f64) -> Self {
+        let tick = self.value / milliseconds.max(1.0);
+        Self {
+            step: self.step.max(tick),
+            ..self
+        }
+    }
+
+    /// The step relative to the figure.
+    fn coarse(self) -> f64 {
+        match self.value > 0.0 {
+            true => self.step / self.value,
+            false => f64::INFINITY,
+        }
+    }
+
+    /// Of two statements of one figure the one with more digits.
+    pub(super) fn finer(self, other: Self) -> Self {
+        match other.coarse() < self.coarse() {
+            true => other,
+            false => self,
+        }
+    }
+
+    /// Whether both can be of one figure: as far as the steps of both leave it open.
+    pub(super) fn agrees(self, other: Self) -> bool {
+        (self.value - other.value).abs() <= self.step + other.step
+    }
 }
 
 /// Latencies of one direction, ns.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ResultLatency {
     /// From the moment fio began to submit.
-    pub(super) mean: Option<f64>,
-    pub(super) max: Option<f64>,
+    pub(super) mean: Option<Stated>,
+    pub(super) max: Option<Stated>,
     pub(super) percentiles: Vec<(f64, f64)>,
+    /// ns of the unit in which the percentiles are whole numbers.
+    pub(super) percentile_step: f64,
     /// What the percentiles are of, as fio calls it.
     pub(super) of: &'static str,
 }
 
 impl ResultLatency {
-    fn percentile(&self, wanted: f64) -> Option<f64> {
+    fn percentile(&self, wanted: f64) -> Option<Stated> {
+        /// fio counts latencies in so many classes of equal width between a power of 2 and the next.
+        const CLASSES: f64 = 64.0;
         let mut all = self.percentiles.iter();
         // Ranks were text ("99.900000"): parsed, they may differ from ours in the last bits.
-        all.find(|(at, _)| (at - wanted).abs() < 1e-6)
-            .map(|(_, ns)| *ns)
+        let (_, ns) = all.find(|(at, _)| (at - wanted).abs() < 1e-6)?;
+        Some(Stated {
+            value: *ns,
+            step: self.percentile_step.max(ns / CLASSES),
+        })
     }
 
     pub(super) fn metrics(&self, name: &str, figures: &mut Figures) {
-        figures.time(format!("{name} latency mean"), "ns", self.mean);
+        let mut add = |word: &str, stated: Option<Stated>| {
+            let value = stated.map(|stated| stated.value);
+            figures.time(format!("{name} latency {word}"), "ns", value);
+            figures.known_to(stated.map(|stated| stated.step));
+        };
+        add("mean", self.mean);
         for (at, word) in PERCENTILES {
-            figures.time(format!("{name} latency {word}"), "ns", self.percentile(at));
+            add(word, self.percentile(at));
         }
-        figures.time(format!("{name} latency max"), "ns", self.max);
+        add("max", self.max);
     }
 }
 

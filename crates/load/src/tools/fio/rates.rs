@@ -1,0 +1,129 @@
+//! The rates of a job in fio's normal output. Each is there several times: as a rate of few digits, and as
+//! the amount and the time that it was made from. The statement with most digits counts.
+
+use super::results::{Direction, ResultLatency, Shown, Stated};
+use super::value;
+use stackrace_base::printed::ImportError;
+use stackrace_base::printed::text::{TextLine, agree, bytes_of, number};
+use stackrace_base::unit::written_step;
+
+/// `IOPS=36.8k, BW=144MiB/s (151MB/s)(719MiB/5001msec); 0 zone resets`: the same rate twice, and
+/// what it was made from.
+pub(super) fn rates(
+    line: TextLine<'_>,
+    name: &str,
+    rest: &str,
+) -> Result<Direction, ImportError> {
+    let refuse = || line.refuse("IOPS=…, BW=…MiB/s (…MB/s)(…MiB/…msec)");
+    let (operations, rest) = rest
+        .strip_prefix("IOPS=")
+        .and_then(|rest| rest.split_once(", BW="))
+        .ok_or_else(refuse)?;
+    let (rate, rest) = rest.split_once(" (").ok_or_else(refuse)?;
+    let (again, rest) = rest.split_once(")(").ok_or_else(refuse)?;
+    let (moved, _) = rest.split_once(')').ok_or_else(refuse)?;
+    let (moved, elapsed) = moved.split_once('/').ok_or_else(refuse)?;
+    let per_second = |word: &str| word.strip_suffix("/s").and_then(amount).ok_or_else(refuse);
+    let (binary, decimal) = (per_second(rate)?, per_second(again)?);
+    let moved = amount(moved).ok_or_else(refuse)?;
+    let milliseconds = elapsed
+        .strip_suffix("msec")
+        .and_then(number)
+        .ok_or_else(refuse)?;
+    // Each is cut to its own digits: of a rate of 1 MB/s that may be half of it.
+    let same = |one: Stated, other: Stated| agree(one.value, other.value) || one.agrees(other);
+    if !same(binary, decimal) {
+        return Err(line.contradicts("itself: the rate is there twice, as two"));
+    }
+    let made = Stated::per_second(moved, milliseconds);
+    if made.is_some_and(|made| !same(binary, made)) {
+        return Err(line.contradicts("itself: amount over time is another rate"));
+    }
+    // All of them rest on the same whole milliseconds.
+    let ticked = |stated: Stated| stated.coarser(milliseconds);
+    let finest = made.map_or(binary, |made| binary.finer(made)).finer(decimal);
+    let throughput = ticked(finest);
+    Ok(Direction {
+        name: name.to_owned(),
+        throughput,
+        operations: count(operations).ok_or_else(refuse)?,
+        latency: ResultLatency::default(),
+        notes: Vec::new(),
+        shown: Shown {
+            operations: operations.to_owned(),
+            milliseconds,
+            moved,
+        },
+    })
+}
+
+/// What follows from the number of operations that `issued rwts` tells, in blocks of `block` (`4k`, or
+/// `4k-64k`, which says nothing of their bytes).
+pub(super) fn counted(
+    line: TextLine<'_>,
+    direction: &mut Direction,
+    block: &str,
+    count: u64,
+) -> Result<(), ImportError> {
+    let count = Stated {
+        value: count as f64,
+        step: 0.0,
+    };
+    let shown = &direction.shown;
+    let Some(made) = Stated::per_second(count, shown.milliseconds) else {
+        // Under a millisecond the time is 0, and the printed rate is all there is.
+        return Ok(());
+    };
+    // Bytes that the count gives, if they are those that were moved: it is confirmed then.
+    let bytes = value::bytes(block, 1024).map(|block| Stated {
+        value: count.value * block as f64,
+        step: 0.0,
+    });
+    let bytes = bytes.filter(|bytes| bytes.agrees(shown.moved));
+    let printed = direction.operations;
+    // Both were made from the same count and time, so that digits are all that may be lost.
+    let same = Stated { step: 0.0, ..made }.agrees(printed);
+    if !same {
+        // Either is wrong, and nothing says which.
+        if bytes.is_none() && !agree(made.value, printed.value) {
+            return Err(line.contradicts(format!(
+                "IOPS={} of the {} before it",
+                shown.operations, direction.name
+            )));
+        }
+        direction.notes.push(format!(
+            "fio printed IOPS={}, and {} operations in {} ms are {:.2} a second: these are taken (fio 3.0 to 3.25 drop digits)",
+            shown.operations, count.value, shown.milliseconds, made.value
+        ));
+    }
+    direction.operations = made;
+    let exact = bytes.and_then(|bytes| Stated::per_second(bytes, shown.milliseconds));
+    direction.throughput = exact.unwrap_or(direction.throughput);
+    Ok(())
+}
+
+/// `36.8k`, `3852k`, `20033k`, `441.76`.
+pub(super) fn count(word: &str) -> Option<Stated> {
+    let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match &word[digits.len()..] {
+        "" => 1.0,
+        "k" => 1e3,
+        "M" => 1e6,
+        "G" => 1e9,
+        _ => return None,
+    };
+    scaled(digits, factor)
+}
+
+/// `719MiB`, `1432MB`, `4096B`.
+pub(super) fn amount(word: &str) -> Option<Stated> {
+    let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    scaled(digits, bytes_of(&word[digits.len()..])?)
+}
+
+fn scaled(digits: &str, factor: f64) -> Option<Stated> {
+    Some(Stated {
+        value: number(digits)? * factor,
+        step: written_step(digits)? * factor,
+    })
+}
