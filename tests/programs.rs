@@ -293,6 +293,67 @@ fn directories_are_compared_with_a_command_and_its_figures() {
     assert_eq!(ground.left(), [""; 0]);
 }
 
+/// Equal whole numbers are no proof of "no difference": the last digit of 12 is 8 %, and no number of rounds
+/// changes that.
+fn a_comparison_of_coarse_figures_ends_and_says_why() {
+    let ground = Ground::new();
+    ground.make_dir("a");
+    ground.make_dir("b");
+    let compare = |printed: &str, more: &[&str]| {
+        let metric = ["--metric", "rate=rate=([0-9.,]+)", "--unit", "MB/s"];
+        let start = ["compare", "a", "b", "--anyway", "--until-decided"];
+        ground.stackrace(&[&start[..], more, &metric, &["--", "echo", printed]].concat())
+    };
+    let coarse = compare("rate=12 MB/s", &[]);
+    coarse.ended(0);
+    assert!(
+        coarse.out.contains("cannot be told apart"),
+        "{}",
+        coarse.out
+    );
+    for words in [
+        "the figures have 2 digits",
+        "1 in the last is 8.7 %",
+        "More rounds do not help",
+        "ended: resolution",
+    ] {
+        let said = coarse.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let export = ground.stackrace(&["report", "last", "--format", "json"]);
+    export.ended(0);
+    let report: Value = serde_json::from_str(&export.out).unwrap();
+    let compared = &report["verdict"]["overall"][0];
+    assert_eq!(compared["too_coarse"], true, "{compared}");
+    assert!(
+        compared["resolution"].as_f64().unwrap() > 0.08,
+        "{compared}"
+    );
+    // What is asked must not be answered by an interval narrower than the digits.
+    let gate = ground.stackrace(&["gate", "last", "b", "--against", "a", "--worse-than", "5%"]);
+    assert_ne!(gate.status, Some(0), "{}{}", gate.out, gate.err);
+    let fine = compare("rate=12.00 MB/s", &[]);
+    fine.ended(0);
+    assert!(
+        fine.out.contains("No difference larger than 0.08 %"),
+        "{}",
+        fine.out
+    );
+    let part = ground.stackrace(&[
+        "compare",
+        "a",
+        "b",
+        "--anyway",
+        "--metric",
+        "rate=rate=([0-9]+)",
+        "--",
+        "echo",
+        "rate=2.93",
+    ]);
+    assert!(part.err.contains("only a part of \"2.93\""), "{}", part.err);
+    assert_eq!(ground.left(), [""; 0]);
+}
+
 /// Starts a comparison whose command goes on until it is ended.
 fn endless(ground: &Ground) -> Child {
     ground.make_dir("a");
@@ -493,6 +554,7 @@ fn main() -> ExitCode {
         what_a_users_commands_set_up_is_taken_down_only_with_permission,
         a_journal_gives_no_command,
         directories_are_compared_with_a_command_and_its_figures,
+        a_comparison_of_coarse_figures_ends_and_says_why,
         ctrl_c_ends_the_command_with_all_that_it_began,
         what_a_killed_run_left_working_is_ended_by_clean,
         git_clones_and_checks_out,

@@ -356,7 +356,9 @@ impl Trial<'_> {
     ) -> Result<(), Ended> {
         self.all_there()?;
         observation.counted.line = self.standing.line();
-        observation.metrics = self.workload().evaluate(outcomes);
+        let workload = self.workload();
+        observation.metrics = workload.evaluate(outcomes);
+        observation.resolution = workload.resolution(outcomes, &observation.metrics);
         Ok(())
     }
 

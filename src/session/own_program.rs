@@ -145,7 +145,7 @@ impl OwnProgram {
         };
         let found = found_in(Printed { out, errors }, self.parse.as_deref()).map_err(refused)?;
         let (mut metrics, mut units, mut better) = (Vec::new(), Vec::new(), Vec::new());
-        for (head, value) in found {
+        for (head, value, _) in found {
             // A figure that the tool could not give, or a zero, has no place in a ratio; a name with
             // a sign of equality would be read as a pattern.
             let usable = !head.name.contains('=') && !is_of_every_command(&head.name);

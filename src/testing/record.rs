@@ -329,6 +329,9 @@ fn trial(
         metrics: metrics
             .map(|_| Some(finite(input)).filter(|_| input.below(8) > 0))
             .collect(),
+        resolution: (0..input.below(4))
+            .map(|_| Some(finite(input)).filter(|_| input.below(2) > 0))
+            .collect(),
         notes: vec![input.text()],
         others: Vec::new(),
         clients: None,

@@ -402,7 +402,17 @@ mod tests {
             let found = written_step(word).unwrap();
             assert!((found / wanted - 1.0).abs() < 1e-12, "{word}: {found}");
         }
-        for word in ["", ".", "1.2.3", "nan", "inf", "1,2", "1e", "1e99999999999", "0x10"] {
+        for word in [
+            "",
+            ".",
+            "1.2.3",
+            "nan",
+            "inf",
+            "1,2",
+            "1e",
+            "1e99999999999",
+            "0x10",
+        ] {
             assert_eq!(written_step(word), None, "{word}");
         }
     }

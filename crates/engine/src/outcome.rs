@@ -363,6 +363,9 @@ pub struct PhaseOutcome {
     /// Figures that another program reported of itself, in the order they were asked for; empty
     /// where this engine made the calls.
     pub reported: Vec<Option<f64>>,
+    /// How finely each of these is known, in its own unit: the last digit, the tick of the clock; none, or
+    /// not there: no coarser than its digits.
+    pub reported_steps: Vec<Option<f64>>,
     /// What that program printed on standard output and on standard error, as far as it was kept.
     pub printed: [String; 2],
     /// The first failure, if any.
@@ -406,6 +409,7 @@ impl PhaseOutcome {
             parts: Vec::new(),
             promised: Vec::new(),
             reported: Vec::new(),
+            reported_steps: Vec::new(),
             printed: Default::default(),
             error: None,
             short: 0,

@@ -554,6 +554,7 @@ impl BlockPhase<'_> {
             parts: Vec::new(),
             promised: Vec::new(),
             reported: Vec::new(),
+            reported_steps: Vec::new(),
             printed: Default::default(),
             error: failure.map(|failure| self.error(failure)),
             short: merged.short,

@@ -254,6 +254,7 @@ fn merge(
         parts: Vec::new(),
         promised: Vec::new(),
         reported: Vec::new(),
+        reported_steps: Vec::new(),
         printed: Default::default(),
         error: first.map(|(_, error)| error),
         short: merged.short,

@@ -592,7 +592,10 @@ mod tests {
     #[test]
     fn projections_have_limits() {
         assert_eq!(rounds_to_decide(&[0.1, 0.1], 0.0, 0.05, 0.05), None);
-        assert_eq!(rounds_to_decide(&[0.1, 0.1, f64::NAN], 0.0, 0.05, 0.05), None);
+        assert_eq!(
+            rounds_to_decide(&[0.1, 0.1, f64::NAN], 0.0, 0.05, 0.05),
+            None
+        );
         assert_eq!(rounds_to_decide(&[0.1, 0.1, 0.1], 0.0, 0.05, 0.05), Some(4));
         assert_eq!(detectable(0.03, 1, 0.05), None);
         assert_eq!(detectable(f64::NAN, 5, 0.05), None);
@@ -633,7 +636,9 @@ mod tests {
         };
         assert!(larger_than >= 0.01, "{larger_than}");
         // A difference larger than the steps is found.
-        assert!(matches!(said(&[0.3; 3], step).word, Classification::Better { at_least, .. } if at_least < 0.3));
+        assert!(
+            matches!(said(&[0.3; 3], step).word, Classification::Better { at_least, .. } if at_least < 0.3)
+        );
         // One that more rounds may yet show is not given up.
         let noisy = [0.02, 0.3, -0.1, 0.2];
         assert!(!said(&noisy, step).too_coarse);

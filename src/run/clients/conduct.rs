@@ -252,6 +252,7 @@ impl Conductor<'_> {
             ..merge::counted(&clients.each)
         };
         observation.metrics = workload.evaluate(outcomes);
+        observation.resolution = workload.resolution(outcomes, &observation.metrics);
         let own = workload.metrics();
         let head = &self.trial.executor.study.workload_heads[self.trial.workload];
         if head.metrics.len() > own.len() {

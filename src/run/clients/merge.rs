@@ -152,6 +152,7 @@ fn merged<'a>(
         series,
         promised: Vec::new(),
         reported: Vec::new(),
+        reported_steps: Vec::new(),
         printed: [String::new(), String::new()],
         stretches: Vec::new(),
         parts: Vec::new(),

@@ -77,7 +77,9 @@ pub(super) fn bound(larger_than: f64) -> String {
 pub(super) fn known_to(coarse: Coarseness) -> String {
     let step = unit::percent(coarse.resolution);
     if !coarse.printed {
-        return format!("one operation, or one tick of the clock, more or less is {step} of a trial");
+        return format!(
+            "one operation, or one tick of the clock, more or less is {step} of a trial"
+        );
     }
     // 1 in the last of two digits is 1 to 10 %.
     let digits = (1.0 / coarse.resolution).log10().floor().clamp(0.0, 17.0) as usize + 1;
@@ -222,10 +224,20 @@ mod tests {
         let said = |coarse| fragment(VerdictWord::Undecided, Some(interval(0.9, 1.1)), coarse);
         let words = "not to be decided: the figures have 2 digits, and 1 in the last is 8.7 %";
         assert_eq!(said(coarse), words);
-        let own = Coarseness { printed: false, ..coarse };
+        let own = Coarseness {
+            printed: false,
+            ..coarse
+        };
         assert!(said(own).contains("one operation"), "{}", said(own));
-        let one = Coarseness { resolution: 2.0, ..coarse };
-        assert!(said(one).contains("1 digit, and 1 in the last is 200 %"), "{}", said(one));
+        let one = Coarseness {
+            resolution: 2.0,
+            ..coarse
+        };
+        assert!(
+            said(one).contains("1 digit, and 1 in the last is 200 %"),
+            "{}",
+            said(one)
+        );
         let none = VerdictWord::NoDifference { larger_than: 0.0 };
         assert_eq!(
             fragment(none, Some(interval(1.0, 1.0)), Coarseness::default()),

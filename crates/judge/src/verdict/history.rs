@@ -138,8 +138,7 @@ fn change(results: &[RunResults], at: usize) -> Option<HistoryChange> {
     let logs = |runs: &[RunResults]| -> Vec<f64> {
         runs.iter().flat_map(|run| run.logs.clone()).collect()
     };
-    let steps =
-        |runs: &[RunResults]| -> Vec<f64> { runs.iter().map(|run| run.log_step).collect() };
+    let steps = |runs: &[RunResults]| -> Vec<f64> { runs.iter().map(|run| run.log_step).collect() };
     let resolution = unpaired::coarser(&steps(before), &steps(after));
     let ratio = unpaired::ratio(&logs(before), &logs(after), resolution)?;
     Some(HistoryChange {

@@ -88,7 +88,10 @@ pub fn undecided_workloads(evidence: &Evidence<'_>) -> Vec<usize> {
     let shares = Shares::of(&table, whole.len());
     let ranking = overall(&table, &sides::ranked_sides(&table), shares.overall);
     let asked = overall(&table, &whole, shares.overall);
-    let (open, coarse) = (!settled(&table, &asked, &ranking), too_coarse(&table, &asked, &ranking));
+    let (open, coarse) = (
+        !settled(&table, &asked, &ranking),
+        too_coarse(&table, &asked, &ranking),
+    );
     if open && !coarse || evidence.head.decide.until != Until::Each {
         return all;
     }

@@ -1,7 +1,9 @@
 //! The observations as a table: one value for each configuration, workload, metric and complete round.
 
 use crate::audit::SetUps;
-use stackrace_base::event::{Cut, Ended, MetricHead, Observation, RunStarted, SlicesEnded, WorkloadHead};
+use stackrace_base::event::{
+    Cut, Ended, MetricHead, Observation, RunStarted, SlicesEnded, WorkloadHead,
+};
 use stackrace_results::record::Record;
 use stackrace_stats::resolution;
 

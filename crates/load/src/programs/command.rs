@@ -9,6 +9,7 @@ use std::ffi::OsString;
 
 use stackrace_engine::PhaseOutcome;
 
+use super::number::Written;
 use super::ran;
 use super::reported::{Printed, ReportedFigure};
 use crate::import;
@@ -314,14 +315,17 @@ impl Workload for OwnCommand {
             out: &ran.stdout,
             errors: &ran.stderr,
         };
-        let own = self
-            .figures
-            .iter()
-            .map(|figure| figure.read(printed, tool).map(Some));
-        let own: Result<Vec<Option<f64>>, String> = own.collect();
-        let mut reported = own.map_err(trouble)?;
+        let own = self.figures.iter();
+        let own = own.map(|figure| figure.read(printed, tool));
+        let own: Vec<Written> = own.collect::<Result<_, String>>().map_err(trouble)?;
+        let mut reported: Vec<Option<f64>> = own.iter().map(|found| Some(found.value)).collect();
+        let mut steps: Vec<Option<f64>> = own.iter().map(|found| found.step).collect();
         reported.extend(ran::values(&ran, elapsed_ns));
-        Ok(ran::outcome(&argv, Some(&ran), elapsed_ns, reported))
+        steps.extend(ran::steps(&ran));
+        Ok(PhaseOutcome {
+            reported_steps: steps,
+            ..ran::outcome(&argv, Some(&ran), elapsed_ns, reported)
+        })
     }
 
     fn finish(&self, place: &Place<'_>) -> Result<(), WorkloadError> {

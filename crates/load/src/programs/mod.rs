@@ -8,6 +8,7 @@ mod build;
 mod command;
 mod generated;
 mod git;
+mod number;
 mod postgresql;
 mod ran;
 mod reported;

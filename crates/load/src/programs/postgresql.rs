@@ -6,6 +6,7 @@
 
 use stackrace_engine::{PhaseEnd, PhaseOutcome};
 
+use super::reported::FoundFigure;
 use super::{ran, reported};
 use crate::workload::metric::{self, head};
 use crate::workload::postgres_server::{self, ASIDE_NS, PostgresServer};
@@ -212,12 +213,14 @@ impl Workload for Postgres {
             Some("pgbench"),
         )
         .map_err(trouble)?;
-        let of = |name: &str| {
-            let found = found.iter().find(|(head, _)| head.name == name);
-            found.and_then(|(_, value)| *value)
-        };
+        let of = |name: &str| found.iter().find(|(head, _, _)| head.name == name);
+        let (rate, latency) = (of("transactions"), of("transaction latency mean"));
+        let value = |found: Option<&FoundFigure>| found.and_then(|(_, value, _)| *value);
+        // Time ends it: one transaction more or less.
+        let one = Some(1e9 / self.time_ns.max(1) as f64);
         Ok(PhaseOutcome {
-            reported: vec![of("transactions"), of("transaction latency mean")],
+            reported: vec![value(rate), value(latency)],
+            reported_steps: vec![one, latency.and_then(|(_, _, step)| *step)],
             printed: [printed, String::new()],
             ..outcome
         })

@@ -63,6 +63,14 @@ pub(super) fn values(ran: &ProgramRun, elapsed_ns: u64) -> Vec<Option<f64>> {
     ]
 }
 
+/// How finely the figures of [`values`] are known: times by the steps of the clock, bytes each.
+pub(super) fn steps(ran: &ProgramRun) -> Vec<Option<f64>> {
+    let tick = Some(ran.step_ns.max(1) as f64 / 1e9);
+    // The kernel counts processor time in microseconds.
+    let cpu = Some(ran.step_ns.max(1000) as f64 / 1e9);
+    vec![tick, cpu, cpu, None, None]
+}
+
 /// Runs a program in the trial's directory; none: the trial was stopped. `durable`: its time ends when
 /// what it wrote is on the storage.
 ///

@@ -2,10 +2,12 @@
 
 use regex::Regex;
 
+use super::number::{self, Written};
 use crate::import;
 use crate::workload::metric::head;
 use stackrace_base::event::{Better, MetricHead};
 use stackrace_base::printed::told_apart;
+use stackrace_base::unit;
 
 /// Largest pattern, bytes: what it compiles to grows with it.
 const PATTERN_MAX: usize = 2000;
@@ -90,21 +92,21 @@ impl ReportedFigure {
     ///
     /// # Errors
     /// It is not there, or is no positive number; a clause.
-    pub(super) fn read(&self, printed: Printed<'_>, tool: Option<&str>) -> Result<f64, String> {
+    pub(super) fn read(&self, printed: Printed<'_>, tool: Option<&str>) -> Result<Written, String> {
         let name = &self.head.name;
         let found = match &self.at {
             FoundAt::Pattern(pattern) => {
                 // The last: programs show progress, then the result.
-                let last = |text| pattern.captures_iter(text).last();
+                let last = |text: &'_ str| {
+                    let last = pattern.captures_iter(text).last()?;
+                    let group = last.get(1).or(last.get(0))?;
+                    Some(number::found(text, group.range(), &self.head.unit))
+                };
                 let last = last(printed.out).or_else(|| last(printed.errors));
                 let last = last.ok_or_else(|| {
                     format!("the pattern of \"{name}\" ({pattern}) is not in what it printed")
                 })?;
-                let text = last
-                    .get(1)
-                    .or(last.get(0))
-                    .map_or("", |group| group.as_str());
-                number(text).ok_or_else(|| format!("\"{text}\", the {name}, is no number"))?
+                last.map_err(|why| format!("the {name}: {why}"))?
             }
             FoundAt::Pointer(pointer) => {
                 let json: serde_json::Value = serde_json::from_str(printed.out.trim())
@@ -112,19 +114,26 @@ impl ReportedFigure {
                 let value = json.pointer(pointer).ok_or_else(|| {
                     format!("the JSON that it printed has nothing at {pointer}, the {name}")
                 })?;
-                // Some programs write their numbers as texts.
-                let written = value.as_str().and_then(number);
-                value.as_f64().or(written).ok_or_else(|| {
-                    format!("the JSON that it printed has no number at {pointer}, the {name}")
-                })?
+                let none =
+                    || format!("the JSON that it printed has no number at {pointer}, the {name}");
+                match (value.as_f64(), value.as_str()) {
+                    (Some(value), _) => in_json(printed.out, pointer, value),
+                    // Some programs write their numbers as texts.
+                    (None, Some(text)) => number::written(text)?.ok_or_else(none)?,
+                    (None, None) => return Err(none()),
+                }
             }
             FoundAt::Imported(metric) => self.imported(metric, printed, tool)?,
         };
         // Ratios are taken on the log scale.
-        match found > 0.0 && found.is_finite() {
-            true => Ok(found),
-            false => Err(format!(
-                "the {name} is {found}, which has no ratio to another"
+        match found.value {
+            value if value > 0.0 && value.is_finite() => Ok(found),
+            // In whole numbers, 0.97 is 0.
+            0.0 => Err(format!(
+                "the {name} is 0, which has no ratio to another: let it do more, or print more digits"
+            )),
+            value => Err(format!(
+                "the {name} is {value}, which has no ratio to another"
             )),
         }
     }
@@ -134,11 +143,11 @@ impl ReportedFigure {
         metric: &str,
         printed: Printed<'_>,
         tool: Option<&str>,
-    ) -> Result<f64, String> {
+    ) -> Result<Written, String> {
         let all = found_in(printed, tool)?;
-        let found = all.iter().find(|(head, _)| head.name == metric);
-        let Some((head, value)) = found else {
-            let names: Vec<&str> = all.iter().map(|(head, _)| head.name.as_str()).collect();
+        let found = all.iter().find(|(head, _, _)| head.name == metric);
+        let Some((head, value, step)) = found else {
+            let names: Vec<&str> = all.iter().map(|(head, _, _)| head.name.as_str()).collect();
             return Err(format!(
                 "\"{metric}\" is not among the figures in what it printed: {}",
                 names.join(", ")
@@ -151,19 +160,20 @@ impl ReportedFigure {
                 head.unit, self.head.unit
             ));
         }
-        value.ok_or_else(|| format!("the tool gave no figure for {metric}"))
+        let value = value.ok_or_else(|| format!("the tool gave no figure for {metric}"))?;
+        Ok(Written { value, step: *step })
     }
 }
+
+/// A figure that importers find: what it is, its value, and how finely that is known.
+pub type FoundFigure = (MetricHead, Option<f64>, Option<f64>);
 
 /// The figures that importers find in a text; where it has several results, each figure's name begins
 /// with what was done.
 ///
 /// # Errors
 /// It is not what the tool prints; a clause.
-pub fn found_in(
-    printed: Printed<'_>,
-    tool: Option<&str>,
-) -> Result<Vec<(MetricHead, Option<f64>)>, String> {
+pub fn found_in(printed: Printed<'_>, tool: Option<&str>) -> Result<Vec<FoundFigure>, String> {
     // dd and time print their results on standard error.
     let results = import::read(printed.out, tool)
         .or_else(|error| import::read(printed.errors, tool).map_err(|_| error))
@@ -173,13 +183,15 @@ pub fn found_in(
     let names = numbered(told_apart(&results));
     let mut all = Vec::new();
     for (result, workload) in results.into_iter().zip(names) {
-        for (head, value) in result.metrics.into_iter().zip(result.values) {
+        let steps = result.resolution.into_iter().chain(std::iter::repeat(None));
+        let values = result.values.into_iter().zip(steps);
+        for (head, (value, step)) in result.metrics.into_iter().zip(values) {
             let name = match several {
                 // A name with this sign would be read as a pattern.
                 true => format!("{workload}: {}", head.name).replace('=', " "),
                 false => head.name.clone(),
             };
-            all.push((MetricHead { name, ..head }, value));
+            all.push((MetricHead { name, ..head }, value, step));
         }
     }
     Ok(all)
@@ -222,13 +234,21 @@ fn pattern(text: &str) -> Result<Regex, (String, String)> {
     })
 }
 
-/// A number as programs print it: `1,234.5` too.
-fn number(text: &str) -> Option<f64> {
-    let plain = text.trim();
-    // Only whole groups of three: a comma may also be a decimal point.
-    let thousands = Regex::new(r"^\d{1,3}(,\d{3})+(\.\d+)?$").ok()?;
-    match thousands.is_match(plain) {
-        true => plain.replace(',', "").parse().ok(),
-        false => plain.parse().ok(),
-    }
+/// A number of JSON as it is written there: `1.500000` is known better than `1.5`.
+fn in_json(text: &str, pointer: &str, value: f64) -> Written {
+    let name = pointer.rsplit('/').next().unwrap_or_default();
+    let pattern = format!(r#""{}"\s*:\s*([-+0-9.eE]+)"#, regex::escape(name));
+    let written = Regex::new(&pattern).ok();
+    let all = written
+        .iter()
+        .flat_map(|pattern| pattern.captures_iter(text));
+    let same = all.filter_map(|found| {
+        let word = found.get(1)?.as_str();
+        let read: f64 = word.parse().ok()?;
+        (read == value).then(|| unit::written_step(word))?
+    });
+    // Of several fields of this name with this value, the one with fewest digits: which one it is the
+    // value does not tell.
+    let step = same.reduce(f64::max);
+    Written { value, step }
 }

@@ -285,6 +285,11 @@ pub trait Workload: Send + Sync {
     fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         metric::values(&self.figures(), outcomes)
     }
+    /// How finely each of these values is known, in its own unit; none: no coarser than its digits.
+    fn resolution(&self, outcomes: &[PhaseOutcome], values: &[Option<f64>]) -> Vec<Option<f64>> {
+        let timed = self.cost().measured_ns.is_some();
+        metric::resolution(&self.metrics(), values, outcomes, timed)
+    }
 }
 
 /// One kind of workload.

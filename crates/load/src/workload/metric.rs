@@ -89,6 +89,42 @@ pub fn values(figures: &[Figure<'_>], outcomes: &[PhaseOutcome]) -> Vec<Option<f
     figures.iter().map(value).collect()
 }
 
+/// How finely values are known: what a program said of its own, one operation more or less where time ended
+/// the phase (`timed`), the classes of a histogram.
+pub fn resolution(
+    heads: &[MetricHead],
+    values: &[Option<f64>],
+    outcomes: &[PhaseOutcome],
+    timed: bool,
+) -> Vec<Option<f64>> {
+    /// Classes of a histogram of three significant digits, between a power of 2 and the next.
+    const CLASSES: f64 = 1024.0;
+    if let Some(program) = outcomes.iter().find(|outcome| !outcome.reported.is_empty()) {
+        return program.reported_steps.clone();
+    }
+    // The shortest phase is the one in which an operation weighs most.
+    let one = |bytes: bool| {
+        let of = outcomes.iter().filter_map(|outcome| {
+            let kinds = outcome.ops.iter();
+            let (count, moved) =
+                kinds.fold((0, 0), |sum, kind| (sum.0 + kind.count, sum.1 + kind.bytes));
+            let amount = match bytes {
+                true => moved as f64 / count.max(1) as f64,
+                false => 1.0,
+            };
+            (outcome.elapsed_ns > 0).then(|| amount * 1e9 / outcome.elapsed_ns as f64)
+        });
+        of.reduce(f64::max).filter(|_| timed)
+    };
+    let step = |(head, value): (&MetricHead, &Option<f64>)| match head.unit.as_str() {
+        "op/s" => one(false),
+        "B/s" => one(true),
+        "ns" if !head.name.ends_with("mean") => value.map(|value| value / CLASSES),
+        _ => None,
+    };
+    heads.iter().zip(values).map(step).collect()
+}
+
 /// Bytes moved per second, SI.
 pub fn throughput_head() -> MetricHead {
     head("throughput", "B/s", Better::Higher)

@@ -63,6 +63,10 @@ fn comparisons(records: &[Record]) -> DataTable {
             "high",
             ColumnOf::Real(|r| r.comparison.ratio.map(|i| i.high)),
         ),
+        (
+            "resolution",
+            ColumnOf::Real(|r| Some(r.comparison.coarse.resolution)),
+        ),
         ("word", ColumnOf::Text(|r| r.comparison.word.name())),
         ("text", ColumnOf::Text(|r| &r.comparison.text)),
         (

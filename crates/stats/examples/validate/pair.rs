@@ -44,7 +44,8 @@ impl Rounds {
         let differences = &self.differences[..seen];
         let order = self.a_first.get(..seen);
         let without = order.and_then(|order| WithoutOrder::of(differences, order));
-        state_in_order(differences, without.as_ref(), 0.0, alpha, margin).expect("three or more rounds")
+        state_in_order(differences, without.as_ref(), 0.0, alpha, margin)
+            .expect("three or more rounds")
     }
 
     fn extend(&mut self, more: Self) {

@@ -3,7 +3,7 @@
 //! The same code as `examples/validate` with fewer studies. What is promised may be exceeded by
 //! three standard errors of the simulation; what is known not to hold is named with its limit.
 
-use crate::{factorial, pair, trial};
+use crate::{coarse, factorial, pair, trial};
 
 const STUDIES: u32 = 1_000;
 
@@ -159,4 +159,23 @@ fn steps_are_no_replicates() {
             row.batches
         );
     }
+}
+
+/// Figures of one, two and three digits: no more false claims than of exact ones, and no interval that knows
+/// more than the digits do. Taken as exact, nearly all studies of the coarsest would claim something.
+#[test]
+fn coarse_figures_are_never_known_better_than_their_digits() {
+    const STUDIES: u32 = 200;
+    let limit = 0.05 + 3.0 * (0.05 * 0.95 / f64::from(STUDIES)).sqrt();
+    let rows = coarse::rows(508, STUDIES);
+    assert_eq!(rows.len(), 18);
+    for row in &rows {
+        let what = format!("{row:?}");
+        assert!(row.false_claims <= limit, "{what}");
+        assert!(row.missed <= limit, "{what}");
+        assert!(row.false_none <= limit, "{what}");
+        assert!(row.narrowest >= 1.0 - 1e-9, "{what}");
+    }
+    let wrong = rows.iter().map(|row| row.taken_as_exact);
+    assert!(wrong.fold(0.0, f64::max) > 0.9);
 }

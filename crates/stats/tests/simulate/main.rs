@@ -1,5 +1,7 @@
 //! Whole studies with a planted truth.
 
+#[path = "../../examples/validate/coarse.rs"]
+mod coarse;
 #[path = "../../examples/validate/factorial.rs"]
 mod factorial;
 mod figures;

@@ -59,6 +59,16 @@ struct Aligned {
     places: Vec<Option<usize>>,
 }
 
+impl Aligned {
+    /// What there is of each head, from what there is of each of the workload's own.
+    fn placed(&self, own: &[Option<f64>]) -> Vec<Option<f64>> {
+        let places = self.places.iter();
+        places
+            .map(|place| own.get((*place)?).copied().flatten())
+            .collect()
+    }
+}
+
 impl Workload for Aligned {
     fn summary(&self) -> String {
         self.workload.summary()
@@ -117,10 +127,11 @@ impl Workload for Aligned {
     }
 
     fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
+        self.placed(&self.workload.evaluate(outcomes))
+    }
+
+    fn resolution(&self, outcomes: &[PhaseOutcome], _values: &[Option<f64>]) -> Vec<Option<f64>> {
         let values = self.workload.evaluate(outcomes);
-        self.places
-            .iter()
-            .map(|place| values.get((*place)?).copied().flatten())
-            .collect()
+        self.placed(&self.workload.resolution(outcomes, &values))
     }
 }

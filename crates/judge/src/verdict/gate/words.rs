@@ -1,8 +1,8 @@
 //! The answer of a gate in a sentence.
 
 use super::answer::{FigureAnswer, GateAnswer, GateOutcome, GateSide};
-use crate::verdict::fragment::range;
 use crate::verdict::Interval;
+use crate::verdict::fragment::range;
 use stackrace_base::unit;
 use stackrace_stats::elementary::ln;
 
@@ -38,11 +38,13 @@ pub(super) fn sentence(gate: &GateAnswer) -> String {
                 .flatten();
             let outlook = match (most, answer.ratio) {
                 // Figures of larger steps than what is asked about.
-                (None, Some(ratio)) if hidden(ratio, answer.resolution, gate.worse_than) => format!(
-                    "the figures are known to {} only, and no number of {} changes that",
-                    unit::percent(answer.resolution),
-                    if gate.paired { "rounds" } else { "runs" },
-                ),
+                (None, Some(ratio)) if hidden(ratio, answer.resolution, gate.worse_than) => {
+                    format!(
+                        "the figures are known to {} only, and no number of {} changes that",
+                        unit::percent(answer.resolution),
+                        if gate.paired { "rounds" } else { "runs" },
+                    )
+                }
                 _ => outlook(gate.paired, most),
             };
             format!("{b} may be more than {by} worse than {a}: {found}; {outlook}")

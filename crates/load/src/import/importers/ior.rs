@@ -4,6 +4,7 @@
 use stackrace_base::event::Fact;
 use stackrace_base::printed::text::{Figures, TextLine, agree, cut, end, facts, lines, number};
 use stackrace_base::printed::{ImportError, Imported, Importer};
+use stackrace_base::unit;
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "ior",
@@ -143,9 +144,12 @@ impl<'a> Output<'a> {
         let operations = figure("IOPS")?;
         let mut figures = Figures::default();
         figures.rate("throughput", "B/s", rate.map(|rate| rate * 1024.0 * 1024.0));
+        figures.known_to(rate.map(|rate| unit::step_of(rate) * 1024.0 * 1024.0));
         figures.rate("operations", "op/s", operations);
-        for (column, name, unit, factor) in TIMES {
-            figures.time(name, unit, figure(column)?.map(|value| value * factor));
+        for (column, name, of, factor) in TIMES {
+            let value = figure(column)?;
+            figures.time(name, of, value.map(|value| value * factor));
+            figures.known_to(value.map(|value| unit::step_of(value) * factor));
         }
         if let (Some(xfer), Some(rate), Some(operations)) = (figure("xfer(KiB)")?, rate, operations)
             && !(0.5..=2.0).contains(&(operations * xfer / 1024.0 / rate))

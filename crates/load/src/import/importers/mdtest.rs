@@ -25,6 +25,9 @@ const PHASES: [&str; 10] = [
     "Tree removal",
 ];
 
+/// Two rates of a phase may differ by so much: they were taken with two clocks.
+const SAME: f64 = 0.01;
+
 /// What was told since the output began.
 #[derive(Debug, Default)]
 struct Output<'a> {
@@ -35,6 +38,9 @@ struct Output<'a> {
     tasks: &'a str,
     iterations: &'a str,
     rows: Vec<(&'static str, f64)>,
+    /// What `-v` prints of each iteration: phase, seconds, rate.
+    timed: Vec<(&'static str, f64, f64)>,
+    notes: Vec<String>,
     /// Inside the table of rates.
     open: bool,
     /// Whether the text has anything of the run but the table.
@@ -123,6 +129,8 @@ impl<'a> Output<'a> {
             self.place = place;
         } else if let Some(told) = field(line, "FS") {
             self.file_system = told;
+        } else if let Some(timed) = timed(line.text) {
+            self.timed.push(timed);
         } else if line.text.contains(" tasks, ") {
             self.tasks = line.text.trim();
         }
@@ -155,8 +163,47 @@ impl<'a> Output<'a> {
         if self.rows.iter().any(|(known, _)| *known == phase) {
             return Err(line.refuse("each phase once"));
         }
-        self.rows.push((phase, *mean));
+        let mean = self.stated(line, phase, *mean)?;
+        self.rows.push((phase, mean));
         Ok(())
+    }
+
+    /// The rate of a phase where the lines of its iterations state it too. The summary of mdtest 3.2 has
+    /// rates that no iteration had.
+    fn stated(
+        &mut self,
+        line: TextLine<'_>,
+        phase: &'static str,
+        mean: f64,
+    ) -> Result<f64, ImportError> {
+        let own = self.timed.iter().filter(|(known, _, _)| *known == phase);
+        let own: Vec<(f64, f64)> = own.map(|(_, seconds, rate)| (*seconds, *rate)).collect();
+        // Of some of the iterations, or of a phase that was not run, no mean follows.
+        if own.is_empty() || own.len().to_string() != self.iterations || mean <= 0.0 {
+            return Ok(mean);
+        }
+        let told = own.iter().map(|(_, rate)| rate).sum::<f64>() / own.len() as f64;
+        if (told - mean).abs() <= SAME * told.max(mean) {
+            return Ok(mean);
+        }
+        // `32 tasks, 320000 files`: the count and the time of each line say whether its rate is right.
+        let items = self
+            .tasks
+            .split_once(", ")
+            .and_then(|(_, items)| number(items.split(' ').next()?));
+        let follows = |(seconds, rate): &(f64, f64)| {
+            items.is_some_and(|items| (seconds * rate - items).abs() <= SAME * items)
+        };
+        if !own.iter().all(follows) {
+            return Err(line.contradicts(format!(
+                "the lines of {phase} before it, which say {told:.3}"
+            )));
+        }
+        self.notes.push(format!(
+            "{}: the summary says {mean:.3}, and the lines before it say {told:.3}, which their times confirm: that is taken",
+            phase.to_lowercase()
+        ));
+        Ok(told)
     }
 
     fn imported(&self) -> Imported {
@@ -167,6 +214,7 @@ impl<'a> Output<'a> {
             figures.rate(phase.to_lowercase(), "op/s", value);
         }
         let mut notes = figures.missing("0.000, that is not run");
+        notes.extend(self.notes.iter().cloned());
         if self.iterations != "1" {
             notes.push(format!(
                 "each figure is the mean of {} iterations, whose own figures are not in the text",
@@ -195,6 +243,17 @@ impl<'a> Output<'a> {
             notes,
         }
     }
+}
+
+/// `V-1:   File stat         :          7.251 sec,      44129.214 ops/sec`
+fn timed(text: &str) -> Option<(&'static str, f64, f64)> {
+    let (_, told) = text.split_once("V-1:")?;
+    let told = told.trim();
+    let phase = PHASES.into_iter().find(|phase| told.starts_with(phase))?;
+    let rest = told[phase.len()..].trim_start().trim_start_matches(':');
+    let (seconds, rest) = rest.split_once(" sec,")?;
+    let rate = rest.trim().strip_suffix(" ops/sec")?;
+    Some((phase, number(seconds.trim())?, number(rate.trim())?))
 }
 
 /// `Path : value`, `Path: value`.

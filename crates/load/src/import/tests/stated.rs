@@ -35,7 +35,10 @@ fn fio_before_3_26_drops_digits_and_a_note_names_both() {
     let wrong = mixed.replace("IOPS=10.0k", "IOPS=8.0k");
     assert!(refused(&wrong).what.contains("contradicts IOPS=8.0k"));
     let other = text.replace("total=10240,", "total=30240,");
-    assert!(refused(&other).what.contains("contradicts"), "the count itself");
+    assert!(
+        refused(&other).what.contains("contradicts"),
+        "the count itself"
+    );
 }
 
 #[test]
@@ -43,9 +46,47 @@ fn fio_s_percentiles_are_classes_and_times_have_units() {
     let slow = &from("fio/fio-3.33_slower-than-one_normal.txt")[0];
     // 1336 usec, in whole microseconds and classes of 1/64.
     assert_eq!(step(slow, "write latency p50"), 1_336_000.0 / 64.0);
-    assert!((step(slow, "write latency mean") - 10.0).abs() < 1e-9, "2485.12 usec");
+    assert!(
+        (step(slow, "write latency mean") - 10.0).abs() < 1e-9,
+        "2485.12 usec"
+    );
     assert_eq!(step(slow, "write latency max"), 1000.0, "3487 usec");
     let json = &from("fio/fio-3.39_randrw_jsonplus.json")[0];
     assert!(step(json, "read latency p50") < 242_688.0 / 63.0);
     assert!(step(json, "operations") < 36_792.0 / 1000.0);
+}
+
+/// mdtest 3.2 says 126072 file stats a second in its summary; 320000 in 7.251 s are 44129, as its own line
+/// says.
+#[test]
+fn mdtest_s_summary_gives_way_to_lines_that_their_times_confirm() {
+    let result = &from("mdtest/mdtest-3.2.0_verbose.txt")[0];
+    has(result, "file stat", "op/s", 44_129.214);
+    has(result, "file removal", "op/s", 74_178.656);
+    // Those that agree keep the summary's.
+    has(result, "file creation", "op/s", 66_972.954);
+    let both = |note: &&String| note.contains("126072.839") && note.contains("44129.214");
+    assert_eq!(
+        result.notes.iter().filter(both).count(),
+        1,
+        "{:?}",
+        result.notes
+    );
+    // Without a count, nothing says which is right.
+    let text = golden("mdtest/mdtest-3.2.0_verbose.txt");
+    let misread = refused(&text.replace("32 tasks, 320000 files", "32 tasks, files"));
+    assert!(misread.what.contains("44129.214"), "{misread:?}");
+}
+
+#[test]
+fn figures_of_other_tools_are_known_to_the_digits_they_print() {
+    let dd = &from("dd/coreutils-two.txt")[0];
+    // 0.097739 s
+    assert!((step(dd, "elapsed") - 1e-6).abs() < 1e-12);
+    assert!((step(dd, "throughput") - 67_108_864.0 / 0.097_739 * 1e-6 / 0.097_739).abs() < 1.0);
+    let ior = &from("ior/ior-3.3.0.txt")[0];
+    assert!(
+        (step(ior, "throughput") / MIB - 0.01).abs() < 1e-9,
+        "1842.29 MiB/s"
+    );
 }

@@ -9,11 +9,7 @@ use stackrace_base::unit::written_step;
 
 /// `IOPS=36.8k, BW=144MiB/s (151MB/s)(719MiB/5001msec); 0 zone resets`: the same rate twice, and
 /// what it was made from.
-pub(super) fn rates(
-    line: TextLine<'_>,
-    name: &str,
-    rest: &str,
-) -> Result<Direction, ImportError> {
+pub(super) fn rates(line: TextLine<'_>, name: &str, rest: &str) -> Result<Direction, ImportError> {
     let refuse = || line.refuse("IOPS=…, BW=…MiB/s (…MB/s)(…MiB/…msec)");
     let (operations, rest) = rest
         .strip_prefix("IOPS=")
@@ -41,7 +37,9 @@ pub(super) fn rates(
     }
     // All of them rest on the same whole milliseconds.
     let ticked = |stated: Stated| stated.coarser(milliseconds);
-    let finest = made.map_or(binary, |made| binary.finer(made)).finer(decimal);
+    let finest = made
+        .map_or(binary, |made| binary.finer(made))
+        .finer(decimal);
     let throughput = ticked(finest);
     Ok(Direction {
         name: name.to_owned(),

@@ -5,6 +5,7 @@
 
 use stackrace_base::printed::ImportError;
 use stackrace_base::printed::text::{TextLine, bytes_of, number};
+use stackrace_base::unit;
 
 /// Whole and partial records, as `64+0`.
 pub(super) type Records = (u64, u64);
@@ -14,8 +15,12 @@ pub(super) type Records = (u64, u64);
 pub(super) struct Copied {
     pub(super) bytes: u64,
     pub(super) seconds: f64,
+    /// The last digit of the time, s; none: it has none that counts.
+    pub(super) seconds_step: Option<f64>,
     /// B/s, from whichever statement of it has more digits.
     pub(super) rate: f64,
+    /// How finely that rate is known, B/s.
+    pub(super) rate_step: Option<f64>,
 }
 
 impl Copied {
@@ -119,20 +124,27 @@ pub(super) fn copied(line: TextLine<'_>) -> Result<Copied, ImportError> {
     if !printed.ok_or_else(refuse)?.is(computed) {
         return Err(line.contradicts("itself: bytes over seconds is another rate"));
     }
+    // The bytes are exact, and the time is known to its last digit.
+    let seconds_step = unit::written_step(&figure.replace(',', "."));
     Ok(Copied {
         bytes,
         seconds,
+        seconds_step,
         rate: computed,
+        rate_step: seconds_step.map(|step| computed * step / seconds),
     })
 }
 
 fn transferred(line: TextLine<'_>, bytes: &str, rest: &str) -> Result<Copied, ImportError> {
     let expected = "\"… bytes transferred in … secs (… bytes/sec)\"";
     let refuse = || line.refuse(expected);
-    let (seconds, rate) = rest.split_once(" (").ok_or_else(refuse)?;
-    let seconds = ["secs", "seconds", "sec", "second"]
+    let (time, rate) = rest.split_once(" (").ok_or_else(refuse)?;
+    let time = ["secs", "seconds", "sec", "second"]
         .iter()
-        .find_map(|unit| decimal(seconds.strip_suffix(unit)?.trim()))
+        .find_map(|unit| time.strip_suffix(unit))
+        .ok_or_else(refuse)?
+        .trim();
+    let seconds = decimal(time)
         .filter(|seconds| *seconds > 0.0)
         .ok_or_else(refuse)?;
     let bytes = line.whole(bytes)?;
@@ -148,7 +160,9 @@ fn transferred(line: TextLine<'_>, bytes: &str, rest: &str) -> Result<Copied, Im
     Ok(Copied {
         bytes,
         seconds,
+        seconds_step: unit::written_step(&time.replace(',', ".")),
         rate,
+        rate_step: Some(1.0),
     })
 }
 

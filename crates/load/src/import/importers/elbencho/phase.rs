@@ -124,6 +124,7 @@ impl Phase<'_> {
         }
         let operations = self.figure(&format!("{before}IOPS [last]"))?;
         figures.rate(format!("{name}throughput"), "B/s", throughput);
+        figures.known_to(throughput.map(|_| grain));
         figures.rate(format!("{name}operations"), "op/s", operations);
         figures.rate(format!("{name}entries"), "op/s", entries);
         Ok(())

@@ -161,6 +161,7 @@ impl<'a> Output<'a> {
             notes,
             metrics: figures.metrics,
             values: figures.values,
+            resolution: figures.resolution,
         })
     }
 }

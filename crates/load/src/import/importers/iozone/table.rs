@@ -123,6 +123,11 @@ impl Table {
                 Unit::Operations => figures.rate(*test, "op/s", value),
                 _ => figures.rate(*test, "B/s", value.map(|value| value * 1024.0)),
             }
+            // Whole ones of either.
+            figures.known_to(value.map(|_| match unit {
+                Unit::Operations => 1.0,
+                _ => 1024.0,
+            }));
         }
         // A row of blanks was cut off, or is none of the table.
         if figures.values.iter().all(Option::is_none) {

@@ -1,0 +1,180 @@
+//! A figure among other text: its value, how finely it is written, and whether it is a figure at all.
+//!
+//! A pattern may catch a part of a number, of a version or of a date, or leave out the prefix that makes
+//! thousands of it. Each of these would be a wrong figure that looks right, so each is refused.
+
+use std::ops::Range;
+
+use stackrace_base::printed::text::cut;
+use stackrace_base::unit::written_step;
+
+/// A figure as it was written.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Written {
+    pub(super) value: f64,
+    /// The step of its last digit; none: it is not known how it was written.
+    pub(super) step: Option<f64>,
+}
+
+/// What to do about a pattern that does not catch one whole number.
+const WHOLE: &str = "let its group catch one whole number, as in ([0-9.]+)";
+
+/// The figure at a place in a text, in `unit` as the user says.
+///
+/// # Errors
+/// It is none, or not the whole of it; a clause with what to do.
+pub(super) fn found(text: &str, at: Range<usize>, unit: &str) -> Result<Written, String> {
+    let word = text[at.clone()].trim();
+    let shown = cut(word);
+    let figure = written(word)?.ok_or_else(|| format!("\"{shown}\" is no number: {WHOLE}"))?;
+    let begin = at.start + (text[at.clone()].len() - text[at.clone()].trim_start().len());
+    let (before, after) = (&text[..begin], &text[begin + word.len()..]);
+    if is_part(before, after) {
+        let ends = |c: char| c.is_whitespace() || "=:;()[]{}<>|\"'".contains(c);
+        let from = before.rfind(ends).map_or(0, |end| {
+            end + before[end..].chars().next().map_or(1, char::len_utf8)
+        });
+        let to = after.find(ends).unwrap_or(after.len());
+        let whole = format!("{}{word}{}", &before[from..], &after[..to]);
+        return Err(format!(
+            "\"{shown}\" is only a part of \"{}\": {WHOLE}",
+            cut(&whole)
+        ));
+    }
+    // The prefix changes from run to run with the size of the figure: 999, then 1.00k.
+    let prefix: String = after
+        .chars()
+        .take_while(|c| c.is_ascii_alphabetic())
+        .collect();
+    if is_prefix(&prefix) && !unit.starts_with(&prefix) {
+        return Err(format!(
+            "\"{shown}\" is followed by \"{prefix}\", which changes what it means: have it print plain digits or JSON, or if it always prints {prefix}, say so with the unit ({prefix}{unit})"
+        ));
+    }
+    Ok(figure)
+}
+
+/// A number as programs print it, `1,234.5` too; none: it is no number.
+///
+/// # Errors
+/// It can be read in two ways; a clause with what to do.
+pub(super) fn written(word: &str) -> Result<Option<Written>, String> {
+    let word = word.trim();
+    let commas = word.matches(',').count();
+    // Only whole groups of three; and one group alone may be decimals, which have a comma elsewhere.
+    let grouped = commas > 0 && groups_of_three(word);
+    if commas == 1 && !word.contains('.') && word.split(',').all(plain) {
+        return Err(format!(
+            "the comma of \"{}\" may stand for thousands or for a point: run it with LC_ALL=C, or have it print plain digits",
+            cut(word)
+        ));
+    }
+    let digits = match grouped {
+        true => word.replace(',', ""),
+        false => word.to_owned(),
+    };
+    // `parse` alone also takes "nan", "inf" and "infinity".
+    let step = written_step(&digits);
+    let value = digits.parse().ok().filter(|_| step.is_some());
+    Ok(value.map(|value| Written { value, step }))
+}
+
+fn plain(digits: &str) -> bool {
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// `1,234,567` or `1,234.5`.
+fn groups_of_three(word: &str) -> bool {
+    let whole = word.split_once('.').map_or(word, |(whole, _)| whole);
+    let mut groups = whole.split(',');
+    let first = groups.next().unwrap_or_default();
+    (1..=3).contains(&first.len())
+        && plain(first)
+        && groups.all(|group| group.len() == 3 && plain(group))
+}
+
+/// Whether what stands around a number belongs to it: more digits, a sign, a power of ten, the `v` of a
+/// version.
+fn is_part(before: &str, after: &str) -> bool {
+    let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+    let mark = |c: Option<char>| matches!(c, Some('.' | ','));
+    let (mut back, mut on) = (before.chars().rev(), after.chars());
+    let (last, last_but_one) = (back.next(), back.next());
+    let (first, second) = (on.next(), on.next());
+    let goes_on_before = digit(last)
+        || mark(last) && digit(last_but_one)
+        || matches!(last, Some('-' | '+'))
+        || matches!(last, Some('v' | 'V')) && !last_but_one.is_some_and(char::is_alphabetic);
+    let exponent =
+        matches!(first, Some('e' | 'E')) && (digit(second) || matches!(second, Some('-' | '+')));
+    goes_on_before || digit(first) || mark(first) && digit(second) || exponent
+}
+
+/// Whether letters right behind a number multiply it: `k`, `M`, `Gi`, `KiB`.
+fn is_prefix(letters: &str) -> bool {
+    let Some(rest) = letters.strip_prefix(['k', 'K', 'M', 'G', 'T', 'P']) else {
+        return false;
+    };
+    let rest = rest.strip_prefix('i').unwrap_or(rest);
+    matches!(
+        rest,
+        "" | "B" | "b" | "bps" | "Bps" | "iops" | "IOPS" | "bit"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn caught(text: &str, number: &str, unit: &str) -> Result<Written, String> {
+        let at = text.find(number).unwrap();
+        found(text, at..at + number.len(), unit)
+    }
+
+    #[test]
+    fn a_number_is_known_to_its_last_digit() {
+        for (text, number, value, step) in [
+            ("rate=2 MB/s", "2", 2.0, 1.0),
+            ("took 1.50 s", "1.50", 1.5, 0.01),
+            ("rate = 1,234.5 MB/s", "1,234.5", 1234.5, 0.1),
+            ("1,234,567 ops", "1,234,567", 1_234_567.0, 1.0),
+            ("8.5e-05 s", "8.5e-05", 8.5e-5, 1e-6),
+            ("IOPS1234.", "1234", 1234.0, 1.0),
+            ("(95)", " 95 ".trim(), 95.0, 1.0),
+        ] {
+            let found = caught(text, number, "").unwrap();
+            assert!((found.value / value - 1.0).abs() < 1e-12, "{text}");
+            assert!((found.step.unwrap() / step - 1.0).abs() < 1e-9, "{text}");
+        }
+        assert!(
+            caught("IOPS=10.9k,", "10.9", "kIOPS").is_ok(),
+            "the user says so"
+        );
+    }
+
+    #[test]
+    fn what_is_no_whole_number_is_refused_with_what_to_do() {
+        for (text, number, expected) in [
+            ("rate=2.93 MB/s", "2", "only a part of \"2.93\""),
+            ("rate=1,234 MB/s", "1", "only a part of \"1,234\""),
+            ("sysbench 1.0.20 (using", "1.0", "only a part of \"1.0.20\""),
+            ("fio-3.33", "3.33", "only a part of \"fio-3.33\""),
+            ("v1.2 rate", "1.2", "only a part of \"v1.2\""),
+            ("gain: -3", "3", "only a part of \"-3\""),
+            ("1.5e+06 op/s", "1.5", "only a part of \"1.5e+06\""),
+            ("IOPS=10.9k,", "10.9", "followed by \"k\""),
+            ("12MiB/s", "12", "followed by \"MiB\""),
+            ("rate 1,234", "1,234", "LC_ALL=C"),
+            ("3,5 s", "3,5", "LC_ALL=C"),
+            ("1,23,4", "1,23,4", "is no number"),
+            ("rate: nan", "nan", "is no number"),
+            ("rate: inf", "inf", "is no number"),
+            ("rate: infinity", "infinity", "is no number"),
+            ("2 MB/s", "2 MB/s", "is no number"),
+            ("1.2.3", "1.2.3", "is no number"),
+        ] {
+            let error = caught(text, number, "").unwrap_err();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+    }
+}
