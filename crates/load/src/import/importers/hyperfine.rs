@@ -117,6 +117,7 @@ impl Command {
                 environment: Vec::new(),
                 metrics: figures.metrics,
                 values: figures.values,
+                resolution: figures.resolution,
                 notes: self.ended(at).into_iter().collect(),
             }
         };

@@ -35,7 +35,11 @@ fn is_same(one: &JobResult, other: &JobResult) -> bool {
 fn goes_on(one: &JobResult, next: &JobResult) -> bool {
     let (a, b) = (&one.reported, &next.reported);
     let moved = |job: &JobResult| -> f64 {
-        let of = |seconds: f64| job.directions.iter().map(move |it| it.throughput * seconds);
+        let of = |seconds: f64| {
+            job.directions
+                .iter()
+                .map(move |it| it.throughput.value * seconds)
+        };
         of(job.reported.ran_s).sum()
     };
     // Rates are rounded to three digits, and amounts computed from them with them.

@@ -74,7 +74,9 @@ impl DdReport {
     fn imported(&self, command: Option<&DdCommand>) -> Imported {
         let mut figures = Figures::default();
         figures.rate("throughput", "B/s", Some(self.copied.rate));
+        figures.known_to(self.copied.rate_step);
         figures.time("elapsed", "s", Some(self.copied.seconds));
+        figures.known_to(self.copied.seconds_step);
         let bytes = self.copied.bytes;
         let moved = match self.given {
             // A partial record at the end says nothing of the block size that was asked for.
@@ -102,6 +104,7 @@ impl DdReport {
             environment: Vec::new(),
             metrics: figures.metrics,
             values: figures.values,
+            resolution: figures.resolution,
             notes: self.notes(command),
         }
     }

@@ -3,6 +3,7 @@
 
 use stackrace_base::printed::text::{Figures, TextLine, agree, end, facts, number, size};
 use stackrace_base::printed::{ImportError, Imported};
+use stackrace_base::unit;
 
 const MIB: f64 = 1_048_576.0;
 /// ns of a ms.
@@ -31,7 +32,7 @@ struct Shown<'a> {
     entries: Option<f64>,
     finished: Option<f64>,
     /// Of what, and smallest, mean and largest, ns.
-    latencies: Vec<(&'static str, [f64; 3])>,
+    latencies: Vec<(&'static str, [Told; 3])>,
 }
 
 /// Every phase of a text.
@@ -199,6 +200,17 @@ impl Shown<'_> {
         Ok(Some(if amount > rate { computed } else { rate }))
     }
 
+    /// How finely a rate is known that [`Self::exact`] chose: to a whole unit, or to one of the amount
+    /// and a tick of the time it was computed from.
+    fn step(&self, chosen: f64, printed: Option<f64>, amount: Option<f64>) -> f64 {
+        match (self.elapsed, amount) {
+            (Some(ms), Some(amount)) if printed != Some(chosen) => {
+                chosen * (1.0 / amount + 1.0 / ms)
+            }
+            _ => 1.0,
+        }
+    }
+
     fn imported(&self, line: TextLine<'_>, command: &[&str]) -> Result<Imported, ImportError> {
         let value = |pair: Option<(f64, f64)>| pair.map(|(value, _)| value);
         let throughput = self.exact(line, value(self.throughput), value(self.moved))?;
@@ -207,22 +219,28 @@ impl Shown<'_> {
         let mut figures = Figures::default();
         if let Some(throughput) = throughput {
             figures.rate("throughput", "B/s", Some(throughput * unit));
+            let step = self.step(throughput, value(self.throughput), value(self.moved));
+            figures.known_to(Some(step * unit));
         }
         for (name, value) in [("operations", self.operations), ("entries", entries)] {
             if value.is_some() {
                 figures.rate(name, "op/s", value);
+                // Whole ones; those computed are finer than that.
+                figures.known_to(Some(1.0));
             }
         }
         if figures.values.is_empty() {
             return Err(line.refuse("a rate of this operation"));
         }
         figures.time("elapsed", "s", self.elapsed.map(|ms| ms / 1e3));
+        figures.known_to(Some(1e-3));
         for (of, spread) in &self.latencies {
-            if !spread.is_sorted() {
+            if !spread.is_sorted_by_key(|told| told.ns) {
                 return Err(line.contradicts("its latencies: a mean is not between min and max"));
             }
-            for (word, ns) in ["min", "mean", "max"].into_iter().zip(spread) {
-                figures.time(format!("{of}latency {word}"), "ns", Some(*ns));
+            for (word, told) in ["min", "mean", "max"].into_iter().zip(spread) {
+                figures.time(format!("{of}latency {word}"), "ns", Some(told.ns));
+                figures.known_to(told.step);
             }
         }
         let mut notes = Vec::new();
@@ -241,6 +259,7 @@ impl Shown<'_> {
             notes,
             metrics: figures.metrics,
             values: figures.values,
+            resolution: figures.resolution,
         })
     }
 
@@ -319,14 +338,30 @@ fn duration(word: &str) -> Option<f64> {
     (!word.is_empty()).then_some(ms)
 }
 
+/// A latency, and the last digit that it was printed with.
+#[derive(Debug, Clone, Copy, Default)]
+struct Told {
+    ns: f64,
+    /// ns; none: not known.
+    step: Option<f64>,
+}
+
 /// `[ min=91us avg=120us max=1.58ms ]`, or in the unit that the name of the row has: ns.
-fn spread(values: &str, unit: &str) -> Option<[f64; 3]> {
+fn spread(values: &str, unit: &str) -> Option<[Told; 3]> {
     let inner = values.strip_prefix('[')?.strip_suffix(']')?;
-    let mut found = [0.0; 3];
+    let mut found = [Told::default(); 3];
     let mut words = inner.split_whitespace();
     for (value, name) in found.iter_mut().zip(["min=", "avg=", "max="]) {
         let word = words.next()?.strip_prefix(name)?;
-        *value = duration(&format!("{word}{unit}"))? * MILLI;
+        let whole = format!("{word}{unit}");
+        let letters = whole.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+        let figure = &whole[..whole.len() - letters.len()];
+        *value = Told {
+            ns: duration(&whole)? * MILLI,
+            // A time of several units has the finest one at its end, which is not looked for.
+            step: duration(&format!("1{letters}"))
+                .and_then(|one| Some(unit::written_step(figure)? * one * MILLI)),
+        };
     }
     words.next().is_none().then_some(found)
 }
