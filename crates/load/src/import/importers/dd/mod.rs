@@ -303,4 +303,67 @@ mod tests {
         // A rate of 2²⁰ bytes where 10⁶ stand is another figure.
         assert!(read(&good.replace("107 MB/s", "120 MB/s")).is_err());
     }
+
+    /// Languages, interruptions, progress and spellings in texts as people have them.
+    #[test]
+    fn forms_from_the_field_are_read() {
+        let whole = |words: [&str; 3]| {
+            let [taken, given, copied] = words;
+            format!(
+                "$ dd if=/dev/zero of=t bs=1M count=1024 conv=fdatasync\n1024+0 {taken}\n1024+0 {given}\n1073741824 {copied}, 9,52337 s, 113 MB/s\n"
+            )
+        };
+        for words in [
+            [
+                "Datensätze ein",
+                "Datensätze aus",
+                "Bytes (1,1 GB, 1,0 GiB) kopiert",
+            ],
+            [
+                "enregistrements lus",
+                "enregistrements écrits",
+                "octets (1,1 GB) copiés",
+            ],
+            [
+                "записей получено",
+                "записей отправлено",
+                "байт (1,1 GB, 1,0 GiB) скопирован",
+            ],
+            [
+                "registros leídos",
+                "registros escritos",
+                "bytes (1,1 GB, 1,0 GiB) copied",
+            ],
+            [
+                "record dentro",
+                "record fuori",
+                "byte (1,1 GB, 1,0 GiB) copiati",
+            ],
+            [
+                "records gelezen",
+                "records geschreven",
+                "bytes (1,1 GB, 1,0 GiB) gekopieerd",
+            ],
+        ] {
+            let text = whole(words);
+            let results = read(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+            has(&results[0], "elapsed", "s", 9.523_37);
+            assert_eq!(
+                results[0].workload,
+                "dd write 1G in blocks of 1M, conv=fdatasync"
+            );
+        }
+        let stopped = "$ dd if=/dev/sda of=/dev/null bs=1M\n^C1200+0 records in\n1199+0 records out\n1257242624 bytes (1.3 GB, 1.2 GiB) copied, 6.1 s, 206 MB/s\n";
+        let stopped = read(stopped).unwrap();
+        assert!(stopped[0].notes[0].contains("stopped"), "{stopped:?}");
+        let spelled = |block: &str| {
+            let command =
+                format!("root@pve:~# dd if=/dev/zero of=/tank/t bs={block} count=1k oflag=dsync\n");
+            read(&(command + &report("35.2", "30.5 MB/s")))
+                .unwrap()
+                .remove(0)
+        };
+        assert_eq!(spelled("1M").workload, spelled("1048576").workload);
+        assert_eq!(spelled("1M").settings, spelled("1024k").settings);
+    }
 }
