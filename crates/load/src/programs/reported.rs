@@ -166,7 +166,7 @@ impl ReportedFigure {
 }
 
 /// A figure that importers find: what it is, its value, and how finely that is known.
-pub type FoundFigure = (MetricHead, Option<f64>, Option<f64>);
+pub(crate) type FoundFigure = (MetricHead, Option<f64>, Option<f64>);
 
 /// The figures that importers find in a text; where it has several results, each figure's name begins
 /// with what was done.
