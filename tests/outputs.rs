@@ -187,7 +187,7 @@ fn a_record_on_a_full_disk_keeps_its_lines_and_goes_on_once_there_is_room() {
     let store = Mounted::ext4(&ground, "store", 600);
     ground.make_dir("data");
     ground.write("study.toml", STUDY.replace("TIME", "300 ms"));
-    let mut command = ground.program(&["run", "study.toml", "--anyway"]);
+    let mut command = ground.program(&["run", "study.toml"]);
     let running = command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut running = running.spawn().unwrap();
     let text = || log(&ground).and_then(|log| fs::read_to_string(log).ok());

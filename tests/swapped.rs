@@ -105,7 +105,7 @@ fn a_directory_swapped_while_workloads_run_leads_no_write_elsewhere() {
     let before = all_below(&precious);
     ground.write("writers.toml", WRITERS);
     let mut child = ground
-        .program(&["run", "writers.toml", "--anyway"])
+        .program(&["run", "writers.toml"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

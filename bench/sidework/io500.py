@@ -100,7 +100,7 @@ def cases(stackrace, ground):
         study.write_text(STUDY.format(place=ground.place))
         hosts.write_text(f"localhost slots={PROCESSES}\n")
         store = ["--store", ground.work / "store"]
-        said([stackrace, *store, "run", study, "--clients", f"mpirun:{hosts}", "--processes", PROCESSES, "--anyway"])
+        said([stackrace, *store, "run", study, "--clients", f"mpirun:{hosts}", "--processes", PROCESSES])
         rows = csv.DictReader(io.StringIO(said([stackrace, *store, "report", "--format", "csv"])))
         found = {(row["workload"], row["metric"]): (float(row["value"]), row["unit"]) for row in rows if row["value"]}
         return {named(phase): found[place][0] / (1e6 if found[place][1] == "B/s" else 1e3)

@@ -4,7 +4,7 @@ use super::args::OutputArgs;
 use super::failure::{self, Failure};
 use super::report::write;
 use super::setting::Setting;
-use super::terminal::{error, print, say};
+use super::terminal::{error, print_styled, say};
 use crate::run::{Ledger, Reason};
 use crate::session::FinishedRun;
 use stackrace_judge::verdict::{State, Verdict};
@@ -72,10 +72,7 @@ pub(super) fn show(
             next,
             ..report::ReportOptions::default()
         };
-        print(&String::from_utf8_lossy(
-            &report::by_name("terminal")
-                .map_or_else(Vec::new, |kind| kind.render(record, verdict, &options)),
-        ));
+        print_styled(&report::page(record, verdict, &options), setting.colour);
     }
     if let Some(path) = &output.html {
         write(

@@ -62,6 +62,7 @@ pub(super) struct Common {
         global = true,
         value_name = "DIR",
         env = "STACKRACE_STORE",
+        hide_env_values = true,
         value_parser = OsStringValueParser::new().try_map(directory),
         display_order = 900
     )]
@@ -214,8 +215,7 @@ pub(super) struct Compare {
     #[arg(long)]
     pub(super) each: bool,
     /// Compare even where the result would mislead (tmpfs with a disk, two directories of one file
-    /// system), or where the machine is too busy for an answer in time; the reason is kept with the
-    /// result
+    /// system); the reason is kept with the result
     #[arg(long)]
     pub(super) anyway: bool,
     /// Keep caches warm: neither drop nor remount between preparation and measurement
@@ -337,9 +337,6 @@ pub(super) struct Run {
     /// Run the commands that the study gives, with your rights
     #[arg(long)]
     pub(super) allow_commands: bool,
-    /// Start even where the machine is too busy for an answer in time, without asking
-    #[arg(long)]
-    pub(super) anyway: bool,
     #[command(flatten)]
     pub(super) there: There,
     #[command(flatten)]

@@ -63,7 +63,7 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
         let finished = own_program::run(&setting.session, &request, &own, setting)?;
         return answer::finish(setting, finished, &verb.output, verb.deciding.decide);
     }
-    let prepared = compare::prepare(&setting.session, &request)?;
+    let prepared = compare::prepare(&setting.session, &request, setting)?;
     if verb.print_study {
         print(&prepared.text);
         return Ok(0);

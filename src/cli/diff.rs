@@ -3,7 +3,7 @@
 use super::args::Diff;
 use super::failure::Failure;
 use super::setting::Setting;
-use super::terminal::print;
+use super::terminal::{print_data, print_styled};
 use super::words::{self, named};
 use stackrace_judge::verdict;
 use stackrace_results::record::{Record, Store};
@@ -30,14 +30,12 @@ pub(super) fn exec(setting: &Setting, verb: Diff) -> Result<u8, Failure> {
         ))
         .next("--anyway shows them side by side all the same"));
     }
-    print(&if verb.json {
-        format!(
-            "{:#}\n",
-            serde_json::to_value(&difference).unwrap_or_default()
-        )
+    if verb.json {
+        let json = serde_json::to_value(&difference).unwrap_or_default();
+        print_data(format!("{json:#}\n").as_bytes());
     } else {
-        report::diff(&difference, setting.screen)
-    });
+        print_styled(&report::diff(&difference, setting.screen), setting.colour);
+    }
     Ok(0)
 }
 

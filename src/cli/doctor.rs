@@ -4,8 +4,10 @@ use super::args::Doctor;
 use super::defaults::Defaults;
 use super::failure::Failure;
 use super::images;
+use super::progress::Preparing;
 use super::setting::Setting;
-use super::terminal::{print, say};
+use super::terminal::{print_data, say};
+use crate::session::Doing;
 use crate::session::doctor::{self, Ability, Health, Lack, LayerHealth};
 use stackrace_base::unit;
 
@@ -16,11 +18,14 @@ const NAME: usize = 16;
 pub(super) fn exec(setting: &Setting, verb: Doctor, defaults: &Defaults) -> Result<u8, Failure> {
     // Without a home there are no images, and all else can still be said.
     let cache = images::place();
+    let doing = Preparing::drawn(setting.quiet);
+    doing.now("looking at this machine, and how busy it is", "");
     let health = doctor::examine(&setting.session, cache.as_deref(), !verb.quick);
+    drop(doing);
     if verb.json {
         let text = serde_json::to_string_pretty(&health);
         let text = text.map_err(|error| Failure::internal(error.to_string()))?;
-        print(&format!("{text}\n"));
+        print_data(format!("{text}\n").as_bytes());
     } else {
         say(&text(&health, defaults));
     }

@@ -7,7 +7,7 @@ use super::args::Export;
 use super::failure::Failure;
 use super::output;
 use super::setting::Setting;
-use super::terminal::{error, print_bytes};
+use super::terminal::{error, print_data};
 use stackrace_results::record::Record;
 use stackrace_results::tables::TableForm;
 use stackrace_show::export::{ALL, ExportTable};
@@ -33,7 +33,7 @@ pub(super) fn exec(setting: &Setting, verb: &Export) -> Result<u8, Failure> {
             .render(&table)
             .map_err(|why| Failure::internal(format!("the table {}: {why}", kind.name)))?;
         let Some(output) = &verb.output else {
-            print_bytes(&bytes);
+            print_data(&bytes);
             continue;
         };
         let path = if to_dir {

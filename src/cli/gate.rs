@@ -4,10 +4,10 @@ use super::args::{Gate, Undecided};
 use super::failure::{self, Failure};
 use super::output;
 use super::setting::Setting;
-use super::terminal::print;
+use super::terminal::{print_data, print_styled};
 use super::words::{self, named, unknown};
 use stackrace_base::unit;
-use stackrace_judge::verdict::{self, GateError, GateOutcome, Threshold};
+use stackrace_judge::verdict::{self, GateAnswer, GateError, GateOutcome, Threshold};
 use stackrace_results::record::Record;
 use stackrace_show::report;
 
@@ -49,23 +49,7 @@ pub(super) fn exec(setting: &Setting, verb: &Gate) -> Result<u8, Failure> {
             &report::junit(&gate, verb.undecided == Undecided::Fail),
         )?;
     }
-    let told = if verb.json {
-        format!("{:#}\n", serde_json::to_value(&gate).unwrap_or_default()).into_bytes()
-    } else {
-        let form = if verb.markdown {
-            "markdown"
-        } else {
-            "terminal"
-        };
-        let mut page = report::gate(&gate, form, setting.screen);
-        if setting.quiet && !verb.markdown {
-            // The first paragraph is the answer.
-            let end = page.windows(2).position(|two| two == b"\n\n");
-            page.truncate(end.map_or(page.len(), |end| end + 1));
-        }
-        page
-    };
-    print(&String::from_utf8_lossy(&told));
+    tell(setting, &gate, verb);
     Ok(match (&gate.failed, gate.outcome) {
         (Some(_), _) => failure::TRIAL_FAILED,
         (None, GateOutcome::Passed) => 0,
@@ -75,6 +59,25 @@ pub(super) fn exec(setting: &Setting, verb: &Gate) -> Result<u8, Failure> {
             Undecided::Fail => failure::UNDECIDED,
         },
     })
+}
+
+/// Prints the answer.
+fn tell(setting: &Setting, gate: &GateAnswer, verb: &Gate) {
+    if verb.json {
+        let json = serde_json::to_value(gate).unwrap_or_default();
+        print_data(format!("{json:#}\n").as_bytes());
+        return;
+    }
+    let form = match verb.markdown {
+        true => "markdown",
+        false => "terminal",
+    };
+    let mut page = report::gate(gate, form, setting.screen);
+    if setting.quiet && !verb.markdown {
+        // The first paragraph is the answer.
+        page = page.first_paragraph();
+    }
+    print_styled(&page, setting.colour);
 }
 
 /// Refuses a file that the answer cannot be written to, before anything is read.

@@ -8,7 +8,7 @@ use clap_mangen::Man;
 use super::args::Arguments;
 use super::failure::Failure;
 use super::output;
-use super::terminal::{print_bytes, say};
+use super::terminal::{print_data, say};
 
 /// Writes all pages to a directory that exists, or prints the first one.
 ///
@@ -19,7 +19,7 @@ pub(super) fn exec(directory: Option<&Path>) -> Result<u8, Failure> {
     let Some(directory) = directory else {
         // `stackrace man | man -l -` reads it without an installation.
         let (_, page) = &pages[0];
-        print_bytes(page);
+        print_data(page);
         return Ok(0);
     };
     // Only a directory that exists: a missing one could be a misspelt name.

@@ -42,17 +42,16 @@ mod variable;
 mod verdict;
 mod words;
 
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use clap::{ArgMatches, FromArgMatches};
+use clap::{ArgMatches, FromArgMatches, ValueEnum};
 
 use args::{Arguments, CliVerb, Colour, Common};
 use defaults::Defaults;
 use events::EventCopy;
 use failure::Failure;
 use setting::{Setting, default_store};
-use terminal::{error, print, print_on};
+use terminal::{error, print, print_help, print_on};
 use variable::variable;
 
 use crate::session::worker::StudyWorker;
@@ -70,17 +69,60 @@ pub(crate) fn main() -> ExitCode {
     if complete::answer() {
         return ExitCode::SUCCESS;
     }
-    let matches = Arguments::whole().get_matches();
-    // Before anything is touched.
-    let verb = matches.subcommand_name().unwrap_or_default();
-    let works = works_on(verb, std::env::consts::OS);
-    match works.and_then(|()| dispatch(&matches)) {
-        Ok(code) => ExitCode::from(code),
-        Err(failure) => {
-            error(&failure.render());
-            ExitCode::from(failure.exit_code())
+    let done = match Arguments::whole().try_get_matches() {
+        Ok(matches) => {
+            // Before anything is touched.
+            let verb = matches.subcommand_name().unwrap_or_default();
+            let works = works_on(verb, std::env::consts::OS);
+            works.and_then(|()| dispatch(&matches))
         }
+        Err(said) => Ok(by_the_parser(&said)),
+    };
+    let code = match (done, terminal::lost()) {
+        (Ok(code), None) => code,
+        // An answer that nobody got is none, whatever it was.
+        (Ok(_), Some(lost)) => failed(&lost),
+        (Err(failure), lost) => {
+            lost.iter().for_each(|lost| error(&lost.render()));
+            failed(&failure)
+        }
+    };
+    ExitCode::from(code)
+}
+
+/// Says what failed; gives its exit code.
+fn failed(failure: &Failure) -> u8 {
+    error(&failure.render());
+    failure.exit_code()
+}
+
+/// Prints what the parser of the command line has to say: help that was asked for, or what is wrong.
+/// Gives the exit code.
+fn by_the_parser(said: &clap::Error) -> u8 {
+    if said.use_stderr() {
+        // Words of the command line stand in it: without colours, so that they bring none.
+        error(&said.render().to_string());
+    } else {
+        let colour = terminal::colours(typed_colour(std::env::args_os()), &std::io::stdout());
+        print_help(&said.render(), colour);
     }
+    u8::try_from(said.exit_code()).unwrap_or(1)
+}
+
+/// `--colour` among words that were not read to their end: `--help` ends the reading.
+fn typed_colour(words: impl Iterator<Item = std::ffi::OsString>) -> Colour {
+    let (mut typed, mut next_is_it) = (None, false);
+    for word in words {
+        let word = word.to_string_lossy();
+        let (name, value) = word.split_once('=').unwrap_or((&word, ""));
+        let named = matches!(name, "--colour" | "--color");
+        if next_is_it || named && !value.is_empty() {
+            let text = if next_is_it { &*word } else { value };
+            typed = Colour::from_str(text, true).ok().or(typed);
+        }
+        next_is_it = named && value.is_empty();
+    }
+    typed.unwrap_or(Colour::Auto)
 }
 
 /// Reads a command line (the words after the program's name) without doing anything.
@@ -103,6 +145,7 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
         Some("agent") => Defaults::default(),
         _ => Defaults::read()?,
     };
+    let colour = defaults.colour(common.colour, matches);
     let setting = Setting {
         session: Context {
             store: common.store.or(defaults.store()).or_else(default_store),
@@ -117,16 +160,9 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
         events: EventCopy::default(),
         screen: Screen {
             width: terminal::columns(&std::io::stdout()),
-            colour: match defaults.colour(common.colour, matches) {
-                Colour::Auto => {
-                    std::io::stdout().is_terminal()
-                        // no-color.org: set to anything but nothing.
-                        && variable("NO_COLOR").is_none_or(|value| value.is_empty())
-                }
-                Colour::Always => true,
-                Colour::Never => false,
-            },
         },
+        colour: terminal::colours(colour, &std::io::stdout()),
+        error_colour: terminal::colours(colour, &std::io::stderr()),
     };
     if let Some((name, words)) = matches.subcommand()
         && let Some(tool) = tools::ALL.iter().find(|tool| tool.name == name)

@@ -5,7 +5,7 @@
 //! before a run begins rather than after it.
 
 use super::failure::Failure;
-use super::terminal::print_bytes;
+use super::terminal::{StandardOutput, print_data};
 use rustix::fs::{Access, FileType, OFlags, access};
 use std::fs::{File, Metadata, Permissions};
 use std::io::{ErrorKind, Write};
@@ -69,7 +69,7 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     };
     match destination(path)? {
         Destination::StandardOutput => {
-            print_bytes(bytes);
+            print_data(bytes);
             Ok(())
         }
         Destination::Stream(stream) => open_stream(&stream)
@@ -89,7 +89,7 @@ pub(super) fn open(path: &Path) -> Result<Box<dyn Write + Send>, Failure> {
             .next("name another file")
     };
     Ok(match destination(path)? {
-        Destination::StandardOutput => Box::new(std::io::stdout()),
+        Destination::StandardOutput => Box::new(StandardOutput),
         Destination::Stream(stream) => Box::new(open_stream(&stream).map_err(failed)?),
         Destination::File(file, _) => {
             let opened = std::fs::OpenOptions::new()

@@ -4,7 +4,7 @@ use super::args::PlanArgs;
 use super::drive_card;
 use super::failure::Failure;
 use super::setting::Setting;
-use super::terminal::{print, say};
+use super::terminal::{print_data, say};
 use crate::session::virtual_run::{self, LabDrives};
 use crate::session::{clients, machines, permission, preflight, study_file, virtual_plan};
 use stackrace_study::study::Study;
@@ -24,7 +24,7 @@ pub(super) fn exec(setting: &Setting, verb: PlanArgs) -> Result<u8, Failure> {
     if let Some(asked) = clients::asked_for(&study, &verb.there.options())? {
         let answer = clients::plan(&study, &asked, setting)?;
         match verb.json {
-            true => print(&format!("{:#}\n", answer.json)),
+            true => print_data(format!("{:#}\n", answer.json).as_bytes()),
             false => say(&answer.text),
         }
         return Ok(0);
@@ -34,7 +34,7 @@ pub(super) fn exec(setting: &Setting, verb: PlanArgs) -> Result<u8, Failure> {
     };
     machines::plan(&setting.session, &study, &there, setting, |name, answer| {
         if verb.json {
-            return print(&format!("{:#}\n", answer.json));
+            return print_data(format!("{:#}\n", answer.json).as_bytes());
         }
         if !setting.quiet {
             say(&format!("on {name}\n\n"));
@@ -58,7 +58,7 @@ fn show(setting: &Setting, study: &Study, verb: &PlanArgs) -> Result<u8, Failure
     };
     if verb.json {
         let json = serde_json::to_value(&plan).unwrap_or_default();
-        print(&format!("{json:#}\n"));
+        print_data(format!("{json:#}\n").as_bytes());
     } else {
         say(&format!(
             "{}{}{}",

@@ -3,7 +3,7 @@
 use super::args::Published;
 use super::failure::Failure;
 use super::setting::Setting;
-use super::terminal::{print, say};
+use super::terminal::{print_styled, say};
 use super::words::unknown;
 use stackrace_judge::published::{self, Card};
 use stackrace_show::report;
@@ -17,10 +17,9 @@ pub(super) fn exec(setting: &Setting, verb: &Published) -> Result<u8, Failure> {
     if !report::PUBLISHED_FORMS.contains(&verb.format.as_str()) {
         return Err(unknown("form", &verb.format, &report::PUBLISHED_FORMS));
     }
-    let bytes = report::published(card, &verb.format, setting.screen)
+    let page = report::published(card, &verb.format, setting.screen)
         .map_err(|why| Failure::internal(format!("the data of {name}: {why}")))?;
-    // Every form is text; the figures in it are ours and hold nothing that steers a terminal.
-    print(&String::from_utf8_lossy(&bytes));
+    print_styled(&page, setting.colour);
     Ok(0)
 }
 

@@ -6,7 +6,7 @@ use super::args::ReportArgs;
 use super::failure::Failure;
 use super::output;
 use super::setting::Setting;
-use super::terminal::{error, print, say};
+use super::terminal::{error, print, print_data, print_styled, say};
 use super::words::not_read;
 use stackrace_judge::published;
 use stackrace_judge::verdict::{self, Beside, Evidence, Verdict};
@@ -48,8 +48,12 @@ pub(super) fn exec(setting: &Setting, verb: ReportArgs) -> Result<u8, Failure> {
         return plots(&verb, &record, &verdict);
     }
     options.screen = setting.screen;
-    let bytes = render(&verb.format, &record, &verdict, &options)?;
-    print(&String::from_utf8_lossy(&bytes));
+    if verb.format == "terminal" {
+        let page = report::page(&record, &verdict, &options);
+        print_styled(&page, setting.colour);
+    } else {
+        print_data(&render(&verb.format, &record, &verdict, &options)?);
+    }
     Ok(0)
 }
 

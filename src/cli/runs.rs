@@ -3,7 +3,7 @@
 use super::args::{Runs, RunsVerb};
 use super::failure::Failure;
 use super::setting::Setting;
-use super::terminal::{print, say};
+use super::terminal::{print_data, say};
 use super::words::not_read;
 use crate::session::remove;
 use stackrace_base::unit;
@@ -67,7 +67,7 @@ fn list(store: &Store, json: bool) -> Result<u8, Failure> {
     if json {
         let text = serde_json::to_string_pretty(&runs);
         let text = text.map_err(|error| Failure::internal(format!("the list of runs: {error}")))?;
-        print(&format!("{text}\n"));
+        print_data(format!("{text}\n").as_bytes());
         return Ok(0);
     }
     let mut text = String::new();

@@ -1,21 +1,17 @@
 //! What the command line says for every command.
 
-use std::io::{BufRead, IsTerminal, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::events::EventCopy;
 use super::failure::Failure;
 use super::interrupt::catch_interrupt;
-use super::progress::Progress;
+use super::progress::{Preparing, Progress};
 use super::terminal::error;
 use super::variable::variable;
 use crate::run::{Interrupt, Watcher};
-use crate::session::{Context, Observer, Start, WatchedRun};
+use crate::session::{Context, Doing, Observer, WatchedRun};
 use stackrace_show::report::Screen;
-
-/// Most bytes of an answer that are read.
-const ANSWER_BYTES: u64 = 64;
 
 /// What the command line says for every command.
 pub(super) struct Setting {
@@ -27,6 +23,10 @@ pub(super) struct Setting {
     pub(super) quiet: bool,
     /// What standard output is like.
     pub(super) screen: Screen,
+    /// Colours go to standard output.
+    pub(super) colour: bool,
+    /// Colours go to standard error.
+    pub(super) error_colour: bool,
 }
 
 impl Observer for Setting {
@@ -40,28 +40,8 @@ impl Observer for Setting {
         error(&format!("warning: {text}\n  next: {next}\n"));
     }
 
-    fn wait_or_start(&self, text: &str) -> Start {
-        // A script, or a user who wants nothing but the verdict, is not to be kept waiting.
-        if self.quiet || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-            self.remark(&format!("{text} Going on; more time: --time TIME"));
-            return Start::Now;
-        }
-        error(&format!(
-            "{text}\nWait for a quieter time (w), or go on now (Enter)? "
-        ));
-        let mut answer = String::new();
-        // Where nothing can be read there is no answer.
-        let read = std::io::stdin()
-            .lock()
-            .take(ANSWER_BYTES)
-            .read_line(&mut answer);
-        match (read, answer.trim().to_lowercase().as_str()) {
-            (Ok(_), "w" | "wait") => {
-                error("waiting; looking again in 30 s; Ctrl-C gives up\n");
-                Start::Later
-            }
-            _ => Start::Now,
-        }
+    fn doing(&self) -> Box<dyn Doing> {
+        Box::new(Preparing::new(self.quiet))
     }
 
     fn catch_interrupt(&self, left: &'static str) -> Result<Arc<Interrupt>, Failure> {
@@ -73,7 +53,7 @@ impl Observer for Setting {
 
     fn watch(&self, run: WatchedRun) -> Box<dyn Watcher> {
         self.events.begin(&mut run.ledger.lock());
-        Box::new(Progress::new(run, self.quiet, self.screen.colour))
+        Box::new(Progress::new(run, self.quiet, self.error_colour))
     }
 }
 

@@ -1,11 +1,21 @@
-//! What is printed.
+//! The one place that prints.
+//!
+//! Text for people goes through [`Styled`], which takes out what would command a terminal and alone makes
+//! colours. Data for programs stay as they are, except on a terminal. What cannot be written is
+//! remembered, so that a command whose output was lost never ends well.
 
-use std::borrow::Cow;
-use std::io::{ErrorKind, Write};
+use std::ffi::OsString;
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::os::fd::AsFd;
+use std::sync::OnceLock;
 
+use super::args::Colour;
+use super::failure::Failure;
 use super::variable::variable;
-use stackrace_show::report::{is_no_text, wrap};
+use stackrace_show::report::{Styled, columns_of, harmless, wrap_whole};
+
+/// Why standard output could not be written; unset: it could.
+static LOST: OnceLock<String> = OnceLock::new();
 
 /// Columns of a terminal; 80 where it is none or does not say. `COLUMNS` overrides it.
 pub(super) fn columns(to: &impl AsFd) -> usize {
@@ -26,9 +36,11 @@ fn known_columns(to: &impl AsFd) -> Option<usize> {
 
 /// Writes text for a person to standard output: on a terminal no line is wider than it is.
 pub(super) fn say(text: &str) {
+    // What it is wrapped by is what is seen, so signs take the place of what is no text first.
+    let text = harmless(text);
     match known_columns(&std::io::stdout()) {
-        Some(columns) => print(&broken(text, columns)),
-        None => print(text),
+        Some(columns) => print(&broken(&text, columns)),
+        None => print(&text),
     }
 }
 
@@ -39,7 +51,7 @@ fn broken(text: &str, columns: usize) -> String {
     for line in text.split_inclusive('\n') {
         let bare = line.trim_end_matches('\n');
         // A line of a file that is pointed at stays whole: what is below it points into it.
-        if bare.chars().count() <= columns || is_excerpt(bare) {
+        if columns_of(bare) <= columns || is_excerpt(bare) {
             out.push_str(line);
             continue;
         }
@@ -47,11 +59,14 @@ fn broken(text: &str, columns: usize) -> String {
         // line.
         let hang = hanging(bare, columns);
         let (begin, rest) = bare.split_at(hang);
-        let parts = wrap(rest, columns.saturating_sub(hang).max(1));
+        let parts = wrap_whole(rest, columns.saturating_sub(hang).max(1));
         for (at, part) in parts.iter().enumerate() {
+            // A path that is broken cannot be copied: it gives up its indentation first.
+            let indent = hang.min(columns.saturating_sub(columns_of(part)));
             let begin = match at {
-                0 => begin.to_owned(),
-                _ => " ".repeat(hang),
+                0 if indent == hang => begin.to_owned(),
+                0 => format!("{}\n{}", begin.trim_end(), " ".repeat(indent)),
+                _ => " ".repeat(indent),
             };
             out.push_str(&format!("{begin}{part}\n"));
         }
@@ -82,82 +97,136 @@ fn hanging(line: &str, columns: usize) -> usize {
     }
 }
 
-/// The colours that this program sets: bold, faint, the eight colours, and the end of each.
-const COLOURS: std::ops::RangeInclusive<u8> = 30..=37;
-
-/// A text that commands no terminal, whatever names of files, machines or configurations stand in
-/// it: control characters are shown as signs. Line breaks, tabs and our own colours stay.
-pub(super) fn harmless(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_no_text) {
-        return Cow::Borrowed(text);
-    }
-    let mut shown = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(letter) = rest.chars().next() {
-        let bytes = colour(rest).unwrap_or(letter.len_utf8());
-        match bytes > letter.len_utf8() || !is_no_text(letter) {
-            true => shown.push_str(&rest[..bytes]),
-            false => shown.push(sign(letter)),
-        }
-        rest = &rest[bytes..];
-    }
-    Cow::Owned(shown)
+/// Whether colours go to this stream.
+pub(super) fn colours(asked: Colour, to: &impl IsTerminal) -> bool {
+    wanted(asked, to.is_terminal(), &variable)
 }
 
-/// How a control character is shown.
-fn sign(letter: char) -> char {
-    match u32::from(letter) {
-        // The pictures of control characters stand in their order.
-        code @ ..0x20 => char::from_u32(0x2400 + code).unwrap_or(char::REPLACEMENT_CHARACTER),
-        0x7f => '\u{2421}',
-        _ => char::REPLACEMENT_CHARACTER,
+/// What the command line says, then what the environment says, then what the stream is.
+fn wanted(asked: Colour, terminal: bool, named: &dyn Fn(&str) -> Option<OsString>) -> bool {
+    // An empty variable is none (no-color.org).
+    let named = |name: &str| named(name).filter(|value| !value.is_empty());
+    let off = |name: &str| named(name).is_some_and(|value| value == "0");
+    let forced = |name: &str| named(name).is_some() && !off(name);
+    match asked {
+        Colour::Always => true,
+        Colour::Never => false,
+        // Whom colours disturb is heard before whoever forces them.
+        Colour::Auto if named("NO_COLOR").is_some() => false,
+        Colour::Auto if forced("FORCE_COLOR") || forced("CLICOLOR_FORCE") => true,
+        Colour::Auto if off("FORCE_COLOR") || off("CLICOLOR") => false,
+        Colour::Auto => terminal && !is_dumb(named("TERM").as_deref()),
     }
 }
 
-/// Bytes of a colour of ours at the beginning of a text; none: there is none.
-fn colour(text: &str) -> Option<usize> {
-    let (code, _) = text.strip_prefix("\u{1b}[")?.split_once('m')?;
-    // Reading a number takes signs and zeros that a terminal may take otherwise.
-    let number: u8 = code
-        .parse()
-        .ok()
-        .filter(|number: &u8| number.to_string() == code)?;
-    // Plain, bold, faint and eight colours are ours. Others hide text or move the cursor.
-    (number <= 2 || COLOURS.contains(&number)).then_some("\u{1b}[m".len() + code.len())
+/// Whether a terminal of that name knows nothing but text.
+fn is_dumb(name: Option<&std::ffi::OsStr>) -> bool {
+    name.is_none_or(|name| name == "dumb")
 }
 
-/// Writes to standard output; a reader that has gone away ends the program quietly.
+/// Whether a live view can be drawn on standard error: a terminal whose cursor moves.
+pub(super) fn draws() -> bool {
+    std::io::stderr().is_terminal() && !is_dumb(variable("TERM").as_deref())
+}
+
+/// Writes a text to standard output as it is laid out.
 pub(super) fn print(text: &str) {
-    print_bytes(harmless(text).as_bytes());
+    write_out(harmless(text).as_bytes());
+}
+
+/// The same, with its styles if colours are wanted.
+pub(super) fn print_styled(text: &Styled, colour: bool) {
+    write_out(text.render(colour).as_bytes());
+}
+
+/// Writes help of ours. Nothing from outside stands in it, so that its colours are ours.
+pub(super) fn print_help(help: &clap::builder::StyledStr, colour: bool) {
+    let plain = help.to_string();
+    let columns = known_columns(&std::io::stdout());
+    let fits = |line: &str| columns.is_none_or(|columns| columns_of(line) <= columns);
+    let mut text = String::new();
+    for (line, coloured) in plain.lines().zip(help.ansi().to_string().lines()) {
+        // The parser's own wrapping leaves usage lines and long names of options as they are.
+        match (fits(line), colour) {
+            (true, true) => text.push_str(coloured),
+            (true, false) => text.push_str(line),
+            (false, _) => text.push_str(broken(line, columns.unwrap_or(80)).trim_end()),
+        }
+        text.push('\n');
+    }
+    write_out(text.as_bytes());
 }
 
 /// Writes to standard output, and goes on where its reader has gone.
 pub(super) fn print_on(text: &str) {
-    let mut out = std::io::stdout().lock();
-    let _ = out
-        .write_all(harmless(text).as_bytes())
-        .and_then(|()| out.flush());
+    // A reader that has gone is all that is let pass; a full disk is remembered.
+    let _ = StandardOutput.write_all(harmless(text).as_bytes());
 }
 
-/// Writes bytes to standard output as they are: the content of a file, for a program to read.
-pub(super) fn print_bytes(bytes: &[u8]) {
-    let mut out = std::io::stdout().lock();
-    let written = out.write_all(bytes).and_then(|()| out.flush());
-    // `stackrace show layers | head` is no error.
+/// Writes data for a program: as they are, unless a person looks at them on a terminal.
+pub(super) fn print_data(bytes: &[u8]) {
+    match std::io::stdout().is_terminal() {
+        true => print(&String::from_utf8_lossy(bytes)),
+        false => write_out(bytes),
+    }
+}
+
+/// A reader that has gone away ends the program quietly: `stackrace show layers | head` is no error.
+fn write_out(bytes: &[u8]) {
+    let written = StandardOutput.write_all(bytes);
     if written.is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
         std::process::exit(0);
+    }
+}
+
+/// Standard output; what it could not write is remembered for the end of the program.
+pub(super) struct StandardOutput;
+
+impl Write for StandardOutput {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let mut out = std::io::stdout().lock();
+        // Flushed each time: an error that comes with the last bytes is one of this text.
+        let written = out.write_all(bytes).and_then(|()| out.flush());
+        match written {
+            Ok(()) => Ok(bytes.len()),
+            Err(error) => {
+                if error.kind() != ErrorKind::BrokenPipe {
+                    LOST.get_or_init(|| error.to_string());
+                }
+                Err(error)
+            }
+        }
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The failure of a command whose output was lost; none: all of it was written.
+pub(super) fn lost() -> Option<Failure> {
+    let why = LOST.get()?;
+    Some(
+        Failure::internal(format!("cannot write to standard output: {why}"))
+            .next("free space where the output goes, or send it elsewhere, and repeat the command"),
+    )
+}
+
+/// A text as it is written to standard error: on a terminal no line is wider than it is.
+pub(super) fn for_error(text: &str) -> String {
+    let text = harmless(text);
+    match known_columns(&std::io::stderr()) {
+        Some(columns) => broken(&text, columns),
+        None => text.into_owned(),
     }
 }
 
 /// Writes to standard error.
 pub(super) fn error(text: &str) {
     // Where standard error is closed, there is no other place to report that.
-    let text = harmless(text);
-    let mut to = std::io::stderr().lock();
-    let _ = match known_columns(&to) {
-        Some(columns) => to.write_all(broken(&text, columns).as_bytes()),
-        None => to.write_all(text.as_bytes()),
-    };
+    let _ = std::io::stderr()
+        .lock()
+        .write_all(for_error(text).as_bytes());
 }
 
 #[cfg(test)]
@@ -165,23 +234,73 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_commands_no_terminal() {
-        for (text, shown) in [
-            ("a\n\tä ☃", "a\n\tä ☃"),
+    fn colours_go_where_they_are_wanted() {
+        const TERMINAL: (&str, &str) = ("TERM", "xterm-256color");
+        for (asked, terminal, environment, expected) in [
+            (Colour::Auto, true, vec![TERMINAL], true),
+            (Colour::Auto, false, vec![TERMINAL], false),
+            (Colour::Auto, true, vec![TERMINAL, ("NO_COLOR", "1")], false),
+            (Colour::Auto, true, vec![TERMINAL, ("NO_COLOR", "")], true),
+            (Colour::Auto, true, vec![TERMINAL, ("CLICOLOR", "0")], false),
+            (Colour::Auto, false, vec![("CLICOLOR_FORCE", "1")], true),
+            (Colour::Auto, false, vec![("CLICOLOR_FORCE", "0")], false),
+            (Colour::Auto, false, vec![("FORCE_COLOR", "1")], true),
             (
-                "\u{1b}[1mbold\u{1b}[0m \u{1b}[32m",
-                "\u{1b}[1mbold\u{1b}[0m \u{1b}[32m",
+                Colour::Auto,
+                true,
+                vec![TERMINAL, ("FORCE_COLOR", "0")],
+                false,
             ),
-            // The title of the window, what hides a text, the cursor, a colour of its own.
-            ("\u{1b}]0;owned\u{7}", "␛]0;owned␇"),
-            ("\u{1b}[8mhidden", "␛[8mhidden"),
-            ("\u{1b}[2J\u{1b}[H", "␛[2J␛[H"),
-            ("\u{1b}[01m\u{1b}[+1m\u{1b}[m", "␛[01m␛[+1m␛[m"),
-            ("a\rb\u{8}\u{7f}", "a␍b␈␡"),
-            ("\u{9b}2J\u{202e}", "\u{fffd}2J\u{fffd}"),
+            (
+                Colour::Auto,
+                false,
+                vec![("FORCE_COLOR", "1"), ("NO_COLOR", "1")],
+                false,
+            ),
+            (Colour::Auto, true, vec![("TERM", "dumb")], false),
+            (
+                Colour::Auto,
+                true,
+                vec![("TERM", "dumb"), ("FORCE_COLOR", "1")],
+                true,
+            ),
+            (Colour::Auto, true, vec![], false),
+            (Colour::Always, false, vec![("NO_COLOR", "1")], true),
+            (
+                Colour::Never,
+                true,
+                vec![TERMINAL, ("FORCE_COLOR", "1")],
+                false,
+            ),
         ] {
-            assert_eq!(harmless(text), shown, "{text:?}");
+            let named = |name: &str| {
+                let found = environment.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| OsString::from(value))
+            };
+            let said = wanted(asked, terminal, &named);
+            assert_eq!(said, expected, "{asked:?} {terminal} {environment:?}");
         }
+    }
+
+    #[test]
+    fn a_path_is_never_broken() {
+        let path = "/var/lib/a-path-that-is-long/and/has/no/blank";
+        let shown = broken(&format!("record  {path}\n"), 46);
+        assert_eq!(shown, format!("record\n {path}\n"));
+        let shown = broken(&format!("record  {path} and more\n"), 20);
+        assert_eq!(shown, format!("record\n{path}\n        and more\n"));
+    }
+
+    #[test]
+    fn lines_are_broken_by_what_is_seen() {
+        let text = "日本語 ファイル システム の 名前 です\n";
+        for line in broken(text, 12).lines() {
+            assert!(columns_of(line) <= 12, "{line}");
+        }
+        assert_eq!(
+            broken("e\u{301}e\u{301} e\u{301}\n", 4),
+            "e\u{301}e\u{301} e\u{301}\n"
+        );
     }
 
     const TEXT: &str = "error: the directory cannot be looked at by an ordinary user\n  \

@@ -3,7 +3,7 @@
 use super::args::Ask;
 use super::failure::Failure;
 use super::setting::Setting;
-use super::terminal::print;
+use super::terminal::{print_data, print_styled};
 use super::words::{self, share};
 use stackrace_judge::verdict::{self, Question, Sought};
 use stackrace_show::report;
@@ -28,10 +28,11 @@ pub(super) fn exec(setting: &Setting, verb: Ask) -> Result<u8, Failure> {
         let valid: Vec<&str> = missing.valid.iter().map(String::as_str).collect();
         words::unknown(&what, &missing.name, &valid)
     })?;
-    print(&if verb.json {
-        format!("{:#}\n", serde_json::to_value(&answers).unwrap_or_default())
+    if verb.json {
+        let json = serde_json::to_value(&answers).unwrap_or_default();
+        print_data(format!("{json:#}\n").as_bytes());
     } else {
-        report::answers(&answers, setting.screen)
-    });
+        print_styled(&report::answers(&answers, setting.screen), setting.colour);
+    }
     Ok(0)
 }

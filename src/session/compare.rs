@@ -11,15 +11,16 @@ use super::clients::{self, AskedClients};
 use super::context::Context;
 use super::execute::{self, FinishedRun};
 use super::first_round;
-use super::look::{self, Looked};
-use super::observer::Observer;
+use super::observer::{Caught, Doing, Observer};
 use super::shape::{MEASURING_SHARE, Shape, round_seconds};
 use super::sizes;
 use super::sizing::{SizedPart, Sizing};
 use super::study_file::{self, Overrides};
+use super::temporary;
 use super::watched::{self, WatchedDirs};
 use stackrace_base::event::StorageIdentity;
 use stackrace_base::failure::Failure;
+use stackrace_base::interrupt::Interrupt;
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit;
 use stackrace_machine::host::{Host, MountInfo, local::LocalHost};
@@ -91,6 +92,8 @@ pub(crate) struct PreparedComparison {
     /// What the reader of its result must know.
     warnings: Vec<String>,
     sides: Vec<ComparedPath>,
+    /// Ctrl-C, caught since the first trial that finds a size.
+    interrupt: Arc<Interrupt>,
 }
 
 /// Looks at the directories, finds out how fast they are, and writes the study.
@@ -100,9 +103,11 @@ pub(crate) struct PreparedComparison {
 pub(crate) fn prepare(
     context: &Context,
     request: &CompareRequest,
+    observer: &dyn Observer,
 ) -> Result<PreparedComparison, Failure> {
     let host = LocalHost::new(Arc::new(|_| ()));
     let (sides, warnings) = comparable(&host, request)?;
+    let interrupt = observer.catch_interrupt(temporary::LEFT)?;
     let began = SystemClock.now_ns();
     let shape = Shape::of(request.purpose, request.time_ns, sides.len());
     let written = |sized: &[SizedPart]| request.overrides.written(&study(request, &sides, sized));
@@ -118,7 +123,8 @@ pub(crate) fn prepare(
             (text, Some(earlier.run), earlier.round_seconds)
         }
         None => {
-            let sized = sized(context, request, &sides, &shape, &host)?;
+            let under_way = (&*interrupt, &*observer.doing());
+            let sized = sized(context, request, &sides, &shape, &host, under_way)?;
             // Sizes of another storage would be wrong for all rounds.
             watched(&host, &sides).unchanged()?;
             let seconds = round_seconds(&sized) / MEASURING_SHARE;
@@ -139,6 +145,7 @@ pub(crate) fn prepare(
         spent_ns: SystemClock.now_ns().saturating_sub(began),
         warnings,
         sides,
+        interrupt,
     })
 }
 
@@ -149,6 +156,7 @@ fn sized(
     sides: &[ComparedPath],
     shape: &Shape,
     host: &LocalHost,
+    (interrupt, doing): (&Interrupt, &dyn Doing),
 ) -> Result<Vec<SizedPart>, Failure> {
     // All sides do the same work, so the fullest one limits it.
     let free = sides.iter().map(|side| side.free).min().unwrap_or(0);
@@ -161,6 +169,8 @@ fn sized(
         room: (free as f64 * FREE_SHARE / (shape.parts.len() + 2) as f64) as u64,
         bytes: request.size,
         cold: !request.warm,
+        interrupt,
+        doing,
         study: &|parts| study_file::parse("compare", study(request, sides, parts).as_bytes()),
     };
     let began = SystemClock.now_ns();
@@ -175,13 +185,14 @@ fn sized(
     if !request.overrides.ends_by_time() {
         return Ok(sized);
     }
-    let sized = shape.fitting(sized, &context.command)?;
+    let names: Vec<&str> = sides.iter().map(|side| side.text.as_str()).collect();
+    let sized = shape.fitting(sized, &names, &context.command)?;
     if request.size.is_some() {
         return Ok(sized);
     }
     let spent = SystemClock.now_ns().saturating_sub(began) as f64 / 1e9;
     let allowed = request.time_ns as f64 / 1e9;
-    let left = allowed - spent - look::seconds(allowed);
+    let left = allowed - spent;
     sizing.longer(&sized, shape.longer(&sized, left))
 }
 
@@ -195,6 +206,10 @@ pub(crate) fn run(
     prepared: PreparedComparison,
     observer: &dyn Observer,
 ) -> Result<FinishedRun, Failure> {
+    let observer = &Caught {
+        interrupt: Arc::clone(&prepared.interrupt),
+        inner: observer,
+    };
     let mut study = study_file::parse("compare", prepared.text.as_bytes())?;
     // How long it may go on is not part of the text.
     request.overrides.apply(&mut study);
@@ -226,17 +241,6 @@ pub(crate) fn run(
     }
     // Sizes of a run that had more time may be too large for this one.
     first_round::warn(&study.decide, prepared.round_seconds, observer);
-    let directories = prepared.sides.iter().map(|side| side.path.clone());
-    let looked = Looked {
-        directories: directories.collect(),
-        workloads: study.workload_heads.len(),
-        configurations: study.configurations.len(),
-        round_seconds: prepared.round_seconds,
-        run_seconds: f64::from(study.decide.rounds_max) * prepared.round_seconds,
-        anyway: request.anyway,
-        observer,
-    };
-    let busy = look::before(context, &mut study.decide, &looked)?;
     let host = LocalHost::new(Arc::new(|_| ()));
     // The run fixes what each side lies on when it sets it up: that must be what was looked at here.
     watched(&host, &prepared.sides).unchanged()?;
@@ -251,8 +255,6 @@ pub(crate) fn run(
     for warning in &warnings {
         observer.remark(&format!("warning: {warning}"));
     }
-    // This was said already, perhaps with a question.
-    warnings.extend(busy);
     if let Some(asked) = &request.clients {
         let store = context.open_store()?;
         return clients::run(context, (&study, &store), None, asked, observer, &warnings);

@@ -21,7 +21,6 @@ pub(crate) mod lab_run;
 pub(crate) mod leftovers;
 pub(crate) mod load;
 pub(crate) mod load_target;
-mod look;
 pub(crate) mod machine_options;
 pub(crate) mod machines;
 mod observer;
@@ -52,5 +51,5 @@ pub(crate) mod worker;
 
 pub(crate) use context::{Context, entropy};
 pub(crate) use execute::FinishedRun;
-pub(crate) use observer::{Observer, Start, WatchedRun};
+pub(crate) use observer::{Doing, Observer, WatchedRun};
 pub(crate) use resume::Stopped;

@@ -14,9 +14,8 @@ pub(crate) trait Observer {
     /// Something the user has to act on: what, and what to do.
     fn warn(&self, text: &str, next: &str);
 
-    /// An answer within the time is hopeless on the machine as it is: `text` says so. Asks on a
-    /// terminal, else says that the run starts.
-    fn wait_or_start(&self, text: &str) -> Start;
+    /// Something is done before a run begins. It is shown until what this returns is dropped.
+    fn doing(&self) -> Box<dyn Doing>;
 
     /// Ctrl-C ends what follows cleanly. A second one ends the program at once; `left` says what is
     /// then to be done.
@@ -29,13 +28,38 @@ pub(crate) trait Observer {
     fn watch(&self, run: WatchedRun) -> Box<dyn Watcher>;
 }
 
-/// What the user wants of a run on a machine that is busy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Start {
-    /// It starts.
-    Now,
-    /// It waits a while, and looks again.
-    Later,
+/// Shows what is done before a run begins.
+pub(crate) trait Doing {
+    /// `step` is under way, and how far it is: `finding sizes: write (2 of 4)`. `at` says where.
+    fn now(&self, step: &str, at: &str);
+}
+
+/// An observer whose Ctrl-C is caught already: it can be caught once only.
+pub(super) struct Caught<'a> {
+    pub(super) inner: &'a dyn Observer,
+    pub(super) interrupt: Arc<Interrupt>,
+}
+
+impl Observer for Caught<'_> {
+    fn remark(&self, text: &str) {
+        self.inner.remark(text);
+    }
+
+    fn warn(&self, text: &str, next: &str) {
+        self.inner.warn(text, next);
+    }
+
+    fn doing(&self) -> Box<dyn Doing> {
+        self.inner.doing()
+    }
+
+    fn catch_interrupt(&self, _left: &'static str) -> Result<Arc<Interrupt>, Failure> {
+        Ok(Arc::clone(&self.interrupt))
+    }
+
+    fn watch(&self, run: WatchedRun) -> Box<dyn Watcher> {
+        self.inner.watch(run)
+    }
 }
 
 /// A run that begins or goes on.

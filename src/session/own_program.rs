@@ -13,11 +13,10 @@ use super::compare::{
 };
 use super::context::Context;
 use super::execute::{self, FinishedRun};
-use super::observer::{Observer, Start, WatchedRun};
+use super::observer::{Caught, Observer};
 use super::{first_round, preflight, study_file, temporary};
-use crate::run::Watcher;
 use stackrace_base::event::Better;
-use stackrace_base::failure::{Failure, FailureKind, INTERRUPTED};
+use stackrace_base::failure::Failure;
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::owned::held::with_real_names;
 use stackrace_base::unit;
@@ -25,9 +24,6 @@ use stackrace_load::programs::{PREPARE, Printed, RUN, WORDS, found_in, is_of_eve
 use stackrace_load::workload::Place;
 use stackrace_machine::host::local::LocalHost;
 use stackrace_study::study::Study;
-
-/// What a second Ctrl-C leaves to do.
-const LEFT: &str = "`stackrace clean` removes what is left";
 
 /// A command, or one workload, to compare with, as it was typed.
 #[derive(Clone, Default)]
@@ -204,13 +200,16 @@ pub(crate) fn run(
     let (sides, warnings) = comparable(&host, request)?;
     // One for the first try and for the run: Ctrl-C can be caught once.
     let caught = Caught {
-        interrupt: observer.catch_interrupt(LEFT)?,
+        interrupt: observer.catch_interrupt(temporary::LEFT)?,
         inner: observer,
     };
     let written = study(request, &sides, own);
     let first = study_file::parse("compare", written.as_bytes())?;
     preflight::check_machine(context, &first)?;
+    let doing = caught.doing();
+    doing.now(&format!("trying `{}` once", own.name()), &sides[0].text);
     let probe = probe(context, &host, &first, &sides[0], &caught.interrupt)?;
+    drop(doing);
     // Its time on another storage says nothing of what is measured.
     watched(&host, &sides).unchanged()?;
     let text = match (&own.parse, own.metrics.is_empty()) {
@@ -269,11 +268,13 @@ fn probe(
             ))
             .next("mend what it says; a command must end with exit status 0 in an empty directory")
         };
+        if control.stopped() {
+            return Err(temporary::interrupted(context));
+        }
         let outcomes = measured.map_err(|error| refused(error.0))?;
         let whole = |outcome: &PhaseOutcome| outcome.ended == PhaseEnd::Complete;
-        if control.stopped() || !outcomes.iter().all(whole) {
-            let kind = FailureKind::Remote(INTERRUPTED);
-            return Err(Failure::new(kind, "stopped before the first round"));
+        if !outcomes.iter().all(whole) {
+            return Err(temporary::interrupted(context));
         }
         finished.map_err(|error| refused(error.0))?;
         Ok(Probed {
@@ -284,32 +285,4 @@ fn probe(
                 .map_or_else(Default::default, |outcome| outcome.printed),
         })
     })
-}
-
-/// An observer whose Ctrl-C is caught already.
-struct Caught<'a> {
-    inner: &'a dyn Observer,
-    interrupt: Arc<Interrupt>,
-}
-
-impl Observer for Caught<'_> {
-    fn remark(&self, text: &str) {
-        self.inner.remark(text);
-    }
-
-    fn warn(&self, text: &str, next: &str) {
-        self.inner.warn(text, next);
-    }
-
-    fn wait_or_start(&self, text: &str) -> Start {
-        self.inner.wait_or_start(text)
-    }
-
-    fn catch_interrupt(&self, _left: &'static str) -> Result<Arc<Interrupt>, Failure> {
-        Ok(Arc::clone(&self.interrupt))
-    }
-
-    fn watch(&self, run: WatchedRun) -> Box<dyn Watcher> {
-        self.inner.watch(run)
-    }
 }

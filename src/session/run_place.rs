@@ -9,8 +9,7 @@ use super::observer::Observer;
 use super::resume::Stopped;
 use super::virtual_run::{self, VirtualOptions};
 use super::{
-    clients, first_round, look, machines, permission, preflight, real_cuts, study_file,
-    virtual_clock,
+    clients, first_round, machines, permission, preflight, real_cuts, study_file, virtual_clock,
 };
 use stackrace_base::failure::Failure;
 use stackrace_results::record::Store;
@@ -40,8 +39,6 @@ pub(crate) struct PlaceOptions<'a> {
     pub(crate) wipe: &'a [String],
     /// Whether the user permits the commands that the study gives.
     pub(crate) allow_commands: bool,
-    /// Do not ask before a run that is hopeless on a busy machine.
-    pub(crate) anyway: bool,
     /// How the power of the machine is cut; none: it is not.
     pub(crate) power: Option<PowerOptions<'a>>,
 }
@@ -126,9 +123,7 @@ pub(crate) fn run(
     }
     // A study for the lab would fail at its first disk; here the refusal names `--lab`.
     study_file::check_not_in_the_lab(study)?;
-    let busy = look::before_study(context, study, place.anyway, observer)?;
-    let warnings: Vec<String> = busy.into_iter().collect();
-    execute::start(context, study, &warnings, place.wipe, observer)
+    execute::start(context, study, &[], place.wipe, observer)
 }
 
 /// Continues a run on the machines it was begun on, to its end.

@@ -7,7 +7,7 @@ use super::sizing::SizedPart;
 use stackrace_base::event;
 use stackrace_base::failure::Failure;
 use stackrace_base::unit::{self, listed};
-use stackrace_study::purpose::{Purpose, WorkloadSize};
+use stackrace_study::purpose::{Purpose, SizedBy, WorkloadSize};
 
 /// Rounds that the trials are sized for.
 const ROUNDS: f64 = 20.0;
@@ -21,6 +21,10 @@ const ROUNDS_KEPT: f64 = 0.8;
 const TRIAL_SECONDS: f64 = 1.2;
 /// Seconds from the end of a trial to the start of the next one, where the data are there.
 const BETWEEN: f64 = 0.02;
+/// A directory that takes so many times as long as the fastest one is named where time is short.
+const FAR_SLOWER: f64 = 2.0;
+/// One MiB, bytes.
+const MEBIBYTE: f64 = 1_048_576.0;
 /// Share of the time given to measuring; the rest is preparing, settling and recording.
 pub(super) const MEASURING_SHARE: f64 = 0.8;
 
@@ -68,6 +72,7 @@ impl Shape {
             },
             seconds: self.seconds * self.sides as f64,
             lays_out_seconds: 0.0,
+            slowest: None,
         };
         self.parts.iter().map(unsized_part).collect()
     }
@@ -80,6 +85,7 @@ impl Shape {
     pub(super) fn fitting(
         &self,
         mut sized: Vec<SizedPart>,
+        sides: &[&str],
         command: &[String],
     ) -> Result<Vec<SizedPart>, Failure> {
         let measuring = self.time * MEASURING_SHARE;
@@ -92,17 +98,46 @@ impl Shape {
             sized.remove(last.unwrap_or(0));
         }
         if rounds(&sized) < f64::from(FIRST_LOOK) {
-            let needed = ROUNDS_LEAST * round_seconds(&sized) / MEASURING_SHARE;
-            let text = format!(
-                "this storage is too slow for {}: one round of {} takes about {}, and a verdict takes {FIRST_LOOK} rounds at least; this needs about {}",
-                minutes(self.time),
-                self.purpose.parts[sized[0].index].name,
-                unit::long_time(round_seconds(&sized)),
-                minutes(rounded_up(needed)),
-            );
-            return Err(Failure::refused(text).next(with_time(command, needed)));
+            return Err(self.too_slow(&sized[0], sides, command));
         }
         Ok(sized)
+    }
+
+    /// The refusal where a single workload leaves no time for a verdict: which directory is the slow
+    /// one, and what would fit.
+    fn too_slow(&self, part: &SizedPart, sides: &[&str], command: &[String]) -> Failure {
+        let needed = ROUNDS_LEAST * part.seconds / MEASURING_SHARE;
+        let slow = part.slowest.filter(|slow| slow.times >= FAR_SLOWER);
+        let (who, why) = match slow.and_then(|slow| Some((sides.get(slow.side)?, slow.times))) {
+            Some((side, times)) => (
+                (*side).to_owned(),
+                format!(" ({side} takes {times:.0} times as long as the fastest)"),
+            ),
+            None => ("this storage".to_owned(), String::new()),
+        };
+        let kind = &self.purpose.parts[part.index];
+        let text = format!(
+            "{who} is too slow for {}: one round of {} takes about {}{why}, and a verdict takes {FIRST_LOOK} rounds at least; this needs about {}",
+            minutes(self.time),
+            kind.name,
+            unit::long_time(part.seconds),
+            minutes(rounded_up(needed)),
+        );
+        let mut next = with_time(command, needed);
+        // What would leave time for the rounds, in whole MiB.
+        let fits = self.time * MEASURING_SHARE / (ROUNDS_LEAST * part.seconds);
+        let mebibytes = ((part.size.bytes * part.size.passes) as f64 * fits / MEBIBYTE) as u64;
+        if kind.sized_by == SizedBy::Bytes && mebibytes > 0 {
+            let less = format!("{mebibytes}MiB");
+            let mut words = vec!["stackrace".to_owned()];
+            words.extend(command.iter().skip(1).cloned());
+            words.extend(["--size".to_owned(), less]);
+            next.push_str(&format!(
+                "\n    or, with less in each trial: {}",
+                event::shell(&words)
+            ));
+        }
+        Failure::refused(text).next(next)
     }
 
     /// How much longer trials may last, as a factor, so that whole rounds fill the seconds that are
@@ -187,6 +222,7 @@ fn with_time(command: &[String], seconds: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::sizing::SlowestSide;
     use super::*;
     use stackrace_study::purpose;
 
@@ -249,12 +285,43 @@ mod tests {
                 .map(|part| SizedPart { seconds, ..part })
                 .collect::<Vec<_>>()
         };
-        let kept = |seconds| shape.fitting(slow(seconds), &command());
+        let kept = |seconds| shape.fitting(slow(seconds), &["/a b", "/c"], &command());
         assert_eq!(kept(2.4).ok().unwrap().len(), 3);
         assert_eq!(kept(4.0).ok().unwrap().len(), 2);
         assert_eq!(kept(20.0).ok().unwrap().len(), 1);
         let refused = kept(40.0).err().unwrap().render();
         assert!(refused.contains("needs about 10 min"), "{refused}");
         assert!(refused.contains("--time '600 s'"), "{refused}");
+    }
+
+    #[test]
+    fn where_time_is_short_the_slow_side_is_named_and_less_work_is_offered() {
+        let shape = Shape::of(&purpose::ALL[0], 60 * SECOND, 2);
+        let mut parts = shape.unsized_parts();
+        parts.truncate(1);
+        parts[0].seconds = 40.0;
+        parts[0].size.bytes = 1 << 30;
+        parts[0].slowest = Some(SlowestSide {
+            side: 1,
+            times: 14.2,
+        });
+        let sides = ["/a b", "/c"];
+        let refused = shape.fitting(parts.clone(), &sides, &command());
+        let refused = refused.err().unwrap().render();
+        assert!(
+            refused.contains("error: /c is too slow for 1 min")
+                && refused.contains("(/c takes 14 times as long as the fastest)"),
+            "{refused}"
+        );
+        if shape.purpose.parts[parts[0].index].sized_by == SizedBy::Bytes {
+            assert!(refused.contains("--size 102MiB"), "{refused}");
+        }
+        // Sides that are about as fast: it is the time that is short.
+        parts[0].slowest = Some(SlowestSide {
+            side: 1,
+            times: 1.3,
+        });
+        let refused = shape.fitting(parts, &sides, &command()).err().unwrap();
+        assert!(refused.render().contains("this storage is too slow"));
     }
 }

@@ -8,13 +8,15 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use stackrace_engine::spec::{Content, IoTarget};
-use stackrace_engine::{Control, residency};
+use stackrace_engine::{PhaseEnd, residency};
 
 use super::context::Context;
+use super::observer::Doing;
 use super::temporary::{self, PrivateDir, refused};
 use stackrace_base::failure::Failure;
+use stackrace_base::interrupt::Interrupt;
 use stackrace_base::time::{Clock, SystemClock};
-use stackrace_load::workload::{Place, Workload};
+use stackrace_load::workload::{Place, Workload, WorkloadError};
 use stackrace_machine::host::{Host, local::LocalHost};
 use stackrace_machine::journal::Journal;
 use stackrace_study::purpose::{PurposeWorkload, SizedBy, WorkloadSize};
@@ -49,6 +51,29 @@ pub(super) struct SizedPart {
     pub(super) seconds: f64,
     /// Seconds that laying out its data takes in all of them, before the first trial.
     pub(super) lays_out_seconds: f64,
+    /// The directory in which it took longest; none: it was not tried in each.
+    pub(super) slowest: Option<SlowestSide>,
+}
+
+/// The slowest of several directories.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SlowestSide {
+    /// Its index.
+    pub(super) side: usize,
+    /// So many times as long as in the fastest one.
+    pub(super) times: f64,
+}
+
+impl SlowestSide {
+    fn of(seconds: &[f64]) -> Option<Self> {
+        let fastest = seconds.iter().copied().reduce(f64::min)?;
+        let all = seconds.iter().enumerate();
+        let (side, slowest) = all.max_by(|a, b| a.1.total_cmp(b.1))?;
+        Some(Self {
+            side,
+            times: slowest / fastest.max(1e-9),
+        })
+    }
 }
 
 /// What must be known to size the workloads of a purpose.
@@ -65,6 +90,10 @@ pub(super) struct Sizing<'a> {
     pub(super) bytes: Option<u64>,
     /// Whether trials begin with caches dropped.
     pub(super) cold: bool,
+    /// Ends it at once.
+    pub(super) interrupt: &'a Interrupt,
+    /// Shows which workload is tried where.
+    pub(super) doing: &'a dyn Doing,
     /// The study with these workloads.
     pub(super) study: &'a dyn Fn(&[SizedPart]) -> Result<Study, Failure>,
 }
@@ -81,8 +110,14 @@ impl Sizing<'_> {
         wanted: &[usize],
     ) -> Result<Vec<SizedPart>, Failure> {
         temporary::work(context, host, |journal, id| {
-            let mut probe = Probe::new(self, host, journal, id)?;
-            wanted.iter().map(|index| probe.size(*index)).collect()
+            let mut probe = Probe::new(self, (context, host), journal, id)?;
+            let mut sized = Vec::new();
+            for (at, index) in wanted.iter().enumerate() {
+                let name = self.parts[*index].name;
+                probe.step = format!("finding sizes: {name} ({} of {})", at + 1, wanted.len());
+                sized.push(probe.size(*index)?);
+            }
+            Ok(sized)
         })
     }
 
@@ -140,6 +175,7 @@ impl Sizing<'_> {
             size,
             seconds: 0.0,
             lays_out_seconds: 0.0,
+            slowest: None,
         }])
     }
 }
@@ -155,7 +191,10 @@ struct Tried {
 /// Sizing under way.
 struct Probe<'a> {
     asked: &'a Sizing<'a>,
+    context: &'a Context,
     host: &'a LocalHost,
+    /// The workload under way, and how far it is.
+    step: String,
     /// A directory of our own on each of the places.
     roots: Vec<PrivateDir>,
     /// Bytes per second that data are laid out with, the mean of all; none: not needed yet.
@@ -167,7 +206,7 @@ struct Probe<'a> {
 impl<'a> Probe<'a> {
     fn new(
         asked: &'a Sizing<'a>,
-        host: &'a LocalHost,
+        (context, host): (&'a Context, &'a LocalHost),
         journal: &Journal,
         id: &str,
     ) -> Result<Self, Failure> {
@@ -178,7 +217,9 @@ impl<'a> Probe<'a> {
         }
         Ok(Self {
             asked,
+            context,
             host,
+            step: String::new(),
             roots,
             lays_out: None,
             stream_bytes: None,
@@ -217,6 +258,7 @@ impl<'a> Probe<'a> {
             size,
             seconds: seconds * sides,
             lays_out_seconds: laid_out * sides,
+            slowest: None,
         })
     }
 
@@ -280,12 +322,14 @@ impl<'a> Probe<'a> {
                 longer *= amount(&whole) / tried;
             }
         }
+        let each: Vec<f64> = tried.iter().map(|tried| tried.measured).collect();
         let sum = |of: fn(&Tried) -> f64| tried.iter().map(of).sum::<f64>();
         Ok(SizedPart {
             index,
             size: whole,
             seconds: longer * sum(|tried| tried.measured),
             lays_out_seconds: amount(&whole) / amount(&size) * sum(|tried| tried.laid_out),
+            slowest: SlowestSide::of(&each),
         })
     }
 
@@ -319,10 +363,15 @@ impl<'a> Probe<'a> {
         directory: &Path,
         name: &str,
     ) -> Result<Tried, Failure> {
+        self.asked.doing.now(&self.step, name);
+        let control = self.asked.interrupt.control();
+        if control.stopped() {
+            return Err(temporary::interrupted(self.context));
+        }
         self.host
             .create_dir(directory)
             .map_err(|error| refused(name, &error))?;
-        let (ledger, control) = (OnceLock::new(), Control::default());
+        let ledger = OnceLock::new();
         let place = Place {
             cold: self.asked.cold,
             ..Place::alone(directory, 1, &ledger, &control)
@@ -334,8 +383,17 @@ impl<'a> Probe<'a> {
             // Names and sizes of many files are cached elsewhere than their pages.
             let many = workload.cost().files > 1;
             for phase in 0..workload.phases().len() {
+                if control.stopped() {
+                    break;
+                }
                 self.settle(directory, many);
-                elapsed_ns += workload.measure(phase, &place)?.elapsed_ns;
+                let outcome = workload.measure(phase, &place)?;
+                // The time until an operation failed says nothing of what the work takes.
+                if outcome.ended == PhaseEnd::Failed {
+                    let why = outcome.error.map(|error| error.to_string());
+                    return Err(WorkloadError(why.unwrap_or_default()));
+                }
+                elapsed_ns += outcome.elapsed_ns;
             }
             let measured = (elapsed_ns as f64 / 1e9).max(1e-6);
             Ok(Tried { measured, laid_out })
@@ -343,6 +401,10 @@ impl<'a> Probe<'a> {
         let _ = workload.finish(&place);
         // What stays is found and removed with the directory above it.
         let _ = self.host.remove_tree(directory);
+        // Whatever it says: half a trial is none.
+        if control.stopped() {
+            return Err(temporary::interrupted(self.context));
+        }
         tried.map_err(|trouble| refused(name, &trouble))
     }
 
@@ -372,10 +434,15 @@ impl<'a> Probe<'a> {
                 path: root.path().join("data"),
                 bytes,
             };
+            let control = self.asked.interrupt.control();
+            self.asked.doing.now(&self.step, name);
             let began = SystemClock.now_ns();
             // Random: storage that compresses or deduplicates would look faster than it is.
-            stackrace_engine::lay_out(&[target], Content::Random, 1, &Control::default())
-                .map_err(|error| refused(name, &error))?;
+            let laid_out = stackrace_engine::lay_out(&[target], Content::Random, 1, &control);
+            if control.stopped() {
+                return Err(temporary::interrupted(self.context));
+            }
+            laid_out.map_err(|error| refused(name, &error))?;
             seconds += SystemClock.now_ns().saturating_sub(began) as f64 / 1e9;
         }
         let rate = bytes as f64 * self.roots.len() as f64 / seconds.max(1e-6);
@@ -390,12 +457,21 @@ mod tests {
     use crate::session::compare;
     use stackrace_study::purpose;
 
+    struct Unseen;
+
+    impl Doing for Unseen {
+        fn now(&self, _: &str, _: &str) {}
+    }
+
     #[test]
     fn files_that_grow_by_any_factor_fit_into_the_room_with_their_copy() {
         const ROOM: u64 = 34 << 20;
         let study = |parts: &[SizedPart]| compare::study_of_files(parts);
         let files = purpose::find("files").unwrap();
+        let interrupt = Interrupt::default();
         let sizing = Sizing {
+            interrupt: &interrupt,
+            doing: &Unseen,
             directories: Vec::new(),
             parts: files.parts,
             seconds: 1.0,

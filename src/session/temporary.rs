@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::context::{Context, entropy, unjournalled};
-use stackrace_base::failure::Failure;
+use stackrace_base::event;
+use stackrace_base::failure::{Failure, FailureKind, INTERRUPTED};
 use stackrace_base::owned::held::{HeldDir, with_real_names};
 use stackrace_base::owned::{OwnDir, OwnError};
 use stackrace_layers::stack;
@@ -12,6 +13,18 @@ use stackrace_machine::journal::{self, Journal, Undo};
 
 /// Where in the store the journals of such work are while it goes on.
 pub(super) const DIRECTORY: &str = "probes";
+
+/// What a second Ctrl-C leaves to do.
+pub(super) const LEFT: &str = "`stackrace clean` removes what is left";
+
+/// The end of a command that was interrupted before its run began.
+pub(super) fn interrupted(context: &Context) -> Failure {
+    let mut words = vec!["stackrace".to_owned()];
+    words.extend(context.command.iter().skip(1).cloned());
+    let text = "interrupted before the first round: nothing was measured, and nothing is left";
+    Failure::new(FailureKind::Remote(INTERRUPTED), text)
+        .next(format!("to start again: {}", event::shell(&words)))
+}
 
 /// Does work that leaves nothing behind. Everything it creates has to be in the journal first: that
 /// is undone before this returns, and found by `stackrace clean` if this process dies. The work is

@@ -76,32 +76,28 @@ pub(super) fn reported(record: &Record) {
         assert!(configuration < head.configurations.len());
     }
     stackrace_judge::audit::notes(head, &evidence.trials, &evidence.set_ups);
-    let options = |colour| ReportOptions {
+    let options = |width| ReportOptions {
         beside: None,
         lines_max: None,
-        screen: report::Screen {
-            width: if colour { 40 } else { 80 },
-            colour,
-        },
+        screen: report::Screen { width },
         next: "stackrace report".to_owned(),
     };
     for report in report::ALL {
-        let text = |colour| {
-            let bytes = report.render(record, &verdict, &options(colour));
-            String::from_utf8(bytes).unwrap_or_else(|_| panic!("{} is no text", report.name()))
-        };
+        let bytes = report.render(record, &verdict, &options(80));
+        let text = String::from_utf8(bytes);
+        let text = text.unwrap_or_else(|_| panic!("{} is no text", report.name()));
         match report.name() {
-            "csv" => csv(&text(false)),
-            "json" => json(&text(false), record),
-            "html" => html(&text(false)),
-            "markdown" => markdown(&text(false)),
+            "csv" => csv(&text),
+            "json" => json(&text, record),
+            "html" => html(&text),
+            "markdown" => markdown(&text),
             "terminal" => {
-                for colour in [false, true] {
-                    terminal(&text(colour), colour);
-                }
+                terminal(&text, false);
+                let narrow = report::page(record, &verdict, &options(40));
+                terminal(&narrow.render(true), true);
             }
             // Of a form that is not known here, only that it can be rendered.
-            _ => drop(text(false)),
+            _ => {}
         }
     }
 }

@@ -44,7 +44,7 @@ exec nsenter --target $(cat /run/ground/$1.pid) --net --mount --uts --root sh -c
 SSH
 chmod +x ssh
 export STACKRACE_SSH=$ground/ssh
-with="--clients ssh:$clients --anyway"
+with="--clients ssh:$clients"
 
 # A study of both sizes. The line is declared: no card of a namespace says how fast it is.
 study() {
@@ -96,14 +96,14 @@ study "random read" \
 few=$(seq -f 'c%g' -s, 8)
 # One client is further away than the others.
 tc qdisc add dev v3 root netem delay 20ms
-stackrace run slow.toml --clients ssh:$few --anyway
+stackrace run slow.toml --clients ssh:$few
 echo "code $?"
 stackrace report last | tr '\n' ' ' | tr -s ' ' | grep -o '[^ ]* did [0-9.]* % of what the median client did'
 kept
 tc qdisc del dev v3 root
 
 part killed
-stackrace run slow.toml --clients ssh:$few --anyway --rounds 100 &
+stackrace run slow.toml --clients ssh:$few --rounds 100 &
 run=$!
 until [ "$(grep -c '"event":"trial"' "$(newest)")" -ge 2 ] && [ "$(newest)" != "$log" ]; do
   kill -0 $run || break

@@ -45,6 +45,7 @@ pub(in crate::cli) struct Reach {
         long,
         value_name = "COMMAND",
         env = "STACKRACE_SSH",
+        hide_env_values = true,
         default_value = "ssh"
     )]
     pub(in crate::cli) ssh: String,

@@ -9,9 +9,11 @@ use std::sync::Arc;
 use super::args::Load;
 use super::failure::{self, Failure};
 use super::interrupt::catch_interrupt;
+use super::progress::Preparing;
 use super::setting::Setting;
-use super::terminal::{print, say};
+use super::terminal::{print_data, say};
 use super::words::unknown;
+use crate::session::Doing;
 use crate::session::load::{self, LoadRequest, Loaded};
 use crate::session::load_target::LoadTarget;
 use stackrace_base::interrupt::Interrupt;
@@ -44,15 +46,19 @@ pub(super) fn exec(setting: &Setting, verb: Load) -> Result<u8, Failure> {
     };
     let interrupt = Arc::new(Interrupt::default());
     catch_interrupt(&interrupt, "what was measured follows", LEFT)?;
+    let doing = Preparing::drawn(setting.quiet);
+    doing.now(kind.name, &verb.place.display().to_string());
     let loaded = load::run(&setting.session, &request, &interrupt)?;
+    drop(doing);
     let audit = loaded
         .trial
         .as_ref()
         .and_then(|trial| audit::trial_audit(kind.name, &observe::environment(), trial));
     if verb.json {
-        print(&json::render(&request, &loaded, audit.as_ref()));
+        print_data(json::render(&request, &loaded, audit.as_ref()).as_bytes());
     } else if loaded.trouble.is_none() || !loaded.phases.is_empty() {
-        say(&table::render(&request, &loaded, audit.as_ref()));
+        let width = setting.screen.columns();
+        say(&table::render(&request, &loaded, audit.as_ref(), width));
     }
     finish(&loaded)
 }

@@ -1,4 +1,4 @@
-//! A load for people: one table a phase, and what must be known to read it; at most 80 columns.
+//! A load for people: one table a phase, and what must be known to read it; as wide as it is shown.
 
 use hdrhistogram::Histogram;
 use stackrace_engine::{Op, OpOutcome, PhaseEnd, PhaseOutcome, Timing};
@@ -12,28 +12,54 @@ use stackrace_base::video::{self, StreamRates};
 use stackrace_judge::audit::{self, TrialAudit};
 use stackrace_show::report::{figure_text, wrap};
 
-const COLUMNS: usize = 80;
 /// Width of the words that say what a line is about.
 const LABEL: usize = 11;
 /// Below this many operations a 99.9th percentile rests on fewer than ten of them.
 const OPERATIONS_FOR_P999: u64 = 10_000;
+
+/// Text that is laid out to a width.
+struct Page {
+    text: String,
+    width: usize,
+}
+
+impl Page {
+    fn push_str(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    fn paragraph(&mut self, words: &str) {
+        for line in wrap(words, self.width) {
+            self.push_str(&format!("{line}\n"));
+        }
+    }
+
+    /// A labelled paragraph.
+    fn fact(&mut self, label: &str, words: &str) {
+        for (number, line) in wrap(words, self.width - LABEL).iter().enumerate() {
+            let label = if number == 0 { label } else { "" };
+            self.push_str(&format!("{label:<LABEL$}{line}\n"));
+        }
+    }
+}
 
 /// Everything, with a line break at its end.
 pub(super) fn render(
     request: &LoadRequest<'_>,
     loaded: &Loaded,
     audit: Option<&TrialAudit>,
+    width: usize,
 ) -> String {
-    let mut text = String::new();
-    for line in wrap(&request.workload.summary(), COLUMNS) {
-        text.push_str(&format!("{line}\n"));
-    }
+    let mut text = Page {
+        text: String::new(),
+        width,
+    };
+    text.paragraph(&request.workload.summary());
     let what = match &request.target {
         LoadTarget::Directory(_) => "a private directory, removed",
         LoadTarget::Existing { .. } => "only read",
     };
-    fact(
-        &mut text,
+    text.fact(
         "on",
         &format!("{} ({what})", request.target.path().display()),
     );
@@ -41,20 +67,20 @@ pub(super) fn render(
     let own_ns = engine::own_ns();
     let phases = loaded.phases.iter().zip(&loaded.outcomes);
     for (number, (measured, outcome)) in phases.enumerate() {
-        text.push('\n');
+        text.push_str("\n");
         phase(&mut text, measured.name, outcome);
         let offered = request.workload.offered_per_s(number);
         facts(&mut text, request, measured, outcome, offered);
         // Of a program's work the engine knows no operations.
         if !outcome.ops.is_empty() {
-            fact(&mut text, "cpu", &cpu(outcome, own_ns));
+            text.fact("cpu", &cpu(outcome, own_ns));
         }
     }
     if loaded.outcomes.iter().all(|outcome| outcome.ops.is_empty()) {
         text.push_str(&metrics(loaded));
     }
     if let Some(audit) = audit {
-        text.push('\n');
+        text.push_str("\n");
         audited(&mut text, audit);
     }
     let value = |name: &str| {
@@ -62,16 +88,14 @@ pub(super) fn render(
         metrics.find(|(head, _)| head.name == name)?.1
     };
     if let Some(rates) = StreamRates::of(value) {
-        text.push('\n');
-        for line in wrap(&rates.words(), COLUMNS) {
-            text.push_str(&format!("{line}\n"));
-        }
+        text.push_str("\n");
+        text.paragraph(&rates.words());
         text.push_str(&video::text(Some(&rates)));
     }
     if loaded.interrupted {
         text.push_str("\ninterrupted: this is what was measured until then\n");
     }
-    text
+    text.text
 }
 
 /// The figures of a workload whose operations are not known one by one.
@@ -90,32 +114,19 @@ fn metrics(loaded: &Loaded) -> String {
 }
 
 /// What set the pace, and what must be known before the figures are believed.
-fn audited(text: &mut String, audit: &TrialAudit) {
+fn audited(text: &mut Page, audit: &TrialAudit) {
     if let Some(by) = audit.limited_by {
-        fact(
-            text,
+        text.fact(
             "limited by",
             &format!("{} ({})", by.words(), audit.limited_how),
         );
     }
     for ((check, grade), sentence) in audit.remarks.iter().zip(&audit.sentences) {
-        fact(
-            text,
-            "note",
-            &format!("{check}, {}: {sentence}", grade.word()),
-        );
+        text.fact("note", &format!("{check}, {}: {sentence}", grade.word()));
     }
 }
 
-/// A labelled paragraph.
-fn fact(text: &mut String, label: &str, words: &str) {
-    for (number, line) in wrap(words, COLUMNS - LABEL).iter().enumerate() {
-        let label = if number == 0 { label } else { "" };
-        text.push_str(&format!("{label:<LABEL$}{line}\n"));
-    }
-}
-
-fn phase(text: &mut String, name: &str, outcome: &PhaseOutcome) {
+fn phase(text: &mut Page, name: &str, outcome: &PhaseOutcome) {
     text.push_str(&format!(
         "{name}, {} after {}\n",
         ended(outcome.ended),
@@ -138,10 +149,10 @@ fn phase(text: &mut String, name: &str, outcome: &PhaseOutcome) {
         text.push_str(&timing(" late", lateness));
         let words = "counted from the moment an operation was due (response time); \
                      service: from its issue; late: what the generator itself added";
-        fact(text, "latency", words);
+        text.fact("latency", words);
     }
     if let Some(error) = &outcome.error {
-        fact(text, "failed", &error.to_string());
+        text.fact("failed", &error.to_string());
     }
 }
 
@@ -211,7 +222,7 @@ fn depth(settings: &Settings) -> u64 {
 
 /// What must be known to read the figures.
 fn facts(
-    text: &mut String,
+    text: &mut Page,
     request: &LoadRequest<'_>,
     measured: &LoadedPhase,
     outcome: &PhaseOutcome,
@@ -221,27 +232,26 @@ fn facts(
         "" => outcome.engine.to_owned(),
         why => format!("{}: {why}", outcome.engine),
     };
-    fact(text, "engine", &engine);
+    text.fact("engine", &engine);
     let offered_depth = format!(
         "{} offered over all threads, {:.2} achieved",
         depth(&request.settings),
         outcome.depth_achieved
     );
     if !outcome.ops.is_empty() {
-        fact(text, "depth", &offered_depth);
+        text.fact("depth", &offered_depth);
     }
     if let Some(offered) = offered {
-        fact(text, "load", &load(offered, outcome));
+        text.fact("load", &load(offered, outcome));
     }
-    fact(text, "caches", &caches(request, measured));
+    text.fact("caches", &caches(request, measured));
     if outcome.short > 0 {
         let short = format!("{} operations moved fewer bytes than asked", outcome.short);
-        fact(text, "short", &short);
+        text.fact("short", &short);
     }
     if outcome.verified_bytes > 0 {
         let checked = unit::bytes(outcome.verified_bytes);
-        fact(
-            text,
+        text.fact(
             "verified",
             &format!("{checked} read, every block as written"),
         );

@@ -4,7 +4,7 @@
 //! word says too.
 
 use stackrace_base::unit;
-use stackrace_show::report::{Standing, Standings, colour_of};
+use stackrace_show::report::{Standing, Standings, Style, Styled, columns_of, cut, harmless};
 use stackrace_study::study::ROUNDS_MAX;
 
 /// Columns that are used at most.
@@ -43,36 +43,47 @@ pub(super) struct Board {
     pub(super) recent: Vec<f64>,
 }
 
-/// How a line is set off on a terminal with colours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Tone {
-    Plain,
-    Strong,
-    Faint,
+/// A line of the board.
+struct BoardLine {
+    style: Style,
+    /// The configuration whose colour its mark has.
+    of: Option<usize>,
+    text: String,
+}
+
+impl BoardLine {
+    fn new(style: Style, text: String) -> Self {
+        Self {
+            style,
+            of: None,
+            text,
+        }
+    }
 }
 
 /// The lines, none wider than `columns` or [`WIDTH_MAX`].
-pub(super) fn lines(board: &Board, columns: usize, colour: bool) -> Vec<String> {
+pub(super) fn lines(board: &Board, columns: usize) -> Styled {
     let width = columns.min(WIDTH_MAX);
-    let mut lines = vec![(Tone::Strong, None, race(board))];
+    let mut lines = vec![BoardLine::new(Style::Strong, race(board))];
     lines.extend(standings(board, width));
-    lines.extend(now(board, width).map(|line| (Tone::Plain, None, line)));
-    let painted = |(tone, of, line): (Tone, Option<usize>, String)| {
-        let line = cut(line.trim_end(), width);
-        let line = match (of, line.char_indices().nth(1)) {
-            (Some(of), Some((at, _))) if colour => {
-                let (mark, rest) = line.split_at(at);
-                format!("\u{1b}[38;5;{}m{mark}\u{1b}[39m{rest}", colour_of(of))
-            }
-            _ => line,
-        };
-        match tone {
-            Tone::Strong if colour => format!("\u{1b}[1m{line}\u{1b}[0m"),
-            Tone::Faint if colour => format!("\u{1b}[2m{line}\u{1b}[0m"),
-            _ => line,
+    lines.extend(now(board, width).map(|line| BoardLine::new(Style::Plain, line)));
+    let mut all = Styled::default();
+    for (at, line) in lines.iter().enumerate() {
+        if at > 0 {
+            all.add(Style::Plain, "\n");
         }
-    };
-    lines.into_iter().map(painted).collect()
+        // As it will be seen: names of others may hold what is no text.
+        let text = cut(harmless(line.text.trim_end()).trim_end(), width);
+        match (line.of, text.char_indices().nth(1)) {
+            (Some(of), Some((at, _))) => {
+                let (mark, rest) = text.split_at(at);
+                all.add(Style::Configuration(of), mark);
+                all.add(line.style, rest);
+            }
+            _ => all.add(line.style, &text),
+        }
+    }
+    all
 }
 
 /// `round 3 of at most 12 ▕█████▏ · 41 s elapsed · at most 1 min 20 s left`
@@ -121,11 +132,11 @@ fn shown(board: &Board) -> Vec<&Standing> {
     shown
 }
 
-/// Lines with the configuration whose colour their mark has.
-fn standings(board: &Board, width: usize) -> Vec<(Tone, Option<usize>, String)> {
+/// Where the configurations stand, a line for each.
+fn standings(board: &Board, width: usize) -> Vec<BoardLine> {
     let rows = shown(board);
     let widest = |text: fn(&Standing) -> &str| {
-        let widths = rows.iter().map(|row| text(row).chars().count());
+        let widths = rows.iter().map(|row| columns_of(text(row)));
         widths.max().unwrap_or(0)
     };
     let (figures, intervals) = (widest(|row| &row.figure), widest(|row| &row.interval));
@@ -145,26 +156,30 @@ fn standings(board: &Board, width: usize) -> Vec<(Tone, Option<usize>, String)> 
     let mut lines = Vec::new();
     if !board.standings.of.is_empty() {
         let text = format!("  {} [{}]", board.standings.of, board.standings.interval);
-        lines.push((Tone::Faint, None, text));
+        lines.push(BoardLine::new(Style::Faint, text));
     }
     for row in &rows {
-        let (mark, tone) = match row.left {
-            Some(_) => ('○', Tone::Faint),
-            None if row.configuration == board.configuration => ('▸', Tone::Strong),
-            None => ('●', Tone::Plain),
+        let (mark, style) = match row.left {
+            Some(_) => ('○', Style::Faint),
+            None if row.configuration == board.configuration => ('▸', Style::Strong),
+            None => ('●', Style::Plain),
         };
         let left = left(row);
         let name = cut(&row.name, names);
-        let blanks = " ".repeat(names - name.chars().count());
+        let blanks = " ".repeat(names.saturating_sub(columns_of(&name)));
         let text = format!(
             "{mark} {name}{blanks}  {:>figures$}  {:<intervals$}{left}",
             row.figure, row.interval
         );
-        lines.push((tone, Some(row.configuration), text));
+        lines.push(BoardLine {
+            style,
+            of: Some(row.configuration),
+            text,
+        });
     }
     let hidden = board.standings.rows.len() - rows.len();
     if hidden > 0 {
-        lines.push((Tone::Faint, None, format!("  and {hidden} more")));
+        lines.push(BoardLine::new(Style::Faint, format!("  and {hidden} more")));
     }
     lines
 }
@@ -181,7 +196,7 @@ fn now(board: &Board, width: usize) -> impl Iterator<Item = String> {
         board.doing,
         unit::long_time(board.doing_s)
     );
-    let room = width.saturating_sub(4 + board.rate.chars().count() + 1);
+    let room = width.saturating_sub(4 + columns_of(&board.rate) + 1);
     let rate = (!board.rate.is_empty())
         .then(|| format!("    {} {}", board.rate, sparkline(&board.recent, room)));
     std::iter::once(doing).chain(rate)
@@ -199,16 +214,6 @@ pub(super) fn sparkline(rates: &[f64], room: usize) -> String {
             SPARKS[((share * 8.0) as usize).min(SPARKS.len() - 1)]
         })
         .collect()
-}
-
-/// The text as far as it fits.
-fn cut(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
-        return text.to_owned();
-    }
-    let mut cut: String = text.chars().take(width.saturating_sub(1)).collect();
-    cut.push('…');
-    cut
 }
 
 #[cfg(test)]
@@ -259,7 +264,7 @@ mod tests {
 
     #[test]
     fn the_board_fits_eighty_columns_and_says_all_without_colour() {
-        insta::assert_snapshot!(lines(&board(), 200, false).join("\n"), @r"
+        insta::assert_snapshot!(lines(&board(), 200).plain(), @r"
         round 5 of at most 12 ▕████        ▏ 2 min 41 s · at most 3 min 20 s left
           ratio over all workloads; above 1 is better [95 % interval]
         ▸ xfs, 4 KiB                                    1.18  [1.02, 1.31]
@@ -277,7 +282,7 @@ mod tests {
             after: 4,
             answered: true,
         });
-        let lines = lines(&board, 80, false).join("\n");
+        let lines = lines(&board, 80).plain();
         assert!(lines.contains("  answered, round 4\n"), "{lines}");
         assert!(lines.contains("  out, round 3\n"), "{lines}");
     }
@@ -288,14 +293,19 @@ mod tests {
             left_s: None,
             ..board()
         };
-        let first = lines(&unknown, 80, false).remove(0);
-        assert_eq!(first, "round 5 of at most 12 ▕████        ▏ 2 min 41 s");
+        let shown = lines(&unknown, 80).plain();
+        let first = shown.lines().next();
+        assert_eq!(
+            first,
+            Some("round 5 of at most 12 ▕████        ▏ 2 min 41 s")
+        );
         let until_decided = Board {
             rounds_max: ROUNDS_MAX,
             ..unknown
         };
-        let first = lines(&until_decided, 80, false).remove(0);
-        assert_eq!(first, "round 5 ▕████        ▏ 2 min 41 s");
+        let shown = lines(&until_decided, 80).plain();
+        let first = shown.lines().next();
+        assert_eq!(first, Some("round 5 ▕████        ▏ 2 min 41 s"));
     }
 
     #[test]
@@ -309,14 +319,25 @@ mod tests {
         }
         board.configuration = 25;
         for columns in [20, 40, 79, 80, 132] {
-            let lines = lines(&board, columns, false);
-            assert!(
-                lines
-                    .iter()
-                    .all(|line| line.chars().count() <= columns.min(80))
-            );
-            assert!(lines.len() <= ROWS_MAX + 5, "{}", lines.join("\n"));
+            let text = lines(&board, columns).plain();
+            let lines: Vec<&str> = text.lines().collect();
+            assert!(lines.iter().all(|line| columns_of(line) <= columns.min(80)));
+            assert!(lines.len() <= ROWS_MAX + 5, "{text}");
             assert_eq!(lines.iter().filter(|line| line.starts_with('▸')).count(), 1);
+        }
+    }
+
+    #[test]
+    fn the_board_is_coloured_and_names_bring_no_colour() {
+        let mut board = board();
+        board.standings.rows[0].name = "\u{1b}[31mxfs\u{202e}日本語".to_owned();
+        let text = lines(&board, 60).render(true);
+        assert!(
+            text.contains("\u{1b}[38;5;166m▸\u{1b}[0m\u{1b}[1m ␛[31mxfs\u{fffd}日"),
+            "{text}"
+        );
+        for line in lines(&board, 40).plain().lines() {
+            assert!(columns_of(line) <= 40, "{line}");
         }
     }
 

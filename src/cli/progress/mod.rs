@@ -6,8 +6,10 @@
 
 mod board;
 mod doing;
+mod preparing;
 
-use std::io::IsTerminal;
+pub(super) use self::preparing::Preparing;
+
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -16,7 +18,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use self::board::Board;
 use self::doing::Doing;
-use super::terminal::{columns, error, harmless};
+use super::terminal::{columns, draws, error, for_error};
 use crate::run::{SharedLedger, TrialStart, Watcher};
 use crate::session::WatchedRun;
 use stackrace_base::event::Fact;
@@ -74,7 +76,7 @@ struct State {
 impl Progress {
     /// Begins to draw and to tell.
     pub(super) fn new(run: WatchedRun, quiet: bool, colour: bool) -> Self {
-        let terminal = std::io::stderr().is_terminal() && !quiet;
+        let terminal = draws() && !quiet;
         let bars = MultiProgress::new();
         if !terminal {
             // Escape sequences would be noise in a file.
@@ -117,7 +119,7 @@ impl Progress {
     fn say(&self, text: &str) {
         if self.terminal {
             // `println` keeps the view below the text; it fails only where there is no terminal.
-            let _ = self.bars.println(harmless(text));
+            let _ = self.bars.println(for_error(text));
         } else {
             error(&format!("{text}\n"));
         }
@@ -236,11 +238,8 @@ fn tick(watched: &Watched, mut told: Option<NowFile>) {
         }
         if watched.terminal {
             let width = columns(&std::io::stderr());
-            let lines = board::lines(&board, width, watched.colour);
-            watched
-                .bar
-                // Names come from studies of others and may hold escape sequences.
-                .set_message(harmless(&lines.join("\n")).into_owned());
+            let lines = board::lines(&board, width);
+            watched.bar.set_message(lines.render(watched.colour));
         }
     }
 }

@@ -217,6 +217,7 @@ pub(super) fn counted(each: &[ClientPart]) -> Counted {
         } else {
             more.cpu_machine_busy_ns = 0;
             more.cpu_steal_ns = 0;
+            more.kernel_threads_ns = more.kernel_threads_ns.map(|_| 0);
         }
         // Interfaces of different machines have the same names: they are looked at with each machine.
         more.interfaces.clear();

@@ -73,6 +73,10 @@ pub struct Counted {
     /// The thread of the kernel that used the most processor time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel_thread: Option<ThreadCounted>,
+    /// Processor time of all threads of the kernel together, ns: its work for the trial belongs to no
+    /// process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel_threads_ns: Option<u64>,
     /// Network interfaces of the machine that moved anything, where the data lie on no device of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interfaces: Vec<InterfaceCounted>,

@@ -13,6 +13,10 @@ const THREAD_SHARE: f64 = 0.90;
 /// At this share of all processors the machine is full, for the same reasons.
 const MACHINE_SHARE: f64 = 0.90;
 
+/// From this share of a full machine on, this run is what fills it. Below, most of it is the load of
+/// others, which they may take elsewhere: no limit of what was measured.
+const OURS_SHARE: f64 = 0.50;
+
 pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "processor",
     question: "Was a thread, or the whole machine, out of CPU time?",
@@ -67,6 +71,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     }
     // Work of low priority fills what is left over, and gives way at once: then nothing waits.
     let full = machine >= MACHINE_SHARE && waited.is_none_or(|part| part > PROCESSORS_SHARE);
+    let ours = ours(reading, window * cpus * left * machine);
     // Compression and checksums of file systems run in threads of the kernel, which no process is
     // charged for.
     let busy_kernel = kernel.filter(|(_, part)| *part >= THREAD_SHARE);
@@ -76,6 +81,11 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
         Some((name, part)) => {
             let words = format!("the kernel's {name} {} busy", unit::percent(part));
             (Some(LimitedBy::OneCpu), words)
+        }
+        None if full && ours < OURS_SHARE => {
+            let part = unit::percent(ours);
+            let words = format!("{cpus:.0} CPUs {all} busy, {part} of that by this run");
+            (None, words)
         }
         None if full => (
             Some(LimitedBy::AllCpus),
@@ -89,6 +99,17 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
         Grade::Ok
     };
     Some(CheckFinding::new(grade, sentence, evidence).limiting(limit))
+}
+
+/// Share of the time of processors in use (`busy`, ns) that this run used: its own, and that of the
+/// kernel, which works for the trial in threads of its own.
+fn ours(reading: &TrialReading<'_>, busy: f64) -> f64 {
+    let counted = &reading.trial.counted;
+    let busiest = counted.kernel_thread.as_ref().map(|thread| thread.cpu_ns);
+    let kernel = counted.kernel_threads_ns.or(busiest).unwrap_or(0) as f64;
+    let own = counted.cpu_user_ns as f64 + counted.cpu_system_ns as f64;
+    let own = own.max(reading.own_cpu_ns().1);
+    share(own + kernel, busy).unwrap_or(0.0).min(1.0)
 }
 
 #[cfg(test)]
@@ -149,6 +170,9 @@ mod tests {
     #[test]
     fn the_whole_machine_can_be_full_without_one_busy_thread() {
         let mut trial = trial();
+        // Four threads, none of which is never idle.
+        trial.phases[0].threads = vec![Vec::new(); 4];
+        trial.counted.cpu_system_ns = 1_700_000_000;
         // A kernel that does not count how long tasks wait.
         trial.counted.pressure_cpu_ns = None;
         for (ns, wanted) in [
@@ -166,5 +190,22 @@ mod tests {
                 "tasks waited for {share} of the time"
             );
         }
+    }
+
+    #[test]
+    fn the_load_of_others_is_no_limit_of_this_run() {
+        let mut trial = trial();
+        trial.counted.cpu_machine_busy_ns = 2_000_000_000;
+        trial.counted.pressure_cpu_ns = Some(900_000_000);
+        trial.counted.cpu_system_ns = 50_000_000;
+        let shown = found(&CHECK, &trial).unwrap();
+        assert_eq!((shown.limit, shown.grade), (None, Grade::Ok));
+        assert_eq!(
+            shown.sentence,
+            "2 CPUs 100 % busy, 2.5 % of that by this run"
+        );
+        // Compression in threads of the kernel is work for this run.
+        trial.counted.kernel_threads_ns = Some(1_000_000_000);
+        assert_eq!(limit(&trial), Some(LimitedBy::AllCpus));
     }
 }

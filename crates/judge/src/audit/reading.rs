@@ -37,6 +37,11 @@ impl<'a> TrialReading<'a> {
         self.bytes(&["read", "open"])
     }
 
+    /// The same with those that were read to be copied.
+    pub(super) fn read_or_copied_bytes(&self) -> f64 {
+        self.bytes(&["read", "open", "copy"])
+    }
+
     /// Bytes the operations wrote.
     pub(super) fn written_bytes(&self) -> f64 {
         self.bytes(&["write", "create", "append", "copy"])

@@ -61,15 +61,25 @@ fn parse(stat: &str) -> Option<(u64, String, u64)> {
 
 /// The thread that used the most time between two moments; `None`: none was seen.
 pub(super) fn busiest(before: &Threads, after: &Threads) -> Option<ThreadCounted> {
-    let used = after.iter().map(|(key, (name, ns))| {
-        // A thread that started in between began at 0.
-        let began = before.get(key).map_or(0, |(_, ns)| *ns);
-        (ns.saturating_sub(began), name)
-    });
-    let (cpu_ns, name) = used.max_by_key(|(ns, _)| *ns)?;
+    let (cpu_ns, name) = used(before, after).max_by_key(|(ns, _)| *ns)?;
     Some(ThreadCounted {
         name: name.clone(),
         cpu_ns,
+    })
+}
+
+/// Time that all of them used between two moments, ns; `None`: none was seen.
+pub(super) fn together(before: &Threads, after: &Threads) -> Option<u64> {
+    let sum = used(before, after).fold(0, |sum: u64, (ns, _)| sum.saturating_add(ns));
+    (!after.is_empty()).then_some(sum)
+}
+
+/// Time that each used between two moments, ns.
+fn used<'a>(before: &'a Threads, after: &'a Threads) -> impl Iterator<Item = (u64, &'a String)> {
+    after.iter().map(|(key, (name, ns))| {
+        // A thread that started in between began at 0.
+        let began = before.get(key).map_or(0, |(_, ns)| *ns);
+        (ns.saturating_sub(began), name)
     })
 }
 
@@ -104,5 +114,7 @@ mod tests {
         let after = Threads::from([((7, 2), name("new", 90)), ((8, 1), name("busy", 180))]);
         let busiest = busiest(&before, &after).unwrap();
         assert_eq!((busiest.name.as_str(), busiest.cpu_ns), ("new", 90));
+        assert_eq!(together(&before, &after), Some(170));
+        assert_eq!(together(&before, &Threads::new()), None);
     }
 }

@@ -115,6 +115,10 @@ impl Snapshot {
             // 0 where the snapshot came from text and not from this machine.
             window_ns: Some(later.at_ns.saturating_sub(self.at_ns)).filter(|&ns| ns > 0),
             kernel_thread: kernel_threads::busiest(&self.kernel_threads, &later.kernel_threads),
+            kernel_threads_ns: kernel_threads::together(
+                &self.kernel_threads,
+                &later.kernel_threads,
+            ),
             interfaces: interfaces::between(&self.interfaces, &later.interfaces),
             ..Counted::default()
         };
@@ -179,13 +183,16 @@ fn difference(before: Option<u64>, after: Option<u64>) -> Option<u64> {
     Some(after?.saturating_sub(before?))
 }
 
-/// Adds reads of the workload that the kernel's `rchar` leaves out: those through a ring. Otherwise
-/// cache hits would look like disk reads.
+/// Counts hits from what the workload read itself, where it read anything. The kernel's `rchar` leaves
+/// out reads through a ring, and holds what this program read of `/proc` meanwhile: with few operations
+/// those are the larger part, and no hits of the workload.
 pub fn asked_by_workload(counted: &mut Counted, read_bytes: u64) {
     counted.asked_read_bytes = counted.asked_read_bytes.max(read_bytes);
-    let hits = counted
-        .asked_read_bytes
-        .saturating_sub(counted.fetched_bytes);
+    let asked = match read_bytes {
+        0 => counted.asked_read_bytes,
+        bytes => bytes,
+    };
+    let hits = asked.saturating_sub(counted.fetched_bytes);
     counted.cache_hit_bytes = counted.cache_hit_bytes.map(|_| hits);
 }
 
@@ -217,6 +224,7 @@ pub fn add(into: &mut Counted, more: &Counted) {
     into.suspended_ns = plus(into.suspended_ns, more.suspended_ns);
     let set = into.clock_set_ns.unwrap_or(0);
     into.clock_set_ns = more.clock_set_ns.map(|more| set.saturating_add(more));
+    into.kernel_threads_ns = plus(into.kernel_threads_ns, more.kernel_threads_ns);
     add_thread(&mut into.kernel_thread, more.kernel_thread.as_ref());
     for interface in &more.interfaces {
         let mut known = into.interfaces.iter_mut();
@@ -309,6 +317,15 @@ mod tests {
         };
         asked_by_workload(&mut counted, 8 << 20);
         assert_eq!(counted.cache_hit_bytes, Some(6 << 20));
+        // A few reads that all came from the device, among those of this program's own counters.
+        let mut few = Counted {
+            asked_read_bytes: 80 << 10,
+            fetched_bytes: 20 << 10,
+            cache_hit_bytes: Some(60 << 10),
+            ..Counted::default()
+        };
+        asked_by_workload(&mut few, 20 << 10);
+        assert_eq!(few.cache_hit_bytes, Some(0));
         let mut unknown = Counted::default();
         asked_by_workload(&mut unknown, 1);
         assert_eq!(unknown.cache_hit_bytes, None);

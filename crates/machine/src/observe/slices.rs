@@ -83,6 +83,7 @@ fn completed(slices: Counted, whole: &Counted) -> Counted {
         pressure_memory_ns: None,
         unwritten_bytes: None,
         kernel_thread: None,
+        kernel_threads_ns: None,
         throttled: whole.throttled,
         swapped_in_bytes: whole.swapped_in_bytes,
         swapped_out_bytes: whole.swapped_out_bytes,

@@ -4,15 +4,22 @@ use super::content::{self, TextRow, TextTable};
 use super::render::render;
 use super::screen::Screen;
 use super::sheet::{Sheet, SheetPart};
+use super::styled::{Style, Styled};
 use stackrace_judge::verdict::RunAnswer;
 
 /// The pages for a terminal, one for each run.
-pub fn answers(answers: &[RunAnswer], screen: Screen) -> String {
-    let pages: Vec<String> = answers.iter().map(|answer| page(answer, screen)).collect();
-    pages.join("\n")
+pub fn answers(answers: &[RunAnswer], screen: Screen) -> Styled {
+    let mut pages = Styled::default();
+    for (at, answer) in answers.iter().enumerate() {
+        if at > 0 {
+            pages.add(Style::Plain, "\n");
+        }
+        pages.append(page(answer, screen));
+    }
+    pages
 }
 
-fn page(answer: &RunAnswer, screen: Screen) -> String {
+fn page(answer: &RunAnswer, screen: Screen) -> Styled {
     let mut lead = answer.sentences.clone();
     lead.extend(worth(answer));
     let mut facts = vec![("run".to_owned(), answer.run.clone())];

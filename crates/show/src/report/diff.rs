@@ -8,13 +8,14 @@ use super::figure::{self, MISSING};
 use super::render::render;
 use super::screen::Screen;
 use super::sheet::{Sheet, SheetPart};
+use super::styled::Styled;
 use stackrace_judge::verdict::{Difference, Interval, Stored, WorkloadPair};
 
 /// Metrics that only one side has are named up to so many.
 const ONLY_MAX: usize = 12;
 
 /// The page for a terminal.
-pub fn diff(difference: &Difference, screen: Screen) -> String {
+pub fn diff(difference: &Difference, screen: Screen) -> Styled {
     render(&sheet(difference), "terminal", screen)
 }
 

@@ -113,25 +113,29 @@ pub(super) fn metric(head: &MetricHead) -> String {
     format!("{}, {better}", head.name)
 }
 
-/// Whether a character reverses the direction of what follows.
-fn reorders(letter: char) -> bool {
-    // Embeddings and overrides (U+202A to U+202E), isolates (U+2066 to U+2069): with them a name
-    // could be read as another one.
-    matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// Characters that are not seen and change how the others are read: those that reverse a direction (a
+/// name could be read as another one), and those of no width (two names could look the same). Signs that
+/// choose the form of the letter before them (U+FE00 to U+FE0F) are part of ordinary text.
+fn is_unseen(letter: char) -> bool {
+    matches!(letter,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
+        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 /// Characters that no text of several lines may hold: those that command a terminal, which tools print
-/// too (the backspaces of a progress line), and those that reorder what stands around them.
-pub fn is_no_text(letter: char) -> bool {
-    reorders(letter) || letter.is_control() && !matches!(letter, '\n' | '\t')
+/// too (the backspaces of a progress line), and those that are not seen.
+pub(super) fn is_no_text(letter: char) -> bool {
+    is_unseen(letter) || letter.is_control() && !matches!(letter, '\n' | '\t')
 }
 
 /// Text from the outside world on one line: no control characters (they would steer a terminal)
-/// and none that reverse the direction of what follows.
+/// and none that are not seen.
 pub(super) fn plain(text: &str) -> String {
     let spaced: String = text
         .chars()
-        .filter(|c| !reorders(*c))
+        .filter(|c| !is_unseen(*c))
         // A space and not nothing: words parted by a line break stay apart.
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect();
@@ -191,6 +195,6 @@ mod tests {
 
     #[test]
     fn foreign_text_cannot_steer_the_terminal() {
-        assert_eq!(plain("a\u{1b}[31m\nb\u{202e}c "), "a [31m bc");
+        assert_eq!(plain("a\u{1b}[31m\nb\u{202e}\u{200b}c "), "a [31m bc");
     }
 }

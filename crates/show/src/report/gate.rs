@@ -5,10 +5,11 @@ use super::figure;
 use super::render::render;
 use super::screen::Screen;
 use super::sheet::{Sheet, SheetPart};
+use super::styled::Styled;
 use stackrace_judge::verdict::{FigureAnswer, GateAnswer, on};
 
 /// The page; `form` is `markdown`, else it is for a terminal.
-pub fn gate(gate: &GateAnswer, form: &str, screen: Screen) -> Vec<u8> {
+pub fn gate(gate: &GateAnswer, form: &str, screen: Screen) -> Styled {
     let mut parts = vec![SheetPart::Table(table(gate))];
     if !gate.notes.is_empty() {
         parts.push(SheetPart::List("Notes".to_owned(), gate.notes.clone()));
@@ -25,7 +26,7 @@ pub fn gate(gate: &GateAnswer, form: &str, screen: Screen) -> Vec<u8> {
         facts: Vec::new(),
         parts,
     };
-    render(&sheet, form, screen).into_bytes()
+    render(&sheet, form, screen)
 }
 
 /// The outcome in capitals: the first word of the first line.

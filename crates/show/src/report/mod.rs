@@ -26,11 +26,12 @@ mod render;
 mod screen;
 mod sheet;
 mod standing;
+mod styled;
 mod terminal;
 
 pub use answer::answers;
 pub use diff::{diff, diff_html, refused};
-pub use figure::{is_no_text, value as figure_text};
+pub use figure::value as figure_text;
 pub use form::{ReportForm, ReportOptions};
 pub use gate::gate;
 #[cfg(any(test, feature = "testing"))]
@@ -41,8 +42,10 @@ pub use picture::pictures;
 #[cfg(feature = "png")]
 pub use picture::png::Painter;
 pub use published::{FORMS as PUBLISHED_FORMS, published};
-pub use screen::{Screen, colour_of, wrap};
+pub use screen::{Screen, wrap, wrap_whole};
 pub use standing::{Standing, Standings, standings};
+pub use styled::{Style, Styled, columns_of, cut, harmless};
+pub use terminal::page;
 
 /// Every form, alphabetical, in one line each: the only place a new one is registered.
 pub const ALL: &[&dyn ReportForm] = &[

@@ -7,6 +7,7 @@ use super::figure;
 use super::render::render;
 use super::screen::Screen;
 use super::sheet::{Sheet, SheetPart};
+use super::styled::Styled;
 use stackrace_judge::published::{
     Card, PublishedFigure, PublishedRatio, PublishedTable, PublishedValue, comparisons,
     conclusions, distinct, geometric_mean, remarks,
@@ -29,16 +30,16 @@ pub const FORMS: [&str; 4] = ["csv", "json", "markdown", "terminal"];
 ///
 /// # Errors
 /// Data that ship are damaged: the line and what is wrong with it.
-pub fn published(card: &Card, form: &str, screen: Screen) -> Result<Vec<u8>, String> {
+pub fn published(card: &Card, form: &str, screen: Screen) -> Result<Styled, String> {
     let table = PublishedTable::of(card)?;
     Ok(match form {
-        "csv" => comma_separated(card, &table)?,
+        "csv" => Styled::from(&*String::from_utf8_lossy(&comma_separated(card, &table)?)),
         "json" => {
             let mut text = format!("{:#}", machine_readable(card, &table));
             text.push('\n');
-            text.into_bytes()
+            Styled::from(&text)
         }
-        _ => render(&sheet(card, &table), form, screen).into_bytes(),
+        _ => render(&sheet(card, &table), form, screen),
     })
 }
 
@@ -346,7 +347,7 @@ mod tests {
     use stackrace_judge::published::ALL;
 
     fn text(card: &Card, form: &str) -> String {
-        String::from_utf8(published(card, form, Screen::default()).unwrap()).unwrap()
+        published(card, form, Screen::default()).unwrap().plain()
     }
 
     #[test]

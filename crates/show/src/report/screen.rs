@@ -1,5 +1,6 @@
 //! What a terminal is like, and how text is broken to its width.
 
+use super::styled::columns_of;
 use comfy_table::{ContentArrangement, Table as Grid, presets::NOTHING};
 
 /// Columns that are used at most: longer lines are hard to read.
@@ -12,8 +13,6 @@ const WIDTH_MIN: usize = 50;
 pub struct Screen {
     /// Its columns.
     pub width: usize,
-    /// Whether it shows colours.
-    pub colour: bool,
 }
 
 /// The configurations' colours on a terminal (of its 256), as the pages have them (`--s0` to `--s7`):
@@ -21,16 +20,13 @@ pub struct Screen {
 const COLOURS: [u8; 8] = [32, 166, 36, 169, 136, 74, 245, 98];
 
 /// The colour of a configuration, by index, among the 256 of a terminal.
-pub fn colour_of(configuration: usize) -> u8 {
+pub(super) fn colour_of(configuration: usize) -> u8 {
     COLOURS[configuration % COLOURS.len()]
 }
 
 impl Default for Screen {
     fn default() -> Self {
-        Self {
-            width: WIDTH_MAX,
-            colour: false,
-        }
+        Self { width: WIDTH_MAX }
     }
 }
 
@@ -60,6 +56,23 @@ pub(super) fn glued(text: &str) -> String {
         }
     }
     out
+}
+
+/// Breaks a paragraph into lines at blanks alone: a word longer than a line stays whole.
+pub fn wrap_whole(text: &str, width: usize) -> Vec<String> {
+    let (mut lines, mut line) = (Vec::new(), String::new());
+    for word in glued(text).split(' ') {
+        let word = word.replace(GLUE, " ");
+        let more = columns_of(&line) + 1 + columns_of(&word);
+        if !line.trim().is_empty() && more > width {
+            lines.push(std::mem::take(&mut line).trim_end().to_owned());
+        } else if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(&word);
+    }
+    lines.push(line.trim_end().to_owned());
+    lines
 }
 
 /// Breaks a paragraph into lines; a word longer than a line is broken too. Columns are counted as

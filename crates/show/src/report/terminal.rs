@@ -1,8 +1,7 @@
 //! The answer on a terminal: the verdict first, at most 80 columns, readable without colour.
 
 use comfy_table::{
-    Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table as Grid,
-    presets::NOTHING,
+    CellAlignment, ColumnConstraint, ContentArrangement, Table as Grid, presets::NOTHING,
 };
 
 use super::audited;
@@ -11,14 +10,20 @@ use super::content::{self, TextTable};
 use super::durability;
 use super::effects;
 use super::figure::{self, plain};
-use super::screen::{GLUE, Screen, colour_of, glued, wrap};
+use super::screen::{GLUE, Screen, glued, wrap};
 use super::sheet::{Sheet, SheetPart};
+use super::styled::{Style, Styled, columns_of, harmless};
 use super::{ReportForm, ReportOptions};
 use stackrace_judge::verdict::{State, Verdict};
 use stackrace_results::record::Record;
 
 /// Lines a brief page needs at least.
 const LINES_MIN: usize = 16;
+
+/// Stands between two columns while a table is laid out: no text that is shown holds it.
+const EDGE: char = '\u{1}';
+/// Fills a line between two rows while a table is laid out.
+const NEXT_ROW: char = '\u{2}';
 
 /// The form for terminals.
 pub(super) struct Terminal;
@@ -37,32 +42,39 @@ impl ReportForm for Terminal {
     }
 
     fn render(&self, record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<u8> {
-        let mut page = Page::new(options);
-        page.answer(verdict, usize::MAX);
-        for detail in &verdict.details {
-            page.labelled("", "", detail);
+        // A file has no colours.
+        page(record, verdict, options).plain().into_bytes()
+    }
+}
+
+/// The report of a run for a terminal, whole or in so many lines.
+pub fn page(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Styled {
+    let mut page = Page::new(options);
+    page.answer(verdict, usize::MAX);
+    for detail in &verdict.details {
+        page.labelled("", Style::Plain, detail);
+    }
+    page.labelled(
+        "",
+        Style::Plain,
+        &content::facts(record, verdict).join(" · "),
+    );
+    page.tables(record, verdict, options);
+    let notes = content::notes(record, verdict);
+    if !notes.is_empty() {
+        page.heading("Notes");
+        for note in &notes {
+            page.item(note);
         }
-        page.labelled("", "", &content::facts(record, verdict).join(" · "));
-        page.tables(record, verdict, options);
-        let notes = content::notes(record, verdict);
-        if !notes.is_empty() {
-            page.heading("Notes");
-            for note in &notes {
-                page.item(note);
-            }
-        }
-        if !options.next.is_empty() {
-            page.text.push('\n');
-            page.labelled("next", "1", &options.next);
-        }
-        // Only a terminal has a screen to fit; a file gets everything.
-        match options.lines_max {
-            Some(most) if page.lines() > most => {
-                brief(record, verdict, options, most.max(LINES_MIN))
-            }
-            _ => page.text,
-        }
-        .into_bytes()
+    }
+    if !options.next.is_empty() {
+        page.line("");
+        page.labelled("next", Style::Strong, &options.next);
+    }
+    // Only a terminal has a screen to fit; a file gets everything.
+    match options.lines_max {
+        Some(most) if page.lines() > most => brief(record, verdict, options, most.max(LINES_MIN)),
+        _ => page.text,
     }
 }
 
@@ -72,48 +84,72 @@ const NOTES_LINES: usize = 2;
 
 /// What fits so many lines (at least [`LINES_MIN`]): the sentence, the ranking, then as many of the
 /// details as there is room for, and where the rest is.
-fn brief(record: &Record, verdict: &Verdict, options: &ReportOptions, lines_max: usize) -> String {
+fn brief(record: &Record, verdict: &Verdict, options: &ReportOptions, lines_max: usize) -> Styled {
     // The end first: what to do next must be seen, and the middle gets what room is left.
     let mut tail = Page::new(options);
-    tail.text.push('\n');
+    tail.line("");
     let notes = content::notes(record, verdict);
     if let Some(first) = notes.first() {
-        let text = match notes.len() {
-            1 => first.clone(),
-            more => format!("{first}; {} more", figure::counted(more - 1, "note")),
+        let more = match notes.len() {
+            1 => String::new(),
+            all => format!("; {} more", figure::counted(all - 1, "note")),
         };
-        tail.labelled_at_most("note", "1", &text, NOTES_LINES);
+        tail.labelled_and("note", Style::Strong, (first, &more), NOTES_LINES);
     }
     let all = format!("stackrace report {}", record.head.run);
-    tail.labelled_at_most("figures", "1", &all, 1);
+    tail.labelled_at_most("figures", Style::Strong, &all, 1);
     if !options.next.is_empty() {
-        tail.labelled_at_most("next", "1", &options.next, NOTES_LINES);
+        tail.labelled_at_most("next", Style::Strong, &options.next, NOTES_LINES);
     }
     let mut answer = Page::new(options);
     answer.answer(verdict, SENTENCE_LINES);
     let mut facts = Page::new(options);
     let text = content::facts(record, verdict).join(" · ");
-    facts.labelled_at_most("", "", &text, 3);
+    facts.labelled_at_most("", Style::Plain, &text, 3);
     let room = lines_max.saturating_sub(tail.lines() + answer.lines() + facts.lines());
     let ranking = ranking(record, verdict, options, room);
     let mut room = room.saturating_sub(ranking.lines());
     for detail in &verdict.details {
         let mut one = Page::new(options);
-        one.labelled("", "", detail);
+        one.labelled("", Style::Plain, detail);
         if one.lines() > room {
             break;
         }
         room -= one.lines();
-        answer.text.push_str(&one.text);
+        answer.text.append(one.text);
     }
-    answer.text + &facts.text + &ranking.text + &tail.text
+    let mut text = answer.text;
+    for part in [facts.text, ranking.text, tail.text] {
+        text.append(part);
+    }
+    text
 }
 
-/// The sentences of a text that was cut that are there to their end; none: the first one is not.
-fn whole_sentences(cut: &str) -> Option<&str> {
-    // A full stop within a number or a name has no blank behind it.
-    let end = cut.rfind(". ")?;
-    Some(&cut[..=end])
+/// The longest beginning of a text that fits with what comes behind it, and ends where a sentence, a
+/// clause or an item of it ends; none: not even the first one fits.
+fn beginning(text: &str, behind: &str, width: usize, lines_max: usize) -> Option<String> {
+    let mut open = 0_i32;
+    let mut ends = Vec::new();
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '(' | '[' => open += 1,
+            ')' | ']' => open -= 1,
+            _ => {}
+        }
+        let rest = &text[at..];
+        // A full stop within a number or a name has no blank behind it.
+        if open == 0 && rest.starts_with(". ") {
+            ends.push(at + 1);
+        } else if open == 0 && (rest.starts_with("; ") || rest.starts_with(" · ")) {
+            ends.push(at);
+        }
+    }
+    let texts = ends
+        .iter()
+        .rev()
+        .map(|end| format!("{}{behind}", &text[..*end]));
+    let mut fitting = texts.filter(|text| wrap(text, width).len() <= lines_max);
+    fitting.next()
 }
 
 /// The overall table, or that of the only workload, with as many rows as fit.
@@ -146,20 +182,19 @@ fn ranking(record: &Record, verdict: &Verdict, options: &ReportOptions, room: us
 }
 
 /// A page that is no report of a run.
-pub(super) fn sheet(sheet: &Sheet, screen: Screen) -> String {
+pub(super) fn sheet(sheet: &Sheet, screen: Screen) -> Styled {
     let mut page = Page::on(screen);
     for line in wrap(&plain(&sheet.title), page.width) {
-        let line = page.painted(&line, "1");
-        page.line(&line);
+        page.styled(&[(Style::Strong, &line)]);
     }
     for paragraph in &sheet.lead {
-        page.text.push('\n');
+        page.line("");
         for line in wrap(&plain(paragraph), page.width) {
             page.line(&line);
         }
     }
     if !sheet.facts.is_empty() {
-        page.text.push('\n');
+        page.line("");
     }
     for (name, value) in &sheet.facts {
         page.fact(name, value);
@@ -177,9 +212,8 @@ pub(super) fn sheet(sheet: &Sheet, screen: Screen) -> String {
 }
 
 struct Page {
-    text: String,
+    text: Styled,
     width: usize,
-    colour: bool,
 }
 
 impl Page {
@@ -189,22 +223,21 @@ impl Page {
 
     fn on(screen: Screen) -> Self {
         Self {
-            text: String::new(),
+            text: Styled::default(),
             width: screen.columns(),
-            colour: screen.colour,
         }
     }
 
     fn lines(&self) -> usize {
-        self.text.lines().count()
+        self.text.lines()
     }
 
     /// The sentence, its label coloured by how far the question is decided.
     fn answer(&mut self, verdict: &Verdict, lines_max: usize) {
         let state = match verdict.state {
-            State::Decided => "1;32",
-            State::Undecided if verdict.hints() => "1;36",
-            State::Undecided | State::TooFew | State::Unpaired => "1",
+            State::Decided => Style::Decided,
+            State::Undecided if verdict.hints() => Style::Hinted,
+            State::Undecided | State::TooFew | State::Unpaired => Style::Strong,
         };
         self.labelled_at_most("VERDICT", state, &verdict.sentence, lines_max);
     }
@@ -265,7 +298,7 @@ impl Page {
         for kinds in durability::kinds(&rows) {
             self.table(&kinds);
         }
-        self.text.push('\n');
+        self.line("");
         for (sentence, command) in durability::sentences(&rows, record) {
             self.item(&sentence);
             // By itself, so that it can be copied.
@@ -279,37 +312,55 @@ impl Page {
     }
 
     fn line(&mut self, line: &str) {
-        self.text.push_str(line.trim_end());
-        self.text.push('\n');
+        self.styled(&[(Style::Plain, line)]);
     }
 
-    fn painted(&self, text: &str, code: &str) -> String {
-        if self.colour && !code.is_empty() && !text.is_empty() {
-            format!("\u{1b}[{code}m{text}\u{1b}[0m")
-        } else {
-            text.to_owned()
+    /// A line of parts; blanks at its end are left out.
+    fn styled(&mut self, parts: &[(Style, &str)]) {
+        let seen = |(_, part): &(Style, &str)| !part.trim_end().is_empty();
+        let last = parts.iter().rposition(seen);
+        for (at, (style, part)) in parts.iter().enumerate() {
+            match last {
+                Some(last) if at < last => self.text.add(*style, part),
+                Some(last) if at == last => self.text.add(*style, part.trim_end()),
+                _ => {}
+            }
         }
+        self.text.add(Style::Plain, "\n");
     }
 
     /// A paragraph with a word in the margin.
-    fn labelled(&mut self, label: &str, code: &str, text: &str) {
-        self.labelled_at_most(label, code, text, usize::MAX);
+    fn labelled(&mut self, label: &str, style: Style, text: &str) {
+        self.labelled_at_most(label, style, text, usize::MAX);
     }
 
-    /// The same, cut after so many lines: after a whole sentence, if one ends there.
-    fn labelled_at_most(&mut self, label: &str, code: &str, text: &str, lines_max: usize) {
+    /// The same, cut after so many lines: after a whole sentence or clause, if one ends there.
+    fn labelled_at_most(&mut self, label: &str, style: Style, text: &str, lines_max: usize) {
+        self.labelled_and(label, style, (text, ""), lines_max);
+    }
+
+    /// The same with something behind it that is never cut off.
+    fn labelled_and(
+        &mut self,
+        label: &str,
+        style: Style,
+        (text, behind): (&str, &str),
+        lines_max: usize,
+    ) {
         const MARGIN: usize = 9;
-        // Room for the mark of what is cut off.
-        let mut lines = wrap(&plain(text), self.width - MARGIN - 2);
-        if lines.len() <= lines_max {
-            lines = wrap(&plain(text), self.width - MARGIN);
-        } else {
-            lines.truncate(lines_max);
-            lines = match whole_sentences(&lines.join(" ")) {
-                Some(sentences) => wrap(sentences, self.width - MARGIN),
+        let width = self.width - MARGIN;
+        let (text, behind) = (plain(text), plain(behind));
+        let mut lines = wrap(&format!("{text}{behind}"), width);
+        if lines.len() > lines_max {
+            lines = match beginning(&text, &behind, width, lines_max) {
+                Some(text) => wrap(&text, width),
                 None => {
+                    // Room for the mark of what is cut off, and for what must not be.
+                    let mark = format!(" …{behind}");
+                    let mut lines = wrap(&text, width - columns_of(&mark).min(width / 2));
+                    lines.truncate(lines_max);
                     let last = lines.last_mut().into_iter();
-                    last.for_each(|line| line.push_str(" …"));
+                    last.for_each(|line| line.push_str(&mark));
                     lines
                 }
             };
@@ -317,8 +368,7 @@ impl Page {
         for (at, line) in lines.iter().enumerate() {
             let label = if at == 0 { label } else { "" };
             let space = " ".repeat(MARGIN - label.len());
-            let label = self.painted(label, code);
-            self.line(&format!("{label}{space}{line}"));
+            self.styled(&[(style, label), (Style::Plain, &space), (Style::Plain, line)]);
         }
     }
 
@@ -339,10 +389,9 @@ impl Page {
     }
 
     fn heading(&mut self, text: &str) {
-        self.text.push('\n');
+        self.line("");
         for line in wrap(&plain(text), self.width) {
-            let line = self.painted(&line, "1");
-            self.line(&line);
+            self.styled(&[(Style::Strong, &line)]);
         }
     }
 
@@ -354,25 +403,20 @@ impl Page {
             }
         }
         let mut grid = Grid::new();
+        // One column less: each line gets a space in front. The edges are taken out again.
+        let width = self.width - 1 + table.head.len().saturating_sub(1);
         grid.load_style(NOTHING)
             .set_content_arrangement(ContentArrangement::Dynamic)
-            // One column less: each line gets a space in front.
-            .set_width(u16::try_from(self.width - 1).unwrap_or(u16::MAX))
+            .set_width(u16::try_from(width).unwrap_or(u16::MAX))
             .set_header(&table.head);
-        if self.colour {
-            // The library colours only what it takes for a terminal; the caller has decided that
-            // already.
-            grid.enforce_styling();
-        }
+        let style = grid.style_mut();
+        style.header_lines.junction = Some(EDGE);
+        style.content_lines.junction = Some(EDGE);
+        style.header_separator.fill = Some(NEXT_ROW);
+        style.row_separator.fill = Some(NEXT_ROW);
         for row in &table.rows {
-            let cells = row.cells.iter().enumerate().map(|(at, cell)| {
-                let cell = Cell::new(glued(&plain(cell)));
-                match row.configuration {
-                    Some(of) if at == 0 && self.colour => cell.fg(Color::AnsiValue(colour_of(of))),
-                    _ => cell,
-                }
-            });
-            grid.add_row(cells);
+            let cells = row.cells.iter();
+            grid.add_row(cells.map(|cell| glued(&harmless(&plain(cell)))));
         }
         let whole_counts = table.counts_fit(self.width);
         for (at, column) in grid.column_iter_mut().enumerate() {
@@ -386,8 +430,18 @@ impl Page {
                 column.set_constraint(ColumnConstraint::ContentWidth);
             }
         }
-        for line in grid.lines().collect::<Vec<_>>() {
-            self.line(&format!(" {}", line.replace(GLUE, " ")));
+        // The name of a configuration has its colour in every line of its row.
+        let (mut rows, mut first) = (table.rows.iter(), Style::Plain);
+        for line in grid.lines() {
+            if line.starts_with(NEXT_ROW) {
+                let of = rows.next().and_then(|row| row.configuration);
+                first = of.map_or(Style::Plain, Style::Configuration);
+                continue;
+            }
+            let line = line.replace(GLUE, " ");
+            let (name, rest) = line.split_once(EDGE).unwrap_or((&line, ""));
+            let rest = rest.replace(EDGE, "");
+            self.styled(&[(Style::Plain, " "), (first, name), (Style::Plain, &rest)]);
         }
     }
 }

@@ -172,6 +172,7 @@ mod tests {
                 trial.counted.devices[0].busy_ns = trial.elapsed_ns;
                 if trial.configuration == 1 {
                     trial.counted.cache_hit_bytes = Some(u64::MAX);
+                    trial.counted.fetched_bytes = 0;
                 }
             }
         }

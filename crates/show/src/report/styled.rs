@@ -1,0 +1,242 @@
+//! Text for a terminal whose parts are set off by styles.
+//!
+//! Text enters through [`Styled::add`] alone, which shows as signs what would command a terminal.
+//! Colours are made by [`Styled::render`] alone. So foreign text never passes for a colour of ours, and
+//! a colour of ours is never shown as text.
+
+use std::borrow::Cow;
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::figure::is_no_text;
+use super::screen::colour_of;
+
+/// A way in which a part of a text is set off. A word or a mark says the same without it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Style {
+    /// Not at all.
+    #[default]
+    Plain,
+    /// Bold: headings, and what runs now.
+    Strong,
+    /// Faint: what no longer takes part.
+    Faint,
+    /// A question that is decided.
+    Decided,
+    /// A question that is open, with a hint at its answer.
+    Hinted,
+    /// The colour of a configuration, by index.
+    Configuration(usize),
+}
+
+impl Style {
+    /// What begins and what ends it on a terminal.
+    fn codes(self) -> (Cow<'static, str>, &'static str) {
+        const END: &str = "\u{1b}[0m";
+        match self {
+            Self::Plain => (Cow::Borrowed(""), ""),
+            Self::Strong => (Cow::Borrowed("\u{1b}[1m"), END),
+            Self::Faint => (Cow::Borrowed("\u{1b}[2m"), END),
+            Self::Decided => (Cow::Borrowed("\u{1b}[1;32m"), END),
+            Self::Hinted => (Cow::Borrowed("\u{1b}[1;36m"), END),
+            Self::Configuration(of) => {
+                let code = format!("\u{1b}[38;5;{}m", colour_of(of));
+                (Cow::Owned(code), END)
+            }
+        }
+    }
+}
+
+/// Text that commands no terminal, with the styles of its parts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Styled {
+    spans: Vec<(Style, String)>,
+}
+
+impl Styled {
+    /// Adds a part. What is no text in it is shown as signs; line breaks and tabs stay.
+    pub fn add(&mut self, style: Style, text: &str) {
+        let text = harmless(text);
+        match self.spans.last_mut() {
+            Some((last, before)) if *last == style => before.push_str(&text),
+            _ => self.spans.push((style, text.into_owned())),
+        }
+    }
+
+    /// Adds all of another text.
+    pub fn append(&mut self, other: Self) {
+        self.spans.extend(other.spans);
+    }
+
+    /// The text alone.
+    pub fn plain(&self) -> String {
+        self.render(false)
+    }
+
+    /// The bytes for a terminal, with or without colours.
+    pub fn render(&self, colour: bool) -> String {
+        let mut out = String::new();
+        for (style, text) in &self.spans {
+            let (begin, end) = match colour {
+                true => style.codes(),
+                false => Style::Plain.codes(),
+            };
+            out.push_str(&begin);
+            out.push_str(text);
+            out.push_str(end);
+        }
+        out
+    }
+
+    /// Number of lines.
+    pub fn lines(&self) -> usize {
+        self.plain().lines().count()
+    }
+
+    /// What stands before the first empty line.
+    pub fn first_paragraph(mut self) -> Self {
+        let plain = self.plain();
+        let mut left = plain.find("\n\n").map_or(plain.len(), |end| end + 1);
+        for (_, text) in &mut self.spans {
+            text.truncate(left);
+            left -= text.len();
+        }
+        self.spans.retain(|(_, text)| !text.is_empty());
+        self
+    }
+}
+
+impl From<&str> for Styled {
+    fn from(text: &str) -> Self {
+        let mut styled = Self::default();
+        styled.add(Style::Plain, text);
+        styled
+    }
+}
+
+impl From<&String> for Styled {
+    fn from(text: &String) -> Self {
+        Self::from(text.as_str())
+    }
+}
+
+/// A text that commands no terminal and hides nothing, whatever names of files, machines or
+/// configurations stand in it: what is no text is shown as signs, one for each. Line breaks and tabs
+/// stay.
+pub fn harmless(text: &str) -> Cow<'_, str> {
+    match text.contains(is_no_text) {
+        false => Cow::Borrowed(text),
+        true => Cow::Owned(
+            text.chars()
+                .map(|letter| match is_no_text(letter) {
+                    true => sign(letter),
+                    false => letter,
+                })
+                .collect(),
+        ),
+    }
+}
+
+/// The sign that a character which is no text is shown as.
+fn sign(letter: char) -> char {
+    match u32::from(letter) {
+        // The pictures of control characters stand in their order.
+        code @ ..0x20 => char::from_u32(0x2400 + code).unwrap_or(char::REPLACEMENT_CHARACTER),
+        0x7f => '\u{2421}',
+        _ => char::REPLACEMENT_CHARACTER,
+    }
+}
+
+/// Columns that a text takes on a terminal: East Asian letters take two, combining marks none.
+pub fn columns_of(text: &str) -> usize {
+    text.width()
+}
+
+/// The text as far as it fits so many columns; `…` stands for the rest.
+pub fn cut(text: &str, columns: usize) -> String {
+    if columns_of(text) <= columns {
+        return text.to_owned();
+    }
+    let (mut cut, mut left) = (String::new(), columns.saturating_sub(1));
+    for letter in text.chars() {
+        let wide = letter.width().unwrap_or(0);
+        // A letter of two columns is not halved.
+        if wide > left {
+            break;
+        }
+        left -= wide;
+        cut.push(letter);
+    }
+    cut.push('…');
+    cut
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn foreign_text_commands_no_terminal_and_passes_for_no_colour() {
+        for (text, shown) in [
+            ("a\n\tä ☃", "a\n\tä ☃"),
+            ("\u{1b}[1mbold\u{1b}[0m", "␛[1mbold␛[0m"),
+            ("\u{1b}[1;32mVERDICT", "␛[1;32mVERDICT"),
+            // The title of the window, what hides a text, the cursor.
+            ("\u{1b}]0;owned\u{7}", "␛]0;owned␇"),
+            ("\u{1b}[8mhidden", "␛[8mhidden"),
+            ("\u{1b}[2J\u{1b}[H", "␛[2J␛[H"),
+            ("a\rb\u{8}\u{7f}", "a␍b␈␡"),
+            // C1, directions, letters of no width, tags.
+            ("\u{9b}2J\u{202e}x\u{2066}", "\u{fffd}2J\u{fffd}x\u{fffd}"),
+            (
+                "x\u{200b}fs\u{200d}\u{feff}\u{2060}",
+                "x\u{fffd}fs\u{fffd}\u{fffd}\u{fffd}",
+            ),
+            (
+                "\u{200f}\u{61c}\u{ad}\u{e0041}",
+                "\u{fffd}\u{fffd}\u{fffd}\u{fffd}",
+            ),
+            ("one\u{2028}two", "one\u{fffd}two"),
+        ] {
+            for colour in [false, true] {
+                assert_eq!(Styled::from(text).render(colour), shown, "{text:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn our_colours_are_colours_and_only_where_they_are_wanted() {
+        let mut text = Styled::from("VERDICT is plain here; ");
+        text.add(Style::Decided, "VERDICT");
+        text.add(Style::Configuration(0), " \u{1b}[31mname");
+        assert_eq!(
+            text.render(true),
+            "VERDICT is plain here; \u{1b}[1;32mVERDICT\u{1b}[0m\u{1b}[38;5;32m ␛[31mname\u{1b}[0m"
+        );
+        assert_eq!(
+            text.render(false),
+            "VERDICT is plain here; VERDICT ␛[31mname"
+        );
+    }
+
+    #[test]
+    fn a_text_is_cut_by_what_is_seen() {
+        assert_eq!(cut("日本語", 6), "日本語");
+        assert_eq!(cut("日本語", 5), "日本…");
+        assert_eq!(cut("日本語", 4), "日…");
+        assert_eq!(cut("e\u{301}te\u{301}", 3), "e\u{301}te\u{301}");
+        assert_eq!(cut("ext4", 3), "ex…");
+    }
+
+    #[test]
+    fn the_first_paragraph_keeps_its_styles() {
+        let mut text = Styled::default();
+        text.add(Style::Strong, "passed");
+        text.add(Style::Plain, "\nit is\n\nmore");
+        text.add(Style::Strong, "more");
+        assert_eq!(
+            text.first_paragraph().render(true),
+            "\u{1b}[1mpassed\u{1b}[0m\nit is\n"
+        );
+    }
+}
