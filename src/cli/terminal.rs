@@ -212,21 +212,15 @@ pub(super) fn lost() -> Option<Failure> {
     )
 }
 
-/// A text as it is written to standard error: on a terminal no line is wider than it is.
-pub(super) fn for_error(text: &str) -> String {
-    let text = harmless(text);
-    match known_columns(&std::io::stderr()) {
-        Some(columns) => broken(&text, columns),
-        None => text.into_owned(),
-    }
-}
-
 /// Writes to standard error.
 pub(super) fn error(text: &str) {
     // Where standard error is closed, there is no other place to report that.
-    let _ = std::io::stderr()
-        .lock()
-        .write_all(for_error(text).as_bytes());
+    let text = harmless(text);
+    let mut to = std::io::stderr().lock();
+    let _ = match known_columns(&to) {
+        Some(columns) => to.write_all(broken(&text, columns).as_bytes()),
+        None => to.write_all(text.as_bytes()),
+    };
 }
 
 #[cfg(test)]

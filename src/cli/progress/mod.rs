@@ -18,7 +18,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use self::board::Board;
 use self::doing::Doing;
-use super::terminal::{columns, draws, error, for_error};
+use super::terminal::{columns, draws, error};
 use crate::run::{SharedLedger, TrialStart, Watcher};
 use crate::session::WatchedRun;
 use stackrace_base::event::Fact;
@@ -117,12 +117,8 @@ impl Progress {
     }
 
     fn say(&self, text: &str) {
-        if self.terminal {
-            // `println` keeps the view below the text; it fails only where there is no terminal.
-            let _ = self.bars.println(for_error(text));
-        } else {
-            error(&format!("{text}\n"));
-        }
+        // The view stays below the text. Where there is none, this writes and no more.
+        self.bars.suspend(|| error(&format!("{text}\n")));
     }
 
     /// Brings what the record says into the state: how far the race is and how long it may still

@@ -16,6 +16,7 @@ mod effects;
 mod figure;
 mod form;
 mod gate;
+mod grid;
 mod html;
 mod json;
 mod junit;

@@ -1,16 +1,13 @@
 //! The answer on a terminal: the verdict first, at most 80 columns, readable without colour.
 
-use comfy_table::{
-    CellAlignment, ColumnConstraint, ContentArrangement, Table as Grid, presets::NOTHING,
-};
-
 use super::audited;
 use super::clients;
 use super::content::{self, TextTable};
 use super::durability;
 use super::effects;
 use super::figure::{self, plain};
-use super::screen::{GLUE, Screen, glued, wrap};
+use super::grid::{self, WORD_MAX};
+use super::screen::{GLUE, Screen, wrap};
 use super::sheet::{Sheet, SheetPart};
 use super::styled::{Style, Styled, columns_of, harmless};
 use super::{ReportForm, ReportOptions};
@@ -19,11 +16,6 @@ use stackrace_results::record::Record;
 
 /// Lines a brief page needs at least.
 const LINES_MIN: usize = 16;
-
-/// Stands between two columns while a table is laid out: no text that is shown holds it.
-const EDGE: char = '\u{1}';
-/// Fills a line between two rows while a table is laid out.
-const NEXT_ROW: char = '\u{2}';
 
 /// The form for terminals.
 pub(super) struct Terminal;
@@ -402,46 +394,43 @@ impl Page {
                 self.line(&format!("  {line}"));
             }
         }
-        let mut grid = Grid::new();
-        // One column less: each line gets a space in front. The edges are taken out again.
-        let width = self.width - 1 + table.head.len().saturating_sub(1);
-        grid.load_style(NOTHING)
-            .set_content_arrangement(ContentArrangement::Dynamic)
-            .set_width(u16::try_from(width).unwrap_or(u16::MAX))
-            .set_header(&table.head);
-        let style = grid.style_mut();
-        style.header_lines.junction = Some(EDGE);
-        style.content_lines.junction = Some(EDGE);
-        style.header_separator.fill = Some(NEXT_ROW);
-        style.row_separator.fill = Some(NEXT_ROW);
+        let Some(lines) = grid::lines(table, self.width) else {
+            return self.rows_as_lists(table);
+        };
+        for line in lines {
+            self.styled(&[
+                (Style::Plain, " "),
+                (line.style, &line.name),
+                (Style::Plain, &line.rest),
+            ]);
+        }
+    }
+
+    /// A table that is too wide for its words: the name of each row, and below it each cell behind the
+    /// name of its column.
+    fn rows_as_lists(&mut self, table: &TextTable) {
         for row in &table.rows {
-            let cells = row.cells.iter();
-            grid.add_row(cells.map(|cell| glued(&harmless(&plain(cell)))));
-        }
-        let whole_counts = table.counts_fit(self.width);
-        for (at, column) in grid.column_iter_mut().enumerate() {
-            let count = whole_counts && table.head_is_widest(at);
-            if at > 0 && (count || !table.text.contains(&at)) {
-                column.set_cell_alignment(CellAlignment::Right);
-                // A figure is never broken over two lines; columns of text give way.
-                column.set_constraint(ColumnConstraint::ContentWidth);
-            } else if at == 0 && table.head_is_widest(at) {
-                // Giving way here would break the word above.
-                column.set_constraint(ColumnConstraint::ContentWidth);
+            let style = row.configuration.map_or(Style::Plain, Style::Configuration);
+            let name = row.cells.first().map_or("", String::as_str);
+            for line in wrap(&harmless(&plain(name)), self.width - 2) {
+                self.styled(&[(Style::Plain, "  "), (style, &line)]);
             }
-        }
-        // The name of a configuration has its colour in every line of its row.
-        let (mut rows, mut first) = (table.rows.iter(), Style::Plain);
-        for line in grid.lines() {
-            if line.starts_with(NEXT_ROW) {
-                let of = rows.next().and_then(|row| row.configuration);
-                first = of.map_or(Style::Plain, Style::Configuration);
-                continue;
+            let cells = table.head.iter().zip(&row.cells).skip(1);
+            let named = cells
+                .filter(|(_, cell)| !cell.is_empty())
+                .map(|(head, cell)| {
+                    let text = format!("{head} {cell}");
+                    let text = plain(&text);
+                    // What is short stays on one line.
+                    match columns_of(&text) <= WORD_MAX {
+                        true => text.replace(' ', &GLUE.to_string()),
+                        false => text,
+                    }
+                });
+            let text = named.collect::<Vec<_>>().join(" · ");
+            for line in wrap(&harmless(&text), self.width - 4) {
+                self.line(&format!("    {line}"));
             }
-            let line = line.replace(GLUE, " ");
-            let (name, rest) = line.split_once(EDGE).unwrap_or((&line, ""));
-            let rest = rest.replace(EDGE, "");
-            self.styled(&[(Style::Plain, " "), (first, name), (Style::Plain, &rest)]);
         }
     }
 }
