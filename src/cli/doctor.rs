@@ -7,7 +7,7 @@ use super::images;
 use super::progress::Preparing;
 use super::setting::Setting;
 use super::terminal::{print_data, say};
-use crate::session::Doing;
+use crate::session::Preparation;
 use crate::session::doctor::{self, Ability, Health, Lack, LayerHealth};
 use stackrace_base::unit;
 

@@ -80,7 +80,7 @@ pub(crate) fn main() -> ExitCode {
     };
     let code = match (done, terminal::lost()) {
         (Ok(code), None) => code,
-        // An answer that nobody got is none, whatever it was.
+        // An answer that was lost is none, however the question ended.
         (Ok(_), Some(lost)) => failed(&lost),
         (Err(failure), lost) => {
             lost.iter().for_each(|lost| error(&lost.render()));

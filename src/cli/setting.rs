@@ -10,7 +10,7 @@ use super::progress::{Preparing, Progress};
 use super::terminal::error;
 use super::variable::variable;
 use crate::run::{Interrupt, Watcher};
-use crate::session::{Context, Doing, Observer, WatchedRun};
+use crate::session::{Context, Observer, Preparation, WatchedRun};
 use stackrace_show::report::Screen;
 
 /// What the command line says for every command.
@@ -40,7 +40,7 @@ impl Observer for Setting {
         error(&format!("warning: {text}\n  next: {next}\n"));
     }
 
-    fn doing(&self) -> Box<dyn Doing> {
+    fn doing(&self) -> Box<dyn Preparation> {
         Box::new(Preparing::new(self.quiet))
     }
 

@@ -111,7 +111,7 @@ fn wanted(asked: Colour, terminal: bool, named: &dyn Fn(&str) -> Option<OsString
     match asked {
         Colour::Always => true,
         Colour::Never => false,
-        // Whom colours disturb is heard before whoever forces them.
+        // A wish for plain text comes before one for colours.
         Colour::Auto if named("NO_COLOR").is_some() => false,
         Colour::Auto if forced("FORCE_COLOR") || forced("CLICOLOR_FORCE") => true,
         Colour::Auto if off("FORCE_COLOR") || off("CLICOLOR") => false,

@@ -11,7 +11,7 @@ use super::clients::{self, AskedClients};
 use super::context::Context;
 use super::execute::{self, FinishedRun};
 use super::first_round;
-use super::observer::{Caught, Doing, Observer};
+use super::observer::{Caught, Observer, Preparation};
 use super::shape::{MEASURING_SHARE, Shape, round_seconds};
 use super::sizes;
 use super::sizing::{SizedPart, Sizing};
@@ -107,6 +107,7 @@ pub(crate) fn prepare(
 ) -> Result<PreparedComparison, Failure> {
     let host = LocalHost::new(Arc::new(|_| ()));
     let (sides, warnings) = comparable(&host, request)?;
+    // Before the first file is laid out: from here on, Ctrl-C has something to remove.
     let interrupt = observer.catch_interrupt(temporary::LEFT)?;
     let began = SystemClock.now_ns();
     let shape = Shape::of(request.purpose, request.time_ns, sides.len());
@@ -123,6 +124,7 @@ pub(crate) fn prepare(
             (text, Some(earlier.run), earlier.round_seconds)
         }
         None => {
+            // It is on the screen until the sizes are known, which may take a third of the time.
             let under_way = (&*interrupt, &*observer.doing());
             let sized = sized(context, request, &sides, &shape, &host, under_way)?;
             // Sizes of another storage would be wrong for all rounds.
@@ -156,7 +158,7 @@ fn sized(
     sides: &[ComparedPath],
     shape: &Shape,
     host: &LocalHost,
-    (interrupt, doing): (&Interrupt, &dyn Doing),
+    (interrupt, doing): (&Interrupt, &dyn Preparation),
 ) -> Result<Vec<SizedPart>, Failure> {
     // All sides do the same work, so the fullest one limits it.
     let free = sides.iter().map(|side| side.free).min().unwrap_or(0);
@@ -206,6 +208,7 @@ pub(crate) fn run(
     prepared: PreparedComparison,
     observer: &dyn Observer,
 ) -> Result<FinishedRun, Failure> {
+    // Ctrl-C was caught when the sizes were found, and can be caught once.
     let observer = &Caught {
         interrupt: Arc::clone(&prepared.interrupt),
         inner: observer,

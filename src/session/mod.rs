@@ -51,5 +51,5 @@ pub(crate) mod worker;
 
 pub(crate) use context::{Context, entropy};
 pub(crate) use execute::FinishedRun;
-pub(crate) use observer::{Doing, Observer, WatchedRun};
+pub(crate) use observer::{Observer, Preparation, WatchedRun};
 pub(crate) use resume::Stopped;

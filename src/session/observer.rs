@@ -15,7 +15,7 @@ pub(crate) trait Observer {
     fn warn(&self, text: &str, next: &str);
 
     /// Something is done before a run begins. It is shown until what this returns is dropped.
-    fn doing(&self) -> Box<dyn Doing>;
+    fn doing(&self) -> Box<dyn Preparation>;
 
     /// Ctrl-C ends what follows cleanly. A second one ends the program at once; `left` says what is
     /// then to be done.
@@ -29,7 +29,7 @@ pub(crate) trait Observer {
 }
 
 /// Shows what is done before a run begins.
-pub(crate) trait Doing {
+pub(crate) trait Preparation {
     /// `step` is under way, and how far it is: `finding sizes: write (2 of 4)`. `at` says where.
     fn now(&self, step: &str, at: &str);
 }
@@ -49,7 +49,7 @@ impl Observer for Caught<'_> {
         self.inner.warn(text, next);
     }
 
-    fn doing(&self) -> Box<dyn Doing> {
+    fn doing(&self) -> Box<dyn Preparation> {
         self.inner.doing()
     }
 

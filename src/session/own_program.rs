@@ -206,6 +206,7 @@ pub(crate) fn run(
     let written = study(request, &sides, own);
     let first = study_file::parse("compare", written.as_bytes())?;
     preflight::check_machine(context, &first)?;
+    // The command may take minutes.
     let doing = caught.doing();
     doing.now(&format!("trying `{}` once", own.name()), &sides[0].text);
     let probe = probe(context, &host, &first, &sides[0], &caught.interrupt)?;
@@ -268,6 +269,7 @@ fn probe(
             ))
             .next("mend what it says; a command must end with exit status 0 in an empty directory")
         };
+        // Before its errors are looked at: a command that was ended fails, too.
         if control.stopped() {
             return Err(temporary::interrupted(context));
         }

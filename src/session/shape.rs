@@ -107,6 +107,7 @@ impl Shape {
     /// one, and what would fit.
     fn too_slow(&self, part: &SizedPart, sides: &[&str], command: &[String]) -> Failure {
         let needed = ROUNDS_LEAST * part.seconds / MEASURING_SHARE;
+        // Sides that differ by less are no reason: all of them lack time.
         let slow = part.slowest.filter(|slow| slow.times >= FAR_SLOWER);
         let (who, why) = match slow.and_then(|slow| Some((sides.get(slow.side)?, slow.times))) {
             Some((side, times)) => (

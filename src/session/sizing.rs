@@ -11,7 +11,7 @@ use stackrace_engine::spec::{Content, IoTarget};
 use stackrace_engine::{PhaseEnd, residency};
 
 use super::context::Context;
-use super::observer::Doing;
+use super::observer::Preparation;
 use super::temporary::{self, PrivateDir, refused};
 use stackrace_base::failure::Failure;
 use stackrace_base::interrupt::Interrupt;
@@ -93,7 +93,7 @@ pub(super) struct Sizing<'a> {
     /// Ends it at once.
     pub(super) interrupt: &'a Interrupt,
     /// Shows which workload is tried where.
-    pub(super) doing: &'a dyn Doing,
+    pub(super) doing: &'a dyn Preparation,
     /// The study with these workloads.
     pub(super) study: &'a dyn Fn(&[SizedPart]) -> Result<Study, Failure>,
 }
@@ -112,6 +112,7 @@ impl Sizing<'_> {
         temporary::work(context, host, |journal, id| {
             let mut probe = Probe::new(self, (context, host), journal, id)?;
             let mut sized = Vec::new();
+            // In their order: what one stream needs is where the next one begins.
             for (at, index) in wanted.iter().enumerate() {
                 let name = self.parts[*index].name;
                 probe.step = format!("finding sizes: {name} ({} of {})", at + 1, wanted.len());
@@ -364,6 +365,7 @@ impl<'a> Probe<'a> {
         name: &str,
     ) -> Result<Tried, Failure> {
         self.asked.doing.now(&self.step, name);
+        // Its own control for each trial: one that was stopped stays so.
         let control = self.asked.interrupt.control();
         if control.stopped() {
             return Err(temporary::interrupted(self.context));
@@ -383,6 +385,7 @@ impl<'a> Probe<'a> {
             // Names and sizes of many files are cached elsewhere than their pages.
             let many = workload.cost().files > 1;
             for phase in 0..workload.phases().len() {
+                // A phase that begins now would only be stopped at once.
                 if control.stopped() {
                     break;
                 }
@@ -459,7 +462,7 @@ mod tests {
 
     struct Unseen;
 
-    impl Doing for Unseen {
+    impl Preparation for Unseen {
         fn now(&self, _: &str, _: &str) {}
     }
 

@@ -13,7 +13,7 @@ use super::progress::Preparing;
 use super::setting::Setting;
 use super::terminal::{print_data, say};
 use super::words::unknown;
-use crate::session::Doing;
+use crate::session::Preparation;
 use crate::session::load::{self, LoadRequest, Loaded};
 use crate::session::load_target::LoadTarget;
 use stackrace_base::interrupt::Interrupt;

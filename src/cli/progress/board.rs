@@ -43,7 +43,7 @@ pub(super) struct Board {
     pub(super) recent: Vec<f64>,
 }
 
-/// A line of the board.
+/// One line, before it is cut to the width and coloured.
 struct BoardLine {
     style: Style,
     /// The configuration whose colour its mark has.

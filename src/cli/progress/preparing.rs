@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use parking_lot::Mutex;
 
 use super::super::terminal::{draws, error};
-use crate::session::Doing;
+use crate::session::Preparation;
 use stackrace_show::report::harmless;
 
 /// How often the line moves.
@@ -48,7 +48,7 @@ impl Preparing {
     }
 }
 
-impl Doing for Preparing {
+impl Preparation for Preparing {
     fn now(&self, step: &str, at: &str) {
         if let Some(line) = &self.line {
             let text = match at {

@@ -35,10 +35,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     let left = 1.0 - (counted.cpu_steal_ns as f64 / (window * cpus)).min(0.99);
     let own = (share(reading.own_cpu_ns().1, reading.thread_time_ns())? / left).min(1.0);
     let machine = (counted.cpu_machine_busy_ns as f64 / (window * cpus * left)).min(1.0);
-    let kernel = counted.kernel_thread.as_ref().map(|thread| {
-        let part = thread.cpu_ns as f64 / (window * left);
-        (thread.name.as_str(), part.min(1.0))
-    });
+    let kernel = busiest_of_the_kernel(reading, window * left);
     let threads = reading.threads();
     let who = match threads {
         1 => "its thread".to_owned(),
@@ -82,23 +79,28 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
             let words = format!("the kernel's {name} {} busy", unit::percent(part));
             (Some(LimitedBy::OneCpu), words)
         }
-        None if full && ours < OURS_SHARE => {
-            let part = unit::percent(ours);
-            let words = format!("{cpus:.0} CPUs {all} busy, {part} of that by this run");
-            (None, words)
-        }
+        None if full && ours < OURS_SHARE => (
+            None,
+            format!(
+                "{cpus:.0} CPUs {all} busy, {} of that by this run",
+                unit::percent(ours)
+            ),
+        ),
         None if full => (
             Some(LimitedBy::AllCpus),
             format!("{cpus:.0} CPUs {all} busy"),
         ),
         None => (None, format!("{who} {one} of one CPU, machine {all}")),
     };
-    let grade = if limit.is_some() {
-        Grade::Note
-    } else {
-        Grade::Ok
-    };
+    let grade = limit.map_or(Grade::Ok, |_| Grade::Note);
     Some(CheckFinding::new(grade, sentence, evidence).limiting(limit))
+}
+
+/// The busiest thread of the kernel, with the share of the time (ns) that it used.
+fn busiest_of_the_kernel<'a>(reading: &TrialReading<'a>, time: f64) -> Option<(&'a str, f64)> {
+    let thread = reading.trial.counted.kernel_thread.as_ref()?;
+    let part = thread.cpu_ns as f64 / time;
+    Some((thread.name.as_str(), part.min(1.0)))
 }
 
 /// Share of the time of processors in use (`busy`, ns) that this run used: its own, and that of the

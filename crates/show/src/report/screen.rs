@@ -15,15 +15,6 @@ pub struct Screen {
     pub width: usize,
 }
 
-/// The configurations' colours on a terminal (of its 256), as the pages have them (`--s0` to `--s7`):
-/// to be told apart by colour-blind readers, and readable on black and on white.
-const COLOURS: [u8; 8] = [32, 166, 36, 169, 136, 74, 245, 98];
-
-/// The colour of a configuration, by index, among the 256 of a terminal.
-pub(super) fn colour_of(configuration: usize) -> u8 {
-    COLOURS[configuration % COLOURS.len()]
-}
-
 impl Default for Screen {
     fn default() -> Self {
         Self { width: WIDTH_MAX }

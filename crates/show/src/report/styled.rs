@@ -9,7 +9,15 @@ use std::borrow::Cow;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::figure::is_no_text;
-use super::screen::colour_of;
+
+/// The configurations' colours on a terminal (of its 256), as the pages have them (`--s0` to `--s7`):
+/// to be told apart by colour-blind readers, and readable on black and on white.
+const COLOURS: [u8; 8] = [32, 166, 36, 169, 136, 74, 245, 98];
+
+/// The colour of a configuration, by index, among the 256 of a terminal.
+fn colour_of(configuration: usize) -> u8 {
+    COLOURS[configuration % COLOURS.len()]
+}
 
 /// A way in which a part of a text is set off. A word or a mark says the same without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -68,7 +76,7 @@ impl Styled {
         self.spans.extend(other.spans);
     }
 
-    /// The text alone.
+    /// The same without styles: for files, and to be measured.
     pub fn plain(&self) -> String {
         self.render(false)
     }
@@ -88,7 +96,7 @@ impl Styled {
         out
     }
 
-    /// Number of lines.
+    /// Lines that it takes on a screen, as it is laid out.
     pub fn lines(&self) -> usize {
         self.plain().lines().count()
     }
