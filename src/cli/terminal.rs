@@ -9,10 +9,16 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::sync::OnceLock;
 
+use indicatif::MultiProgress;
+use parking_lot::Mutex;
+
 use super::args::Colour;
 use super::failure::Failure;
 use super::variable::variable;
 use stackrace_show::report::{Styled, columns_of, harmless, wrap_whole};
+
+/// What is drawn on standard error at the moment.
+static VIEW: Mutex<Option<MultiProgress>> = Mutex::new(None);
 
 /// Why standard output could not be written; unset: it could.
 static LOST: OnceLock<String> = OnceLock::new();
@@ -124,6 +130,11 @@ fn is_dumb(name: Option<&std::ffi::OsStr>) -> bool {
     name.is_none_or(|name| name == "dumb")
 }
 
+/// From now on text on standard error stands above what this draws; none: nothing is drawn any more.
+pub(super) fn set_view(view: Option<&MultiProgress>) {
+    *VIEW.lock() = view.cloned();
+}
+
 /// Whether a live view can be drawn on standard error: a terminal whose cursor moves.
 pub(super) fn draws() -> bool {
     std::io::stderr().is_terminal() && !is_dumb(variable("TERM").as_deref())
@@ -214,13 +225,21 @@ pub(super) fn lost() -> Option<Failure> {
 
 /// Writes to standard error.
 pub(super) fn error(text: &str) {
-    // Where standard error is closed, there is no other place to report that.
     let text = harmless(text);
-    let mut to = std::io::stderr().lock();
-    let _ = match known_columns(&to) {
-        Some(columns) => to.write_all(broken(&text, columns).as_bytes()),
-        None => to.write_all(text.as_bytes()),
+    let write = || {
+        let mut to = std::io::stderr().lock();
+        // Where standard error is closed, there is no other place to report that.
+        let _ = match known_columns(&to) {
+            Some(columns) => to.write_all(broken(&text, columns).as_bytes()),
+            None => to.write_all(text.as_bytes()),
+        };
     };
+    // A live view that is drawn again would wipe out what was written into it.
+    let view = VIEW.lock().clone();
+    match view {
+        Some(view) => view.suspend(write),
+        None => write(),
+    }
 }
 
 #[cfg(test)]

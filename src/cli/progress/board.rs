@@ -64,7 +64,7 @@ impl BoardLine {
 /// The lines, none wider than `columns` or [`WIDTH_MAX`].
 pub(super) fn lines(board: &Board, columns: usize) -> Styled {
     let width = columns.min(WIDTH_MAX);
-    let mut lines = vec![BoardLine::new(Style::Strong, race(board))];
+    let mut lines = vec![BoardLine::new(Style::Strong, race(board, width))];
     lines.extend(standings(board, width));
     lines.extend(now(board, width).map(|line| BoardLine::new(Style::Plain, line)));
     let mut all = Styled::default();
@@ -87,18 +87,24 @@ pub(super) fn lines(board: &Board, columns: usize) -> Styled {
 }
 
 /// `round 3 of at most 12 ▕█████▏ · 41 s elapsed · at most 1 min 20 s left`
-fn race(board: &Board) -> String {
+fn race(board: &Board, width: usize) -> String {
     let (done, all) = board.trials;
     // A trial that is repeated may push the count beyond what was planned.
     let filled = (done.min(all) as usize * BAR) / all.max(1) as usize;
-    format!(
-        "{} ▕{}{}▏ {}{}",
-        round(board.round, board.rounds_max),
-        "█".repeat(filled),
-        " ".repeat(BAR - filled),
-        unit::long_time(board.elapsed_s),
-        left(board.left_s),
-    )
+    let bar = format!("▕{}{}▏ ", "█".repeat(filled), " ".repeat(BAR - filled));
+    let line = |bar: &str| {
+        format!(
+            "{} {bar}{}{}",
+            round(board.round, board.rounds_max),
+            unit::long_time(board.elapsed_s),
+            left(board.left_s),
+        )
+    };
+    // What is left says more than the bar.
+    match line(&bar) {
+        whole if columns_of(&whole) <= width => whole,
+        _ => line("· "),
+    }
 }
 
 /// `round 3 of at most 12`; of a run that goes on until it is decided, `round 3`.

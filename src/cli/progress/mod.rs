@@ -18,7 +18,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use self::board::Board;
 use self::doing::Doing;
-use super::terminal::{columns, draws, error};
+use super::terminal::{columns, draws, error, set_view};
 use crate::run::{SharedLedger, TrialStart, Watcher};
 use crate::session::WatchedRun;
 use stackrace_base::event::Fact;
@@ -41,7 +41,6 @@ pub(super) struct Progress {
     begun: Option<(u64, usize)>,
     quiet: bool,
     terminal: bool,
-    bars: MultiProgress,
     watched: Arc<Watched>,
     ticker: Option<JoinHandle<()>>,
 }
@@ -82,6 +81,7 @@ impl Progress {
             // Escape sequences would be noise in a file.
             bars.set_draw_target(indicatif::ProgressDrawTarget::hidden());
         }
+        set_view(terminal.then_some(&bars));
         let style = ProgressStyle::with_template("{msg}");
         let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
         let watched = Arc::new(Watched {
@@ -110,15 +110,13 @@ impl Progress {
             time_max_s: run.time_max_s,
             quiet,
             terminal,
-            bars,
             watched,
             ticker,
         }
     }
 
     fn say(&self, text: &str) {
-        // The view stays below the text. Where there is none, this writes and no more.
-        self.bars.suspend(|| error(&format!("{text}\n")));
+        error(&format!("{text}\n"));
     }
 
     /// Brings what the record says into the state: how far the race is and how long it may still
@@ -169,6 +167,7 @@ impl Drop for Progress {
             let _ = ticker.join();
         }
         self.watched.bar.finish_and_clear();
+        set_view(None);
     }
 }
 

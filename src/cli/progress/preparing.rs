@@ -3,15 +3,36 @@
 
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use parking_lot::Mutex;
 
-use super::super::terminal::{draws, error};
+use super::super::terminal::{columns, draws, error, set_view};
 use crate::session::Preparation;
-use stackrace_show::report::harmless;
+use stackrace_show::report::{columns_of, harmless};
 
 /// How often the line moves.
 const TICK: Duration = Duration::from_millis(250);
+
+/// Columns before the step: the sign that moves, and the time.
+const BEFORE: usize = 8;
+/// Stands between the step and the place.
+const IN: &str = " in ";
+
+/// The end of a name that fits so many columns: where directories differ.
+fn end(name: &str, columns: usize) -> String {
+    let mut shown = name;
+    while columns_of(shown) + usize::from(shown.len() < name.len()) > columns {
+        let mut letters = shown.chars();
+        if letters.next().is_none() {
+            break;
+        }
+        shown = letters.as_str();
+    }
+    match shown.len() < name.len() {
+        true => format!("…{shown}"),
+        false => name.to_owned(),
+    }
+}
 
 /// The line, until it is dropped.
 pub(in crate::cli) struct Preparing {
@@ -35,7 +56,9 @@ impl Preparing {
         let line = (!quiet && draws()).then(|| {
             let style = ProgressStyle::with_template("{spinner} {elapsed} {wide_msg}");
             let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
-            let line = ProgressBar::new_spinner();
+            let view = MultiProgress::new();
+            set_view(Some(&view));
+            let line = view.add(ProgressBar::new_spinner());
             line.set_style(style.tick_chars("|/-\\ "));
             line.enable_steady_tick(TICK);
             line
@@ -53,10 +76,14 @@ impl Preparation for Preparing {
         if let Some(line) = &self.line {
             let text = match at {
                 "" => step.to_owned(),
-                at => format!("{step} in {at}"),
+                at => {
+                    let room = columns(&std::io::stderr()).saturating_sub(BEFORE + IN.len());
+                    let room = room.saturating_sub(columns_of(step));
+                    // Names of directories may hold anything.
+                    format!("{step}{IN}{}", end(&harmless(at), room))
+                }
             };
-            // Names of directories may hold anything.
-            line.set_message(harmless(&text).into_owned());
+            line.set_message(text);
             return;
         }
         let mut said = self.said.lock();
@@ -72,6 +99,20 @@ impl Drop for Preparing {
     fn drop(&mut self) {
         if let Some(line) = &self.line {
             line.finish_and_clear();
+            set_view(None);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_long_name_the_end_is_seen() {
+        assert_eq!(end("/mnt/a", 6), "/mnt/a");
+        assert_eq!(end("/mnt/a", 5), "…nt/a");
+        assert_eq!(end("/日本/a", 5), "…本/a");
+        assert_eq!(end("/mnt/a", 0), "…");
     }
 }
