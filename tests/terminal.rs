@@ -5,6 +5,7 @@
 #[path = "support/study.rs"]
 mod study;
 
+#[expect(dead_code, reason = "other tests use what this one does not")]
 mod support;
 
 use std::collections::HashSet;
@@ -12,7 +13,6 @@ use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
@@ -441,7 +441,6 @@ fn interrupted_while_it_finds_sizes(words: &[&str]) {
         let read = master.read(&mut room).unwrap();
         bytes.extend_from_slice(&room[..read]);
     }
-    std::thread::sleep(Duration::from_millis(300));
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     bytes.extend(read_all(master));
