@@ -244,6 +244,7 @@ fn head(input: &mut Input<'_>) -> RunStarted {
             kind: input.text(),
             summary: input.text(),
             weight: finite(input).abs(),
+            drawn_sizes: None,
             metrics: (0..=input.below(3))
                 .map(|_| MetricHead {
                     name: input.text(),

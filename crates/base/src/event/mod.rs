@@ -221,6 +221,18 @@ pub struct RunStarted {
 /// The option with which a user permits the commands of a study.
 const ALLOW_COMMANDS: &str = "--allow-commands";
 
+/// Options that a run which goes on needs as it needed them when it began, each with whether a value follows:
+/// where it is kept, how its machines are reached and cut, which disks it may wipe.
+const AGAIN: [(&str, bool); 7] = [
+    ("--store", true),
+    ("--ssh", true),
+    ("--sudo", false),
+    ("--wipe", true),
+    ("--cut", true),
+    ("--restore", true),
+    ("--back-within", true),
+];
+
 impl RunStarted {
     /// Whether the study gives commands, so that it runs only with the user's permission.
     pub fn gives_commands(&self) -> bool {
@@ -231,9 +243,33 @@ impl RunStarted {
 
     /// The command that goes on with the run, as the user would have to type it.
     pub fn resume_command(&self) -> String {
-        let mut words = vec!["stackrace", "resume", &self.run];
-        words.extend(self.gives_commands().then_some(ALLOW_COMMANDS));
-        words.join(" ")
+        let mut words = vec![
+            "stackrace".to_owned(),
+            "resume".to_owned(),
+            self.run.clone(),
+        ];
+        words.extend(self.gives_commands().then(|| ALLOW_COMMANDS.to_owned()));
+        words.extend(self.asked_again());
+        shell(&words)
+    }
+
+    /// Options of the command line with which the run began that hold for `resume`, too.
+    fn asked_again(&self) -> Vec<String> {
+        // Behind `--` is a command of the user's, with options of its own.
+        let mut words = self.command.iter().take_while(|word| *word != "--");
+        let mut again = Vec::new();
+        while let Some(word) = words.next() {
+            let name = word.split('=').next().unwrap_or_default();
+            let Some((_, takes_value)) = AGAIN.iter().find(|(known, _)| *known == name) else {
+                continue;
+            };
+            again.push(word.clone());
+            // `--ssh=COMMAND` has its value in the same word.
+            if *takes_value && name == word {
+                again.extend(words.next().cloned());
+            }
+        }
+        again
     }
 }
 
@@ -275,6 +311,10 @@ pub struct WorkloadHead {
     pub weight: f64,
     /// What it reports; the first is primary.
     pub metrics: Vec<MetricHead>,
+    /// Whether the sizes of its files are drawn, so that another seed is other work; none: the log is from
+    /// before this was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drawn_sizes: Option<bool>,
 }
 
 /// What a workload reports: a name, a unit and a direction.
@@ -397,6 +437,35 @@ pub fn shell(argv: &[String]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn resume_is_asked_for_with_all_that_the_first_command_said_of_the_way() {
+        let resumed = |words: &[&str]| {
+            let command = words.iter().map(|word| (*word).to_owned()).collect();
+            crate::printed::Design::of(&[], "2026-01-02T03:04:05Z")
+                .head("r1".to_owned(), String::new(), command)
+                .resume_command()
+        };
+        let plain = ["stackrace", "run", "demo", "--time", "60s"];
+        assert_eq!(resumed(&plain), "stackrace resume r1");
+        let far = [
+            "stackrace",
+            "--store=/srv/a b",
+            "run",
+            "s.toml",
+            "--on",
+            "far",
+            "--ssh",
+            "ssh -i KEY",
+            "--sudo",
+        ];
+        assert_eq!(
+            resumed(&far),
+            "stackrace resume r1 '--store=/srv/a b' --ssh 'ssh -i KEY' --sudo"
+        );
+        let own = ["stackrace", "compare", "a", "b", "--", "tool", "--ssh", "x"];
+        assert_eq!(resumed(&own), "stackrace resume r1");
+    }
 
     #[test]
     fn a_trial_read_by_itself_is_the_same_as_one_of_any_kind() {

@@ -195,6 +195,7 @@ fn heads(
             // The overall figure needs a value of every configuration.
             weight: if everywhere { 1.0 } else { 0.0 },
             metrics: metrics(&mine),
+            drawn_sizes: None,
         });
     }
     (heads, warnings)

@@ -369,6 +369,7 @@ mod tests {
             kind: "made up".to_owned(),
             summary: "made up".to_owned(),
             weight: 1.0,
+            drawn_sizes: None,
             metrics: vec![
                 metric(
                     if name == "video" {

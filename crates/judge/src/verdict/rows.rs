@@ -37,9 +37,15 @@ pub(super) fn rows(
     // Imported results without a metric in common have no baseline to be relative to.
     let compared = !table.evidence.imported || overall.iter().any(|c| c.ratio.is_some());
     let base = overall.first().filter(|_| compared).map(|c| c.a.clone());
+    // A baseline that never finished its work is no measure of anything, not even of itself.
+    let measured = |row: &ConfigurationRow| {
+        let mut rounds = 0..table.rounds.len();
+        table.evidence.imported
+            || rounds.any(|at| table.overall_ln(row.configuration, at).is_some())
+    };
     for row in rows
         .iter_mut()
-        .filter(|row| Some(&row.name) == base.as_ref())
+        .filter(|row| Some(&row.name) == base.as_ref() && measured(row))
     {
         row.overall = Some(Interval {
             estimate: 1.0,

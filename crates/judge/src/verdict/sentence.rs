@@ -18,7 +18,7 @@ const WRITTEN_OUT: usize = 4;
 /// A comparison as a sentence of its own, with its workload and metric.
 pub(super) fn answer(c: &Comparison, head: &RunStarted) -> String {
     match &c.metric {
-        None => format!("{}.", capital(&pair(c, &over(head)))),
+        None => format!("{}.", capital(&pair(c, &over(head)), &[&c.a, &c.b])),
         Some(metric) => format!("{}, {}: {}.", c.workload, metric.name, pair(c, "")),
     }
 }
@@ -80,7 +80,10 @@ pub(super) fn whole(verdict: &Verdict, evidence: &Evidence<'_>) -> String {
     let found = format!("{found}{kept}; {}.", certainty(verdict));
     // With a failure no number of rounds answers the whole question, so none is projected.
     match (failed.is_empty(), ranked) {
-        (true, _) => format!("{}{}", capital(&found), outlook(verdict, evidence)),
+        (true, _) => {
+            let found = capital(&found, &guarantee::named(verdict));
+            format!("{found}{}", outlook(verdict, evidence))
+        }
         (false, true) => format!("{failed}. Without it: {found}"),
         (false, false) => format!("{failed}. In the rounds before: {found}"),
     }
@@ -263,11 +266,12 @@ fn turned(ratio: Interval) -> Interval {
     }
 }
 
-/// A sentence begins with a capital, unless it begins with a name.
-fn capital(text: &str) -> String {
+/// A sentence about comparisons begins with a capital, unless it begins with a name: the case of a name is
+/// part of it.
+fn capital(text: &str, names: &[&str]) -> String {
+    let named = names.iter().any(|name| text.starts_with(name));
     let mut chars = text.chars();
-    // A sentence begins with a name, whose case is part of it, or with "no difference".
-    match chars.next().filter(|_| text.starts_with("no ")) {
+    match chars.next().filter(|_| !named) {
         Some(first) => first.to_uppercase().chain(chars).collect(),
         None => text.to_owned(),
     }
@@ -536,6 +540,16 @@ mod tests {
             against_one(&all[1..2], " in mail", false),
             "Against stripe in mail: slower: mirrors (0.50 x)"
         );
+    }
+
+    #[test]
+    fn a_name_at_the_beginning_of_a_sentence_keeps_its_case() {
+        let names = ["no fsync", "fsync every write"];
+        let said = "no fsync is 2.74 x as fast as fsync every write";
+        assert_eq!(capital(said, &names), said);
+        let said = "no difference larger than 3 % between a and b";
+        assert!(capital(said, &["a", "b"]).starts_with("No difference"));
+        assert!(capital(said, &names).starts_with("No difference"));
     }
 
     #[test]

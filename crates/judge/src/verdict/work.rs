@@ -12,8 +12,10 @@ const MACHINE: [&str; 4] = ["machine", "processor", "processors", "hypervisor"];
 /// amounts of it.
 const MEMORY_SHARE: f64 = 0.05;
 
-/// Kinds whose amount of work follows from the seed: the sizes of their files.
-const SEEDED: [&str; 5] = [
+/// Kinds whose amount of work may follow from the seed, for logs that do not say of each workload whether
+/// the sizes of its files are drawn.
+const SEEDED: [&str; 6] = [
+    "bonnie++",
     "files",
     "postmark",
     "copy-tree",
@@ -65,13 +67,23 @@ pub(super) fn other_work((a, in_a): (&Record, usize), (b, in_b): (&Record, usize
     }
     // The seed of an imported record is a placeholder.
     let own = !a.imported() && !b.imported();
-    if own && a.head.seed != b.head.seed && SEEDED.contains(&head_a.kind.as_str()) {
+    if own && a.head.seed != b.head.seed && (draws_sizes(head_a) || draws_sizes(head_b)) {
         differing.push(format!(
             "seed, from which the sizes of the files follow: {} and {}",
             a.head.seed, b.head.seed
         ));
     }
     differing
+}
+
+/// Whether another seed is another amount of work.
+fn draws_sizes(head: &WorkloadHead) -> bool {
+    let may = || {
+        let seeded = SEEDED.contains(&head.kind.as_str());
+        // Most use bonnie++ without files, or with empty ones: only its summary tells in old logs.
+        seeded && (head.kind != "bonnie++" || head.summary.contains("files of "))
+    };
+    head.drawn_sizes.unwrap_or_else(may)
 }
 
 /// A workload's summary without the version of the tool that did it: another version of a tool is
@@ -132,6 +144,32 @@ mod tests {
         b.head.seed = a.head.seed;
         b.head.workloads[0].summary = "twice as much".to_owned();
         assert!(other_work((&a, 0), (&b, 0))[0].contains("twice as much"));
+    }
+
+    #[test]
+    fn drawn_sizes_make_other_work_of_another_seed_whatever_the_kind() {
+        let mut a = sample::record(&sample::small());
+        a.head.workloads[1].drawn_sizes = Some(true);
+        a.head.workloads[0].drawn_sizes = Some(false);
+        let mut b = a.clone();
+        b.head.seed += 1;
+        assert!(other_work((&a, 1), (&b, 1))[0].starts_with("seed"));
+        assert_eq!(other_work((&a, 0), (&b, 0)), [""; 0], "all files are equal");
+        // Logs from before this was kept.
+        let old = |summary: &str| {
+            let mut old = a.clone();
+            old.head.workloads[1].drawn_sizes = None;
+            old.head.workloads[1].kind = "bonnie++".to_owned();
+            old.head.workloads[1].summary = summary.to_owned();
+            let mut other = old.clone();
+            other.head.seed += 1;
+            other_work((&old, 1), (&other, 1)).len()
+        };
+        assert_eq!(
+            old("bonnie++ 2.00: 16 files of 0 B to 4 KiB in 1 directories"),
+            1
+        );
+        assert_eq!(old("bonnie++ 2.00: 16 empty files in 1 directories"), 0);
     }
 
     #[test]

@@ -83,6 +83,10 @@ impl Workload for CopyTree {
         figures
     }
 
+    fn draws_sizes(&self) -> bool {
+        self.source.is_drawn()
+    }
+
     fn cost(&self) -> Cost {
         let one = self.source.cost();
         Cost {

@@ -49,6 +49,10 @@ impl Workload for DeleteTree {
         figures
     }
 
+    fn draws_sizes(&self) -> bool {
+        self.source.is_drawn()
+    }
+
     fn cost(&self) -> Cost {
         self.source.cost()
     }

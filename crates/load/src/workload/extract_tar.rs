@@ -82,6 +82,10 @@ impl Workload for ExtractTar {
         figures
     }
 
+    fn draws_sizes(&self) -> bool {
+        matches!(&self.archive, Archive::Made(source) if source.is_drawn())
+    }
+
     fn cost(&self) -> Cost {
         // An archive has a header of 512 bytes for each entry, a file system a block. How many
         // entries a real archive has is not known before it is read.

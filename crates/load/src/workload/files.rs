@@ -374,6 +374,10 @@ impl Workload for Files {
         heads
     }
 
+    fn draws_sizes(&self) -> bool {
+        self.size_max > self.size_min
+    }
+
     fn cost(&self) -> Cost {
         let bytes = self.bytes_expected();
         // A file takes at least one block of 4 KiB and an inode.

@@ -226,6 +226,10 @@ pub trait Workload: Send + Sync {
     fn uses_data_before(&self) -> bool {
         false
     }
+    /// Whether the sizes of its files are drawn from the seed: another seed is other work then.
+    fn draws_sizes(&self) -> bool {
+        false
+    }
     /// Whether it may be measured in slices.
     fn slicing(&self) -> Slicing {
         Slicing::Never

@@ -96,6 +96,14 @@ impl SharedFile {
                 "write a block size from 1 byte to the size",
             ));
         };
+        let direct = settings.flag("direct")?;
+        if direct && !block.is_multiple_of(512) {
+            return Err(Refusal::at(
+                settings.span_of("block-size"),
+                format!("direct I/O takes no blocks of {}", unit::bytes(blocks)),
+                "write a multiple of 512 B, or direct = false",
+            ));
+        }
         // Rounded down: a part of a block would belong to two processes.
         let bytes = bytes / u64::from(block) * u64::from(block);
         Ok(Self {
@@ -108,7 +116,7 @@ impl SharedFile {
             },
             visits: visits(settings)?,
             queue_depth: at_least_one(settings, "queue-depth")?,
-            direct: settings.flag("direct")?,
+            direct,
             fsync_at_end: settings.flag("fsync-at-end")?,
             content: content(settings)?,
         })

@@ -175,6 +175,15 @@ impl Source {
         }
     }
 
+    /// Whether the sizes of its files follow from the seed.
+    pub(super) fn is_drawn(&self) -> bool {
+        match &self.origin {
+            Origin::Shape(shape, _) => !matches!(shape.size, SizeDistribution::Fixed { .. }),
+            Origin::Profile(..) => true,
+            Origin::Real(_) => false,
+        }
+    }
+
     /// The tree as a clause of a summary: files, bytes, origin.
     pub(super) fn words(&self) -> String {
         let what = match &self.origin {

@@ -72,6 +72,7 @@ fn workload(name: &str, kind: &str, summary: &str, weight: f64) -> WorkloadHead 
             metric("elapsed", "s", Better::Lower),
             metric("read latency p99", "ns", Better::Lower),
         ],
+        drawn_sizes: None,
     }
 }
 

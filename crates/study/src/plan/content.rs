@@ -91,6 +91,23 @@ pub struct Plan {
     pub lints: Vec<Lint>,
 }
 
+impl Plan {
+    /// What `run` refuses of it.
+    pub fn problems(&self) -> impl Iterator<Item = &str> {
+        let problems = self
+            .lints
+            .iter()
+            .filter(|lint| lint.weight == LintWeight::Problem);
+        problems.map(|lint| lint.text.as_str())
+    }
+
+    /// Adds something that `run` refuses.
+    pub fn add_problem(&mut self, text: String) {
+        let weight = LintWeight::Problem;
+        self.lints.push(Lint { weight, text });
+    }
+}
+
 /// The places a study is tried at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlannedPlaces {
@@ -232,7 +249,7 @@ pub struct Lint {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LintWeight {
-    /// The run will fail, or end without an answer.
+    /// The run would fail, or end without an answer: `run` refuses it.
     Problem,
     /// The answer may be another than the reader thinks.
     Note,

@@ -43,13 +43,14 @@ fn note(text: String) -> Lint {
     }
 }
 
+/// Fewer rounds than a verdict needs: allowed, for whoever wants figures alone.
 fn too_few_rounds(study: &Study, plan: &Plan) -> Option<Lint> {
     // Nothing is compared, so no number of rounds is too small.
     if plan.comparisons == 0 {
         return None;
     }
     if study.decide.rounds_max < FIRST_LOOK {
-        return Some(problem(format!(
+        return Some(note(format!(
             "rounds-at-most is {}: the first check needs {FIRST_LOOK} rounds",
             study.decide.rounds_max
         )));
@@ -57,7 +58,7 @@ fn too_few_rounds(study: &Study, plan: &Plan) -> Option<Lint> {
     let (slow, fast) = plan.time.rounds;
     let allowed = unit::long_time(study.decide.time_max_ns as f64 / 1e9);
     if fast < FIRST_LOOK {
-        return Some(problem(format!(
+        return Some(note(format!(
             "only {} into {allowed}: the first check needs {FIRST_LOOK}",
             fit(fast)
         )));

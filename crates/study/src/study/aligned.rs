@@ -102,6 +102,10 @@ impl Workload for Aligned {
         self.workload.data_layout()
     }
 
+    fn draws_sizes(&self) -> bool {
+        self.workload.draws_sizes()
+    }
+
     fn uses_data_before(&self) -> bool {
         self.workload.uses_data_before()
     }

@@ -306,6 +306,7 @@ impl<'a> ConfigurationBuilder<'a> {
                 summary: summary(configurations, index),
                 weight: entry.weight,
                 metrics,
+                drawn_sizes: Some(draws_sizes(configurations, index)),
             });
         }
         heads
@@ -337,6 +338,12 @@ impl<'a> ConfigurationBuilder<'a> {
             .collect();
         self.findings.push((refusal, context));
     }
+}
+
+/// Whether the sizes of a workload's files are drawn in any configuration.
+fn draws_sizes(configurations: &[Configuration], index: usize) -> bool {
+    let mut each = configurations.iter().map(|one| &one.workloads[index]);
+    each.any(|workload| workload.draws_sizes())
 }
 
 /// What a workload does; where that varies, in the first configuration.

@@ -99,6 +99,6 @@ pub(super) fn refused_workloads<'a>(
     let none = !kinds.any(makes_promises);
     none.then_some((
         "no workload of this study was promised anything that a power cut could break",
-        "add one: [[workload]] promises = { idiom = \"append-fdatasync\" }",
+        "add one:\n[[workload]]\npromises = { idiom = \"append-fdatasync\" }",
     ))
 }

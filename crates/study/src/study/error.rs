@@ -99,6 +99,19 @@ fn within(span: &Span, text: &str) -> Span {
 
 /// The text in lines of at most the width of the terminal, broken at spaces.
 fn folded(text: &str) -> String {
+    // What stands on lines of its own is part of a study, to be copied as it is.
+    let (prose, lines) = match text.split_once('\n') {
+        Some((prose, lines)) => (prose, Some(lines)),
+        None => (text, None),
+    };
+    let folded = folded_prose(prose);
+    match lines {
+        Some(lines) => format!("{folded}\n{lines}"),
+        None => folded,
+    }
+}
+
+fn folded_prose(text: &str) -> String {
     let mut folded = String::new();
     let mut column = 0;
     for word in text.split(' ') {

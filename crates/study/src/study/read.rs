@@ -30,8 +30,8 @@ const TOP: &[&str] = &[
     "decide", "trial", "crash",
 ];
 
-const STACK_EXAMPLE: &str = "ext4 = {}";
-const WORKLOAD_EXAMPLE: &str = "random = { size = \"1 GiB\" }";
+const STACK_EXAMPLE: &str = "dir = { path = \"/srv\" }";
+const WORKLOAD_EXAMPLE: &str = "random = { mode = \"read\", size = \"1 GiB\" }";
 
 /// Reads a study; `name` is where it came from.
 ///
@@ -237,7 +237,7 @@ impl<'a> Reader<'a> {
                 span: None,
                 message: "the study has no [[stack]]".to_owned(),
                 help: format!(
-                    "say what it is to build, from the bottom up: [[stack]] {STACK_EXAMPLE}"
+                    "say what it is to build, from the bottom up:\n[[stack]]\n{STACK_EXAMPLE}"
                 ),
             });
             return Vec::new();
@@ -247,7 +247,7 @@ impl<'a> Reader<'a> {
             self.refusals.push(Refusal::at(
                 &field.item.span,
                 "the stack has no layer",
-                format!("write [[stack]] {STACK_EXAMPLE}"),
+                format!("write\n[[stack]]\n{STACK_EXAMPLE}"),
             ));
         }
         let mut entries = Vec::new();
@@ -280,7 +280,7 @@ impl<'a> Reader<'a> {
             self.refusals.push(Refusal {
                 span: None,
                 message: "the study has no [[workload]]".to_owned(),
-                help: format!("say what is to be measured: [[workload]] {WORKLOAD_EXAMPLE}"),
+                help: format!("say what is to be measured:\n[[workload]]\n{WORKLOAD_EXAMPLE}"),
             });
             return Vec::new();
         };
@@ -294,7 +294,7 @@ impl<'a> Reader<'a> {
             self.refusals.push(Refusal::at(
                 &field.item.span,
                 "there is no workload",
-                format!("write [[workload]] {WORKLOAD_EXAMPLE}"),
+                format!("write\n[[workload]]\n{WORKLOAD_EXAMPLE}"),
             ));
         }
         let mut given = Vec::new();

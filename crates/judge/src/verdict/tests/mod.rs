@@ -45,6 +45,7 @@ fn head(
                 kind: "random".into(),
                 summary: String::new(),
                 weight: 1.0,
+                drawn_sizes: None,
                 // Every second one is a time: smaller is better.
                 metrics: vec![MetricHead {
                     name: "m".into(),
@@ -276,6 +277,28 @@ fn a_configuration_that_failed_is_the_answer_when_there_is_no_other() {
         "{}",
         verdict.sentence
     );
+}
+
+#[test]
+fn a_baseline_without_a_complete_trial_has_no_ratio() {
+    let head = head(&["a"], &[&["x"], &["y"]], 2, Some("a"));
+    let mut trials = trials(&head, 3, 0.01, 5, |_, _| 1.0);
+    let row = |trials: &[Observation]| {
+        let mut evidence = evidence(&head, trials, 3);
+        evidence.dropped = evidence.failures.iter().map(|_| (0, 0)).take(1).collect();
+        judge(&evidence).rows[0].overall
+    };
+    assert_eq!(row(&trials).map(|ratio| ratio.estimate), Some(1.0));
+    // It failed in its second workload at once: the first one alone is no overall figure.
+    trials.retain(|trial| trial.configuration != 0 || trial.round == 1);
+    for trial in &mut trials {
+        if trial.configuration == 0 && trial.workload == 1 {
+            trial.ended = Ended::Failed {
+                error: "out of space".to_owned(),
+            };
+        }
+    }
+    assert!(row(&trials).is_none());
 }
 
 #[test]

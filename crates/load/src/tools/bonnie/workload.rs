@@ -233,6 +233,13 @@ impl Classic {
                 "write links = \"hard\", or one directory",
             );
         }
+        if plan.direct && !plan.chunk.is_multiple_of(512) {
+            let message = format!(
+                "direct I/O takes no chunks of {}",
+                unit::bytes(plan.chunk as u64)
+            );
+            return refuse("chunk", message, "write 512 B or more, or direct = false");
+        }
         if plan.direct && plan.version == BonnieVersion::V2_00 && plan.bytes > 0 && !self.fast {
             let message = "2.00 writes characters one by one, which no direct I/O takes".to_owned();
             return refuse("direct", message, "add fast = true");
@@ -351,6 +358,10 @@ impl Workload for Classic {
         let run: Vec<BonnieColumn> = self.phase_list().into_iter().map(|(it, _)| it).collect();
         let columns = classic::in_metric_order().filter(|column| run.contains(column));
         columns.flat_map(classic::heads).collect()
+    }
+
+    fn draws_sizes(&self) -> bool {
+        matches!(self.plan.made, FileKind::Files { min, max } if self.plan.files > 0 && max > min)
     }
 
     fn cost(&self) -> Cost {

@@ -202,6 +202,11 @@ impl Workload for Mail {
         heads
     }
 
+    fn draws_sizes(&self) -> bool {
+        // Without a seed of its own, its transactions and sizes follow from that of the run.
+        self.seed.is_none()
+    }
+
     fn cost(&self) -> Cost {
         let plan = &self.plan;
         let (files, transactions) = (u64::from(plan.files), u64::from(plan.transactions));

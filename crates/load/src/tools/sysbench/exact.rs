@@ -140,6 +140,13 @@ impl Exact {
             Err(Refusal::at(settings.span_of(name), why, help))
         };
         let plan = &self.plan;
+        if plan.direct && !plan.block_size.is_multiple_of(512) {
+            return Err(Refusal::at(
+                settings.span_of("block-size"),
+                format!("direct I/O takes no blocks of {} B", plan.block_size),
+                "write a multiple of 512 B, or direct = false",
+            ));
+        }
         let queued = matches!(plan.transfer, Transfer::Async { .. });
         if settings.given("backlog") && !queued {
             return ignored("backlog", "only io = \"async\" has a backlog");

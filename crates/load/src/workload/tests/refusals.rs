@@ -195,3 +195,61 @@ fn settings_of_another_database_are_refused_with_those_of_its_own() {
         refused(&format!("promises = {{ {settings} }}"), word);
     }
 }
+
+/// Workloads with direct I/O, each with the settings that decide where its requests begin and how long they are.
+const DIRECT: [(&str, &str, &[&str]); 9] = [
+    (
+        "random",
+        "mode = \"write\", size = \"64 KiB\", access = \"uniform\", operations = 8",
+        &["block-size", "align"],
+    ),
+    (
+        "sequential",
+        "mode = \"write\", size = \"64 KiB\"",
+        &["block-size"],
+    ),
+    ("read-file", "size = \"64 KiB\"", &["block-size"]),
+    ("read-file", "block-size = \"4 KiB\"", &["size"]),
+    ("shared-file", "size = \"64 KiB\"", &["block-size"]),
+    (
+        "fileio",
+        "mode = \"seqwr\", size = \"64 KiB\", files = 2, version = \"1.0\"",
+        &["block-size"],
+    ),
+    (
+        "fileio",
+        "mode = \"rndwr\", size = \"64 KiB\", files = 2, operations = 8",
+        &["block-size"],
+    ),
+    (
+        "bonnie++",
+        "size = \"1 MiB\", fast = true, seeks = 8",
+        &["chunk"],
+    ),
+    ("stream-video", "size = \"1 MiB\"", &["block-size"]),
+];
+
+#[test]
+fn direct_requests_of_odd_sizes_are_refused_or_work() {
+    for kind in crate::programs::workloads() {
+        let direct = kind.settings.iter().any(|setting| setting.name == "direct");
+        let listed = DIRECT.iter().any(|(name, _, _)| *name == kind.name);
+        assert_eq!(direct, listed, "{}: keep the table whole", kind.name);
+    }
+    for (name, rest, sizes) in DIRECT {
+        let direct = match name {
+            "stream-video" => "\"always\"",
+            _ => "true",
+        };
+        for size in sizes {
+            for bytes in [256, 700, 1000, 1536, 5000] {
+                let line =
+                    format!("{name} = {{ {rest}, direct = {direct}, {size} = \"{bytes} B\" }}");
+                if written::workload(&line).is_ok() {
+                    // What a plan accepts is carried out to its end.
+                    run(&line);
+                }
+            }
+        }
+    }
+}
