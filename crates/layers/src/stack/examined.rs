@@ -2,7 +2,7 @@
 
 use super::layer::LayerKind;
 use super::written;
-use stackrace_machine::host::{Host, HostError, Needs};
+use stackrace_machine::host::{Host, HostError, Needs, is_of, modules};
 use std::path::Path;
 
 /// Whether one kind of layer can be set up on a machine, with the settings of its example.
@@ -55,13 +55,16 @@ fn lacking(host: &dyn Host, modules: &Modules, needs: &Needs) -> Vec<HostError> 
         drivers: &[],
         ..*needs
     });
-    let lacks = |what: String| HostError::KernelLacks { what };
+    let lacks = |what: String, module: &str| HostError::KernelLacks {
+        what,
+        module: module.to_owned(),
+    };
     if let Some(name) = needs.file_system.filter(|name| !modules.know(host, name)) {
-        missing.push(lacks(format!("the file system {name}")));
+        missing.push(lacks(format!("the file system {name}"), name));
     }
     for driver in needs.drivers {
         if !host.exists(Path::new(driver.shown_by)) && !modules.have(driver.module) {
-            missing.push(lacks(driver.what.to_owned()));
+            missing.push(lacks(driver.what.to_owned(), driver.module));
         }
     }
     missing
@@ -75,24 +78,14 @@ struct Modules {
 
 impl Modules {
     fn of(host: &dyn Host) -> Self {
-        let read = |path: String| host.read_text(Path::new(&path)).unwrap_or_default();
-        // Modules lie in a directory of the running kernel; others may be installed beside it.
-        let release = read("/proc/sys/kernel/osrelease".to_owned());
-        let at = |name: &str| read(format!("/lib/modules/{}/{name}", release.trim()));
         Self {
-            lists: at("modules.dep") + &at("modules.builtin"),
+            lists: modules(host),
         }
     }
 
     /// Whether there is a module of that name.
     fn have(&self, module: &str) -> bool {
-        // The file of `dm_mod` is `dm-mod.ko`.
-        let same = |name: &str| name.replace('-', "_") == module.replace('-', "_");
-        self.lists.lines().any(|line| {
-            let path = line.split(':').next().unwrap_or_default();
-            let file = path.rsplit('/').next().unwrap_or_default();
-            file.split_once(".ko").is_some_and(|(name, _)| same(name))
-        })
+        self.lists.lines().any(|line| is_of(line, module))
     }
 
     /// Whether the kernel knows a file system, or could load it.

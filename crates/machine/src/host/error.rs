@@ -24,6 +24,8 @@ pub enum HostError {
     KernelLacks {
         /// `the file system xfs`, `loop devices`.
         what: String,
+        /// The module that would have it, as `modprobe` takes it.
+        module: String,
     },
     /// Something that only the lab has.
     #[error("disks of the lab exist only in the lab")]
@@ -137,8 +139,8 @@ impl HostError {
                 }
             }
             Self::NeedsRoot => "run as root (sudo stackrace …)".to_string(),
-            Self::KernelLacks { what } => {
-                format!("use a kernel that has {what}, or load its module")
+            Self::KernelLacks { what, module } => {
+                format!("use a kernel that has {what} (module {module})")
             }
             Self::OutsideLab => "run the study in the lab: stackrace run STUDY --lab".to_string(),
             Self::Occupied { .. } => {

@@ -38,7 +38,8 @@ pub fn lacking(
         }
         if !has() {
             let what = what.to_string();
-            missing.push(HostError::KernelLacks { what });
+            let module = module.to_string();
+            missing.push(HostError::KernelLacks { what, module });
         }
         Ok(())
     };

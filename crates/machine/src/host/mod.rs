@@ -6,6 +6,7 @@
 //!
 //! Only this room starts processes.
 
+mod advice;
 mod command;
 pub mod daemon;
 pub mod device;
@@ -34,6 +35,7 @@ mod user_commands;
 pub mod verb;
 mod words;
 
+pub use advice::{advised, is_of, known_packages, modules};
 pub use command::{Output, argv, shown};
 pub use device::{DeviceContent, FixedDevice};
 pub use error::HostError;

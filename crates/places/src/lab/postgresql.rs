@@ -5,7 +5,7 @@
 use super::error::LabError;
 use super::image::{Builder, Image};
 use super::system::System;
-use stackrace_machine::host::{HostError, Needs};
+use stackrace_machine::host::{HostError, Needs, Package};
 use std::path::Path;
 
 /// The layer's only file, also in what the kernel unpacks first.
@@ -20,6 +20,11 @@ const PACKAGE: &str = "postgresql";
 /// Whether what a workload needs is in the layer.
 pub fn wanted(needs: &Needs) -> bool {
     needs.packages.iter().any(|package| package.name == PACKAGE)
+}
+
+/// Whether a package is in the layer.
+pub fn has(package: &Package) -> bool {
+    package.name == PACKAGE
 }
 
 /// The layer for a system's image; none: it was not built.

@@ -1,6 +1,7 @@
 //! Operating systems a guest may have. A new one is an entry here, and its files in `recipe/`.
 
 use stackrace_layers::stack;
+use stackrace_machine::host::Package;
 use std::fmt;
 
 /// What is in the image of every system, by file name.
@@ -120,6 +121,11 @@ impl System {
     pub fn postgresql_name(&self) -> String {
         let hash = blake3::hash(POSTGRESQL.as_bytes()).to_hex();
         format!("postgresql-{}-{}", &hash[..HASH_LEN / 2], self.image_name())
+    }
+
+    /// Whether its distribution has a package that not every one has.
+    pub fn has(&self, package: &Package) -> bool {
+        package.only_on.is_none_or(|only| only == self.release)
     }
 
     /// The command that builds its image.

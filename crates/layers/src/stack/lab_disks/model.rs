@@ -87,7 +87,7 @@ fn decided(settings: &Settings, word: &str, of_the_card: &[&str]) -> Result<(), 
     Err(Refusal::at(
         settings.span_of(name),
         format!("the model {word} decides \"{name}\""),
-        format!("leave \"{name}\" out: stackrace show drives {word} lists what the model does"),
+        format!("leave \"{name}\" out: `stackrace show drives {word}` lists what the model does"),
     ))
 }
 
@@ -165,7 +165,7 @@ fn changed(settings: &Settings, card: &Card, parameters: &[String]) -> Result<Ca
         Err(error) => Err(Refusal::at(
             at,
             format!("a {word} cannot have these values: {error}"),
-            format!("stackrace show drives {word} lists its values as they are written here"),
+            format!("`stackrace show drives {word}` lists its values as they are written here"),
         )),
     }
 }

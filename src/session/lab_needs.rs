@@ -1,0 +1,145 @@
+//! What a study needs of the lab: looked at before the first guest starts, and told by `plan`.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::context::Context;
+use super::lab_run::{Guest, Images, SystemImage};
+use super::preflight;
+use super::study_file::part;
+use super::virtual_run::{self, LabDrives};
+use stackrace_base::failure::Failure;
+use stackrace_base::unit;
+use stackrace_machine::host::{Host, Needs, local::LocalHost};
+use stackrace_places::lab::image::wants_zfs;
+use stackrace_places::lab::{command, postgresql};
+use stackrace_study::study::Study;
+
+/// What is missing for a study in the lab, all of it, each with what to do; empty: nothing.
+pub(crate) fn missing(
+    context: &Context,
+    study: &Study,
+    guests: &[Guest],
+    images: Images<'_>,
+) -> Vec<String> {
+    let host = LocalHost::new(Arc::new(|_| ()));
+    let tools = host.missing(&Needs {
+        tools: &[command::PROGRAM],
+        ..Needs::default()
+    });
+    let lines = tools
+        .iter()
+        .map(|error| format!("{error}; {}", error.next()));
+    let mut lines: Vec<String> = lines.collect();
+    for guest in guests {
+        match (images(&guest.system), part(study, guest.place.as_deref())) {
+            (Ok(image), Ok(part)) => lines.extend(of_image(&needs(&part), &image)),
+            (Err(failure), _) | (_, Err(failure)) => {
+                let (text, next) = failure.into_parts();
+                lines.push(format!("{text}; {next}"));
+            }
+        }
+    }
+    // The plan of a run in virtual time counts the content of modelled drives itself.
+    if virtual_run::disks(study) == LabDrives::Emulated {
+        lines.extend(no_room(context, study));
+    }
+    lines
+}
+
+/// Refuses a study that the lab cannot carry out, before the first guest starts.
+///
+/// # Errors
+/// All that is missing.
+pub(super) fn check(
+    context: &Context,
+    study: &Study,
+    guests: &[Guest],
+    images: Images<'_>,
+) -> Result<(), Failure> {
+    let missing = missing(context, study, guests, images);
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::unable(missing.join("\n"))),
+    }
+}
+
+/// What the stacks and the workloads of a study need.
+fn needs(study: &Study) -> Vec<Needs> {
+    let each = study.configurations.iter().flat_map(|one| {
+        let stack = one.stack.needs().into_iter().map(|(_, _, needs)| needs);
+        let workloads = one.workloads.iter().map(|workload| workload.needs());
+        stack.chain(workloads).collect::<Vec<Needs>>()
+    });
+    let mut all: Vec<Needs> = Vec::new();
+    for needs in each {
+        if !all.contains(&needs) {
+            all.push(needs);
+        }
+    }
+    all
+}
+
+/// What the guests of a system lack.
+fn of_image(needs: &[Needs], image: &SystemImage) -> Vec<String> {
+    let system = image.system;
+    let mut build = Vec::new();
+    let mut lines = Vec::new();
+    if image.zfs.is_none() && needs.iter().any(wants_zfs) {
+        build.push(("the ZFS modules", "--zfs"));
+    }
+    if image.postgresql.is_none() && needs.iter().any(postgresql::wanted) {
+        build.push(("PostgreSQL", "--postgresql"));
+    }
+    if !build.is_empty() {
+        let what: Vec<&str> = build.iter().map(|(what, _)| *what).collect();
+        let options: Vec<&str> = build.iter().map(|(_, option)| *option).collect();
+        lines.push(format!(
+            "the study needs {}, which the lab does not have for {system}; build it once: {} {}",
+            what.join(" and "),
+            system.build(),
+            options.join(" ")
+        ));
+    }
+    for package in needs.iter().flat_map(|needs| needs.packages) {
+        let line = match package.only_on {
+            Some(only) if !system.has(package) => {
+                format!(
+                    "{system} has no {}; take another system: --system {only}",
+                    package.name
+                )
+            }
+            // Pinned ones and those of the layers above are in no list of packages.
+            None if !postgresql::has(package)
+                && package.pinned.is_none()
+                && image.image.package(package.name).is_none() =>
+            {
+                format!(
+                    "guests of the lab have no {}; run the study without --lab, on a machine that has it",
+                    package.name
+                )
+            }
+            _ => continue,
+        };
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
+}
+
+/// That the files of the guests do not fit where runs are kept; none: they do.
+fn no_room(context: &Context, study: &Study) -> Option<String> {
+    let needed = study.trial_disk_bytes();
+    let free = preflight::free_for_runs(context).ok()?;
+    let store = context.store_dir().ok();
+    let store = store.as_deref().unwrap_or(Path::new("the store"));
+    (needed > free).then(|| {
+        format!(
+            "{} has {} free, and the disks of a guest take {}; free space there, or name another place: --store DIR",
+            store.display(),
+            unit::bytes(free),
+            unit::bytes(needed)
+        )
+    })
+}
