@@ -261,3 +261,168 @@ fn what_exists_is_accepted() {
     assert_eq!(wrong, [""; 0]);
     assert!(anchors(text).contains("a-heading-with-code"));
 }
+
+/// Source files of the product, without tests.
+fn sources() -> Vec<PathBuf> {
+    let mut folders = vec![PathBuf::from("src")];
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        folders.push(
+            Path::new("crates")
+                .join(entry.unwrap().file_name())
+                .join("src"),
+        );
+    }
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(root().join(&folder)).unwrap() {
+            let path = folder.join(entry.unwrap().file_name());
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            let test = name.ends_with("tests") || name.starts_with("testing") || name == "tried";
+            if root().join(&path).is_dir() && !test {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs") && !test {
+                found.push(path);
+            }
+        }
+    }
+    found
+}
+
+/// The texts that a source file prints: its strings, without comments and tests, each in one line. `help`: its doc
+/// comments are shown by `--help`.
+fn printed(source: &str, help: bool) -> String {
+    let product = source
+        .split("#[cfg(test)]\nmod tests {")
+        .next()
+        .unwrap_or_default();
+    let lines = product.lines().map(str::trim_start);
+    let lines = lines.filter(|line| !line.starts_with("//") || (help && line.starts_with("/// ")));
+    let text = lines.collect::<Vec<_>>().join("\n");
+    text.replace("\\\n", "")
+        .replace("\\n", "\n")
+        .replace("\\\"", "'")
+}
+
+/// What a source file of the product prints.
+fn text_of(path: &Path) -> String {
+    let help = path.starts_with("src/cli/args");
+    printed(
+        &fs::read_to_string(root().join(path)).unwrap(),
+        help || path.ends_with("cli/args.rs"),
+    )
+}
+
+/// Each command of this program in a text that is printed, with a value in the place of each that is filled in.
+fn commands_in(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("stackrace ") {
+        let quoted = rest[..at].ends_with('`');
+        let begins = rest[..at]
+            .chars()
+            .next_back()
+            .is_none_or(|c| !c.is_alphanumeric() && c != '-' && c != '/');
+        rest = &rest[at + "stackrace ".len()..];
+        // A span ends with its mark; elsewhere the sentence goes on behind a command.
+        let ends: &[char] = match quoted {
+            true => &['`', '"', '\n'],
+            false => &['`', '"', '\n', ';', ',', ')', '…'],
+        };
+        let command = rest.split(ends).next().unwrap_or_default();
+        let verb = command.split(' ').next().unwrap_or_default();
+        // Behind a name that is filled in there is no command to be tried.
+        let named = verb.starts_with(|c: char| c.is_ascii_lowercase());
+        if begins
+            && named
+            && (quoted || stackrace::testing::is_understood(&[verb, "--help"].map(str::to_owned)))
+        {
+            found.push(filled(command.trim_end_matches(['.', ' '])));
+        }
+    }
+    found
+}
+
+/// A text with `1` in the place of what is filled in; what is glued to a word adds options to it, or nothing.
+fn filled(command: &str) -> String {
+    let mut text = String::new();
+    let mut rest = command;
+    while let Some((before, behind)) = rest.split_once('{') {
+        text.push_str(before);
+        if !text.ends_with(|c: char| c.is_ascii_alphanumeric()) {
+            text.push('1');
+        }
+        rest = behind.split_once('}').map_or("", |(_, rest)| rest);
+    }
+    text + rest
+}
+
+#[test]
+fn commands_that_the_program_prints_are_understood_by_it() {
+    let mut wrong = Vec::new();
+    let mut tried = 0;
+    for path in sources() {
+        let text = text_of(&path);
+        for command in commands_in(&text) {
+            tried += 1;
+            if let Err(why) = accepted(&command) {
+                wrong.push(format!("{}: `stackrace {command}`: {why}", path.display()));
+            }
+        }
+    }
+    assert!(tried > 60, "only {tried} commands were found");
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_printed_command_that_is_misspelt_is_found() {
+    let text = "format!(\"undo it: stackrace clean --onn {host}; then\") \"`stackrace resum` goes on\" \"the stackrace that wrote it\"";
+    let found = commands_in(&printed(text, false));
+    assert_eq!(found, ["clean --onn 1", "resum"]);
+    assert!(found.iter().all(|command| accepted(command).is_err()));
+    assert_eq!(
+        filled("clean --on {to}{peers} --keep {}"),
+        "clean --on 1 --keep 1"
+    );
+    assert_eq!(filled("clean{peers}"), "clean");
+}
+
+/// Words of a study with their settings in braces, in a text that is printed: `files = { count = 4 }`.
+fn entries_in(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (at, _) in text.match_indices(" = { ") {
+        let before = &text[..at];
+        let name =
+            |c: char| !(c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '+');
+        let word = before.rsplit(name).next().unwrap_or_default();
+        let Some(end) = text[at..].find('}') else {
+            continue;
+        };
+        // In format strings braces stand twice, and what is filled in is not known here.
+        let entry = &text[at - word.len()..=at + end];
+        if !word.is_empty()
+            && !entry.contains(['…', '\n'])
+            && !entry[word.len() + 4..].contains('{')
+        {
+            found.push(entry.replace('\'', "\""));
+        }
+    }
+    found
+}
+
+#[test]
+fn layers_and_workloads_that_advice_names_are_read_as_such() {
+    let mut wrong = Vec::new();
+    let mut tried = 0;
+    for path in sources() {
+        let text = text_of(&path);
+        for entry in entries_in(&text) {
+            match stackrace::testing::is_entry(&entry) {
+                None => continue,
+                Some(Ok(())) => tried += 1,
+                Some(Err(why)) => wrong.push(format!("{}: {entry}: {why}", path.display())),
+            }
+        }
+    }
+    assert!(tried > 40, "only {tried} were found");
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}

@@ -215,7 +215,7 @@ pub(super) struct Compare {
     #[arg(long)]
     pub(super) each: bool,
     /// Compare even where the result would mislead (tmpfs with a disk, two directories of one file
-    /// system); the reason is kept with the result
+    /// system, another run in one of them); the reason is kept with the result
     #[arg(long)]
     pub(super) anyway: bool,
     /// Keep caches warm: neither drop nor remount between preparation and measurement
@@ -337,6 +337,9 @@ pub(super) struct Run {
     /// Run the commands that the study gives, with your rights
     #[arg(long)]
     pub(super) allow_commands: bool,
+    /// Start even where another run measures in the same directories
+    #[arg(long)]
+    pub(super) anyway: bool,
     #[command(flatten)]
     pub(super) there: There,
     #[command(flatten)]
@@ -355,7 +358,7 @@ pub(super) struct PlanArgs {
     /// Use the full sizes of a study, instead of those that suit any machine
     #[arg(long)]
     pub(super) full: bool,
-    /// Plan it for the lab, where no tool or driver is missing
+    /// Plan it for the lab; what the lab lacks for it is told, too
     #[arg(long, conflicts_with_all = ["on", "peers"])]
     pub(super) lab: bool,
     /// Operating system of the guests; may be given several times
@@ -413,8 +416,8 @@ pub(super) struct ReportArgs {
     /// The run: its id, the first characters of its id, or `last`
     #[arg(default_value = "last")]
     pub(super) run: String,
-    #[arg(long, short, default_value = "terminal", help = stackrace_show::report::names())]
-    pub(super) format: String,
+    #[arg(long, short, help = format!("{} [default: by the name of the file, else terminal]", stackrace_show::report::names()))]
+    pub(super) format: Option<String>,
     /// Write to this file instead of printing
     #[arg(long, short, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,

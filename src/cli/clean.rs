@@ -4,6 +4,7 @@ use super::args::Clean;
 use super::failure::{self, Failure};
 use super::setting::Setting;
 use super::terminal::say;
+use crate::session::asked_place::{AskedPlace, given};
 use crate::session::clean::{self, Cleaned, Cleaning};
 use crate::session::clients;
 use crate::session::leftovers;
@@ -16,6 +17,12 @@ pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
             "--allow-commands goes with this machine, or with --agent none",
         )
         .next("leave it out: the layer script stands on no other machine"));
+    }
+    if !named.is_empty() && !(verb.there.on.is_empty() && verb.there.peers.is_empty()) {
+        return Err(
+            Failure::usage("--clients names all machines that are cleaned")
+                .next("leave --on and --peer out, or --clients"),
+        );
     }
     if verb.there.agent.is_none()
         || !verb.there.on.is_empty()
@@ -30,6 +37,7 @@ pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
         let answer = leftovers::clean(&setting.session, &options, verb.list, verb.allow_commands)?;
         return Ok(show(&answer.lines, answer.left));
     }
+    AskedPlace::Here.check(&given(&verb.there.placed()))?;
     let cleaning = Cleaning {
         list: verb.list,
         allow_commands: verb.allow_commands,

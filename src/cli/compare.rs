@@ -3,11 +3,13 @@
 use super::answer;
 use super::args::Compare;
 use super::failure::Failure;
+use super::load;
 use super::output;
 use super::run::{overrides, time};
 use super::setting::Setting;
 use super::terminal::print;
 use super::words::{no_such, unknown};
+use crate::session::asked_place::{AskedPlace, PlacedOption, given};
 use crate::session::clients::AskedClients;
 use crate::session::compare::{self, CompareRequest};
 use crate::session::own_program;
@@ -52,10 +54,20 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
             ..overrides(&verb.deciding, &verb.how_long)?
         },
     };
+    if request.clients.is_none() {
+        let reach = verb.reach.options();
+        AskedPlace::Here.check(&given(&[
+            (PlacedOption::Ssh, reach.typed),
+            (PlacedOption::Sudo, reach.sudo),
+        ]))?;
+    }
     // A page that cannot be written is refused now and not after the measurement.
     output::check_before_run(verb.output.html.as_deref())?;
     setting.events.name(verb.output.events.as_deref())?;
     if let Some(own) = verb.own.given() {
+        if let Some(workload) = &own.workload {
+            load::check(workload)?;
+        }
         if verb.print_study {
             print(&own_program::printed(&request, &own)?);
             return Ok(0);

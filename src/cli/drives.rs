@@ -27,7 +27,7 @@ pub(super) fn text(name: Option<&str>) -> Result<String, Failure> {
         };
         let lines: String = cards.iter().map(line).collect();
         return Ok(format!(
-            "{lines}\nThese are models, not measurements. stackrace show drives NAME says where each value\ncomes from, and how the model does beside published figures. A study asked of one:\nstackrace run ext4-vs-xfs --lab --drive NAME\n"
+            "{lines}\nThese are models, not measurements. `stackrace show drives NAME` says where each value\ncomes from, and how the model does beside published figures. A study asked of one:\nstackrace run ext4-vs-xfs --lab --drive NAME\n"
         ));
     };
     let Some((card, text)) = cards.iter().find(|(card, _)| card.model() == name) else {

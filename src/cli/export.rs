@@ -62,13 +62,21 @@ fn kinds(name: &str) -> Result<Vec<&'static ExportTable>, Failure> {
 
 /// As asked; else as the file is named; else CSV.
 fn form(verb: &Export) -> Result<TableForm, Failure> {
-    let ending = verb.output.as_deref().and_then(Path::extension);
-    let named = ending
-        .and_then(|ending| ending.to_str())
-        .and_then(TableForm::by_name);
+    let file = verb.output.as_deref().filter(|path| !path.is_dir());
+    let ending = file.and_then(Path::extension);
     match &verb.format {
-        // The name of the file says the form unless the user does.
-        None => Ok(named.unwrap_or(TableForm::Csv)),
+        // The name of the file says the form unless the user does: another one would not be opened by what
+        // its name promises.
+        None => ending.map_or(Ok(TableForm::Csv), |ending| {
+            let ending = ending.to_string_lossy();
+            TableForm::by_name(&ending).ok_or_else(|| {
+                let known = TableForm::ALL.map(TableForm::name);
+                Failure::usage(format!("there is no format \"{ending}\"")).next(format!(
+                    "name the file .{}, or say it: --format csv",
+                    known.join(", .")
+                ))
+            })
+        }),
         Some(name) => TableForm::by_name(name).ok_or_else(|| {
             super::words::unknown("format", name, &TableForm::ALL.map(TableForm::name))
         }),

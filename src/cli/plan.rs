@@ -3,16 +3,23 @@
 use super::args::PlanArgs;
 use super::drive_card;
 use super::failure::Failure;
+use super::images;
 use super::setting::Setting;
 use super::terminal::{print_data, say};
+use crate::session::asked_place::{AskedPlace, given};
 use crate::session::virtual_run::{self, LabDrives};
 use crate::session::{clients, machines, permission, preflight, study_file, virtual_plan};
+use crate::session::{lab_needs, lab_run};
 use stackrace_study::study::Study;
 
 /// Carries out `stackrace plan`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: PlanArgs) -> Result<u8, Failure> {
     let study = study_file::read(&verb.study, verb.full)?;
     verb.there.options().check_agent(verb.lab)?;
+    let place = AskedPlace::of(&study, &verb.there.options(), verb.lab.then_some(false));
+    place.check(&given(&verb.there.placed()))?;
+    // What `run` refuses is no number here either.
+    lab_run::memory(&verb.memory)?;
     let study = study_file::at_places(study, &verb.systems, &verb.there.on)?;
     let study = study_file::on_drives(study, &drive_card::asked(&verb.drives)?)?;
     if let Some(manifest) = clients::manifest(&study, verb.there.clients.options()) {
@@ -52,10 +59,15 @@ fn show(setting: &Setting, study: &Study, verb: &PlanArgs) -> Result<u8, Failure
         // What such a run refuses, before its costs.
         virtual_run::check(study)?;
     }
-    let plan = match virtual_time {
+    let mut plan = match virtual_time {
         true => virtual_plan::plan(&setting.session, study, &verb.memory, None)?,
         false => preflight::plan(&setting.session, study, here)?,
     };
+    if verb.lab {
+        let guests = lab_run::guests(study, verb.systems.first().map(String::as_str))?;
+        let missing = lab_needs::missing(&setting.session, study, &guests, &images::of);
+        missing.into_iter().for_each(|text| plan.add_problem(text));
+    }
     if verb.json {
         let json = serde_json::to_value(&plan).unwrap_or_default();
         print_data(format!("{json:#}\n").as_bytes());

@@ -14,6 +14,7 @@ use stackrace_results::record::Record;
 use stackrace_show::report::{self, ReportOptions};
 
 pub(super) fn exec(setting: &Setting, verb: ReportArgs) -> Result<u8, Failure> {
+    let format = form(&verb)?;
     let record = setting
         .session
         .open_store()?
@@ -24,7 +25,7 @@ pub(super) fn exec(setting: &Setting, verb: ReportArgs) -> Result<u8, Failure> {
     let beside = match &verb.beside_published {
         None => None,
         // Refused before anything is written.
-        Some(_) if verb.format == "csv" => {
+        Some(_) if format == "csv" => {
             return Err(
                 Failure::usage("csv is a row per trial; nothing stands beside it")
                     .next("choose terminal, markdown, json or html"),
@@ -41,20 +42,42 @@ pub(super) fn exec(setting: &Setting, verb: ReportArgs) -> Result<u8, Failure> {
         return Ok(0);
     }
     if let Some(path) = &verb.output {
-        write(path, &verb.format, &record, &verdict, &options)?;
+        write(path, format, &record, &verdict, &options)?;
         return Ok(0);
     }
     if verb.svg.is_some() || verb.png.is_some() {
         return plots(&verb, &record, &verdict);
     }
     options.screen = setting.screen;
-    if verb.format == "terminal" {
+    if format == "terminal" {
         let page = report::page(&record, &verdict, &options);
         print_styled(&page, setting.colour);
     } else {
-        print_data(&render(&verb.format, &record, &verdict, &options)?);
+        print_data(&render(format, &record, &verdict, &options)?);
     }
     Ok(0)
+}
+
+/// As asked; else as the file is named; else for a terminal.
+fn form(verb: &ReportArgs) -> Result<&str, Failure> {
+    if let Some(asked) = &verb.format {
+        return Ok(asked);
+    }
+    let ending = verb.output.as_deref().and_then(Path::extension);
+    let ending = ending.map(|ending| ending.to_string_lossy().into_owned());
+    match ending.as_deref() {
+        None | Some("txt") => Ok("terminal"),
+        Some("md") => Ok("markdown"),
+        // A page with the name of another format would not be opened as one.
+        Some(ending) => report::by_name(ending)
+            .map(|form| form.name())
+            .ok_or_else(|| {
+                Failure::usage(format!("there is no format \"{ending}\"")).next(format!(
+                    "name the file .html, .md, .csv, .json or .txt, or say it: --format {}",
+                    report::names().split(',').next().unwrap_or("html")
+                ))
+            }),
+    }
 }
 
 /// Writes every plot of the page to the directories that are named, and says what each shows.

@@ -45,8 +45,7 @@ const KERNEL: &str = "/proc/sys/kernel/osrelease";
 const CONNECTING: usize = 8;
 
 /// What a second Ctrl-C leaves to do.
-const LEFT: &str =
-    "`stackrace clean --clients ...` removes what is left, `stackrace resume` continues the run";
+const LEFT: &str = "`stackrace clean --clients CLIENTS` removes what is left, `stackrace resume` continues the run";
 
 /// The clients a run is made by, and how they are reached.
 pub(crate) struct AskedClients {
@@ -141,6 +140,7 @@ impl AskedClients {
 pub(crate) fn names(options: ClientsOptions<'_>) -> Result<Vec<String>, Failure> {
     let ssh = SshOptions {
         command: "ssh",
+        typed: false,
         sudo: false,
     };
     // Nothing is reached here: only the names count.

@@ -16,6 +16,7 @@ use super::shape::{MEASURING_SHARE, Shape, round_seconds};
 use super::sizes;
 use super::sizing::{SizedPart, Sizing};
 use super::study_file::{self, Overrides};
+use super::taken::TakenDirs;
 use super::temporary;
 use super::watched::{self, WatchedDirs};
 use stackrace_base::event::StorageIdentity;
@@ -94,6 +95,8 @@ pub(crate) struct PreparedComparison {
     sides: Vec<ComparedPath>,
     /// Ctrl-C, caught since the first trial that finds a size.
     interrupt: Arc<Interrupt>,
+    /// Its directories, so that no other run measures in them.
+    _taken: TakenDirs,
 }
 
 /// Looks at the directories, finds out how fast they are, and writes the study.
@@ -106,7 +109,7 @@ pub(crate) fn prepare(
     observer: &dyn Observer,
 ) -> Result<PreparedComparison, Failure> {
     let host = LocalHost::new(Arc::new(|_| ()));
-    let (sides, warnings) = comparable(&host, request)?;
+    let (sides, warnings, taken) = comparable(&host, request)?;
     // Before the first file is laid out: from here on, Ctrl-C has something to remove.
     let interrupt = observer.catch_interrupt(temporary::LEFT)?;
     let began = SystemClock.now_ns();
@@ -148,6 +151,7 @@ pub(crate) fn prepare(
         warnings,
         sides,
         interrupt,
+        _taken: taken,
     })
 }
 
@@ -250,10 +254,7 @@ pub(crate) fn run(
     let mut warnings = prepared.warnings;
     warnings.extend(cache_warning(&study, request.warm));
     if request.quick {
-        warnings.push(format!(
-            "this is a first impression from {}: few rounds of short trials",
-            unit::long_time(request.time_ns as f64 / 1e9)
-        ));
+        warnings.push(first_impression(request.time_ns));
     }
     for warning in &warnings {
         observer.remark(&format!("warning: {warning}"));
@@ -265,6 +266,14 @@ pub(crate) fn run(
     execute::start(context, &study, &warnings, &[], observer)
 }
 
+/// What the reader of a result of `--quick` must know.
+pub(super) fn first_impression(time_ns: u64) -> String {
+    format!(
+        "this is a first impression from {}: few rounds of short trials",
+        unit::long_time(time_ns as f64 / 1e9)
+    )
+}
+
 /// The directories of a comparison, and why it misleads: empty, unless it is made all the same.
 ///
 /// # Errors
@@ -272,14 +281,16 @@ pub(crate) fn run(
 pub(super) fn comparable(
     host: &dyn Host,
     request: &CompareRequest,
-) -> Result<(Vec<ComparedPath>, Vec<String>), Failure> {
+) -> Result<(Vec<ComparedPath>, Vec<String>, TakenDirs), Failure> {
     let sides = sides(host, &request.directories)?;
-    let warnings = misleading(&sides);
+    let mut warnings = misleading(&sides);
+    let (taken, others) = TakenDirs::take(sides.iter().map(|side| side.path.as_path()));
+    warnings.extend(others);
     if !warnings.is_empty() && !request.anyway {
         return Err(Failure::refused(warnings.join("\n       "))
             .next("--anyway compares them all the same and keeps this with the result"));
     }
-    Ok((sides, warnings))
+    Ok((sides, warnings, taken))
 }
 
 /// The directories, each of which can be used.

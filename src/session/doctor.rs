@@ -8,12 +8,12 @@ use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit;
 use stackrace_layers::stack;
 use stackrace_machine::host::local::LocalHost;
-use stackrace_machine::host::{Host, HostError, Needs, Package};
+use stackrace_machine::host::{Host, HostError, Needs, Package, known_packages};
 use stackrace_machine::observe::{self, Pulse, Snapshot};
 use stackrace_places::lab::command::Accelerator;
 use stackrace_places::lab::machine::accelerator_found;
 use stackrace_places::lab::system::System;
-use stackrace_places::lab::{command, image, system};
+use stackrace_places::lab::{command, image, kvm_probe, postgresql, system};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,7 +57,7 @@ pub(crate) struct Health {
 pub(crate) struct Ability {
     /// Whether it is there.
     pub(crate) available: bool,
-    /// Why not, one clause.
+    /// Why not, or what is not known yet, one clause.
     pub(crate) why: Option<String>,
     /// What to do about it; empty: nothing helps.
     pub(crate) next: String,
@@ -156,7 +156,7 @@ pub(crate) fn examine(context: &Context, cache: Option<&Path>, listen: bool) -> 
         io_uring: Ability::of(
             stackrace_engine::io_uring_allowed().map_err(|error| (error.to_string(), error.next())),
         ),
-        kvm: Ability::of(kvm(&host, context)),
+        kvm: kvm(&host, context),
         noise: listen.then(|| noise(&store.devices)),
         store,
         layers: examined
@@ -213,21 +213,32 @@ fn parts(host: &LocalHost) -> Vec<(&'static str, Vec<HostError>)> {
     ]
 }
 
-/// What the last guest has shown where /dev/kvm can be opened: some hypervisors offer it, and no guest starts.
-fn tried(host: &LocalHost, context: &Context) -> Result<(), (String, String)> {
+/// What guests have shown where /dev/kvm can be opened: some hypervisors offer it, and no guest starts.
+fn tried(host: &LocalHost, context: &Context) -> Ability {
     // Without a store no guest can have been tried.
     let known = context.store_dir().map(|dir| dir.join(ACCELERATOR)).ok();
+    let executes = || kvm_probe::executes(host);
     match known.and_then(|known| accelerator_found(host, &known)) {
-        Some(Accelerator::Tcg) => Err((
-            "/dev/kvm is there, but no guest started with it: guests of the lab are emulated, many times slower".to_owned(),
+        Some(Accelerator::Kvm) => Ability::of(Ok(())),
+        // No whole guest was tried: an instruction that is not executed says enough.
+        None if executes() != Some(false) => Ability {
+            available: true,
+            why: Some(
+                "/dev/kvm can be opened; whether a kernel starts with it, the first guest of the lab shows"
+                    .to_owned(),
+            ),
+            next: String::new(),
+        },
+        Some(Accelerator::Tcg) | None => Ability::of(Err((
+            "/dev/kvm is there, but no guest runs with it: guests of the lab are emulated, many times slower"
+                .to_owned(),
             "enable nested guests in the hypervisor".to_owned(),
-        )),
-        Some(Accelerator::Kvm) | None => Ok(()),
+        ))),
     }
 }
 
 /// Whether guests of the lab run on the processor itself.
-fn kvm(host: &LocalHost, context: &Context) -> Result<(), (String, String)> {
+fn kvm(host: &LocalHost, context: &Context) -> Ability {
     let opened = std::fs::File::options()
         .read(true)
         .write(true)
@@ -236,7 +247,7 @@ fn kvm(host: &LocalHost, context: &Context) -> Result<(), (String, String)> {
         Ok(_) => return tried(host, context),
         Err(error) => error,
     };
-    Err(match error.kind() {
+    Ability::of(Err(match error.kind() {
         std::io::ErrorKind::PermissionDenied => (
             "this user may not open /dev/kvm".to_owned(),
             "join its group: sudo adduser $USER kvm".to_owned(),
@@ -246,7 +257,7 @@ fn kvm(host: &LocalHost, context: &Context) -> Result<(), (String, String)> {
             "enable virtualisation in the firmware, or nested guests in the hypervisor".to_owned(),
         ),
         _ => (format!("/dev/kvm: {error}"), String::new()),
-    })
+    }))
 }
 
 /// Where runs are kept, or will be.
@@ -272,9 +283,36 @@ fn images(cache: &Path) -> Vec<PartHealth> {
             next: format!("build it: {}", system.build()),
         })
     };
-    let each = system::ALL.iter().map(|system| PartHealth {
-        part: system.name.to_owned(),
-        missing: missing(system).into_iter().collect(),
+    let each = system::ALL.iter().flat_map(|system| {
+        let part = PartHealth {
+            part: system.name.to_owned(),
+            missing: missing(system).into_iter().collect(),
+        };
+        std::iter::once(part).chain(additions(cache, system))
+    });
+    each.collect()
+}
+
+/// What was built beside an image that is there, and what some studies would lack.
+fn additions(cache: &Path, system: &'static System) -> Vec<PartHealth> {
+    let Ok(found) = image::find(cache, system) else {
+        return Vec::new();
+    };
+    let zfs = matches!(image::find_zfs(cache, &found), Ok(Some(_)));
+    let postgresql = matches!(postgresql::find(cache, system), Ok(Some(_)));
+    let both = [
+        ("ZFS", zfs, "--zfs"),
+        ("PostgreSQL", postgresql, "--postgresql"),
+    ];
+    let each = both.into_iter().map(|(what, built, option)| PartHealth {
+        part: format!("{what} in {system}"),
+        missing: match built {
+            true => Vec::new(),
+            false => vec![Lack {
+                what: format!("studies that need {what} find none in guests of {system}"),
+                next: format!("build it: {} {option}", system.build()),
+            }],
+        },
     });
     each.collect()
 }
@@ -295,7 +333,16 @@ fn install<'a>(
         // A pinned package is one that the distribution lacks.
         package.pinned.is_none() && package.only_on.is_none_or(|only| only == system)
     };
-    let packages = missing.filter_map(HostError::package).filter(has);
+    let missing: Vec<HostError> = missing.cloned().collect();
+    // What no source of this system has is no advice.
+    let known = known_packages(host, &missing);
+    let offered = |package: &Package| {
+        known
+            .as_ref()
+            .is_none_or(|known| known.contains(package.name))
+    };
+    let packages = missing.iter().filter_map(HostError::package);
+    let packages = packages.filter(has).filter(offered);
     let mut names: Vec<&str> = packages.map(|package| package.name).collect();
     names.sort_unstable();
     names.dedup();

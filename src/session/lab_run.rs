@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::context::Context;
 use super::execute::FinishedRun;
+use super::lab_needs;
 use super::observer::Observer;
 use super::places::{self, PlacesRun, ReadyPlace, assignment};
 use super::resume::Stopped;
@@ -136,13 +137,17 @@ pub(crate) fn memory(text: &str) -> Result<u64, Failure> {
     unit::parse_bytes(text).map_err(|why| Failure::usage(format!("--memory: {why}")))
 }
 
-/// `up in 4.1 s (tcg)`.
+/// `up in 4.1 s (kvm)`.
 pub(crate) fn up(machine: &LabMachine) -> String {
-    format!(
-        "lab: up in {} ({})",
-        unit::time_ns(machine.boot_ns() as f64),
-        machine.accelerator().name()
-    )
+    let how = match machine.accelerator() {
+        Accelerator::Kvm => "kvm",
+        // Else the user wonders for minutes why it takes so long.
+        Accelerator::Tcg => {
+            "emulated, many times slower: KVM does not work here, see `stackrace doctor`"
+        }
+    };
+    let time = unit::time_ns(machine.boot_ns() as f64);
+    format!("lab: up in {time} ({how})")
 }
 
 /// Names of the facts that say what a machine was started with.
@@ -162,7 +167,7 @@ const SCRATCH_OVER: u64 = 1 << 30;
 const ALONE: &str = "in the lab";
 
 /// One place: a level of the study's factor, and the system its machine runs.
-pub(super) struct Guest {
+pub(crate) struct Guest {
     /// The level; none: there is one place.
     pub(super) place: Option<String>,
     /// Name of the system.
@@ -237,13 +242,16 @@ pub(crate) fn run(
     system: Option<&str>,
     memory: &str,
 ) -> Result<FinishedRun, Failure> {
+    let guests = guests(study, system)?;
+    // Before a store is made, and before minutes are spent on what fails in the end.
+    lab_needs::check(context, study, &guests, images)?;
     let lab = LabRun {
         context,
         study,
         store: &context.open_store()?,
         observer,
         images,
-        guests: guests(study, system)?,
+        guests,
         memory,
         known: None,
     };
@@ -286,7 +294,7 @@ pub(crate) fn resume(
 ///
 /// # Errors
 /// A level of the study's factor of places is no system of the lab.
-pub(super) fn guests(study: &Study, system: Option<&str>) -> Result<Vec<Guest>, Failure> {
+pub(crate) fn guests(study: &Study, system: Option<&str>) -> Result<Vec<Guest>, Failure> {
     let Some(factor) = study.places() else {
         return Ok(vec![Guest {
             place: None,

@@ -1,5 +1,6 @@
 //! Other machines, as the command line names them.
 
+use super::asked_place::{AskedPlace, PlacedOption};
 use stackrace_base::failure::Failure;
 use stackrace_machine::host::HostError;
 use stackrace_places::agent::ssh::{Destination, Way};
@@ -10,6 +11,8 @@ use std::time::Duration;
 pub(crate) struct SshOptions<'a> {
     /// The ssh command, words separated by spaces.
     pub(crate) command: &'a str,
+    /// Whether the command line itself says so.
+    pub(crate) typed: bool,
     /// Whether to be root there, by sudo.
     pub(crate) sudo: bool,
 }
@@ -76,8 +79,12 @@ impl MachineOptions<'_> {
     /// Refuses to put nothing on machines where this program has to be.
     ///
     /// # Errors
-    /// The study is measured in the lab, or by clients.
+    /// The study is measured in the lab, or by clients; or in both.
     pub(crate) fn check_agent(&self, lab: bool) -> Result<(), Failure> {
+        // One of them would be measured in another way than asked.
+        if lab && self.clients.started.is_some() {
+            return AskedPlace::Lab.check(&[PlacedOption::Clients]);
+        }
         if self.agentless && (lab || self.clients.started.is_some()) {
             return Err(
                 Failure::usage("--agent none is for machines that --on names")

@@ -6,6 +6,7 @@
 //! end (`execute`) or continued (`resume`): in the lab, over SSH or here (`run_place`). What leaves
 //! this room is data, events and failures; while it works it tells an [`Observer`].
 
+pub(crate) mod asked_place;
 pub(crate) mod clean;
 pub(crate) mod clients;
 pub(crate) mod compare;
@@ -17,6 +18,7 @@ pub(crate) mod doctor;
 pub(crate) mod execute;
 mod first_round;
 pub(crate) mod import;
+pub(crate) mod lab_needs;
 pub(crate) mod lab_run;
 pub(crate) mod leftovers;
 pub(crate) mod load;
@@ -40,6 +42,7 @@ mod shell_worker;
 mod sizes;
 mod sizing;
 pub(crate) mod study_file;
+mod taken;
 pub(crate) mod temporary;
 pub(crate) mod virtual_clock;
 mod virtual_made_on;

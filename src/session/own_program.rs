@@ -8,8 +8,10 @@ use std::sync::{Arc, OnceLock};
 
 use stackrace_engine::{PhaseEnd, PhaseOutcome};
 
+use super::clients;
 use super::compare::{
-    CompareRequest, ComparedPath, comparable, conclude, head, quoted, sides, watched,
+    CompareRequest, ComparedPath, comparable, conclude, first_impression, head, quoted, sides,
+    watched,
 };
 use super::context::Context;
 use super::execute::{self, FinishedRun};
@@ -182,7 +184,10 @@ fn study(request: &CompareRequest, sides: &[ComparedPath], own: &OwnProgram) -> 
 pub(crate) fn printed(request: &CompareRequest, own: &OwnProgram) -> Result<String, Failure> {
     let host = LocalHost::new(Arc::new(|_| ()));
     let text = study(request, &sides(&host, &request.directories)?, own);
-    study_file::parse("compare", text.as_bytes())?;
+    let mut study = study_file::parse("compare", text.as_bytes())?;
+    if let Some(asked) = &request.clients {
+        asked.join(&mut study)?;
+    }
     Ok(text)
 }
 
@@ -197,14 +202,18 @@ pub(crate) fn run(
     observer: &dyn Observer,
 ) -> Result<FinishedRun, Failure> {
     let host = LocalHost::new(Arc::new(|_| ()));
-    let (sides, warnings) = comparable(&host, request)?;
+    let (sides, mut warnings, _taken) = comparable(&host, request)?;
     // One for the first try and for the run: Ctrl-C can be caught once.
     let caught = Caught {
         interrupt: observer.catch_interrupt(temporary::LEFT)?,
         inner: observer,
     };
     let written = study(request, &sides, own);
-    let first = study_file::parse("compare", written.as_bytes())?;
+    let mut first = study_file::parse("compare", written.as_bytes())?;
+    // Before the first try: what clients cannot measure together is refused untouched.
+    if let Some(asked) = &request.clients {
+        asked.join(&mut first)?;
+    }
     preflight::check_machine(context, &first)?;
     // The command may take minutes.
     let doing = caught.doing();
@@ -229,8 +238,16 @@ pub(crate) fn run(
         unit::long_time(probe.elapsed_ns as f64 / 1e9)
     ));
     first_round::warn(&study.decide, round_seconds, &caught);
+    if request.quick {
+        warnings.push(first_impression(request.time_ns));
+    }
     for warning in &warnings {
         caught.remark(&format!("warning: {warning}"));
+    }
+    if let Some(asked) = &request.clients {
+        asked.join(&mut study)?;
+        let store = context.open_store()?;
+        return clients::run(context, (&study, &store), None, asked, &caught, &warnings);
     }
     execute::start(context, &study, &warnings, &[], &caught)
 }

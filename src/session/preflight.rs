@@ -8,7 +8,7 @@ use stackrace_base::failure::Failure;
 use stackrace_base::unit;
 use stackrace_layers::stack::{self, Danger, Site, Stack, StackError};
 use stackrace_machine::host::plan::{Fault, PlanHost, Step};
-use stackrace_machine::host::{Host, HostError, local::LocalHost};
+use stackrace_machine::host::{Host, HostError, advised, local::LocalHost};
 use stackrace_machine::journal::Journal;
 use stackrace_study::plan::{MachineFacts, Plan, StorageSpeed};
 use stackrace_study::study::{Configuration, Policy, Study};
@@ -22,7 +22,23 @@ pub(crate) fn check(context: &Context, study: &Study, wipe: &[String]) -> Result
     // In this order: the room in a directory that is missing says nothing.
     check_places(context, study)?;
     check_machine(context, study)?;
+    check_plan(&plan(context, study, true)?)?;
     check_dangers(study, wipe)
+}
+
+/// Refuses what a plan calls a problem: one list for both.
+///
+/// # Errors
+/// All of it.
+pub(super) fn check_plan(plan: &Plan) -> Result<(), Failure> {
+    let problems: Vec<&str> = plan.problems().collect();
+    match problems.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::refused(problems.join("\n       ")).next(format!(
+            "change the study; `stackrace plan {}` shows it whole",
+            plan.study_name
+        ))),
+    }
 }
 
 /// What a study would do; `here`: on this machine, else on one of which nothing is known.
@@ -88,7 +104,8 @@ pub(super) fn check_there(host: &dyn Host, study: &Study) -> Result<(), Failure>
         if !missing.is_empty() {
             return Err(Failure::unable(missing.join("\n")));
         }
-        check_room(study, machine, 1, "")
+        check_room(study, machine, 1, "")?;
+        check_plan(&Plan::of(study, machine))
     })
 }
 
@@ -216,6 +233,15 @@ fn imagined_for(host: &dyn Host, stacks: &Stack) -> PlanHost {
     }
 }
 
+/// Whether the lab could have what this machine lacks: the stacks of a study are made from nothing, and use no
+/// directory or disk of the user's.
+fn lab_would_do(study: &Study) -> bool {
+    let mut stacks = study.configurations.iter().map(|one| &one.stack);
+    let own =
+        |stack: &Stack| stack.existing_directory().is_some() || stack.disk_ids().next().is_some();
+    !stacks.any(own) && study.places().is_none()
+}
+
 /// The same of a machine.
 fn on_machine<T>(
     host: &dyn Host,
@@ -241,10 +267,7 @@ fn on_machine<T>(
                 let new: Vec<HostError> = lacking.into_iter().filter(new).collect();
                 missing.extend(new);
             }
-            let words = missing
-                .iter()
-                .map(|need| format!("{need}; {}", need.next()));
-            words.collect()
+            advised(host, &missing, lab_would_do(study))
         },
         free_bytes: &|path| free_bytes(host, path),
         speed: StorageSpeed::Unknown,

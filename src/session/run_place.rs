@@ -1,5 +1,6 @@
 //! Where a run takes place: in the lab, on machines over SSH, or on this one.
 
+use super::asked_place::{AskedPlace, PlacedOption, given};
 use super::context::Context;
 use super::crash::{self, PowerSource};
 use super::execute::{self, FinishedRun};
@@ -7,6 +8,7 @@ use super::lab_run::{self, Images};
 use super::machine_options::{MachineOptions, PowerOptions, SshOptions};
 use super::observer::Observer;
 use super::resume::Stopped;
+use super::taken::{self, TakenDirs};
 use super::virtual_run::{self, VirtualOptions};
 use super::{
     clients, first_round, machines, permission, preflight, real_cuts, study_file, virtual_clock,
@@ -43,6 +45,28 @@ pub(crate) struct PlaceOptions<'a> {
     pub(crate) power: Option<PowerOptions<'a>>,
 }
 
+impl PlaceOptions<'_> {
+    /// Refuses options that would be ignored where the study is measured.
+    fn check_options(&self, study: &Study) -> Result<(), Failure> {
+        let lab = self.lab.map(|lab| lab.virtual_time);
+        let place = match (self.power, lab) {
+            (Some(_), None) => AskedPlace::RealCut,
+            _ => AskedPlace::of(study, &self.machines, lab),
+        };
+        place.check(&given(&[
+            (PlacedOption::Anyway, self.anyway),
+            (
+                PlacedOption::Clients,
+                self.machines.clients.started.is_some(),
+            ),
+            (PlacedOption::Cut, self.power.is_some()),
+            (PlacedOption::Ssh, self.machines.ssh.typed),
+            (PlacedOption::Sudo, self.machines.ssh.sudo),
+            (PlacedOption::Wipe, !self.wipe.is_empty()),
+        ]))
+    }
+}
+
 /// What the command line says of the place of a run that goes on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResumeOptions<'a> {
@@ -68,6 +92,7 @@ pub(crate) fn run(
     images: Images<'_>,
 ) -> Result<FinishedRun, Failure> {
     place.machines.check_agent(place.lab.is_some())?;
+    place.check_options(study)?;
     study_file::check_wipe(study, place.wipe)?;
     permission::check(study, place.allow_commands)?;
     let power = match (place.power, place.lab) {
@@ -85,6 +110,11 @@ pub(crate) fn run(
     // In virtual time a limit is one of the clock that is simulated: no user waits for it.
     if !place.lab.is_some_and(|lab| lab.virtual_time) {
         let plan = preflight::plan(context, study, false)?;
+        // Here all of it is looked at below, what the machine lacks first.
+        let lab = place.lab.map(|lab| lab.virtual_time);
+        if AskedPlace::of(study, &place.machines, lab) != AskedPlace::Here {
+            preflight::check_plan(&plan)?;
+        }
         first_round::warn(&study.decide, plan.time.round_seconds.least, observer);
     }
     if place.lab.is_some() {
@@ -123,7 +153,9 @@ pub(crate) fn run(
     }
     // A study for the lab would fail at its first disk; here the refusal names `--lab`.
     study_file::check_not_in_the_lab(study)?;
-    execute::start(context, study, &[], place.wipe, observer)
+    let directories = taken::directories(study).unwrap_or_default();
+    let (_taken, warnings) = TakenDirs::of_study(&directories, place.anyway)?;
+    execute::start(context, study, &warnings, place.wipe, observer)
 }
 
 /// Continues a run on the machines it was begun on, to its end.
@@ -144,14 +176,25 @@ pub(crate) fn resume(
         wipe,
         power,
     } = options;
+    let check = |place: AskedPlace| {
+        place.check(&given(&[
+            (PlacedOption::Cut, power.is_some()),
+            (PlacedOption::Ssh, ssh.typed),
+            (PlacedOption::Sudo, ssh.sudo),
+            (PlacedOption::Wipe, !wipe.is_empty()),
+        ]))
+    };
     // A run in virtual time was made in the lab, too: the narrower question first.
     if virtual_clock::made(&stopped.record) {
+        check(AskedPlace::Virtual)?;
         return virtual_run::resume(context, study, store, stopped, observer, images);
     }
     if lab_run::made(&stopped.record) {
+        check(AskedPlace::Lab)?;
         return lab_run::resume(context, study, store, stopped, observer, images);
     }
     if let Some(asked) = clients::on_record(&stopped.record, ssh, allocation)? {
+        check(AskedPlace::Clients)?;
         study_file::by_clients(study, &asked.clients);
         return clients::run(
             context,
@@ -163,6 +206,11 @@ pub(crate) fn resume(
         );
     }
     let there = machines::on_record(study, &stopped.record, ssh)?;
+    check(match (&there, power) {
+        (None, None) => AskedPlace::Here,
+        (None, Some(_)) | (Some(_), Some(_)) => AskedPlace::RealCut,
+        (Some(_), None) => AskedPlace::Ssh,
+    })?;
     let source = power.map_or(PowerSource::None, |_| PowerSource::Commands);
     crash::check(study, source)?;
     // Relative paths of the study mean what they meant when the run began.

@@ -62,37 +62,79 @@ pub(super) fn check(study: &Study) -> Result<(), Failure> {
     }
 }
 
-fn nearest_layer(kind: &str) -> String {
-    match kind {
-        "zpool" | "dataset" | "zvol" | "bare-pools" => {
-            "the nearest is native = { file-system = \"zfs\", size = \"1 GiB\" }, or dir on a pool of yours".to_owned()
-        }
-        "ext2" | "ext3" | "ext4" | "xfs" | "btrfs" => {
-            format!("the nearest is native = {{ file-system = \"{kind}\", size = \"1 GiB\" }}")
-        }
-        "loop" => "the nearest is native, which makes its own device on a file".to_owned(),
-        _ => "the nearest are dir, on storage that is there, and script, with commands of your own".to_owned(),
-    }
+/// Layers whose like can be had over a shell, each with it.
+const NEAREST_LAYERS: &[(&[&str], &str)] = &[
+    (
+        &["zpool", "dataset", "zvol", "bare"],
+        "native = { file-system = \"zfs\", size = \"1 GiB\" }, or dir on a pool of yours",
+    ),
+    (
+        &["ext2", "ext3", "ext4"],
+        "native = { file-system = \"ext4\", size = \"1 GiB\" }",
+    ),
+    (
+        &["xfs"],
+        "native = { file-system = \"xfs\", size = \"1 GiB\" }",
+    ),
+    (
+        &["btrfs"],
+        "native = { file-system = \"btrfs\", size = \"1 GiB\" }",
+    ),
+    (&["loop"], "native, which makes its own device on a file"),
+];
+
+/// Workloads whose like a program of the machine does, each with the command.
+const NEAREST_WORKLOADS: &[(&[&str], &str)] = &[
+    (
+        &["bonnie++"],
+        "command = { run = \"bonnie++ -d . …\", parse = \"bonnie++\" }",
+    ),
+    (
+        &["fileio"],
+        "command = { run = \"sysbench fileio …\", parse = \"sysbench\" }",
+    ),
+    (
+        &["postmark"],
+        "command = { run = \"postmark …\", parse = \"postmark\" }",
+    ),
+    (
+        &["random", "sequential", "shared-file"],
+        "command = { run = \"fio …\", parse = \"fio\" }",
+    ),
+    (
+        &["copy-file", "read-file"],
+        "command = { run = \"dd …\" } or \"cp …\"",
+    ),
+    (
+        &["copy-tree", "extract-tar", "delete-tree"],
+        "command = { run = \"tar xf …\" }",
+    ),
+    (&["git"], "command = { run = \"git clone …\" }"),
+    (&["build"], "command = { run = \"make …\" }"),
+    (
+        &["postgresql"],
+        "command = { run = \"pgbench …\", parse = \"pgbench\" }",
+    ),
+];
+
+/// The advice of a table for a word; none: it has none.
+fn nearest(table: &[(&[&str], &'static str)], kind: &str) -> Option<String> {
+    let mut rows = table.iter();
+    let row = rows.find(|(kinds, _)| kinds.contains(&kind))?;
+    Some(format!("the nearest is {}", row.1))
 }
 
-fn nearest_workload(kind: &str) -> &'static str {
-    match kind {
-        "bonnie" | "bonnie++" => {
-            "the nearest is command = { run = \"bonnie++ -d . …\", parse = \"bonnie++\" }"
-        }
-        "sysbench" | "sysbench-fileio" => {
-            "the nearest is command = { run = \"sysbench fileio …\", parse = \"sysbench\" }"
-        }
-        "postmark" => "the nearest is command = { run = \"postmark …\", parse = \"postmark\" }",
-        "random" | "sequential" | "fio" => {
-            "the nearest is command = { run = \"fio …\", parse = \"fio\" }"
-        }
-        "copy-file" | "read-file" => "the nearest is command = { run = \"dd …\" } or \"cp …\"",
-        "copy-tree" | "extract-tar" | "delete-tree" => {
-            "the nearest is command = { run = \"tar xf …\" }"
-        }
-        _ => "the nearest is command, with a program that is installed there",
-    }
+fn nearest_layer(kind: &str) -> String {
+    nearest(NEAREST_LAYERS, kind).unwrap_or_else(|| {
+        "the nearest are dir, on storage that is there, and script, with commands of your own"
+            .to_owned()
+    })
+}
+
+fn nearest_workload(kind: &str) -> String {
+    nearest(NEAREST_WORKLOADS, kind).unwrap_or_else(|| {
+        "the nearest is command, with a program that is installed there".to_owned()
+    })
 }
 
 #[cfg(test)]
@@ -110,6 +152,33 @@ mod tests {
         let study = study_file::parse("s.toml", text.as_bytes());
         let study = study.map_err(Failure::into_parts).unwrap();
         check(&study).err().map(|failure| failure.into_parts().0)
+    }
+
+    #[test]
+    fn advice_names_layers_workloads_and_tools_that_exist() {
+        let layer = |name: &&&str| stack::ALL.iter().any(|kind| kind.name == **name);
+        let workload = |name: &&&str| {
+            let mut kinds = stackrace_load::programs::workloads().iter();
+            kinds.any(|kind| kind.name == **name)
+        };
+        let words = |table: &'static [(&[&str], &str)]| table.iter().flat_map(|row| row.0);
+        assert_eq!(words(NEAREST_LAYERS).find(|name| !layer(name)), None);
+        assert_eq!(words(NEAREST_WORKLOADS).find(|name| !workload(name)), None);
+        for (_, advice) in NEAREST_LAYERS.iter().chain(NEAREST_WORKLOADS) {
+            // What stands in it of a study is read as one.
+            let Some(end) = advice.find('}') else {
+                continue;
+            };
+            let line = &advice[..=end];
+            let refused = match line.starts_with("command") {
+                true => refused("dir = { path = \"/srv/{a}\" }", line),
+                false => refused(
+                    &line.replace("1 GiB", "{a} GiB"),
+                    "command = { run = \"x\" }",
+                ),
+            };
+            assert_eq!(refused, None, "{advice}");
+        }
     }
 
     #[test]

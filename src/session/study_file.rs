@@ -353,3 +353,43 @@ pub(crate) fn by_clients(study: &mut Study, clients: &Clients) {
     // Clients would have to change turns in step.
     study.policy.slices = None;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Studies that lack something, each refused with lines to add.
+    #[test]
+    fn lines_that_a_refused_study_is_told_to_add_are_accepted() {
+        let whole = "title = \"t\"\n[factors]\nq = [1, 2]\n[[stack]]\ntmpfs = { size = \"{q} GiB\" }\n\
+                     [[workload]]\nfiles = { count = 4 }\n[decide]\nrounds-at-most = 3\n";
+        let without = |part: &str| whole.replace(part, "");
+        let added = |study: &str, table: &str| {
+            let refused = parse("s.toml", study.as_bytes())
+                .err()
+                .map(Failure::into_parts);
+            let (text, _) = refused.unwrap_or_default();
+            let lines: Vec<&str> = text.lines().map(str::trim).collect();
+            let at = lines.iter().position(|line| *line == table);
+            let at = at.unwrap_or_else(|| panic!("no lines to add in {text}"));
+            lines[at..at + 2].join("\n")
+        };
+        let study = without("[[stack]]\ntmpfs = { size = \"{q} GiB\" }\n");
+        let study = study.replace("count = 4", "count = \"{q}\"");
+        let more = added(&study, "[[stack]]");
+        assert!(
+            parse("s.toml", format!("{study}{more}\n").as_bytes()).is_ok(),
+            "{more}"
+        );
+        let study = without("[[workload]]\nfiles = { count = 4 }\n");
+        let more = added(&study, "[[workload]]");
+        let again = parse("s.toml", format!("{study}{more}\n").as_bytes());
+        assert!(
+            again.is_ok(),
+            "{more}: {}",
+            again
+                .err()
+                .map_or(String::new(), |failure| failure.render())
+        );
+    }
+}

@@ -168,6 +168,7 @@ pub(super) fn check(
     jobs: Option<usize>,
 ) -> Result<(), Failure> {
     let plan = plan(context, study, memory, jobs)?;
+    preflight::check_plan(&plan)?;
     let Some(cost) = plan.virtual_time else {
         return Err(Failure::internal("a plan without virtual time"));
     };

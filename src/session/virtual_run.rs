@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::context::{Context, unjournalled, unrecorded};
 use super::crash::{self, PowerSource};
 use super::execute::{self, FinishedRun};
+use super::lab_needs;
 use super::lab_run::{
     self, CONTENT, Guest, IMAGE, Images, MEMORY, RUNS, SystemImage, guests, memory, unable,
     with_postgresql,
@@ -153,13 +154,16 @@ pub(crate) fn run(
 ) -> Result<FinishedRun, Failure> {
     check(study)?;
     virtual_plan::check(context, study, options.memory, options.jobs)?;
+    let guests = guests(study, options.system)?;
+    // Before a store is made, and before minutes are spent on what fails in the end.
+    lab_needs::check(context, study, &guests, images)?;
     let run = VirtualRun {
         context,
         study,
         store: &context.open_store()?,
         observer,
         options,
-        guests: guests(study, options.system)?,
+        guests,
     };
     run.make(&run.images(images)?, None)
 }

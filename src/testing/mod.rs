@@ -38,7 +38,7 @@ pub use stats::stats;
 pub use study::{compare, study};
 pub use system::{afp, command, journal, mountinfo, observe, stack, wire};
 pub use web::request;
-pub use words::{arguments, is_understood, unit};
+pub use words::{arguments, is_entry, is_understood, unit};
 
 /// A test of this machine: its name, and the function, which returns what the machine lacks for it.
 pub type OnMachine = (String, Box<dyn Fn() -> Result<(), String> + Send>);

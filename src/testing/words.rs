@@ -67,3 +67,29 @@ pub fn arguments(data: &[u8]) {
 pub fn is_understood(words: &[String]) -> bool {
     crate::cli::understands(words.iter().map(|word| word.as_bytes()))
 }
+
+/// Whether `files = { count = 4 }` names a layer or a workload with settings that it has; none: it names neither.
+pub fn is_entry(entry: &str) -> Option<Result<(), String>> {
+    let (name, rest) = entry.split_once(" = {")?;
+    let layers = stackrace_layers::stack::ALL.iter();
+    let layer = layers
+        .filter(|kind| kind.name == name)
+        .map(|kind| kind.settings);
+    let workloads = stackrace_load::programs::workloads().iter();
+    let workload = workloads
+        .filter(|kind| kind.name == name)
+        .map(|kind| kind.settings);
+    let docs = layer.chain(workload).next()?;
+    // A comma may stand in a list, too: what is behind it is no setting then.
+    let pairs = rest
+        .split(',')
+        .filter_map(|pair| pair.trim().split_once(" = "));
+    let word = |word: &str| word.chars().all(|c| c.is_ascii_lowercase() || c == '-');
+    let mut names = pairs.map(|(name, _)| name.trim()).filter(|name| word(name));
+    Some(
+        match names.find(|name| docs.iter().all(|doc| doc.name != *name)) {
+            Some(unknown) => Err(format!("{name} has no setting {unknown}")),
+            None => Ok(()),
+        },
+    )
+}

@@ -420,7 +420,11 @@ fn a_run_that_had_too_little_time_says_how_it_goes_on() {
         .out
         .lines()
         .find_map(|line| line.strip_prefix("run     "));
-    let next = format!("next     stackrace resume {} --until-decided", run.unwrap());
+    let (run, store) = (run.unwrap(), ground.store());
+    let next = format!(
+        "next     stackrace resume {run} --store {} --until-decided",
+        store.display()
+    );
     assert!(said.out.contains(&next), "{}", said.out);
 }
 

@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::{AgentArgs, ClientsArgs};
+use crate::session::asked_place::PlacedOption;
 use crate::session::machine_options::{MachineOptions, SshOptions};
 
 /// Which other machines a command works on.
@@ -25,6 +26,16 @@ pub(in crate::cli) struct There {
 }
 
 impl There {
+    /// Which of them some places have no use for.
+    pub(in crate::cli) fn placed(&self) -> [(PlacedOption, bool); 3] {
+        let options = self.options();
+        [
+            (PlacedOption::Clients, options.clients.started.is_some()),
+            (PlacedOption::Ssh, options.ssh.typed),
+            (PlacedOption::Sudo, options.ssh.sudo),
+        ]
+    }
+
     /// Which machines these are.
     pub(in crate::cli) fn options(&self) -> MachineOptions<'_> {
         MachineOptions {
@@ -40,15 +51,19 @@ impl There {
 /// How other machines are reached.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Reach {
-    /// The ssh command with its options, words separated by spaces
+    /// The ssh command with its options, words separated by spaces [default: $STACKRACE_SSH, or ssh]
+    // Apart from its default: typed where no machine is reached, it is refused, and a variable is not.
+    #[arg(long, value_name = "COMMAND")]
+    ssh: Option<String>,
+    /// The same for every command of a shell
     #[arg(
         long,
-        value_name = "COMMAND",
+        hide = true,
         env = "STACKRACE_SSH",
-        hide_env_values = true,
+        hide_env = true,
         default_value = "ssh"
     )]
-    pub(in crate::cli) ssh: String,
+    ssh_always: String,
     /// Use sudo on the other machines; it must not ask for a password
     #[arg(long)]
     pub(in crate::cli) sudo: bool,
@@ -58,7 +73,8 @@ impl Reach {
     /// The ssh command and its rights, as the session takes them.
     pub(in crate::cli) fn options(&self) -> SshOptions<'_> {
         SshOptions {
-            command: &self.ssh,
+            command: self.ssh.as_deref().unwrap_or(&self.ssh_always),
+            typed: self.ssh.is_some(),
             sudo: self.sudo,
         }
     }

@@ -1,8 +1,12 @@
 //! Settings typed as `NAME=VALUE`: the same words as in a study, without its quotes.
 
+use std::path::PathBuf;
+
 use super::super::failure::Failure;
+use super::super::words::unknown;
 use crate::session::load_target::LoadTarget;
 use stackrace_base::setting::{GivenSetting, Kind, Refusal, Settings, Value};
+use stackrace_load::programs;
 use stackrace_load::workload::WorkloadKind;
 
 /// Every word, checked against what the workload takes. The size of something that exists is all
@@ -60,11 +64,44 @@ pub(super) fn refused(refusals: &[Refusal]) -> Failure {
     let lines = refusals.iter().map(|refusal| {
         let mut text = format!("error: {}\n", refusal.message);
         if !refusal.help.is_empty() {
-            text.push_str(&format!("  next: {}\n", refusal.help.replace(" = ", "=")));
+            text.push_str(&format!("  next: {}\n", typed(&refusal.help)));
         }
         text
     });
     Failure::usage(lines.collect::<String>())
+}
+
+/// Advice for a study as it is typed: `size=4KiB` for `size = "4 KiB"`, `mode=read` for `mode = "read"`. A shell
+/// would take the quotes away, and break the words at blanks.
+fn typed(help: &str) -> String {
+    let parts = help.split('"').enumerate().map(|(at, part)| {
+        let amount = part.starts_with(|c: char| c.is_ascii_digit());
+        match (at % 2, part.contains(' ')) {
+            (0, _) => part.replace(" = ", "=").replace(" =", "="),
+            (_, true) if amount && !part.contains(',') => part.replace(' ', ""),
+            (_, true) => format!("'{part}'"),
+            (_, false) => part.to_owned(),
+        }
+    });
+    parts.collect()
+}
+
+/// Refuses a workload that `compare --with` cannot be given, in the words of the command line.
+///
+/// # Errors
+/// There is no such workload, or its settings are wrong.
+pub(in crate::cli) fn check(workload: &str) -> Result<(), Failure> {
+    let mut words = workload.split_whitespace().map(str::to_owned);
+    let name = words.next().unwrap_or_default();
+    let mut kinds = programs::workloads().iter();
+    let Some(kind) = kinds.find(|kind| kind.name == name) else {
+        let names: Vec<&str> = programs::workloads().iter().map(|kind| kind.name).collect();
+        return Err(unknown("workload", &name, &names));
+    };
+    let words: Vec<String> = words.collect();
+    let settings = read(kind, &words, &LoadTarget::Directory(PathBuf::new()))?;
+    let parsed = (kind.parse)(&settings);
+    parsed.map(drop).map_err(|refusal| refused(&[refusal]))
 }
 
 fn setting(name: &str, value: Value) -> GivenSetting {
@@ -103,6 +140,46 @@ fn value(text: &str, kind: Option<Kind>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The first thing that a refusal advises to write, as one would type it.
+    fn advised(refused: Failure) -> Vec<String> {
+        let (text, _) = refused.into_parts();
+        let lines = text
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("next: write "));
+        let word = |line: &str| line.split(' ').next().unwrap_or_default().to_owned();
+        lines.map(word).collect()
+    }
+
+    #[test]
+    fn what_a_refused_workload_advises_is_accepted_when_it_is_typed() {
+        for kind in programs::workloads() {
+            let mut words = vec![kind.name.to_owned()];
+            for _ in 0..4 {
+                let Err(refused) = check(&words.join(" ")) else {
+                    break;
+                };
+                let new = advised(refused);
+                assert!(
+                    !new.is_empty(),
+                    "{words:?} is refused without advice that can be typed"
+                );
+                words.extend(new);
+            }
+            let refused = check(&words.join(" ")).err().map(Failure::into_parts);
+            assert_eq!(refused, None, "{words:?}");
+        }
+    }
+
+    #[test]
+    fn advice_for_a_study_is_told_as_it_is_typed() {
+        assert_eq!(typed("write size = \"4 KiB\""), "write size=4KiB");
+        assert_eq!(
+            typed("write mode = \"read\" or \"write\""),
+            "write mode=read or write"
+        );
+        assert_eq!(typed("write count = 4"), "write count=4");
+    }
 
     #[test]
     fn a_value_is_read_as_its_setting_takes_it() {

@@ -34,6 +34,12 @@ pub(super) fn launched(
     let (launcher, list) = started.split_once(':').unwrap_or((started, ""));
     let given: Vec<String> = list.split(',').map(|name| name.trim().to_owned()).collect();
     let given: Vec<String> = given.into_iter().filter(|name| !name.is_empty()).collect();
+    if launcher != "ssh" && ssh.typed {
+        return Err(Failure::usage(format!(
+            "--ssh goes with clients that ssh starts, and {launcher} starts these"
+        ))
+        .next("leave --ssh out"));
+    }
     // Who they are is known from the list, or what the launcher knows itself.
     let names = match (launcher, given.is_empty()) {
         ("srun", true) => allocated(options.allocation)?,
@@ -197,6 +203,7 @@ mod tests {
 
     const SSH: SshOptions<'_> = SshOptions {
         command: "ssh",
+        typed: false,
         sudo: false,
     };
 

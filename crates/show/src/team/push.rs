@@ -80,7 +80,7 @@ impl TeamWriter {
                     self.address.shown
                 ))
                 .next(
-                    "nothing of yours was entered; compare the two with: stackrace serve --from",
+                    "nothing of yours was entered; compare the two with: stackrace serve --from ADDRESS",
                 ));
             }
             Standing::Whole => match entered_tags(&mut work, run) {
