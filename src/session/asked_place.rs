@@ -30,22 +30,22 @@ pub(crate) enum AskedPlace {
 /// An option that some places have no use for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PlacedOption {
-    /// `--anyway` of `run`.
+    /// `--anyway` of `run`: start although the machine is busy.
     Anyway,
-    /// `--clients`.
+    /// `--clients`: several machines measure one storage.
     Clients,
-    /// `--cut` and `--restore`.
+    /// `--cut` and `--restore`: take the power of a real machine.
     Cut,
     /// `--ssh`, where the command line has it: a variable of the environment is for whoever needs it.
     Ssh,
-    /// `--sudo`.
+    /// `--sudo`: be root on the other machines.
     Sudo,
-    /// `--wipe`.
+    /// `--wipe`: write over a disk that carries something.
     Wipe,
 }
 
 impl PlacedOption {
-    /// All of them.
+    /// Each of them once, for tables of tests.
     #[cfg(test)]
     pub(crate) const ALL: [Self; 6] = [
         Self::Anyway,

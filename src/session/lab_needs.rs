@@ -12,7 +12,7 @@ use stackrace_base::failure::Failure;
 use stackrace_base::unit;
 use stackrace_machine::host::{Host, Needs, local::LocalHost};
 use stackrace_places::lab::image::wants_zfs;
-use stackrace_places::lab::{command, postgresql};
+use stackrace_places::lab::{command, postgresql, system};
 use stackrace_study::study::Study;
 
 /// What is missing for a study in the lab, all of it, each with what to do; empty: nothing.
@@ -32,12 +32,17 @@ pub(crate) fn missing(
         .map(|error| format!("{error}; {}", error.next()));
     let mut lines: Vec<String> = lines.collect();
     for guest in guests {
-        match (images(&guest.system), part(study, guest.place.as_deref())) {
-            (Ok(image), Ok(part)) => lines.extend(of_image(&needs(&part), &image)),
-            (Err(failure), _) | (_, Err(failure)) => {
-                let (text, next) = failure.into_parts();
-                lines.push(format!("{text}; {next}"));
+        let part = match part(study, guest.place.as_deref()) {
+            Ok(part) => part,
+            Err(failure) => {
+                lines.push(joined(failure, &[]));
+                continue;
             }
+        };
+        match images(&guest.system) {
+            Ok(image) => lines.extend(of_image(&needs(&part), &image)),
+            // It is built with all that the study needs, and not twice.
+            Err(failure) => lines.push(joined(failure, &needs(&part))),
         }
     }
     // The plan of a run in virtual time counts the content of modelled drives itself.
@@ -45,6 +50,32 @@ pub(crate) fn missing(
         lines.extend(no_room(context, study));
     }
     lines
+}
+
+/// A failure as one line; the command that builds an image gets what else is needed.
+fn joined(failure: Failure, needs: &[Needs]) -> String {
+    let (text, next) = failure.into_parts();
+    let mut line = format!("{text}; {next}");
+    if system::ALL
+        .iter()
+        .any(|system| next.ends_with(&system.build()))
+    {
+        for (_, option) in additions(needs) {
+            line.push_str(&format!(" {option}"));
+        }
+    }
+    line
+}
+
+/// What is built beside an image for such needs, each with the option of `lab build`.
+fn additions(needs: &[Needs]) -> Vec<(&'static str, &'static str)> {
+    let zfs = needs
+        .iter()
+        .any(wants_zfs)
+        .then_some(("the ZFS modules", "--zfs"));
+    let postgresql = needs.iter().any(postgresql::wanted);
+    let postgresql = postgresql.then_some(("PostgreSQL", "--postgresql"));
+    zfs.into_iter().chain(postgresql).collect()
 }
 
 /// Refuses a study that the lab cannot carry out, before the first guest starts.
@@ -83,14 +114,12 @@ fn needs(study: &Study) -> Vec<Needs> {
 /// What the guests of a system lack.
 fn of_image(needs: &[Needs], image: &SystemImage) -> Vec<String> {
     let system = image.system;
-    let mut build = Vec::new();
     let mut lines = Vec::new();
-    if image.zfs.is_none() && needs.iter().any(wants_zfs) {
-        build.push(("the ZFS modules", "--zfs"));
-    }
-    if image.postgresql.is_none() && needs.iter().any(postgresql::wanted) {
-        build.push(("PostgreSQL", "--postgresql"));
-    }
+    let mut build = additions(needs);
+    build.retain(|(_, option)| match *option {
+        "--zfs" => image.zfs.is_none(),
+        _ => image.postgresql.is_none(),
+    });
     if !build.is_empty() {
         let what: Vec<&str> = build.iter().map(|(what, _)| *what).collect();
         let options: Vec<&str> = build.iter().map(|(_, option)| *option).collect();

@@ -6,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 
 use super::context::Context;
 use super::execute::FinishedRun;
-use super::lab_needs;
 use super::observer::Observer;
 use super::places::{self, PlacesRun, ReadyPlace, assignment};
 use super::resume::Stopped;
@@ -243,8 +242,6 @@ pub(crate) fn run(
     memory: &str,
 ) -> Result<FinishedRun, Failure> {
     let guests = guests(study, system)?;
-    // Before a store is made, and before minutes are spent on what fails in the end.
-    lab_needs::check(context, study, &guests, images)?;
     let lab = LabRun {
         context,
         study,

@@ -1,6 +1,5 @@
 //! Other machines, as the command line names them.
 
-use super::asked_place::{AskedPlace, PlacedOption};
 use stackrace_base::failure::Failure;
 use stackrace_machine::host::HostError;
 use stackrace_places::agent::ssh::{Destination, Way};
@@ -79,12 +78,8 @@ impl MachineOptions<'_> {
     /// Refuses to put nothing on machines where this program has to be.
     ///
     /// # Errors
-    /// The study is measured in the lab, or by clients; or in both.
+    /// The study is measured in the lab, or by clients.
     pub(crate) fn check_agent(&self, lab: bool) -> Result<(), Failure> {
-        // One of them would be measured in another way than asked.
-        if lab && self.clients.started.is_some() {
-            return AskedPlace::Lab.check(&[PlacedOption::Clients]);
-        }
         if self.agentless && (lab || self.clients.started.is_some()) {
             return Err(
                 Failure::usage("--agent none is for machines that --on names")

@@ -267,7 +267,7 @@ fn on_machine<T>(
                 let new: Vec<HostError> = lacking.into_iter().filter(new).collect();
                 missing.extend(new);
             }
-            advised(host, &missing, lab_would_do(study))
+            advised(host, &missing, lab_would_do(study).then_some(&*study.name))
         },
         free_bytes: &|path| free_bytes(host, path),
         speed: StorageSpeed::Unknown,

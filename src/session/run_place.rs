@@ -4,6 +4,7 @@ use super::asked_place::{AskedPlace, PlacedOption, given};
 use super::context::Context;
 use super::crash::{self, PowerSource};
 use super::execute::{self, FinishedRun};
+use super::lab_needs;
 use super::lab_run::{self, Images};
 use super::machine_options::{MachineOptions, PowerOptions, SshOptions};
 use super::observer::Observer;
@@ -12,6 +13,7 @@ use super::taken::{self, TakenDirs};
 use super::virtual_run::{self, VirtualOptions};
 use super::{
     clients, first_round, machines, permission, preflight, real_cuts, study_file, virtual_clock,
+    virtual_plan,
 };
 use stackrace_base::failure::Failure;
 use stackrace_results::record::Store;
@@ -127,6 +129,14 @@ pub(crate) fn run(
         jobs,
     }) = place.lab
     {
+        if virtual_time {
+            // The study before the machine: it is wrong everywhere.
+            virtual_run::check(study)?;
+            virtual_plan::check(context, study, memory, jobs)?;
+        }
+        let guests = lab_run::guests(study, system)?;
+        // Before a store is made, and before minutes are spent on what fails in the end.
+        lab_needs::check(context, study, &guests, images)?;
         if virtual_time {
             let options = VirtualOptions {
                 system,

@@ -11,7 +11,6 @@ use std::sync::Arc;
 use super::context::{Context, unjournalled, unrecorded};
 use super::crash::{self, PowerSource};
 use super::execute::{self, FinishedRun};
-use super::lab_needs;
 use super::lab_run::{
     self, CONTENT, Guest, IMAGE, Images, MEMORY, RUNS, SystemImage, guests, memory, unable,
     with_postgresql,
@@ -22,7 +21,6 @@ use super::resume::Stopped;
 use super::temporary;
 use super::virtual_clock;
 use super::virtual_made_on::{MadeOn, ServingCost, hash_of, qemu, seconds, served};
-use super::virtual_plan;
 use super::virtual_turns::{VirtualExecutor, VirtualPlace, environments};
 use crate::run::{Ledger, SharedLedger};
 use stackrace_base::event::{Event, Fact};
@@ -141,7 +139,7 @@ pub(crate) fn in_turns(study: &mut Study) {
     study.policy.slices = None;
 }
 
-/// Makes a run in virtual time.
+/// Makes a run in virtual time, of a study that [`check`] lets pass.
 ///
 /// # Errors
 /// The study cannot run there, a guest does not come up, or nothing can be recorded.
@@ -152,11 +150,7 @@ pub(crate) fn run(
     images: Images<'_>,
     options: &VirtualOptions<'_>,
 ) -> Result<FinishedRun, Failure> {
-    check(study)?;
-    virtual_plan::check(context, study, options.memory, options.jobs)?;
     let guests = guests(study, options.system)?;
-    // Before a store is made, and before minutes are spent on what fails in the end.
-    lab_needs::check(context, study, &guests, images)?;
     let run = VirtualRun {
         context,
         study,

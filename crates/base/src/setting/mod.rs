@@ -265,7 +265,11 @@ impl Settings {
                 refusals.push(Refusal::at(
                     &self.span,
                     format!("{} needs \"{}\"", self.owner, doc.name),
-                    format!("write {} = {}", doc.name, example(doc.kind)),
+                    // Data as small as one request are refused by whatever does larger ones.
+                    match doc.name {
+                        "size" => "write size = \"1 GiB\"".to_owned(),
+                        name => format!("write {name} = {}", example(doc.kind)),
+                    },
                 ));
             }
         }

@@ -9,12 +9,16 @@ use std::path::Path;
 const LISTS: &str = "/var/lib/apt/lists";
 
 /// The advice where nothing on this machine helps.
-const LAB: &str = "run the study in the lab, which has it: stackrace run STUDY --lab";
+fn in_the_lab(study: &str) -> String {
+    format!("run the study in the lab, which has it: stackrace run {study} --lab")
+}
 
-/// Each thing that is missing with what to do about it on this machine; `lab`: the lab would do for what is
-/// asked.
-pub fn advised(host: &dyn Host, missing: &[HostError], lab: bool) -> Vec<String> {
-    let lab = lab && !host.exists(Path::new(LAB_MARK));
+/// Each thing that is missing with what to do about it on this machine; `lab`: the name of the study, where the
+/// lab would do for it.
+pub fn advised(host: &dyn Host, missing: &[HostError], lab: Option<&str>) -> Vec<String> {
+    let lab = lab
+        .filter(|_| !host.exists(Path::new(LAB_MARK)))
+        .map(in_the_lab);
     let hopeless = |error: &HostError| match error {
         HostError::KernelLacks { module, .. } => !has_module(host, module),
         _ => false,
@@ -23,15 +27,16 @@ pub fn advised(host: &dyn Host, missing: &[HostError], lab: bool) -> Vec<String>
     let hopeless = missing.iter().any(hopeless);
     let known = known_packages(host, missing);
     let nexts = missing.iter().map(|error| match error {
-        HostError::ToolMissing { .. } if hopeless && lab => String::new(),
-        HostError::ToolMissing { .. } if !has_package(error, known.as_ref()) => match lab {
-            true => LAB.to_owned(),
-            false => elsewhere(error),
-        },
+        HostError::ToolMissing { .. } if hopeless && lab.is_some() => String::new(),
+        HostError::ToolMissing { .. } if !has_package(error, known.as_ref()) => {
+            lab.clone().unwrap_or_else(|| elsewhere(error))
+        }
         HostError::KernelLacks { module, .. } if has_module(host, module) => {
             format!("load it: sudo modprobe {module}")
         }
-        HostError::KernelLacks { .. } if lab => LAB.to_owned(),
+        HostError::KernelLacks { .. } | HostError::OutsideLab => {
+            lab.clone().unwrap_or_else(|| error.next())
+        }
         error => error.next(),
     });
     let nexts: Vec<String> = nexts.collect();
@@ -158,15 +163,15 @@ mod tests {
                 module: "no_such_module".to_owned(),
             },
         ];
-        let lines = advised(&host, &missing, true);
+        let lines = advised(&host, &missing, Some("s.toml"));
         assert_eq!(lines[0], "mdadm is not installed");
         assert!(
-            lines[1].ends_with("stackrace run STUDY --lab"),
+            lines[1].ends_with("stackrace run s.toml --lab"),
             "{}",
             lines[1]
         );
         // The disks of the user's are in no lab.
-        let lines = advised(&host, &missing, false);
+        let lines = advised(&host, &missing, None);
         assert!(
             lines.iter().all(|line| !line.contains("--lab")),
             "{lines:?}"

@@ -286,7 +286,7 @@ fn a_baseline_without_a_complete_trial_has_no_ratio() {
     let row = |trials: &[Observation]| {
         let mut evidence = evidence(&head, trials, 3);
         evidence.dropped = evidence.failures.iter().map(|_| (0, 0)).take(1).collect();
-        judge(&evidence).rows[0].overall
+        judge(&evidence).configurations[0].overall
     };
     assert_eq!(row(&trials).map(|ratio| ratio.estimate), Some(1.0));
     // It failed in its second workload at once: the first one alone is no overall figure.
