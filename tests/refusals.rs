@@ -2,12 +2,19 @@
 //! that was not even made.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
+#[path = "refusals/options.rs"]
+mod options;
 mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use options::{
+    a_command_that_clients_cannot_measure_together_is_refused_before_it_is_tried,
+    files_whose_names_promise_an_unknown_format_are_refused,
+    options_that_a_place_would_ignore_are_refused,
+};
 use stackrace_test_needs as needs;
 use support::{Ground, Mounted, Said, tool};
 
@@ -85,89 +92,6 @@ fn permission_to_wipe_what_no_study_names_is_refused() {
     ] {
         let parts = ["the study names no disk of that id", id, advice];
         refused(&ground, &["run", study, "--wipe", id], 2, &parts);
-    }
-}
-
-/// Options that mean nothing where the study would be measured, as they are typed.
-fn options_that_a_place_would_ignore_are_refused() {
-    let ground = Ground::new();
-    ground.write("good.toml", GOOD);
-    ground.make_dir("a");
-    ground.make_dir("b");
-    let clients = ["--clients", "ssh:far,away"];
-    let run = ["run", "good.toml"];
-    let lab = ["run", "good.toml", "--lab"];
-    let far = ["run", "good.toml", "--on", "far"];
-    let compare = ["compare", "a", "b", "--anyway"];
-    for (place, options, named) in [
-        (&lab[..], &clients[..], "--clients"),
-        (&["run", "modelled-disk", "--lab"], &clients, "--clients"),
-        (&["plan", "good.toml", "--lab"], &clients, "--clients"),
-        (&lab, &["--ssh", "ssh -i KEY"], "--ssh"),
-        (&lab, &["--sudo"], "--sudo"),
-        (&lab, &["--anyway"], "--anyway"),
-        (&lab, &["--wipe", "ata-ONE_1"], "--wipe"),
-        (&run, &["--ssh", "ssh -i KEY"], "--ssh"),
-        (&run, &["--sudo"], "--sudo"),
-        (&["plan", "good.toml"], &["--sudo"], "--sudo"),
-        (&["clean"], &["--ssh", "ssh -i KEY"], "--ssh"),
-        (&far, &["--anyway"], "--anyway"),
-        (&compare, &["--ssh", "ssh -i KEY"], "--ssh"),
-        (&compare, &["--sudo"], "--sudo"),
-        (
-            &compare,
-            &["--clients", "srun:n1,n2", "--ssh", "x"],
-            "--ssh",
-        ),
-        (&["clean", "--on", "far"], &clients, "--clients"),
-    ] {
-        refused(
-            &ground,
-            &[place, options].concat(),
-            2,
-            &["error: ", named, "  next: leave "],
-        );
-    }
-    // The variable is for whichever command needs it.
-    let mut command = ground.program(&["plan", "good.toml"]);
-    let said = Said::of(&command.env("STACKRACE_SSH", "ssh -i KEY").output().unwrap());
-    said.ended(0);
-}
-
-/// With a command of the user's, clients are used, or refused before it is tried.
-fn a_command_that_clients_cannot_measure_together_is_refused_before_it_is_tried() {
-    let ground = Ground::new();
-    ground.make_dir("a");
-    ground.make_dir("b");
-    let head = ["compare", "a", "b", "--anyway", "--clients", "ssh:far,away"];
-    let tail = ["--", "touch tried"];
-    let parts = ["cannot be put together over clients"];
-    refused(&ground, &[&head[..], &tail].concat(), 3, &parts);
-    refused(
-        &ground,
-        &[&head[..], &["--print-study"], &tail].concat(),
-        3,
-        &parts,
-    );
-    refused(
-        &ground,
-        &[&head[..], &["--with", "git"]].concat(),
-        3,
-        &parts,
-    );
-}
-
-/// A file whose name promises another format than would be in it.
-fn files_whose_names_promise_an_unknown_format_are_refused() {
-    let ground = Ground::new();
-    for verb in ["export", "report"] {
-        let args = [verb, "last", "--output", "x.xlsx"];
-        refused(
-            &ground,
-            &args,
-            2,
-            &["there is no format \"xlsx\"", "--format"],
-        );
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) enum PlacedOption {
     Clients,
     /// `--cut` and `--restore`: take the power of a real machine.
     Cut,
-    /// `--ssh`, where the command line has it: a variable of the environment is for whoever needs it.
+    /// `--ssh`, where the command line has it: a variable of the environment is for those commands that need it.
     Ssh,
     /// `--sudo`: be root on the other machines.
     Sudo,

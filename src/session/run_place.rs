@@ -122,30 +122,8 @@ pub(crate) fn run(
     if place.lab.is_some() {
         permission::check_here(study)?;
     }
-    if let Some(LabOptions {
-        system,
-        memory,
-        virtual_time,
-        jobs,
-    }) = place.lab
-    {
-        if virtual_time {
-            // The study before the machine: it is wrong everywhere.
-            virtual_run::check(study)?;
-            virtual_plan::check(context, study, memory, jobs)?;
-        }
-        let guests = lab_run::guests(study, system)?;
-        // Before a store is made, and before minutes are spent on what fails in the end.
-        lab_needs::check(context, study, &guests, images)?;
-        if virtual_time {
-            let options = VirtualOptions {
-                system,
-                memory,
-                jobs,
-            };
-            return virtual_run::run(context, study, observer, images, &options);
-        }
-        return lab_run::run(context, study, observer, images, system, memory);
+    if let Some(lab) = place.lab {
+        return in_the_lab(context, study, lab, observer, images);
     }
     if let Some(asked) = clients::asked_for(study, &place.machines)? {
         permission::check_here(study)?;
@@ -166,6 +144,39 @@ pub(crate) fn run(
     let directories = taken::directories(study).unwrap_or_default();
     let (_taken, warnings) = TakenDirs::of_study(&directories, place.anyway)?;
     execute::start(context, study, &warnings, place.wipe, observer)
+}
+
+/// Runs a study in the lab, once all that it needs there was found.
+fn in_the_lab(
+    context: &Context,
+    study: &Study,
+    lab: LabOptions<'_>,
+    observer: &dyn Observer,
+    images: Images<'_>,
+) -> Result<FinishedRun, Failure> {
+    let LabOptions {
+        system,
+        memory,
+        virtual_time,
+        jobs,
+    } = lab;
+    if virtual_time {
+        // The study before the machine: it is wrong everywhere.
+        virtual_run::check(study)?;
+        virtual_plan::check(context, study, memory, jobs)?;
+    }
+    let guests = lab_run::guests(study, system)?;
+    // Before a store is made, and before minutes are spent on what fails in the end.
+    lab_needs::check(context, study, &guests, images)?;
+    if virtual_time {
+        let options = VirtualOptions {
+            system,
+            memory,
+            jobs,
+        };
+        return virtual_run::run(context, study, observer, images, &options);
+    }
+    lab_run::run(context, study, observer, images, system, memory)
 }
 
 /// Continues a run on the machines it was begun on, to its end.

@@ -43,7 +43,7 @@ fn note(text: String) -> Lint {
     }
 }
 
-/// Fewer rounds than a verdict needs: allowed, for whoever wants figures alone.
+/// Fewer rounds than a verdict needs: allowed, for a user who wants figures alone.
 fn too_few_rounds(study: &Study, plan: &Plan) -> Option<Lint> {
     // Nothing is compared, so no number of rounds is too small.
     if plan.comparisons == 0 {
