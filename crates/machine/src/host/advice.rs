@@ -105,7 +105,7 @@ fn elsewhere(error: &HostError) -> String {
 }
 
 /// Whether a module lies where the running kernel would load it from.
-pub fn has_module(host: &dyn Host, module: &str) -> bool {
+fn has_module(host: &dyn Host, module: &str) -> bool {
     modules(host).lines().any(|line| is_of(line, module))
 }
 
