@@ -18,7 +18,8 @@ pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
         )
         .next("leave it out: the layer script stands on no other machine"));
     }
-    if !named.is_empty() && !(verb.there.on.is_empty() && verb.there.peers.is_empty()) {
+    let others = !verb.there.on.is_empty() || !verb.there.peers.is_empty();
+    if !named.is_empty() && others {
         return Err(
             Failure::usage("--clients names all machines that are cleaned")
                 .next("leave --on and --peer out, or --clients"),
