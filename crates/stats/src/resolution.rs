@@ -42,6 +42,7 @@ pub(crate) fn hides(centre: f64, error: f64, resolution: f64, margin: f64) -> bo
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::equivalence::{Classification, rounds_to_decide, state_in_order};
 
     #[test]
     fn one_step_covers_what_rounding_and_cutting_off_do_to_a_ratio() {
@@ -62,5 +63,33 @@ mod tests {
         assert_eq!(log_step(f64::NAN, 1.0), 0.0);
         assert_eq!(log_step(0.4, 1.0), NOTHING);
         assert!((share(log_step(12.0, 1.0)) - 0.087).abs() < 0.001);
+    }
+
+    /// Figures of 12 in steps of 1, the same in every round: without their resolution this would be
+    /// "no difference larger than 0.00 %".
+    #[test]
+    fn figures_in_steps_are_never_known_better_than_their_steps() {
+        let same = [0.0; 5];
+        let step = log_step(12.0, 1.0);
+        let said = |differences: &[f64], resolution| {
+            state_in_order(differences, None, resolution, 0.05, 0.05).unwrap()
+        };
+        let coarse = said(&same, step);
+        assert_eq!(coarse.word, Classification::Undecided);
+        assert!(coarse.too_coarse, "no number of rounds would tell");
+        assert!(coarse.ratio.low < 0.93 && coarse.ratio.high > 1.08);
+        assert_eq!(rounds_to_decide(&same, step, 0.05, 0.05), None);
+        // Fine enough for the margin: the bound is the step.
+        let Classification::NoDifference { larger_than } = said(&same, 0.01).word else {
+            panic!("within the margin");
+        };
+        assert!(larger_than >= 0.01, "{larger_than}");
+        // A difference larger than the steps is found.
+        assert!(
+            matches!(said(&[0.3; 3], step).word, Classification::Better { at_least, .. } if at_least < 0.3)
+        );
+        // One that more rounds may yet show is not given up.
+        let noisy = [0.02, 0.3, -0.1, 0.2];
+        assert!(!said(&noisy, step).too_coarse);
     }
 }
