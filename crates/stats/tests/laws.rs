@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use stackrace_stats::changepoint::{CHANGE_MIN, segments};
 use stackrace_stats::{
-    Classification, Course, Ratio, Term, classify, effects, geometric_mean, hodges_lehmann, holm,
-    paired_ratio, rounds_to_decide, state, welch_ratio,
+    Classification, Course, Ratio, Term, classify, detectable, effects, geometric_mean,
+    hodges_lehmann, holm, paired_ratio, rounds_to_decide, state, welch_ratio,
 };
 
 /// Values of one treatment: positive, over nine orders of magnitude.
@@ -235,5 +235,32 @@ proptest! {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn projections_have_limits() {
+    assert_eq!(rounds_to_decide(&[0.1, 0.1], 0.0, 0.05, 0.05), None);
+    assert_eq!(
+        rounds_to_decide(&[0.1, 0.1, f64::NAN], 0.0, 0.05, 0.05),
+        None
+    );
+    assert_eq!(rounds_to_decide(&[0.1, 0.1, 0.1], 0.0, 0.05, 0.05), Some(4));
+    assert_eq!(detectable(0.03, 1, 0.05), None);
+    assert_eq!(detectable(f64::NAN, 5, 0.05), None);
+    assert_eq!(detectable(-0.1, 5, 0.05), None);
+    assert_eq!(detectable(0.0, 5, 0.05), Some(1.0));
+}
+
+/// methodology: with s = 3 % and five looks, half-widths of 17, 6.2, 3.7, 2.7 and 1.9 %.
+#[test]
+fn the_detectable_difference_shrinks_as_documented() {
+    let documented = [(3, 5.73), (5, 2.06), (8, 1.24), (12, 0.90), (20, 0.64)];
+    for (n, multiple) in documented {
+        let ratio = detectable(0.03, n, 0.01).unwrap();
+        assert!(
+            (ratio.ln() / 0.03 - multiple).abs() < 0.0051,
+            "{n}: {ratio}"
+        );
     }
 }
