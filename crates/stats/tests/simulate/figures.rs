@@ -175,7 +175,19 @@ fn coarse_figures_are_never_known_better_than_their_digits() {
         assert!(row.missed <= limit, "{what}");
         assert!(row.false_none <= limit, "{what}");
         assert!(row.narrowest >= 1.0 - 1e-9, "{what}");
+        // A step of one digit is above any such margin; one of three digits is below it.
+        match row.digits {
+            1 => assert!(row.too_coarse > 0.99, "{what}"),
+            3 => assert!(row.too_coarse < 0.01, "{what}"),
+            _ => {}
+        }
     }
+    let cut_off = |row: &&coarse::CoarseRow| row.shortened == coarse::Shortened::CutOff;
+    let least = rows.iter().filter(cut_off).map(|row| row.noise);
+    assert!(
+        least.fold(1.0, f64::min) < 0.01,
+        "noise below every step is among them"
+    );
     let wrong = rows.iter().map(|row| row.taken_as_exact);
     assert!(wrong.fold(0.0, f64::max) > 0.9);
 }
