@@ -232,7 +232,7 @@ fn store_of(path: &Path) -> Option<PathBuf> {
     let mut store = PathBuf::new();
     for part in path.components() {
         let kept = |name: &&str| part == Component::Normal(OsStr::new(name));
-        if IN_A_STORE.iter().any(|name| kept(&name)) {
+        if IN_A_STORE.iter().any(kept) {
             return Some(store);
         }
         store.push(part);
