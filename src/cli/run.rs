@@ -44,6 +44,7 @@ pub(super) fn exec(setting: &Setting, verb: Run) -> Result<u8, Failure> {
         machines: verb.there.options(),
         wipe: &verb.wipe,
         allow_commands: verb.allow_commands,
+        anyway: verb.anyway,
         power: verb.power.options()?,
     };
     let finished = run_place::run(session, &mut study, place, setting, &images::of)?;

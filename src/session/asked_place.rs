@@ -30,7 +30,7 @@ pub(crate) enum AskedPlace {
 /// An option that some places have no use for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PlacedOption {
-    /// `--anyway` of `run`: start although the machine is busy.
+    /// `--anyway` of `run`: start although another run measures in the same directories.
     Anyway,
     /// `--clients`: several machines measure one storage.
     Clients,

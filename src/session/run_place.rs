@@ -43,6 +43,8 @@ pub(crate) struct PlaceOptions<'a> {
     pub(crate) wipe: &'a [String],
     /// Whether the user permits the commands that the study gives.
     pub(crate) allow_commands: bool,
+    /// Whether it starts even where another run measures in the same directories.
+    pub(crate) anyway: bool,
     /// How the power of the machine is cut; none: it is not.
     pub(crate) power: Option<PowerOptions<'a>>,
 }

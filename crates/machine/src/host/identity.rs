@@ -99,7 +99,6 @@ fn uuid(mount: &MountInfo) -> Option<String> {
 mod tests {
     use super::super::Host;
     use super::super::local::LocalHost;
-    use super::*;
     use std::sync::Arc;
 
     #[test]
