@@ -41,6 +41,31 @@ pub(super) fn check_plan(plan: &Plan) -> Result<(), Failure> {
     }
 }
 
+/// Refuses what a plan calls a problem wherever the study is measured. What depends on the machine is looked at
+/// there: a directory or disk that this machine lacks says nothing of another.
+///
+/// # Errors
+/// All of it; there is no place for results.
+pub(crate) fn check_anywhere(context: &Context, study: &Study) -> Result<(), Failure> {
+    let plan = on_this_machine(context, study, |machine| {
+        let commands = |at: usize, one: &Configuration| match uses_own(&one.stack) {
+            true => Ok(Vec::new()),
+            false => (machine.commands)(at, one),
+        };
+        let facts = MachineFacts {
+            commands: &commands,
+            ..elsewhere(machine)
+        };
+        Plan::of(study, &facts)
+    })?;
+    check_plan(&plan)
+}
+
+/// Whether a stack lies on a directory or disk of the user's.
+fn uses_own(stack: &Stack) -> bool {
+    stack.existing_directory().is_some() || stack.disk_ids().next().is_some()
+}
+
 /// What a study would do; `here`: on this machine, else on one of which nothing is known.
 ///
 /// # Errors
@@ -237,9 +262,7 @@ fn imagined_for(host: &dyn Host, stacks: &Stack) -> PlanHost {
 /// directory or disk of the user's.
 fn lab_would_do(study: &Study) -> bool {
     let mut stacks = study.configurations.iter().map(|one| &one.stack);
-    let own =
-        |stack: &Stack| stack.existing_directory().is_some() || stack.disk_ids().next().is_some();
-    !stacks.any(own) && study.places().is_none()
+    !stacks.any(uses_own) && study.places().is_none()
 }
 
 /// The same of a machine.

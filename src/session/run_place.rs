@@ -117,7 +117,7 @@ pub(crate) fn run(
         // Here all of it is looked at below, what the machine lacks first.
         let lab = place.lab.map(|lab| lab.virtual_time);
         if AskedPlace::of(study, &place.machines, lab) != AskedPlace::Here {
-            preflight::check_plan(&plan)?;
+            preflight::check_anywhere(context, study)?;
         }
         first_round::warn(&study.decide, plan.time.round_seconds.least, observer);
     }

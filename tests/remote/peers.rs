@@ -32,7 +32,8 @@ pub(super) fn peers_that_make_no_sense_are_refused_with_what_to_say() {
         .ended(4)
         .err_has("no-such-ssh");
     // Without one, what could be said is said.
-    run(&["study.toml"])
+    ground
+        .stackrace(&["run", "study.toml"])
         .ended(4)
         .err_has("there is no machine of number 2")
         .err_has("--peer [USER@]HOST");

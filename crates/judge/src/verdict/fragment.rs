@@ -82,7 +82,8 @@ pub(super) fn known_to(coarse: Coarseness) -> String {
         );
     }
     // 1 in the last of two digits is 1 to 10 %.
-    let digits = (1.0 / coarse.resolution).log10().floor().clamp(0.0, 17.0) as usize + 1;
+    let power = stackrace_stats::elementary::log10(1.0 / coarse.resolution);
+    let digits = power.floor().clamp(0.0, 17.0) as usize + 1;
     let digits = unit::counted(digits, "digit");
     format!("the figures have {digits}, and 1 in the last is {step}")
 }

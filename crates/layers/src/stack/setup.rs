@@ -106,12 +106,10 @@ impl<'a> Setup<'a> {
         nonce: String,
         mark: Option<String>,
     ) -> Result<Self, LayerError> {
-        // The tag becomes a part of paths, labels and names of pools; not every tool takes other
-        // characters.
+        // It becomes a part of paths, labels and names of pools; not every tool takes others.
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
         let tag: String = site.tag.chars().map(plain).collect();
-        // Before any name is made with it: undoing trusts only names with digits that the journal
-        // knows.
+        // Before any name is made with it: undoing trusts only digits that the journal knows.
         site.journal.draw(&nonce)?;
         Ok(Self {
             site,
@@ -388,9 +386,8 @@ impl<'a> Setup<'a> {
         }
         // A store that was moved away must not be made again, without its journal.
         self.site.journal.in_place()?;
-        let ancestors: Vec<&Path> = scratch.ancestors().collect();
         // From the root down, and none of them journalled: it is part of the record.
-        for directory in ancestors.into_iter().rev() {
+        for directory in scratch.ancestors().collect::<Vec<_>>().into_iter().rev() {
             if !host.is_dir(directory) {
                 host.create_dir(directory)?;
             }
@@ -427,8 +424,7 @@ impl<'a> Setup<'a> {
         }
         let id = self.will(undo)?;
         make(self.host()).map_err(|error| -> LayerError {
-            // It appeared between the look and the creation, so it is another's, and must never be
-            // removed.
+            // It appeared since the look: it is another's, and must never be removed.
             if error.is_already_there()
                 && let Err(unwritten) = self.site.journal.done(id)
             {

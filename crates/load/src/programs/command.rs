@@ -9,7 +9,7 @@ use std::ffi::OsString;
 
 use stackrace_engine::PhaseOutcome;
 
-use super::number::Written;
+use super::number::PrintedNumber;
 use super::ran;
 use super::reported::{Printed, ReportedFigure};
 use crate::import;
@@ -317,7 +317,7 @@ impl Workload for OwnCommand {
         };
         let own = self.figures.iter();
         let own = own.map(|figure| figure.read(printed, tool));
-        let own: Vec<Written> = own.collect::<Result<_, String>>().map_err(trouble)?;
+        let own: Vec<PrintedNumber> = own.collect::<Result<_, String>>().map_err(trouble)?;
         let mut reported: Vec<Option<f64>> = own.iter().map(|found| Some(found.value)).collect();
         let mut steps: Vec<Option<f64>> = own.iter().map(|found| found.step).collect();
         reported.extend(ran::values(&ran, elapsed_ns));

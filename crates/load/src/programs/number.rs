@@ -10,7 +10,7 @@ use stackrace_base::unit::written_step;
 
 /// A figure as it was written.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Written {
+pub(super) struct PrintedNumber {
     pub(super) value: f64,
     /// The step of its last digit; none: it is not known how it was written.
     pub(super) step: Option<f64>,
@@ -23,7 +23,7 @@ const WHOLE: &str = "let its group catch one whole number, as in ([0-9.]+)";
 ///
 /// # Errors
 /// It is none, or not the whole of it; a clause with what to do.
-pub(super) fn found(text: &str, at: Range<usize>, unit: &str) -> Result<Written, String> {
+pub(super) fn found(text: &str, at: Range<usize>, unit: &str) -> Result<PrintedNumber, String> {
     let word = text[at.clone()].trim();
     let shown = cut(word);
     let figure = written(word)?.ok_or_else(|| format!("\"{shown}\" is no number: {WHOLE}"))?;
@@ -58,7 +58,7 @@ pub(super) fn found(text: &str, at: Range<usize>, unit: &str) -> Result<Written,
 ///
 /// # Errors
 /// It can be read in two ways; a clause with what to do.
-pub(super) fn written(word: &str) -> Result<Option<Written>, String> {
+pub(super) fn written(word: &str) -> Result<Option<PrintedNumber>, String> {
     let word = word.trim();
     let commas = word.matches(',').count();
     // Only whole groups of three; and one group alone may be decimals, which have a comma elsewhere.
@@ -76,7 +76,7 @@ pub(super) fn written(word: &str) -> Result<Option<Written>, String> {
     // `parse` alone also takes "nan", "inf" and "infinity".
     let step = written_step(&digits);
     let value = digits.parse().ok().filter(|_| step.is_some());
-    Ok(value.map(|value| Written { value, step }))
+    Ok(value.map(|value| PrintedNumber { value, step }))
 }
 
 fn plain(digits: &str) -> bool {
@@ -126,7 +126,7 @@ fn is_prefix(letters: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn caught(text: &str, number: &str, unit: &str) -> Result<Written, String> {
+    fn caught(text: &str, number: &str, unit: &str) -> Result<PrintedNumber, String> {
         let at = text.find(number).unwrap();
         found(text, at..at + number.len(), unit)
     }

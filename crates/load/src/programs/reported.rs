@@ -2,7 +2,7 @@
 
 use regex::Regex;
 
-use super::number::{self, Written};
+use super::number::{self, PrintedNumber};
 use crate::import;
 use crate::workload::metric::head;
 use stackrace_base::event::{Better, MetricHead};
@@ -92,7 +92,11 @@ impl ReportedFigure {
     ///
     /// # Errors
     /// It is not there, or is no positive number; a clause.
-    pub(super) fn read(&self, printed: Printed<'_>, tool: Option<&str>) -> Result<Written, String> {
+    pub(super) fn read(
+        &self,
+        printed: Printed<'_>,
+        tool: Option<&str>,
+    ) -> Result<PrintedNumber, String> {
         let name = &self.head.name;
         let found = match &self.at {
             FoundAt::Pattern(pattern) => {
@@ -143,7 +147,7 @@ impl ReportedFigure {
         metric: &str,
         printed: Printed<'_>,
         tool: Option<&str>,
-    ) -> Result<Written, String> {
+    ) -> Result<PrintedNumber, String> {
         let all = found_in(printed, tool)?;
         let found = all.iter().find(|(head, _, _)| head.name == metric);
         let Some((head, value, step)) = found else {
@@ -161,7 +165,7 @@ impl ReportedFigure {
             ));
         }
         let value = value.ok_or_else(|| format!("the tool gave no figure for {metric}"))?;
-        Ok(Written { value, step: *step })
+        Ok(PrintedNumber { value, step: *step })
     }
 }
 
@@ -235,7 +239,7 @@ fn pattern(text: &str) -> Result<Regex, (String, String)> {
 }
 
 /// A number of JSON as it is written there: `1.500000` is known better than `1.5`.
-fn in_json(text: &str, pointer: &str, value: f64) -> Written {
+fn in_json(text: &str, pointer: &str, value: f64) -> PrintedNumber {
     let name = pointer.rsplit('/').next().unwrap_or_default();
     let pattern = format!(r#""{}"\s*:\s*([-+0-9.eE]+)"#, regex::escape(name));
     let written = Regex::new(&pattern).ok();
@@ -250,5 +254,5 @@ fn in_json(text: &str, pointer: &str, value: f64) -> Written {
     // Of several fields of this name with this value, the one with fewest digits: which one it is the
     // value does not tell.
     let step = same.reduce(f64::max);
-    Written { value, step }
+    PrintedNumber { value, step }
 }

@@ -61,7 +61,7 @@ pub fn page(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Styl
     }
     if !options.next.is_empty() {
         page.line("");
-        page.labelled("next", Style::Strong, &options.next);
+        page.command("next", &options.next);
     }
     // Only a terminal has a screen to fit; a file gets everything.
     match options.lines_max {
@@ -70,6 +70,8 @@ pub fn page(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Styl
     }
 }
 
+/// Columns of the words in the margin.
+const MARGIN: usize = 9;
 /// Lines of the sentence and of the notes on a brief page.
 const SENTENCE_LINES: usize = 5;
 const NOTES_LINES: usize = 2;
@@ -89,9 +91,9 @@ fn brief(record: &Record, verdict: &Verdict, options: &ReportOptions, lines_max:
         tail.labelled_and("note", Style::Strong, (first, &more), NOTES_LINES);
     }
     let all = format!("stackrace report {}", record.head.run);
-    tail.labelled_at_most("figures", Style::Strong, &all, 1);
+    tail.command("figures", &all);
     if !options.next.is_empty() {
-        tail.labelled_at_most("next", Style::Strong, &options.next, NOTES_LINES);
+        tail.command("next", &options.next);
     }
     let mut answer = Page::new(options);
     answer.answer(verdict, SENTENCE_LINES);
@@ -311,6 +313,7 @@ impl Page {
     fn styled(&mut self, parts: &[(Style, &str)]) {
         let seen = |(_, part): &(Style, &str)| !part.trim_end().is_empty();
         let last = parts.iter().rposition(seen);
+        // A label without text would leave its margin at the end of the line.
         for (at, (style, part)) in parts.iter().enumerate() {
             match last {
                 Some(last) if at < last => self.text.add(*style, part),
@@ -319,6 +322,18 @@ impl Page {
             }
         }
         self.text.add(Style::Plain, "\n");
+    }
+
+    /// A command with a word in the margin: never broken, so that it can be copied as it is.
+    fn command(&mut self, label: &str, command: &str) {
+        let space = " ".repeat(MARGIN - label.len());
+        // A path in it may have signs that a terminal obeys.
+        let command = plain(command);
+        self.styled(&[
+            (Style::Strong, label),
+            (Style::Plain, &space),
+            (Style::Plain, &command),
+        ]);
     }
 
     /// A paragraph with a word in the margin.
@@ -339,7 +354,6 @@ impl Page {
         (text, behind): (&str, &str),
         lines_max: usize,
     ) {
-        const MARGIN: usize = 9;
         let width = self.width - MARGIN;
         let (text, behind) = (plain(text), plain(behind));
         let mut lines = wrap(&format!("{text}{behind}"), width);

@@ -111,13 +111,24 @@ fn too_small_a_stack(study: &Study) -> Option<Lint> {
         }
         let size = sizes.into_iter().fold(0_u64, u64::saturating_add);
         let needed = configuration.data_bytes();
-        (needed > size).then(|| {
-            problem(format!(
-                "the workloads need {}, and the stack of {} has {}",
+        // What is laid out, read back or moved in fixed work is needed for sure; the rest is an estimate, which
+        // may be far from what a command does.
+        let surely = configuration.costs().map(|cost| {
+            let used = cost.prepare_bytes.max(cost.working_set_bytes);
+            used.max(cost.measured_bytes.unwrap_or(0))
+                .min(cost.disk_bytes)
+        });
+        let said = |verb: &str| {
+            format!(
+                "the workloads {verb} {}, and the stack of {} has {}",
                 unit::bytes(needed),
                 configuration.name,
                 unit::bytes(size)
-            ))
+            )
+        };
+        (needed > size).then(|| match surely.max() > Some(size) {
+            true => problem(said("need")),
+            false => note(said("may need")),
         })
     })
 }

@@ -25,12 +25,17 @@ const SHARED: [&str; 16] = [
 ];
 
 /// Words of layers that other files say, and why they have to.
-const ELSEWHERE: [(&str, &[&str], &str); 22] = [
+const ELSEWHERE: [(&str, &[&str], &str); 23] = [
+    (
+        "src/cli/report.rs",
+        &["md"],
+        "the ending of a file in Markdown",
+    ),
     (
         "src/session/shell_study.rs",
         &[
-            "btrfs", "dataset", "dir", "ext2", "ext3", "ext4", "loop", "native", "script", "xfs",
-            "zpool", "zvol",
+            "bare", "btrfs", "dataset", "dir", "ext2", "ext3", "ext4", "loop", "native", "script",
+            "xfs", "zpool", "zvol",
         ],
         "what a machine can have that has nothing but a shell, and the nearest to what it cannot",
     ),

@@ -10,10 +10,20 @@ fn without_version(mut results: Vec<Imported>) -> Vec<Imported> {
     results
 }
 
+/// The CSV has whole MiB, and the JSON bytes.
+fn without_steps(mut results: Vec<Imported>) -> Vec<Imported> {
+    results.iter_mut().for_each(|it| it.resolution.clear());
+    results
+}
+
 #[test]
 fn elbencho_json_is_the_same_run_as_its_csv() {
     let json = from("elbencho/elbencho-3.1-1_from-csv.json");
-    assert_eq!(without_version(json), from("elbencho/elbencho-3.1-1.csv"));
+    let csv = from("elbencho/elbencho-3.1-1.csv");
+    let throughput = |of: &[Imported]| of[1].resolution[0];
+    assert_eq!(throughput(&json), Some(1.0));
+    assert_eq!(throughput(&csv), Some(MIB));
+    assert_eq!(without_steps(without_version(json)), without_steps(csv));
 }
 
 #[test]
@@ -43,7 +53,8 @@ fn elbencho_tells_the_reads_of_a_mixed_phase_apart() {
              \"count\":\"3\"}],\"rwmix_read\":{\"buckets\":\"\"}}",
         );
     let from_json = without_version(read(&json, None).unwrap());
-    assert_eq!(from_json, read(&csv.concat(), None).unwrap());
+    let from_csv = read(&csv.concat(), None).unwrap();
+    assert_eq!(without_steps(from_json.clone()), without_steps(from_csv));
     let mixed = &from_json[1];
     has(mixed, "throughput", "B/s", 2941.0 * MIB);
     has(mixed, "read throughput", "B/s", 1260.0 * MIB);

@@ -1,7 +1,7 @@
 //! The rates of a job in fio's normal output. Each is there several times: as a rate of few digits, and as
 //! the amount and the time that it was made from. The statement with most digits counts.
 
-use super::results::{Direction, ResultLatency, Shown, Stated};
+use super::results::{Direction, FioFigure, ResultLatency, Shown};
 use super::value;
 use stackrace_base::printed::ImportError;
 use stackrace_base::printed::text::{TextLine, agree, bytes_of, number};
@@ -27,16 +27,17 @@ pub(super) fn rates(line: TextLine<'_>, name: &str, rest: &str) -> Result<Direct
         .and_then(number)
         .ok_or_else(refuse)?;
     // Each is cut to its own digits: of a rate of 1 MB/s that may be half of it.
-    let same = |one: Stated, other: Stated| agree(one.value, other.value) || one.agrees(other);
+    let same =
+        |one: FioFigure, other: FioFigure| agree(one.value, other.value) || one.agrees(other);
     if !same(binary, decimal) {
         return Err(line.contradicts("itself: the rate is there twice, as two"));
     }
-    let made = Stated::per_second(moved, milliseconds);
+    let made = FioFigure::per_second(moved, milliseconds);
     if made.is_some_and(|made| !same(binary, made)) {
         return Err(line.contradicts("itself: amount over time is another rate"));
     }
     // All of them rest on the same whole milliseconds.
-    let ticked = |stated: Stated| stated.coarser(milliseconds);
+    let ticked = |stated: FioFigure| stated.coarser(milliseconds);
     let finest = made
         .map_or(binary, |made| binary.finer(made))
         .finer(decimal);
@@ -63,24 +64,24 @@ pub(super) fn counted(
     block: &str,
     count: u64,
 ) -> Result<(), ImportError> {
-    let count = Stated {
+    let count = FioFigure {
         value: count as f64,
         step: 0.0,
     };
     let shown = &direction.shown;
-    let Some(made) = Stated::per_second(count, shown.milliseconds) else {
+    let Some(made) = FioFigure::per_second(count, shown.milliseconds) else {
         // Under a millisecond the time is 0, and the printed rate is all there is.
         return Ok(());
     };
     // Bytes that the count gives, if they are those that were moved: it is confirmed then.
-    let bytes = value::bytes(block, 1024).map(|block| Stated {
+    let bytes = value::bytes(block, 1024).map(|block| FioFigure {
         value: count.value * block as f64,
         step: 0.0,
     });
     let bytes = bytes.filter(|bytes| bytes.agrees(shown.moved));
     let printed = direction.operations;
     // Both were made from the same count and time, so that digits are all that may be lost.
-    let same = Stated { step: 0.0, ..made }.agrees(printed);
+    let same = FioFigure { step: 0.0, ..made }.agrees(printed);
     if !same {
         // Either is wrong, and nothing says which.
         if bytes.is_none() && !agree(made.value, printed.value) {
@@ -95,13 +96,13 @@ pub(super) fn counted(
         ));
     }
     direction.operations = made;
-    let exact = bytes.and_then(|bytes| Stated::per_second(bytes, shown.milliseconds));
+    let exact = bytes.and_then(|bytes| FioFigure::per_second(bytes, shown.milliseconds));
     direction.throughput = exact.unwrap_or(direction.throughput);
     Ok(())
 }
 
 /// `36.8k`, `3852k`, `20033k`, `441.76`.
-pub(super) fn count(word: &str) -> Option<Stated> {
+pub(super) fn count(word: &str) -> Option<FioFigure> {
     let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let factor = match &word[digits.len()..] {
         "" => 1.0,
@@ -114,13 +115,13 @@ pub(super) fn count(word: &str) -> Option<Stated> {
 }
 
 /// `719MiB`, `1432MB`, `4096B`.
-pub(super) fn amount(word: &str) -> Option<Stated> {
+pub(super) fn amount(word: &str) -> Option<FioFigure> {
     let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     scaled(digits, bytes_of(&word[digits.len()..])?)
 }
 
-fn scaled(digits: &str, factor: f64) -> Option<Stated> {
-    Some(Stated {
+fn scaled(digits: &str, factor: f64) -> Option<FioFigure> {
+    Some(FioFigure {
         value: number(digits)? * factor,
         step: written_step(digits)? * factor,
     })

@@ -6,7 +6,7 @@ use serde::Deserialize;
 
 use super::read_normal as normal;
 use super::results::{
-    Direction, JobResult, Reported, ResultLatency, Shown, Stated, is_known, sound,
+    Direction, FioFigure, JobResult, Reported, ResultLatency, Shown, is_known, sound,
 };
 use super::spelling;
 use stackrace_base::printed::ImportError;
@@ -334,7 +334,7 @@ fn missing(line: usize, job: &str, name: &str, what: &str) -> ImportError {
 }
 
 /// A rate with all digits: what is not known of it is the tick of the clock it rests on.
-fn ticked(value: f64, milliseconds: f64) -> Stated {
+fn ticked(value: f64, milliseconds: f64) -> FioFigure {
     exact(value, 0.0).coarser(milliseconds)
 }
 
@@ -350,8 +350,8 @@ fn rising(times: &Times) -> bool {
     all.iter().all(|(_, ns)| *ns >= 0.0) && all.is_sorted_by(|one, other| one.1 <= other.1)
 }
 
-fn exact(value: f64, step: f64) -> Stated {
-    Stated { value, step }
+fn exact(value: f64, step: f64) -> FioFigure {
+    FioFigure { value, step }
 }
 
 fn latency(whole: &Times, completion: &Times) -> ResultLatency {

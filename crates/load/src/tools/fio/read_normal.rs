@@ -2,7 +2,7 @@
 //! part counts only with its last line and the summary after it.
 
 use super::rates::{amount, count, counted, rates};
-use super::results::{Direction, JobResult, Reported, ResultLatency, Stated, is_known, sound};
+use super::results::{Direction, FioFigure, JobResult, Reported, ResultLatency, is_known, sound};
 use stackrace_base::event::Fact;
 use stackrace_base::printed::ImportError;
 use stackrace_base::printed::text::{TextLine, cut, end, lines, number, size};
@@ -382,8 +382,8 @@ fn times(line: TextLine<'_>, latency: &mut ResultLatency, text: &str) -> Result<
             .strip_prefix(name)
             .and_then(|rest| rest.strip_prefix('='));
         let stated = value.and_then(|word| count(word.trim()));
-        let Stated { value, step } = stated.ok_or_else(refuse)?;
-        found[at] = Some(Stated {
+        let FioFigure { value, step } = stated.ok_or_else(refuse)?;
+        found[at] = Some(FioFigure {
             value: value * unit,
             step: step * unit,
         });

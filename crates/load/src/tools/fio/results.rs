@@ -51,9 +51,9 @@ pub(super) struct Direction {
     /// `read`, `write`, `trim`.
     pub(super) name: String,
     /// Average over the job, B/s.
-    pub(super) throughput: Stated,
+    pub(super) throughput: FioFigure,
     /// Average over the job, operations per second.
-    pub(super) operations: Stated,
+    pub(super) operations: FioFigure,
     pub(super) latency: ResultLatency,
     /// What a reader must know of the figures.
     pub(super) notes: Vec<String>,
@@ -68,18 +68,18 @@ pub(super) struct Shown {
     pub(super) operations: String,
     pub(super) milliseconds: f64,
     /// Bytes.
-    pub(super) moved: Stated,
+    pub(super) moved: FioFigure,
 }
 
 /// A figure as a report states it.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Stated {
+pub(super) struct FioFigure {
     pub(super) value: f64,
     /// How finely it is known: its last digit, or the tick of the clock it rests on.
     pub(super) step: f64,
 }
 
-impl Stated {
+impl FioFigure {
     /// So much in so many ms, per second; none: in no time. fio counts whole milliseconds.
     pub(super) fn per_second(amount: Self, milliseconds: f64) -> Option<Self> {
         (milliseconds > 0.0).then(|| {
@@ -128,8 +128,8 @@ impl Stated {
 #[derive(Debug, Clone, Default)]
 pub(super) struct ResultLatency {
     /// From the moment fio began to submit.
-    pub(super) mean: Option<Stated>,
-    pub(super) max: Option<Stated>,
+    pub(super) mean: Option<FioFigure>,
+    pub(super) max: Option<FioFigure>,
     pub(super) percentiles: Vec<(f64, f64)>,
     /// ns of the unit in which the percentiles are whole numbers.
     pub(super) percentile_step: f64,
@@ -138,20 +138,20 @@ pub(super) struct ResultLatency {
 }
 
 impl ResultLatency {
-    fn percentile(&self, wanted: f64) -> Option<Stated> {
+    fn percentile(&self, wanted: f64) -> Option<FioFigure> {
         /// fio counts latencies in so many classes of equal width between a power of 2 and the next.
         const CLASSES: f64 = 64.0;
         let mut all = self.percentiles.iter();
         // Ranks were text ("99.900000"): parsed, they may differ from ours in the last bits.
         let (_, ns) = all.find(|(at, _)| (at - wanted).abs() < 1e-6)?;
-        Some(Stated {
+        Some(FioFigure {
             value: *ns,
             step: self.percentile_step.max(ns / CLASSES),
         })
     }
 
     pub(super) fn metrics(&self, name: &str, figures: &mut Figures) {
-        let mut add = |word: &str, stated: Option<Stated>| {
+        let mut add = |word: &str, stated: Option<FioFigure>| {
             let value = stated.map(|stated| stated.value);
             figures.time(format!("{name} latency {word}"), "ns", value);
             figures.known_to(stated.map(|stated| stated.step));

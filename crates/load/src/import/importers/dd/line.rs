@@ -125,7 +125,14 @@ pub(super) fn copied(line: TextLine<'_>) -> Result<Copied, ImportError> {
         return Err(line.contradicts("itself: bytes over seconds is another rate"));
     }
     // The bytes are exact, and the time is known to its last digit.
-    let seconds_step = unit::written_step(&figure.replace(',', "."));
+    let written = unit::written_step(&figure.replace(',', "."));
+    // GNU's dd prints six digits and leaves out zeros at their end: "10 s" are 10.0000 of them.
+    // Toybox has no B in its brackets.
+    let of_gnu = words.contains("B)");
+    let seconds_step = match of_gnu {
+        true => written.map(|step| step.min(sixth_digit(seconds))),
+        false => written,
+    };
     Ok(Copied {
         bytes,
         seconds,
@@ -133,6 +140,18 @@ pub(super) fn copied(line: TextLine<'_>) -> Result<Copied, ImportError> {
         rate: computed,
         rate_step: seconds_step.map(|step| computed * step / seconds),
     })
+}
+
+/// What the sixth digit of a number above zero counts.
+fn sixth_digit(value: f64) -> f64 {
+    let mut step = 1e-5;
+    while value >= step * 1e6 {
+        step *= 10.0;
+    }
+    while value < step * 1e5 {
+        step /= 10.0;
+    }
+    step
 }
 
 fn transferred(line: TextLine<'_>, bytes: &str, rest: &str) -> Result<Copied, ImportError> {
