@@ -51,7 +51,7 @@
 //! | [`agent`] | this program on another machine, asked over a line |
 //! | [`lab`] | disposable virtual machines |
 //! | [`afp`] | a client for AFP |
-//! | [`testing`] | a check for every parser |
+//! | `testing` | a check for every parser; only tests have it |
 //!
 //! [`study`]: stackrace_study::study
 //! [`purpose`]: stackrace_study::purpose
