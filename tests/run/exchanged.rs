@@ -163,10 +163,11 @@ pub(crate) fn storage_that_becomes_read_only_is_said_to_be_so() {
 pub(crate) fn a_directory_that_another_one_replaces_is_out() {
     let ground = Ground::new();
     two_directories(&ground);
-    let [two, away] = ["two", "away"].map(|name| ground.path().join(name));
+    let [two, other] = [ground.path().join("two"), ground.make_dir("other")];
     let (said, log) = exchanged_by(&ground, || {
-        fs::rename(&two, &away).unwrap();
-        fs::create_dir(&two).unwrap();
+        // At one moment: there is never no directory of this name.
+        let swap = rustix::fs::RenameFlags::EXCHANGE;
+        rustix::fs::renameat_with(rustix::fs::CWD, &two, rustix::fs::CWD, &other, swap).unwrap();
     });
     is_out(&said, &log, &["/two is another directory than before"]);
 }
