@@ -19,5 +19,5 @@ pub(super) fn runs_of(_: &str) -> Result<(Arc<dyn RunSource>, String), Failure> 
 
 fn missing() -> Failure {
     Failure::unable("this stackrace was built without PostgreSQL")
-        .next("build it with: cargo build --features postgresql")
+        .next("build it with: cargo install --path . --features full")
 }

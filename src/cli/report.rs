@@ -134,8 +134,9 @@ impl Painter {
 #[cfg(not(feature = "png"))]
 fn painter() -> Result<Painter, Failure> {
     Err(
-        Failure::unable("--png: this program was built without PNG (the feature png)")
-            .next("take --svg DIR, or build it with that feature"),
+        Failure::unable("--png: this program was built without PNG (the feature png)").next(
+            "take --svg DIR, or build it with all parts: cargo install --path . --features full",
+        ),
     )
 }
 

@@ -10,7 +10,7 @@ use super::study_file::part;
 use super::virtual_run::{self, LabDrives};
 use stackrace_base::failure::Failure;
 use stackrace_base::unit;
-use stackrace_machine::host::{Host, Needs, local::LocalHost};
+use stackrace_machine::host::{Host, HostError, Needs, local::LocalHost};
 use stackrace_places::lab::image::wants_zfs;
 use stackrace_places::lab::{command, postgresql, system};
 use stackrace_study::study::Study;
@@ -114,7 +114,11 @@ fn needs(study: &Study) -> Vec<Needs> {
 /// What the guests of a system lack.
 fn of_image(needs: &[Needs], image: &SystemImage) -> Vec<String> {
     let system = image.system;
-    let mut lines = Vec::new();
+    let parts = needs.iter().filter_map(|needs| needs.part);
+    let left_out = parts.filter(|part| !part.built).map(HostError::NotBuilt);
+    let mut lines: Vec<String> = left_out
+        .map(|error| format!("{error}; {}", error.next()))
+        .collect();
     let mut build = additions(needs);
     build.retain(|(_, option)| match *option {
         "--zfs" => image.zfs.is_none(),

@@ -13,7 +13,7 @@ impl AfpMount {
     /// # Errors
     /// Always.
     pub fn new(_: SocketAddr, _: &str, _: &Path) -> Result<Self, String> {
-        Err("built without the AFP client (cargo build --features afp)".to_owned())
+        Err("built without the AFP client (cargo install --path . --features full)".to_owned())
     }
 
     /// Cannot be called.

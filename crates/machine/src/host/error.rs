@@ -1,7 +1,7 @@
 //! Why a machine could not do something, and what to do about it.
 
 use super::command::Output;
-use super::needs::Package;
+use super::needs::{Package, ProgramPart};
 use super::tools;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +16,9 @@ pub enum HostError {
         /// The package that holds it, where its owner named one.
         package: Option<Package>,
     },
+    /// This program was built without a part.
+    #[error("this program was built without {}", .0.name)]
+    NotBuilt(ProgramPart),
     /// This process lacks rights.
     #[error("this needs the rights of root")]
     NeedsRoot,
@@ -138,6 +141,7 @@ impl HostError {
                     (None, None) => format!("install the package that holds {tool}"),
                 }
             }
+            Self::NotBuilt(_) => "build it with all parts: cargo install --path . --features full".to_string(),
             Self::NeedsRoot => "run as root (sudo stackrace …)".to_string(),
             Self::KernelLacks { what, module } => {
                 format!("use a kernel that has {what} (module {module})")

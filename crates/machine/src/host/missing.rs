@@ -14,6 +14,9 @@ pub fn lacking(
     finds: &dyn Fn(&str) -> Result<bool, HostError>,
 ) -> Result<Vec<HostError>, HostError> {
     let mut missing = Vec::new();
+    if let Some(part) = needs.part.filter(|part| !part.built) {
+        missing.push(HostError::NotBuilt(part));
+    }
     if needs.root && !host.is_root() {
         missing.push(HostError::NeedsRoot);
     }

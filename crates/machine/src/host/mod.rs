@@ -42,7 +42,7 @@ pub use error::HostError;
 pub use lab_disk::{DeclaredFault, DiskModel, DriveCache, LabDisk};
 pub use missing::lacking;
 pub use mountinfo::MountInfo;
-pub use needs::{Daemon, Driver, Needs, Package};
+pub use needs::{Daemon, Driver, Needs, Package, ProgramPart};
 pub use probe::ReadProbe;
 pub use thing::{MadeThing, Whereabouts};
 pub use tree::check as check_tree;

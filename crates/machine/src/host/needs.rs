@@ -17,6 +17,17 @@ pub struct Needs {
     pub daemons: &'static [Daemon],
     /// To be inside the lab.
     pub lab: bool,
+    /// A part of this program that can be left out when it is built.
+    pub part: Option<ProgramPart>,
+}
+
+/// A part of this program that can be left out when it is built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProgramPart {
+    /// In words: `the AFP client`.
+    pub name: &'static str,
+    /// Whether this program has it.
+    pub built: bool,
 }
 
 /// A package of the distribution (Debian's name), in the image of the lab's guests too.

@@ -25,6 +25,7 @@ pub const NEEDS: Needs = Needs {
     drivers: &[],
     daemons: &[],
     lab: false,
+    part: None,
 };
 
 /// Name of the list of an image's files.

@@ -39,6 +39,6 @@ impl Index {
 fn missing(tried: &'static str) -> RecordError {
     RecordError::Index {
         tried,
-        why: "built without SQLite (cargo build --features sqlite)".to_owned(),
+        why: "built without SQLite (cargo install --path . --features full)".to_owned(),
     }
 }

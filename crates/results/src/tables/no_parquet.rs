@@ -4,5 +4,7 @@ use super::column::DataTable;
 
 /// Says that this program was built without the format.
 pub(super) fn render(_: &DataTable) -> Result<Vec<u8>, &'static str> {
-    Err("built without Parquet (cargo build --features parquet); CSV and JSON hold the same")
+    Err(
+        "built without Parquet (cargo install --path . --features full); CSV and JSON hold the same",
+    )
 }

@@ -21,7 +21,7 @@ use crate::stack::{ext, lab_disks};
 use stackrace_base::event::Fact;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_machine::host::imagined::{Tool, World, last, word};
-use stackrace_machine::host::{Daemon, Host, LabDisk, Needs, Output, Package, argv};
+use stackrace_machine::host::{Daemon, Host, LabDisk, Needs, Output, Package, ProgramPart, argv};
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -59,6 +59,12 @@ const SERVERS: [Daemon; 3] = [
 
 /// What the kernel calls every file system in user space.
 const FUSE: &str = "fuse";
+
+/// What mounts it, in a machine of its own.
+const CLIENT: ProgramPart = ProgramPart {
+    name: "the AFP client",
+    built: cfg!(feature = "afp"),
+};
 
 /// The layer `afp` of a study.
 pub(super) const KIND: LayerKind = LayerKind {
@@ -259,6 +265,7 @@ impl Share for Afp {
             root: true,
             tools: &["umount", "ip", "tc"],
             file_system: Some(FUSE),
+            part: Some(CLIENT),
             ..Needs::default()
         }
     }

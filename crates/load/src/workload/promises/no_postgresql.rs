@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::path::Path;
 
-const MISSING: &str = "built without PostgreSQL (cargo build --features postgresql)";
+const MISSING: &str = "built without PostgreSQL (cargo install --path . --features full)";
 
 /// What PostgreSQL would be asked for.
 #[derive(Debug, Clone)]

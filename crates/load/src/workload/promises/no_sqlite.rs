@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// The database in the directory of a trial.
 pub(super) const FILE: &str = "data.db";
-const MISSING: &str = "built without SQLite (cargo build --features sqlite)";
+const MISSING: &str = "built without SQLite (cargo install --path . --features full)";
 
 /// What SQLite would be asked for.
 #[derive(Debug, Clone)]
