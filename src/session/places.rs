@@ -121,7 +121,10 @@ pub(super) fn merged(places: &[(String, Vec<Fact>)]) -> Vec<Fact> {
     let mut merged: Vec<Fact> = first.iter().filter(common).cloned().collect();
     for (place, facts) in places {
         let own = facts.iter().filter(|fact| !common(fact));
-        merged.extend(own.map(|fact| Fact::new(format!("{} on {place}", fact.name), &*fact.value)));
+        merged.extend(own.map(|fact| Fact {
+            name: format!("{} on {place}", fact.name),
+            ..fact.clone()
+        }));
     }
     merged
 }

@@ -36,7 +36,7 @@ pub struct Counted {
     /// See `pressure_cpu_ns`.
     pub pressure_memory_ns: Option<u64>,
     /// The network line the data take, as it was measured when the stack was set up: `line NAME`,
-    /// `NUMBER B/s, …`. None: there is none.
+    /// with its rate. None: there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<Fact>,
     /// From the first reading of the counters to the last, ns: a little more than the measured part.

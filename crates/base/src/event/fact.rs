@@ -2,13 +2,72 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::older;
+
 /// What is known of a machine or a stack, under a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "FactOnRecord")]
 pub struct Fact {
     /// `kernel`, `mount options in force` …
     pub name: String,
-    /// As the system gave it.
+    /// As the system gave it, or in words: for people.
     pub value: String,
+    /// The same as a value, for what computes with it; none: it is words alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub figure: Option<FactFigure>,
+}
+
+/// A fact as a log has it, also one from before facts had values.
+#[derive(Deserialize)]
+struct FactOnRecord {
+    name: String,
+    value: String,
+    #[serde(default)]
+    figure: Option<FactFigure>,
+}
+
+impl From<FactOnRecord> for Fact {
+    fn from(read: FactOnRecord) -> Self {
+        let FactOnRecord {
+            name,
+            value,
+            figure,
+        } = read;
+        match figure {
+            Some(figure) => Self::new(name, value).with(figure),
+            None => Self::of_older_log(name, value),
+        }
+    }
+}
+
+/// A fact that can be computed with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FactFigure {
+    /// Bytes.
+    Bytes(u64),
+    /// Bytes in use of all bytes.
+    Used {
+        /// Bytes in use.
+        bytes: u64,
+        /// All bytes.
+        of: u64,
+    },
+    /// What a device or a line carries at most.
+    Rate {
+        /// Bytes per second.
+        bytes_per_s: u64,
+        /// How that is known: `PCIe 8.0 GT/s x4`.
+        known_by: String,
+    },
+    /// Seconds since the beginning of 1970.
+    SecondsSince1970(u64),
+    /// Whether it was there before the run, and not made by it.
+    BeforeTheRun(bool),
+    /// Block devices by name, from the top down.
+    Devices(Vec<String>),
+    /// Whether the cache of a drive loses its content with the power, unless it is flushed.
+    VolatileCache(bool),
 }
 
 impl Fact {
@@ -22,7 +81,35 @@ impl Fact {
         Self {
             name: name.into(),
             value: value.into(),
+            figure: None,
         }
+    }
+
+    /// A fact of a log from before facts had values: read from its words where it has one.
+    pub fn of_older_log(name: impl Into<String>, words: impl Into<String>) -> Self {
+        let fact = Self::new(name, words);
+        Self {
+            figure: older::figure(&fact.name, &fact.value),
+            ..fact
+        }
+    }
+
+    /// The same fact with its value.
+    #[must_use]
+    pub fn with(self, figure: FactFigure) -> Self {
+        Self {
+            figure: Some(figure),
+            ..self
+        }
+    }
+
+    /// The fact that something carries so many bytes per second at most, and how that is known.
+    pub fn rate(name: impl Into<String>, bytes_per_s: u64, known_by: impl Into<String>) -> Self {
+        let known_by = known_by.into();
+        Self::new(name, format!("{bytes_per_s} B/s, {known_by}")).with(FactFigure::Rate {
+            bytes_per_s,
+            known_by,
+        })
     }
 
     /// Whether a run with these facts was made in virtual time.

@@ -13,6 +13,7 @@ mod fact;
 pub mod histogram;
 mod identity;
 mod observation;
+mod older;
 
 pub use client::*;
 pub use counted::*;

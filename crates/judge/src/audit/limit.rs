@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use stackrace_base::event::Fact;
+use stackrace_base::event::{Fact, FactFigure};
 
 /// What a device or a network line can carry at most.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -17,8 +17,7 @@ pub struct Limit {
     pub line: bool,
 }
 
-/// All limits a run has on record: facts `limit DEVICE` and `line NAME` whose value begins with
-/// `NUMBER B/s, `. Facts without a rate (memory has none) give none.
+/// All limits a run has on record: facts `limit DEVICE` and `line NAME` with a rate (memory has none).
 pub fn limits(environment: &[Fact]) -> Vec<Limit> {
     environment.iter().filter_map(limit).collect()
 }
@@ -32,12 +31,17 @@ pub(super) fn limit(fact: &Fact) -> Option<Limit> {
         _ => return None,
     };
     // Anything else of that name is a fact in prose.
-    let (rate, words) = fact.value.split_once(" B/s, ")?;
-    let bytes_per_s: f64 = rate.parse().ok()?;
-    (bytes_per_s.is_finite() && bytes_per_s > 0.0).then(|| Limit {
-        device: device.to_owned(),
+    let Some(FactFigure::Rate {
         bytes_per_s,
-        words: words.to_owned(),
+        known_by,
+    }) = &fact.figure
+    else {
+        return None;
+    };
+    (*bytes_per_s > 0).then(|| Limit {
+        device: device.to_owned(),
+        bytes_per_s: *bytes_per_s as f64,
+        words: known_by.clone(),
         line,
     })
 }
@@ -69,11 +73,11 @@ mod tests {
     #[test]
     fn only_facts_with_a_rate_are_limits() {
         let facts = [
-            Fact::new("limit nvme0n1", "3938461538 B/s, PCIe 8.0 GT/s x4"),
-            Fact::new("limit zram0", "memory: no bus, no seeks"),
-            Fact::new("line eth0", "125000000 B/s, 1 Gbit/s"),
-            Fact::new("limit sda", "NaN B/s, x"),
-            Fact::new("memory", "8 B/s, x"),
+            Fact::of_older_log("limit nvme0n1", "3938461538 B/s, PCIe 8.0 GT/s x4"),
+            Fact::of_older_log("limit zram0", "memory: no bus, no seeks"),
+            Fact::of_older_log("line eth0", "125000000 B/s, 1 Gbit/s"),
+            Fact::of_older_log("limit sda", "NaN B/s, x"),
+            Fact::of_older_log("memory", "8 B/s, x"),
         ];
         let found = limits(&facts);
         assert_eq!(found.len(), 2);

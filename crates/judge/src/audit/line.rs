@@ -181,7 +181,10 @@ mod tests {
             assert_eq!(limit, full.then_some(LimitedBy::Line));
         }
         assert!(judge(&reading(&trial)).is_none(), "it has no line");
-        trial.counted.line = Some(Fact::new("line to the peer", "125000000 B/s, measured"));
+        trial.counted.line = Some(Fact::of_older_log(
+            "line to the peer",
+            "125000000 B/s, measured",
+        ));
         let limit = judge(&reading(&trial)).unwrap().limit;
         assert_eq!(limit, Some(LimitedBy::Line));
     }
@@ -266,7 +269,10 @@ mod tests {
             ..ClientPart::default()
         };
         let mut trial = trial();
-        trial.counted.line = Some(Fact::new("line to the storage", "125000000 B/s, x"));
+        trial.counted.line = Some(Fact::of_older_log(
+            "line to the storage",
+            "125000000 B/s, x",
+        ));
         trial.counted.fetched_bytes = 100_000_000;
         let mut said = |window_bytes| {
             trial.clients = Some(ClientsTogether {

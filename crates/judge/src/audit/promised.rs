@@ -3,7 +3,7 @@
 //! Nothing is tried here: a drive may lie, and only a run that cuts the power finds out. Sources: mount(8),
 //! ext4(5), exports(5), zfsprops(7), and `Documentation/block/writeback_cache_control.rst` of Linux.
 
-use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_base::event::{Fact, FactFigure, LayerFacts};
 
 /// One clause for each part of a stack that has a say, bottom up as in the record; empty: nothing is
 /// known of any.
@@ -42,7 +42,7 @@ fn clause(layer: &LayerFacts, fact: &Fact) -> Option<String> {
         "export in force" => export(value).map(str::to_owned),
         "protocol" if layer.layer == "drbd" => drbd(value).map(str::to_owned),
         // Anything else is either a disk or says nothing of durability.
-        name => cache(name.strip_prefix("disk ")?, value),
+        name => cache(name.strip_prefix("disk ")?, fact.figure.as_ref()?),
     }
 }
 
@@ -99,14 +99,12 @@ fn drbd(protocol: &str) -> Option<&'static str> {
 }
 
 /// What the kernel knows of a drive's cache.
-fn cache(disk: &str, about: &str) -> Option<String> {
-    // The fact is one line for people; its parts never hold a comma of their own.
-    let mut parts = about.split(", ");
-    match parts.find_map(|part| part.strip_prefix("cache "))? {
-        "write back" => Some(format!(
+fn cache(disk: &str, known: &FactFigure) -> Option<String> {
+    match known {
+        FactFigure::VolatileCache(true) => Some(format!(
             "{disk} has a volatile write cache, which a flush empties if the drive is honest"
         )),
-        "write through" => Some(format!("{disk} reports no volatile write cache")),
+        FactFigure::VolatileCache(false) => Some(format!("{disk} reports no volatile write cache")),
         _ => None,
     }
 }
@@ -118,7 +116,7 @@ mod tests {
     fn of(layer: &str, name: &str, value: &str) -> Vec<String> {
         promised(&[LayerFacts {
             layer: layer.to_owned(),
-            facts: vec![Fact::new(name, value)],
+            facts: vec![Fact::of_older_log(name, value)],
         }])
     }
 
@@ -188,9 +186,9 @@ mod tests {
     fn a_directory_on_zfs_says_what_its_dataset_was_asked() {
         let facts = |sync: &[Fact]| LayerFacts {
             layer: "dir".to_owned(),
-            facts: [&[Fact::new("file system", "zfs")], sync].concat(),
+            facts: [&[Fact::of_older_log("file system", "zfs")], sync].concat(),
         };
-        let said = promised(&[facts(&[Fact::new("sync", "disabled")])]);
+        let said = promised(&[facts(&[Fact::of_older_log("sync", "disabled")])]);
         assert_eq!(said.len(), 1, "{said:?}");
         assert!(said[0].contains("sync=disabled"), "{said:?}");
         assert!(promised(&[facts(&[])])[0].contains("depends on the property"));

@@ -1,12 +1,9 @@
 //! The stacks of a run as they were set up: what each layer got, and what stood beside them.
 
-use stackrace_base::event::{Event, Fact, LayerFacts};
+use stackrace_base::event::{Event, Fact, FactFigure, LayerFacts};
 
 /// Name under which the facts of the place are on record, beside those of the layers.
 const PLACE: &str = "place";
-
-/// What the fact `mounted` says of a file system that this run neither mounts nor unmounts.
-const STAYS: &str = "before the run";
 
 /// Every set-up of a run, first to last.
 #[derive(Debug, Clone, Default)]
@@ -57,10 +54,10 @@ impl<'a> SetUps<'a> {
 
     /// A fact of the place a configuration's data lie on, from its last set-up: what it says of the
     /// space in use is then what the trials left.
-    pub(super) fn place(&self, configuration: usize, name: &str) -> Option<&'a str> {
+    pub(super) fn place(&self, configuration: usize, name: &str) -> Option<&'a Fact> {
         let last = self.of_configuration(configuration).last()?;
         let place = last.layers.iter().find(|layer| layer.layer == PLACE)?;
-        Fact::value_of(&place.facts, name)
+        place.facts.iter().find(|fact| fact.name == name)
     }
 
     /// Whether two configurations were there at the same time: both stood, or one lies on a file system
@@ -75,6 +72,7 @@ impl<'a> SetUps<'a> {
     }
 
     fn stays(&self, configuration: usize) -> bool {
-        self.place(configuration, "mounted") == Some(STAYS)
+        let mounted = self.place(configuration, "mounted");
+        mounted.is_some_and(|fact| fact.figure == Some(FactFigure::BeforeTheRun(true)))
     }
 }

@@ -5,7 +5,7 @@ use super::judgement::{CheckFinding, Grade, LimitedBy};
 use super::limit::limits;
 use super::list::checks_of;
 use super::reading::TrialReading;
-use stackrace_base::event::{Ended, Fact, Observation};
+use stackrace_base::event::{Ended, Fact, FactFigure, Observation};
 
 /// What is said of one trial alone.
 #[derive(Debug, Clone)]
@@ -94,16 +94,17 @@ pub(super) fn pace(findings: &[(&AuditCheck, CheckFinding)]) -> Option<TrialPace
     })
 }
 
-/// Bytes of the fact `memory`: `24684084 kB`, where the kernel means KiB; of several places, whose
-/// facts are `memory on PLACE`, the largest: it can hold most.
+/// Bytes of memory; of several places the largest: it can hold most.
 pub(super) fn memory_bytes(environment: &[Fact]) -> Option<f64> {
-    let kib = environment.iter().filter_map(|fact| {
-        let place = fact.name.strip_prefix("memory")?;
-        (place.is_empty() || place.starts_with(" on ")).then_some(())?;
-        let kib: f64 = fact.value.strip_suffix("kB")?.trim().parse().ok()?;
-        Some(kib * 1024.0)
+    let bytes = environment.iter().filter_map(|fact| {
+        // Of several places, each has a fact `memory on PLACE`.
+        let kind = fact.name.split(' ').next();
+        match fact.figure {
+            Some(FactFigure::Bytes(bytes)) if kind == Some("memory") => Some(bytes),
+            _ => None,
+        }
     });
-    kib.max_by(f64::total_cmp)
+    bytes.max().map(|bytes| bytes as f64)
 }
 
 #[cfg(test)]
@@ -117,11 +118,11 @@ mod tests {
             ("memory on a", "2 kB"),
             ("memory on b", "3 kB"),
         ];
-        let facts = facts.map(|(name, value)| Fact::new(name, value));
+        let facts = facts.map(|(name, value)| Fact::of_older_log(name, value));
         assert_eq!(memory_bytes(&facts), Some(3.0 * 1024.0));
         assert_eq!(memory_bytes(&facts[..1]), None);
         assert_eq!(
-            memory_bytes(&[Fact::new("memory", "5 kB")]),
+            memory_bytes(&[Fact::of_older_log("memory", "5 kB")]),
             Some(5.0 * 1024.0)
         );
     }

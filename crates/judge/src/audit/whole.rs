@@ -381,7 +381,7 @@ mod tests {
         };
         assert_eq!(others(&head), [true, true]);
         head.environment
-            .push(Fact::new(Fact::LAB, "virtual time, 1 GIPS"));
+            .push(Fact::of_older_log(Fact::LAB, "virtual time, 1 GIPS"));
         assert_eq!(others(&head), [false, false]);
     }
 
@@ -457,7 +457,7 @@ mod tests {
             trial.counted.devices[0].busy_ns = trial.elapsed_ns;
             trial.counted.cpu_user_ns = trial.elapsed_ns;
             trial.counted.cpu_system_ns = trial.elapsed_ns;
-            trial.counted.line = Some(Fact::new("line to the peer", "1 B/s, measured"));
+            trial.counted.line = Some(Fact::of_older_log("line to the peer", "1 B/s, measured"));
         });
         let audit = audit_of(&head, &trials);
         assert!(

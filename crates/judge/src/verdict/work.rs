@@ -1,7 +1,7 @@
 //! Whether two stored results are of the same work on the same machine: only then is their ratio one
 //! of the storage.
 
-use stackrace_base::event::{Fact, RunStarted, WorkloadHead};
+use stackrace_base::event::{Fact, FactFigure, RunStarted, WorkloadHead};
 use stackrace_results::record::Record;
 
 /// Facts of the environment that say which machine it was. What an update changes (kernel,
@@ -33,10 +33,10 @@ pub(super) fn other_machine(a: &RunStarted, b: &RunStarted) -> Vec<String> {
             (in_a != in_b).then(|| format!("{name}: {in_a} and {in_b}"))
         })
         .collect();
-    if let (Some(in_a), Some(in_b)) = (fact(a, "memory"), fact(b, "memory"))
+    if let (Some(in_a), Some(in_b)) = (memory(a), memory(b))
         && !same_memory(in_a, in_b)
     {
-        differing.push(format!("memory: {in_a} and {in_b}"));
+        differing.push(format!("memory: {} and {}", in_a.value, in_b.value));
     }
     differing
 }
@@ -45,12 +45,16 @@ fn fact<'a>(head: &'a RunStarted, name: &str) -> Option<&'a str> {
     Fact::value_of(&head.environment, name)
 }
 
-fn same_memory(a: &str, b: &str) -> bool {
-    // As `/proc/meminfo` has it; its kB are KiB.
-    let kib = |text: &str| text.strip_suffix("kB")?.trim().parse::<f64>().ok();
-    match (kib(a), kib(b)) {
-        (Some(a), Some(b)) => (a - b).abs() <= MEMORY_SHARE * a.max(b),
-        _ => a == b,
+fn memory(head: &RunStarted) -> Option<&Fact> {
+    head.environment.iter().find(|fact| fact.name == "memory")
+}
+
+fn same_memory(a: &Fact, b: &Fact) -> bool {
+    match (&a.figure, &b.figure) {
+        (Some(FactFigure::Bytes(a)), Some(FactFigure::Bytes(b))) => {
+            a.abs_diff(*b) as f64 <= MEMORY_SHARE * *a.max(b) as f64
+        }
+        _ => a.value == b.value,
     }
 }
 
@@ -117,18 +121,19 @@ mod tests {
         let mut b = a.clone();
         assert_eq!(other_machine(&a, &b), [""; 0]);
         a.environment = vec![
-            Fact::new("memory", "1000000 kB"),
-            Fact::new("kernel", "6.1"),
+            Fact::of_older_log("memory", "1000000 kB"),
+            Fact::of_older_log("kernel", "6.1"),
         ];
         b.environment = vec![
-            Fact::new("memory", "1040000 kB"),
-            Fact::new("kernel", "6.12"),
+            Fact::of_older_log("memory", "1040000 kB"),
+            Fact::of_older_log("kernel", "6.12"),
         ];
         b.environment
-            .push(Fact::new("processor", "known of one alone"));
+            .push(Fact::of_older_log("processor", "known of one alone"));
         assert_eq!(other_machine(&a, &b), [""; 0]);
         b.environment[0].value = "2000000 kB".to_owned();
-        a.environment.push(Fact::new("processor", "another"));
+        a.environment
+            .push(Fact::of_older_log("processor", "another"));
         let differing = other_machine(&a, &b);
         assert_eq!(differing.len(), 2, "{differing:?}");
         assert_eq!(differing[0], "processor: another and known of one alone");

@@ -49,8 +49,11 @@ fn device(sys: &Path, name: &str) -> Vec<Fact> {
         // The slowest of all that lie between.
         let slowest = links.min_by(|a, b| a.0.total_cmp(&b.0));
         if let Some((rate, words)) = slowest {
-            let value = format!("{rate:.0} B/s, {words}");
-            facts.push(Fact::new(format!("limit {name}"), value));
+            facts.push(Fact::rate(
+                format!("limit {name}"),
+                rate.round() as u64,
+                words,
+            ));
         }
     }
     if let Some(rpm) = rotation(&block) {

@@ -216,14 +216,14 @@ mod tests {
         let near = |record: &Record, unit: &str, most: f64| {
             limits_near(record, unit, [1.0, most].into_iter()).len()
         };
-        let limit = |device: &str| Fact::new(format!("limit {device}"), "300 B/s, USB");
+        let limit = |device: &str| Fact::of_older_log(format!("limit {device}"), "300 B/s, USB");
         record.head.environment.push(limit("sdz"));
         assert_eq!(near(&record, "B/s", 300.0), 0, "no trial used it");
         record.head.environment.push(limit("vda"));
         assert_eq!(near(&record, "B/s", 100.0), 1);
         assert_eq!(near(&record, "B/s", 99.0), 0, "too far");
         assert_eq!(near(&record, "op/s", 100.0), 0);
-        let limit = Fact::new("limit vda", "600000000 B/s, SATA 6.0 Gbit/s");
+        let limit = Fact::of_older_log("limit vda", "600000000 B/s, SATA 6.0 Gbit/s");
         record.head.environment.push(limit);
         let verdict =
             stackrace_judge::verdict::judge(&stackrace_judge::verdict::Evidence::of(&record));

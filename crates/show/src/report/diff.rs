@@ -46,11 +46,11 @@ fn drawn(difference: &Difference) -> Markup {
         div class="hero" {
             figure {
                 figcaption { "Means of the two." }
-                div class="chart" { (bars("values", "Means of the two", &values)) }
+                (bars("values", "Means of the two", &values))
             }
             figure {
                 figcaption { "Ratios with their intervals (Welch, 95 % each). Above 1: B is better." }
-                div class="chart" { (forest("forest", "Ratios with their intervals", 0.0, &ratios)) }
+                (forest("forest", "Ratios with their intervals", 0.0, &ratios))
             }
         }
     }

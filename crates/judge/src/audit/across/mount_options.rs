@@ -72,7 +72,7 @@ impl OptionClass {
 }
 
 pub(super) fn judge(run: &RunReading<'_>) -> Vec<Unlike> {
-    let options = run.each(|at| run.set_ups.place(at, "mount options"));
+    let options = run.each(|at| Some(&*run.set_ups.place(at, "mount options")?.value));
     let classes = CLASSES.iter();
     classes
         .filter_map(|class| differing(run, class, &options))

@@ -1,5 +1,6 @@
 //! Configurations that use the same disk at the same time, or of which one lies on the other.
 
+use stackrace_base::event::FactFigure;
 use std::collections::BTreeSet;
 
 use super::difference::{RunReading, Unlike};
@@ -13,9 +14,11 @@ enum Shared<'a> {
 }
 
 pub(super) fn judge(run: &RunReading<'_>) -> Vec<Unlike> {
-    let piles = run.each(|at| {
-        let devices = run.set_ups.place(at, "devices")?;
-        Some(devices.split(", ").collect::<Vec<&str>>())
+    let piles = run.each(|at| match &run.set_ups.place(at, "devices")?.figure {
+        Some(FactFigure::Devices(names)) => {
+            Some(names.iter().map(String::as_str).collect::<Vec<&str>>())
+        }
+        _ => None,
     });
     let mut found = Vec::new();
     // One sentence for each disk, however many are on it.
@@ -100,7 +103,7 @@ fn top_below<'a>(one: &[&'a str], other: &[&str]) -> Option<&'a str> {
 mod tests {
     use super::super::sample::Run;
     use super::*;
-    use stackrace_base::event::{ConfigurationHead, Event};
+    use stackrace_base::event::{ConfigurationHead, Event, Fact};
 
     fn found(a: &str, b: &str) -> Vec<Unlike> {
         Run::of(|at| vec![("devices", [a, b][at])]).read(judge)
@@ -159,7 +162,7 @@ mod tests {
                     layers,
                     ..
                 } => {
-                    layers[0].facts[0].value = "by this run".to_owned();
+                    layers[0].facts[0] = Fact::of_older_log("mounted", "by this run");
                     Some(Event::StackTornDown {
                         served: Vec::new(),
                         round: *round,

@@ -20,7 +20,9 @@ impl Run {
         for configuration in 0..2 {
             let stays = [("mounted", "before the run")];
             let facts = stays.into_iter().chain(facts(configuration));
-            let place = facts.map(|(name, value)| Fact::new(name, value)).collect();
+            let place = facts
+                .map(|(name, value)| Fact::of_older_log(name, value))
+                .collect();
             record.lines.push(LogLine {
                 at: String::new(),
                 event: Event::StackSetUp {

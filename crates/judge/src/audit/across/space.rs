@@ -1,6 +1,7 @@
 //! File systems that are filled or aged differently: full and old ones are slower.
 
 use super::difference::{RunReading, Unlike};
+use stackrace_base::event::FactFigure;
 use stackrace_base::unit;
 
 /// Fill levels that differ by more than this share of the space are named.
@@ -10,11 +11,9 @@ const AGE_DAYS: f64 = 30.0;
 const DAY_SECONDS: f64 = 86_400.0;
 
 pub(super) fn fill(run: &RunReading<'_>) -> Vec<Unlike> {
-    let used = run.each(|at| {
-        let text = run.set_ups.place(at, "space used")?;
-        // Facts are sentences for people, as the record keeps them.
-        let percent: f64 = text.split_once(" % ")?.0.parse().ok()?;
-        Some(percent / 100.0)
+    let used = run.each(|at| match run.set_ups.place(at, "space used")?.figure {
+        Some(FactFigure::Used { bytes, of }) => Some(bytes as f64 / of as f64),
+        _ => None,
     });
     let found = widest(&used, FILL_SHARE).map(|(low, high)| Unlike {
         check: "fill level",
@@ -30,11 +29,12 @@ pub(super) fn fill(run: &RunReading<'_>) -> Vec<Unlike> {
 }
 
 pub(super) fn age(run: &RunReading<'_>) -> Vec<Unlike> {
-    let made = run.each(|at| {
-        let text = run.set_ups.place(at, "file system made")?;
-        let seconds: f64 = text.split_once(" s since")?.0.parse().ok()?;
-        Some(seconds / DAY_SECONDS)
-    });
+    let made = run.each(
+        |at| match run.set_ups.place(at, "file system made")?.figure {
+            Some(FactFigure::SecondsSince1970(seconds)) => Some(seconds as f64 / DAY_SECONDS),
+            _ => None,
+        },
+    );
     let found = widest(&made, AGE_DAYS).map(|(old, new)| Unlike {
         check: "age",
         sentence: format!(

@@ -1,6 +1,6 @@
 //! Block devices as `/sys` shows them: which lie under a directory, and what they are.
 
-use stackrace_base::event::Fact;
+use stackrace_base::event::{Fact, FactFigure};
 use stackrace_base::unit;
 use stackrace_machine::host::{Host, MountInfo};
 use std::path::{Path, PathBuf};
@@ -145,6 +145,7 @@ pub(crate) fn fact(host: &dyn Host, disk: &str) -> Fact {
         (!text.is_empty()).then(|| text.to_string())
     };
     let size = read("size").and_then(|sectors| sectors.parse::<u64>().ok());
+    let cache = read("queue/write_cache");
     let parts = [
         read("device/model").map(|model| format!("model {model}")),
         size.map(|sectors| unit::bytes(sectors.saturating_mul(SYS_SECTOR_BYTES))),
@@ -159,10 +160,15 @@ pub(crate) fn fact(host: &dyn Host, disk: &str) -> Fact {
             };
             word.to_string()
         }),
-        read("queue/write_cache").map(|mode| format!("cache {mode}")),
+        cache.as_ref().map(|mode| format!("cache {mode}")),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
-    Fact::new(format!("disk {disk}"), parts.join(", "))
+    let fact = Fact::new(format!("disk {disk}"), parts.join(", "));
+    match cache.as_deref() {
+        Some("write back") => fact.with(FactFigure::VolatileCache(true)),
+        Some("write through") => fact.with(FactFigure::VolatileCache(false)),
+        _ => fact,
+    }
 }
 
 /// `mq-deadline [none] kyber` → `none`.

@@ -23,14 +23,13 @@ const LINE_HANDLE: &str = "5ac7:";
 /// Classes of a card: one for what is not slowed, and one for each line. The kernel's most.
 const BANDS: usize = 16;
 
-/// Name of the fact that says how fast a line was found to be; its value begins with `NUMBER B/s, `.
+/// Name of the fact that says how fast a line was found to be.
 pub(crate) const MEASURED: &str = "line to the peer";
 
 /// Name of the fact that says why it was not.
 const UNMEASURED: &str = "line to the peer not measured";
 
-/// Name of the fact that says what the line to a storage of the user's carries, as the study declares it;
-/// its value begins with `NUMBER B/s, `.
+/// Name of the fact that says what the line to a storage of the user's carries, as the study declares it.
 pub(crate) const DECLARED: &str = "line to the storage";
 
 /// Bytes that are sent to measure a line, where no rate is declared.
@@ -146,11 +145,11 @@ impl Line {
         // After both queues stand: it is the slowed line that results are read with.
         match setup.measure_line(bytes) {
             Ok(None) => {}
-            Ok(Some(speed)) => facts.push(Fact::new(
+            Ok(Some(speed)) => facts.push(Fact::rate(
                 MEASURED,
+                speed.rate.round() as u64,
                 format!(
-                    "{:.0} B/s, one TCP connection, {} sent; shortest of 20 round trips {}",
-                    speed.rate,
+                    "one TCP connection, {} sent; shortest of 20 round trips {}",
                     unit::bytes(speed.bytes),
                     unit::time_ns(speed.round_trip_ns as f64)
                 ),

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::stack::common::block;
 use crate::stack::error::LayerError;
-use stackrace_base::event::{Fact, LayerFacts};
+use stackrace_base::event::{Fact, FactFigure, LayerFacts};
 use stackrace_base::unit;
 use stackrace_machine::host::{Host, MountInfo};
 
@@ -45,7 +45,7 @@ pub(crate) fn facts(host: &dyn Host, directory: &Path, ours: bool) -> Option<Lay
         "before the run"
     };
     let mut facts = vec![
-        Fact::new("mounted", mounted),
+        Fact::new("mounted", mounted).with(FactFigure::BeforeTheRun(!ours)),
         Fact::new("mounted at", mount.mount_point.to_string_lossy()),
         Fact::new("mount options", mount.options.join(",")),
     ];
@@ -54,7 +54,8 @@ pub(crate) fn facts(host: &dyn Host, directory: &Path, ours: bool) -> Option<Lay
     let devices = block::all_below(host, &block::under_mount(host, &mount));
     if !devices.is_empty() {
         let devices: Vec<String> = devices.into_iter().map(|device| device.name).collect();
-        facts.push(Fact::new("devices", devices.join(", ")));
+        let fact = Fact::new("devices", devices.join(", "));
+        facts.push(fact.with(FactFigure::Devices(devices)));
     }
     Some(LayerFacts {
         layer: LAYER.to_owned(),
@@ -69,10 +70,11 @@ fn used(directory: &Path) -> Option<Fact> {
         return None;
     }
     // f_bfree and not f_bavail: what is kept for root is not used (statvfs(3)).
-    let used = space.f_blocks.saturating_sub(space.f_bfree) as f64 / space.f_blocks as f64;
-    let all = space.f_blocks.saturating_mul(space.f_frsize);
-    let value = format!("{:.1} % of {}", 100.0 * used, unit::bytes(all));
-    Some(Fact::new("space used", value))
+    let blocks = space.f_blocks.saturating_sub(space.f_bfree);
+    let share = blocks as f64 / space.f_blocks as f64;
+    let [bytes, of] = [blocks, space.f_blocks].map(|blocks| blocks.saturating_mul(space.f_frsize));
+    let value = format!("{:.1} % of {}", 100.0 * share, unit::bytes(of));
+    Some(Fact::new("space used", value).with(FactFigure::Used { bytes, of }))
 }
 
 /// When the file system was made, in seconds since 1970: its root directory is as old as itself.
@@ -89,10 +91,8 @@ fn made(mount: &MountInfo) -> Option<Fact> {
     }
     let made = root.created().ok()?;
     let seconds = made.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs();
-    Some(Fact::new(
-        "file system made",
-        format!("{seconds} s since 1970"),
-    ))
+    let fact = Fact::new("file system made", format!("{seconds} s since 1970"));
+    Some(fact.with(FactFigure::SecondsSince1970(seconds)))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::axis::Axis;
-use super::drawing::{FONT, MARK, SERIES_MAX, ems, fit, marker, px, svg};
+use super::drawing::{FONT, MARK, Plot, PlotName, SERIES_MAX, ems, fit, marker, px};
 use crate::report::figure;
 use stackrace_judge::verdict::Interval;
 
@@ -35,7 +35,7 @@ pub(in crate::report) struct BarRow {
 }
 
 /// The chart. Each group has a scale of its own, which begins at 0.
-pub(in crate::report) fn bars(id: &str, title: &str, groups: &[BarGroup]) -> Markup {
+pub(in crate::report) fn bars(id: &str, title: &str, groups: &[BarGroup]) -> Plot {
     let mut top = 4.0;
     let mut placed: Vec<(f64, &BarGroup, Axis)> = Vec::new();
     for group in groups {
@@ -65,7 +65,8 @@ pub(in crate::report) fn bars(id: &str, title: &str, groups: &[BarGroup]) -> Mar
         )
     });
     let desc = said.collect::<Vec<_>>().join(" ");
-    svg(id, title, &desc, WIDTH, top + 4.0, &content)
+    let desc = &desc;
+    Plot::new(PlotName { id, title, desc }, (WIDTH, top + 4.0), content)
 }
 
 /// From 0 to the end of the longest interval, as far as that is not beyond reason: an interval that

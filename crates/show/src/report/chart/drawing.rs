@@ -1,6 +1,8 @@
 //! What all charts are drawn with: coordinates, text that fits, markers, the frame.
 
-use maud::{Markup, html};
+use std::cell::RefCell;
+
+use maud::{Markup, Render, html};
 
 /// Series that can be told apart in one chart.
 pub(in crate::report) const SERIES_MAX: usize = 8;
@@ -138,40 +140,150 @@ pub(in crate::report) fn room(text: &str) -> f64 {
 
 /// The sign of a configuration beside its name: its colour and its marker.
 pub(in crate::report) fn swatch(configuration: usize) -> Markup {
-    html! {
-        svg class={ "swatch s" (configuration % SERIES_MAX) } viewBox="0 0 12 12" aria-hidden="true" {
-            (marker(configuration, 6.0, 6.0))
+    LegendEntry::of(configuration, "").swatch()
+}
+
+/// What a plot is of: an identifier that is unique in the page, a title, and a sentence for those who do not
+/// see it.
+pub(super) struct PlotName<'a> {
+    pub(super) id: &'a str,
+    pub(super) title: &'a str,
+    pub(super) desc: &'a str,
+}
+
+/// A chart as a value: the page draws it in its place, a picture draws it alone.
+#[derive(Debug, Clone)]
+pub(in crate::report) struct Plot {
+    /// Unique in the page.
+    pub(in crate::report) id: String,
+    /// One line.
+    pub(in crate::report) title: String,
+    desc: String,
+    /// Width and height, user units.
+    pub(in crate::report) size: (f64, f64),
+    content: Markup,
+    /// The content of a plot whose marks lead to other parts of the page, without these links.
+    unlinked: Option<Markup>,
+    /// Its signs and what they mean.
+    pub(in crate::report) legend: Vec<LegendEntry>,
+}
+
+/// One line of a legend.
+#[derive(Debug, Clone)]
+pub(in crate::report) struct LegendEntry {
+    /// Class of the sign: its colour.
+    pub(in crate::report) class: String,
+    /// Side of the square that the sign fits into, user units.
+    pub(in crate::report) side: f64,
+    /// The sign.
+    pub(in crate::report) sign: Markup,
+    /// What it means.
+    pub(in crate::report) words: String,
+}
+
+impl LegendEntry {
+    /// The entry of a configuration.
+    pub(in crate::report) fn of(configuration: usize, words: &str) -> Self {
+        Self {
+            class: format!("s{}", configuration % SERIES_MAX),
+            side: 12.0,
+            sign: marker(configuration, 6.0, 6.0),
+            words: words.to_owned(),
+        }
+    }
+
+    /// The sign alone, as an element of the page.
+    pub(in crate::report) fn swatch(&self) -> Markup {
+        let side = px(self.side);
+        html! {
+            svg class={ "swatch " (self.class) } viewBox={ "0 0 " (side) " " (side) } aria-hidden="true" {
+                (self.sign)
+            }
         }
     }
 }
 
-/// A chart that leads nowhere.
-pub(super) fn svg(
-    id: &str,
-    title: &str,
-    desc: &str,
-    width: f64,
-    height: f64,
-    content: &Markup,
-) -> Markup {
-    frame("img", (id, title, desc), (width, height), content)
+impl Plot {
+    /// A plot without a legend.
+    pub(super) fn new(name: PlotName<'_>, size: (f64, f64), content: Markup) -> Self {
+        Self {
+            id: name.id.to_owned(),
+            title: name.title.to_owned(),
+            desc: name.desc.to_owned(),
+            size,
+            content,
+            unlinked: None,
+            legend: Vec::new(),
+        }
+    }
+
+    /// The same plot, whose marks are links; `unlinked` is its content without them.
+    pub(super) fn linked(self, unlinked: Markup) -> Self {
+        Self {
+            unlinked: Some(unlinked),
+            ..self
+        }
+    }
+
+    /// The same plot with a legend.
+    pub(in crate::report) fn with(self, legend: Vec<LegendEntry>) -> Self {
+        Self { legend, ..self }
+    }
+
+    /// What is drawn, without links.
+    pub(in crate::report) fn still(&self) -> &Markup {
+        self.unlinked.as_ref().unwrap_or(&self.content)
+    }
 }
 
-/// The frame of a chart: role (a picture, or a group of links), size, title and description for
-/// those who do not see it.
-pub(super) fn frame(
-    role: &str,
-    (id, title, desc): (&str, &str, &str),
-    (width, height): (f64, f64),
-    content: &Markup,
-) -> Markup {
-    html! {
-        svg id=(id) role=(role) viewBox={ "0 0 " (px(width)) " " (px(height)) }
-            aria-labelledby={ (id) "-t " (id) "-d" } {
-            title id={ (id) "-t" } { (title) }
-            desc id={ (id) "-d" } { (desc) }
-            (content)
+/// The plot with its legend, as elements of the page.
+impl Render for Plot {
+    fn render(&self) -> Markup {
+        let id = &self.id;
+        // A group and no image, if its marks are links: the parts of an image are hidden from screen readers.
+        let role = if self.unlinked.is_some() {
+            "group"
+        } else {
+            "img"
+        };
+        html! {
+            div class="chart" {
+                svg id=(id) role=(role) viewBox={ "0 0 " (px(self.size.0)) " " (px(self.size.1)) }
+                    aria-labelledby={ (id) "-t " (id) "-d" } {
+                    title id={ (id) "-t" } { (self.title) }
+                    desc id={ (id) "-d" } { (self.desc) }
+                    (self.content)
+                }
+            }
+            @if !self.legend.is_empty() {
+                ul class="legend" {
+                    @for entry in &self.legend { li { (entry.swatch()) span { (entry.words) } } }
+                }
+            }
         }
+    }
+}
+
+/// The plots of a page, in its order.
+#[derive(Debug, Default)]
+pub(in crate::report) struct Gallery(RefCell<Vec<Plot>>);
+
+impl Gallery {
+    /// Keeps a plot; what is returned is its place in the page.
+    pub(in crate::report) fn hang(&self, plot: Plot) -> Markup {
+        let element = plot.render();
+        self.0.borrow_mut().push(plot);
+        element
+    }
+
+    /// As [`Gallery::hang`], under its title.
+    pub(in crate::report) fn captioned(&self, plot: Plot) -> Markup {
+        html! { figure { figcaption { (plot.title) } (self.hang(plot)) } }
+    }
+
+    /// All that were kept.
+    pub(in crate::report) fn into_plots(self) -> Vec<Plot> {
+        self.0.into_inner()
     }
 }
 

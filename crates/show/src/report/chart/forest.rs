@@ -3,7 +3,9 @@
 use maud::{Markup, html};
 
 use super::axis::{Axis, Scale};
-use super::drawing::{FONT, MARK, SERIES_MAX, ems, fit, marker, px, svg, ticks_below};
+use super::drawing::{
+    FONT, LegendEntry, MARK, Plot, PlotName, SERIES_MAX, ems, fit, marker, px, ticks_below,
+};
 use crate::report::figure;
 use stackrace_judge::verdict::Interval;
 
@@ -49,7 +51,7 @@ pub(in crate::report) fn forest(
     title: &str,
     margin: f64,
     groups: &[ForestGroup],
-) -> Markup {
+) -> Plot {
     let rows = || groups.iter().flat_map(|group| &group.rows);
     // The band reaches from 1/(1+m) to 1+m: it must look the same from either side.
     let band = [1.0 / (1.0 + margin), 1.0 + margin];
@@ -105,7 +107,12 @@ pub(in crate::report) fn forest(
         })
         .collect::<Vec<_>>()
         .join(" ");
-    svg(id, title, &desc, WIDTH, bottom + FOOT, &content)
+    let desc = &desc;
+    Plot::new(
+        PlotName { id, title, desc },
+        (WIDTH, bottom + FOOT),
+        content,
+    )
 }
 
 enum Item<'a> {
@@ -191,9 +198,12 @@ fn mark(word: &str, x: f64, y: f64) -> Markup {
 }
 
 /// The shape of a verdict, for a legend.
-pub(in crate::report) fn verdict_mark(word: &str) -> Markup {
-    html! {
-        svg class="swatch row" viewBox="0 0 14 14" aria-hidden="true" { (mark(word, 7.0, 7.0)) }
+pub(in crate::report) fn verdict_entry(word: &str, words: &str) -> LegendEntry {
+    LegendEntry {
+        class: "row".to_owned(),
+        side: 14.0,
+        sign: mark(word, 7.0, 7.0),
+        words: words.to_owned(),
     }
 }
 

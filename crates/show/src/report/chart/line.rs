@@ -3,7 +3,9 @@
 use maud::{Markup, html};
 
 use super::axis::Axis;
-use super::drawing::{FONT, SERIES_MAX, ems, fit, marker, px, svg, swatch, ticks_below};
+use super::drawing::{
+    FONT, LegendEntry, Plot, PlotName, SERIES_MAX, ems, fit, marker, px, ticks_below,
+};
 use super::labels::{Label, spread};
 
 /// Natural width.
@@ -67,8 +69,8 @@ pub(in crate::report) struct LineChart<'a> {
     pub(in crate::report) limits: Vec<(f64, String)>,
 }
 
-/// Draws the chart as an SVG element.
-pub(in crate::report) fn line(chart: &LineChart<'_>) -> Markup {
+/// The chart, with its lines as legend.
+pub(in crate::report) fn line(chart: &LineChart<'_>) -> Plot {
     let floor = HEIGHT - BOTTOM;
     let y_ticks = chart.y.ticks(floor - TOP, chart.y_label, &|_| FONT + 10.0);
     let left = 12.0
@@ -107,13 +109,16 @@ pub(in crate::report) fn line(chart: &LineChart<'_>) -> Markup {
         (words(chart, (left, floor), &x, &y))
         path class="axis" d={ "M" (px(left)) " " (px(TOP)) "V" (px(floor)) "H" (px(WIDTH - RIGHT)) } {}
     };
-    svg(
-        &chart.id,
-        &chart.title,
-        &chart.desc,
-        WIDTH,
-        HEIGHT,
-        &content,
+    let lines = chart.lines.iter().take(SERIES_MAX);
+    let name = PlotName {
+        id: &chart.id,
+        title: &chart.title,
+        desc: &chart.desc,
+    };
+    Plot::new(name, (WIDTH, HEIGHT), content).with(
+        lines
+            .map(|line| LegendEntry::of(line.series, &line.label))
+            .collect(),
     )
 }
 
@@ -246,17 +251,6 @@ fn draw(
             }
             @for &(at, value) in &line.rings {
                 circle class="ring" cx=(px(x(at) + aside)) cy=(px(y(value))) r="9" { title { "changed" } }
-            }
-        }
-    }
-}
-
-/// The names of a chart's lines with their markers, as text that flows.
-pub(in crate::report) fn legend(lines: &[ChartLine]) -> Markup {
-    html! {
-        ul class="legend" {
-            @for line in lines.iter().take(SERIES_MAX) {
-                li { (swatch(line.series)) span { (line.label) } }
             }
         }
     }

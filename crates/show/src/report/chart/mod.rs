@@ -17,8 +17,8 @@ mod spark;
 
 pub(super) use axis::{Axis, Scale};
 pub(super) use bars::{BarGroup, BarRow, bars};
-pub(super) use drawing::{SERIES_MAX, room, swatch};
-pub(super) use forest::{ForestGroup, ForestRow, forest, verdict_mark};
-pub(super) use line::{ChartLine, LineChart, legend, line};
+pub(super) use drawing::{Gallery, LegendEntry, Plot, SERIES_MAX, room, swatch};
+pub(super) use forest::{ForestGroup, ForestRow, forest, verdict_entry};
+pub(super) use line::{ChartLine, LineChart, line};
 pub(super) use rounds::{RoundsRow, rounds};
 pub(super) use spark::spark;

@@ -4,7 +4,7 @@
 use maud::{Markup, html};
 
 use super::axis::Axis;
-use super::drawing::{FONT, MARK, SERIES_MAX, ems, fit, frame, marker, px, ticks_below};
+use super::drawing::{FONT, MARK, Plot, PlotName, SERIES_MAX, ems, fit, marker, px, ticks_below};
 use crate::report::figure;
 use stackrace_judge::verdict::Interval;
 
@@ -30,7 +30,7 @@ pub(in crate::report) struct RoundsRow {
 }
 
 /// The chart; `unit` is that of the metric.
-pub(in crate::report) fn rounds(id: &str, title: &str, unit: &str, rows: &[RoundsRow]) -> Markup {
+pub(in crate::report) fn rounds(id: &str, title: &str, unit: &str, rows: &[RoundsRow]) -> Plot {
     let axis = Axis::over_positive(rows.iter().flat_map(|row| {
         // The axis passes over ends that are not numbers.
         let ends = row.mean.map_or([f64::NAN; 2], |mean| [mean.low, mean.high]);
@@ -45,34 +45,31 @@ pub(in crate::report) fn rounds(id: &str, title: &str, unit: &str, rows: &[Round
         &|value| figure::tick(unit, value),
         &|label| ems(label) * FONT + 14.0,
     );
-    let ticks = ticks
+    let ticks: Vec<(f64, String)> = ticks
         .into_iter()
         .map(|(value, label)| (place(value), label))
         .collect();
-    let content = html! {
-        @for tick in ticks_below(ticks, WIDTH) {
-            line class="grid" x1=(px(tick.x)) x2=(px(tick.x)) y1="2" y2=(px(bottom)) {}
-            text class="tick" text-anchor=(tick.anchor) x=(px(tick.x)) y=(px(bottom + 17.0)) { (tick.label) }
+    let drawn = |links: bool| {
+        html! {
+            @for tick in ticks_below(ticks.clone(), WIDTH) {
+                line class="grid" x1=(px(tick.x)) x2=(px(tick.x)) y1="2" y2=(px(bottom)) {}
+                text class="tick" text-anchor=(tick.anchor) x=(px(tick.x)) y=(px(bottom + 17.0)) { (tick.label) }
+            }
+            @for path in joined(rows, &place, &middle) { path class="join" d=(path) {} }
+            @for (at, row) in rows.iter().enumerate() {
+                (draw(row, axis, unit, middle(at), links))
+            }
+            line class="axis" x1=(px(SIDE)) x2=(px(WIDTH - SIDE)) y1=(px(bottom)) y2=(px(bottom)) {}
         }
-        @for path in joined(rows, &place, &middle) { path class="join" d=(path) {} }
-        @for (at, row) in rows.iter().enumerate() {
-            (draw(row, axis, unit, middle(at)))
-        }
-        line class="axis" x1=(px(SIDE)) x2=(px(WIDTH - SIDE)) y1=(px(bottom)) y2=(px(bottom)) {}
     };
     let desc = rows
         .iter()
         .map(|row| format!("{}: {}.", row.label, caption(row, unit)))
         .collect::<Vec<_>>()
         .join(" ");
-    // A group and no image: its marks are links, and the parts of an image are hidden from screen
-    // readers.
-    frame(
-        "group",
-        (id, title, &desc),
-        (WIDTH, bottom + FOOT),
-        &content,
-    )
+    let desc = &desc;
+    let size = (WIDTH, bottom + FOOT);
+    Plot::new(PlotName { id, title, desc }, size, drawn(true)).linked(drawn(false))
 }
 
 fn caption(row: &RoundsRow, unit: &str) -> String {
@@ -85,7 +82,7 @@ fn caption(row: &RoundsRow, unit: &str) -> String {
     })
 }
 
-fn draw(row: &RoundsRow, axis: Axis, unit: &str, y: f64) -> Markup {
+fn draw(row: &RoundsRow, axis: Axis, unit: &str, y: f64, links: bool) -> Markup {
     let place = |value: f64| axis.place(value, SIDE, WIDTH - SIDE);
     let text = caption(row, unit);
     let room = WIDTH - 2.0 * SIDE - MARK - ems(&text) * FONT - 14.0;
@@ -109,7 +106,7 @@ fn draw(row: &RoundsRow, axis: Axis, unit: &str, y: f64) -> Markup {
                     circle class="hit" cx=(px(place(*value))) cy=(px(y)) r="6" {}
                 };
                 // A hundred stops would bar a keyboard's way: the table of trials leads there too.
-                @if href.is_empty() { g { (mark) } } @else { a href=(href) tabindex="-1" { (mark) } }
+                @if href.is_empty() || !links { g { (mark) } } @else { a href=(href) tabindex="-1" { (mark) } }
             }
         }
     }

@@ -176,10 +176,10 @@ mod tests {
                 }
             }
         }
-        record
-            .head
-            .environment
-            .push(Fact::new("limit sda", "600000000 B/s, SATA 6.0 Gbit/s"));
+        record.head.environment.push(Fact::of_older_log(
+            "limit sda",
+            "600000000 B/s, SATA 6.0 Gbit/s",
+        ));
         let page = audit(&record, &judged(&record)).into_string();
         for words in [
             "<td class=\"ok\"",

@@ -2,15 +2,15 @@
 
 use maud::{Markup, html};
 
-use super::{plots, tables};
-use crate::report::chart::{Axis, ChartLine, LineChart, SERIES_MAX};
+use super::tables;
+use crate::report::chart::{Axis, ChartLine, Gallery, LineChart, Plot, SERIES_MAX, line};
 use crate::report::durability;
 use crate::report::figure;
 use stackrace_judge::verdict::{DurabilityRow, Verdict};
 use stackrace_results::record::Record;
 
 /// The section; empty where no power was cut.
-pub(super) fn durability(record: &Record, verdict: &Verdict) -> Markup {
+pub(super) fn durability(record: &Record, verdict: &Verdict, gallery: &Gallery) -> Markup {
     let rows = durability::rows(record, verdict);
     if rows.is_empty() {
         return html! {};
@@ -25,7 +25,7 @@ pub(super) fn durability(record: &Record, verdict: &Verdict) -> Markup {
                 }
             }
         }
-        (plots(&rows))
+        (plots(&rows, gallery))
         h3 { (guarantees.title) }
         p { (guarantees.note) }
         (tables::table(&guarantees))
@@ -51,25 +51,25 @@ pub(super) fn durability(record: &Record, verdict: &Verdict) -> Markup {
 }
 
 /// One plot for each workload, of so many configurations as can be told apart.
-fn plots(rows: &[DurabilityRow]) -> Markup {
+fn plots(rows: &[DurabilityRow], gallery: &Gallery) -> Markup {
     let mut workloads: Vec<usize> = rows.iter().map(|row| row.workload).collect();
     workloads.dedup();
     html! {
         @for workload in workloads {
             @let of: Vec<&DurabilityRow> = rows.iter().filter(|row| row.workload == workload).collect();
             @for (number, part) in of.chunks(SERIES_MAX).enumerate() {
-                (plot(&format!("guarantee-{workload}-{number}"), part))
+                @if let Some(plot) = plot(&format!("guarantee-{workload}-{number}"), part) {
+                    (gallery.captioned(plot))
+                }
             }
         }
     }
 }
 
 /// Speed to the right, the share of cuts that break a promise upwards.
-fn plot(id: &str, rows: &[&DurabilityRow]) -> Markup {
+fn plot(id: &str, rows: &[&DurabilityRow]) -> Option<Plot> {
     let measured: Vec<&&DurabilityRow> = rows.iter().filter(|row| row.speed.is_some()).collect();
-    let Some(first) = measured.first() else {
-        return html! {};
-    };
+    let first = measured.first()?;
     let speeds = measured.iter().filter_map(|row| row.speed);
     let lines: Vec<ChartLine> = measured
         .iter()
@@ -102,5 +102,5 @@ fn plot(id: &str, rows: &[&DurabilityRow]) -> Markup {
         lines,
         limits: Vec::new(),
     };
-    plots::with_legend(&chart)
+    Some(line(&chart))
 }

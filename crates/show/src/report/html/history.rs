@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::plots::{facet_title, with_legend};
+use super::plots::facet_title;
 use super::tables::table;
-use crate::report::chart::{Axis, ChartLine, LineChart, SERIES_MAX, Scale};
+use crate::report::chart::{Axis, ChartLine, Gallery, LineChart, Plot, SERIES_MAX, Scale, line};
 use crate::report::content::{TextRow, TextTable};
 use crate::report::figure::{self, MISSING};
 use stackrace_judge::published::distinct;
@@ -13,6 +13,8 @@ use stackrace_results::record::Record;
 
 /// What has changed over these runs, oldest first; `courses` are of the same runs.
 pub fn history(runs: &[&Record], courses: &[HistoryLine]) -> Markup {
+    // A page without pictures of its own.
+    let gallery = Gallery::default();
     let workloads = distinct(courses.iter().map(|course| course.workload.as_str()));
     html! {
         p {
@@ -24,7 +26,7 @@ pub fn history(runs: &[&Record], courses: &[HistoryLine]) -> Markup {
             @let mine: Vec<&HistoryLine> = courses.iter().filter(|c| c.workload == *workload).collect();
             h2 { (workload) }
             @for (part, few) in mine.chunks(SERIES_MAX).enumerate() {
-                (chart(&format!("history-{at}-{part}"), workload, part, mine.len(), few, runs))
+                (gallery.captioned(chart(&format!("history-{at}-{part}"), workload, part, mine.len(), few, runs)))
             }
             (table(&figures(workload, runs, &mine)))
         }
@@ -41,7 +43,7 @@ fn chart(
     all: usize,
     courses: &[&HistoryLine],
     runs: &[&Record],
-) -> Markup {
+) -> Plot {
     let place = |point: &HistoryPoint| (point.run + 1) as f64;
     let points = || courses.iter().flat_map(|course| &course.points);
     let ends = points().flat_map(|point| {
@@ -78,7 +80,7 @@ fn chart(
             .map(|point| (place(point), point.value.estimate))
             .collect(),
     });
-    with_legend(&LineChart {
+    line(&LineChart {
         id: id.to_owned(),
         title: facet_title(workload, part, all <= SERIES_MAX),
         desc: format!("{workload}: one point per run, one line per configuration, changes ringed."),

@@ -7,8 +7,8 @@ use hdrhistogram::Histogram;
 use maud::{Markup, html};
 use stackrace_stats::elementary::log10;
 
-use super::plots::{facet_title, with_legend};
-use crate::report::chart::{Axis, ChartLine, LineChart, SERIES_MAX, Scale};
+use super::plots::facet_title;
+use crate::report::chart::{Axis, ChartLine, Gallery, LineChart, Plot, SERIES_MAX, Scale, line};
 use crate::report::figure;
 use stackrace_base::event::{Ended, histogram};
 use stackrace_base::unit;
@@ -23,7 +23,7 @@ const OPEN_MAX: usize = 4;
 type Merged = BTreeMap<(usize, usize, String), BTreeMap<usize, Histogram<u64>>>;
 
 /// One chart per workload and kind of operation, at most eight configurations in each.
-pub(super) fn latency(record: &Record, verdict: &Verdict) -> Markup {
+pub(super) fn latency(record: &Record, verdict: &Verdict, gallery: &Gallery) -> Markup {
     let mut charts = Vec::new();
     for ((workload, _, op), histograms) in &merged(record) {
         let lines: Vec<ChartLine> = verdict
@@ -56,16 +56,17 @@ pub(super) fn latency(record: &Record, verdict: &Verdict) -> Markup {
     if charts.is_empty() {
         return html! {};
     }
+    let more = charts.split_off(charts.len().min(OPEN_MAX));
     html! {
         p {
             "Share of operations that took at least this long. Lower and further left is better; a bend to "
             "the right shows slow outliers. All complete trials together; both axes are logarithmic."
         }
-        div class="facets" { @for chart in charts.iter().take(OPEN_MAX) { (chart) } }
-        @if charts.len() > OPEN_MAX {
+        div class="facets" { @for chart in charts { (gallery.captioned(chart)) } }
+        @if !more.is_empty() {
             details {
-                summary { (figure::counted(charts.len() - OPEN_MAX, "further chart")) }
-                div class="facets" { @for chart in charts.iter().skip(OPEN_MAX) { (chart) } }
+                summary { (figure::counted(more.len(), "further chart")) }
+                div class="facets" { @for chart in more { (gallery.captioned(chart)) } }
             }
         }
     }
@@ -131,7 +132,7 @@ fn tail(histogram: &Histogram<u64>) -> Vec<(f64, f64)> {
     points
 }
 
-fn facets(id: &str, title: &str, mut lines: Vec<ChartLine>) -> Vec<Markup> {
+fn facets(id: &str, title: &str, mut lines: Vec<ChartLine>) -> Vec<Plot> {
     let points = || lines.iter().flat_map(|line| line.points.iter().copied());
     let x = Axis::over(Scale::Log10, points().map(|point| point.0)).widened(0.02);
     // Every operation took at least the shortest time, so curves begin at 1.
@@ -139,7 +140,7 @@ fn facets(id: &str, title: &str, mut lines: Vec<ChartLine>) -> Vec<Markup> {
     let mut charts = Vec::new();
     while !lines.is_empty() {
         let rest = lines.split_off(lines.len().min(SERIES_MAX));
-        charts.push(with_legend(&LineChart {
+        charts.push(line(&LineChart {
             id: format!("{id}-{}", charts.len()),
             title: facet_title(title, charts.len(), rest.is_empty()),
             desc: format!("{title}: share of operations that took at least this long."),

@@ -26,6 +26,7 @@ pub(super) use sheet::sheet;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use super::chart::{Gallery, Plot};
 use super::figure::is_no_text;
 use super::{ReportForm, ReportOptions, clients, content};
 use stackrace_base::event::Until;
@@ -105,9 +106,27 @@ fn page(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Markup {
 
 /// Everything the page says, for a page that has other things around it.
 pub fn body(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Markup {
-    let sections = sections(record, verdict, options);
+    body_with(record, verdict, options, &Gallery::default())
+}
+
+/// The plots of that page, in its order.
+pub(super) fn plots(record: &Record, verdict: &Verdict) -> Vec<Plot> {
+    let gallery = Gallery::default();
+    body_with(record, verdict, &ReportOptions::default(), &gallery);
+    gallery.into_plots()
+}
+
+fn body_with(
+    record: &Record,
+    verdict: &Verdict,
+    options: &ReportOptions,
+    gallery: &Gallery,
+) -> Markup {
+    // What is above the sections first: plots are kept in the order of the page.
+    let answer = answer(record, verdict, options, gallery);
+    let sections = sections(record, verdict, options, gallery);
     html! {
-        (answer(record, verdict, options))
+        (answer)
         nav aria-label="Contents" {
             ul {
                 @for section in &sections {
@@ -124,13 +143,18 @@ pub fn body(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Mark
     }
 }
 
-fn sections(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<Section> {
+fn sections(
+    record: &Record,
+    verdict: &Verdict,
+    options: &ReportOptions,
+    gallery: &Gallery,
+) -> Vec<Section> {
     [
         ("figures", "Figures", tables::figures(record, verdict)),
         (
             "durability",
             "When the power goes",
-            durability::durability(record, verdict),
+            durability::durability(record, verdict, gallery),
         ),
         (
             "effects",
@@ -144,10 +168,22 @@ fn sections(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<
         ),
         ("audit", "What was measured", audit::audit(record, verdict)),
         ("clients", clients::CLIENTS, tables::clients(record)),
-        ("rounds", "Round by round", plots::rounds(record, verdict)),
-        ("sweep", "By size and number", sweep::sweep(record, verdict)),
-        ("latency", "Latency", latency::latency(record, verdict)),
-        ("time", "Over time", plots::time(record, verdict)),
+        (
+            "rounds",
+            "Round by round",
+            plots::rounds(record, verdict, gallery),
+        ),
+        (
+            "sweep",
+            "By size and number",
+            sweep::sweep(record, verdict, gallery),
+        ),
+        (
+            "latency",
+            "Latency",
+            latency::latency(record, verdict, gallery),
+        ),
+        ("time", "Over time", plots::time(record, verdict, gallery)),
         ("cost", "What it cost", tables::resources(record)),
         ("method", "Method in plain words", method(record, verdict)),
         (
@@ -174,7 +210,12 @@ pub fn prose(sentence: &str) -> Markup {
     }
 }
 
-fn answer(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Markup {
+fn answer(
+    record: &Record,
+    verdict: &Verdict,
+    options: &ReportOptions,
+    gallery: &Gallery,
+) -> Markup {
     let class = match verdict.state {
         State::Decided => "decided",
         State::Undecided if verdict.hints() => "hint",
@@ -200,7 +241,7 @@ fn answer(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Markup
                 ul { @for note in &notes { li { (prose(note)) } } }
             }
         }
-        (plots::hero(record, verdict))
+        (plots::hero(record, verdict, gallery))
     }
 }
 

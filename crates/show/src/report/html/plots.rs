@@ -5,8 +5,8 @@ use maud::{Markup, html};
 use super::trial::Addresses;
 use super::view::{self, Chart};
 use crate::report::chart::{
-    self, Axis, BarGroup, BarRow, ChartLine, ForestGroup, ForestRow, LineChart, RoundsRow,
-    SERIES_MAX, Scale, bars, forest, legend, line, rounds as rounds_chart,
+    self, Axis, BarGroup, BarRow, ChartLine, ForestGroup, ForestRow, Gallery, LegendEntry,
+    LineChart, RoundsRow, SERIES_MAX, Scale, bars, forest, line, rounds as rounds_chart,
 };
 use crate::report::{audited, content, figure};
 use stackrace_base::event::{Ended, MetricHead, Observation, PhaseObservation};
@@ -29,7 +29,7 @@ const TIME_POINTS: usize = 150;
 
 /// The values of all configurations and their ratios: the overall ones, and those of the workloads
 /// where there is room.
-pub(super) fn hero(record: &Record, verdict: &Verdict) -> Markup {
+pub(super) fn hero(record: &Record, verdict: &Verdict, gallery: &Gallery) -> Markup {
     let groups = groups(verdict);
     let all: usize = groups.iter().map(|group| group.rows.len()).sum();
     let title = "Ratios with their intervals";
@@ -52,14 +52,13 @@ pub(super) fn hero(record: &Record, verdict: &Verdict) -> Markup {
                             (title) ". Above 1 the one named first is better; the colour is its own. The band marks "
                             "differences too small to matter (the margin)."
                         }
-                        div class="chart" { (forest("forest", title, verdict.margin, &first)) }
-                        (shapes(&first))
+                        (gallery.hang(forest("forest", title, verdict.margin, &first).with(shapes(&first))))
                     }
                 }
                 @if !values.is_empty() {
                     figure {
                         figcaption { "Mean of each configuration with its own interval." }
-                        div class="chart" { (bars("values", "Means with their intervals", &values)) }
+                        (gallery.hang(bars("values", "Means with their intervals", &values)))
                     }
                 }
             }
@@ -68,35 +67,31 @@ pub(super) fn hero(record: &Record, verdict: &Verdict) -> Markup {
             details {
                 summary { (group.heading) ": " (figure::counted(group.rows.len(), "comparison")) }
                 @let title = format!("{title}: {}", group.heading);
-                div class="chart" {
-                    (forest(&format!("forest-{at}"), &title, verdict.margin, &[group]))
-                }
+                (gallery.hang(forest(&format!("forest-{at}"), &title, verdict.margin, &[group])))
             }
         }
         @for (at, group) in more_values.into_iter().enumerate() {
             details {
                 summary { (group.heading) ": " (figure::counted(group.rows.len(), "value")) }
                 @let title = format!("Means with their intervals: {}", group.heading);
-                div class="chart" { (bars(&format!("values-{at}"), &title, &[group])) }
+                (gallery.hang(bars(&format!("values-{at}"), &title, &[group])))
             }
         }
     }
 }
 
 /// What the shapes in a chart of ratios say, as far as they are in it.
-fn shapes(groups: &[ForestGroup]) -> Markup {
+fn shapes(groups: &[ForestGroup]) -> Vec<LegendEntry> {
     let drawn = |word: &str| {
         groups
             .iter()
             .flat_map(|group| &group.rows)
             .any(|row| row.word == word)
     };
-    let known: Vec<(&str, &str)> = SHAPES.into_iter().filter(|(word, _)| drawn(word)).collect();
-    html! {
-        ul class="legend" {
-            @for (word, text) in known { li { (chart::verdict_mark(word)) span { (text) } } }
-        }
-    }
+    let known = SHAPES.into_iter().filter(|(word, _)| drawn(word));
+    known
+        .map(|(word, text)| chart::verdict_entry(word, text))
+        .collect()
 }
 
 /// The first metric of each workload, a group each: those there is room for, and the others.
@@ -170,7 +165,7 @@ fn row(verdict: &Verdict, comparison: &Comparison) -> ForestRow {
 
 /// Every round's value of each workload's primary metric, and of its rates and latencies where
 /// there are few enough configurations.
-pub(super) fn rounds(record: &Record, verdict: &Verdict) -> Markup {
+pub(super) fn rounds(record: &Record, verdict: &Verdict, gallery: &Gallery) -> Markup {
     let few = verdict.configurations.len() <= SERIES_MAX;
     let addresses = Addresses::of(record);
     let mut charts = Vec::new();
@@ -191,7 +186,7 @@ pub(super) fn rounds(record: &Record, verdict: &Verdict) -> Markup {
             charts.push(Chart {
                 primary: m == 0,
                 unit: metric.unit.clone(),
-                drawing: html! { figure { figcaption { (title) } div class="chart" { (chart) } } },
+                plot: chart,
             });
         }
     }
@@ -203,7 +198,7 @@ pub(super) fn rounds(record: &Record, verdict: &Verdict) -> Markup {
             "One mark per round; click it for its trial. A line joins the values of one round. The bar is the "
             "interval of the mean."
         }
-        (view::charts("rounds", &charts))
+        (view::charts("rounds", charts, gallery))
     }
 }
 
@@ -227,19 +222,8 @@ fn rounds_row(
     })
 }
 
-/// One chart with its legend.
-pub(super) fn with_legend(chart: &LineChart<'_>) -> Markup {
-    html! {
-        figure {
-            figcaption { (chart.title) }
-            div class="chart" { (line(chart)) }
-            (legend(&chart.lines))
-        }
-    }
-}
-
 /// The series of each configuration's median trial, a chart per workload and phase.
-pub(super) fn time(record: &Record, verdict: &Verdict) -> Markup {
+pub(super) fn time(record: &Record, verdict: &Verdict, gallery: &Gallery) -> Markup {
     let addresses = Addresses::of(record);
     let mut charts = Vec::new();
     let mut trials = Vec::new();
@@ -287,7 +271,7 @@ pub(super) fn time(record: &Record, verdict: &Verdict) -> Markup {
             "marks a change of rate in at least half of a configuration's trials; its label gives size, time "
             "and bytes moved (medians of these trials)."
         }
-        (view::charts("time", &charts))
+        (view::charts("time", charts, gallery))
         details {
             summary { "Which trials these are" }
             @for (name, workload, medians) in &trials {
@@ -401,7 +385,7 @@ fn time_charts(
     let mut charts = Vec::new();
     while !lines.is_empty() {
         let rest = lines.split_off(lines.len().min(SERIES_MAX));
-        let drawing = with_legend(&LineChart {
+        let plot = line(&LineChart {
             id: format!("{id}-{kind}-{}", charts.len()),
             title: facet_title(name, charts.len(), rest.is_empty()),
             desc: format!("{name}: {y_name} over time, one line per configuration."),
@@ -417,7 +401,7 @@ fn time_charts(
         charts.push(Chart {
             primary,
             unit: unit.to_owned(),
-            drawing,
+            plot,
         });
         lines = rest;
     }

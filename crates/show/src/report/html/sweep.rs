@@ -6,9 +6,9 @@
 
 use maud::{Markup, html};
 
-use super::plots::{facet_title, with_legend};
+use super::plots::facet_title;
 use super::view::{self, Chart};
-use crate::report::chart::{Axis, ChartLine, LineChart, SERIES_MAX, Scale};
+use crate::report::chart::{Axis, ChartLine, Gallery, LineChart, SERIES_MAX, Scale, line};
 use crate::report::{audited, figure};
 use stackrace_base::event::MetricHead;
 use stackrace_base::unit;
@@ -19,7 +19,7 @@ use stackrace_results::record::Record;
 const SIZES_MIN: usize = 3;
 
 /// The curves; empty: nothing is swept.
-pub(super) fn sweep(record: &Record, verdict: &Verdict) -> Markup {
+pub(super) fn sweep(record: &Record, verdict: &Verdict, gallery: &Gallery) -> Markup {
     let mut charts = Vec::new();
     for factor in 0..record.head.factors.len() {
         by_factor(record, verdict, factor, &mut charts);
@@ -30,7 +30,7 @@ pub(super) fn sweep(record: &Record, verdict: &Verdict) -> Markup {
     }
     html! {
         p { "Each point is the mean of one configuration with its own interval." }
-        (view::charts("sweep", &charts))
+        (view::charts("sweep", charts, gallery))
     }
 }
 
@@ -247,7 +247,7 @@ fn finish(
     let mut part = 0;
     while !lines.is_empty() {
         let rest = lines.split_off(lines.len().min(SERIES_MAX));
-        let drawing = with_legend(&LineChart {
+        let plot = line(&LineChart {
             id: format!("sweep-{}", charts.len()),
             title: facet_title(title, part, rest.is_empty()),
             desc: format!("{title}, over {x_name}."),
@@ -263,7 +263,7 @@ fn finish(
         charts.push(Chart {
             primary,
             unit: metric.unit.clone(),
-            drawing,
+            plot,
         });
         lines = rest;
         part += 1;

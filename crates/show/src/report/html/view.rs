@@ -5,6 +5,8 @@
 
 use maud::{Markup, html};
 
+use crate::report::chart::{Gallery, Plot};
+
 /// Charts that are shown without opening anything.
 const OPEN_MAX: usize = 12;
 
@@ -14,8 +16,8 @@ pub(super) struct Chart {
     pub(super) primary: bool,
     /// Unit of the metric it shows.
     pub(super) unit: String,
-    /// The drawing, with its caption.
-    pub(super) drawing: Markup,
+    /// It.
+    pub(super) plot: Plot,
 }
 
 /// What the reader can switch to: class, words, unit of the metrics.
@@ -46,7 +48,7 @@ impl Chart {
 }
 
 /// The charts of a section with their switch, if there is something to switch.
-pub(super) fn charts(section: &str, charts: &[Chart]) -> Markup {
+pub(super) fn charts(section: &str, charts: Vec<Chart>, gallery: &Gallery) -> Markup {
     let shown = |of: &dyn Fn(&Chart) -> bool| charts.iter().filter(|chart| of(chart)).count();
     let primary = shown(&|chart| chart.primary);
     let mut views = vec![("primary", "what is judged")];
@@ -70,19 +72,19 @@ pub(super) fn charts(section: &str, charts: &[Chart]) -> Markup {
                 }
             }
         }
-        @if open { (facets(charts)) } @else {
+        @if open { (facets(charts, gallery)) } @else {
             details {
                 summary { (charts.len()) " charts" }
-                (facets(charts))
+                (facets(charts, gallery))
             }
         }
     }
 }
 
-fn facets(charts: &[Chart]) -> Markup {
+fn facets(charts: Vec<Chart>, gallery: &Gallery) -> Markup {
     html! {
         div class="facets" {
-            @for chart in charts { div class=(chart.class()) { (chart.drawing) } }
+            @for chart in charts { div class=(chart.class()) { (gallery.captioned(chart.plot)) } }
         }
     }
 }
