@@ -8,7 +8,9 @@ use super::*;
 fn step(result: &Imported, metric: &str) -> f64 {
     let at = result.metrics.iter().position(|head| head.name == metric);
     let at = at.unwrap_or_else(|| panic!("no {metric} in {:?}", result.metrics));
-    result.resolution[at].unwrap_or_else(|| panic!("nothing is told of {metric}"))
+    result.values[at]
+        .unwrap_or_else(|| panic!("{metric} is missing"))
+        .step
 }
 
 #[test]

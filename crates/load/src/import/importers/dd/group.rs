@@ -64,7 +64,7 @@ impl Group {
         pairs.all(|pair| {
             let (one, next) = (&pair[0], &pair[1]);
             one.copied.within(&next.copied)
-                && one.copied.seconds < next.copied.seconds
+                && one.copied.seconds.value < next.copied.seconds.value
                 && one.copied.bytes < next.copied.bytes
         })
     }
@@ -74,9 +74,7 @@ impl DdReport {
     fn imported(&self, command: Option<&DdCommand>) -> Imported {
         let mut figures = Figures::default();
         figures.rate("throughput", "B/s", Some(self.copied.rate));
-        figures.known_to(self.copied.rate_step);
         figures.time("elapsed", "s", Some(self.copied.seconds));
-        figures.known_to(self.copied.seconds_step);
         let bytes = self.copied.bytes;
         let moved = match self.given {
             // A partial record at the end says nothing of the block size that was asked for.
@@ -104,7 +102,6 @@ impl DdReport {
             environment: Vec::new(),
             metrics: figures.metrics,
             values: figures.values,
-            resolution: figures.resolution,
             notes: self.notes(command),
         }
     }

@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
         }
         for (before, progress) in self.held.drain(..) {
             // Progress is told by whole seconds, and the report goes on from there.
-            if progress.seconds.fract() != 0.0 || !progress.within(&copied) {
+            if progress.seconds.value.fract() != 0.0 || !progress.within(&copied) {
                 return Err(before.refuse(BEFORE));
             }
         }
