@@ -17,7 +17,7 @@ mod vdbench;
 
 use std::sync::LazyLock;
 
-use super::{doubts, pasted, signs};
+use super::{doubts, pasted, signs, unfolded};
 use crate::tools;
 use stackrace_base::printed::{ImportError, ImportSource, Imported, Importer, text};
 
@@ -57,15 +57,41 @@ pub fn importers() -> &'static [Importer] {
 /// Nothing recognises the text, the named importer is unknown, one cannot read it, or a part of it
 /// would be passed over.
 pub fn read(text: &str, tool: Option<&str>) -> Result<Vec<Imported>, ImportError> {
-    let plain = pasted::plain(text);
-    let read = read_plain(&plain, tool);
-    let mut results = match (&read, pasted::paragraphs(&plain)) {
-        // A page that was pasted whole: what is indented in it may be the output.
-        (Err(_), Some(moved)) => read_plain(&moved, tool).or(read)?,
-        _ => read?,
+    let decoded = pasted::decoded(text);
+    let (text, starts) = match &decoded {
+        Some((decoded, starts)) => (decoded.as_str(), starts.as_slice()),
+        None => (text, [].as_slice()),
     };
+    let plain = pasted::plain(text);
+    let mut results = read_pasted(&plain, tool).map_err(|misread| ImportError {
+        // The line that the user sees.
+        line: starts
+            .get(misread.line - 1)
+            .map_or(misread.line, |at| at + 1),
+        ..misread
+    })?;
     doubts::note(&plain, &mut results);
     Ok(results)
+}
+
+/// Reads a text, and where that cannot be done tries what a page or a mail may have done to its lines.
+fn read_pasted(plain: &str, tool: Option<&str>) -> Result<Vec<Imported>, ImportError> {
+    let refused = match read_plain(plain, tool) {
+        Ok(results) => return Ok(results),
+        Err(refused) => refused,
+    };
+    let moved = pasted::paragraphs(plain);
+    // A page that was pasted whole: what is indented in it may be the output.
+    if let Some(Ok(results)) = moved.as_deref().map(|moved| read_plain(moved, tool)) {
+        return Ok(results);
+    }
+    let unfold = |text: &str| unfolded::read(text, &refused, |text| read_plain(text, tool));
+    let unfolded = unfold(plain);
+    match (&unfolded, moved) {
+        (Some(Ok(_)), _) | (_, None) => unfolded,
+        (_, Some(moved)) => unfold(&moved).filter(Result::is_ok).or(unfolded),
+    }
+    .unwrap_or_else(|| Err(refused.clone()))
 }
 
 fn read_plain(text: &str, tool: Option<&str>) -> Result<Vec<Imported>, ImportError> {

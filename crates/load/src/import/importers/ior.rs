@@ -77,6 +77,10 @@ impl<'a> Output<'a> {
                 // Columns differ between versions and options; a cell is found by the name of its
                 // column.
                 self.columns = words.to_vec();
+                // The number of the iteration is the last in every version.
+                if words.last() != Some(&"iter") {
+                    return Err(line.refuse("the names of all columns, up to \"iter\""));
+                }
             } else if let Some((name, value)) = line.text.split_once(':') {
                 self.told.push((name.trim(), value.trim()));
             }

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 mod damage;
 mod elbencho;
 mod field;
+mod folded;
 mod pasted;
 mod repeated;
 mod stated;
