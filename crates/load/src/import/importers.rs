@@ -111,9 +111,13 @@ fn read_plain(text: &str, tool: Option<&str>) -> Result<Vec<Imported>, ImportErr
     for importer in &readers {
         // What is missing at the end may be told of the line behind the last one.
         let lines = text.split('\n').count();
-        let found = (importer.read)(text).map_err(|misread| ImportError {
-            line: misread.line.clamp(1, lines),
-            ..misread
+        let found = (importer.read)(text).map_err(|mut misread| {
+            misread.line = misread.line.clamp(1, lines);
+            let line = text.split('\n').nth(misread.line - 1);
+            if line.is_some_and(has_decimal_comma) && !misread.next.contains("LC_ALL") {
+                misread.next.push_str(LANGUAGE);
+            }
+            misread
         })?;
         // The text was taken for one of this tool: to go on without a result would hide that it was
         // cut off.
@@ -180,6 +184,17 @@ fn is_foreign(text: &str) -> bool {
         |part: &[u8]| part[0].is_ascii_digit() && part[1] == b',' && part[2].is_ascii_digit();
     text.contains(|c: char| c.is_alphabetic() && !c.is_ascii() && c != 'µ')
         || text.as_bytes().windows(3).any(comma)
+}
+
+/// Whether a line has a word such as `4,29`, which is neither a list of numbers nor groups of three.
+fn has_decimal_comma(line: &str) -> bool {
+    let apart = |c: char| !(c.is_ascii_digit() || c == ',' || c == '.');
+    let mut words = line.split(apart).map(|word| word.trim_matches([',', '.']));
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    words.any(|word| match word.split_once(',') {
+        Some((whole, part)) => digits(whole) && digits(part) && (part.len() != 3 || whole == "0"),
+        None => false,
+    })
 }
 
 /// Reads a text as that of a file of this name, by the importer that is named, or by all that

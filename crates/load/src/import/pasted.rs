@@ -126,7 +126,9 @@ fn stamp(text: &str) -> Option<Unstamped> {
     let mut ways = WAYS.into_iter();
     // Of every line: tools print times too, and not before each line.
     ways.find(|of| {
-        let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+        // journalctl says "-- Boot …" between its lines.
+        let own = |line: &&str| !line.trim().is_empty() && !line.starts_with("-- ");
+        let mut lines = text.lines().filter(own);
         let mut any = false;
         lines.all(|line| {
             any = true;
@@ -289,6 +291,8 @@ mod tests {
                 .collect();
             assert_eq!(plain(&logged), printed, "{stamp}");
         }
+        let boot = "-- Boot 12ab --\nNov 28 17:14:39 nas a[1]: a\n";
+        assert_eq!(plain(boot), "-- Boot 12ab --\na\n");
         let own = "2026-11-28T17:14:39 begin\na: 1\n";
         assert_eq!(plain(own), own);
         let own = "17:14:39.123 1 2 3\n17:14:40.123 1 2 3\n";

@@ -46,9 +46,10 @@ pub(super) fn read(
         .collect();
     let mut found: Vec<Vec<Imported>> = Vec::new();
     let mut tried: Vec<String> = Vec::new();
+    let mut folded = false;
     for width in widths(&lines) {
         for way in [Break::AtBlank, Break::AtColumn] {
-            let joined = joined(&lines, width, way);
+            let (joined, starts) = joined(&lines, width, way);
             if joined.len() == lines.len() {
                 continue;
             }
@@ -56,10 +57,16 @@ pub(super) fn read(
             if tried.contains(&joined) {
                 continue;
             }
-            if let Ok(results) = reader(&joined)
-                && !found.iter().any(|known| same(known, &results))
-            {
-                found.push(results);
+            match reader(&joined) {
+                Ok(results) if !found.iter().any(|known| same(known, &results)) => {
+                    found.push(results);
+                }
+                Ok(_) => {}
+                // What was refused is understood now, and what went on in the line behind it with it.
+                Err(misread) => {
+                    let at = starts.get(misread.line.saturating_sub(1));
+                    folded |= at.is_some_and(|at| *at > refused.line);
+                }
             }
             tried.push(joined);
         }
@@ -71,7 +78,7 @@ pub(super) fn read(
                 .for_each(|it| it.notes.push(NOTE.to_owned()));
             Ok(results)
         }),
-        0 if !folded_at(&lines, refused.line) => None,
+        0 if !folded => None,
         _ => Some(Err(ImportError {
             next: NEXT.to_owned(),
             ..refused.clone()
@@ -104,11 +111,11 @@ fn goes_on(line: &str, next: &str, width: usize, way: Break) -> bool {
     }
 }
 
-/// The lines with those that go on in the next one put together.
-fn joined(lines: &[&str], width: usize, way: Break) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
+/// The lines with those that go on in the next one put together, and where each begins, from 0.
+fn joined(lines: &[&str], width: usize, way: Break) -> (Vec<String>, Vec<usize>) {
+    let (mut all, mut starts): (Vec<String>, Vec<usize>) = (Vec::new(), Vec::new());
     let mut last = "";
-    for line in lines {
+    for (at, line) in lines.iter().enumerate() {
         match all.last_mut() {
             Some(whole) if goes_on(last, line, width, way) => {
                 // Mails that say so leave the blank at the end.
@@ -117,25 +124,14 @@ fn joined(lines: &[&str], width: usize, way: Break) -> Vec<String> {
                 }
                 whole.push_str(line);
             }
-            _ => all.push((*line).to_owned()),
+            _ => {
+                all.push((*line).to_owned());
+                starts.push(at);
+            }
         }
         last = line;
     }
-    all
-}
-
-/// Whether a line, counted from 1, may be the part of one that was folded.
-fn folded_at(lines: &[&str], line: usize) -> bool {
-    let pair = |at: usize| Some((lines.get(at)?, lines.get(at + 1)?));
-    let here = [line.checked_sub(2), line.checked_sub(1)];
-    // Of a text whose longest line is short no line was folded.
-    let width = *widths(lines).start();
-    width > NARROWEST
-        && here
-            .into_iter()
-            .flatten()
-            .filter_map(pair)
-            .any(|(one, next)| columns(one) <= WIDEST && goes_on(one, next, width, Break::AtBlank))
+    (all, starts)
 }
 
 /// Whether two readings give the same: what was done, and every figure of it.
