@@ -59,7 +59,10 @@ fn stored(text: &str) -> String {
     all
 }
 
-fn told(results: &[Imported]) -> Vec<(String, Vec<(String, Option<f64>)>)> {
+/// A figure by its name.
+type Named = (String, Option<f64>);
+
+fn told(results: &[Imported]) -> Vec<(String, Vec<Named>)> {
     let of = |it: &Imported| {
         let values = it.values.iter().map(|it| it.map(|it| it.value));
         let names = it.metrics.iter().map(|head| head.name.clone());
@@ -104,7 +107,7 @@ fn a_folded_text_is_read_as_it_was_or_refused() {
                         let (found, whole) = (told(&found), told(&results));
                         same += usize::from(found == whole);
                         // Where half a report is read (bonnie++), the other half is missing, and no figure is another.
-                        let figures = |all: Vec<(String, Vec<(String, Option<f64>)>)>| {
+                        let figures = |all: Vec<(String, Vec<Named>)>| {
                             all.into_iter()
                                 .flat_map(|(_, figures)| figures)
                                 .collect::<Vec<_>>()
