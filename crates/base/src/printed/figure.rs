@@ -5,7 +5,6 @@
 
 use std::ops::{Add, Mul};
 
-use super::text::plain_digits;
 use crate::unit;
 
 /// A figure as a text states it, in any unit.
@@ -33,6 +32,7 @@ impl PrintedFigure {
 
     /// A number that a program wrote with all the digits it had.
     pub fn in_full(value: f64) -> Self {
+        // JSON leaves out zeros at the end: a figure may be known better than this, and never worse.
         let step = unit::step_of(value);
         Self { value, step }
     }
@@ -40,6 +40,7 @@ impl PrintedFigure {
     /// A whole number, as of operations or of ticks that were counted.
     pub fn whole(count: u64) -> Self {
         let value = count as f64;
+        // Whatever began or ended in between may count or not.
         Self { value, step: 1.0 }
     }
 
@@ -60,6 +61,7 @@ impl PrintedFigure {
 
     /// The product of two figures.
     pub fn times(self, other: Self) -> Self {
+        // The product of both steps is left out: it is smaller than either by as much as they are.
         Self {
             value: self.value * other.value,
             step: self.value * other.step + other.value * self.step,
@@ -75,6 +77,7 @@ impl PrintedFigure {
     /// The same, printed with so many digits, of which zeros at the end were left out: "10" of five digits is
     /// known to 0.001.
     pub fn of_digits(self, digits: i32) -> Self {
+        // 0 has no first digit.
         if self.value <= 0.0 {
             return self;
         }
@@ -99,6 +102,7 @@ impl PrintedFigure {
     /// The step relative to the figure.
     fn coarse(self) -> f64 {
         match self.value > 0.0 {
+            // Of a figure of 0 nothing is known that a ratio could use.
             true => self.step / self.value,
             false => f64::INFINITY,
         }
@@ -134,11 +138,18 @@ impl Add for PrintedFigure {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
+        // Both may be off in the same direction.
         Self {
             value: self.value + other.value,
             step: self.step + other.step,
         }
     }
+}
+
+/// Whether a word is digits and nothing else, and not more of them than any real figure has.
+pub(super) fn plain_digits(word: &str) -> bool {
+    // Of more digits a float would be infinite or wrong.
+    (1..=19).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]

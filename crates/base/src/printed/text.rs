@@ -1,6 +1,7 @@
 //! What every importer needs of a text: lines with numbers, figures, refusals.
 
-use super::{ImportError, PrintedFigure};
+use super::ImportError;
+use super::figure::{PrintedFigure, plain_digits};
 use crate::event::{Better, Fact, MetricHead};
 
 /// Characters of a foreign line that a refusal shows.
@@ -87,11 +88,6 @@ pub fn end(text: &str, missing: &str) -> ImportError {
         format!("the text ends before {missing}"),
         "give it the whole output; what is cut off may change a figure",
     )
-}
-
-pub(super) fn plain_digits(word: &str) -> bool {
-    // More digits than any real figure has: a float would be infinite or wrong.
-    (1..=19).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Whether two statements of one figure agree as far as they were rounded.

@@ -479,19 +479,28 @@ fn terse_report(
     Ok(PostmarkReport {
         elapsed_s: PrintedFigure::whole(total),
         transactions_s: PrintedFigure::whole(during),
-        rates: std::array::from_fn(|at| {
-            let seconds = match RATES[at].0 {
-                "files created alone" => seconds as u64,
-                // Of deletion the seconds are not told: at most all of them.
-                "files created" | "files deleted" | "files deleted alone" | "read" | "written" => {
-                    total
-                }
-                _ => during,
-            };
-            ticked(printed[at], seconds)
-        }),
+        rates: on_clock(printed, total, during, seconds as u64),
         settings: Vec::new(),
         cut_off: false,
+    })
+}
+
+/// Rates, each known no better than the whole seconds that it rests on: of the whole run, of its transactions,
+/// of creating the first files.
+fn on_clock(
+    printed: [PrintedFigure; RATES.len()],
+    total: u64,
+    during: u64,
+    creating: u64,
+) -> [PrintedFigure; RATES.len()] {
+    std::array::from_fn(|at| {
+        let seconds = match RATES[at].0 {
+            "files created alone" => creating,
+            // Of deletion the seconds are not told: at most all of them.
+            "files created" | "files deleted" | "files deleted alone" | "read" | "written" => total,
+            _ => during,
+        };
+        ticked(printed[at], seconds)
     })
 }
 
