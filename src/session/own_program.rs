@@ -143,11 +143,11 @@ impl OwnProgram {
         };
         let found = found_in(Printed { out, errors }, self.parse.as_deref()).map_err(refused)?;
         let (mut metrics, mut units, mut better) = (Vec::new(), Vec::new(), Vec::new());
-        for (head, value, _) in found {
+        for (head, figure) in found {
             // A figure that the tool could not give, or a zero, has no place in a ratio; a name with
             // a sign of equality would be read as a pattern.
             let usable = !head.name.contains('=') && !is_of_every_command(&head.name);
-            if usable && value.is_some_and(|value| value > 0.0) {
+            if usable && figure.is_some_and(|figure| figure.value > 0.0) {
                 metrics.push(head.name);
                 units.push(head.unit);
                 better.push(match head.better {

@@ -33,8 +33,9 @@ fn read(text: &str, tool: Option<&str>) {
     for result in &results {
         assert_eq!(result.metrics.len(), result.values.len());
         assert!(!result.workload.is_empty() && !result.kind.is_empty());
-        for value in result.values.iter().flatten() {
-            assert!(value.is_finite() && *value >= 0.0, "{result:?}");
+        for figure in result.values.iter().flatten() {
+            let sound = |part: f64| part.is_finite() && part >= 0.0;
+            assert!(sound(figure.value) && sound(figure.step), "{result:?}");
         }
     }
     if results.len() > REPORTED_MAX {

@@ -6,10 +6,10 @@
 
 use std::collections::BTreeSet;
 
-use super::Imported;
 use super::alike;
 use super::repeated;
 use super::source::ImportSource;
+use super::{Imported, PrintedFigure};
 use crate::event::{
     ConfigurationHead, Decide, Ended, Event, FORMAT, Fact, ImportedText as Origin, MetricHead,
     Observation, RunStarted, Settled, Until, WorkloadHead,
@@ -316,12 +316,15 @@ fn metrics(mine: &[&Placed<'_>]) -> Vec<MetricHead> {
 fn trial(placed: &Placed<'_>, heads: &[WorkloadHead], position: usize, at: &str) -> Observation {
     let result = placed.result;
     let own = &heads[placed.workload].metrics;
-    let of = |all: &[Option<f64>], metric: &MetricHead| {
+    let figure = |metric: &MetricHead| {
         let at = result.metrics.iter().position(|known| known == metric)?;
-        all.get(at).copied().flatten()
+        result.values.get(at).copied().flatten()
     };
-    let each = |all: &[Option<f64>]| own.iter().map(|metric| of(all, metric)).collect();
-    let resolution: Vec<Option<f64>> = each(&result.resolution);
+    let figures: Vec<Option<PrintedFigure>> = own.iter().map(figure).collect();
+    let each = |part: fn(PrintedFigure) -> f64| {
+        let parts = figures.iter().map(|figure| figure.map(part));
+        parts.collect::<Vec<Option<f64>>>()
+    };
     Observation {
         round: placed.round,
         position,
@@ -332,12 +335,8 @@ fn trial(placed: &Placed<'_>, heads: &[WorkloadHead], position: usize, at: &str)
             caches: "unknown".to_owned(),
             ..Settled::default()
         },
-        metrics: each(&result.values),
-        // Where nothing is told nothing is written.
-        resolution: match resolution.iter().any(Option::is_some) {
-            true => resolution,
-            false => Vec::new(),
-        },
+        metrics: each(|figure| figure.value),
+        resolution: each(|figure| figure.step),
         notes: result.notes.clone(),
         ..Observation::unmeasured(Ended::Complete)
     }

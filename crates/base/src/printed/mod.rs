@@ -6,12 +6,14 @@
 mod alike;
 pub mod bonnie;
 mod design;
+mod figure;
 mod repeated;
 mod source;
 pub mod text;
 
 pub use alike::told_apart;
 pub use design::{Design, title};
+pub use figure::PrintedFigure;
 pub use repeated::find;
 pub use source::ImportSource;
 
@@ -37,10 +39,7 @@ pub struct Imported {
     /// What is reported; the first is primary.
     pub metrics: Vec<MetricHead>,
     /// The figures, in the order of `metrics`; none: the text has none, and a note says why.
-    pub values: Vec<Option<f64>>,
-    /// How finely each of these values is known, in its own unit ([`crate::unit::written_step`]); none, or not there: no
-    /// coarser than the digits of the value itself.
-    pub resolution: Vec<Option<f64>>,
+    pub values: Vec<Option<PrintedFigure>>,
     /// What a reader of the figures must know.
     pub notes: Vec<String>,
 }

@@ -1,6 +1,7 @@
 //! What every importer needs of a text: lines with numbers, figures, refusals.
 
 use super::ImportError;
+use super::figure::{PrintedFigure, plain_digits};
 use crate::event::{Better, Fact, MetricHead};
 
 /// Characters of a foreign line that a refusal shows.
@@ -48,8 +49,9 @@ impl<'a> TextLine<'a> {
     }
 
     /// A number in this line.
-    pub fn number(self, word: &str) -> Result<f64, ImportError> {
-        number(word).ok_or_else(|| self.refuse(format!("a number where \"{}\" is", cut(word))))
+    pub fn number(self, word: &str) -> Result<PrintedFigure, ImportError> {
+        PrintedFigure::read(word)
+            .ok_or_else(|| self.refuse(format!("a number where \"{}\" is", cut(word))))
     }
 
     /// A whole number in this line.
@@ -86,18 +88,6 @@ pub fn end(text: &str, missing: &str) -> ImportError {
         format!("the text ends before {missing}"),
         "give it the whole output; what is cut off may change a figure",
     )
-}
-
-/// A finite number that is not negative, in plain digits.
-pub fn number(word: &str) -> Option<f64> {
-    // Not by `parse` alone: it takes "inf", "nan" and "1e9", which are no figures.
-    let (whole, part) = word.split_once('.').unwrap_or((word, "0"));
-    (plain_digits(whole) && plain_digits(part)).then(|| word.parse().ok())?
-}
-
-fn plain_digits(word: &str) -> bool {
-    // More digits than any real figure has: a float would be infinite or wrong.
-    (1..=19).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Whether two statements of one figure agree as far as they were rounded.
@@ -161,38 +151,39 @@ pub struct Figures {
     /// Name, unit and better direction of each, in the order of the text.
     pub metrics: Vec<MetricHead>,
     /// One for each metric, in its unit; none where the text gives no number.
-    pub values: Vec<Option<f64>>,
-    /// How finely each is known, as [`super::Imported`] has it.
-    pub resolution: Vec<Option<f64>>,
+    pub values: Vec<Option<PrintedFigure>>,
 }
 
 impl Figures {
     /// Adds a metric with its value; none: the text has the metric, and no value of it.
-    pub fn add(&mut self, name: impl Into<String>, unit: &str, better: Better, value: Option<f64>) {
+    pub fn add(
+        &mut self,
+        name: impl Into<String>,
+        unit: &str,
+        better: Better,
+        value: Option<PrintedFigure>,
+    ) {
         self.metrics.push(MetricHead {
             name: name.into(),
             unit: unit.to_owned(),
             better,
         });
         self.values.push(value);
-        self.resolution.push(None);
     }
 
-    /// Says how finely the value that was added last is known, in its unit; none: it has no other step
-    /// than its digits.
-    pub fn known_to(&mut self, step: Option<f64>) {
-        if let Some(last) = self.resolution.last_mut() {
-            *last = step;
-        }
+    /// Adds those of others behind its own.
+    pub fn append(&mut self, others: Self) {
+        self.metrics.extend(others.metrics);
+        self.values.extend(others.values);
     }
 
     /// Adds a rate: bigger is better.
-    pub fn rate(&mut self, name: impl Into<String>, unit: &str, value: Option<f64>) {
+    pub fn rate(&mut self, name: impl Into<String>, unit: &str, value: Option<PrintedFigure>) {
         self.add(name, unit, Better::Higher, value);
     }
 
     /// Adds a time: smaller is better.
-    pub fn time(&mut self, name: impl Into<String>, unit: &str, value: Option<f64>) {
+    pub fn time(&mut self, name: impl Into<String>, unit: &str, value: Option<PrintedFigure>) {
         self.add(name, unit, Better::Lower, value);
     }
 

@@ -17,7 +17,7 @@ mod vdbench;
 
 use std::sync::LazyLock;
 
-use super::{doubts, pasted, signs};
+use super::{doubts, pasted, signs, unfolded};
 use crate::tools;
 use stackrace_base::printed::{ImportError, ImportSource, Imported, Importer, text};
 
@@ -57,15 +57,41 @@ pub fn importers() -> &'static [Importer] {
 /// Nothing recognises the text, the named importer is unknown, one cannot read it, or a part of it
 /// would be passed over.
 pub fn read(text: &str, tool: Option<&str>) -> Result<Vec<Imported>, ImportError> {
-    let plain = pasted::plain(text);
-    let read = read_plain(&plain, tool);
-    let mut results = match (&read, pasted::paragraphs(&plain)) {
-        // A page that was pasted whole: what is indented in it may be the output.
-        (Err(_), Some(moved)) => read_plain(&moved, tool).or(read)?,
-        _ => read?,
+    let decoded = pasted::decoded(text);
+    let (text, starts) = match &decoded {
+        Some((decoded, starts)) => (decoded.as_str(), starts.as_slice()),
+        None => (text, [].as_slice()),
     };
+    let plain = pasted::plain(text);
+    let mut results = read_pasted(&plain, tool).map_err(|misread| ImportError {
+        // The line that the user sees.
+        line: starts
+            .get(misread.line - 1)
+            .map_or(misread.line, |at| at + 1),
+        ..misread
+    })?;
     doubts::note(&plain, &mut results);
     Ok(results)
+}
+
+/// Reads a text, and where that cannot be done tries what a page or a mail may have done to its lines.
+fn read_pasted(plain: &str, tool: Option<&str>) -> Result<Vec<Imported>, ImportError> {
+    let refused = match read_plain(plain, tool) {
+        Ok(results) => return Ok(results),
+        Err(refused) => refused,
+    };
+    let moved = pasted::paragraphs(plain);
+    // A page that was pasted whole: what is indented in it may be the output.
+    if let Some(Ok(results)) = moved.as_deref().map(|moved| read_plain(moved, tool)) {
+        return Ok(results);
+    }
+    let unfold = |text: &str| unfolded::read(text, &refused, |text| read_plain(text, tool));
+    let unfolded = unfold(plain);
+    match (&unfolded, moved) {
+        (Some(Ok(_)), _) | (_, None) => unfolded,
+        (_, Some(moved)) => unfold(&moved).filter(Result::is_ok).or(unfolded),
+    }
+    .unwrap_or_else(|| Err(refused.clone()))
 }
 
 fn read_plain(text: &str, tool: Option<&str>) -> Result<Vec<Imported>, ImportError> {
@@ -85,9 +111,13 @@ fn read_plain(text: &str, tool: Option<&str>) -> Result<Vec<Imported>, ImportErr
     for importer in &readers {
         // What is missing at the end may be told of the line behind the last one.
         let lines = text.split('\n').count();
-        let found = (importer.read)(text).map_err(|misread| ImportError {
-            line: misread.line.clamp(1, lines),
-            ..misread
+        let found = (importer.read)(text).map_err(|mut misread| {
+            misread.line = misread.line.clamp(1, lines);
+            let line = text.split('\n').nth(misread.line - 1);
+            if line.is_some_and(has_decimal_comma) && !misread.next.contains("LC_ALL") {
+                misread.next.push_str(LANGUAGE);
+            }
+            misread
         })?;
         // The text was taken for one of this tool: to go on without a result would hide that it was
         // cut off.
@@ -154,6 +184,17 @@ fn is_foreign(text: &str) -> bool {
         |part: &[u8]| part[0].is_ascii_digit() && part[1] == b',' && part[2].is_ascii_digit();
     text.contains(|c: char| c.is_alphabetic() && !c.is_ascii() && c != 'µ')
         || text.as_bytes().windows(3).any(comma)
+}
+
+/// Whether a line has a word such as `4,29`, which is neither a list of numbers nor groups of three.
+fn has_decimal_comma(line: &str) -> bool {
+    let apart = |c: char| !(c.is_ascii_digit() || c == ',' || c == '.');
+    let mut words = line.split(apart).map(|word| word.trim_matches([',', '.']));
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    words.any(|word| match word.split_once(',') {
+        Some((whole, part)) => digits(whole) && digits(part) && (part.len() != 3 || whole == "0"),
+        None => false,
+    })
 }
 
 /// Reads a text as that of a file of this name, by the importer that is named, or by all that

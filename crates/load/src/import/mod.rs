@@ -14,5 +14,6 @@ mod pasted;
 mod signs;
 #[cfg(test)]
 mod tests;
+mod unfolded;
 
 pub use importers::{importers, read, source};

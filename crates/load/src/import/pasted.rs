@@ -24,7 +24,9 @@ const QUOTING: usize = 4;
 
 /// The text as the tool printed it, as far as the way it came can be seen from all of it.
 pub(super) fn plain(text: &str) -> Cow<'_, str> {
-    let lines: Vec<Cow<'_, str>> = text.split('\n').map(line).collect();
+    let stamp = stamp(text);
+    let bare = |whole| line(stamp.map_or(whole, |of| of(whole).unwrap_or(whole)));
+    let lines: Vec<Cow<'_, str>> = text.split('\n').map(bare).collect();
     let common = indentation(lines.iter().map(AsRef::as_ref));
     let kept = lines.iter().map(AsRef::as_ref).eq(text.split('\n'));
     if common == 0 && kept {
@@ -32,6 +34,40 @@ pub(super) fn plain(text: &str) -> Cow<'_, str> {
     }
     let lines: Vec<&str> = lines.iter().map(|line| from(line, common)).collect();
     Cow::Owned(lines.join("\n"))
+}
+
+/// A mail as it is stored (quoted-printable) as the text that was sent, and for each line of that the number of the
+/// line where it begins, from 0. None: the text is none.
+pub(super) fn decoded(text: &str) -> Option<(String, Vec<usize>)> {
+    // Strictly: every "=" has to be of such a mail, so that "rw=read" or a row of "=" shows that it is none.
+    if !text.contains("=3D") && !text.contains("=\n") && !text.contains("=\r\n") {
+        return None;
+    }
+    let (mut bytes, mut starts) = (Vec::with_capacity(text.len()), Vec::new());
+    let mut goes_on = false;
+    for (at, line) in text.split('\n').enumerate() {
+        let line = line.trim_end_matches('\r');
+        if !goes_on {
+            starts.push(at);
+        }
+        let soft = line.strip_suffix('=');
+        let mut parts = soft.unwrap_or(line).split('=');
+        bytes.extend(parts.next().unwrap_or_default().bytes());
+        for part in parts {
+            let code = part.get(..2)?;
+            let capital = |c: char| c.is_ascii_digit() || ('A'..='F').contains(&c);
+            code.chars().all(capital).then_some(())?;
+            bytes.push(u8::from_str_radix(code, 16).ok()?);
+            bytes.extend(part[2..].bytes());
+        }
+        goes_on = soft.is_some();
+        if !goes_on {
+            bytes.push(b'\n');
+        }
+    }
+    // What follows the last line break is no line.
+    bytes.pop();
+    Some((String::from_utf8(bytes).ok()?, starts))
 }
 
 /// The text with its indented paragraphs moved to the left, each by its own indentation: a page that
@@ -79,6 +115,69 @@ fn line(whole: &str) -> Cow<'_, str> {
         Some(inner) => Cow::Owned(inner.trim_end_matches("```").to_owned()),
         None => text,
     }
+}
+
+/// What takes a time of a log off a line; none: the line has none.
+type Unstamped = fn(&str) -> Option<&str>;
+
+/// How the lines of a log begin, if all of them begin so.
+fn stamp(text: &str) -> Option<Unstamped> {
+    const WAYS: [Unstamped; 2] = [iso, journal];
+    let mut ways = WAYS.into_iter();
+    // Of every line: tools print times too, and not before each line.
+    ways.find(|of| {
+        // journalctl says "-- Boot …" between its lines.
+        let own = |line: &&str| !line.trim().is_empty() && !line.starts_with("-- ");
+        let mut lines = text.lines().filter(own);
+        let mut any = false;
+        lines.all(|line| {
+            any = true;
+            of(line).is_some()
+        }) && any
+    })
+}
+
+/// Behind `2026-11-28T17:14:39.123Z `, and the machine and program that journalctl has there.
+fn iso(line: &str) -> Option<&str> {
+    let form = b"0000-00-00T00:00:00";
+    let fits = |(byte, form): (&u8, &u8)| match form {
+        b'0' => byte.is_ascii_digit(),
+        _ => byte == form || (*form == b'T' && *byte == b' '),
+    };
+    let begins = line.len() >= form.len() && line.as_bytes().iter().zip(form).all(fits);
+    let rest = begins.then(|| line.get(form.len()..))??;
+    let zone = |c: char| c.is_ascii_digit() || ".,:+-Z".contains(c);
+    let rest = rest.trim_start_matches(zone);
+    Some(unit_of(
+        rest.strip_prefix(' ').or(rest.is_empty().then_some(rest))?,
+    ))
+}
+
+/// Behind `Nov 28 17:14:39 nas fio[123]: `.
+fn journal(line: &str) -> Option<&str> {
+    const MONTHS: [&str; 12] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ];
+    let (month, rest) = line.split_once(' ')?;
+    let (day, rest) = rest.trim_start().split_once(' ')?;
+    let (time, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+    let digits = |word: &str| word.len() <= 2 && word.bytes().all(|byte| byte.is_ascii_digit());
+    let clock = time
+        .splitn(3, ':')
+        .filter(|part| digits(part.split('.').next().unwrap_or("")));
+    (MONTHS.contains(&month) && digits(day) && clock.count() == 3).then(|| unit_of(rest))
+}
+
+/// Behind the machine and the program with its number, where a line of the journal has them.
+fn unit_of(rest: &str) -> &str {
+    let behind = || {
+        let (_, rest) = rest.split_once(' ')?;
+        let (program, rest) = rest.split_once(':')?;
+        let number = program.strip_suffix(']')?.rsplit_once('[')?.1;
+        let digits = number.bytes().all(|byte| byte.is_ascii_digit());
+        (digits && !program.contains(' ')).then(|| rest.strip_prefix(' ').unwrap_or(rest))
+    };
+    behind().unwrap_or(rest)
 }
 
 /// ```` ```text ````: the language is one word.
@@ -156,7 +255,7 @@ fn from(line: &str, at: usize) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{paragraphs, plain};
+    use super::{decoded, paragraphs, plain};
 
     #[test]
     fn what_was_put_around_a_text_goes_and_its_lines_stay() {
@@ -174,6 +273,40 @@ mod tests {
         let fenced = plain("```text\na\n  b\n```");
         assert_eq!(fenced, "\na\n  b\n");
         assert_eq!(plain("  >=64=0.0%\nx"), "  >=64=0.0%\nx");
+    }
+
+    #[test]
+    fn times_before_each_line_go_and_times_of_a_tool_stay() {
+        let printed = "a: 1\n  b: 2\n\nc\n";
+        for stamp in [
+            "Nov 28 17:14:39 nas fio[123]: ",
+            "Nov  8 17:14:39 ",
+            "2026-11-28T17:14:39+0100 nas bench.sh[9]: ",
+            "2026-11-28T17:14:39.1234567Z ",
+            "2026-11-28 17:14:39,123 ",
+        ] {
+            let logged: String = printed
+                .lines()
+                .map(|line| format!("{stamp}{line}\n"))
+                .collect();
+            assert_eq!(plain(&logged), printed, "{stamp}");
+        }
+        let boot = "-- Boot 12ab --\nNov 28 17:14:39 nas a[1]: a\n";
+        assert_eq!(plain(boot), "-- Boot 12ab --\na\n");
+        let own = "2026-11-28T17:14:39 begin\na: 1\n";
+        assert_eq!(plain(own), own);
+        let own = "17:14:39.123 1 2 3\n17:14:40.123 1 2 3\n";
+        assert_eq!(plain(own), own);
+    }
+
+    #[test]
+    fn a_mail_as_it_is_stored_is_decoded() {
+        let (text, starts) = decoded("a=3D1, b=3D=\n2\nc =C2=B5s\n").unwrap();
+        assert_eq!(text, "a=1, b=2\nc µs\n");
+        assert_eq!(starts, [0, 2, 3]);
+        for plain in ["rw=read\nx=\n", "=====\n", "a: 1\n", "dd if=AB of=3Dx\n"] {
+            assert_eq!(decoded(plain), None, "{plain}");
+        }
     }
 
     #[test]

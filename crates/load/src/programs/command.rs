@@ -5,11 +5,11 @@
 //! starts; the clock stops when the command has ended and, unless asked otherwise, everything it wrote
 //! is durable. An exit status other than 0 is a failed trial.
 
+use stackrace_base::printed::PrintedFigure;
 use std::ffi::OsString;
 
 use stackrace_engine::PhaseOutcome;
 
-use super::number::PrintedNumber;
 use super::ran;
 use super::reported::{Printed, ReportedFigure};
 use crate::import;
@@ -317,9 +317,9 @@ impl Workload for OwnCommand {
         };
         let own = self.figures.iter();
         let own = own.map(|figure| figure.read(printed, tool));
-        let own: Vec<PrintedNumber> = own.collect::<Result<_, String>>().map_err(trouble)?;
+        let own: Vec<PrintedFigure> = own.collect::<Result<_, String>>().map_err(trouble)?;
         let mut reported: Vec<Option<f64>> = own.iter().map(|found| Some(found.value)).collect();
-        let mut steps: Vec<Option<f64>> = own.iter().map(|found| found.step).collect();
+        let mut steps: Vec<Option<f64>> = own.iter().map(|found| Some(found.step)).collect();
         reported.extend(ran::values(&ran, elapsed_ns));
         steps.extend(ran::steps(&ran));
         Ok(PhaseOutcome {

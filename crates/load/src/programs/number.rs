@@ -5,16 +5,9 @@
 
 use std::ops::Range;
 
+use stackrace_base::printed::PrintedFigure;
 use stackrace_base::printed::text::cut;
 use stackrace_base::unit::written_step;
-
-/// A figure as it was written.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct PrintedNumber {
-    pub(super) value: f64,
-    /// The step of its last digit; none: it is not known how it was written.
-    pub(super) step: Option<f64>,
-}
 
 /// What to do about a pattern that does not catch one whole number.
 const WHOLE: &str = "let its group catch one whole number, as in ([0-9.]+)";
@@ -23,7 +16,7 @@ const WHOLE: &str = "let its group catch one whole number, as in ([0-9.]+)";
 ///
 /// # Errors
 /// It is none, or not the whole of it; a clause with what to do.
-pub(super) fn found(text: &str, at: Range<usize>, unit: &str) -> Result<PrintedNumber, String> {
+pub(super) fn found(text: &str, at: Range<usize>, unit: &str) -> Result<PrintedFigure, String> {
     let word = text[at.clone()].trim();
     let shown = cut(word);
     let figure = written(word)?.ok_or_else(|| format!("\"{shown}\" is no number: {WHOLE}"))?;
@@ -58,7 +51,7 @@ pub(super) fn found(text: &str, at: Range<usize>, unit: &str) -> Result<PrintedN
 ///
 /// # Errors
 /// It can be read in two ways; a clause with what to do.
-pub(super) fn written(word: &str) -> Result<Option<PrintedNumber>, String> {
+pub(super) fn written(word: &str) -> Result<Option<PrintedFigure>, String> {
     let word = word.trim();
     let commas = word.matches(',').count();
     // Only whole groups of three; and one group alone may be decimals, which have a comma elsewhere.
@@ -75,8 +68,10 @@ pub(super) fn written(word: &str) -> Result<Option<PrintedNumber>, String> {
     };
     // `parse` alone also takes "nan", "inf" and "infinity".
     let step = written_step(&digits);
-    let value = digits.parse().ok().filter(|_| step.is_some());
-    Ok(value.map(|value| PrintedNumber { value, step }))
+    let value = digits.parse().ok();
+    Ok(value
+        .zip(step)
+        .map(|(value, step)| PrintedFigure { value, step }))
 }
 
 fn plain(digits: &str) -> bool {
@@ -126,7 +121,7 @@ fn is_prefix(letters: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn caught(text: &str, number: &str, unit: &str) -> Result<PrintedNumber, String> {
+    fn caught(text: &str, number: &str, unit: &str) -> Result<PrintedFigure, String> {
         let at = text.find(number).unwrap();
         found(text, at..at + number.len(), unit)
     }
@@ -144,7 +139,7 @@ mod tests {
         ] {
             let found = caught(text, number, "").unwrap();
             assert!((found.value / value - 1.0).abs() < 1e-12, "{text}");
-            assert!((found.step.unwrap() / step - 1.0).abs() < 1e-9, "{text}");
+            assert!((found.step / step - 1.0).abs() < 1e-9, "{text}");
         }
         assert!(
             caught("IOPS=10.9k,", "10.9", "kIOPS").is_ok(),

@@ -213,14 +213,15 @@ impl Workload for Postgres {
             Some("pgbench"),
         )
         .map_err(trouble)?;
-        let of = |name: &str| found.iter().find(|(head, _, _)| head.name == name);
+        let of = |name: &str| found.iter().find(|(head, _)| head.name == name);
         let (rate, latency) = (of("transactions"), of("transaction latency mean"));
-        let value = |found: Option<&FoundFigure>| found.and_then(|(_, value, _)| *value);
+        let figure = |found: Option<&FoundFigure>| found.and_then(|(_, figure)| *figure);
+        let (rate, latency) = (figure(rate), figure(latency));
         // Time ends it: one transaction more or less.
         let one = Some(1e9 / self.time_ns.max(1) as f64);
         Ok(PhaseOutcome {
-            reported: vec![value(rate), value(latency)],
-            reported_steps: vec![one, latency.and_then(|(_, _, step)| *step)],
+            reported: [rate, latency].map(|it| it.map(|it| it.value)).into(),
+            reported_steps: vec![one, latency.map(|latency| latency.step)],
             printed: [printed, String::new()],
             ..outcome
         })

@@ -2,11 +2,11 @@
 
 use regex::Regex;
 
-use super::number::{self, PrintedNumber};
+use super::number;
 use crate::import;
 use crate::workload::metric::head;
 use stackrace_base::event::{Better, MetricHead};
-use stackrace_base::printed::told_apart;
+use stackrace_base::printed::{PrintedFigure, told_apart};
 use stackrace_base::unit;
 
 /// Largest pattern, bytes: what it compiles to grows with it.
@@ -96,7 +96,7 @@ impl ReportedFigure {
         &self,
         printed: Printed<'_>,
         tool: Option<&str>,
-    ) -> Result<PrintedNumber, String> {
+    ) -> Result<PrintedFigure, String> {
         let name = &self.head.name;
         let found = match &self.at {
             FoundAt::Pattern(pattern) => {
@@ -147,11 +147,11 @@ impl ReportedFigure {
         metric: &str,
         printed: Printed<'_>,
         tool: Option<&str>,
-    ) -> Result<PrintedNumber, String> {
+    ) -> Result<PrintedFigure, String> {
         let all = found_in(printed, tool)?;
-        let found = all.iter().find(|(head, _, _)| head.name == metric);
-        let Some((head, value, step)) = found else {
-            let names: Vec<&str> = all.iter().map(|(head, _, _)| head.name.as_str()).collect();
+        let found = all.iter().find(|(head, _)| head.name == metric);
+        let Some((head, figure)) = found else {
+            let names: Vec<&str> = all.iter().map(|(head, _)| head.name.as_str()).collect();
             return Err(format!(
                 "\"{metric}\" is not among the figures in what it printed: {}",
                 names.join(", ")
@@ -164,13 +164,12 @@ impl ReportedFigure {
                 head.unit, self.head.unit
             ));
         }
-        let value = value.ok_or_else(|| format!("the tool gave no figure for {metric}"))?;
-        Ok(PrintedNumber { value, step: *step })
+        figure.ok_or_else(|| format!("the tool gave no figure for {metric}"))
     }
 }
 
-/// A figure that importers find: what it is, its value, and how finely that is known.
-pub(crate) type FoundFigure = (MetricHead, Option<f64>, Option<f64>);
+/// A figure that importers find, with what it is; none: the tool gave none.
+pub(crate) type FoundFigure = (MetricHead, Option<PrintedFigure>);
 
 /// The figures that importers find in a text; where it has several results, each figure's name begins
 /// with what was done.
@@ -187,15 +186,13 @@ pub fn found_in(printed: Printed<'_>, tool: Option<&str>) -> Result<Vec<FoundFig
     let names = numbered(told_apart(&results));
     let mut all = Vec::new();
     for (result, workload) in results.into_iter().zip(names) {
-        let steps = result.resolution.into_iter().chain(std::iter::repeat(None));
-        let values = result.values.into_iter().zip(steps);
-        for (head, (value, step)) in result.metrics.into_iter().zip(values) {
+        for (head, value) in result.metrics.into_iter().zip(result.values) {
             let name = match several {
                 // A name with this sign would be read as a pattern.
                 true => format!("{workload}: {}", head.name).replace('=', " "),
                 false => head.name.clone(),
             };
-            all.push((MetricHead { name, ..head }, value, step));
+            all.push((MetricHead { name, ..head }, value));
         }
     }
     Ok(all)
@@ -239,7 +236,7 @@ fn pattern(text: &str) -> Result<Regex, (String, String)> {
 }
 
 /// A number of JSON as it is written there: `1.500000` is known better than `1.5`.
-fn in_json(text: &str, pointer: &str, value: f64) -> PrintedNumber {
+fn in_json(text: &str, pointer: &str, value: f64) -> PrintedFigure {
     let name = pointer.rsplit('/').next().unwrap_or_default();
     let pattern = format!(r#""{}"\s*:\s*([-+0-9.eE]+)"#, regex::escape(name));
     let written = Regex::new(&pattern).ok();
@@ -254,5 +251,9 @@ fn in_json(text: &str, pointer: &str, value: f64) -> PrintedNumber {
     // Of several fields of this name with this value, the one with fewest digits: which one it is the
     // value does not tell.
     let step = same.reduce(f64::max);
-    PrintedNumber { value, step }
+    let in_full = PrintedFigure::in_full(value);
+    PrintedFigure {
+        step: step.unwrap_or(in_full.step),
+        ..in_full
+    }
 }

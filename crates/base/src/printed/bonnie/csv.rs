@@ -1,7 +1,7 @@
 //! Reads one CSV line of bonnie++.
 
 use super::field::{
-    chunk_bytes, data_words, files_words, latency_ns, misread, number, size_mib, small, whole,
+    chunk_bytes, data_words, figure, files_words, latency_ns, misread, size_mib, small, whole,
 };
 use super::report::{BonnieFigure, BonnieFiles, BonnieLayout, BonnieReport, Cell, Data, Made};
 use crate::printed::ImportError;
@@ -40,12 +40,12 @@ impl<'a> Fields<'a> {
     /// The next two as the rate and the processor of a phase.
     fn figure(&mut self) -> Result<Option<BonnieFigure>, ImportError> {
         let rate = self.next();
-        let figure = match rate {
+        let read = match rate {
             "" | "+++++" => None,
-            rate => Some(number(rate).ok_or_else(|| self.wrong(rate, "a rate"))?),
+            rate => Some(figure(rate).ok_or_else(|| self.wrong(rate, "a rate"))?),
         };
         let cpu = self.next();
-        match (rate, figure, cpu) {
+        match (rate, read, cpu) {
             ("", _, "") => Ok(None),
             ("+++++", _, "+++") => Ok(Some(BonnieFigure::TooFast)),
             (_, Some(per_s), cpu) => {

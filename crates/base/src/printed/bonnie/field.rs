@@ -1,7 +1,7 @@
 //! Reads single fields: numbers, sizes, latencies, numbers of files.
 
 use super::report::{BonnieFiles, Data, Made};
-use crate::printed::ImportError;
+use crate::printed::{ImportError, PrintedFigure};
 
 /// Larger numbers than these are no sizes, and no rates.
 const NUMBER_MAX: f64 = 1e15;
@@ -25,6 +25,11 @@ pub fn number(text: &str) -> Option<f64> {
         .ok()
         .filter(|_| begins && text.chars().all(plain))?;
     (number <= NUMBER_MAX).then_some(number)
+}
+
+/// As [`number`], with the step of its last digit.
+pub fn figure(text: &str) -> Option<PrintedFigure> {
+    number(text).and_then(|_| PrintedFigure::read(text))
 }
 
 /// A count without decimals; none where [`number`] gives none, or decimals follow.
@@ -55,16 +60,16 @@ pub fn chunk_bytes(text: &str) -> Option<u64> {
 }
 
 /// `62186us`, `102ms` or `5s`, in ns.
-pub fn latency_ns(text: &str) -> Option<u64> {
+pub fn latency_ns(text: &str) -> Option<PrintedFigure> {
     // "us" and "ms" before "s": all three end with it.
     let (digits, unit_ns) = match text.strip_suffix("us") {
-        Some(digits) => (digits, 1_000),
+        Some(digits) => (digits, 1e3),
         None => match text.strip_suffix("ms") {
-            Some(digits) => (digits, 1_000_000),
-            None => (text.strip_suffix('s')?, 1_000_000_000),
+            Some(digits) => (digits, 1e6),
+            None => (text.strip_suffix('s')?, 1e9),
         },
     };
-    whole(digits)?.checked_mul(unit_ns)
+    Some(PrintedFigure::whole(whole(digits)?) * unit_ns)
 }
 
 /// `8`, `8:16384:512`, `8:link`, with `/4` behind it.

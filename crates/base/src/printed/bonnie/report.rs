@@ -11,6 +11,7 @@
 //! in its column (the original leaves it empty).
 
 use crate::event::{Better, MetricHead};
+use crate::printed::PrintedFigure;
 
 /// Bytes of a chunk unless a report says otherwise.
 pub const CHUNK: u64 = 8192;
@@ -130,7 +131,7 @@ pub enum BonnieFigure {
     /// As a report gives it.
     Rate {
         /// KiB/s, or operations per second.
-        per_s: f64,
+        per_s: PrintedFigure,
         /// Percent of one processor.
         cpu_percent: u32,
     },
@@ -154,26 +155,27 @@ pub enum BonnieFigure {
 
 impl BonnieFigure {
     /// KiB/s, or operations per second; none: too fast to tell, or not shown.
-    pub fn per_s(self) -> Option<f64> {
+    pub fn per_s(self) -> Option<PrintedFigure> {
         match self {
             BonnieFigure::TooFast | BonnieFigure::Garbage { .. } => None,
             BonnieFigure::Rate { per_s, .. } => Some(per_s),
             BonnieFigure::Measured {
                 amount, elapsed_ns, ..
-            } => (elapsed_ns > 0).then(|| amount * 1e9 / elapsed_ns as f64),
+            } => (elapsed_ns > 0).then(|| PrintedFigure::exact(amount * 1e9 / elapsed_ns as f64)),
         }
     }
 
     /// Percent of one processor.
-    pub fn cpu_percent(self) -> Option<f64> {
+    pub fn cpu_percent(self) -> Option<PrintedFigure> {
         match self {
             BonnieFigure::TooFast => None,
             BonnieFigure::Rate { cpu_percent, .. } | BonnieFigure::Garbage { cpu_percent, .. } => {
-                Some(f64::from(cpu_percent))
+                Some(PrintedFigure::whole(u64::from(cpu_percent)))
             }
             BonnieFigure::Measured {
                 elapsed_ns, cpu_ns, ..
-            } => (elapsed_ns > 0).then(|| cpu_ns as f64 * 100.0 / elapsed_ns as f64),
+            } => (elapsed_ns > 0)
+                .then(|| PrintedFigure::exact(cpu_ns as f64 * 100.0 / elapsed_ns as f64)),
         }
     }
 }
@@ -184,7 +186,7 @@ pub struct Cell {
     /// None: the phase was left out.
     pub figure: Option<BonnieFigure>,
     /// The longest operation, ns; none: 1.03, or left out.
-    pub latency_ns: Option<u64>,
+    pub latency_ns: Option<PrintedFigure>,
 }
 
 /// The data that were written and read.
@@ -290,7 +292,7 @@ pub fn heads(column: BonnieColumn) -> [MetricHead; 3] {
 }
 
 /// The value of each of [`metrics`]: B/s, operations per second, percent, ns.
-pub fn values(report: &BonnieReport) -> Vec<Option<f64>> {
+pub fn values(report: &BonnieReport) -> Vec<Option<PrintedFigure>> {
     METRICS
         .into_iter()
         .flat_map(|column| of_column(report, column))
@@ -298,7 +300,7 @@ pub fn values(report: &BonnieReport) -> Vec<Option<f64>> {
 }
 
 /// The values of [`heads`].
-pub fn of_column(report: &BonnieReport, column: BonnieColumn) -> [Option<f64>; 3] {
+pub fn of_column(report: &BonnieReport, column: BonnieColumn) -> [Option<PrintedFigure>; 3] {
     let cell = report.cells[column as usize];
     // Reports count KiB, metrics bytes.
     let scale = if column.moves_data() { 1024.0 } else { 1.0 };
@@ -307,7 +309,7 @@ pub fn of_column(report: &BonnieReport, column: BonnieColumn) -> [Option<f64>; 3
             .and_then(BonnieFigure::per_s)
             .map(|per_s| per_s * scale),
         cell.figure.and_then(BonnieFigure::cpu_percent),
-        cell.latency_ns.map(|ns| ns as f64),
+        cell.latency_ns,
     ]
 }
 

@@ -3,8 +3,8 @@
 //! A MB is 10⁶ bytes, as dbench computes it. The rate on the last line is that of the last report
 //! before the end, so both must agree. Tables of single clients must add up to that of all.
 
-use stackrace_base::printed::text::{Figures, TextLine, agree, end, facts, lines, number};
-use stackrace_base::printed::{ImportError, Imported, Importer};
+use stackrace_base::printed::text::{Figures, TextLine, agree, end, facts, lines};
+use stackrace_base::printed::{ImportError, Imported, Importer, PrintedFigure};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "dbench",
@@ -21,7 +21,7 @@ const COLUMNS: [&str; 4] = ["Operation", "Count", "AvgLat", "MaxLat"];
 const MEGA: f64 = 1e6;
 
 /// One row: operation, count, mean and largest latency in ms.
-type Row<'a> = (&'a str, u64, Option<f64>, f64);
+type Row<'a> = (&'a str, u64, Option<PrintedFigure>, PrintedFigure);
 
 /// What was told since the output began.
 #[derive(Debug)]
@@ -106,7 +106,7 @@ impl<'a> Output<'a> {
             }
         } else if let [_, _, rate, "MB/sec", stage, _, "sec", "latency", _, "ms"] = words[..] {
             match stage {
-                "execute" => self.last = Some(line.number(rate)?),
+                "execute" => self.last = Some(line.number(rate)?.value),
                 // Rates of the warm-up are no part of the result.
                 "warmup" => {}
                 _ => return Err(line.refuse("warmup or execute")),
@@ -132,7 +132,7 @@ impl<'a> Output<'a> {
         };
         let max = line.number(max)?;
         // Both are rounded to the third digit.
-        if mean.is_some_and(|mean| mean > max + 0.001) {
+        if mean.is_some_and(|mean| mean.value > max.value + 0.001) {
             return Err(line.contradicts("itself: the mean is above the largest"));
         }
         if let Some(table) = self.tables.last_mut() {
@@ -188,17 +188,19 @@ impl<'a> Output<'a> {
         line.whole(clients)?;
         line.whole(procs)?;
         let rate = line.number(rate)?;
-        let max = max.strip_prefix("max_latency=").and_then(number);
+        let max = max
+            .strip_prefix("max_latency=")
+            .and_then(PrintedFigure::read);
         let max = max.ok_or_else(refuse)?;
         // The last report has two digits after the point: of less than 1 MB/s too few to tell.
         if self
             .last
-            .is_some_and(|last| last >= 1.0 && !agree(last, rate))
+            .is_some_and(|last| last >= 1.0 && !agree(last, rate.value))
         {
             return Err(line.contradicts("the last report while it ran"));
         }
         let mut figures = Figures::default();
-        let some = |figure: f64| Some(figure * MEGA).filter(|figure| *figure > 0.0);
+        let some = |figure: PrintedFigure| (figure * MEGA).above_zero();
         figures.rate("throughput", "B/s", some(rate));
         figures.time("latency max", "ns", some(max));
         for (name, _, mean, largest) in rows {
@@ -224,7 +226,6 @@ impl<'a> Output<'a> {
             notes: figures.missing("0.000 ms: shorter than dbench can print"),
             metrics: figures.metrics,
             values: figures.values,
-            resolution: figures.resolution,
         })
     }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use stackrace_base::event::Fact;
 use stackrace_base::printed::text::{self, Figures, cut, end};
-use stackrace_base::printed::{ImportError, Imported, Importer};
+use stackrace_base::printed::{ImportError, Imported, Importer, PrintedFigure};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "hyperfine",
@@ -106,7 +106,7 @@ impl Command {
         }
         let one = |(at, time): (usize, &f64)| {
             let mut figures = Figures::default();
-            figures.time("elapsed", "s", Some(*time));
+            figures.time("elapsed", "s", Some(PrintedFigure::in_full(*time)));
             Imported {
                 tool: "hyperfine",
                 version: None,
@@ -117,7 +117,6 @@ impl Command {
                 environment: Vec::new(),
                 metrics: figures.metrics,
                 values: figures.values,
-                resolution: figures.resolution,
                 notes: self.ended(at).into_iter().collect(),
             }
         };

@@ -4,7 +4,7 @@
 use stackrace_stats::elementary::{exp, ln};
 
 use stackrace_base::printed::text::{Figures, TextLine, end, lines};
-use stackrace_base::printed::{ImportError, Imported, Importer};
+use stackrace_base::printed::{ImportError, Imported, Importer, PrintedFigure};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "io500",
@@ -27,9 +27,9 @@ const EXTENDED: [&str; 3] = ["find-easy", "find-hard", "mdworkbench-bench"];
 struct Phase<'a> {
     name: &'a str,
     /// GiB/s or kIOPS.
-    score: f64,
+    score: PrintedFigure,
     unit: &'a str,
-    seconds: f64,
+    seconds: PrintedFigure,
     invalid: bool,
     /// Whether the score of a standard run has it.
     counts: bool,
@@ -108,9 +108,6 @@ impl<'a> Run<'a> {
             return Err(line.refuse("each phase once"));
         }
         let (score, seconds) = (line.number(score)?, line.number(seconds)?);
-        if score < 0.0 || seconds < 0.0 {
-            return Err(refuse());
-        }
         self.phases.push(Phase {
             name,
             score,
@@ -143,7 +140,7 @@ impl<'a> Run<'a> {
         if self.scored {
             return Err(line.refuse("one score for each run"));
         }
-        let (bandwidth, rate) = (line.number(bandwidth)?, line.number(rate)?);
+        let (bandwidth, rate) = (line.number(bandwidth)?.value, line.number(rate)?.value);
         for (printed, unit) in [(bandwidth, "GiB/s"), (rate, "kIOPS")] {
             if !self.agrees(printed, unit) {
                 return Err(line.contradicts(format!("the phases in {unit}")));
@@ -151,7 +148,7 @@ impl<'a> Run<'a> {
         }
         let between = |with: f64| ((bandwidth + with).max(0.0) * (rate + with).max(0.0)).sqrt();
         let possible = between(-ROUNDED) - ROUNDED..=between(ROUNDED) + ROUNDED;
-        if !possible.contains(&line.number(total)?) {
+        if !possible.contains(&line.number(total)?.value) {
             return Err(line.contradicts("itself: TOTAL is the geometric mean of both"));
         }
         self.scored = true;
@@ -161,12 +158,13 @@ impl<'a> Run<'a> {
     /// Whether a part of the score is the geometric mean of its phases, as far as they were rounded.
     fn agrees(&self, printed: f64, unit: &str) -> bool {
         // Its own rule, too: what was not run has 0 and is no factor.
-        let counted = |phase: &&Phase<'_>| phase.unit == unit && phase.score > 0.0 && phase.counts;
+        let counted =
+            |phase: &&Phase<'_>| phase.unit == unit && phase.score.value > 0.0 && phase.counts;
         let scores: Vec<f64> = self
             .phases
             .iter()
             .filter(counted)
-            .map(|p| p.score)
+            .map(|p| p.score.value)
             .collect();
         if scores.is_empty() {
             return printed == 0.0;
@@ -183,7 +181,7 @@ impl<'a> Run<'a> {
         let phases = self.phases.iter().filter(|phase| phase.name != "timestamp");
         let one = |phase: &Phase<'a>| {
             let mut figures = Figures::default();
-            let score = Some(phase.score).filter(|score| *score > 0.0);
+            let score = phase.score.above_zero();
             match phase.unit {
                 "GiB/s" => figures.rate("throughput", "B/s", score.map(|score| score * GIB)),
                 _ => figures.rate("operations", "op/s", score.map(|score| score * 1000.0)),
@@ -206,7 +204,6 @@ impl<'a> Run<'a> {
                 environment: Vec::new(),
                 metrics: figures.metrics,
                 values: figures.values,
-                resolution: figures.resolution,
                 notes,
             }
         };

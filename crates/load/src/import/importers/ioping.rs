@@ -5,10 +5,8 @@
 //! requests (`-i`) are in neither. A raw line has no name: it is known by ten numbers that fit together.
 
 use stackrace_base::event::Fact;
-use stackrace_base::printed::text::{
-    Figures, TextLine, agree, bytes_of, end, facts, lines, number, size,
-};
-use stackrace_base::printed::{ImportError, Imported, Importer};
+use stackrace_base::printed::text::{Figures, TextLine, agree, bytes_of, end, facts, lines, size};
+use stackrace_base::printed::{ImportError, Imported, Importer, PrintedFigure};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "ioping",
@@ -61,13 +59,11 @@ struct Statistics {
     /// All their times together.
     busy: f64,
     /// B/s.
-    speed: f64,
+    speed: PrintedFigure,
     /// Bytes of one request, where the digits tell.
     request: Option<u64>,
-    min: f64,
-    mean: f64,
-    max: f64,
-    deviation: f64,
+    /// Smallest, mean and largest time, and the deviation.
+    times: [PrintedFigure; 4],
 }
 
 fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
@@ -132,15 +128,15 @@ fn title(line: TextLine<'_>) -> Option<(&str, &str)> {
 }
 
 /// `15.6 k`, `1.96 s`: a number and one of these units.
-fn amount(text: &str, units: &[(&str, f64)]) -> Option<f64> {
+fn amount(text: &str, units: &[(&str, f64)]) -> Option<PrintedFigure> {
     let (digits, unit) = text.split_once(' ').unwrap_or((text, ""));
     let (_, factor) = units.iter().find(|(name, _)| *name == unit)?;
-    Some(number(digits)? * factor)
+    Some(PrintedFigure::read(digits)? * *factor)
 }
 
-fn bytes(text: &str) -> Option<f64> {
+fn bytes(text: &str) -> Option<PrintedFigure> {
     let (digits, unit) = text.split_once(' ')?;
-    Some(number(digits)? * bytes_of(unit)?)
+    Some(PrintedFigure::read(digits)? * bytes_of(unit)?)
 }
 
 /// Whether a rate is the one that is printed, which may have lost what is behind the point.
@@ -198,11 +194,11 @@ fn completed(line: TextLine<'_>) -> Result<(Statistics, &'static str), ImportErr
     };
     // Without a point nothing was rounded.
     let exact = !count.contains(['.', ' ']) && !total.contains('.');
-    let count = amount(count, &COUNTS).ok_or_else(refuse)?;
-    let busy = amount(busy, &TIMES).ok_or_else(refuse)?;
-    let total = bytes(total).ok_or_else(refuse)?;
+    let count = amount(count, &COUNTS).ok_or_else(refuse)?.value;
+    let busy = amount(busy, &TIMES).ok_or_else(refuse)?.value;
+    let total = bytes(total).ok_or_else(refuse)?.value;
     let rate = rate.strip_suffix(" iops").ok_or_else(refuse)?;
-    let rate = amount(rate, &COUNTS).ok_or_else(refuse)?;
+    let rate = amount(rate, &COUNTS).ok_or_else(refuse)?.value;
     let speed = speed
         .strip_suffix("/s")
         .and_then(bytes)
@@ -216,7 +212,7 @@ fn completed(line: TextLine<'_>) -> Result<(Statistics, &'static str), ImportErr
             return Err(line.contradicts("itself: the rate is not requests by time"));
         }
         // Less than one byte is cut off.
-        if !same_rate(total / busy * NANOS, speed) {
+        if !same_rate(total / busy * NANOS, speed.value) {
             return Err(line.contradicts("itself: the speed is not bytes by time"));
         }
         let about = total / count;
@@ -230,10 +226,7 @@ fn completed(line: TextLine<'_>) -> Result<(Statistics, &'static str), ImportErr
         busy,
         speed,
         request,
-        min: 0.0,
-        mean: 0.0,
-        max: 0.0,
-        deviation: 0.0,
+        times: [PrintedFigure::default(); 4],
     };
     Ok((statistics, did))
 }
@@ -257,10 +250,10 @@ fn generated(line: TextLine<'_>, counted: f64) -> Result<(), ImportError> {
         return Err(refuse());
     };
     let (count, time) = requests.split_once(" requests in ").ok_or_else(refuse)?;
-    let count = amount(count, &COUNTS).ok_or_else(refuse)?;
-    let time = amount(time, &TIMES).ok_or_else(refuse)?;
+    let count = amount(count, &COUNTS).ok_or_else(refuse)?.value;
+    let time = amount(time, &TIMES).ok_or_else(refuse)?.value;
     let rate = rate.strip_suffix(" iops").ok_or_else(refuse)?;
-    let rate = amount(rate, &COUNTS).ok_or_else(refuse)?;
+    let rate = amount(rate, &COUNTS).ok_or_else(refuse)?.value;
     bytes(moved).ok_or_else(refuse)?;
     speed
         .strip_suffix("/s")
@@ -279,24 +272,23 @@ impl Statistics {
     /// `4 557981 7169 29363007 101867 139495 158691 22610 5 404644108`, if its numbers fit together.
     fn raw(line: TextLine<'_>) -> Option<Self> {
         let words: Vec<&str> = line.text.split_whitespace().collect();
-        let whole = |word: &&str| number(word).filter(|_| !word.contains('.'));
-        let numbers: Option<Vec<f64>> = words.iter().map(whole).collect();
+        let whole = |word: &&str| PrintedFigure::read(word).filter(|_| !word.contains('.'));
+        let numbers: Option<Vec<PrintedFigure>> = words.iter().map(whole).collect();
         let numbers = numbers?;
+        let numbers: [PrintedFigure; 10] = numbers.try_into().ok()?;
+        let [_, _, _, speed, times @ .., _, _] = numbers;
         let [
             count,
             busy,
             rate,
-            speed,
+            per_s,
             min,
             mean,
             max,
             deviation,
             all,
             time,
-        ] = numbers[..]
-        else {
-            return None;
-        };
+        ] = numbers.map(|number| number.value);
         // Rounded to whole numbers, each of them.
         let near = |one: f64, other: f64, by: f64| (one - other).abs() <= by;
         let fits = count > 0.0
@@ -312,11 +304,8 @@ impl Statistics {
             count,
             busy,
             speed,
-            request: power_of_two(speed * busy / NANOS / count),
-            min,
-            mean,
-            max,
-            deviation,
+            request: power_of_two(per_s * busy / NANOS / count),
+            times,
         })
     }
 
@@ -325,11 +314,10 @@ impl Statistics {
         let refuse = || line.refuse("min/avg/max/mdev = … / … / … / …");
         let rest = line.after(EXTREMES).ok_or_else(refuse)?;
         let times = rest.split(" / ").map(|word| amount(word, &TIMES));
-        let times: Option<Vec<f64>> = times.collect();
-        let times = times.ok_or_else(refuse)?;
-        let [min, mean, max, deviation] = times[..] else {
-            return Err(refuse());
-        };
+        let times: Option<Vec<PrintedFigure>> = times.collect();
+        let times: Option<[PrintedFigure; 4]> = times.and_then(|times| times.try_into().ok());
+        self.times = times.ok_or_else(refuse)?;
+        let [min, mean, max, deviation] = self.times.map(|time| time.value);
         let ordered = |small: f64, large: f64| small <= large * (1.0 + DIGITS);
         if !ordered(min, mean) || !ordered(mean, max) || !ordered(deviation, max) {
             return Err(
@@ -339,21 +327,26 @@ impl Statistics {
         if !agree(mean * self.count, self.busy) {
             return Err(line.contradicts("the requests and their time"));
         }
-        (self.min, self.mean, self.max, self.deviation) = (min, mean, max, deviation);
         Ok(())
     }
 
     /// The result; `did` is what the text says of reading and writing.
     fn imported(&self, did: &str, environment: Vec<Fact>, note: Option<&str>) -> Imported {
-        let any = |figure: f64| Some(figure).filter(|_| self.count > 0.0 && self.mean > 0.0);
-        let several = |figure: f64| Some(figure).filter(|_| self.count > 1.0);
+        let [min, mean, max, deviation] = self.times;
+        let counts = self.count > 0.0 && mean.value > 0.0;
+        let any = |figure: PrintedFigure| counts.then_some(figure);
+        let several = (self.count > 1.0).then_some(deviation);
         let mut figures = Figures::default();
-        figures.time("latency mean", "ns", any(self.mean));
-        figures.rate("operations", "op/s", any(NANOS / self.mean));
+        figures.time("latency mean", "ns", any(mean));
+        figures.rate(
+            "operations",
+            "op/s",
+            PrintedFigure::exact(NANOS).per(mean).and_then(any),
+        );
         figures.rate("throughput", "B/s", any(self.speed));
-        figures.time("latency min", "ns", any(self.min));
-        figures.time("latency max", "ns", any(self.max));
-        figures.time("latency deviation", "ns", several(self.deviation));
+        figures.time("latency min", "ns", any(min));
+        figures.time("latency max", "ns", any(max));
+        figures.time("latency deviation", "ns", several);
         let mut notes = figures.missing("too few requests counted");
         notes.push(
             "ioping does not say whether it went in order (-L), at random, or with pauses (-i)"
@@ -374,7 +367,6 @@ impl Statistics {
             notes,
             metrics: figures.metrics,
             values: figures.values,
-            resolution: figures.resolution,
         }
     }
 }

@@ -2,9 +2,8 @@
 //! operation and iteration. The summary at the end must agree with the rows.
 
 use stackrace_base::event::Fact;
-use stackrace_base::printed::text::{Figures, TextLine, agree, cut, end, facts, lines, number};
-use stackrace_base::printed::{ImportError, Imported, Importer};
-use stackrace_base::unit;
+use stackrace_base::printed::text::{Figures, TextLine, agree, cut, end, facts, lines};
+use stackrace_base::printed::{ImportError, Imported, Importer, PrintedFigure};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "ior",
@@ -13,6 +12,7 @@ pub(super) const IMPORTER: Importer = Importer {
     read,
 };
 
+const MIB: f64 = 1_048_576.0;
 /// What ends the table of results.
 const SUMMARY: &str = "Summary of all tests:";
 /// Columns of the table that become metrics: name there, name here, unit, factor.
@@ -77,12 +77,17 @@ impl<'a> Output<'a> {
                 // Columns differ between versions and options; a cell is found by the name of its
                 // column.
                 self.columns = words.to_vec();
+                // The number of the iteration is the last in every version.
+                if words.last() != Some(&"iter") {
+                    return Err(line.refuse("the names of all columns, up to \"iter\""));
+                }
             } else if let Some((name, value)) = line.text.split_once(':') {
                 self.told.push((name.trim(), value.trim()));
             }
         } else if self.summed && operation {
             let largest = words.get(1).ok_or_else(|| line.refuse("Max(MiB)"))?;
-            self.summary.push((line, first, line.number(largest)?));
+            let largest = line.number(largest)?;
+            self.summary.push((line, first, largest.value));
         } else if operation {
             if words.len() != self.columns.len() {
                 return Err(line.refuse(format!("{} columns", self.columns.len())));
@@ -99,7 +104,10 @@ impl<'a> Output<'a> {
         // The summary prints the largest rate of all iterations.
         let rates = |operation: &str| {
             let rows = self.rows.iter().filter(|(_, row)| row[0] == operation);
-            rows.filter_map(|(_, row)| number(self.cell(row, "bw(MiB/s)")?))
+            let printed =
+                rows.filter_map(|(_, row)| PrintedFigure::read(self.cell(row, "bw(MiB/s)")?));
+            printed
+                .map(|rate| rate.value)
                 .fold(f64::NEG_INFINITY, f64::max)
         };
         for (line, operation, largest) in &self.summary {
@@ -143,16 +151,14 @@ impl<'a> Output<'a> {
         let rate = figure("bw(MiB/s)")?;
         let operations = figure("IOPS")?;
         let mut figures = Figures::default();
-        figures.rate("throughput", "B/s", rate.map(|rate| rate * 1024.0 * 1024.0));
-        figures.known_to(rate.map(|rate| unit::step_of(rate) * 1024.0 * 1024.0));
+        figures.rate("throughput", "B/s", rate.map(|rate| rate * MIB));
         figures.rate("operations", "op/s", operations);
         for (column, name, of, factor) in TIMES {
             let value = figure(column)?;
             figures.time(name, of, value.map(|value| value * factor));
-            figures.known_to(value.map(|value| unit::step_of(value) * factor));
         }
         if let (Some(xfer), Some(rate), Some(operations)) = (figure("xfer(KiB)")?, rate, operations)
-            && !(0.5..=2.0).contains(&(operations * xfer / 1024.0 / rate))
+            && !(0.5..=2.0).contains(&(operations.value * xfer.value / 1024.0 / rate.value))
         {
             // IOPS leave out opening and closing, so that they need not follow exactly.
             return Err(line.contradicts("itself: operations of this size give another rate"));
@@ -173,7 +179,6 @@ impl<'a> Output<'a> {
             notes: figures.missing("not in the text"),
             metrics: figures.metrics,
             values: figures.values,
-            resolution: figures.resolution,
         })
     }
 
@@ -199,7 +204,8 @@ impl<'a> Output<'a> {
 fn largest(line: TextLine<'_>, rest: &str) -> Result<(), ImportError> {
     let pair = rest.split_once(" MiB/sec (").and_then(|(binary, rest)| {
         let decimal = rest.strip_suffix(" MB/sec)")?;
-        Some((number(binary)?, number(decimal)?))
+        let read = |word| PrintedFigure::read(word).map(|figure| figure.value);
+        Some((read(binary)?, read(decimal)?))
     });
     match pair {
         // The same rate in MiB and in MB.

@@ -1,8 +1,8 @@
 //! mdtest 1.9, 3 and 4: the table of rates at the end, which has largest, smallest and mean of the
 //! iterations. The figure is the mean. `0.000` is a phase that was not run.
 
-use stackrace_base::printed::text::{Figures, TextLine, end, facts, lines, number};
-use stackrace_base::printed::{ImportError, Imported, Importer};
+use stackrace_base::printed::text::{Figures, TextLine, end, facts, lines};
+use stackrace_base::printed::{ImportError, Imported, Importer, PrintedFigure};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "mdtest",
@@ -37,9 +37,9 @@ struct Output<'a> {
     file_system: &'a str,
     tasks: &'a str,
     iterations: &'a str,
-    rows: Vec<(&'static str, f64)>,
+    rows: Vec<(&'static str, PrintedFigure)>,
     /// What `-v` prints of each iteration: phase, seconds, rate.
-    timed: Vec<(&'static str, f64, f64)>,
+    timed: Vec<(&'static str, f64, PrintedFigure)>,
     notes: Vec<String>,
     /// Inside the table of rates.
     open: bool,
@@ -152,12 +152,13 @@ impl<'a> Output<'a> {
         let phase = PHASES.into_iter().find(|phase| text.starts_with(phase));
         let phase = phase.ok_or_else(|| line.refuse("a phase of mdtest, or \"-- finished at\""))?;
         let rest = text[phase.len()..].trim_start().trim_start_matches(':');
-        let figures: Option<Vec<f64>> = rest.split_whitespace().map(number).collect();
+        let figures = rest.split_whitespace().map(PrintedFigure::read);
+        let figures: Option<Vec<PrintedFigure>> = figures.collect();
         let Some([max, min, mean, _]) = figures.as_deref() else {
             return Err(line.refuse("largest, smallest, mean rate and standard deviation"));
         };
         // A column that slipped would still read as four numbers.
-        if min > mean || mean > max {
+        if min.value > mean.value || mean.value > max.value {
             return Err(line.contradicts("itself: the mean is not between smallest and largest"));
         }
         if self.rows.iter().any(|(known, _)| *known == phase) {
@@ -174,34 +175,41 @@ impl<'a> Output<'a> {
         &mut self,
         line: TextLine<'_>,
         phase: &'static str,
-        mean: f64,
-    ) -> Result<f64, ImportError> {
+        mean: PrintedFigure,
+    ) -> Result<PrintedFigure, ImportError> {
         let own = self.timed.iter().filter(|(known, _, _)| *known == phase);
-        let own: Vec<(f64, f64)> = own.map(|(_, seconds, rate)| (*seconds, *rate)).collect();
+        let own: Vec<(f64, PrintedFigure)> =
+            own.map(|(_, seconds, rate)| (*seconds, *rate)).collect();
         // Of some of the iterations, or of a phase that was not run, no mean follows.
-        if own.is_empty() || own.len().to_string() != self.iterations || mean <= 0.0 {
+        if own.is_empty() || own.len().to_string() != self.iterations || mean.value <= 0.0 {
             return Ok(mean);
         }
-        let told = own.iter().map(|(_, rate)| rate).sum::<f64>() / own.len() as f64;
-        if (told - mean).abs() <= SAME * told.max(mean) {
+        let sum = own.iter().map(|(_, rate)| *rate).reduce(std::ops::Add::add);
+        let told = sum.unwrap_or_default() * (1.0 / own.len() as f64);
+        if (told.value - mean.value).abs() <= SAME * told.value.max(mean.value) {
             return Ok(mean);
         }
         // `32 tasks, 320000 files`: the count and the time of each line say whether its rate is right.
         let items = self
             .tasks
             .split_once(", ")
-            .and_then(|(_, items)| number(items.split(' ').next()?));
-        let follows = |(seconds, rate): &(f64, f64)| {
-            items.is_some_and(|items| (seconds * rate - items).abs() <= SAME * items)
+            .and_then(|(_, items)| PrintedFigure::read(items.split(' ').next()?));
+        let follows = |(seconds, rate): &(f64, PrintedFigure)| {
+            items.is_some_and(|items| {
+                (seconds * rate.value - items.value).abs() <= SAME * items.value
+            })
         };
         if !own.iter().all(follows) {
             return Err(line.contradicts(format!(
-                "the lines of {phase} before it, which say {told:.3}"
+                "the lines of {phase} before it, which say {:.3}",
+                told.value
             )));
         }
         self.notes.push(format!(
-            "{}: the summary says {mean:.3}, and the lines before it say {told:.3}, which their times confirm: that is taken",
-            phase.to_lowercase()
+            "{}: the summary says {:.3}, and the lines before it say {:.3}, which their times confirm: that is taken",
+            phase.to_lowercase(),
+            mean.value,
+            told.value
         ));
         Ok(told)
     }
@@ -210,8 +218,7 @@ impl<'a> Output<'a> {
         let mut figures = Figures::default();
         for (phase, mean) in &self.rows {
             // A phase that was switched off stands there with 0.000.
-            let value = Some(*mean).filter(|mean| *mean > 0.0);
-            figures.rate(phase.to_lowercase(), "op/s", value);
+            figures.rate(phase.to_lowercase(), "op/s", mean.above_zero());
         }
         let mut notes = figures.missing("0.000, that is not run");
         notes.extend(self.notes.iter().cloned());
@@ -239,21 +246,21 @@ impl<'a> Output<'a> {
             environment: facts([("path", self.place), ("file system", self.file_system)]),
             metrics: figures.metrics,
             values: figures.values,
-            resolution: figures.resolution,
             notes,
         }
     }
 }
 
 /// `V-1:   File stat         :          7.251 sec,      44129.214 ops/sec`
-fn timed(text: &str) -> Option<(&'static str, f64, f64)> {
+fn timed(text: &str) -> Option<(&'static str, f64, PrintedFigure)> {
     let (_, told) = text.split_once("V-1:")?;
     let told = told.trim();
     let phase = PHASES.into_iter().find(|phase| told.starts_with(phase))?;
     let rest = told[phase.len()..].trim_start().trim_start_matches(':');
     let (seconds, rest) = rest.split_once(" sec,")?;
     let rate = rest.trim().strip_suffix(" ops/sec")?;
-    Some((phase, number(seconds.trim())?, number(rate.trim())?))
+    let seconds = PrintedFigure::read(seconds.trim())?;
+    Some((phase, seconds.value, PrintedFigure::read(rate.trim())?))
 }
 
 /// `Path : value`, `Path: value`.

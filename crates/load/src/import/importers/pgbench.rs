@@ -6,7 +6,7 @@
 
 use stackrace_base::event::Better;
 use stackrace_base::printed::text::{Figures, TextLine, agree, end, facts, lines};
-use stackrace_base::printed::{ImportError, Imported, Importer};
+use stackrace_base::printed::{ImportError, Imported, Importer, PrintedFigure};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "pgbench",
@@ -41,8 +41,8 @@ struct Report<'a> {
     processed: bool,
     /// Share of transactions that failed, in the text's words; none: it does not say.
     failed: Option<&'a str>,
-    mean_ns: Option<f64>,
-    deviation_ns: Option<f64>,
+    mean_ns: Option<PrintedFigure>,
+    deviation_ns: Option<PrintedFigure>,
     /// Whether a rate was asked for: the mean latency then says nothing of the rate.
     limited: bool,
 }
@@ -121,7 +121,7 @@ impl<'a> Report<'a> {
             }
             return Ok(());
         }
-        let ms = |name: &str| -> Result<Option<f64>, ImportError> {
+        let ms = |name: &str| -> Result<Option<PrintedFigure>, ImportError> {
             let Some(value) = line.after(name) else {
                 return Ok(None);
             };
@@ -150,17 +150,13 @@ impl<'a> Report<'a> {
         if !self.processed {
             return Err(missing("number of transactions actually processed"));
         }
-        if !self.limited && !agree(clients * 1e9 / rate, mean) {
+        if !self.limited && !agree(clients * 1e9 / rate.value, mean.value) {
             return Err(
                 line.contradicts("the latency average: clients over the rate is another time")
             );
         }
         let mut figures = Figures::default();
-        figures.rate(
-            "transactions",
-            "op/s",
-            Some(rate).filter(|rate| *rate > 0.0),
-        );
+        figures.rate("transactions", "op/s", rate.above_zero());
         figures.time("transaction latency mean", "ns", Some(mean));
         if let Some(deviation) = self.deviation_ns {
             figures.add(
@@ -191,7 +187,6 @@ impl<'a> Report<'a> {
             environment: Vec::new(),
             metrics: figures.metrics,
             values: figures.values,
-            resolution: figures.resolution,
             notes,
         })
     }

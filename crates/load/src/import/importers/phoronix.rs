@@ -4,8 +4,8 @@
 use serde::Deserialize;
 
 use stackrace_base::event::Better;
-use stackrace_base::printed::text::{Figures, agree, cause, cut, facts, number};
-use stackrace_base::printed::{ImportError, Imported, Importer};
+use stackrace_base::printed::text::{Figures, agree, cause, cut, facts};
+use stackrace_base::printed::{ImportError, Imported, Importer, PrintedFigure};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "phoronix",
@@ -137,7 +137,7 @@ fn entry_results(
         }
     };
     let (unit, factor) = unit(test.scale.trim());
-    let one = |value: Option<f64>, notes: Vec<String>| {
+    let one = |value: Option<PrintedFigure>, notes: Vec<String>| {
         imported(suite, test, entry, (unit, better), value, notes)
     };
     let value = match entry.value.trim() {
@@ -147,25 +147,26 @@ fn entry_results(
             let note = "a curve over time, not one figure".to_owned();
             return Ok(vec![one(None, vec![note])]);
         }
-        word => number(word).ok_or_else(|| {
+        word => PrintedFigure::read(word).ok_or_else(|| {
             let what = format!("the Value of {} is \"{}\"", cut(&test.title), cut(word));
             ImportError::at(line_of(text, test), what, "a number is expected")
         })?,
     };
     // Single runs are worth more than their mean: with them the spread between runs is known.
-    let runs: Option<Vec<f64>> = entry.raw_string.trim().split(':').map(number).collect();
+    let runs = entry.raw_string.trim().split(':').map(PrintedFigure::read);
+    let runs: Option<Vec<PrintedFigure>> = runs.collect();
     let runs = runs.filter(|runs| runs.len() > 1);
     let Some(runs) = runs else {
         return Ok(vec![one(Some(value * factor), Vec::new())]);
     };
-    let mean = runs.iter().sum::<f64>() / runs.len() as f64;
-    if !agree(mean, value) {
+    let mean = runs.iter().map(|run| run.value).sum::<f64>() / runs.len() as f64;
+    if !agree(mean, value.value) {
         let note = format!("the figure is not the mean of its {} runs", runs.len());
         return Ok(vec![one(Some(value * factor), vec![note])]);
     }
     Ok(runs
         .iter()
-        .map(|run| one(Some(run * factor), Vec::new()))
+        .map(|run| one(Some(*run * factor), Vec::new()))
         .collect())
 }
 
@@ -174,7 +175,7 @@ fn imported(
     test: &Test,
     entry: &Entry,
     (unit, better): (&str, Better),
-    value: Option<f64>,
+    value: Option<PrintedFigure>,
     notes: Vec<String>,
 ) -> Imported {
     let mut figures = Figures::default();
@@ -215,7 +216,6 @@ fn imported(
         })),
         metrics: figures.metrics,
         values: figures.values,
-        resolution: figures.resolution,
         notes,
     }
 }

@@ -1,8 +1,8 @@
 //! What a timed command took: `time` of bash, of POSIX (`time -p`), and GNU time with and without
 //! `-v`. Lines of the command itself are passed over.
 
-use stackrace_base::printed::text::{Figures, TextLine, facts, lines, number};
-use stackrace_base::printed::{ImportError, Imported, Importer};
+use stackrace_base::printed::text::{Figures, TextLine, facts, lines};
+use stackrace_base::printed::{ImportError, Imported, Importer, PrintedFigure};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "time",
@@ -26,11 +26,11 @@ const COMMAND: &str = "Command being timed:";
 #[derive(Debug, Clone, Default)]
 struct Took {
     command: Option<String>,
-    elapsed: Option<f64>,
-    user: Option<f64>,
-    system: Option<f64>,
+    elapsed: Option<PrintedFigure>,
+    user: Option<PrintedFigure>,
+    system: Option<PrintedFigure>,
     /// Bytes.
-    resident: Option<f64>,
+    resident: Option<PrintedFigure>,
     exit: Option<String>,
 }
 
@@ -104,7 +104,6 @@ impl Took {
             environment: Vec::new(),
             metrics: figures.metrics,
             values: figures.values,
-            resolution: figures.resolution,
             notes,
         }
     }
@@ -120,7 +119,7 @@ fn shell<'a>(line: TextLine<'a>, name: &str) -> Option<&'a str> {
 
 /// `1m2.345s` of bash, three digits behind the point, or `62.34` of POSIX, two: fewer would be a
 /// figure that was cut off.
-fn seconds(line: TextLine<'_>, word: &str) -> Result<f64, ImportError> {
+fn seconds(line: TextLine<'_>, word: &str) -> Result<PrintedFigure, ImportError> {
     // Shells print the comma of the language; they never group digits.
     let pointed = match (word.contains('.'), word.matches(',').count()) {
         (false, 1) => word.replace(',', "."),
@@ -135,13 +134,14 @@ fn seconds(line: TextLine<'_>, word: &str) -> Result<f64, ImportError> {
         rest.and_then(|rest| clock(&[minutes], rest))
     } else {
         // The number of digits tells the forms apart, and a line of the command itself from both.
-        (decimals(word) == Some(2)).then(|| number(word)).flatten()
+        let posix = decimals(word) == Some(2);
+        posix.then(|| PrintedFigure::read(word)).flatten()
     };
     time.ok_or_else(|| line.refuse("a time as 0m0.116s (bash) or 0.05 (time -p)"))
 }
 
 /// `0:00.09`, `1:02:03`.
-fn wall(line: TextLine<'_>, word: &str) -> Result<f64, ImportError> {
+fn wall(line: TextLine<'_>, word: &str) -> Result<PrintedFigure, ImportError> {
     let parts: Vec<&str> = word.split(':').collect();
     let two_digits = |word: &str| word.split('.').all(|part| part.len() == 2);
     let time = match parts.as_slice() {
@@ -154,14 +154,14 @@ fn wall(line: TextLine<'_>, word: &str) -> Result<f64, ImportError> {
 }
 
 /// Hours and minutes before seconds.
-fn clock(before: &[&str], seconds: &str) -> Option<f64> {
+fn clock(before: &[&str], seconds: &str) -> Option<PrintedFigure> {
     let mut whole = 0.0;
     for part in before {
         let part: u32 = part.parse().ok().filter(|part| *part < 1_000_000)?;
         whole = whole * 60.0 + f64::from(part);
     }
-    let seconds = number(seconds).filter(|seconds| *seconds < 60.0)?;
-    Some(whole * 60.0 + seconds)
+    let seconds = PrintedFigure::read(seconds).filter(|seconds| seconds.value < 60.0)?;
+    Some(PrintedFigure::exact(whole * 60.0) + seconds)
 }
 
 /// `0.00user 0.01system 0:00.09elapsed 18%CPU (0avgtext+0avgdata 2820maxresident)k`

@@ -6,7 +6,7 @@
 
 use stackrace_base::event::Better;
 use stackrace_base::printed::text::{Figures, TextLine, end, facts, lines};
-use stackrace_base::printed::{ImportError, Imported, Importer};
+use stackrace_base::printed::{ImportError, Imported, Importer, PrintedFigure};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "tiotest",
@@ -43,7 +43,7 @@ const MILLI: f64 = 1e6;
 const HALF: f64 = 0.0005;
 
 /// A row of the second table: mean and largest latency in ms, % above 2 s and above 10 s.
-type Latency = [f64; 4];
+type Latency = [PrintedFigure; 4];
 
 /// One test.
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +56,7 @@ struct Test<'a> {
     /// MB, rounded to a whole number.
     megas: u64,
     /// MB/s.
-    rate: f64,
+    rate: PrintedFigure,
     latency: Option<Latency>,
 }
 
@@ -217,7 +217,7 @@ impl<'a> Output<'a> {
             rate,
             latency: None,
         };
-        if !test.fits(seconds) {
+        if !test.fits(seconds.value) {
             return Err(line.contradicts("itself: MBs in so many seconds are another rate"));
         }
         self.check_amount(test)?;
@@ -239,7 +239,7 @@ impl<'a> Output<'a> {
             line.number(over_2)?,
             line.number(over_10)?,
         ];
-        let [mean, max, over_2, over_10] = latency;
+        let [mean, max, over_2, over_10] = latency.map(|figure| figure.value);
         // Both were rounded.
         if mean > max + 2.0 * HALF {
             return Err(line.contradicts("itself: the mean is above the largest"));
@@ -264,14 +264,15 @@ impl<'a> Output<'a> {
         let rows: Option<Vec<Latency>> = self.tests.iter().map(|test| test.latency).collect();
         let rows = rows.ok_or_else(|| line.refuse("the latency of each test before it"))?;
         for (at, column) in COLUMNS.iter().skip(1).enumerate() {
-            let of = rows.iter().map(|row| row[at]);
+            let of = rows.iter().map(|row| row[at].value);
+            let all = total[at].value;
             let lowest = of.clone().fold(f64::INFINITY, f64::min);
             let highest = of.fold(0.0, f64::max);
             // Of the means and shares it is that of all operations; how many each test had is not
             // told.
             let fits = match at {
-                1 => (total[at] - highest).abs() < HALF,
-                _ => total[at] >= lowest - 2.0 * HALF && total[at] <= highest + 2.0 * HALF,
+                1 => (all - highest).abs() < HALF,
+                _ => all >= lowest - 2.0 * HALF && all <= highest + 2.0 * HALF,
             };
             if !fits {
                 return Err(line.contradicts(format!(
@@ -326,7 +327,7 @@ impl<'a> Output<'a> {
         // A random test that by chance is as long as the files cannot be told from such a version.
         let miscounted = random && whole_files == Some(test.megas);
         let mut figures = Figures::default();
-        let rate = Some(test.rate * MEGA).filter(|rate| *rate > 0.0 && !miscounted);
+        let rate = (test.rate * MEGA).above_zero().filter(|_| !miscounted);
         figures.rate("throughput", "B/s", rate);
         if miscounted {
             notes.extend(figures.missing(
@@ -345,8 +346,8 @@ impl<'a> Output<'a> {
         }
         let mut latencies = Figures::default();
         let time = |at: usize| {
-            let ms = test.latency.map(|latency| latency[at]);
-            ms.map(|ms| ms * MILLI).filter(|ns| *ns > 0.0)
+            let ms = test.latency.map(|latency| latency[at])?;
+            (ms * MILLI).above_zero()
         };
         latencies.time("latency mean", "ns", time(0));
         latencies.time("latency max", "ns", time(1));
@@ -358,9 +359,7 @@ impl<'a> Output<'a> {
             Some(_) => "0.000 ms: shorter than tiotest can print",
             None => "the text has no table of latencies",
         }));
-        figures.metrics.extend(latencies.metrics);
-        figures.values.extend(latencies.values);
-        figures.resolution.extend(latencies.resolution);
+        figures.append(latencies);
         let (name, threads) = (test.name.to_lowercase(), self.threads);
         let amount = format!("{} MiB", test.amount);
         Imported {
@@ -374,7 +373,6 @@ impl<'a> Output<'a> {
             notes,
             metrics: figures.metrics,
             values: figures.values,
-            resolution: figures.resolution,
         }
     }
 }
@@ -388,7 +386,8 @@ impl Test<'_> {
         // 0.0 s may be as short as one likes: there is no upper limit then.
         let shortest = seconds - 0.05;
         let most = (megas + 0.5) / shortest + HALF;
-        self.rate >= least * (1.0 - 1e-9) && (shortest <= 0.0 || self.rate <= most * (1.0 + 1e-9))
+        let rate = self.rate.value;
+        rate >= least * (1.0 - 1e-9) && (shortest <= 0.0 || rate <= most * (1.0 + 1e-9))
     }
 }
 
@@ -444,7 +443,12 @@ mod tests {
         for result in [random_write, random_read] {
             assert_eq!(result.values[0], None);
             assert!(result.notes[1].starts_with("throughput: "), "{result:?}");
-            has(&result, "latency mean", "ns", result.values[1].unwrap());
+            has(
+                &result,
+                "latency mean",
+                "ns",
+                result.values[1].unwrap().value,
+            );
         }
     }
 

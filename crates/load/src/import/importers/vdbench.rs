@@ -7,7 +7,7 @@
 //! LyleLee/GoodCommand shows them.
 
 use stackrace_base::printed::text::{Figures, TextLine, end, facts, lines};
-use stackrace_base::printed::{ImportError, Imported, Importer};
+use stackrace_base::printed::{ImportError, Imported, Importer, PrintedFigure};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "vdbench",
@@ -111,7 +111,7 @@ fn is_head(line: &str) -> bool {
 struct Row<'a> {
     line: TextLine<'a>,
     label: String,
-    figures: Vec<f64>,
+    figures: Vec<PrintedFigure>,
 }
 
 impl<'a> Row<'a> {
@@ -129,7 +129,8 @@ impl<'a> Row<'a> {
                 line.number(processor)?;
             }
         }
-        let figures: Result<Vec<f64>, _> = figures.iter().map(|word| line.number(word)).collect();
+        let figures: Result<Vec<PrintedFigure>, _> =
+            figures.iter().map(|word| line.number(word)).collect();
         let row = Self {
             line,
             label: (*label).to_owned(),
@@ -138,6 +139,7 @@ impl<'a> Row<'a> {
         let [rate, mib, bytes, ..] = row.figures[..] else {
             return Err(line.refuse("a row of the table"));
         };
+        let [rate, mib, bytes] = [rate, mib, bytes].map(|figure| figure.value);
         // Each is rounded: the rate to 0.1, the MB to 0.01, the bytes to 1.
         let slack = 0.0051 + (0.051 * bytes + 0.51 * rate + 0.03) / MIB;
         if (rate * bytes / MIB - mib).abs() > slack {
@@ -181,7 +183,6 @@ impl<'a> Row<'a> {
             notes: figures.missing("there was no such I/O in the intervals that count"),
             metrics: figures.metrics,
             values: figures.values,
-            resolution: figures.resolution,
         })
     }
 
@@ -201,15 +202,15 @@ impl<'a> Row<'a> {
         else {
             return Err(self.line.refuse("14 columns"));
         };
-        if reads > 100.0 {
+        if reads.value > 100.0 {
             return Err(self.line.contradicts("itself: more than 100 % are reads"));
         }
-        let any = rate > 0.0;
+        let any = rate.value > 0.0;
         // 0.000 is printed where there was nothing to time: that is no latency.
-        let (reading, writing) = (any && reads > 0.0, any && reads < 100.0);
+        let (reading, writing) = (any && reads.value > 0.0, any && reads.value < 100.0);
         let mut figures = Figures::default();
         figures.rate("operations", "op/s", any.then_some(rate));
-        figures.rate("throughput", "B/s", any.then_some(rate * bytes));
+        figures.rate("throughput", "B/s", any.then_some(rate.times(bytes)));
         for (name, there, ms) in [
             ("latency mean", any, mean),
             ("read latency mean", reading, read),

@@ -46,7 +46,7 @@ type Figures = (String, Vec<(String, f64)>);
 fn figures(results: &[Imported]) -> Vec<Figures> {
     let of = |result: &Imported| {
         let heads = result.metrics.iter().zip(&result.values);
-        let told = heads.filter_map(|(head, value)| Some((head.name.clone(), (*value)?)));
+        let told = heads.filter_map(|(head, value)| Some((head.name.clone(), (*value)?.value)));
         (result.tool.to_owned(), told.collect())
     };
     results.iter().map(of).collect()
@@ -175,7 +175,16 @@ fn damaged_texts_are_refused_or_give_figures_that_make_sense() {
                     for result in results {
                         prop_assert_eq!(result.metrics.len(), result.values.len());
                         for value in result.values.into_iter().flatten() {
-                            prop_assert!(value.is_finite() && value >= 0.0, "{}", value);
+                            prop_assert!(
+                                value.value.is_finite() && value.value >= 0.0,
+                                "{:?}",
+                                value
+                            );
+                            prop_assert!(
+                                value.step.is_finite() && value.step >= 0.0,
+                                "{:?}",
+                                value
+                            );
                         }
                     }
                 }

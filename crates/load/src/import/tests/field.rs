@@ -13,7 +13,7 @@ fn notes(result: &Imported) -> String {
 
 fn value(result: &Imported, metric: &str) -> Option<f64> {
     let at = result.metrics.iter().position(|head| head.name == metric)?;
-    result.values[at]
+    result.values[at].map(|figure| figure.value)
 }
 
 #[test]

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 mod damage;
 mod elbencho;
 mod field;
+mod folded;
 mod pasted;
 mod repeated;
 mod stated;
@@ -44,6 +45,7 @@ pub(super) fn has(result: &Imported, metric: &str, unit: &str, value: f64) {
     let at = at.unwrap_or_else(|| panic!("no {metric} in {:?}", result.metrics));
     assert_eq!(result.metrics[at].unit, unit, "{metric}");
     let found = result.values[at].unwrap_or_else(|| panic!("{metric} is missing"));
+    let found = found.value;
     assert!(
         (found - value).abs() <= 1e-9 * value.abs(),
         "{metric}: {found}, not {value}"

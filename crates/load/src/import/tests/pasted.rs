@@ -43,7 +43,8 @@ const WHOLE: &[&str] = &[
 ];
 
 fn values(results: &[Imported]) -> Vec<Vec<Option<f64>>> {
-    results.iter().map(|it| it.values.clone()).collect()
+    let of = |it: &Imported| it.values.iter().map(|it| it.map(|it| it.value)).collect();
+    results.iter().map(of).collect()
 }
 
 fn notes(results: &[Imported]) -> String {

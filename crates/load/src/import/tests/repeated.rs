@@ -1,6 +1,7 @@
 //! Results that are there twice count once.
 
 use super::*;
+use stackrace_base::printed::PrintedFigure;
 use stackrace_base::printed::{Design, ImportSource, find};
 
 fn dd(name: &str, file: &str, seconds: &str) -> ImportSource {
@@ -44,11 +45,11 @@ fn one_run_in_two_texts_counts_once() {
         let metric = result.metrics[0].clone();
         for value in [1.25, 1.5, 1.75] {
             result.metrics.push(metric.clone());
-            result.values.push(Some(value));
+            result.values.push(Some(PrintedFigure::in_full(value)));
         }
     }
     assert!(!count(&a, &b));
-    b.results[0].values[0] = Some(10.100_000_1);
+    b.results[0].values[0] = Some(PrintedFigure::in_full(10.100_000_1));
     assert!(count(&a, &b), "one digit differs");
 }
 
@@ -154,7 +155,7 @@ fn every_output_twice_is_two_rounds_of_the_same() {
                 .iter_mut()
                 .flat_map(|it| it.values.iter_mut().flatten())
             {
-                *value *= 1.01;
+                *value = *value * 1.01;
             }
             assert_eq!(rounds(&[one, twice]).len(), before, "{name}");
         }

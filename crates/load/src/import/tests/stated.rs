@@ -8,7 +8,9 @@ use super::*;
 fn step(result: &Imported, metric: &str) -> f64 {
     let at = result.metrics.iter().position(|head| head.name == metric);
     let at = at.unwrap_or_else(|| panic!("no {metric} in {:?}", result.metrics));
-    result.resolution[at].unwrap_or_else(|| panic!("nothing is told of {metric}"))
+    result.values[at]
+        .unwrap_or_else(|| panic!("{metric} is missing"))
+        .step
 }
 
 #[test]
@@ -89,4 +91,102 @@ fn figures_of_other_tools_are_known_to_the_digits_they_print() {
         (step(ior, "throughput") / MIB - 0.01).abs() < 1e-9,
         "1842.29 MiB/s"
     );
+}
+
+/// Every plain number of a text, with the step of its last digit; a comma may be a decimal one.
+fn printed(text: &str) -> Vec<(f64, f64)> {
+    let digit = |c: char| c.is_ascii_digit() || c == '.';
+    let pointed = text.replace(',', ".");
+    let words = text
+        .split(|c| !digit(c))
+        .chain(pointed.split(|c| !digit(c)));
+    let words = words.map(|word| word.trim_matches('.'));
+    let figures = words.filter_map(stackrace_base::printed::PrintedFigure::read);
+    figures.map(|figure| (figure.value, figure.step)).collect()
+}
+
+/// What a printed number is multiplied with to be one of ours.
+const UNITS: [f64; 16] = [
+    1.0,
+    1e-9,
+    1e-6,
+    1e-3,
+    1e3,
+    1e6,
+    1e9,
+    60e9,
+    1e12,
+    1024.0,
+    MIB,
+    1024.0 * MIB,
+    MIB * MIB,
+    512.0,
+    60.0,
+    3600.0,
+];
+
+/// Of every importer: no figure is finer than the last digit that it was printed with, times its unit; and one
+/// that stands nowhere was computed, and is known no better than what it was computed from.
+#[test]
+fn no_figure_of_any_tool_is_known_better_than_it_was_printed() {
+    for (folder, files) in goldens() {
+        let mut some = false;
+        for (name, text) in files {
+            let Ok(results) = read(&text, None) else {
+                continue;
+            };
+            // dd and sysbench leave out zeros at the end of so many digits.
+            let spare = match folder.as_str() {
+                "dd" => Some(6),
+                "sysbench" => Some(5),
+                _ => None,
+            };
+            let numbers = printed(&text);
+            for result in &results {
+                for (head, figure) in result.metrics.iter().zip(&result.values) {
+                    let Some(figure) = figure.filter(|figure| figure.value > 0.0) else {
+                        continue;
+                    };
+                    some = true;
+                    let near =
+                        move |found: f64| (found - figure.value).abs() <= 1e-12 * figure.value;
+                    let steps = numbers.iter().flat_map(|(value, step)| {
+                        let units = UNITS.iter().filter(move |unit| near(value * **unit));
+                        units.map(move |unit| step * unit)
+                    });
+                    // Of several numbers that it may be the one with most digits.
+                    let finest = steps.reduce(f64::min);
+                    let finest = match (finest, spare) {
+                        (Some(step), Some(digits)) => {
+                            let last = figure.value / 10f64.powi(digits);
+                            Some(step.min(last))
+                        }
+                        (finest, _) => finest,
+                    };
+                    // Fifteen digits are those of the quotient, and not of what it was made from.
+                    let least = finest.unwrap_or(figure.value * 1e-12);
+                    // A quotient may by chance be another number of the text.
+                    let quotient = || {
+                        let pairs = numbers
+                            .iter()
+                            .flat_map(|over| numbers.iter().map(move |under| (over, under)));
+                        let of = pairs.filter(|(over, under)| {
+                            under.0 > 0.0 && UNITS.iter().any(|unit| near(over.0 / under.0 * unit))
+                        });
+                        let steps = of.map(|(_, under)| figure.value * under.1 / under.0);
+                        steps
+                            .reduce(f64::min)
+                            .is_some_and(|least| figure.step >= least * (1.0 - 1e-9))
+                    };
+                    assert!(
+                        figure.step >= least * (1.0 - 1e-9) || quotient(),
+                        "{name}: {} of {} is {figure:?}, printed to {least}",
+                        head.name,
+                        result.workload
+                    );
+                }
+            }
+        }
+        assert!(some, "{folder} has no figure");
+    }
 }

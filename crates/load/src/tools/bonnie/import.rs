@@ -62,10 +62,6 @@ fn imported(report: &BonnieReport) -> Imported {
         settings.push(Fact::new("files", made(files)));
         workload.push_str(&format!(", {}", made(files)));
     }
-    let metrics = metrics();
-    // Whole KiB a second; of the rest the digits tell.
-    let step = |unit: &str| (unit == "B/s").then_some(1024.0);
-    let resolution = metrics.iter().map(|head| step(&head.unit)).collect();
     Imported {
         tool: "bonnie++",
         version: Some(format!("bonnie++ {version}")),
@@ -75,9 +71,8 @@ fn imported(report: &BonnieReport) -> Imported {
         kind: "bonnie++".to_owned(),
         settings,
         environment: Vec::new(),
-        metrics,
+        metrics: metrics(),
         values: values(report),
-        resolution,
         notes: notes(report),
     }
 }

@@ -209,8 +209,8 @@ fn same(layout: BonnieLayout, table: Cell, csv: Cell, column: BonnieColumn) -> b
                 BonnieColumn::Seeks => [-0.05, 0.0, 0.05],
                 _ => [0.0, 0.5, 0.999],
             };
-            let shown = text_rate(layout, column, per_s);
-            let like = |more| text_rate(layout, column, csv + more) == shown;
+            let shown = text_rate(layout, column, per_s.value);
+            let like = |more| text_rate(layout, column, csv.value + more) == shown;
             cpu_percent == csv_cpu && cut_off.into_iter().any(like)
         }
         _ => false,

@@ -119,14 +119,14 @@ fn csv_pairs(report: &BonnieReport, columns: &[BonnieColumn], too_fast_ns: u64) 
 
 /// The rate and the whole percents of a processor; none: `+++++`.
 fn shown(figure: BonnieFigure, too_fast_ns: u64) -> Option<(f64, u64)> {
-    let cpu = figure.cpu_percent().unwrap_or(0.0) as u64;
+    let cpu = figure.cpu_percent().unwrap_or_default().value as u64;
     match figure {
         BonnieFigure::TooFast => None,
         // At least 1 ns, also with --too-fast 0: there is no rate over no time.
         BonnieFigure::Measured { elapsed_ns, .. } if elapsed_ns < too_fast_ns.max(1) => None,
         BonnieFigure::Garbage { shown, .. } => Some((shown as f64, cpu)),
         BonnieFigure::Rate { .. } | BonnieFigure::Measured { .. } => {
-            figure.per_s().map(|per_s| (per_s, cpu))
+            figure.per_s().map(|per_s| (per_s.value, cpu))
         }
     }
 }
@@ -208,11 +208,11 @@ fn latency(cell: &Cell) -> String {
     };
     // The limits are the original's, in whole microseconds: up to 99999 it prints us, up to
     // 99999999 ms, so that five digits are enough.
-    match ns {
+    match ns.value as u64 {
         0 => String::new(),
-        99_999_999_001.. => format!("{}s", ns / 1_000_000_000),
-        99_999_001.. => format!("{}ms", ns / 1_000_000),
-        _ => format!("{}us", (ns / 1000).max(1)),
+        ns @ 99_999_999_001.. => format!("{}s", ns / 1_000_000_000),
+        ns @ 99_999_001.. => format!("{}ms", ns / 1_000_000),
+        ns => format!("{}us", (ns / 1000).max(1)),
     }
 }
 

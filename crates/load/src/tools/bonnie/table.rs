@@ -3,7 +3,7 @@
 //! A page or a mail may have taken blanks out. A row that has a word for each of its cells is then
 //! read word by word. A row with fewer words is refused, because they may belong to any cell.
 
-use super::field::{data_words, files_words, latency_ns, misread, number, small, whole};
+use super::field::{data_words, figure, files_words, latency_ns, misread, small, whole};
 use super::print::FIELD;
 use super::report::{BonnieColumn, BonnieFigure, BonnieLayout, BonnieReport, Cell};
 use stackrace_base::printed::ImportError;
@@ -273,12 +273,12 @@ impl<'a> Reader<'a> {
         }
         let per_s = if layout == BonnieLayout::V2_00 && column.moves_data() {
             // 2.00 puts a unit behind rates of data; the older ones always print KiB/s.
-            let scaled = |unit, kib: f64| Some(number(rate.strip_suffix(unit)?)? * kib);
+            let scaled = |unit, kib: f64| Some(figure(rate.strip_suffix(unit)?)? * kib);
             scaled('k', 1.0)
                 .or_else(|| scaled('m', 1024.0))
                 .or_else(|| scaled('g', 1_048_576.0))
         } else {
-            number(&rate)
+            figure(&rate)
         };
         let per_s = per_s.ok_or_else(wrong)?;
         Ok(Some(BonnieFigure::Rate { per_s, cpu_percent }))

@@ -1,6 +1,7 @@
 //! Real reports: read, and printed again the same.
 
 use proptest::prelude::*;
+use stackrace_base::printed::PrintedFigure;
 
 use super::parse::parse;
 use super::print::{self, csv, csv_header, text};
@@ -79,7 +80,7 @@ fn figures_are_those_that_stand_there() {
     let one = |name: &str| parse(&golden(name)).unwrap().remove(0);
     let of = |report: &BonnieReport, name: &str| {
         let at = metrics().iter().position(|head| head.name == name).unwrap();
-        values(report)[at]
+        values(report)[at].map(|figure| figure.value)
     };
     let old = one("1.03e_full_s1100M_n16.stdout");
     assert_eq!(
@@ -134,17 +135,16 @@ fn figures_are_those_that_stand_there() {
 #[test]
 fn rates_of_files_in_a_table_of_2_00_are_not_read() {
     let report = &parse(&golden("2.00a_n64_textUB.stderr")).unwrap()[0];
-    let at = |column: BonnieColumn| of_column(report, column);
+    let at = |report: &BonnieReport, column| {
+        of_column(report, column).map(|figure| figure.map(|figure| figure.value))
+    };
     assert_eq!(
-        at(BonnieColumn::SequentialCreate),
+        at(report, BonnieColumn::SequentialCreate),
         [None, Some(65.0), Some(28_679_000.0)]
     );
     assert_eq!(notes(report).len(), 2);
     let line = &parse(&golden("2.00a_n64_textUB.stdout")).unwrap()[0];
-    assert_eq!(
-        of_column(line, BonnieColumn::SequentialCreate)[0],
-        Some(9686.0)
-    );
+    assert_eq!(at(line, BonnieColumn::SequentialCreate)[0], Some(9686.0));
 }
 
 /// A table and its line are one report; when one of them was changed, it is noticed.
@@ -224,15 +224,15 @@ fn measured(layout: BonnieLayout) -> BonnieReport {
     };
     let mut cells = [Cell {
         figure: figure(1_048_576.0, 3_000_000_000),
-        latency_ns: Some(1_234_567),
+        latency_ns: Some(PrintedFigure::exact(1_234_567.0)),
     }; 12];
     cells[3] = Cell {
         figure: figure(500.0, 499_999_999),
-        latency_ns: Some(999),
+        latency_ns: Some(PrintedFigure::exact(999.0)),
     };
     cells[5] = Cell {
         figure: figure(8192.0, 10_000_000_000),
-        latency_ns: Some(250_000_000),
+        latency_ns: Some(PrintedFigure::exact(250e6)),
     };
     cells[11] = Cell::default();
     BonnieReport {
@@ -284,8 +284,12 @@ fn our_reports_look_like_theirs() {
             (&read[0].data.as_ref().unwrap().size_mib, &read[0].files),
             (&1024, &report.files)
         );
-        let rate = of_column(&read[0], BonnieColumn::BlockOutput)[0].unwrap();
-        assert!((rate - of_column(&report, BonnieColumn::BlockOutput)[0].unwrap()).abs() < 1024.0);
+        let rate = |report| {
+            of_column(report, BonnieColumn::BlockOutput)[0]
+                .unwrap()
+                .value
+        };
+        assert!((rate(&read[0]) - rate(&report)).abs() < 1024.0);
     }
 }
 

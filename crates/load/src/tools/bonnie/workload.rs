@@ -5,6 +5,7 @@
 //! Only the beginning is cold. `docs/workloads/bonnie.md` says exactly what is done, and what is not
 //! as in the original.
 
+use stackrace_base::printed::PrintedFigure;
 use stackrace_engine::bonnie::{
     BonniePlan, BonnieVersion, CHARACTERS, CHUNK, FILE_BYTES, FileKind, Phase,
 };
@@ -127,7 +128,7 @@ pub(super) fn cell(plan: &BonniePlan, phase: Phase, outcome: &PhaseOutcome) -> C
             elapsed_ns: outcome.elapsed_ns,
             cpu_ns: outcome.cpu_ns(),
         }),
-        latency_ns: longest.max(),
+        latency_ns: longest.max().map(|ns| PrintedFigure::exact(ns as f64)),
     }
 }
 
@@ -423,6 +424,7 @@ impl Workload for Classic {
         let columns = classic::in_metric_order().filter(|column| run.contains(column));
         columns
             .flat_map(|column| classic::of_column(&report, column))
+            .map(|figure| figure.map(|figure| figure.value))
             .collect()
     }
 }

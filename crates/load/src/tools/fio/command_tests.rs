@@ -1,5 +1,6 @@
 //! Jobs run, and what is printed of them read again.
 
+use stackrace_base::printed::PrintedFigure;
 use stackrace_engine::Control;
 
 use std::path::Path;
@@ -56,8 +57,8 @@ fn imported(text: &str) -> Vec<(String, String, f64)> {
     let mut all = Vec::new();
     for result in results {
         let figures = result.metrics.iter().zip(&result.values);
-        let figure = |(head, value): (&MetricHead, &Option<f64>)| {
-            Some((result.workload.clone(), head.name.clone(), (*value)?))
+        let figure = |(head, value): (&MetricHead, &Option<PrintedFigure>)| {
+            Some((result.workload.clone(), head.name.clone(), (*value)?.value))
         };
         all.extend(figures.filter_map(figure));
     }

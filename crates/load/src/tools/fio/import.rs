@@ -117,8 +117,7 @@ fn imported(
         rates.reverse();
     }
     for (name, unit, rate) in rates {
-        figures.rate(name, unit, Some(rate.value));
-        figures.known_to(Some(rate.step));
+        figures.rate(name, unit, Some(rate));
     }
     direction.latency.metrics(&direction.name, &mut figures);
     // fio reports syncs once a job; they belong to its writes.
@@ -159,7 +158,6 @@ fn imported(
         environment: Vec::new(),
         metrics: figures.metrics,
         values: figures.values,
-        resolution: figures.resolution,
         notes,
     }
 }

@@ -1,11 +1,10 @@
 //! The rates of a job in fio's normal output. Each is there several times: as a rate of few digits, and as
 //! the amount and the time that it was made from. The statement with most digits counts.
 
-use super::results::{Direction, FioFigure, ResultLatency, Shown};
+use super::results::{Direction, ResultLatency, Shown, per_second, ticked};
 use super::value;
-use stackrace_base::printed::ImportError;
-use stackrace_base::printed::text::{TextLine, agree, bytes_of, number};
-use stackrace_base::unit::written_step;
+use stackrace_base::printed::text::{TextLine, agree, bytes_of};
+use stackrace_base::printed::{ImportError, PrintedFigure};
 
 /// `IOPS=36.8k, BW=144MiB/s (151MB/s)(719MiB/5001msec); 0 zone resets`: the same rate twice, and
 /// what it was made from.
@@ -19,29 +18,30 @@ pub(super) fn rates(line: TextLine<'_>, name: &str, rest: &str) -> Result<Direct
     let (again, rest) = rest.split_once(")(").ok_or_else(refuse)?;
     let (moved, _) = rest.split_once(')').ok_or_else(refuse)?;
     let (moved, elapsed) = moved.split_once('/').ok_or_else(refuse)?;
-    let per_second = |word: &str| word.strip_suffix("/s").and_then(amount).ok_or_else(refuse);
-    let (binary, decimal) = (per_second(rate)?, per_second(again)?);
+    let rate_of = |word: &str| word.strip_suffix("/s").and_then(amount).ok_or_else(refuse);
+    let (binary, decimal) = (rate_of(rate)?, rate_of(again)?);
     let moved = amount(moved).ok_or_else(refuse)?;
     let milliseconds = elapsed
         .strip_suffix("msec")
-        .and_then(number)
-        .ok_or_else(refuse)?;
+        .and_then(PrintedFigure::read)
+        .ok_or_else(refuse)?
+        .value;
     // Each is cut to its own digits: of a rate of 1 MB/s that may be half of it.
-    let same =
-        |one: FioFigure, other: FioFigure| agree(one.value, other.value) || one.agrees(other);
+    let same = |one: PrintedFigure, other: PrintedFigure| {
+        agree(one.value, other.value) || one.agrees(other)
+    };
     if !same(binary, decimal) {
         return Err(line.contradicts("itself: the rate is there twice, as two"));
     }
-    let made = FioFigure::per_second(moved, milliseconds);
+    let made = per_second(moved, milliseconds);
     if made.is_some_and(|made| !same(binary, made)) {
         return Err(line.contradicts("itself: amount over time is another rate"));
     }
     // All of them rest on the same whole milliseconds.
-    let ticked = |stated: FioFigure| stated.coarser(milliseconds);
     let finest = made
         .map_or(binary, |made| binary.finer(made))
         .finer(decimal);
-    let throughput = ticked(finest);
+    let throughput = ticked(finest, milliseconds);
     Ok(Direction {
         name: name.to_owned(),
         throughput,
@@ -64,24 +64,18 @@ pub(super) fn counted(
     block: &str,
     count: u64,
 ) -> Result<(), ImportError> {
-    let count = FioFigure {
-        value: count as f64,
-        step: 0.0,
-    };
+    let count = PrintedFigure::exact(count as f64);
     let shown = &direction.shown;
-    let Some(made) = FioFigure::per_second(count, shown.milliseconds) else {
+    let Some(made) = per_second(count, shown.milliseconds) else {
         // Under a millisecond the time is 0, and the printed rate is all there is.
         return Ok(());
     };
     // Bytes that the count gives, if they are those that were moved: it is confirmed then.
-    let bytes = value::bytes(block, 1024).map(|block| FioFigure {
-        value: count.value * block as f64,
-        step: 0.0,
-    });
+    let bytes = value::bytes(block, 1024).map(|block| count * block as f64);
     let bytes = bytes.filter(|bytes| bytes.agrees(shown.moved));
     let printed = direction.operations;
     // Both were made from the same count and time, so that digits are all that may be lost.
-    let same = FioFigure { step: 0.0, ..made }.agrees(printed);
+    let same = PrintedFigure::exact(made.value).agrees(printed);
     if !same {
         // Either is wrong, and nothing says which.
         if bytes.is_none() && !agree(made.value, printed.value) {
@@ -96,13 +90,13 @@ pub(super) fn counted(
         ));
     }
     direction.operations = made;
-    let exact = bytes.and_then(|bytes| FioFigure::per_second(bytes, shown.milliseconds));
+    let exact = bytes.and_then(|bytes| per_second(bytes, shown.milliseconds));
     direction.throughput = exact.unwrap_or(direction.throughput);
     Ok(())
 }
 
 /// `36.8k`, `3852k`, `20033k`, `441.76`.
-pub(super) fn count(word: &str) -> Option<FioFigure> {
+pub(super) fn count(word: &str) -> Option<PrintedFigure> {
     let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let factor = match &word[digits.len()..] {
         "" => 1.0,
@@ -115,14 +109,11 @@ pub(super) fn count(word: &str) -> Option<FioFigure> {
 }
 
 /// `719MiB`, `1432MB`, `4096B`.
-pub(super) fn amount(word: &str) -> Option<FioFigure> {
+pub(super) fn amount(word: &str) -> Option<PrintedFigure> {
     let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     scaled(digits, bytes_of(&word[digits.len()..])?)
 }
 
-fn scaled(digits: &str, factor: f64) -> Option<FioFigure> {
-    Some(FioFigure {
-        value: number(digits)? * factor,
-        step: written_step(digits)? * factor,
-    })
+fn scaled(digits: &str, factor: f64) -> Option<PrintedFigure> {
+    Some(PrintedFigure::read(digits)? * factor)
 }

@@ -6,11 +6,11 @@ use serde::Deserialize;
 
 use super::read_normal as normal;
 use super::results::{
-    Direction, FioFigure, JobResult, Reported, ResultLatency, Shown, is_known, sound,
+    Direction, JobResult, Reported, ResultLatency, Shown, is_known, sound, ticked,
 };
 use super::spelling;
-use stackrace_base::printed::ImportError;
 use stackrace_base::printed::text::{self, agree};
+use stackrace_base::printed::{ImportError, PrintedFigure};
 
 #[derive(Deserialize)]
 struct Document {
@@ -270,14 +270,14 @@ impl Told {
 fn direction(line: usize, job: &str, name: &str, moved: &Moved) -> Result<Direction, ImportError> {
     let seconds = moved.runtime / 1e3;
     let throughput = match (moved.bw_bytes, moved.bw) {
-        (Some(bytes), _) => bytes,
+        (Some(bytes), _) => PrintedFigure::exact(bytes),
         // Whole KiB/s of an old version; amount over time has all digits.
         (None, Some(kib))
             if seconds > 0.0 && agree(kib * 1024.0, moved.io_bytes as f64 / seconds) =>
         {
-            moved.io_bytes as f64 / seconds
+            PrintedFigure::exact(moved.io_bytes as f64 / seconds)
         }
-        (None, Some(kib)) => kib * 1024.0,
+        (None, Some(kib)) => PrintedFigure::in_full(kib) * 1024.0,
         (None, None) => return Err(missing(line, job, name, "bw")),
     };
     let follows = |rate: f64, amount: u64| {
@@ -285,7 +285,7 @@ fn direction(line: usize, job: &str, name: &str, moved: &Moved) -> Result<Direct
         rate >= 0.0 && (seconds <= 0.0 || agree(rate, amount as f64 / seconds))
     };
     for (what, holds) in [
-        ("bw_bytes", follows(throughput, moved.io_bytes)),
+        ("bw_bytes", follows(throughput.value, moved.io_bytes)),
         ("iops", follows(moved.iops, moved.total_ios)),
     ] {
         if !holds {
@@ -318,7 +318,7 @@ fn direction(line: usize, job: &str, name: &str, moved: &Moved) -> Result<Direct
     Ok(Direction {
         name: name.to_owned(),
         throughput: ticked(throughput, moved.runtime),
-        operations: ticked(moved.iops, moved.runtime),
+        operations: ticked(PrintedFigure::exact(moved.iops), moved.runtime),
         latency: latency(&moved.lat_ns, &moved.clat_ns),
         notes: Vec::new(),
         shown: Shown::default(),
@@ -333,13 +333,8 @@ fn missing(line: usize, job: &str, name: &str, what: &str) -> ImportError {
     )
 }
 
-/// A rate with all digits: what is not known of it is the tick of the clock it rests on.
-fn ticked(value: f64, milliseconds: f64) -> FioFigure {
-    exact(value, 0.0).coarser(milliseconds)
-}
-
 fn percentiles(times: &Times) -> Vec<(f64, f64)> {
-    let read = |(at, ns): (&String, &f64)| Some((text::number(at)?, *ns));
+    let read = |(at, ns): (&String, &f64)| Some((PrintedFigure::read(at)?.value, *ns));
     let mut all: Vec<(f64, f64)> = times.percentile.iter().filter_map(read).collect();
     all.sort_by(|one, other| one.0.total_cmp(&other.0));
     all
@@ -350,10 +345,6 @@ fn rising(times: &Times) -> bool {
     all.iter().all(|(_, ns)| *ns >= 0.0) && all.is_sorted_by(|one, other| one.1 <= other.1)
 }
 
-fn exact(value: f64, step: f64) -> FioFigure {
-    FioFigure { value, step }
-}
-
 fn latency(whole: &Times, completion: &Times) -> ResultLatency {
     // fio prints percentiles of clat unless a job asks for `lat_percentiles`.
     let (of, source) = if whole.percentile.is_empty() {
@@ -361,9 +352,10 @@ fn latency(whole: &Times, completion: &Times) -> ResultLatency {
     } else {
         ("the whole latency (lat)", whole)
     };
+    let told = |ns: f64, step: f64| PrintedFigure::exact(ns).no_finer_than(step);
     ResultLatency {
-        mean: whole.is_told().then_some(exact(whole.mean, 1e-6)),
-        max: whole.is_told().then_some(exact(whole.max, 1.0)),
+        mean: whole.is_told().then(|| told(whole.mean, 1e-6)),
+        max: whole.is_told().then(|| told(whole.max, 1.0)),
         percentiles: percentiles(source),
         percentile_step: 1.0,
         of,

@@ -2,10 +2,10 @@
 //! part counts only with its last line and the summary after it.
 
 use super::rates::{amount, count, counted, rates};
-use super::results::{Direction, FioFigure, JobResult, Reported, ResultLatency, is_known, sound};
+use super::results::{Direction, JobResult, Reported, ResultLatency, is_known, sound};
 use stackrace_base::event::Fact;
-use stackrace_base::printed::ImportError;
-use stackrace_base::printed::text::{TextLine, cut, end, lines, number, size};
+use stackrace_base::printed::text::{TextLine, cut, end, lines, size};
+use stackrace_base::printed::{ImportError, PrintedFigure};
 
 /// Beginnings of the lines of a job's part that say nothing which becomes a figure.
 const PASSED: [&str; 17] = [
@@ -382,11 +382,7 @@ fn times(line: TextLine<'_>, latency: &mut ResultLatency, text: &str) -> Result<
             .strip_prefix(name)
             .and_then(|rest| rest.strip_prefix('='));
         let stated = value.and_then(|word| count(word.trim()));
-        let FioFigure { value, step } = stated.ok_or_else(refuse)?;
-        found[at] = Some(FioFigure {
-            value: value * unit,
-            step: step * unit,
-        });
+        found[at] = Some(stated.ok_or_else(refuse)? * unit);
     }
     let [Some(low), Some(high), Some(mean), Some(_)] = found else {
         return Err(refuse());
@@ -434,9 +430,10 @@ fn percentile_row(line: TextLine<'_>, job: &mut JobResult, row: &str) -> Result<
         if part.is_empty() {
             continue;
         }
-        let pair = part
-            .split_once("th=[")
-            .and_then(|(at, value)| Some((number(at.trim())?, number(value.trim())? * unit)));
+        let pair = part.split_once("th=[").and_then(|(at, value)| {
+            let read = |word: &str| PrintedFigure::read(word.trim());
+            Some((read(at)?.value, read(value)?.value * unit))
+        });
         let pair = pair.ok_or_else(|| line.refuse("percentiles as 1.00th=[  553]"))?;
         if latency
             .percentiles

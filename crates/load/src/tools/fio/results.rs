@@ -1,8 +1,8 @@
 //! What a report of fio says, whichever way it is printed: jobs, directions, latencies.
 
 use stackrace_base::event::Fact;
-use stackrace_base::printed::ImportError;
 use stackrace_base::printed::text::{self, Figures};
+use stackrace_base::printed::{ImportError, PrintedFigure};
 
 /// Percentiles that become metrics.
 const PERCENTILES: [(f64, &str); 4] =
@@ -51,9 +51,9 @@ pub(super) struct Direction {
     /// `read`, `write`, `trim`.
     pub(super) name: String,
     /// Average over the job, B/s.
-    pub(super) throughput: FioFigure,
+    pub(super) throughput: PrintedFigure,
     /// Average over the job, operations per second.
-    pub(super) operations: FioFigure,
+    pub(super) operations: PrintedFigure,
     pub(super) latency: ResultLatency,
     /// What a reader must know of the figures.
     pub(super) notes: Vec<String>,
@@ -68,68 +68,26 @@ pub(super) struct Shown {
     pub(super) operations: String,
     pub(super) milliseconds: f64,
     /// Bytes.
-    pub(super) moved: FioFigure,
+    pub(super) moved: PrintedFigure,
 }
 
-/// A figure as a report states it.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct FioFigure {
-    pub(super) value: f64,
-    /// How finely it is known: its last digit, or the tick of the clock it rests on.
-    pub(super) step: f64,
+/// So much in so many ms, per second; none: in no time. fio counts whole milliseconds.
+pub(super) fn per_second(amount: PrintedFigure, milliseconds: f64) -> Option<PrintedFigure> {
+    let ms = PrintedFigure::exact(milliseconds).no_finer_than(1.0);
+    Some(amount.per(ms)? * 1e3)
 }
 
-impl FioFigure {
-    /// So much in so many ms, per second; none: in no time. fio counts whole milliseconds.
-    pub(super) fn per_second(amount: Self, milliseconds: f64) -> Option<Self> {
-        (milliseconds > 0.0).then(|| {
-            let value = amount.value / milliseconds * 1e3;
-            // The steps of the amount and of the time, relative to them.
-            let step = amount.step / amount.value.max(f64::MIN_POSITIVE) + 1.0 / milliseconds;
-            Self {
-                value,
-                step: value * step,
-            }
-        })
-    }
-
-    /// The same, known no better than the whole milliseconds that it rests on.
-    pub(super) fn coarser(self, milliseconds: f64) -> Self {
-        let tick = self.value / milliseconds.max(1.0);
-        Self {
-            step: self.step.max(tick),
-            ..self
-        }
-    }
-
-    /// The step relative to the figure.
-    fn coarse(self) -> f64 {
-        match self.value > 0.0 {
-            true => self.step / self.value,
-            false => f64::INFINITY,
-        }
-    }
-
-    /// Of two statements of one figure the one with more digits.
-    pub(super) fn finer(self, other: Self) -> Self {
-        match other.coarse() < self.coarse() {
-            true => other,
-            false => self,
-        }
-    }
-
-    /// Whether both can be of one figure: as far as the steps of both leave it open.
-    pub(super) fn agrees(self, other: Self) -> bool {
-        (self.value - other.value).abs() <= self.step + other.step
-    }
+/// A rate known no better than the whole milliseconds that it rests on.
+pub(super) fn ticked(rate: PrintedFigure, milliseconds: f64) -> PrintedFigure {
+    rate.no_finer_than(rate.value / milliseconds.max(1.0))
 }
 
 /// Latencies of one direction, ns.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ResultLatency {
     /// From the moment fio began to submit.
-    pub(super) mean: Option<FioFigure>,
-    pub(super) max: Option<FioFigure>,
+    pub(super) mean: Option<PrintedFigure>,
+    pub(super) max: Option<PrintedFigure>,
     pub(super) percentiles: Vec<(f64, f64)>,
     /// ns of the unit in which the percentiles are whole numbers.
     pub(super) percentile_step: f64,
@@ -138,23 +96,19 @@ pub(super) struct ResultLatency {
 }
 
 impl ResultLatency {
-    fn percentile(&self, wanted: f64) -> Option<FioFigure> {
+    fn percentile(&self, wanted: f64) -> Option<PrintedFigure> {
         /// fio counts latencies in so many classes of equal width between a power of 2 and the next.
         const CLASSES: f64 = 64.0;
         let mut all = self.percentiles.iter();
         // Ranks were text ("99.900000"): parsed, they may differ from ours in the last bits.
         let (_, ns) = all.find(|(at, _)| (at - wanted).abs() < 1e-6)?;
-        Some(FioFigure {
-            value: *ns,
-            step: self.percentile_step.max(ns / CLASSES),
-        })
+        let step = self.percentile_step.max(ns / CLASSES);
+        Some(PrintedFigure::exact(*ns).no_finer_than(step))
     }
 
     pub(super) fn metrics(&self, name: &str, figures: &mut Figures) {
-        let mut add = |word: &str, stated: Option<FioFigure>| {
-            let value = stated.map(|stated| stated.value);
-            figures.time(format!("{name} latency {word}"), "ns", value);
-            figures.known_to(stated.map(|stated| stated.step));
+        let mut add = |word: &str, stated: Option<PrintedFigure>| {
+            figures.time(format!("{name} latency {word}"), "ns", stated);
         };
         add("mean", self.mean);
         for (at, word) in PERCENTILES {

@@ -393,7 +393,7 @@ fn sign(notice: PostMarkProgress, subdirectories: bool) -> &'static str {
 fn in_real_time(tally: &Tally, outcome: &PhaseOutcome) -> String {
     let mut text = "In real time:\n".to_owned();
     for (head, value) in metrics().iter().zip(values(&tally.report())) {
-        let shown = match (value, head.unit.as_str()) {
+        let shown = match (value.map(|figure| figure.value), head.unit.as_str()) {
             (None, _) => "none".to_owned(),
             (Some(value), "B/s") => unit::bytes_per_second(value),
             (Some(value), "op/s") => unit::operations_per_second(value),

@@ -20,7 +20,6 @@ fn imported(report: &PostmarkReport) -> Imported {
     let figures = Figures {
         metrics: metrics(),
         values: values(report),
-        resolution: Vec::new(),
     };
     let mut notes = vec!["PostMark takes the time in whole seconds".to_owned()];
     if report.cut_off {
@@ -41,7 +40,6 @@ fn imported(report: &PostmarkReport) -> Imported {
         environment: Vec::new(),
         metrics: figures.metrics,
         values: figures.values,
-        resolution: figures.resolution,
         notes,
     }
 }

@@ -8,7 +8,7 @@
 
 use super::report::{PostmarkReport, RATES};
 use stackrace_base::event::Fact;
-use stackrace_base::printed::{ImportError, text};
+use stackrace_base::printed::{ImportError, PrintedFigure, text};
 
 /// The lines of a configuration, and the settings of a study they name.
 const SHOWN: [(&str, &[&str]); 9] = [
@@ -154,17 +154,17 @@ fn number<T: std::str::FromStr>(word: &str) -> Option<T> {
     (digits && !word.starts_with('.')).then(|| word.parse().ok())?
 }
 
-/// An amount of bytes in PostMark's words, and half a unit of its last digit.
-fn amount(words: &str) -> Option<(f64, f64)> {
+/// An amount of bytes in PostMark's words.
+fn amount(words: &str) -> Option<PrintedFigure> {
     let (value, unit) = words.split_once(' ')?;
-    let value: f64 = number(value)?;
+    let value = PrintedFigure::read(value)?;
     let scale = match unit {
         "megabytes" => 1_048_576.0,
         "kilobytes" => 1024.0,
-        "bytes" if value == 0.0 => 1.0,
+        "bytes" if value.value == 0.0 => 1.0,
         _ => return None,
     };
-    Some((value * scale, 0.005 * scale))
+    Some(value * scale)
 }
 
 /// Whether a line belongs to a verbose report.
@@ -269,47 +269,51 @@ impl Figures<'_> {
 
     /// A line of one count over known seconds gives its exact rate; without the seconds the rate is
     /// what is printed.
-    fn over(&self, place: usize, seconds: Option<u64>) -> Result<f64, ImportError> {
+    fn over(&self, place: usize, seconds: Option<u64>) -> Result<PrintedFigure, ImportError> {
         let (Some(count), Some(rate)) = (self.whole(place, 0), self.whole(place, 1)) else {
-            return Ok(0.0);
+            return Ok(PrintedFigure::default());
         };
         match seconds {
-            None => Ok(rate as f64),
+            None => Ok(PrintedFigure::whole(rate)),
             // Integers, as PostMark divides them; the quotient has the decimals it cut off.
-            Some(seconds) if rate == count / seconds => Ok(count as f64 / seconds as f64),
+            Some(seconds) if rate == count / seconds => Ok(per_second(count as f64, seconds)),
             Some(_) => Err(self.wrong(place, "the rate is not the count over the seconds")),
         }
     }
 
     /// A line of one count over unknown seconds: the rate is what is printed.
-    fn alone(&self, place: usize, total: Option<u64>) -> Result<f64, ImportError> {
+    fn alone(&self, place: usize, total: Option<u64>) -> Result<PrintedFigure, ImportError> {
         let (Some(count), Some(rate)) = (self.whole(place, 0), self.whole(place, 1)) else {
-            return Ok(0.0);
+            return Ok(PrintedFigure::default());
         };
         if total.is_some_and(|total| !divides(count, rate, total)) {
             return Err(self.wrong(place, "the rate fits no whole seconds"));
         }
-        Ok(rate as f64)
+        // Whole seconds, although they are not printed: as many as the count takes at this rate.
+        let seconds = count.checked_div(rate).unwrap_or(1).max(1);
+        let tick = rate as f64 / seconds as f64;
+        Ok(PrintedFigure::whole(rate).no_finer_than(tick))
     }
 
     /// A line of bytes: the rate.
-    fn moved(&self, place: usize, total: Option<u64>) -> Result<f64, ImportError> {
+    fn moved(&self, place: usize, total: Option<u64>) -> Result<PrintedFigure, ImportError> {
         let Some((_, words)) = &self.found[place] else {
-            return Ok(0.0);
+            return Ok(PrintedFigure::default());
         };
         let amounts = (amount(words[0]), words.get(1).and_then(|word| amount(word)));
-        let (Some((bytes, half)), Some((rate, half_rate))) = amounts else {
+        let (Some(bytes), Some(rate)) = amounts else {
             return Err(self.wrong(place, "an amount of data cannot be read"));
         };
-        let Some(total) = total.map(|total| total as f64) else {
+        let Some(total) = total else {
             return Ok(rate);
         };
         // Single precision adds a ten-millionth or so.
-        let tolerance = half_rate + half / total + 1e-6 * rate;
-        if (bytes / total - rate).abs() > tolerance {
+        let tolerance = rate.step / 2.0 + bytes.step / 2.0 / total as f64 + 1e-6 * rate.value;
+        let computed = bytes.per(PrintedFigure::whole(total)).unwrap_or(rate);
+        if (computed.value - rate.value).abs() > tolerance {
             return Err(self.wrong(place, "the rate is not the data over the seconds"));
         }
-        Ok(bytes / total)
+        Ok(computed)
     }
 
     /// Refuses counts that cannot be true together.
@@ -353,10 +357,13 @@ impl Figures<'_> {
         }
         self.agree(during)?;
         Ok(PostmarkReport {
-            elapsed_s: total.unwrap_or(0) as f64,
-            transactions_s: during.unwrap_or(0) as f64,
+            elapsed_s: PrintedFigure::whole(total.unwrap_or(0)),
+            transactions_s: PrintedFigure::whole(during.unwrap_or(0)),
             rates: [
-                self.whole(1, 1).unwrap_or(0) as f64,
+                ticked(
+                    PrintedFigure::whole(self.whole(1, 1).unwrap_or(0)),
+                    during.unwrap_or(1),
+                ),
                 self.over(2, total)?,
                 self.alone(3, total)?,
                 self.over(4, during)?,
@@ -372,6 +379,17 @@ impl Figures<'_> {
             cut_off: self.found.iter().any(Option::is_none),
         })
     }
+}
+
+/// So many in whole seconds, as differences of a clock that tells no parts of them.
+fn per_second(count: f64, seconds: u64) -> PrintedFigure {
+    let rate = PrintedFigure::exact(count).per(PrintedFigure::whole(seconds));
+    rate.unwrap_or_default()
+}
+
+/// A rate, known no better than the whole seconds that it rests on.
+fn ticked(rate: PrintedFigure, seconds: u64) -> PrintedFigure {
+    rate.no_finer_than(rate.value / seconds.max(1) as f64)
 }
 
 /// Whether a count over some whole seconds, at most so many, gives this rate.
@@ -393,22 +411,28 @@ fn terse(line: &str) -> Option<Result<PostmarkReport, String>> {
         return None;
     }
     let times: Option<Vec<u64>> = words[..2].iter().map(|word| number(word)).collect();
-    let rates: Option<Vec<f64>> = words[2..].iter().map(|word| rate(word)).collect();
+    let rates: Option<Vec<PrintedFigure>> = words[2..].iter().map(|word| rate(word)).collect();
     let (times, rates) = (times?, rates?);
     Some(terse_report(times[0], times[1], &rates))
 }
 
 /// A rate with two decimals.
-fn rate(word: &str) -> Option<f64> {
+fn rate(word: &str) -> Option<PrintedFigure> {
     let (_, decimals) = word.split_once('.')?;
-    (decimals.len() == 2).then(|| number(word))?
+    (decimals.len() == 2).then(|| PrintedFigure::read(word))?
 }
 
-fn terse_report(total: u64, during: u64, rates: &[f64]) -> Result<PostmarkReport, String> {
+fn terse_report(
+    total: u64,
+    during: u64,
+    printed: &[PrintedFigure],
+) -> Result<PostmarkReport, String> {
     if total == 0 || !(1..=total).contains(&during) {
         return Err("the seconds make no sense".to_owned());
     }
-    let rates: [f64; RATES.len()] = rates.try_into().map_err(|_| "rates are missing")?;
+    let printed: [PrintedFigure; RATES.len()] =
+        printed.try_into().map_err(|_| "rates are missing")?;
+    let rates = printed.map(|rate| rate.value);
     let [
         transactions,
         created,
@@ -453,11 +477,30 @@ fn terse_report(total: u64, during: u64, rates: &[f64]) -> Result<PostmarkReport
         return Err("there are more operations than transactions".to_owned());
     }
     Ok(PostmarkReport {
-        elapsed_s: total_s,
-        transactions_s: during_s,
-        rates,
+        elapsed_s: PrintedFigure::whole(total),
+        transactions_s: PrintedFigure::whole(during),
+        rates: on_clock(printed, total, during, seconds as u64),
         settings: Vec::new(),
         cut_off: false,
+    })
+}
+
+/// Rates, each known no better than the whole seconds that it rests on: of the whole run, of its transactions,
+/// of creating the first files.
+fn on_clock(
+    printed: [PrintedFigure; RATES.len()],
+    total: u64,
+    during: u64,
+    creating: u64,
+) -> [PrintedFigure; RATES.len()] {
+    std::array::from_fn(|at| {
+        let seconds = match RATES[at].0 {
+            "files created alone" => creating,
+            // Of deletion the seconds are not told: at most all of them.
+            "files created" | "files deleted" | "files deleted alone" | "read" | "written" => total,
+            _ => during,
+        };
+        ticked(printed[at], seconds)
     })
 }
 

@@ -8,6 +8,7 @@
 use stackrace_base::event::Better;
 use stackrace_base::event::Fact;
 use stackrace_base::event::MetricHead;
+use stackrace_base::printed::PrintedFigure;
 
 /// Which PostMark. They do the same and differ in what they print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -50,11 +51,11 @@ pub(super) struct Tally {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PostmarkReport {
     /// The whole run, seconds.
-    pub elapsed_s: f64,
+    pub elapsed_s: PrintedFigure,
     /// Its transactions, seconds.
-    pub transactions_s: f64,
+    pub transactions_s: PrintedFigure,
     /// Per second, in the order of [`RATES`].
-    pub rates: [f64; RATES.len()],
+    pub rates: [PrintedFigure; RATES.len()],
     /// The configuration shown before it, if it was: names as in a study.
     pub settings: Vec<Fact>,
     /// Whether a part of the text is missing at either end, so that some figures are 0.
@@ -91,10 +92,10 @@ pub fn metrics() -> Vec<MetricHead> {
 
 /// The value of each metric. Nothing done is no rate; neither is a rate that PostMark's whole
 /// numbers round to 0.
-pub fn values(report: &PostmarkReport) -> Vec<Option<f64>> {
+pub fn values(report: &PostmarkReport) -> Vec<Option<PrintedFigure>> {
     let times = [report.elapsed_s, report.transactions_s];
     let all = report.rates.into_iter().chain(times);
-    all.map(|value| (value > 0.0).then_some(value)).collect()
+    all.map(PrintedFigure::above_zero).collect()
 }
 
 impl Tally {
@@ -110,9 +111,10 @@ impl Tally {
                 count as f64 / seconds(ns)
             }
         };
+        let exact = PrintedFigure::exact;
         PostmarkReport {
-            elapsed_s: seconds(elapsed_ns),
-            transactions_s: seconds(self.transactions_ns),
+            elapsed_s: exact(seconds(elapsed_ns)),
+            transactions_s: exact(seconds(self.transactions_ns)),
             rates: [
                 per(self.transactions, self.transactions_ns),
                 per(self.created(), elapsed_ns),
@@ -125,7 +127,8 @@ impl Tally {
                 per(self.deleted_mixed, self.transactions_ns),
                 per(self.bytes_read, elapsed_ns),
                 per(self.bytes_written, elapsed_ns),
-            ],
+            ]
+            .map(exact),
             settings: Vec::new(),
             cut_off: false,
         }

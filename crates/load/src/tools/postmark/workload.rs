@@ -267,7 +267,9 @@ impl Workload for Mail {
             return vec![None; self.metrics().len()];
         };
         let tally = tally(outcome, self.plan.transactions.into());
-        let mut values = postmark::values(&tally.report());
+        let figures = postmark::values(&tally.report()).into_iter();
+        let values = figures.map(|figure| figure.map(|figure| figure.value));
+        let mut values: Vec<Option<f64>> = values.collect();
         values.extend(OPS.map(|op| metric::latency(outcome, op, Latency::P99)));
         values
     }

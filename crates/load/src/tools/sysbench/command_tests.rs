@@ -58,8 +58,8 @@ fn the_percentile_is_that_of_all_events() {
     assert_eq!(rank, 100);
     // A bucket is 1.8 % wide.
     assert!(
-        (value / latency.max - 1.0).abs() < 0.02,
-        "{value} {}",
+        (value.value / latency.max - 1.0).abs() < 0.02,
+        "{value:?} {}",
         latency.max
     );
 }

@@ -2,7 +2,7 @@
 
 use super::lines::has_results;
 use super::parse::parse;
-use super::report::{Done, SysbenchReport, metrics, values};
+use super::report::{SysbenchReport, metrics, values};
 use stackrace_base::printed::text::{Figures, facts, size};
 use stackrace_base::printed::{Imported, Importer};
 
@@ -18,28 +18,11 @@ pub(super) const IMPORTER: Importer = Importer {
     read: |text| Ok(parse(text)?.iter().map(imported).collect()),
 };
 
-/// How finely the values are known, in their order: sysbench prints two decimals of all of them.
-fn steps(report: &SysbenchReport) -> Vec<Option<f64>> {
-    const MIB: f64 = 1_048_576.0;
-    // Latencies are in ms.
-    let latencies = [Some(1e4); 4];
-    let rates = match report.results.done {
-        // Operations and throughput are sums of what was read and written.
-        Done::Rated { .. } => {
-            [0.02, 0.02 * MIB, 0.01, 0.01, 0.01, 0.01 * MIB, 0.01 * MIB].map(Some)
-        }
-        // Counts over a time of four decimals: no coarser than their digits.
-        Done::Counted { .. } => [None; 7],
-    };
-    rates.into_iter().chain(latencies).collect()
-}
-
 fn imported(report: &SysbenchReport) -> Imported {
     let head = &report.head;
     let figures = Figures {
         metrics: metrics(),
         values: values(report),
-        resolution: steps(report),
     };
     let version = head.banner.split(':').next().unwrap_or_default();
     let block = match head.block_bytes > 0.0 {
@@ -91,6 +74,5 @@ fn imported(report: &SysbenchReport) -> Imported {
         notes,
         metrics: figures.metrics,
         values: figures.values,
-        resolution: figures.resolution,
     }
 }

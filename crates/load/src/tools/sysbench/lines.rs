@@ -1,6 +1,6 @@
 //! The lines of what sysbench printed: which of them are its own, and what stands in them.
 
-use stackrace_base::printed::ImportError;
+use stackrace_base::printed::{ImportError, PrintedFigure};
 
 const WHOLE: &str = "give the whole output of `sysbench … run`, from its first line to its last";
 
@@ -177,6 +177,11 @@ impl<'a> Lines<'a> {
         within.ok_or_else(|| self.behind(format!("\"{rest}\" does not end with \"{end}\"")))
     }
 
+    pub(super) fn figure_after(&mut self, label: &str) -> Result<PrintedFigure, ImportError> {
+        let word = self.take(label)?;
+        self.figure(word)
+    }
+
     pub(super) fn number_after(&mut self, label: &str) -> Result<f64, ImportError> {
         let word = self.take(label)?;
         self.number(word)
@@ -188,17 +193,16 @@ impl<'a> Lines<'a> {
         number.ok_or_else(|| self.behind(format!("\"{word}\" is no whole number")))
     }
 
-    pub(super) fn number(&self, word: &str) -> Result<f64, ImportError> {
-        let plain = word
-            .bytes()
-            .all(|byte| byte.is_ascii_digit() || byte == b'.');
-        // `parse` alone takes "inf" and "1e5".
-        let number: Option<f64> = word.parse().ok().filter(|_| plain);
-        let number = number.filter(|number| number.is_finite());
-        number.ok_or_else(|| self.behind(format!("\"{word}\" is no number")))
+    pub(super) fn figure(&self, word: &str) -> Result<PrintedFigure, ImportError> {
+        let figure = PrintedFigure::read(word);
+        figure.ok_or_else(|| self.behind(format!("\"{word}\" is no number")))
     }
 
-    pub(super) fn size(&self, word: &str) -> Result<f64, ImportError> {
+    pub(super) fn number(&self, word: &str) -> Result<f64, ImportError> {
+        self.figure(word).map(|figure| figure.value)
+    }
+
+    pub(super) fn size(&self, word: &str) -> Result<PrintedFigure, ImportError> {
         let end = word
             .find(|c: char| c.is_ascii_alphabetic())
             .unwrap_or(word.len());
@@ -212,7 +216,8 @@ impl<'a> Lines<'a> {
             "Tb" | "TiB" => 4,
             _ => return Err(self.behind(format!("\"{word}\" is no size"))),
         };
-        Ok(self.number(number)? * 1024f64.powi(power))
+        // Sizes have five digits, and zeros at their end are left out.
+        Ok(self.figure(number)?.of_digits(5) * 1024f64.powi(power))
     }
 
     /// Goes to the next line that begins a report, or what is left of one; whether there is one.

@@ -1,5 +1,6 @@
 //! What the engine measured, in the figures sysbench prints.
 
+use stackrace_base::printed::PrintedFigure;
 use stackrace_engine::sysbench::{
     BUCKETS, LiveCounters, SysbenchOutcome, SysbenchVersion, Transfer, bucket_ms, bucket_of,
 };
@@ -147,7 +148,7 @@ pub(super) fn report(options: &SysbenchOptions, run: &SysbenchOutcome) -> Sysben
         cut_off: false,
         results: Results {
             done: done(options, &run.outcome),
-            total_s: run.outcome.elapsed_ns as f64 / 1e9,
+            total_s: PrintedFigure::exact(run.outcome.elapsed_ns as f64 / 1e9),
             events: all.iter().map(|it| it.count).sum(),
             latency: latency(options, &all, &buckets),
             fairness: fairness(&events),
@@ -183,9 +184,9 @@ fn latency(options: &SysbenchOptions, events: &[&OpOutcome], buckets: &[u64]) ->
     };
     SysbenchLatency {
         min: events.iter().map(|it| it.latency.min()).min().unwrap_or(0) as f64 / 1e6,
-        mean: sum / count.max(1) as f64,
+        mean: PrintedFigure::exact(sum / count.max(1) as f64),
         max: events.iter().map(|it| it.latency.max()).max().unwrap_or(0) as f64 / 1e6,
-        percentile: (rank > 0).then_some((rank, value)),
+        percentile: (rank > 0).then(|| (rank, PrintedFigure::exact(value))),
         sum,
     }
 }
@@ -217,24 +218,25 @@ fn done(options: &SysbenchOptions, outcome: &PhaseOutcome) -> Done {
     let seconds = outcome.elapsed_ns.max(1) as f64 / 1e9;
     let (reads, writes, fsyncs) = (count(Op::Read), count(Op::Write), count(Op::Fsync));
     let (read, written) = (bytes(Op::Read), bytes(Op::Write));
+    let exact = PrintedFigure::exact;
     match options.plan.version {
         SysbenchVersion::V0_4 => Done::Counted {
             reads,
             writes,
             other: fsyncs,
-            read,
-            written,
-            transferred: read + written,
-            bytes_per_s: (read + written) / seconds,
+            read: exact(read),
+            written: exact(written),
+            transferred: exact(read + written),
+            bytes_per_s: exact((read + written) / seconds),
             // 0.4 does not count fsyncs as requests.
-            requests_per_s: (reads + writes) as f64 / seconds,
+            requests_per_s: exact((reads + writes) as f64 / seconds),
         },
         SysbenchVersion::V1_0 => Done::Rated {
-            reads: reads as f64 / seconds,
-            writes: writes as f64 / seconds,
-            fsyncs: fsyncs as f64 / seconds,
-            read: read / seconds,
-            written: written / seconds,
+            reads: exact(reads as f64 / seconds),
+            writes: exact(writes as f64 / seconds),
+            fsyncs: exact(fsyncs as f64 / seconds),
+            read: exact(read / seconds),
+            written: exact(written / seconds),
         },
     }
 }

@@ -110,9 +110,9 @@ fn rest_of_head(lines: &mut Lines<'_>) -> Head {
         if let Some(threads) = rest(THREADS) {
             head.threads = lines.count(threads).unwrap_or(0);
         } else if let Some(block) = rest("Block size") {
-            head.block_bytes = lines.size(block).unwrap_or(0.0);
+            head.block_bytes = lines.size(block).unwrap_or_default().value;
         } else if let Some(total) = line.strip_suffix(" total file size") {
-            head.total_bytes = lines.size(total).unwrap_or(0.0);
+            head.total_bytes = lines.size(total).unwrap_or_default().value;
         } else if let Some((files, _)) = line.split_once(" files, ") {
             head.files = lines.count(files).unwrap_or(0);
         } else if let Some(mode) = rest("Doing ").and_then(|it| it.strip_suffix(" test")) {
@@ -152,14 +152,18 @@ fn head(
     let flags = flags.unwrap_or("").trim_start().to_owned();
     let (files, file) = lines.next().split_once(" files, ").unwrap_or(("", ""));
     let files = lines.count(files)?;
-    let file_bytes = lines.size(file.strip_suffix(" each").unwrap_or(""))?;
+    let file_bytes = lines.size(file.strip_suffix(" each").unwrap_or(""))?.value;
     let total = lines.next().strip_suffix(" total file size").unwrap_or("");
-    let total_bytes = lines.size(total)?;
+    let total_bytes = lines.size(total)?.value;
     let block = lines.take("Block size")?;
-    let block_bytes = lines.size(block)?;
+    let block_bytes = lines.size(block)?.value;
     let merged_bytes = match lines.option("Merging requests up to") {
         None => None,
-        Some(rest) => Some(lines.size(rest.trim_end_matches(" for sequential IO."))?),
+        Some(rest) => Some(
+            lines
+                .size(rest.trim_end_matches(" for sequential IO."))?
+                .value,
+        ),
     };
     let random = random(lines)?;
     let every = "Periodic FSYNC enabled, calling fsync() each";
@@ -311,15 +315,17 @@ fn requests(lines: &mut Lines<'_>, results: &mut Results) -> Result<(), ImportEr
         lines.take("response time:")?;
     }
     let latency = &mut results.latency;
-    let figures = [&mut latency.min, &mut latency.mean, &mut latency.max];
-    for (figure, label) in figures.into_iter().zip(["min:", "avg:", "max:"]) {
+    let mut ms = |label| {
         let ms = lines.within(label, "ms")?;
-        *figure = lines.number(ms)?;
-    }
+        lines.figure(ms)
+    };
+    latency.min = ms("min:")?.value;
+    latency.mean = ms("avg:")?;
+    latency.max = ms("max:")?.value;
     let rest = lines.take("approx.")?;
     let (rank, ms) = rest.split_once("percentile:").unwrap_or((rest, ""));
     let ms = ms.trim().strip_suffix("ms").unwrap_or("");
-    latency.percentile = Some((lines.count(rank.trim())?, lines.number(ms)?));
+    latency.percentile = Some((lines.count(rank.trim())?, lines.figure(ms)?));
     Ok(())
 }
 
@@ -328,12 +334,12 @@ fn events(lines: &mut Lines<'_>, results: &mut Results) -> Result<(), ImportErro
     lines.take("Latency (ms):")?;
     let latency = &mut results.latency;
     latency.min = lines.number_after("min:")?;
-    latency.mean = lines.number_after("avg:")?;
+    latency.mean = lines.figure_after("avg:")?;
     latency.max = lines.number_after("max:")?;
     if lines.option("percentile stats:").is_none() {
         let line = lines.next();
         let (rank, ms) = line.split_once("th percentile:").unwrap_or(("", ""));
-        latency.percentile = Some((lines.count(rank)?, lines.number(ms.trim())?));
+        latency.percentile = Some((lines.count(rank)?, lines.figure(ms.trim())?));
     }
     latency.sum = lines.number_after("sum:")?;
     Ok(())
@@ -398,28 +404,28 @@ fn counted(lines: &mut Lines<'_>) -> Result<Done, ImportError> {
         written,
         transferred,
         bytes_per_s,
-        requests_per_s: lines.number(executed.unwrap_or(""))?,
+        requests_per_s: lines.figure(executed.unwrap_or(""))?,
     })
 }
 
 fn rated(lines: &mut Lines<'_>) -> Result<Done, ImportError> {
     lines.take(RESULTS[1])?;
-    let reads = lines.number_after("reads/s:")?;
-    let writes = lines.number_after("writes/s:")?;
-    let fsyncs = lines.number_after("fsyncs/s:")?;
+    let reads = lines.figure_after("reads/s:")?;
+    let writes = lines.figure_after("writes/s:")?;
+    let fsyncs = lines.figure_after("fsyncs/s:")?;
     lines.take("Throughput:")?;
     Ok(Done::Rated {
         reads,
         writes,
         fsyncs,
-        read: lines.number_after("read, MiB/s:")? * MIB,
-        written: lines.number_after("written, MiB/s:")? * MIB,
+        read: lines.figure_after("read, MiB/s:")? * MIB,
+        written: lines.figure_after("written, MiB/s:")? * MIB,
     })
 }
 
 fn general(lines: &mut Lines<'_>, results: &mut Results) -> Result<(), ImportError> {
     let total = lines.within("total time:", "s")?;
-    results.total_s = lines.number(total)?;
+    results.total_s = lines.figure(total)?;
     let events = lines.take("total number of events:")?;
     results.events = lines.count(events)?;
     Ok(())
@@ -455,7 +461,7 @@ fn contradiction(report: &SysbenchReport) -> Option<String> {
             written,
             transferred,
             ..
-        } if !near(read + written, transferred, 0.0) => {
+        } if !near(read.value + written.value, transferred.value, 0.0) => {
             let what = "what was read and written is not what was transferred";
             return Some(what.to_owned());
         }
@@ -478,10 +484,10 @@ fn contradiction(report: &SysbenchReport) -> Option<String> {
         }
     }
     // Printed to 0.01 ms.
-    if !near(latency.mean * count, latency.sum, 0.006 * count + 0.2) {
+    if !near(latency.mean.value * count, latency.sum, 0.006 * count + 0.2) {
         return Some("the mean latency does not fit the sum".to_owned());
     }
-    if latency.min > latency.mean + 0.01 || latency.mean > latency.max + 0.01 {
+    if latency.min > latency.mean.value + 0.01 || latency.mean.value > latency.max + 0.01 {
         return Some("the mean latency is not between the least and the largest".to_owned());
     }
     None

@@ -190,12 +190,13 @@ fn done(layout: SysbenchLayout, done: &Done) -> String {
             "Done.\n\n\
              Operations performed:  {reads} Read, {writes} Write, {other} Other = {} Total\n\
              Read {}  Written {}  Total transferred {}  ({}/sec)\n\
-             {requests_per_s:8.2} Requests/sec executed\n\n",
+             {:8.2} Requests/sec executed\n\n",
             reads + writes + other,
-            size(read),
-            size(written),
-            size(transferred),
-            size(bytes_per_s)
+            size(read.value),
+            size(written.value),
+            size(transferred.value),
+            size(bytes_per_s.value),
+            requests_per_s.value
         ),
         Done::Rated {
             reads,
@@ -205,14 +206,17 @@ fn done(layout: SysbenchLayout, done: &Done) -> String {
             written,
         } => format!(
             "\nFile operations:\n    \
-             reads/s:                      {reads:.2}\n    \
-             writes/s:                     {writes:.2}\n    \
-             fsyncs/s:                     {fsyncs:.2}\n\n\
+             reads/s:                      {:.2}\n    \
+             writes/s:                     {:.2}\n    \
+             fsyncs/s:                     {:.2}\n\n\
              Throughput:\n    \
              read, MiB/s:                  {:.2}\n    \
              written, MiB/s:               {:.2}\n\n",
-            read / MIB,
-            written / MIB
+            reads.value,
+            writes.value,
+            fsyncs.value,
+            read.value / MIB,
+            written.value / MIB
         ),
     }
 }
@@ -225,20 +229,24 @@ fn statistics_0_4(results: &Results) -> String {
          total number of events:              {}\n    \
          total time taken by event execution: {:.4}\n    \
          per-request statistics:\n",
-        results.total_s,
+        results.total_s.value,
         results.events,
         // In seconds here; the lines below are in ms.
         latency.sum / 1e3
     );
     for (label, ms) in [
         ("min", latency.min),
-        ("avg", latency.mean),
+        ("avg", latency.mean.value),
         ("max", latency.max),
     ] {
         let _ = writeln!(text, "         {label}:{ms:38.2}ms");
     }
     if let Some((rank, ms)) = latency.percentile {
-        let _ = writeln!(text, "         approx. {rank:>3} percentile:{ms:19.2}ms");
+        let _ = writeln!(
+            text,
+            "         approx. {rank:>3} percentile:{:19.2}ms",
+            ms.value
+        );
     }
     text + "\n"
 }
@@ -249,17 +257,17 @@ fn statistics_1_0(results: &Results) -> String {
         "General statistics:\n    \
          total time:                          {:.4}s\n    \
          total number of events:              {}\n\nLatency (ms):\n",
-        results.total_s, results.events
+        results.total_s.value, results.events
     );
     for (label, ms) in [
         ("min", latency.min),
-        ("avg", latency.mean),
+        ("avg", latency.mean.value),
         ("max", latency.max),
     ] {
         let _ = writeln!(text, "         {label}:{ms:40.2}");
     }
     let _ = match latency.percentile {
-        Some((rank, ms)) => writeln!(text, "        {rank:3}th percentile:{ms:28.2}"),
+        Some((rank, ms)) => writeln!(text, "        {rank:3}th percentile:{:28.2}", ms.value),
         None => writeln!(text, "         percentile stats:               disabled"),
     };
     let _ = writeln!(text, "         sum:{:40.2}\n", latency.sum);

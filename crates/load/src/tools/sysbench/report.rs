@@ -5,6 +5,7 @@
 //! different quantities with different names here, and are never compared.
 
 use stackrace_base::event::{Better, MetricHead};
+use stackrace_base::printed::PrintedFigure;
 
 /// Bytes of what sysbench calls MiB, or Mb.
 pub(super) const MIB: f64 = 1_048_576.0;
@@ -117,20 +118,20 @@ pub enum Done {
         writes: u64,
         other: u64,
         /// Bytes, and bytes per second, as exact as printed.
-        read: f64,
-        written: f64,
-        transferred: f64,
-        bytes_per_s: f64,
-        requests_per_s: f64,
+        read: PrintedFigure,
+        written: PrintedFigure,
+        transferred: PrintedFigure,
+        bytes_per_s: PrintedFigure,
+        requests_per_s: PrintedFigure,
     },
     Rated {
         /// Per second.
-        reads: f64,
-        writes: f64,
-        fsyncs: f64,
+        reads: PrintedFigure,
+        writes: PrintedFigure,
+        fsyncs: PrintedFigure,
         /// Bytes per second.
-        read: f64,
-        written: f64,
+        read: PrintedFigure,
+        written: PrintedFigure,
     },
 }
 
@@ -138,7 +139,7 @@ pub enum Done {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Results {
     pub done: Done,
-    pub total_s: f64,
+    pub total_s: PrintedFigure,
     pub events: u64,
     pub latency: SysbenchLatency,
     /// Mean and standard deviation over threads of events, then of seconds at work.
@@ -150,7 +151,7 @@ impl Results {
     pub(super) fn of(done: Done) -> Self {
         Self {
             done,
-            total_s: 0.0,
+            total_s: PrintedFigure::default(),
             events: 0,
             latency: SysbenchLatency::default(),
             fairness: [0.0; 4],
@@ -162,10 +163,10 @@ impl Results {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SysbenchLatency {
     pub min: f64,
-    pub mean: f64,
+    pub mean: PrintedFigure,
     pub max: f64,
     /// Rank, %, and value; none: not asked for.
-    pub percentile: Option<(u64, f64)>,
+    pub percentile: Option<(u64, PrintedFigure)>,
     /// Of all events, ms.
     pub sum: f64,
 }
@@ -204,7 +205,7 @@ pub fn metrics() -> Vec<MetricHead> {
 }
 
 /// The values of [`metrics`]; none: not done, or smaller than the report can say.
-pub fn values(report: &SysbenchReport) -> Vec<Option<f64>> {
+pub fn values(report: &SysbenchReport) -> Vec<Option<PrintedFigure>> {
     let results = &report.results;
     let (rates, read, written) = match results.done {
         Done::Rated {
@@ -213,7 +214,7 @@ pub fn values(report: &SysbenchReport) -> Vec<Option<f64>> {
             fsyncs,
             read,
             written,
-        } => ([reads, writes, fsyncs], read, written),
+        } => ([reads, writes, fsyncs].map(Some), Some(read), Some(written)),
         Done::Counted {
             reads,
             writes,
@@ -222,11 +223,11 @@ pub fn values(report: &SysbenchReport) -> Vec<Option<f64>> {
             written,
             ..
         } => (
-            // Without a time, which may be cut off, these are infinite or no numbers, and left out
-            // below.
-            [reads, writes, other].map(|count| count as f64 / results.total_s),
-            read / results.total_s,
-            written / results.total_s,
+            // Without a time, which may be cut off, there is no rate.
+            [reads, writes, other]
+                .map(|count| PrintedFigure::exact(count as f64).per(results.total_s)),
+            read.per(results.total_s),
+            written.per(results.total_s),
         ),
     };
     // 0.4 prints these two rates from the exact time, of which it shows four decimals.
@@ -236,22 +237,28 @@ pub fn values(report: &SysbenchReport) -> Vec<Option<f64>> {
             bytes_per_s,
             ..
         } => (requests_per_s, bytes_per_s),
-        Done::Rated { reads, writes, .. } => (reads + writes, read + written),
+        Done::Rated {
+            reads,
+            writes,
+            read,
+            written,
+            ..
+        } => (reads + writes, read + written),
     };
     let p95 = match results.latency.percentile {
         // Another percentile has no metric. sysbench prints ms, metrics are in ns.
-        Some((95, ms)) => ms * 1e6,
-        _ => 0.0,
+        Some((95, ms)) => Some(ms * 1e6),
+        _ => None,
     };
-    let latency = [results.latency.mean * 1e6, p95];
+    let latency = [Some(results.latency.mean * 1e6), p95];
     // Two metrics: events of 1.0 may be fsyncs, requests of 0.4 never are.
     let (event, request) = match report.head.layout {
-        SysbenchLayout::V1_0 => (latency, [0.0; 2]),
-        SysbenchLayout::V0_4 => ([0.0; 2], latency),
+        SysbenchLayout::V1_0 => (latency, [None; 2]),
+        SysbenchLayout::V0_4 => ([None; 2], latency),
     };
     let [reads, writes, fsyncs] = rates;
-    let moved = [operations, throughput, reads, writes, fsyncs, read, written];
-    let all = moved.into_iter().chain(event).chain(request);
-    all.map(|value| (value.is_finite() && value > 0.0).then_some(value))
-        .collect()
+    let sums = [operations, throughput].map(Some);
+    let parts = [reads, writes, fsyncs, read, written];
+    let all = sums.into_iter().chain(parts).chain(event).chain(request);
+    all.map(|value| value?.above_zero()).collect()
 }

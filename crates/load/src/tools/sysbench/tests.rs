@@ -60,7 +60,9 @@ fn the_figures_are_those_printed() {
     let values = |name: &str| {
         let report = &parse(&texts[name]).unwrap()[0];
         let named = metrics().into_iter().map(|head| head.name);
-        named.zip(values(report)).collect::<BTreeMap<_, _>>()
+        let values = values(report).into_iter();
+        let values = values.map(|figure| figure.map(|figure| figure.value));
+        named.zip(values).collect::<BTreeMap<_, _>>()
     };
     let new = values("sysbench-1.0.20_rndrw.txt");
     assert_eq!(new["reads"], Some(2263.82));

@@ -34,9 +34,9 @@ impl Group {
             let reports = self.reports.iter();
             reports.map(|report| report.imported(command)).collect()
         };
+        let runs = self.runs();
         match (self.commands.as_slice(), self.reports.as_slice()) {
             (_, []) => Vec::new(),
-            ([], _) => all(None),
             (commands, reports) if commands.len() == reports.len() => {
                 let pairs = commands.iter().zip(reports);
                 pairs
@@ -44,39 +44,89 @@ impl Group {
                     .collect()
             }
             ([command], _) if command.repeats => all(Some(command)),
-            ([command], [.., last]) if self.is_one_under_way() => {
-                let mut result = last.imported(Some(command));
-                let count = self.reports.len() - 1;
-                result.notes.push(format!(
-                    "{count} report(s) of the same dd under way were left out: they are part of this one"
-                ));
-                vec![result]
+            // As many runs as commands: what else was told was told under way.
+            (commands, _) if commands.len() == runs.len() => {
+                let pairs = runs.iter().zip(commands);
+                pairs
+                    .map(|(run, command)| run.last(Some(command)))
+                    .collect()
             }
             // The others printed to somewhere else, or are only spoken of.
             ([.., command], [report]) => vec![report.imported(Some(command))],
+            ([], _) => runs.iter().flat_map(ReportedRun::without_command).collect(),
             _ => all(None),
         }
     }
 
-    /// Whether the reports go on from one another, as those that a signal asks for do.
-    fn is_one_under_way(&self) -> bool {
-        let mut pairs = self.reports.windows(2);
-        pairs.all(|pair| {
-            let (one, next) = (&pair[0], &pair[1]);
+    /// The reports, parted where one cannot go on from the one before it: those that a signal asks for (`kill
+    /// -USR1`) have more bytes in more time each.
+    fn runs(&self) -> Vec<ReportedRun<'_>> {
+        let on = |one: &DdReport, next: &DdReport| {
             one.copied.within(&next.copied)
-                && one.copied.seconds < next.copied.seconds
+                && one.copied.seconds.value < next.copied.seconds.value
                 && one.copied.bytes < next.copied.bytes
-        })
+        };
+        let runs = self
+            .reports
+            .chunk_by(on)
+            .filter_map(<[DdReport]>::split_last);
+        runs.map(|(whole, parts)| ReportedRun { parts, whole })
+            .collect()
+    }
+}
+
+/// Reports that go on from one another.
+struct ReportedRun<'a> {
+    /// Those under way.
+    parts: &'a [DdReport],
+    whole: &'a DdReport,
+}
+
+impl ReportedRun<'_> {
+    /// The last report, which has the others in it.
+    fn last(&self, command: Option<&DdCommand>) -> Imported {
+        let mut result = self.whole.imported(command);
+        if !self.parts.is_empty() {
+            let parts = self.parts.len();
+            result.notes.push(format!(
+                "{parts} report(s) of the same dd under way were left out: they are part of this one"
+            ));
+        }
+        result
+    }
+
+    /// Its results where no command tells whether it is one dd or several.
+    fn without_command(&self) -> Vec<Imported> {
+        // A signal comes after any number of records, or in the middle of one; people ask for round numbers.
+        if !self.parts.iter().all(DdReport::is_round) {
+            return vec![self.last(None)];
+        }
+        let part = |report: &DdReport| {
+            let mut result = report.imported(None);
+            result.notes.push(
+                "if the reports are of one dd under way (kill -USR1), this one is a part of the last: the text does not tell"
+                    .to_owned(),
+            );
+            result
+        };
+        let parts = self.parts.iter().map(part);
+        parts.chain([self.whole.imported(None)]).collect()
     }
 }
 
 impl DdReport {
+    /// Whether it moved as many whole records as a person asks for.
+    fn is_round(&self) -> bool {
+        let (count, part) = self.given;
+        part == 0
+            && self.taken == self.given
+            && (count.is_multiple_of(10) || count.is_multiple_of(64))
+    }
+
     fn imported(&self, command: Option<&DdCommand>) -> Imported {
         let mut figures = Figures::default();
         figures.rate("throughput", "B/s", Some(self.copied.rate));
-        figures.known_to(self.copied.rate_step);
         figures.time("elapsed", "s", Some(self.copied.seconds));
-        figures.known_to(self.copied.seconds_step);
         let bytes = self.copied.bytes;
         let moved = match self.given {
             // A partial record at the end says nothing of the block size that was asked for.
@@ -104,7 +154,6 @@ impl DdReport {
             environment: Vec::new(),
             metrics: figures.metrics,
             values: figures.values,
-            resolution: figures.resolution,
             notes: self.notes(command),
         }
     }

@@ -3,9 +3,8 @@
 //! The words differ and the order does not: bytes, seconds, rate. The rate must be bytes over seconds,
 //! so that a line whose words were taken for others is found out.
 
-use stackrace_base::printed::ImportError;
-use stackrace_base::printed::text::{TextLine, bytes_of, number};
-use stackrace_base::unit;
+use stackrace_base::printed::text::{TextLine, bytes_of};
+use stackrace_base::printed::{ImportError, PrintedFigure};
 
 /// Whole and partial records, as `64+0`.
 pub(super) type Records = (u64, u64);
@@ -14,19 +13,15 @@ pub(super) type Records = (u64, u64);
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Copied {
     pub(super) bytes: u64,
-    pub(super) seconds: f64,
-    /// The last digit of the time, s; none: it has none that counts.
-    pub(super) seconds_step: Option<f64>,
+    pub(super) seconds: PrintedFigure,
     /// B/s, from whichever statement of it has more digits.
-    pub(super) rate: f64,
-    /// How finely that rate is known, B/s.
-    pub(super) rate_step: Option<f64>,
+    pub(super) rate: PrintedFigure,
 }
 
 impl Copied {
     /// Whether it may have been said under way to another.
     pub(super) fn within(&self, later: &Copied) -> bool {
-        self.bytes <= later.bytes && self.seconds <= later.seconds
+        self.bytes <= later.bytes && self.seconds.value <= later.seconds.value
     }
 }
 
@@ -116,42 +111,25 @@ pub(super) fn copied(line: TextLine<'_>) -> Result<Copied, ImportError> {
     if unit.is_empty() || unit.contains(|c: char| c.is_ascii_digit() || c == ' ') {
         return Err(refuse());
     }
-    let seconds = decimal(figure).filter(|s| *s > 0.0).ok_or_else(refuse)?;
-    shown(line, bytes, words)?;
-    // The printed rate has three digits only; this one has those of the time.
-    let computed = bytes as f64 / seconds;
-    let printed = figure_of(rate.trim_end_matches("/s").trim_end_matches("/秒"));
-    if !printed.ok_or_else(refuse)?.is(computed) {
-        return Err(line.contradicts("itself: bytes over seconds is another rate"));
-    }
-    // The bytes are exact, and the time is known to its last digit.
-    let written = unit::written_step(&figure.replace(',', "."));
+    let seconds = decimal(figure).ok_or_else(refuse)?;
     // GNU's dd prints six digits and leaves out zeros at their end: "10 s" are 10.0000 of them.
     // Toybox has no B in its brackets.
-    let of_gnu = words.contains("B)");
-    let seconds_step = match of_gnu {
-        true => written.map(|step| step.min(sixth_digit(seconds))),
-        false => written,
+    let seconds = match words.contains("B)") {
+        true => seconds.of_digits(6),
+        false => seconds,
     };
+    shown(line, bytes, words)?;
+    // The printed rate has three digits only; this one has those of the time.
+    let computed = over(bytes, seconds).ok_or_else(refuse)?;
+    let printed = figure_of(rate.trim_end_matches("/s").trim_end_matches("/秒"));
+    if !is_of(printed.ok_or_else(refuse)?, computed.value) {
+        return Err(line.contradicts("itself: bytes over seconds is another rate"));
+    }
     Ok(Copied {
         bytes,
         seconds,
-        seconds_step,
         rate: computed,
-        rate_step: seconds_step.map(|step| computed * step / seconds),
     })
-}
-
-/// What the sixth digit of a number above zero counts.
-fn sixth_digit(value: f64) -> f64 {
-    let mut step = 1e-5;
-    while value >= step * 1e6 {
-        step *= 10.0;
-    }
-    while value < step * 1e5 {
-        step /= 10.0;
-    }
-    step
 }
 
 fn transferred(line: TextLine<'_>, bytes: &str, rest: &str) -> Result<Copied, ImportError> {
@@ -163,15 +141,13 @@ fn transferred(line: TextLine<'_>, bytes: &str, rest: &str) -> Result<Copied, Im
         .find_map(|unit| time.strip_suffix(unit))
         .ok_or_else(refuse)?
         .trim();
-    let seconds = decimal(time)
-        .filter(|seconds| *seconds > 0.0)
-        .ok_or_else(refuse)?;
+    let seconds = decimal(time).ok_or_else(refuse)?;
     let bytes = line.whole(bytes)?;
     let rate = rate.strip_suffix(" bytes/sec)").ok_or_else(refuse)?;
     let rate = line.number(rate)?;
-    let computed = bytes as f64 / seconds;
+    let computed = over(bytes, seconds).ok_or_else(refuse)?.value;
     // Few digits of a short time leave the quotient wide open.
-    let close = (computed - rate).abs() <= 0.051 * computed.max(rate);
+    let close = (computed - rate.value).abs() <= 0.051 * computed.max(rate.value);
     if !close {
         return Err(line.contradicts("itself: bytes over seconds is another rate"));
     }
@@ -179,28 +155,23 @@ fn transferred(line: TextLine<'_>, bytes: &str, rest: &str) -> Result<Copied, Im
     Ok(Copied {
         bytes,
         seconds,
-        seconds_step: unit::written_step(&time.replace(',', ".")),
         rate,
-        rate_step: Some(1.0),
     })
 }
 
-/// A figure with its unit, and how far its last digit leaves it open.
-struct Shown {
-    value: f64,
-    step: f64,
+/// The rate of bytes, which are exact, over a time; none: in no time.
+fn over(bytes: u64, seconds: PrintedFigure) -> Option<PrintedFigure> {
+    PrintedFigure::exact(bytes as f64).per(seconds)
 }
 
-impl Shown {
-    /// Whether it may be this figure, rounded or cut off.
-    fn is(&self, value: f64) -> bool {
-        // Tools and people round in their own ways; another unit or leading digit is found out.
-        (self.value - value).abs() <= self.step.max(0.051 * value)
-    }
+/// Whether a figure as it is shown may be this one, rounded or cut off.
+fn is_of(shown: PrintedFigure, value: f64) -> bool {
+    // Tools and people round in their own ways; another unit or leading digit is found out.
+    (shown.value - value).abs() <= shown.step.max(0.051 * value)
 }
 
 /// `67 MB`, `1.0 GiB`, `1.0GB` of busybox, `0.9 G` of toybox, `1,1 GB`.
-fn figure_of(word: &str) -> Option<Shown> {
+fn figure_of(word: &str) -> Option<PrintedFigure> {
     let end = word.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == ','))?;
     let (figure, unit) = word.split_at(end);
     let plain = unit.trim();
@@ -218,12 +189,7 @@ fn figure_of(word: &str) -> Option<Shown> {
         }
         _ => return None,
     };
-    let decimals = figure.split(['.', ',']).nth(1).map_or(0, str::len);
-    let decimals = i32::try_from(decimals).ok()?;
-    Some(Shown {
-        value: decimal(figure)? * scale,
-        step: 10f64.powi(-decimals) * scale,
-    })
+    Some(decimal(figure)? * scale)
 }
 
 /// `s (67 MB, 64 MiB) copied`: what stands in brackets is the bytes, rounded.
@@ -235,7 +201,7 @@ fn shown(line: TextLine<'_>, bytes: u64, words: &str) -> Result<(), ImportError>
     let (inner, _) = inner.split_once(')').ok_or_else(|| line.refuse(expected))?;
     for part in inner.split(", ") {
         match figure_of(part) {
-            Some(amount) if amount.is(bytes as f64) => {}
+            Some(amount) if is_of(amount, bytes as f64) => {}
             Some(_) => return Err(line.contradicts("itself: the bytes in brackets are others")),
             None => return Err(line.refuse(expected)),
         }
@@ -245,7 +211,7 @@ fn shown(line: TextLine<'_>, bytes: u64, words: &str) -> Result<(), ImportError>
 
 /// A number as dd prints it: `0.097739`, `0,097739` where the language has a comma, `8.5628e-05`.
 /// It never groups digits, so that one comma is a decimal one.
-fn decimal(word: &str) -> Option<f64> {
+fn decimal(word: &str) -> Option<PrintedFigure> {
     let pointed = match (word.matches(',').count(), word.contains('.')) {
         (0, _) => word.to_owned(),
         (1, false) => word.replace(',', "."),
@@ -258,8 +224,8 @@ fn decimal(word: &str) -> Option<f64> {
                 .parse()
                 .ok()
                 .filter(|power| (0..=12).contains(power))?;
-            Some(number(figure)? * 10f64.powi(-power))
+            Some(PrintedFigure::read(figure)? * 10f64.powi(-power))
         }
-        None => number(&pointed),
+        None => PrintedFigure::read(&pointed),
     }
 }

@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
         }
         for (before, progress) in self.held.drain(..) {
             // Progress is told by whole seconds, and the report goes on from there.
-            if progress.seconds.fract() != 0.0 || !progress.within(&copied) {
+            if progress.seconds.value.fract() != 0.0 || !progress.within(&copied) {
                 return Err(before.refuse(BEFORE));
             }
         }
@@ -270,6 +270,52 @@ mod tests {
         assert_eq!(results.len(), 1);
         has(&results[0], "elapsed", "s", 10.0);
         assert!(results[0].notes[0].contains("under way"), "{results:?}");
+    }
+
+    /// What `kill -USR1` makes dd print, without the command: `at` has whole records and seconds.
+    fn under_way(at: &[(u64, f64)]) -> String {
+        let one = |(records, seconds): &(u64, f64)| {
+            let bytes = records << 20;
+            let rate = bytes as f64 / seconds / 1e6;
+            format!(
+                "{records}+0 records in\n{records}+0 records out\n{bytes} bytes copied, {seconds} s, {rate:.1} MB/s\n"
+            )
+        };
+        at.iter().map(one).collect()
+    }
+
+    #[test]
+    fn reports_under_way_without_a_command_are_one_result_or_said_to_be_doubtful() {
+        let one = read(&under_way(&[(311, 3.1), (633, 6.2), (1024, 10.0)])).unwrap();
+        assert_eq!(one.len(), 1);
+        has(&one[0], "elapsed", "s", 10.0);
+        assert!(
+            one[0]
+                .notes
+                .iter()
+                .any(|note| note.starts_with("2 report(s)"))
+        );
+        // One after the other, each of them with its own reports.
+        let two = under_way(&[(311, 3.1), (1024, 10.0), (299, 2.9), (1024, 9.8)]);
+        let elapsed: Vec<f64> = read(&two)
+            .unwrap()
+            .iter()
+            .map(|it| it.values[1].unwrap().value)
+            .collect();
+        assert_eq!(elapsed, [10.0, 9.8]);
+        let commands = format!("$ dd if=t of=/dev/null bs=1M; dd of=t if=/dev/zero bs=1M\n{two}");
+        assert_eq!(
+            names(&commands),
+            ["dd read 1G in blocks of 1M", "dd write 1G in blocks of 1M"]
+        );
+        // 256, 512 and 1024 may be what three commands asked for.
+        let open = read(&under_way(&[(256, 3.1), (512, 6.2), (1024, 10.0)])).unwrap();
+        assert_eq!(open.len(), 3);
+        let doubtful = |it: &Imported| it.notes.iter().any(|note| note.contains("USR1"));
+        assert_eq!(
+            open.iter().map(doubtful).collect::<Vec<_>>(),
+            [true, true, false]
+        );
     }
 
     #[test]

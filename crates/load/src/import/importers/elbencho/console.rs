@@ -1,9 +1,8 @@
 //! What elbencho shows on the terminal, and writes with `--resfile`: a table with two columns, of the
 //! first and of the last thread that was done. The figures are those of the last.
 
-use stackrace_base::printed::text::{Figures, TextLine, agree, end, facts, number, size};
-use stackrace_base::printed::{ImportError, Imported};
-use stackrace_base::unit;
+use stackrace_base::printed::text::{Figures, TextLine, agree, end, facts, size};
+use stackrace_base::printed::{ImportError, Imported, PrintedFigure};
 
 const MIB: f64 = 1_048_576.0;
 /// ns of a ms.
@@ -24,15 +23,15 @@ pub(super) fn is_head(line: TextLine<'_>) -> bool {
 struct Shown<'a> {
     operation: &'a str,
     /// ms.
-    elapsed: Option<f64>,
-    operations: Option<f64>,
+    elapsed: Option<PrintedFigure>,
+    operations: Option<PrintedFigure>,
     /// MiB/s and MiB, as many bytes as their unit says.
-    throughput: Option<(f64, f64)>,
-    moved: Option<(f64, f64)>,
-    entries: Option<f64>,
-    finished: Option<f64>,
+    throughput: Option<(PrintedFigure, f64)>,
+    moved: Option<(PrintedFigure, f64)>,
+    entries: Option<PrintedFigure>,
+    finished: Option<PrintedFigure>,
     /// Of what, and smallest, mean and largest, ns.
-    latencies: Vec<(&'static str, [Told; 3])>,
+    latencies: Vec<(&'static str, [PrintedFigure; 3])>,
 }
 
 /// Every phase of a text.
@@ -183,64 +182,50 @@ impl Shown<'_> {
     fn exact(
         &self,
         line: TextLine<'_>,
-        rate: Option<f64>,
-        amount: Option<f64>,
-    ) -> Result<Option<f64>, ImportError> {
+        rate: Option<PrintedFigure>,
+        amount: Option<PrintedFigure>,
+    ) -> Result<Option<PrintedFigure>, ImportError> {
         let (Some(rate), Some(amount), Some(ms)) = (rate, amount, self.elapsed) else {
             return Ok(rate);
         };
-        let computed = amount / ms * 1e3;
+        let Some(computed) = amount.per(ms).map(|per_ms| per_ms * 1e3) else {
+            return Ok(Some(rate));
+        };
         // Whole numbers of a short phase say too little to be compared.
-        if ms < 100.0 || amount < 100.0 {
+        if ms.value < 100.0 || amount.value < 100.0 {
             return Ok(Some(rate));
         }
-        if (computed - rate).abs() > 1.0 && !agree(computed, rate) {
+        let (one, other) = (computed.value, rate.value);
+        if (one - other).abs() > 1.0 && !agree(one, other) {
             return Err(line.contradicts("the rows after it: amount over time is another rate"));
         }
-        Ok(Some(if amount > rate { computed } else { rate }))
-    }
-
-    /// How finely a rate is known that [`Self::exact`] chose: to a whole unit, or to one of the amount
-    /// and a tick of the time it was computed from.
-    fn step(&self, chosen: f64, printed: Option<f64>, amount: Option<f64>) -> f64 {
-        match (self.elapsed, amount) {
-            (Some(ms), Some(amount)) if printed != Some(chosen) => {
-                chosen * (1.0 / amount + 1.0 / ms)
-            }
-            _ => 1.0,
-        }
+        Ok(Some(rate.finer(computed)))
     }
 
     fn imported(&self, line: TextLine<'_>, command: &[&str]) -> Result<Imported, ImportError> {
-        let value = |pair: Option<(f64, f64)>| pair.map(|(value, _)| value);
+        let value = |pair: Option<(PrintedFigure, f64)>| pair.map(|(value, _)| value);
         let throughput = self.exact(line, value(self.throughput), value(self.moved))?;
         let entries = self.exact(line, self.entries, self.finished)?;
         let unit = self.throughput.map_or(MIB, |(_, unit)| unit);
         let mut figures = Figures::default();
         if let Some(throughput) = throughput {
             figures.rate("throughput", "B/s", Some(throughput * unit));
-            let step = self.step(throughput, value(self.throughput), value(self.moved));
-            figures.known_to(Some(step * unit));
         }
         for (name, value) in [("operations", self.operations), ("entries", entries)] {
             if value.is_some() {
                 figures.rate(name, "op/s", value);
-                // Whole ones; those computed are finer than that.
-                figures.known_to(Some(1.0));
             }
         }
         if figures.values.is_empty() {
             return Err(line.refuse("a rate of this operation"));
         }
-        figures.time("elapsed", "s", self.elapsed.map(|ms| ms / 1e3));
-        figures.known_to(Some(1e-3));
+        figures.time("elapsed", "s", self.elapsed.map(|ms| ms * 1e-3));
         for (of, spread) in &self.latencies {
-            if !spread.is_sorted_by_key(|told| told.ns) {
+            if !spread.is_sorted_by_key(|told| told.value) {
                 return Err(line.contradicts("its latencies: a mean is not between min and max"));
             }
             for (word, told) in ["min", "mean", "max"].into_iter().zip(spread) {
-                figures.time(format!("{of}latency {word}"), "ns", Some(told.ns));
-                figures.known_to(told.step);
+                figures.time(format!("{of}latency {word}"), "ns", Some(*told));
             }
         }
         let mut notes = Vec::new();
@@ -259,7 +244,6 @@ impl Shown<'_> {
             notes,
             metrics: figures.metrics,
             values: figures.values,
-            resolution: figures.resolution,
         })
     }
 
@@ -316,8 +300,8 @@ fn binary(word: &str) -> Option<u64> {
 }
 
 /// `30m0.279s`, `1h2m3.000s`, `510ms`, `0s`: ms.
-fn duration(word: &str) -> Option<f64> {
-    let (mut ms, mut rest) = (0.0, word);
+fn duration(word: &str) -> Option<PrintedFigure> {
+    let (mut ms, mut rest) = (PrintedFigure::default(), word);
     while !rest.is_empty() {
         let end = rest.find(|c: char| c.is_ascii_alphabetic())?;
         let (figure, unit) = rest.split_at(end);
@@ -332,36 +316,21 @@ fn duration(word: &str) -> Option<f64> {
             "us" => 1e-3,
             _ => return None,
         };
-        ms += number(figure)? * scale;
+        // The parts before the last one are whole: "30m0.279s" is known to a millisecond.
+        ms = PrintedFigure::exact(ms.value) + PrintedFigure::read(figure)? * scale;
         rest = after;
     }
     (!word.is_empty()).then_some(ms)
 }
 
-/// A latency, and the last digit that it was printed with.
-#[derive(Debug, Clone, Copy, Default)]
-struct Told {
-    ns: f64,
-    /// ns; none: not known.
-    step: Option<f64>,
-}
-
 /// `[ min=91us avg=120us max=1.58ms ]`, or in the unit that the name of the row has: ns.
-fn spread(values: &str, unit: &str) -> Option<[Told; 3]> {
+fn spread(values: &str, unit: &str) -> Option<[PrintedFigure; 3]> {
     let inner = values.strip_prefix('[')?.strip_suffix(']')?;
-    let mut found = [Told::default(); 3];
+    let mut found = [PrintedFigure::default(); 3];
     let mut words = inner.split_whitespace();
     for (value, name) in found.iter_mut().zip(["min=", "avg=", "max="]) {
         let word = words.next()?.strip_prefix(name)?;
-        let whole = format!("{word}{unit}");
-        let letters = whole.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-        let figure = &whole[..whole.len() - letters.len()];
-        *value = Told {
-            ns: duration(&whole)? * MILLI,
-            // A time of several units has the finest one at its end, which is not looked for.
-            step: duration(&format!("1{letters}"))
-                .and_then(|one| Some(unit::written_step(figure)? * one * MILLI)),
-        };
+        *value = duration(&format!("{word}{unit}"))? * MILLI;
     }
     words.next().is_none().then_some(found)
 }
@@ -407,9 +376,14 @@ mod tests {
 
     #[test]
     fn times_have_all_their_parts() {
-        assert_eq!(duration("1h2m3.500s"), Some(3_723_500.0));
-        assert_eq!(duration("510ms"), Some(510.0));
-        assert_eq!(duration("1m"), Some(60_000.0));
+        for (word, ms, step) in [
+            ("1h2m3.500s", 3_723_500.0, 1.0),
+            ("510ms", 510.0, 1.0),
+            ("1m", 60_000.0, 60_000.0),
+        ] {
+            let found = duration(word).unwrap();
+            assert_eq!((found.value, found.step), (ms, step), "{word}");
+        }
         for wrong in ["", "5", "-1s", "1x", "nan s"] {
             assert_eq!(duration(wrong), None, "{wrong}");
         }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use stackrace_base::printed::text::{Figures, TextLine, agree, facts, size};
-use stackrace_base::printed::{ImportError, Imported};
+use stackrace_base::printed::{ImportError, Imported, PrintedFigure};
 
 const MIB: f64 = 1_048_576.0;
 
@@ -47,20 +47,20 @@ impl Phase<'_> {
             .map_or("", |(_, cell)| cell.trim())
     }
 
-    fn figure(&self, name: &str) -> Result<Option<f64>, ImportError> {
+    fn figure(&self, name: &str) -> Result<Option<PrintedFigure>, ImportError> {
         match self.cell(name) {
             "" => Ok(None),
             word => self.line.number(word).map(Some),
         }
     }
 
-    /// Bytes, or bytes per second, from a column of them or of MiB; and how coarse that column is.
-    fn bytes(&self, before: &str, after: &str) -> Result<(Option<f64>, f64), ImportError> {
+    /// Bytes, or bytes per second, from a column of them or of MiB.
+    fn bytes(&self, before: &str, after: &str) -> Result<Option<PrintedFigure>, ImportError> {
         if let Some(bytes) = self.figure(&format!("{before}B{after} [last]"))? {
-            return Ok((Some(bytes), 1.0));
+            return Ok(Some(bytes));
         }
         let mebibytes = self.figure(&format!("{before}MiB{after} [last]"))?;
-        Ok((mebibytes.map(|mebibytes| mebibytes * MIB), MIB))
+        Ok(mebibytes.map(|mebibytes| mebibytes * MIB))
     }
 
     /// What it says, in our words.
@@ -68,7 +68,7 @@ impl Phase<'_> {
         let milliseconds = self.figure("time ms [last]")?;
         let mut figures = Figures::default();
         self.rates("", "", milliseconds, &mut figures)?;
-        figures.time("elapsed", "s", milliseconds.map(|ms| ms / 1e3));
+        figures.time("elapsed", "s", milliseconds.map(|ms| ms * 1e-3));
         self.latencies("", "", &mut figures)?;
         // A phase of reads and writes at the same time tells of its reads apart.
         let mut reads = Figures::default();
@@ -76,9 +76,7 @@ impl Phase<'_> {
         self.latencies("rwmix read ", "read ", &mut reads)?;
         let mut notes = Vec::new();
         if reads.values.iter().any(Option::is_some) {
-            figures.metrics.extend(reads.metrics);
-            figures.values.extend(reads.values);
-            figures.resolution.extend(reads.resolution);
+            figures.append(reads);
             notes.push("figures that are not called read are those of the writes alone".to_owned());
         }
         notes.extend(figures.missing("empty in the text, that is not of this phase"));
@@ -94,7 +92,6 @@ impl Phase<'_> {
             notes,
             metrics: figures.metrics,
             values: figures.values,
-            resolution: figures.resolution,
         })
     }
 
@@ -103,19 +100,19 @@ impl Phase<'_> {
         &self,
         before: &str,
         name: &str,
-        milliseconds: Option<f64>,
+        milliseconds: Option<PrintedFigure>,
         figures: &mut Figures,
     ) -> Result<(), ImportError> {
-        let (throughput, grain) = self.bytes(before, "/s")?;
-        let (moved, _) = self.bytes(before, "")?;
+        let throughput = self.bytes(before, "/s")?;
+        let moved = self.bytes(before, "")?;
         let entries = self.figure(&format!("{before}entries/s [last]"))?;
         let finished = self.figure(&format!("{before}entries [last]"))?;
-        for (amount, rate, grain) in [(moved, throughput, grain), (finished, entries, 1.0)] {
+        for (amount, rate) in [(moved, throughput), (finished, entries)] {
             // Whole numbers of a short phase say too little to be compared.
             if let (Some(amount), Some(rate), Some(ms)) = (amount, rate, milliseconds)
-                && ms >= 100.0
-                && rate >= 20.0 * grain
-                && !agree(amount / ms * 1e3, rate)
+                && ms.value >= 100.0
+                && rate.value >= 20.0 * rate.step
+                && !agree(amount.value / ms.value * 1e3, rate.value)
             {
                 return Err(self
                     .line
@@ -124,7 +121,6 @@ impl Phase<'_> {
         }
         let operations = self.figure(&format!("{before}IOPS [last]"))?;
         figures.rate(format!("{name}throughput"), "B/s", throughput);
-        figures.known_to(throughput.map(|_| grain));
         figures.rate(format!("{name}operations"), "op/s", operations);
         figures.rate(format!("{name}entries"), "op/s", entries);
         Ok(())
@@ -140,12 +136,12 @@ impl Phase<'_> {
             let mut last = 0.0;
             for (what, word) in SPREAD {
                 let us = self.figure(&format!("{before}{column} lat us [{what}]"))?;
-                if us.is_some_and(|us| us < last) {
+                if us.is_some_and(|us| us.value < last) {
                     return Err(self
                         .line
                         .contradicts("itself: a mean is not between min and max"));
                 }
-                last = us.unwrap_or(last);
+                last = us.map_or(last, |us| us.value);
                 figures.time(
                     format!("{name}{of}latency {word}"),
                     "ns",

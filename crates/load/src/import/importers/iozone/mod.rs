@@ -161,7 +161,6 @@ impl<'a> Output<'a> {
             notes,
             metrics: figures.metrics,
             values: figures.values,
-            resolution: figures.resolution,
         })
     }
 }

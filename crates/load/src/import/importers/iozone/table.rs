@@ -1,7 +1,7 @@
 //! The table of iozone: which columns it has, and its rows.
 
-use stackrace_base::printed::ImportError;
 use stackrace_base::printed::text::{Figures, TextLine, size};
+use stackrace_base::printed::{ImportError, PrintedFigure};
 
 /// What the figures of a table are.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -118,16 +118,11 @@ impl Table {
         };
         let mut figures = Figures::default();
         for ((test, ..), value) in self.columns.iter().zip(&cells[2..]) {
-            let value = value.map(|value| value as f64);
+            let value = value.map(PrintedFigure::whole);
             match unit {
                 Unit::Operations => figures.rate(*test, "op/s", value),
                 _ => figures.rate(*test, "B/s", value.map(|value| value * 1024.0)),
             }
-            // Whole ones of either.
-            figures.known_to(value.map(|_| match unit {
-                Unit::Operations => 1.0,
-                _ => 1024.0,
-            }));
         }
         // A row of blanks was cut off, or is none of the table.
         if figures.values.iter().all(Option::is_none) {
