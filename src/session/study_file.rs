@@ -72,7 +72,8 @@ impl Overrides {
             seed: None,
             ..*self
         };
-        without_seed.with(text, time, self.rounds_max)
+        let most = self.until_decided.then_some(ROUNDS_MAX);
+        without_seed.with(text, time, most.or(self.rounds_max))
     }
 
     fn with(&self, text: &str, time_ns: Option<u64>, rounds: Option<u32>) -> String {

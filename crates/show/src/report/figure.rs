@@ -194,6 +194,12 @@ mod tests {
             ..interval
         };
         assert_eq!(range("B/s", wide), "[231 MB/s, 1.20 GB/s]");
+        let one_value = Interval {
+            low: f64::NAN,
+            high: f64::NAN,
+            ..interval
+        };
+        assert_eq!(range("B/s", one_value), MISSING);
         assert_eq!(value("s", 0.0123), "12.3 ms");
         assert_eq!(tick("B/s", 200e6), "200 MB/s");
         assert_eq!(tick("ns", 1.5e6), "1.5 ms");
