@@ -378,6 +378,52 @@ fn foreign_text_commands_no_terminal() {
     }
 }
 
+/// What stands in a name never looks like a line of ours.
+#[test]
+fn a_name_with_line_breaks_begins_no_line() {
+    const NAME: &str = "a\nINJECTED\rINJECTED\tINJECTED\u{2028}INJECTED\u{85}INJECTED";
+    let ground = Ground::new();
+    ground.make_dir(NAME);
+    ground.make_dir("b");
+    let escaped = NAME
+        .replace('\n', "\\n")
+        .replace('\r', "\\r")
+        .replace('\t', "\\t");
+    let study = STUDY
+        .replace("Small", &escaped.replace('\u{85}', "\\u0085"))
+        .replace(
+            "\"random write\"",
+            &format!("\"{}\"", escaped.replace('\u{85}', "\\u0085")),
+        );
+    ground.make_dir("data");
+    ground.write("hostile.toml", study);
+    for words in [
+        &["run", "hostile.toml"][..],
+        &["plan", "hostile.toml"],
+        &["import", FIO, "--title", NAME],
+        &[
+            "compare", NAME, "b", "--anyway", "--rounds", "3", "--", "true",
+        ],
+        &["report", "last"],
+        &["verdict", "last"],
+        &["runs"],
+        &["runs", "prune", "--keep", "0"],
+        &["clean"],
+    ] {
+        let said = piped(&ground, words, &[("COLUMNS", "500")]);
+        let text = [said.out, said.err].join("\n");
+        let breaks = |letter| "\n\r\u{85}\u{2028}\u{2029}\u{b}\u{c}".contains(letter);
+        let injected = text
+            .split(breaks)
+            .find(|line| line.trim().starts_with("INJECTED"));
+        // Tables and paragraphs are at most 80 columns wide, so a word may begin a line after a blank.
+        assert!(
+            injected.is_none_or(|line| line.starts_with(' ')),
+            "{words:?}: {text}"
+        );
+    }
+}
+
 /// A list that was cut off must not look like all of it.
 #[test]
 fn a_full_disk_behind_standard_output_is_an_error_of_every_command() {

@@ -1,5 +1,7 @@
 //! The answer at the end of a run: the verdict, where it is kept, and the exit code.
 
+use std::path::Path;
+
 use super::args::OutputArgs;
 use super::failure::{self, Failure};
 use super::report::write;
@@ -58,7 +60,7 @@ pub(super) fn show(
     if setting.events.is_on_standard_output() {
         // A program reads lines there; the last of them say the same.
     } else if setting.quiet {
-        say(&format!("{}\n", verdict.sentence));
+        say(&format!("{}\n", report::on_one_line(&verdict.sentence)));
     } else {
         // An open question first: a report of it would have to be made again.
         let next = match (goes_on(record, verdict), &output.html) {
@@ -89,6 +91,11 @@ pub(super) fn show(
     Ok(())
 }
 
+/// A path on a line of its own.
+fn shown(path: &Path) -> String {
+    report::on_one_line(&path.to_string_lossy())
+}
+
 /// Says where a run is kept.
 fn where_it_is(store: &Store, ledger: &Ledger) {
     if let Some(why) = ledger.index_trouble() {
@@ -99,8 +106,8 @@ fn where_it_is(store: &Store, ledger: &Ledger) {
     let run = &ledger.record().head.run;
     say(&format!(
         "\nrun     {run}\nrecord  {}\nindex   {}\n",
-        store.run_dir(run).display(),
-        store.dir().join("stackrace.db").display()
+        shown(&store.run_dir(run)),
+        shown(&store.dir().join("stackrace.db"))
     ));
 }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Command, CommandFactory, Parser, Subcommand};
 
+use crate::session::asked_place;
 use stackrace_load::tools;
 
 mod agent;
@@ -86,9 +87,28 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
+    /// Our own commands; the help of an option says where it is used.
+    fn with_places() -> Command {
+        let commands = asked_place::COMMANDS.iter();
+        commands.fold(Self::command(), |all, (name, _)| {
+            all.mut_subcommand(name, |command| {
+                command.mut_args(|option| {
+                    let words = option
+                        .get_long()
+                        .map(|long| asked_place::help_words(name, long));
+                    let help = option.get_help().map(ToString::to_string);
+                    match (help, words.filter(|words| !words.is_empty())) {
+                        (Some(help), Some(words)) => option.help(help + &words),
+                        _ => option,
+                    }
+                })
+            })
+        })
+    }
+
     /// Everything that can be typed: our own commands, and one for each classic tool.
     pub(super) fn whole() -> Command {
-        tools::ALL.iter().fold(Self::command(), |all, tool| {
+        tools::ALL.iter().fold(Self::with_places(), |all, tool| {
             let command = Command::new(tool.name);
             all.subcommand((tool.command.arguments)(command))
         })
@@ -201,7 +221,7 @@ pub(super) struct Compare {
     #[arg(long, value_name = "TIME")]
     pub(super) time: Option<String>,
     /// A first impression in 30 s; `resume` goes on from there
-    #[arg(long, conflicts_with = "time")]
+    #[arg(long, conflicts_with_all = ["time", "until_decided"])]
     pub(super) quick: bool,
     #[command(flatten)]
     pub(super) how_long: HowLong,
@@ -222,7 +242,7 @@ pub(super) struct Compare {
     #[arg(long)]
     pub(super) warm: bool,
     /// Print the study that would be run, and stop
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["decide", "html", "events"])]
     pub(super) print_study: bool,
     #[command(flatten)]
     pub(super) own: OwnProgramArgs,
@@ -285,7 +305,7 @@ pub(super) struct HowLong {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(super) rounds: Option<u32>,
     /// Go on until the question is decided, without a time limit
-    #[arg(long, conflicts_with = "rounds")]
+    #[arg(long, conflicts_with_all = ["rounds", "time"])]
     pub(super) until_decided: bool,
 }
 

@@ -4,41 +4,25 @@ use super::args::Clean;
 use super::failure::{self, Failure};
 use super::setting::Setting;
 use super::terminal::say;
-use crate::session::asked_place::{AskedPlace, given};
+use crate::session::asked_place::AskedPlace;
 use crate::session::clean::{self, Cleaned, Cleaning};
 use crate::session::clients;
 use crate::session::leftovers;
 
 /// Carries out `stackrace clean`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
-    let named = clients::names(verb.there.clients.options())?;
-    if verb.allow_commands && !verb.there.on.is_empty() && !verb.there.agent.is_none() {
-        return Err(Failure::usage(
-            "--allow-commands goes with this machine, or with --agent none",
-        )
-        .next("leave it out: the layer script stands on no other machine"));
-    }
-    let others = !verb.there.on.is_empty() || !verb.there.peers.is_empty();
-    if !named.is_empty() && others {
-        return Err(
-            Failure::usage("--clients names all machines that are cleaned")
-                .next("leave --on and --peer out, or --clients"),
-        );
-    }
-    if verb.there.agent.is_none()
-        || !verb.there.on.is_empty()
-        || !verb.there.peers.is_empty()
-        || !named.is_empty()
-    {
-        let mut options = verb.there.options();
-        if !named.is_empty() {
+    let mut options = verb.there.options();
+    let place = AskedPlace::of_machines(&options, false);
+    setting.typed.check(place)?;
+    let named = clients::names(options.clients)?;
+    if place != AskedPlace::Here {
+        if place == AskedPlace::Clients {
             options.on = &named;
         }
         // The worker over there has its own store, and answers in lines.
         let answer = leftovers::clean(&setting.session, &options, verb.list, verb.allow_commands)?;
         return Ok(show(&answer.lines, answer.left));
     }
-    AskedPlace::Here.check(&given(&verb.there.placed()))?;
     let cleaning = Cleaning {
         list: verb.list,
         allow_commands: verb.allow_commands,

@@ -9,7 +9,7 @@ use super::run::{overrides, time};
 use super::setting::Setting;
 use super::terminal::print;
 use super::words::{no_such, unknown};
-use crate::session::asked_place::{AskedPlace, PlacedOption, given};
+use crate::session::asked_place::AskedPlace;
 use crate::session::clients::AskedClients;
 use crate::session::compare::{self, CompareRequest};
 use crate::session::own_program;
@@ -50,17 +50,18 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
         clients: AskedClients::named(verb.clients.options(), &verb.reach.options())?,
         overrides: Overrides {
             // None where the default holds: the study then says the time itself.
-            time_max_ns: time_asked,
+            time_max_ns: match verb.quick {
+                true => Some(QUICK_NS),
+                false => time_asked,
+            },
             ..overrides(&verb.deciding, &verb.how_long)?
         },
     };
-    if request.clients.is_none() {
-        let reach = verb.reach.options();
-        AskedPlace::Here.check(&given(&[
-            (PlacedOption::Ssh, reach.typed),
-            (PlacedOption::Sudo, reach.sudo),
-        ]))?;
-    }
+    let place = match request.clients {
+        Some(_) => AskedPlace::Clients,
+        None => AskedPlace::Here,
+    };
+    setting.typed.check(place)?;
     // A page that cannot be written is refused now and not after the measurement.
     output::check_before_run(verb.output.html.as_deref())?;
     setting.events.name(verb.output.events.as_deref())?;
@@ -77,7 +78,8 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
     }
     let prepared = compare::prepare(&setting.session, &request, setting)?;
     if verb.print_study {
-        print(&prepared.text);
+        // With the limits, which the run itself keeps apart.
+        print(&request.overrides.written_with_limits(&prepared.text));
         return Ok(0);
     }
     let finished = compare::run(&setting.session, &request, prepared, setting)?;

@@ -26,6 +26,8 @@ mod lab;
 mod load;
 mod man;
 mod output;
+#[cfg(test)]
+mod placed;
 mod plan;
 mod progress;
 mod published;
@@ -44,7 +46,8 @@ mod words;
 
 use std::process::ExitCode;
 
-use clap::{ArgMatches, FromArgMatches, ValueEnum};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory, FromArgMatches, ValueEnum};
 
 use args::{Arguments, CliVerb, Colour, Common};
 use defaults::Defaults;
@@ -54,6 +57,7 @@ use setting::{Setting, default_store};
 use terminal::{error, print, print_help, print_on};
 use variable::variable;
 
+use crate::session::asked_place::TypedOptions;
 use crate::session::worker::StudyWorker;
 use crate::session::{self, Context};
 use stackrace_load::tools::{self, ClassicTool, Console};
@@ -157,6 +161,7 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
             one_kernel: false,
         },
         quiet: common.quiet,
+        typed: typed(&Arguments::command(), matches),
         events: EventCopy::default(),
         screen: Screen {
             width: terminal::columns(&std::io::stdout()),
@@ -191,12 +196,32 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
         CliVerb::Serve(verb) => serve::exec(&setting, verb),
         CliVerb::Clean(verb) => clean::exec(&setting, verb),
         CliVerb::Doctor(verb) => doctor::exec(&setting, verb, &defaults),
-        CliVerb::Show(verb) => show::exec(verb),
+        CliVerb::Show(verb) => show::exec(&setting, verb),
         CliVerb::Crash(verb) => crash::exec(&setting, &verb),
         CliVerb::Drive(verb) => drive::exec(&verb),
         CliVerb::Reindex => report::reindex(&setting),
         CliVerb::Completions { shell } => complete::script(&shell).map(|()| 0),
         CliVerb::Man { directory } => man::exec(directory.as_deref()),
+    }
+}
+
+/// The options of the command that were typed: neither defaults nor what a variable of the environment says.
+fn typed(whole: &clap::Command, matches: &ArgMatches) -> TypedOptions {
+    let Some((command, words)) = matches.subcommand() else {
+        return TypedOptions::default();
+    };
+    let of_command = whole.find_subcommand(command).into_iter();
+    let options = of_command.flat_map(clap::Command::get_arguments);
+    let typed = options.filter(|option| {
+        let source = words.value_source(option.get_id().as_str());
+        source == Some(ValueSource::CommandLine)
+    });
+    TypedOptions {
+        command: command.to_owned(),
+        names: typed
+            .filter_map(clap::Arg::get_long)
+            .map(str::to_owned)
+            .collect(),
     }
 }
 

@@ -6,7 +6,8 @@ use super::failure::Failure;
 use super::images;
 use super::setting::Setting;
 use super::terminal::{print_data, say};
-use crate::session::asked_place::{AskedPlace, given};
+use crate::session::asked_place::AskedPlace;
+use crate::session::preflight::ElsewhereFacts;
 use crate::session::virtual_run::{self, LabDrives};
 use crate::session::{clients, machines, permission, preflight, study_file, virtual_plan};
 use crate::session::{lab_needs, lab_run};
@@ -14,19 +15,12 @@ use stackrace_study::study::Study;
 
 /// Carries out `stackrace plan`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: PlanArgs) -> Result<u8, Failure> {
-    let study = study_file::read(&verb.study, verb.full)?;
-    verb.there.options().check_agent(verb.lab)?;
-    let place = AskedPlace::of(&study, &verb.there.options(), verb.lab.then_some(false));
-    place.check(&given(&verb.there.placed()))?;
-    // What `run` refuses is no number here either.
-    lab_run::memory(&verb.memory)?;
-    let study = study_file::at_places(study, &verb.systems, &verb.there.on)?;
-    let study = study_file::on_drives(study, &drive_card::asked(&verb.drives)?)?;
+    let (study, place, memory_bytes) = asked(setting, &verb)?;
     if let Some(manifest) = clients::manifest(&study, verb.there.clients.options()) {
         say(&format!(
             "# Before the run: kubectl apply -f - with this Job\n{manifest}\n"
         ));
-        return show(setting, &study, &verb);
+        return show(setting, &study, &verb, place, memory_bytes);
     }
     if let Some(asked) = clients::asked_for(&study, &verb.there.options())? {
         let answer = clients::plan(&study, &asked, setting)?;
@@ -37,7 +31,7 @@ pub(super) fn exec(setting: &Setting, verb: PlanArgs) -> Result<u8, Failure> {
         return Ok(0);
     }
     let Some(there) = machines::asked_for(&study, &verb.there.options())? else {
-        return show(setting, &study, &verb);
+        return show(setting, &study, &verb, place, memory_bytes);
     };
     machines::plan(&setting.session, &study, &there, setting, |name, answer| {
         if verb.json {
@@ -51,17 +45,46 @@ pub(super) fn exec(setting: &Setting, verb: PlanArgs) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn show(setting: &Setting, study: &Study, verb: &PlanArgs) -> Result<u8, Failure> {
-    // What this machine lacks does not matter to a study that runs elsewhere.
-    let here = !verb.lab && study.places().is_none();
-    let virtual_time = verb.lab && virtual_run::disks(study) == LabDrives::Modelled;
-    if virtual_time {
-        // What such a run refuses, before its costs.
-        virtual_run::check(study)?;
-    }
-    let mut plan = match virtual_time {
-        true => virtual_plan::plan(&setting.session, study, &verb.memory, None)?,
-        false => preflight::plan(&setting.session, study, here)?,
+/// The study as it is planned, where, and the memory of a guest, bytes.
+pub(super) fn asked(
+    setting: &Setting,
+    verb: &PlanArgs,
+) -> Result<(Study, AskedPlace, u64), Failure> {
+    let study = study_file::read(&verb.study, verb.full)?;
+    // What `run` refuses is no number here either.
+    let memory_bytes = lab_run::memory(&verb.memory)?;
+    let study = study_file::at_places(study, &verb.systems, &verb.there.on)?;
+    let study = study_file::on_drives(study, &drive_card::asked(&verb.drives)?)?;
+    let clock = virtual_run::disks(&study) == LabDrives::Modelled;
+    let lab = verb.lab.then_some(clock);
+    let place = AskedPlace::of(&study, &verb.there.options(), lab, false);
+    setting.typed.check(place)?;
+    Ok((study, place, memory_bytes))
+}
+
+fn show(
+    setting: &Setting,
+    study: &Study,
+    verb: &PlanArgs,
+    place: AskedPlace,
+    memory_bytes: u64,
+) -> Result<u8, Failure> {
+    let session = &setting.session;
+    let mut plan = match place {
+        AskedPlace::Virtual => {
+            // What such a run refuses, before its costs.
+            virtual_run::check(study)?;
+            virtual_plan::plan(session, study, &verb.memory, None)?
+        }
+        AskedPlace::Lab => {
+            let guest = ElsewhereFacts {
+                memory_bytes: Some(memory_bytes),
+                ..ElsewhereFacts::default()
+            };
+            preflight::plan_elsewhere(session, study, guest)?
+        }
+        // What this machine lacks does not matter to a study that runs elsewhere.
+        _ => preflight::plan(session, study, study.places().is_none())?,
     };
     if verb.lab {
         let guests = lab_run::guests(study, verb.systems.first().map(String::as_str))?;
@@ -74,7 +97,7 @@ fn show(setting: &Setting, study: &Study, verb: &PlanArgs) -> Result<u8, Failure
     } else {
         say(&format!(
             "{}{}{}",
-            plan.render(),
+            plan.render(setting.screen.columns()),
             permission::text(study),
             preflight::dangers_text(study)
         ));

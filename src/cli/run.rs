@@ -20,7 +20,16 @@ use stackrace_study::study::Study;
 pub(super) fn exec(setting: &Setting, verb: Run) -> Result<u8, Failure> {
     output::check_before_run(verb.output.html.as_deref())?;
     setting.events.name(verb.output.events.as_deref())?;
-    let session = &setting.session;
+    let (mut study, place) = asked(setting, &verb)?;
+    let finished = run_place::run(&setting.session, &mut study, place, setting, &images::of)?;
+    answer::finish(setting, finished, &verb.output, verb.deciding.decide)
+}
+
+/// The study as it will be measured, and where.
+pub(super) fn asked<'a>(
+    setting: &'a Setting,
+    verb: &'a Run,
+) -> Result<(Study, PlaceOptions<'a>), Failure> {
     let mut study = study_file::read(&verb.study, verb.full)?;
     study = study_file::at_places(study, &verb.systems, &verb.there.on)?;
     study = study_file::on_drives(study, &drive_card::asked(&verb.drives)?)?;
@@ -29,7 +38,7 @@ pub(super) fn exec(setting: &Setting, verb: Run) -> Result<u8, Failure> {
         ..overrides(&verb.deciding, &verb.how_long)?
     };
     overrides.apply(&mut study);
-    let virtual_time = in_virtual_time(&verb, &study)?;
+    let virtual_time = in_virtual_time(verb, &study)?;
     if virtual_time {
         virtual_run::in_turns(&mut study);
     }
@@ -40,6 +49,7 @@ pub(super) fn exec(setting: &Setting, verb: Run) -> Result<u8, Failure> {
         jobs: verb.clock.jobs,
     });
     let place = PlaceOptions {
+        typed: &setting.typed,
         lab,
         machines: verb.there.options(),
         wipe: &verb.wipe,
@@ -47,8 +57,7 @@ pub(super) fn exec(setting: &Setting, verb: Run) -> Result<u8, Failure> {
         anyway: verb.anyway,
         power: verb.power.options()?,
     };
-    let finished = run_place::run(session, &mut study, place, setting, &images::of)?;
-    answer::finish(setting, finished, &verb.output, verb.deciding.decide)
+    Ok((study, place))
 }
 
 /// Whether a run is made in virtual time: where every drive is modelled, unless the command line says
@@ -68,12 +77,6 @@ fn in_virtual_time(verb: &Run, study: &Study) -> Result<bool, Failure> {
         }
         Some(clock) => clock,
     };
-    if verb.clock.jobs.is_some() && clock == LabClock::Real {
-        return Err(Failure::usage(
-            "--jobs goes with virtual time: in real time, machines side by side disturb each other",
-        )
-        .next("leave --jobs out"));
-    }
     Ok(verb.lab && clock == LabClock::Virtual)
 }
 
@@ -122,6 +125,7 @@ pub(super) fn resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
     let of = (&mut study, &store);
     let reach = &verb.reach.options();
     let reach = ResumeOptions {
+        typed: &setting.typed,
         ssh: reach,
         allocation: verb.allocation.nodes(),
         wipe: &verb.wipe,

@@ -8,6 +8,7 @@ use super::words::not_read;
 use crate::session::remove;
 use stackrace_base::unit;
 use stackrace_results::record::Store;
+use stackrace_show::report::on_one_line;
 
 /// Carries out `stackrace runs`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: &Runs) -> Result<u8, Failure> {
@@ -41,7 +42,7 @@ pub(super) fn exec(setting: &Setting, verb: &Runs) -> Result<u8, Failure> {
             for run in &ids {
                 say(&format!(
                     "would remove {run}  {}\n",
-                    store.summary(run).title
+                    on_one_line(&store.summary(run).title)
                 ));
             }
             say(&format!(
@@ -75,16 +76,16 @@ fn list(store: &Store, json: bool) -> Result<u8, Failure> {
         let ended = run.ended.as_ref().map(|reason| format!("ended: {reason}"));
         // It may be running, or its program died: this list locks nothing to find out.
         let state = run.unreadable.clone().or(ended);
-        let state = state.as_deref().unwrap_or("not ended");
+        let state = on_one_line(state.as_deref().unwrap_or("not ended"));
         text.push_str(&format!(
             "{}{}  {}, {state}  {}\n",
             run.run,
             shown(&run.tags),
             unit::counted(run.rounds, "round"),
-            run.title
+            on_one_line(&run.title)
         ));
         if let Some(sentence) = &run.sentence {
-            text.push_str(&format!("    {sentence}\n"));
+            text.push_str(&format!("    {}\n", on_one_line(sentence)));
         }
     }
     if runs.is_empty() {

@@ -10,13 +10,16 @@ use super::progress::{Preparing, Progress};
 use super::terminal::error;
 use super::variable::variable;
 use crate::run::{Interrupt, Watcher};
+use crate::session::asked_place::TypedOptions;
 use crate::session::{Context, Observer, Preparation, WatchedRun};
-use stackrace_show::report::Screen;
+use stackrace_show::report::{Screen, on_one_line};
 
 /// What the command line says for every command.
 pub(super) struct Setting {
     /// Where runs are kept, and what else a session needs.
     pub(super) session: Context,
+    /// The options that were typed.
+    pub(super) typed: TypedOptions,
     /// Where the lines of a run's log are copied to.
     pub(super) events: EventCopy,
     /// Only the verdict is shown.
@@ -32,11 +35,12 @@ pub(super) struct Setting {
 impl Observer for Setting {
     fn remark(&self, text: &str) {
         if !self.quiet {
-            error(&format!("{text}\n"));
+            error(&format!("{}\n", on_one_line(text)));
         }
     }
 
     fn warn(&self, text: &str, next: &str) {
+        let (text, next) = (on_one_line(text), on_one_line(next));
         error(&format!("warning: {text}\n  next: {next}\n"));
     }
 

@@ -8,11 +8,12 @@ use stackrace_engine::tree::profile::{self, Profile, Scales};
 use super::args::Show;
 use super::drives;
 use super::failure::Failure;
+use super::load::formats;
+use super::setting::Setting;
 use super::terminal::{print, say};
 use super::words::unknown;
 use stackrace_base::setting::{Fallback, Kind, SettingDoc};
 use stackrace_base::unit;
-use stackrace_base::video;
 use stackrace_layers::stack::{self, GivesKind, Takes};
 use stackrace_load::programs;
 use stackrace_show::report::wrap;
@@ -33,7 +34,7 @@ pub(super) const WHAT: [&str; 10] = [
     "engine",
 ];
 
-pub(super) fn exec(verb: Show) -> Result<u8, Failure> {
+pub(super) fn exec(setting: &Setting, verb: Show) -> Result<u8, Failure> {
     let name = verb.name.as_deref();
     if verb.json && verb.what != "engine" {
         return Err(Failure::usage("--json works only with engine")
@@ -60,7 +61,7 @@ pub(super) fn exec(verb: Show) -> Result<u8, Failure> {
         "schema" => format!("{:#}\n", study::schema(&study::Kinds::real())),
         "video-formats" | "video-format" => format!(
             "Rate that each format needs, in MiB/s (ProRes in the first column):\n\n{}",
-            video::text(None)
+            formats(None, setting.screen.columns())
         ),
         "drives" | "drive" => drives::text(name)?,
         "engine" => super::engine::render(verb.json),

@@ -71,6 +71,8 @@ fn broken(text: &str, columns: usize) -> String {
             let indent = hang.min(columns.saturating_sub(columns_of(part)));
             let begin = match at {
                 0 if indent == hang => begin.to_owned(),
+                // An empty line would end a command that goes on here.
+                0 if begin.trim().is_empty() => " ".repeat(indent),
                 0 => format!("{}\n{}", begin.trim_end(), " ".repeat(indent)),
                 _ => " ".repeat(indent),
             };
@@ -302,6 +304,9 @@ mod tests {
         assert_eq!(shown, format!("record\n {path}\n"));
         let shown = broken(&format!("record  {path} and more\n"), 20);
         assert_eq!(shown, format!("record\n{path}\n        and more\n"));
+        // A command that is pasted ends at an empty line.
+        let shown = broken(&format!("  mkdir \\\n      {path}\n"), 48);
+        assert_eq!(shown, format!("  mkdir \\\n   {path}\n"));
     }
 
     #[test]

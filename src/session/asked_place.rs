@@ -1,14 +1,16 @@
 //! Which options of the command line belong to which places: none is ever ignored.
 //!
-//! A run takes place in one of seven ways, and some options mean something in a few of them only. One
-//! that would be ignored is refused with the reason, before anything is touched.
+//! A command works at one of seven places, and some options mean something at a few of them only.
+//! [`OPTIONS`] has every option of every command that works at a place. One that was typed and would be
+//! ignored is refused with the reason, before anything is touched. A test reads the parser's own list of
+//! options, so that a new one without a row here fails.
 
 use stackrace_base::failure::Failure;
 use stackrace_study::study::{HOST, Study};
 
 use super::machine_options::MachineOptions;
 
-/// Where a study is measured.
+/// Where a command works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AskedPlace {
     /// On this machine.
@@ -17,7 +19,7 @@ pub(crate) enum AskedPlace {
     Ssh,
     /// On machines that have nothing but a shell.
     Shell,
-    /// By several clients of one storage.
+    /// On several clients of one storage.
     Clients,
     /// In guests of the lab, in real time.
     Lab,
@@ -27,165 +29,461 @@ pub(crate) enum AskedPlace {
     RealCut,
 }
 
-/// An option that some places have no use for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PlacedOption {
-    /// `--anyway` of `run`: start although another run measures in the same directories.
-    Anyway,
-    /// `--clients`: several machines measure one storage.
-    Clients,
-    /// `--cut` and `--restore`: take the power of a real machine.
-    Cut,
-    /// `--ssh`, where the command line has it: a variable of the environment is for those commands that need it.
-    Ssh,
-    /// `--sudo`: be root on the other machines.
-    Sudo,
-    /// `--wipe`: write over a disk that carries something.
-    Wipe,
+use AskedPlace::{Clients, Here, Lab, RealCut, Shell, Ssh, Virtual};
+
+/// Every place.
+pub(crate) const PLACES: [AskedPlace; 7] = [Here, Ssh, Shell, Clients, Lab, Virtual, RealCut];
+
+/// Both clocks of the lab.
+const GUESTS: &[AskedPlace] = &[Lab, Virtual];
+/// All that is no guest of the lab.
+const MACHINES: &[AskedPlace] = &[Here, Ssh, Shell, Clients, RealCut];
+/// All but several clients.
+const NO_CLIENTS: &[AskedPlace] = &[Here, Ssh, Shell, Lab, Virtual, RealCut];
+
+/// An option, and where it would be ignored.
+#[derive(Debug)]
+pub(crate) struct PlacedOption {
+    /// As it is typed, without its dashes.
+    pub(crate) name: &'static str,
+    /// The commands that this row is about; empty: all that have the option.
+    commands: &'static [&'static str],
+    /// Places where it would be ignored, and why; at all others it is used.
+    refused: &'static [(&'static [AskedPlace], &'static str)],
+}
+
+/// An option that is used wherever its command works.
+const fn everywhere(name: &'static str) -> PlacedOption {
+    of(&[], name, &[])
+}
+
+/// An option of some commands.
+const fn of(
+    commands: &'static [&'static str],
+    name: &'static str,
+    refused: &'static [(&'static [AskedPlace], &'static str)],
+) -> PlacedOption {
+    PlacedOption {
+        name,
+        commands,
+        refused,
+    }
+}
+
+/// What is said of an option of the lab outside of it.
+const NEEDS_LAB: &str = "is for guests of the lab, and this does not run in them";
+/// What is said of an option that belongs to a cut of the power.
+const NO_GUESTS: &str = "is for real machines: guests of the lab are cut without a command";
+const NO_SHARED: &str = "is for stacks on one machine, and clients share a storage";
+const NO_SHELL_CUT: &str = "is for machines with this program on them";
+/// What is said of the ways to other machines where there are none.
+const REACHED: &str = "says how other machines are reached, and none is named";
+const NO_LOGIN: &str = "is for other machines: guests of the lab are reached without it";
+
+/// Every option of the commands that work at a place, by name; of two rows the one that names the command
+/// counts.
+pub(crate) const OPTIONS: &[PlacedOption] = &[
+    of(
+        &[],
+        "agent",
+        &[
+            (&[Here], "is for other machines, and none is named"),
+            (
+                &[Clients],
+                "is for machines that --on names: clients need this program",
+            ),
+            (
+                GUESTS,
+                "is for machines that --on names: guests of the lab need this program",
+            ),
+        ],
+    ),
+    of(
+        &["clean"],
+        "allow-commands",
+        &[(
+            &[Ssh, Clients],
+            "goes with this machine, or with --agent none: the layer script stands on no other machine",
+        )],
+    ),
+    everywhere("allow-commands"),
+    of(
+        &["run"],
+        "anyway",
+        &[(
+            &[Ssh, Shell, Clients, Lab, Virtual, RealCut],
+            "is for this machine, the only one whose directories are looked at for another run",
+        )],
+    ),
+    everywhere("anyway"),
+    of(
+        &[],
+        "back-within",
+        &[
+            (GUESTS, NO_GUESTS),
+            (&[Clients], NO_SHARED),
+            (&[Shell], NO_SHELL_CUT),
+        ],
+    ),
+    everywhere("better"),
+    everywhere("cleanup"),
+    of(
+        &[],
+        "clients",
+        &[
+            (
+                GUESTS,
+                "names machines of yours, and guests of the lab have a storage of their own",
+            ),
+            (
+                &[RealCut],
+                "is for one storage of several machines, and the power of one machine is cut",
+            ),
+        ],
+    ),
+    of(&[], "clock", &[(MACHINES, NEEDS_LAB)]),
+    everywhere("cold"),
+    everywhere("confidence"),
+    of(
+        &[],
+        "cut",
+        &[
+            (GUESTS, NO_GUESTS),
+            (&[Clients], NO_SHARED),
+            (&[Shell], NO_SHELL_CUT),
+        ],
+    ),
+    everywhere("decide"),
+    everywhere("disk"),
+    of(
+        &[],
+        "drive",
+        &[
+            (MACHINES, NEEDS_LAB),
+            (
+                &[Lab],
+                "is for virtual time, in which alone drives are modelled",
+            ),
+        ],
+    ),
+    everywhere("each"),
+    everywhere("events"),
+    everywhere("for"),
+    everywhere("full"),
+    everywhere("html"),
+    of(
+        &[],
+        "jobs",
+        &[
+            (MACHINES, NEEDS_LAB),
+            (
+                &[Lab],
+                "goes with virtual time: in real time, machines side by side disturb each other",
+            ),
+        ],
+    ),
+    everywhere("json"),
+    of(&[], "lab", &[(MACHINES, NEEDS_LAB)]),
+    everywhere("like"),
+    everywhere("list"),
+    everywhere("margin"),
+    of(&[], "memory", &[(MACHINES, NEEDS_LAB)]),
+    everywhere("metric"),
+    everywhere("more-time"),
+    everywhere("no-sync"),
+    of(
+        &[],
+        "nodes-allocated",
+        &[(NO_CLIENTS, "says who the clients are, and none are started")],
+    ),
+    of(
+        &[],
+        "on",
+        &[
+            (&[Clients], "is not needed: --clients names all machines"),
+            (
+                GUESTS,
+                "is for real machines, and guests of the lab are none",
+            ),
+        ],
+    ),
+    everywhere("parse"),
+    of(
+        &[],
+        "peer",
+        &[
+            (
+                &[Shell],
+                "is for machines with this program on them: --agent none is for stacks on one machine",
+            ),
+            (&[Clients], "is not needed: --clients names all machines"),
+            (
+                GUESTS,
+                "is for real machines, and guests of the lab are none",
+            ),
+            (
+                &[RealCut],
+                "is for stacks of several machines, and the power of one machine is cut",
+            ),
+        ],
+    ),
+    everywhere("prepare"),
+    everywhere("print-study"),
+    of(
+        &["clean"],
+        "processes",
+        &[(
+            PLACES_OF_CLEAN,
+            "says how much is measured, and nothing is: each client is cleaned once",
+        )],
+    ),
+    of(
+        &[],
+        "processes",
+        &[(
+            NO_CLIENTS,
+            "is for clients of one storage, and none are named",
+        )],
+    ),
+    everywhere("quick"),
+    of(
+        &[],
+        "restore",
+        &[
+            (GUESTS, NO_GUESTS),
+            (&[Clients], NO_SHARED),
+            (&[Shell], NO_SHELL_CUT),
+        ],
+    ),
+    everywhere("rounds"),
+    everywhere("seed"),
+    everywhere("size"),
+    of(&[], "ssh", &[(&[Here], REACHED), (GUESTS, NO_LOGIN)]),
+    of(&[], "ssh-always", &[(&[Here], REACHED), (GUESTS, NO_LOGIN)]),
+    of(
+        &[],
+        "sudo",
+        &[
+            (&[Here], "is for other machines, and none is named"),
+            (
+                &[Shell],
+                "is not used with --agent none: what it starts there could not be ended. Log in as root",
+            ),
+            (GUESTS, NO_LOGIN),
+        ],
+    ),
+    of(&[], "system", &[(MACHINES, NEEDS_LAB)]),
+    everywhere("time"),
+    everywhere("trial-time"),
+    everywhere("unit"),
+    everywhere("until-decided"),
+    everywhere("warm"),
+    of(
+        &[],
+        "wipe",
+        &[
+            (
+                GUESTS,
+                "is for disks of yours, and those of the lab hold nothing",
+            ),
+            (
+                &[Clients],
+                "is for disks that are set up, and clients measure directories that are there",
+            ),
+            (
+                &[Shell],
+                "needs this program on the machine: with --agent none no disk that holds something is written over",
+            ),
+        ],
+    ),
+    everywhere("with"),
+];
+
+/// Where `clean` works.
+const PLACES_OF_CLEAN: &[AskedPlace] = &[Here, Ssh, Shell, Clients];
+
+/// The commands that work at a place, and at which ones.
+pub(crate) const COMMANDS: [(&str, &[AskedPlace]); 6] = [
+    ("clean", PLACES_OF_CLEAN),
+    ("compare", &[Here, Clients]),
+    ("load", &[Here]),
+    ("plan", &[Here, Ssh, Shell, Clients, Lab, Virtual]),
+    ("resume", &PLACES),
+    ("run", &PLACES),
+];
+
+/// Where an option of a command is used, for `--help`: ` [not with --clients, --lab]`; nothing where it is used at
+/// all places of the command.
+pub(crate) fn help_words(command: &str, name: &str) -> String {
+    let of_command = COMMANDS.iter().find(|(known, _)| *known == command);
+    let (Some((_, places)), Some(row)) = (of_command, row(command, name)) else {
+        return String::new();
+    };
+    let (mut used, mut refused): (Vec<AskedPlace>, Vec<AskedPlace>) = places
+        .iter()
+        .partition(|place| row.unused_at(**place).is_none());
+    // Those that name a place themselves are explained by what they are.
+    let mut words = PLACES.iter().flat_map(|place| place.words().split(' '));
+    if words.any(|word| word.strip_prefix("--") == Some(name)) {
+        return String::new();
+    }
+    if refused.is_empty() || used.is_empty() {
+        return String::new();
+    }
+    let listed = |places: &mut Vec<AskedPlace>| {
+        let both = GUESTS.iter().all(|guest| places.contains(guest));
+        if both {
+            places.retain(|place| !GUESTS.contains(place));
+        }
+        let names = places.iter().map(|place| place.words());
+        names
+            .chain(both.then_some("--lab"))
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    match used.len() <= refused.len() {
+        true => format!(" [only with: {}]", listed(&mut used)),
+        false => format!(" [not with: {}]", listed(&mut refused)),
+    }
+}
+
+/// The row of an option of a command; none: there is none.
+fn row(command: &str, name: &str) -> Option<&'static PlacedOption> {
+    let named = |one: &&PlacedOption| one.name == name;
+    let own = |one: &&PlacedOption| one.commands.contains(&command);
+    let mut rows = OPTIONS.iter().filter(named);
+    rows.clone()
+        .find(own)
+        .or_else(|| rows.find(|one| one.commands.is_empty()))
 }
 
 impl PlacedOption {
-    /// Each of them once, for tables of tests.
-    #[cfg(test)]
-    pub(crate) const ALL: [Self; 6] = [
-        Self::Anyway,
-        Self::Clients,
-        Self::Cut,
-        Self::Ssh,
-        Self::Sudo,
-        Self::Wipe,
-    ];
-
-    /// As it is typed.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Anyway => "--anyway",
-            Self::Clients => "--clients",
-            Self::Cut => "--cut",
-            Self::Ssh => "--ssh",
-            Self::Sudo => "--sudo",
-            Self::Wipe => "--wipe",
-        }
-    }
-
     /// Why it would be ignored at a place; none: it is used there, or refused by what it is about.
-    fn unused_at(self, place: AskedPlace) -> Option<&'static str> {
-        use AskedPlace::{Clients, Here, Lab, RealCut, Shell, Ssh, Virtual};
-        match (self, place) {
-            (Self::Anyway, Here) => None,
-            (Self::Anyway, _) => {
-                Some("is for this machine, the only one that is looked at for noise before")
+    fn unused_at(&self, place: AskedPlace) -> Option<&'static str> {
+        let mut refused = self.refused.iter();
+        let (_, why) = refused.find(|(places, _)| places.contains(&place))?;
+        Some(why)
+    }
+}
+
+/// What was typed: the command, and its options by name, without those that a default or a variable of the
+/// environment gave.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TypedOptions {
+    /// The command.
+    pub(crate) command: String,
+    /// Its options, without their dashes.
+    pub(crate) names: Vec<String>,
+}
+
+impl TypedOptions {
+    /// Refuses an option that would be ignored at a place.
+    ///
+    /// # Errors
+    /// Which one, and why it means nothing there.
+    pub(crate) fn check(&self, place: AskedPlace) -> Result<(), Failure> {
+        for name in &self.names {
+            let Some(row) = row(&self.command, name) else {
+                // A test keeps the table whole; an option that it lacks must not pass for a used one.
+                return Err(Failure::internal(format!("--{name} belongs to no place")));
+            };
+            if let Some(why) = row.unused_at(place) {
+                let refused = Failure::usage(format!("--{name} {why}"));
+                return Err(refused.next(format!("leave --{name} out")));
             }
-            (Self::Clients, Lab | Virtual) => {
-                Some("names machines of yours, and guests of the lab have a storage of their own")
-            }
-            (Self::Clients, _) => None,
-            (Self::Cut, Lab | Virtual) => {
-                Some("is for real machines: guests of the lab are cut without a command")
-            }
-            (Self::Cut, Clients) => {
-                Some("is for stacks on one machine, and clients share a storage")
-            }
-            (Self::Cut, _) => None,
-            (Self::Ssh, Here) => Some("says how other machines are reached, and none is named"),
-            (Self::Sudo, Here) => Some("is for other machines, and none is named"),
-            (Self::Ssh | Self::Sudo, Lab | Virtual) => {
-                Some("is for other machines: guests of the lab are reached without it")
-            }
-            (Self::Ssh | Self::Sudo, Ssh | Shell | Clients | RealCut) => None,
-            (Self::Wipe, Lab | Virtual) => {
-                Some("is for disks of yours, and those of the lab hold nothing")
-            }
-            (Self::Wipe, Clients) => {
-                Some("is for disks that are set up, and clients measure directories that are there")
-            }
-            (Self::Wipe, Here | Ssh | Shell | RealCut) => None,
         }
+        Ok(())
     }
 }
 
 impl AskedPlace {
-    /// The place that the options name for a study; `lab`: in the lab, and whether its clock is virtual.
-    pub(crate) fn of(study: &Study, machines: &MachineOptions<'_>, lab: Option<bool>) -> Self {
+    /// The place that the options name for a study; `lab`: in the lab, and whether its clock is virtual;
+    /// `power`: the power is really cut.
+    pub(crate) fn of(
+        study: &Study,
+        machines: &MachineOptions<'_>,
+        lab: Option<bool>,
+        power: bool,
+    ) -> Self {
         let hosts = study.places().is_some_and(|factor| factor.name == HOST);
+        match lab {
+            Some(true) => Virtual,
+            Some(false) => Lab,
+            None if power => RealCut,
+            None => Self::of_machines(machines, hosts),
+        }
+    }
+
+    /// The place that the options alone name; `hosts`: a study names machines, too.
+    pub(crate) fn of_machines(machines: &MachineOptions<'_>, hosts: bool) -> Self {
         let elsewhere = hosts || !machines.on.is_empty() || !machines.peers.is_empty();
-        match (lab, machines.clients.started) {
-            (Some(true), _) => Self::Virtual,
-            (Some(false), _) => Self::Lab,
-            (None, Some(_)) => Self::Clients,
-            (None, None) if machines.agentless => Self::Shell,
-            (None, None) if elsewhere => Self::Ssh,
-            (None, None) => Self::Here,
+        match machines.clients.started {
+            Some(_) => Clients,
+            None if machines.agentless => Shell,
+            None if elsewhere => Ssh,
+            None => Here,
         }
     }
 
-    /// Refuses an option that would be ignored there.
-    ///
-    /// # Errors
-    /// Which one, and why it means nothing there.
-    pub(crate) fn check(self, given: &[PlacedOption]) -> Result<(), Failure> {
-        let mut unused = given
-            .iter()
-            .filter_map(|one| Some((one, one.unused_at(self)?)));
-        match unused.next() {
-            None => Ok(()),
-            Some((option, why)) => {
-                let word = option.word();
-                Err(Failure::usage(format!("{word} {why}")).next(format!("leave {word} out")))
-            }
+    /// As `--help` and the documentation call it: by the option that names it.
+    fn words(self) -> &'static str {
+        match self {
+            Here => "this machine",
+            Ssh => "--on",
+            Shell => "--agent none",
+            Clients => "--clients",
+            Lab => "--lab in real time",
+            Virtual => "--lab in virtual time",
+            RealCut => "--cut",
         }
     }
 }
 
-/// Those of `options` whose flag is set.
-pub(crate) fn given(options: &[(PlacedOption, bool)]) -> Vec<PlacedOption> {
-    let set = options.iter().filter(|(_, set)| *set);
-    set.map(|(option, _)| *option).collect()
-}
-
+/// Whether an option of a command is in the table.
 #[cfg(test)]
-mod tests {
-    use super::*;
+pub(crate) fn has_row(command: &str, name: &str) -> bool {
+    row(command, name).is_some()
+}
 
-    const PLACES: [AskedPlace; 7] = [
-        AskedPlace::Here,
-        AskedPlace::Ssh,
-        AskedPlace::Shell,
-        AskedPlace::Clients,
-        AskedPlace::Lab,
-        AskedPlace::Virtual,
-        AskedPlace::RealCut,
-    ];
-
-    #[test]
-    fn every_option_that_is_refused_somewhere_is_used_somewhere_else() {
-        for option in PlacedOption::ALL {
-            let refused = |place: &&AskedPlace| place.check(&[option]).is_err();
-            let places = PLACES.iter().filter(refused).count();
-            assert!((1..PLACES.len()).contains(&places), "{option:?}");
-        }
+/// The table for people: every option that some place refuses, a row each.
+#[cfg(test)]
+pub(crate) fn as_markdown() -> String {
+    let mut text = String::from("| |");
+    for place in PLACES {
+        text.push_str(&match place {
+            Here => format!(" {} |", place.words()),
+            // The option is code.
+            _ => format!(" `{}` |", place.words()),
+        });
     }
-
-    #[test]
-    fn of_a_pair_the_one_that_means_nothing_is_named() {
+    text.push_str("\n|---|");
+    text.push_str(&"---|".repeat(PLACES.len()));
+    text.push('\n');
+    for row in OPTIONS.iter().filter(|row| !row.refused.is_empty()) {
+        // Hidden ones: variables of the environment set them.
+        if ["nodes-allocated", "ssh-always"].contains(&row.name) {
+            continue;
+        }
+        let of = row.commands.join(", ");
+        let of = if of.is_empty() {
+            of
+        } else {
+            format!(" of {of}")
+        };
+        text.push_str(&format!("| `--{}`{of} |", row.name));
+        // Where none of its commands works it is not used either.
+        let works = |place: &AskedPlace| {
+            let mut commands = COMMANDS.iter();
+            commands.any(|(command, places)| {
+                let of_row = row.commands.is_empty() || row.commands.contains(command);
+                of_row && places.contains(place)
+            })
+        };
         for place in PLACES {
-            for one in PlacedOption::ALL {
-                for other in PlacedOption::ALL {
-                    let wrong = [one, other]
-                        .into_iter()
-                        .find(|each| each.unused_at(place).is_some());
-                    let said = place.check(&[one, other]).err().map(Failure::into_parts);
-                    assert_eq!(
-                        wrong.is_some(),
-                        said.is_some(),
-                        "{place:?} {one:?} {other:?}"
-                    );
-                    if let (Some(wrong), Some((text, next))) = (wrong, said) {
-                        assert!(text.starts_with(wrong.word()), "{text}");
-                        assert_eq!(next, format!("leave {} out", wrong.word()));
-                    }
-                }
-            }
+            let used = works(&place) && row.unused_at(place).is_none();
+            text.push_str(if used { " used |" } else { " – |" });
         }
+        text.push('\n');
     }
+    text
 }

@@ -48,6 +48,7 @@ const CONNECTING: usize = 8;
 const LEFT: &str = "`stackrace clean --clients CLIENTS` removes what is left, `stackrace resume` continues the run";
 
 /// The clients a run is made by, and how they are reached.
+#[derive(Debug)]
 pub(crate) struct AskedClients {
     /// As the command line says it.
     started: String,
@@ -74,11 +75,6 @@ pub(crate) fn asked_for(
         ))
         .next("name them: --clients ssh:HOST,HOST, or --clients srun inside of an allocation"));
     };
-    // The first client is the first machine of its stacks.
-    if !options.on.is_empty() || !options.peers.is_empty() {
-        return Err(Failure::usage("--clients names all machines of a run")
-            .next("leave --on and --peer out: the first client conducts"));
-    }
     let asked = asked(started, options.clients, processes, &options.ssh)?;
     study_file::check_clients(study, &asked.clients)?;
     Ok(Some(asked))

@@ -74,22 +74,6 @@ pub(crate) struct MachineOptions<'a> {
     pub(crate) ssh: SshOptions<'a>,
 }
 
-impl MachineOptions<'_> {
-    /// Refuses to put nothing on machines where this program has to be.
-    ///
-    /// # Errors
-    /// The study is measured in the lab, or by clients.
-    pub(crate) fn check_agent(&self, lab: bool) -> Result<(), Failure> {
-        if self.agentless && (lab || self.clients.started.is_some()) {
-            return Err(
-                Failure::usage("--agent none is for machines that --on names")
-                    .next("leave it out: guests of the lab, and clients, need this program"),
-            );
-        }
-        Ok(())
-    }
-}
-
 /// A failure on another machine, with what can be done about it.
 pub(super) fn unable(error: HostError) -> Failure {
     Failure::unable(error.to_string()).next(error.next())

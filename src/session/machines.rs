@@ -46,6 +46,7 @@ pub(super) const LEFT: &str =
     "`stackrace clean --on HOST` removes what is left, `stackrace resume` continues the run";
 
 /// One machine of a run, and how it is reached.
+#[derive(Debug)]
 pub(crate) struct MachineWay {
     /// Its level of the study's factor of hosts; none: it is the only one.
     place: Option<String>,
@@ -95,18 +96,6 @@ fn check_agentless(study: &Study, options: &MachineOptions<'_>) -> Result<(), Fa
             "name one: --on HOST --agent none",
         );
     }
-    if options.ssh.sudo {
-        return usage(
-            "--agent none does not use sudo: what it starts there could not be ended",
-            "log in as root: --on root@HOST",
-        );
-    }
-    if !options.peers.is_empty() {
-        return usage(
-            "--agent none is for stacks on one machine",
-            "leave --peer out",
-        );
-    }
     let levels = study.places().into_iter().flat_map(|factor| &factor.levels);
     let mut places = levels.map(|level| level.value.as_words());
     // A program here is timed in another way than one there.
@@ -141,6 +130,11 @@ pub(crate) fn on_record(
         return Ok(None);
     }
     Ok(Some(vec![only(over, &peers, ssh, agentless)?]))
+}
+
+/// Whether nothing of this program is on these machines: it is so on all of them, or on none.
+pub(super) fn agentless(machines: &[MachineWay]) -> bool {
+    machines.iter().any(|machine| machine.agentless)
 }
 
 fn only(

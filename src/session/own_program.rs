@@ -188,7 +188,7 @@ pub(crate) fn printed(request: &CompareRequest, own: &OwnProgram) -> Result<Stri
     if let Some(asked) = &request.clients {
         asked.join(&mut study)?;
     }
-    Ok(text)
+    Ok(request.overrides.written_with_limits(&text))
 }
 
 /// Compares directories with a program.

@@ -27,6 +27,7 @@ const KERNEL: &str = "/proc/sys/kernel/osrelease";
 pub(super) const DIRECTORY: &str = "peer-";
 
 /// How a peer is reached.
+#[derive(Debug)]
 pub(crate) struct PeerWay {
     way: Way,
     /// Where the line of a stack goes; none: where SSH goes.

@@ -41,26 +41,6 @@ pub(super) fn check_plan(plan: &Plan) -> Result<(), Failure> {
     }
 }
 
-/// Refuses what a plan calls a problem wherever the study is measured. What depends on the machine is looked at
-/// there: a directory or disk that this machine lacks says nothing of another.
-///
-/// # Errors
-/// All of it; there is no place for results.
-pub(crate) fn check_anywhere(context: &Context, study: &Study) -> Result<(), Failure> {
-    let plan = on_this_machine(context, study, |machine| {
-        let commands = |at: usize, one: &Configuration| match uses_own(&one.stack) {
-            true => Ok(Vec::new()),
-            false => (machine.commands)(at, one),
-        };
-        let facts = MachineFacts {
-            commands: &commands,
-            ..elsewhere(machine)
-        };
-        Plan::of(study, &facts)
-    })?;
-    check_plan(&plan)
-}
-
 /// Whether a stack lies on a directory or disk of the user's.
 fn uses_own(stack: &Stack) -> bool {
     stack.existing_directory().is_some() || stack.disk_ids().next().is_some()
@@ -71,42 +51,53 @@ fn uses_own(stack: &Stack) -> bool {
 /// # Errors
 /// There is no place for results.
 pub(crate) fn plan(context: &Context, study: &Study, here: bool) -> Result<Plan, Failure> {
+    if !here {
+        return plan_elsewhere(context, study, ElsewhereFacts::default());
+    }
     on_this_machine(context, study, |machine| {
-        if here {
-            let mut plan = Plan::of(study, machine);
-            let chosen = study.policy.slices.is_some_and(|slices| slices.writes);
-            if !chosen && stackrace_machine::observe::io_limited() {
-                plan.workloads.iter_mut().for_each(|one| one.slices = None);
-            }
-            return plan;
+        let mut plan = Plan::of(study, machine);
+        let chosen = study.policy.slices.is_some_and(|slices| slices.writes);
+        if !chosen && stackrace_machine::observe::io_limited() {
+            plan.workloads.iter_mut().for_each(|one| one.slices = None);
         }
-        Plan::of(study, &elsewhere(machine))
+        plan
     })
 }
 
-/// What a study would do on a machine of which nothing is known but its speed.
+/// What is known of a machine that is not this one.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ElsewhereFacts {
+    /// How fast its storage is.
+    pub(crate) speed: StorageSpeed,
+    /// Size of its memory, bytes; none: not known.
+    pub(crate) memory_bytes: Option<u64>,
+}
+
+/// What a study would do on a machine that is not this one: what this one lacks, or has, says nothing of it.
 ///
 /// # Errors
 /// There is no place for results.
-pub(super) fn plan_at(
+pub(crate) fn plan_elsewhere(
     context: &Context,
     study: &Study,
-    speed: StorageSpeed,
+    known: ElsewhereFacts,
 ) -> Result<Plan, Failure> {
     on_this_machine(context, study, |machine| {
-        let elsewhere = elsewhere(machine);
-        Plan::of(study, &MachineFacts { speed, ..elsewhere })
+        // A directory or disk of the user's is looked at there: that it is not here is no problem.
+        let commands = |at: usize, one: &Configuration| match uses_own(&one.stack) {
+            true => Ok(Vec::new()),
+            false => (machine.commands)(at, one),
+        };
+        let facts = MachineFacts {
+            commands: &commands,
+            missing: &|| Vec::new(),
+            free_bytes: &|_| None,
+            speed: known.speed,
+            memory_bytes: known.memory_bytes,
+            scratch: machine.scratch,
+        };
+        Plan::of(study, &facts)
     })
-}
-
-/// What is known of a machine that is not this one: what this one lacks, or has, says nothing of it.
-fn elsewhere<'a>(machine: &MachineFacts<'a>) -> MachineFacts<'a> {
-    MachineFacts {
-        missing: &|| Vec::new(),
-        free_bytes: &|_| None,
-        memory_bytes: None,
-        ..*machine
-    }
 }
 
 /// Refuses a study that a machine which has nothing but a shell cannot carry out, before anything is

@@ -47,20 +47,10 @@ const AGAIN: Duration = Duration::from_secs(1);
 pub(super) fn asked_for(
     study: &Study,
     machines: &MachineOptions<'_>,
-    lab: bool,
 ) -> Result<MachineWay, Failure> {
-    let usage = |what: &str, next: &str| Err(Failure::usage(what).next(next));
-    if lab {
-        return usage(
-            "--cut is for real machines: guests of the lab are cut without a command",
-            "leave --cut and --restore out",
-        );
-    }
-    if machines.agentless || machines.clients.started.is_some() || !machines.peers.is_empty() {
-        return usage(
-            "--cut is for stacks on one machine, with this program on it",
-            "leave --agent, --clients and --peer out",
-        );
+    if machines.agentless {
+        let refused = Failure::usage("--cut is for a machine with this program on it");
+        return Err(refused.next("leave --agent out"));
     }
     let mut asked = machines::asked_for(study, machines)?.unwrap_or_default();
     match (asked.pop(), asked.is_empty()) {

@@ -1,12 +1,14 @@
 //! Where a run takes place: in the lab, on machines over SSH, or on this one.
 
-use super::asked_place::{AskedPlace, PlacedOption, given};
+use super::asked_place::{AskedPlace, TypedOptions};
+use super::clients::AskedClients;
 use super::context::Context;
 use super::crash::{self, PowerSource};
 use super::execute::{self, FinishedRun};
 use super::lab_needs;
 use super::lab_run::{self, Images};
 use super::machine_options::{MachineOptions, PowerOptions, SshOptions};
+use super::machines::MachineWay;
 use super::observer::Observer;
 use super::resume::Stopped;
 use super::taken::{self, TakenDirs};
@@ -35,6 +37,8 @@ pub(crate) struct LabOptions<'a> {
 /// What the command line says of the place of a new run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PlaceOptions<'a> {
+    /// What was typed: each option is used at the place, or refused.
+    pub(crate) typed: &'a TypedOptions,
     /// In the lab; none: on real machines.
     pub(crate) lab: Option<LabOptions<'a>>,
     /// Machines that it names.
@@ -49,31 +53,79 @@ pub(crate) struct PlaceOptions<'a> {
     pub(crate) power: Option<PowerOptions<'a>>,
 }
 
-impl PlaceOptions<'_> {
-    /// Refuses options that would be ignored where the study is measured.
-    fn check_options(&self, study: &Study) -> Result<(), Failure> {
+/// Where a study runs, with all that is known of it before anything is touched.
+#[derive(Debug)]
+enum AskedRun<'a> {
+    Here,
+    Machines(Vec<MachineWay>),
+    Clients(AskedClients),
+    Lab(LabOptions<'a>),
+    RealCut(MachineWay, PowerOptions<'a>),
+}
+
+impl<'a> PlaceOptions<'a> {
+    /// The place that they name for a study.
+    fn place(&self, study: &Study) -> AskedPlace {
         let lab = self.lab.map(|lab| lab.virtual_time);
-        let place = match (self.power, lab) {
-            (Some(_), None) => AskedPlace::RealCut,
-            _ => AskedPlace::of(study, &self.machines, lab),
-        };
-        place.check(&given(&[
-            (PlacedOption::Anyway, self.anyway),
-            (
-                PlacedOption::Clients,
-                self.machines.clients.started.is_some(),
-            ),
-            (PlacedOption::Cut, self.power.is_some()),
-            (PlacedOption::Ssh, self.machines.ssh.typed),
-            (PlacedOption::Sudo, self.machines.ssh.sudo),
-            (PlacedOption::Wipe, !self.wipe.is_empty()),
-        ]))
+        AskedPlace::of(study, &self.machines, lab, self.power.is_some())
+    }
+
+    /// In words, what a run of the study would be made with.
+    ///
+    /// # Errors
+    /// As [`Self::asked`].
+    #[cfg(test)]
+    pub(crate) fn described(&self, study: &Study) -> Result<String, Failure> {
+        let asked = self.asked(study)?;
+        let rights = (self.wipe, self.allow_commands, self.anyway);
+        Ok(format!("{asked:?} {rights:?}"))
+    }
+
+    /// What they come to for a study; nothing is reached or touched.
+    ///
+    /// # Errors
+    /// An option would be ignored, something is not permitted, or the options make no sense for this study.
+    fn asked(&self, study: &Study) -> Result<AskedRun<'a>, Failure> {
+        let place = self.place(study);
+        self.typed.check(place)?;
+        study_file::check_wipe(study, self.wipe)?;
+        permission::check(study, self.allow_commands)?;
+        crash::check(
+            study,
+            match place {
+                AskedPlace::RealCut => PowerSource::Commands,
+                AskedPlace::Virtual => PowerSource::Modelled,
+                _ => PowerSource::None,
+            },
+        )?;
+        // Where nothing of this program is there, the record that says how to take things down is here.
+        if ![AskedPlace::Here, AskedPlace::Shell].contains(&place) {
+            permission::check_here(study)?;
+        }
+        if let Some(power) = self.power {
+            let there = real_cuts::asked_for(study, &self.machines)?;
+            return Ok(AskedRun::RealCut(there, power));
+        }
+        if let Some(lab) = self.lab {
+            return Ok(AskedRun::Lab(lab));
+        }
+        if let Some(asked) = clients::asked_for(study, &self.machines)? {
+            return Ok(AskedRun::Clients(asked));
+        }
+        if let Some(there) = machines::asked_for(study, &self.machines)? {
+            return Ok(AskedRun::Machines(there));
+        }
+        // A study for the lab would fail at its first disk; here the refusal names `--lab`.
+        study_file::check_not_in_the_lab(study)?;
+        Ok(AskedRun::Here)
     }
 }
 
 /// What the command line says of the place of a run that goes on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResumeOptions<'a> {
+    /// What was typed: each option is used at the place, or refused.
+    pub(crate) typed: &'a TypedOptions,
     /// How its machines are reached.
     pub(crate) ssh: &'a SshOptions<'a>,
     /// The nodes of the Slurm allocation that this runs in; none: it runs in none.
@@ -95,57 +147,38 @@ pub(crate) fn run(
     observer: &dyn Observer,
     images: Images<'_>,
 ) -> Result<FinishedRun, Failure> {
-    place.machines.check_agent(place.lab.is_some())?;
-    place.check_options(study)?;
-    study_file::check_wipe(study, place.wipe)?;
-    permission::check(study, place.allow_commands)?;
-    let power = match (place.power, place.lab) {
-        (Some(_), _) => PowerSource::Commands,
-        (None, Some(lab)) if lab.virtual_time => PowerSource::Modelled,
-        (None, _) => PowerSource::None,
-    };
-    crash::check(study, power)?;
-    if let Some(power) = place.power {
-        let there = real_cuts::asked_for(study, &place.machines, place.lab.is_some())?;
-        permission::check_here(study)?;
-        let of = (&*study, &context.open_store()?);
-        return real_cuts::run(context, of, None, (&there, power), place.wipe, observer);
-    }
+    let asked = place.asked(study)?;
     // In virtual time a limit is one of the clock that is simulated: no user waits for it.
-    if !place.lab.is_some_and(|lab| lab.virtual_time) {
+    let at = place.place(study);
+    if !matches!(at, AskedPlace::Virtual | AskedPlace::RealCut) {
         let plan = preflight::plan(context, study, false)?;
         // Here all of it is looked at below, what the machine lacks first.
-        let lab = place.lab.map(|lab| lab.virtual_time);
-        if AskedPlace::of(study, &place.machines, lab) != AskedPlace::Here {
-            preflight::check_anywhere(context, study)?;
+        if at != AskedPlace::Here {
+            preflight::check_plan(&plan)?;
         }
         first_round::warn(&study.decide, plan.time.round_seconds.least, observer);
     }
-    if place.lab.is_some() {
-        permission::check_here(study)?;
-    }
-    if let Some(lab) = place.lab {
-        return in_the_lab(context, study, lab, observer, images);
-    }
-    if let Some(asked) = clients::asked_for(study, &place.machines)? {
-        permission::check_here(study)?;
-        study_file::by_clients(study, &asked.clients);
-        let store = context.open_store()?;
-        return clients::run(context, (study, &store), None, &asked, observer, &[]);
-    }
-    if let Some(there) = machines::asked_for(study, &place.machines)? {
-        // Where nothing of this program is there, the record that says how to take things down is here.
-        if !place.machines.agentless {
-            permission::check_here(study)?;
+    match asked {
+        AskedRun::RealCut(there, power) => {
+            let of = (&*study, &context.open_store()?);
+            real_cuts::run(context, of, None, (&there, power), place.wipe, observer)
         }
-        let store = context.open_store()?;
-        return machines::run(context, study, &store, None, &there, place.wipe, observer);
+        AskedRun::Lab(lab) => in_the_lab(context, study, lab, observer, images),
+        AskedRun::Clients(asked) => {
+            study_file::by_clients(study, &asked.clients);
+            let store = context.open_store()?;
+            clients::run(context, (study, &store), None, &asked, observer, &[])
+        }
+        AskedRun::Machines(there) => {
+            let store = context.open_store()?;
+            machines::run(context, study, &store, None, &there, place.wipe, observer)
+        }
+        AskedRun::Here => {
+            let directories = taken::directories(study).unwrap_or_default();
+            let (_taken, warnings) = TakenDirs::of_study(&directories, place.anyway)?;
+            execute::start(context, study, &warnings, place.wipe, observer)
+        }
     }
-    // A study for the lab would fail at its first disk; here the refusal names `--lab`.
-    study_file::check_not_in_the_lab(study)?;
-    let directories = taken::directories(study).unwrap_or_default();
-    let (_taken, warnings) = TakenDirs::of_study(&directories, place.anyway)?;
-    execute::start(context, study, &warnings, place.wipe, observer)
 }
 
 /// Runs a study in the lab, once all that it needs there was found.
@@ -194,30 +227,23 @@ pub(crate) fn resume(
     images: Images<'_>,
 ) -> Result<FinishedRun, Failure> {
     let ResumeOptions {
+        typed,
         ssh,
         allocation,
         wipe,
         power,
     } = options;
-    let check = |place: AskedPlace| {
-        place.check(&given(&[
-            (PlacedOption::Cut, power.is_some()),
-            (PlacedOption::Ssh, ssh.typed),
-            (PlacedOption::Sudo, ssh.sudo),
-            (PlacedOption::Wipe, !wipe.is_empty()),
-        ]))
-    };
     // A run in virtual time was made in the lab, too: the narrower question first.
     if virtual_clock::made(&stopped.record) {
-        check(AskedPlace::Virtual)?;
+        typed.check(AskedPlace::Virtual)?;
         return virtual_run::resume(context, study, store, stopped, observer, images);
     }
     if lab_run::made(&stopped.record) {
-        check(AskedPlace::Lab)?;
+        typed.check(AskedPlace::Lab)?;
         return lab_run::resume(context, study, store, stopped, observer, images);
     }
     if let Some(asked) = clients::on_record(&stopped.record, ssh, allocation)? {
-        check(AskedPlace::Clients)?;
+        typed.check(AskedPlace::Clients)?;
         study_file::by_clients(study, &asked.clients);
         return clients::run(
             context,
@@ -229,9 +255,13 @@ pub(crate) fn resume(
         );
     }
     let there = machines::on_record(study, &stopped.record, ssh)?;
-    check(match (&there, power) {
+    let shells = there
+        .as_ref()
+        .is_some_and(|there| machines::agentless(there));
+    typed.check(match (&there, power) {
+        _ if shells => AskedPlace::Shell,
         (None, None) => AskedPlace::Here,
-        (None, Some(_)) | (Some(_), Some(_)) => AskedPlace::RealCut,
+        (_, Some(_)) => AskedPlace::RealCut,
         (Some(_), None) => AskedPlace::Ssh,
     })?;
     let source = power.map_or(PowerSource::None, |_| PowerSource::Commands);
@@ -250,6 +280,8 @@ pub(crate) fn resume(
             let stopped = Some(stopped);
             machines::run(context, study, store, stopped, &there, wipe, observer)
         }
-        (None, _) => stopped.resume(context, study, store, wipe, observer),
+        (None, None) => stopped.resume(context, study, store, wipe, observer),
+        // Nothing of that run was on a machine whose power could be cut.
+        (None, Some(_)) => Err(real_cuts::one_machine()),
     }
 }

@@ -232,7 +232,10 @@ mod tests {
             let places = [place, "/Volumes/cnid-var", "/Volumes/cnid-tmp"].map(PathBuf::from);
             let host = stack::imagined(Fault::Never).of_system(system, places);
             let plan = preflight::plan_there(&host, Path::new("/tmp/x/mnt"), &study);
-            let plan = plan.map_err(Failure::into_parts).unwrap().render();
+            let plan = plan
+                .map_err(Failure::into_parts)
+                .unwrap()
+                .render(stackrace_study::plan::COLUMNS);
             assert!(!plan.contains("cannot be set up"), "{plan}");
             assert!(
                 plan.contains(&format!("$ mkdir {place}/.stackrace-")),

@@ -47,7 +47,10 @@ impl Duties for ShellWorker {
             .collect();
         Ok(PlanAnswer {
             json: serde_json::to_value(&plan).unwrap_or_default(),
-            text: format!("{}\nOver the machine's own shell\n{facts}", plan.render()),
+            text: format!(
+                "{}\nOver the machine's own shell\n{facts}",
+                plan.render(stackrace_study::plan::COLUMNS)
+            ),
         })
     }
 

@@ -58,13 +58,33 @@ impl Overrides {
 
     /// The text of a study with a `[decide]` table, so that it says the same by itself.
     pub(crate) fn written(&self, text: &str) -> String {
+        self.with(text, self.time_max_ns, None)
+    }
+
+    /// The same with its limits, too, to be kept and run again. They are not in the text that a run of `compare`
+    /// keeps: the sizes of an earlier run fit however many rounds there are.
+    pub(crate) fn written_with_limits(&self, text: &str) -> String {
+        let time = match self.ends_by_time() {
+            true => self.time_max_ns,
+            false => Some(NO_LIMIT_NS),
+        };
+        let without_seed = Self {
+            seed: None,
+            ..*self
+        };
+        let most = self.until_decided.then_some(ROUNDS_MAX);
+        without_seed.with(text, time, most.or(self.rounds_max))
+    }
+
+    fn with(&self, text: &str, time_ns: Option<u64>, rounds: Option<u32>) -> String {
         let decided = [
             ("margin", self.margin.map(|share| format!("\"{share}\""))),
             (
                 "confidence",
                 self.confidence.map(|share| format!("\"{share}\"")),
             ),
-            ("at-most", self.time_max_ns.map(|ns| format!("\"{ns} ns\""))),
+            ("at-most", time_ns.map(|ns| format!("\"{ns} ns\""))),
+            ("rounds-at-most", rounds.map(|rounds| rounds.to_string())),
         ];
         let replaced = |line: &str| {
             let name = line.split('=').next().unwrap_or_default().trim();

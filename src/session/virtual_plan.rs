@@ -4,7 +4,7 @@ use stackrace_drives::{Claim, Load, Origin};
 
 use super::context::Context;
 use super::lab_run::memory;
-use super::preflight;
+use super::preflight::{self, ElsewhereFacts};
 use stackrace_base::event::Until;
 use stackrace_base::failure::Failure;
 use stackrace_base::unit;
@@ -95,7 +95,11 @@ pub(crate) fn plan(
     memory: &str,
     jobs: Option<usize>,
 ) -> Result<Plan, Failure> {
-    let mut plan = preflight::plan_at(context, study, speed(study)?)?;
+    let known = ElsewhereFacts {
+        speed: speed(study)?,
+        ..ElsewhereFacts::default()
+    };
+    let mut plan = preflight::plan_elsewhere(context, study, known)?;
     let free = preflight::free_for_runs(context)?;
     // After the rest: the wait follows from the virtual time.
     plan.virtual_time = Some(cost(study, &plan, memory, jobs, free)?);

@@ -126,7 +126,7 @@ impl Duties for StudyWorker {
         let plan = preflight::plan(&context, &part, true)?;
         Ok(PlanAnswer {
             json: serde_json::to_value(&plan).unwrap_or_default(),
-            text: plan.render() + &preflight::dangers_text(&part),
+            text: plan.render(stackrace_study::plan::COLUMNS) + &preflight::dangers_text(&part),
         })
     }
 

@@ -88,7 +88,7 @@ fn planned(study: &Study) {
         scratch: Path::new("/scratch"),
     };
     let plan = Plan::of(study, &machine);
-    assert!(!plan.render().is_empty());
+    assert!(!plan.render(stackrace_study::plan::COLUMNS).is_empty());
     assert!(serde_json::to_string(&plan).is_ok());
     let everyone: Vec<usize> = (0..study.configurations.len()).collect();
     let mut round = order(study.seed, &study.hash(), 7, &everyone);

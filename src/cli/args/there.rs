@@ -3,7 +3,6 @@
 use clap::Args;
 
 use super::{AgentArgs, ClientsArgs};
-use crate::session::asked_place::PlacedOption;
 use crate::session::machine_options::{MachineOptions, SshOptions};
 
 /// Which other machines a command works on.
@@ -26,16 +25,6 @@ pub(in crate::cli) struct There {
 }
 
 impl There {
-    /// Which of them some places have no use for.
-    pub(in crate::cli) fn placed(&self) -> [(PlacedOption, bool); 3] {
-        let options = self.options();
-        [
-            (PlacedOption::Clients, options.clients.started.is_some()),
-            (PlacedOption::Ssh, options.ssh.typed),
-            (PlacedOption::Sudo, options.ssh.sudo),
-        ]
-    }
-
     /// Which machines these are.
     pub(in crate::cli) fn options(&self) -> MachineOptions<'_> {
         MachineOptions {

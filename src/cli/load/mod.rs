@@ -20,6 +20,7 @@ use stackrace_base::interrupt::Interrupt;
 use stackrace_judge::audit;
 use stackrace_load::programs;
 use stackrace_machine::observe;
+pub(super) use table::formats;
 pub(super) use words::check;
 
 /// What a second Ctrl-C leaves to do.

@@ -10,12 +10,18 @@ use stackrace_base::setting::Settings;
 use stackrace_base::unit;
 use stackrace_base::video::{self, StreamRates};
 use stackrace_judge::audit::{self, TrialAudit};
-use stackrace_show::report::{figure_text, wrap};
+use stackrace_show::report::{figure_text, stacked, table, wrap};
 
 /// Width of the words that say what a line is about.
 const LABEL: usize = 11;
 /// Below this many operations a 99.9th percentile rests on fewer than ten of them.
 const OPERATIONS_FOR_P999: u64 = 10_000;
+
+/// Columns that the table takes; on a narrower terminal its cells stand below the name of their row.
+const WIDTH: usize = 80;
+/// Its columns behind the name of the operation: how many, and how long each took.
+const COUNTED: [&str; 3] = ["count", "per s", "bytes/s"];
+const TIMES: [&str; 5] = ["mean", "p50", "p99", "p99.9", "max"];
 
 /// Text that is laid out to a width.
 struct Page {
@@ -90,12 +96,20 @@ pub(super) fn render(
     if let Some(rates) = StreamRates::of(value) {
         text.push_str("\n");
         text.paragraph(&rates.words());
-        text.push_str(&video::text(Some(&rates)));
+        text.push_str(&formats(Some(&rates), width));
     }
     if loaded.interrupted {
         text.push_str("\ninterrupted: this is what was measured until then\n");
     }
     text.text
+}
+
+/// What each video format needs, judged by `rates` if there are any.
+pub(in crate::cli) fn formats(rates: Option<&StreamRates>, width: usize) -> String {
+    match width >= WIDTH {
+        true => video::text(rates),
+        false => table(&video::columns(), &video::rows(rates), width),
+    }
 }
 
 /// The figures of a workload whose operations are not known one by one.
@@ -122,7 +136,12 @@ fn audited(text: &mut Page, audit: &TrialAudit) {
         );
     }
     for ((check, grade), sentence) in audit.remarks.iter().zip(&audit.sentences) {
-        text.fact("note", &format!("{check}, {}: {sentence}", grade.word()));
+        // What is no more than a note is said to be one in the margin.
+        let graded = match grade.word() {
+            "note" => String::new(),
+            word => format!(", {word}"),
+        };
+        text.fact("note", &format!("{check}{graded}: {sentence}"));
     }
 }
 
@@ -135,18 +154,29 @@ fn phase(text: &mut Page, name: &str, outcome: &PhaseOutcome) {
     if outcome.ops.is_empty() {
         return;
     }
-    text.push_str(&format!(
-        "{:<10}{:>11}{:>9}{:>10}{:>8}{:>8}{:>8}{:>8}{:>8}\n",
-        "operation", "count", "per s", "bytes/s", "mean", "p50", "p99", "p99.9", "max"
-    ));
+    if text.width >= WIDTH {
+        let [count, per_second, rate] = COUNTED;
+        text.push_str(&format!(
+            "{:<10}{count:>11}{per_second:>9}{rate:>10}",
+            "operation"
+        ));
+        text.push_str(&TIMES.map(|name| format!("{name:>8}")).concat());
+        text.push_str("\n");
+    }
     for op in outcome.ops.iter().filter(|op| op.count > 0) {
-        text.push_str(&row(op, outcome.elapsed_ns));
+        let counted = counted(op, outcome.elapsed_ns);
+        row(
+            text,
+            op.op.name(),
+            Some(counted),
+            &figures(&op.latency, op.latency_sum_ns),
+        );
         if let Some(service) = &op.service {
-            text.push_str(&timing(" service", service));
+            timing(text, " service", service);
         }
     }
     if let Some(lateness) = &outcome.lateness {
-        text.push_str(&timing(" late", lateness));
+        timing(text, " late", lateness);
         let words = "counted from the moment an operation was due (response time); \
                      service: from its issue; late: what the generator itself added";
         text.fact("latency", words);
@@ -164,29 +194,48 @@ fn ended(ended: PhaseEnd) -> &'static str {
     }
 }
 
-fn row(op: &OpOutcome, elapsed_ns: u64) -> String {
+/// How many operations, and what they moved.
+fn counted(op: &OpOutcome, elapsed_ns: u64) -> [String; 3] {
     let per_second = |amount: u64| amount as f64 * 1e9 / elapsed_ns.max(1) as f64;
     let bytes = match op.bytes {
         // An operation that moves no data has no rate of bytes.
         0 => "–".to_owned(),
         bytes => unit::bytes_per_second(per_second(bytes)),
     };
-    format!(
-        "{:<10}{:>11}{:>9}{bytes:>10}{}\n",
-        op.op.name(),
-        op.count,
-        unit::operations_per_second(per_second(op.count)),
-        figures(&op.latency, op.latency_sum_ns)
-    )
+    let operations = unit::operations_per_second(per_second(op.count));
+    [op.count.to_string(), operations, bytes]
 }
 
-fn timing(label: &str, timing: &Timing) -> String {
-    let figures = figures(&timing.histogram, timing.sum_ns);
-    format!("{label:<40}{figures}\n")
+fn timing(text: &mut Page, label: &str, timing: &Timing) {
+    row(
+        text,
+        label,
+        None,
+        &figures(&timing.histogram, timing.sum_ns),
+    );
 }
 
-/// Mean, median, 99th and 99.9th percentile, and the largest.
-fn figures(histogram: &Histogram<u64>, sum_ns: u128) -> String {
+/// A row of the table, or what it says below its name where the terminal is too narrow for the table.
+fn row(text: &mut Page, name: &str, counted: Option<[String; 3]>, times: &[String; 5]) {
+    if text.width >= WIDTH {
+        let [count, operations, bytes] = counted.unwrap_or_default();
+        text.push_str(&format!("{name:<10}{count:>11}{operations:>9}{bytes:>10}"));
+        text.push_str(&times.each_ref().map(|time| format!("{time:>8}")).concat());
+        text.push_str("\n");
+        return;
+    }
+    let counted = counted.unwrap_or_default();
+    // A rate names itself by its unit.
+    let heads = ["count", "", ""].into_iter().chain(TIMES);
+    let cells = heads.zip(counted.iter().chain(times).map(String::as_str));
+    text.push_str(&format!("{name}\n"));
+    for line in stacked(cells, text.width - 2) {
+        text.push_str(&format!("  {line}\n"));
+    }
+}
+
+/// Mean, median, 99th and 99.9th percentile, and the largest: as [`TIMES`] names them.
+fn figures(histogram: &Histogram<u64>, sum_ns: u128) -> [String; 5] {
     let count = histogram.len();
     let at = |quantile: f64| time(histogram.value_at_quantile(quantile) as f64);
     let p999 = match count {
@@ -194,13 +243,13 @@ fn figures(histogram: &Histogram<u64>, sum_ns: u128) -> String {
         OPERATIONS_FOR_P999.. => at(0.999),
         _ => "–".to_owned(),
     };
-    format!(
-        "{:>8}{:>8}{:>8}{p999:>8}{:>8}",
+    [
         time(sum_ns as f64 / count.max(1) as f64),
         at(0.50),
         at(0.99),
-        time(histogram.max() as f64)
-    )
+        p999,
+        time(histogram.max() as f64),
+    ]
 }
 
 /// A time in seven columns at most.

@@ -4,7 +4,7 @@
 //! word says too.
 
 use stackrace_base::unit;
-use stackrace_show::report::{Standing, Standings, Style, Styled, columns_of, cut, harmless};
+use stackrace_show::report::{Standing, Standings, Style, Styled, columns_of, cut, on_one_line};
 use stackrace_study::study::ROUNDS_MAX;
 
 /// Columns that are used at most.
@@ -73,7 +73,7 @@ pub(super) fn lines(board: &Board, columns: usize) -> Styled {
             all.add(Style::Plain, "\n");
         }
         // As it will be seen: names of others may hold what is no text.
-        let text = cut(harmless(line.text.trim_end()).trim_end(), width);
+        let text = cut(on_one_line(&line.text).trim_end(), width);
         match (line.of, text.char_indices().nth(1)) {
             (Some(of), Some((at, _))) => {
                 let (mark, rest) = text.split_at(at);
@@ -148,9 +148,7 @@ fn standings(board: &Board, width: usize) -> Vec<BoardLine> {
     let (figures, intervals) = (widest(|row| &row.figure), widest(|row| &row.interval));
     // Mark, name, figure, interval and how a configuration left, with two blanks between them.
     let left = |row: &&Standing| {
-        let words = row
-            .left
-            .map(|left| format!("  {}, round {}", left.word(), left.after));
+        let words = row.left.map(|left| format!("  {}", left.short()));
         words.unwrap_or_default()
     };
     let widest_left = rows.iter().map(|row| left(row).len()).max();

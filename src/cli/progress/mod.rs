@@ -29,6 +29,9 @@ use stackrace_results::record::{Now, NowFile};
 use stackrace_show::report::{self, Standings};
 use stackrace_study::study::ROUNDS_MAX;
 
+/// On a terminal the same answer is told again after this, ns: rounds may take a tenth of a second.
+const TOLD_EVERY_NS: u64 = 10_000_000_000;
+
 /// How often is looked.
 const TICK: Duration = Duration::from_millis(250);
 
@@ -43,6 +46,8 @@ pub(super) struct Progress {
     terminal: bool,
     watched: Arc<Watched>,
     ticker: Option<JoinHandle<()>>,
+    /// The last answer that was told, and when, ns.
+    told: Mutex<(Vec<&'static str>, u64)>,
 }
 
 /// Shared with the thread that looks.
@@ -112,7 +117,22 @@ impl Progress {
             terminal,
             watched,
             ticker,
+            told: Mutex::default(),
         }
+    }
+
+    /// Whether an answer is worth a paragraph above the live view, which shows where all stand: it is another one
+    /// than the last, or that was a while ago.
+    fn is_news(&self, verdict: &Verdict) -> bool {
+        let words = verdict.overall.iter().map(|one| one.word.name());
+        let (words, now) = (words.collect(), SystemClock.now_ns());
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let (before, at) = &*told;
+        let news = !self.terminal || *before != words || now.saturating_sub(*at) >= TOLD_EVERY_NS;
+        if news {
+            *told = (words, now);
+        }
+        news
     }
 
     fn say(&self, text: &str) {
@@ -260,15 +280,16 @@ impl Watcher for Progress {
     }
 
     fn looked(&self, verdict: &Verdict) {
-        if !self.quiet {
+        if !self.quiet && self.is_news(verdict) {
             self.say(&format!(
                 "after round {}: {}",
-                verdict.rounds, verdict.sentence
+                verdict.rounds,
+                report::on_one_line(&verdict.sentence)
             ));
         }
     }
 
     fn warned(&self, text: &str) {
-        self.say(&format!("warning: {text}"));
+        self.say(&format!("warning: {}", report::on_one_line(text)));
     }
 }

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use super::super::terminal::{columns, draws, error, set_view};
 use crate::session::Preparation;
-use stackrace_show::report::{columns_of, harmless};
+use stackrace_show::report::{columns_of, on_one_line};
 
 /// How often the line moves.
 const TICK: Duration = Duration::from_millis(250);
@@ -80,7 +80,7 @@ impl Preparation for Preparing {
                     let room = columns(&std::io::stderr()).saturating_sub(BEFORE + IN.len());
                     let room = room.saturating_sub(columns_of(step));
                     // Names of directories may hold anything.
-                    format!("{step}{IN}{}", end(&harmless(at), room))
+                    format!("{step}{IN}{}", end(&on_one_line(at), room))
                 }
             };
             line.set_message(text);

@@ -214,7 +214,7 @@ fn of_bonnie(
             };
             let value = figure
                 .per_s()
-                .map(|value| PublishedValue::Value(value * factor));
+                .map(|value| PublishedValue::Value(value.value * factor));
             table.figures.push(PublishedFigure {
                 workload: format!("bonnie++ {version}"),
                 metric: head(name, unit, Better::Higher),
@@ -223,7 +223,7 @@ fn of_bonnie(
                 machine: report.name.clone(),
                 // `+++++` stays a figure: its remark says what it means.
                 reading: value.unwrap_or(PublishedValue::TooShort),
-                cpu_percent: figure.cpu_percent(),
+                cpu_percent: figure.cpu_percent().map(|percent| percent.value),
                 work: work.map(|work| work as f64),
                 data_bytes,
             });

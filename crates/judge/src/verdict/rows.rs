@@ -1,6 +1,6 @@
 //! The table of configurations, and what the reader must know beside it.
 
-use super::statement::{Comparison, ConfigurationRow, Interval, MetricCell};
+use super::statement::{Comparison, ConfigurationRow, Interval, MetricCell, VerdictWord};
 use super::table::{ComparedFigure, ObservationTable};
 use super::{slices, unpaired};
 
@@ -31,6 +31,8 @@ pub(super) fn rows(
                 .iter()
                 .find(|c| c.b == head.configurations[t].name)
                 .and_then(|c| c.ratio),
+            baseline: false,
+            too_few: false,
             cells: cells(table, t),
         })
         .collect();
@@ -43,10 +45,13 @@ pub(super) fn rows(
         table.evidence.imported
             || rounds.any(|at| table.overall_ln(row.configuration, at).is_some())
     };
-    for row in rows
-        .iter_mut()
-        .filter(|row| Some(&row.name) == base.as_ref() && measured(row))
-    {
+    for row in rows.iter_mut().filter(|row| measured(row)) {
+        if Some(&row.name) != base.as_ref() {
+            let mut compared = overall.iter().filter(|one| one.b == row.name);
+            row.too_few = compared.any(|one| one.word == VerdictWord::TooFew);
+            continue;
+        }
+        row.baseline = true;
         row.overall = Some(Interval {
             estimate: 1.0,
             low: 1.0,

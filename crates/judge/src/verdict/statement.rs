@@ -163,6 +163,12 @@ pub struct ConfigurationRow {
     pub answered: bool,
     /// Overall figure relative to the baseline (1 for itself), oriented up.
     pub overall: Option<Interval>,
+    /// It is the baseline: its 1 is no measurement and has no interval.
+    #[serde(skip)]
+    pub baseline: bool,
+    /// It has complete rounds, and too few of them to be compared with the baseline.
+    #[serde(skip)]
+    pub too_few: bool,
     /// Every metric of every workload, in the record's order.
     pub cells: Vec<MetricCell>,
 }
@@ -177,15 +183,30 @@ pub struct Left {
 }
 
 impl Left {
-    /// How it left, as tables say it: `out`, `answered`.
-    pub fn word(self) -> &'static str {
-        if self.answered { "answered" } else { "out" }
+    /// How it left, where room is short: `out, round 3`, `answered, round 5`, `failed`.
+    pub fn short(self) -> String {
+        match self.after {
+            0 => self.word().to_owned(),
+            after => format!("{}, round {after}", self.word()),
+        }
+    }
+
+    fn word(self) -> &'static str {
+        match (self.answered, self.after) {
+            (true, _) => "answered",
+            // Nobody is beaten without a complete round.
+            (false, 0) => "failed",
+            (false, _) => "out",
+        }
     }
 }
 
 impl std::fmt::Display for Left {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} after round {}", self.word(), self.after)
+        match self.after {
+            0 => write!(f, "{} in the first round", self.word()),
+            after => write!(f, "{} after round {after}", self.word()),
+        }
     }
 }
 

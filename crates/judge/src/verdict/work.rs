@@ -92,12 +92,15 @@ fn draws_sizes(head: &WorkloadHead) -> bool {
 
 /// A workload's summary without the version of the tool that did it: another version of a tool is
 /// no other work.
-fn work(head: &WorkloadHead) -> &str {
+fn work(head: &WorkloadHead) -> String {
     // The summary is `imported from TOOL VERSION: SETTINGS`.
-    match head.summary.strip_prefix("imported from ") {
+    let work = match head.summary.strip_prefix("imported from ") {
         Some(told) => told.split_once(": ").map_or("", |(_, settings)| settings),
         None => &head.summary,
-    }
+    };
+    // Earlier versions wrote `1 thread(s)`: the same work.
+    work.replace(" 1 thread(s)", " 1 thread")
+        .replace("thread(s)", "threads")
 }
 
 /// Whether two records hold the same results: one run, or two imports of one text.

@@ -349,13 +349,13 @@ fn directories(settings: &Settings) -> Result<u32, Refusal> {
 impl Workload for Files {
     fn summary(&self) -> String {
         format!(
-            "{} {} files of {} to {} in {} directories, {} thread(s){}{}{}",
+            "{} {} files of {} to {} in {} directories, {}{}{}{}",
             listed(&self.phases()),
             self.count,
             unit::bytes(self.size_min),
             unit::bytes(self.size_max),
             self.directories,
-            self.threads,
+            unit::counted(self.threads as usize, "thread"),
             match self.order {
                 VisitOrder::Random => "",
                 VisitOrder::Creation => ", in order of creation",

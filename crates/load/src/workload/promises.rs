@@ -250,12 +250,12 @@ impl Workload for Promises {
         let database = self.database.as_ref().map(ChosenDatabase::summary);
         let database = database.map_or(String::new(), |database| format!(", {database}"));
         format!(
-            "{} operations {} of {} on {} objects, {} thread(s){database}; promised: {}",
+            "{} operations {} of {} on {} objects, {}{database}; promised: {}",
             self.operations,
             self.word,
             unit::bytes(u64::from(self.bytes)),
             self.objects,
-            self.threads,
+            unit::counted(self.threads as usize, "thread"),
             self.promise.word(),
         )
     }

@@ -115,10 +115,10 @@ impl Workload for Random {
             files => format!("{files} files of together"),
         };
         format!(
-            "{what} of {} in {file} {}, {} thread(s) × queue depth {}{}{}{}",
+            "{what} of {} in {file} {}, {} × queue depth {}{}{}{}",
             unit::weights(&self.io.block_sizes),
             unit::bytes(self.io.size),
-            self.io.threads,
+            unit::counted(self.io.threads as usize, "thread"),
             self.io.queue_depth,
             self.io.access_words(),
             self.io.words(),

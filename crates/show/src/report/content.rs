@@ -236,7 +236,7 @@ pub(super) fn overall(verdict: &Verdict) -> Option<TextTable> {
     }
     Some(TextTable {
         title: "Over all workloads".to_owned(),
-        note: "Relative to the one shown as 1; above 1 is better.".to_owned(),
+        note: "Relative to the baseline; above 1 is better.".to_owned(),
         head: vec![
             "configuration".to_owned(),
             "ratio".to_owned(),
@@ -247,11 +247,21 @@ pub(super) fn overall(verdict: &Verdict) -> Option<TextTable> {
             .configurations
             .iter()
             .map(|row| {
-                let [ratio, interval] = figure::ratio_texts(row.overall);
+                let [ratio, interval] = overall_texts(row);
                 TextRow::of_configuration(row, vec![configuration_name(row), ratio, interval])
             })
             .collect(),
     })
+}
+
+/// The ratio of a configuration over all workloads, and its interval. The baseline has none, and of one that
+/// cannot be compared yet it is said why.
+pub(super) fn overall_texts(row: &ConfigurationRow) -> [String; 2] {
+    match row.overall {
+        Some(_) if row.baseline => ["1", "baseline"].map(str::to_owned),
+        None if row.too_few => [figure::MISSING, "too few rounds"].map(str::to_owned),
+        overall => figure::ratio_texts(overall),
+    }
 }
 
 /// All configurations on the primary metric of one workload.
@@ -536,7 +546,10 @@ pub(super) fn beside_notes(beside: &Beside) -> Vec<String> {
 /// `5 of at most 12 rounds`; of a run that was continued beyond the limit it began with, `14 rounds`.
 fn rounds_of(done: u32, most: u32) -> String {
     match done <= most {
-        true => format!("{done} of at most {most} rounds"),
+        true => format!(
+            "{done} of at most {}",
+            figure::counted(most as usize, "round")
+        ),
         false => figure::counted(done as usize, "round"),
     }
 }

@@ -5,6 +5,8 @@ use stackrace_base::unit;
 pub(super) use stackrace_base::unit::counted;
 use stackrace_judge::verdict::Interval;
 
+use super::styled::harmless;
+
 /// What is shown where there is no value.
 pub(super) const MISSING: &str = "–";
 
@@ -27,6 +29,10 @@ pub fn value(metric_unit: &str, value: f64) -> String {
 
 /// The interval in brackets; its unit is left out where it is that of the estimate.
 pub(super) fn range(metric_unit: &str, interval: Interval) -> String {
+    // One value has no interval: empty brackets would look like one.
+    if !interval.low.is_finite() && !interval.high.is_finite() {
+        return MISSING.to_owned();
+    }
     let texts = [interval.estimate, interval.low, interval.high].map(|end| value(metric_unit, end));
     let [estimate, low, high] = texts.each_ref().map(|text| split(text));
     // One unit where all three numbers have it; else each brings its own.
@@ -130,16 +136,18 @@ pub(super) fn is_no_text(letter: char) -> bool {
     is_unseen(letter) || letter.is_control() && !matches!(letter, '\n' | '\t')
 }
 
-/// Text from the outside world on one line: no control characters (they would steer a terminal)
-/// and none that are not seen.
-pub(super) fn plain(text: &str) -> String {
-    let spaced: String = text
-        .chars()
-        .filter(|c| !is_unseen(*c))
-        // A space and not nothing: words parted by a line break stay apart.
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
-    spaced.trim().to_owned()
+/// Text from the outside world on one line, as [`on_one_line`] has it, without blanks around it.
+pub fn plain(text: &str) -> String {
+    on_one_line(text).trim().to_owned()
+}
+
+/// Text from the outside world on one line: what would break the line is a space, so that words stay apart, and
+/// what is no text is a sign, as everywhere ([`harmless`]).
+pub fn on_one_line(text: &str) -> String {
+    const BREAKS: [char; 8] = [
+        '\n', '\r', '\t', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}',
+    ];
+    harmless(&text.replace(BREAKS, " ")).into_owned()
 }
 
 #[cfg(test)]
@@ -186,6 +194,12 @@ mod tests {
             ..interval
         };
         assert_eq!(range("B/s", wide), "[231 MB/s, 1.20 GB/s]");
+        let one_value = Interval {
+            low: f64::NAN,
+            high: f64::NAN,
+            ..interval
+        };
+        assert_eq!(range("B/s", one_value), MISSING);
         assert_eq!(value("s", 0.0123), "12.3 ms");
         assert_eq!(tick("B/s", 200e6), "200 MB/s");
         assert_eq!(tick("ns", 1.5e6), "1.5 ms");
@@ -195,6 +209,10 @@ mod tests {
 
     #[test]
     fn foreign_text_cannot_steer_the_terminal() {
-        assert_eq!(plain("a\u{1b}[31m\nb\u{202e}\u{200b}c "), "a [31m bc");
+        assert_eq!(
+            plain("a\u{1b}[31m\nb\u{202e}\u{200b}c "),
+            "a␛[31m b\u{fffd}\u{fffd}c"
+        );
+        assert_eq!(plain("a\r\nb\tc\u{2028}d\u{85}e"), "a  b c d e");
     }
 }

@@ -8,7 +8,7 @@ use comfy_table::{
 
 use super::content::TextTable;
 use super::figure::plain;
-use super::screen::{GLUE, glued};
+use super::screen::{GLUE, glued, wrap};
 use super::styled::{Style, columns_of, harmless};
 
 /// Stands between two columns while a table is laid out: no text that is shown holds it.
@@ -16,7 +16,7 @@ const EDGE: char = '\u{1}';
 /// Fills a line between two rows while a table is laid out.
 const NEXT_ROW: char = '\u{2}';
 /// Longer words in a table may be broken: names of files have no end.
-pub(super) const WORD_MAX: usize = 24;
+const WORD_MAX: usize = 24;
 
 /// A line of a table.
 pub(super) struct GridLine {
@@ -43,6 +43,22 @@ pub(super) fn lines(table: &TextTable, width: usize) -> Option<Vec<GridLine>> {
         true => Some(even),
         false => Some(laid_out(table, width, Some(&least))),
     }
+}
+
+/// The cells of a row of a table that is too wide for its words, each behind the name of its column: lines
+/// of at most `width` columns, empty cells left out.
+pub fn stacked<'a>(cells: impl Iterator<Item = (&'a str, &'a str)>, width: usize) -> Vec<String> {
+    let named = cells
+        .filter(|(_, cell)| !cell.is_empty())
+        .map(|(head, cell)| {
+            let text = plain(&format!("{head} {cell}"));
+            // What is short stays on one line.
+            match columns_of(&text) <= WORD_MAX {
+                true => text.replace(' ', &GLUE.to_string()),
+                false => text,
+            }
+        });
+    wrap(&named.collect::<Vec<_>>().join(" · "), width)
 }
 
 /// Whether a column is of figures, none of which is ever broken over two lines.

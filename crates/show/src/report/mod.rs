@@ -32,9 +32,10 @@ mod terminal;
 
 pub use answer::answers;
 pub use diff::{diff, diff_html, refused};
-pub use figure::value as figure_text;
+pub use figure::{on_one_line, plain, value as figure_text};
 pub use form::{ReportForm, ReportOptions};
 pub use gate::gate;
+pub use grid::stacked;
 #[cfg(any(test, feature = "testing"))]
 pub use html::latency_tail;
 pub use html::{STYLE, body, doing, history, prose, race, written};
@@ -46,7 +47,7 @@ pub use published::{FORMS as PUBLISHED_FORMS, published};
 pub use screen::{Screen, wrap, wrap_whole};
 pub use standing::{Standing, Standings, standings};
 pub use styled::{Style, Styled, columns_of, cut, harmless};
-pub use terminal::page;
+pub use terminal::{page, table};
 
 /// Every form, alphabetical, in one line each: the only place a new one is registered.
 pub const ALL: &[&dyn ReportForm] = &[

@@ -48,23 +48,17 @@ pub fn standings(record: &Record, verdict: &Verdict) -> Standings {
     let rows = verdict.configurations.iter().map(|row| {
         // Until there are ratios, the first workload stands for all.
         let cell = content::primary(row, 0);
-        let value = if ratios {
-            row.overall
-        } else {
-            cell.and_then(|cell| cell.value)
-        };
+        let value = cell.and_then(|cell| cell.value);
         let missing = figure::MISSING.to_owned();
-        let (figure, interval) = match (value, cell.and_then(|cell| cell.rounds.last())) {
-            (Some(value), _) if ratios => {
-                (figure::ratio(value.estimate), figure::ratio_range(value))
-            }
-            (Some(value), _) => (
+        let [figure, interval] = match (value, cell.and_then(|cell| cell.rounds.last())) {
+            _ if ratios => content::overall_texts(row),
+            (Some(value), _) => [
                 figure::value(unit, value.estimate),
                 figure::range(unit, value),
-            ),
+            ],
             // One round has a value and no interval.
-            (None, Some((_, value))) if !ratios => (figure::value(unit, *value), missing),
-            (None, _) => (missing.clone(), missing),
+            (None, Some((_, value))) => [figure::value(unit, *value), missing],
+            (None, None) => [missing.clone(), missing],
         };
         Standing {
             configuration: row.configuration,

@@ -2,14 +2,14 @@
 
 use super::audited;
 use super::clients;
-use super::content::{self, TextTable};
+use super::content::{self, TextRow, TextTable};
 use super::durability;
 use super::effects;
 use super::figure::{self, plain};
-use super::grid::{self, WORD_MAX};
-use super::screen::{GLUE, Screen, wrap};
+use super::grid;
+use super::screen::{Screen, wrap};
 use super::sheet::{Sheet, SheetPart};
-use super::styled::{Style, Styled, columns_of, harmless};
+use super::styled::{Style, Styled, columns_of};
 use super::{ReportForm, ReportOptions};
 use stackrace_judge::verdict::{State, Verdict};
 use stackrace_results::record::Record;
@@ -138,10 +138,14 @@ fn beginning(text: &str, behind: &str, width: usize, lines_max: usize) -> Option
             ends.push(at);
         }
     }
-    let texts = ends
-        .iter()
-        .rev()
-        .map(|end| format!("{}{behind}", &text[..*end]));
+    let texts = ends.iter().rev().map(|end| {
+        // A clause that is the last one now ends a sentence.
+        let stop = match behind.is_empty() && text[*end..].starts_with(';') {
+            true => ".",
+            false => "",
+        };
+        format!("{}{stop}{behind}", &text[..*end])
+    });
     let mut fitting = texts.filter(|text| wrap(text, width).len() <= lines_max);
     fitting.next()
 }
@@ -173,6 +177,19 @@ fn ranking(record: &Record, verdict: &Verdict, options: &ReportOptions, room: us
         }
     }
     Page::new(options)
+}
+
+/// A table by itself, its first column the name of each row: side by side where `width` columns are enough for
+/// its words, else each row as a list.
+pub fn table(head: &[String], rows: &[Vec<String>], width: usize) -> String {
+    let table = TextTable {
+        head: head.to_vec(),
+        rows: rows.iter().cloned().map(TextRow::of).collect(),
+        ..TextTable::default()
+    };
+    let mut page = Page::on(Screen { width });
+    page.rows(&table);
+    page.text.plain()
 }
 
 /// A page that is no report of a run.
@@ -408,6 +425,10 @@ impl Page {
                 self.line(&format!("  {line}"));
             }
         }
+        self.rows(table);
+    }
+
+    fn rows(&mut self, table: &TextTable) {
         let Some(lines) = grid::lines(table, self.width) else {
             return self.rows_as_lists(table);
         };
@@ -420,29 +441,17 @@ impl Page {
         }
     }
 
-    /// A table that is too wide for its words: the name of each row, and below it each cell behind the
-    /// name of its column.
+    /// A table that is too wide for its words.
     fn rows_as_lists(&mut self, table: &TextTable) {
         for row in &table.rows {
             let style = row.configuration.map_or(Style::Plain, Style::Configuration);
             let name = row.cells.first().map_or("", String::as_str);
-            for line in wrap(&harmless(&plain(name)), self.width - 2) {
+            for line in wrap(&plain(name), self.width - 2) {
                 self.styled(&[(Style::Plain, "  "), (style, &line)]);
             }
             let cells = table.head.iter().zip(&row.cells).skip(1);
-            let named = cells
-                .filter(|(_, cell)| !cell.is_empty())
-                .map(|(head, cell)| {
-                    let text = format!("{head} {cell}");
-                    let text = plain(&text);
-                    // What is short stays on one line.
-                    match columns_of(&text) <= WORD_MAX {
-                        true => text.replace(' ', &GLUE.to_string()),
-                        false => text,
-                    }
-                });
-            let text = named.collect::<Vec<_>>().join(" · ");
-            for line in wrap(&harmless(&text), self.width - 4) {
+            let cells = cells.map(|(head, cell)| (&**head, &**cell));
+            for line in grid::stacked(cells, self.width - 4) {
                 self.line(&format!("    {line}"));
             }
         }

@@ -33,9 +33,10 @@ pub struct MachineFacts<'a> {
 }
 
 /// What is known of how fast data move.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub enum StorageSpeed {
     /// Nothing.
+    #[default]
     Unknown,
     /// The rates of models, B/s: of the slowest drive alone, and of all drives of the fastest stack.
     Modelled(Bounds),

@@ -18,3 +18,4 @@ mod tests;
 pub use build::room;
 pub use content::{Bounds, FILLS, MachineFacts, Plan, StorageSpeed, VirtualTime};
 pub use order::{order, order_within};
+pub use render::COLUMNS;

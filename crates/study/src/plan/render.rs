@@ -1,4 +1,4 @@
-//! A plan as text for a terminal of 80 columns.
+//! A plan as text for a terminal.
 
 use stackrace_base::event::Until;
 use stackrace_base::unit::{self, counted};
@@ -7,8 +7,10 @@ use stackrace_stats::{PASSES_MAX, WINDOW};
 
 use super::content::{Bounds, FILLS, LintWeight, NOISES, Plan, PlannedConfiguration};
 
-/// Columns of a line.
-const COLUMNS: usize = 80;
+/// Columns of a line where nothing is known of the terminal.
+pub const COLUMNS: usize = 80;
+/// Fewer columns are not laid out for.
+const COLUMNS_MIN: usize = 50;
 /// Stacks whose commands are shown; beyond that one would not read them, and the data of the plan
 /// has them all.
 const STACKS_SHOWN: usize = 64;
@@ -16,9 +18,12 @@ const STACKS_SHOWN: usize = 64;
 const ORDER_SHOWN: usize = 8;
 
 impl Plan {
-    /// The plan as text.
-    pub fn render(&self) -> String {
-        let mut page = Page::default();
+    /// The plan as text, in lines of at most `columns`; never more than [`COLUMNS`].
+    pub fn render(&self, columns: usize) -> String {
+        let mut page = Page {
+            text: String::new(),
+            columns: columns.clamp(COLUMNS_MIN, COLUMNS),
+        };
         page.fold("", "", &format!("{} ({})", self.title, self.study_name));
         if let Some(question) = &self.question {
             page.fold("", "", question);
@@ -345,9 +350,9 @@ fn between(seconds: Bounds) -> String {
     }
 }
 
-#[derive(Default)]
 struct Page {
     text: String,
+    columns: usize,
 }
 
 impl Page {
@@ -362,14 +367,14 @@ impl Page {
 
     /// A paragraph: `first` before its first line, `next` before the others.
     fn fold(&mut self, first: &str, next: &str, text: &str) {
-        for line in folded(first, next, text, COLUMNS) {
+        for line in folded(first, next, text, self.columns) {
             self.line(&line);
         }
     }
 
     /// A command, broken so that it can still be pasted.
     fn command(&mut self, command: &str) {
-        let lines = folded("    $ ", "        ", command, COLUMNS - 2);
+        let lines = folded("    $ ", "        ", command, self.columns - 2);
         let last = lines.len() - 1;
         for (index, line) in lines.iter().enumerate() {
             match index == last {

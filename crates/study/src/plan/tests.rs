@@ -160,7 +160,7 @@ fn preconditioning_is_counted_in_bytes_and_time() {
     let least = commands + 4.0 * GIB as f64 / 1e9 + 6.0 * trials;
     let time = &plan.time;
     assert!((time.round_seconds.least - least).abs() < 1e-9, "{time:?}");
-    let page = plan.render();
+    let page = plan.render(80);
     let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
     let said = "before preconditioning on top of that, in each round: each stack written over 2 times, \
                 then each workload 5 to 25 times until it is steady; at least 24 GiB, at most 104 GiB";
@@ -237,7 +237,7 @@ fn what_can_be_misread_is_noted() {
     let plan = planned(&one, 100 * GIB);
     has_lint(&plan, "only one configuration");
     assert!(plan.looks.is_empty());
-    assert!(plan.render().contains("nothing is compared"));
+    assert!(plan.render(80).contains("nothing is compared"));
 
     let same = TWO.replace("\"xfs\"]", "{ label = \"ext4 again\", value = \"ext4\" }]");
     has_lint(
@@ -304,7 +304,7 @@ fn the_first_order_is_the_one_of_the_first_round() {
 #[test]
 fn the_page_is_at_most_80_columns_wide_and_says_everything() {
     let plan = planned(TWO, 100 * GIB);
-    let page = plan.render();
+    let page = plan.render(80);
     for line in page.lines() {
         assert!(line.chars().count() <= 80, "{line}");
         assert_eq!(line, line.trim_end());
@@ -335,7 +335,7 @@ fn a_long_command_is_broken_so_that_it_can_be_pasted() {
             scratch: Path::new("/run/scratch"),
         },
     );
-    let page = plan.render();
+    let page = plan.render(80);
     assert!(page.lines().all(|line| line.chars().count() <= 80));
     let start = page.find("$ word").unwrap() + 2;
     let pasted = page[start..].replace("\\\n", " ");

@@ -303,3 +303,22 @@ fn rounds_go_to_the_workloads_that_are_not_decided() {
     head.decide.until = Until::Overall;
     assert_eq!(undecided_workloads(&evidence(&head, &data, 6)), [0, 1, 2]);
 }
+
+/// What failed before a round was complete was never out of a race, and a baseline is no measurement of itself.
+#[test]
+fn a_row_says_why_it_has_no_figure() {
+    let levels: [&[&str]; 3] = [&["none"], &["near"], &["far"]];
+    let head = head(&["replication"], &levels, 1, Some("replication"));
+    let mut data = trials(&head, 2, 0.01, 11, |_, _| 1.0);
+    data.retain(|trial| trial.configuration != 2);
+    let mut proof = evidence(&head, &data, 2);
+    proof.dropped = vec![(2, 0)];
+    let rows = judge(&proof).configurations;
+    let said = |row: usize| (rows[row].baseline, rows[row].too_few, rows[row].left());
+    assert_eq!(said(0), (true, false, None));
+    assert_eq!(said(1), (false, true, None));
+    assert!(!rows[2].baseline && !rows[2].too_few);
+    let left = rows[2].left().unwrap();
+    assert_eq!(left.to_string(), "failed in the first round");
+    assert_eq!(left.short(), "failed");
+}

@@ -259,12 +259,12 @@ impl Workload for Exact {
             (_, _, every) => format!(", fsync of every file after each {every} requests"),
         };
         format!(
-            "sysbench {version} {} over {} files of together {}, blocks of {}, {} thread(s){sync}, at most {}",
+            "sysbench {version} {} over {} files of together {}, blocks of {}, {}{sync}, at most {}",
             self.word,
             plan.files,
             unit::bytes(plan.total_bytes),
             unit::bytes(u64::from(plan.block_size)),
-            plan.threads,
+            unit::counted(plan.threads as usize, "thread"),
             unit::time_ns(plan.time_ns.unwrap_or(0) as f64)
         )
     }

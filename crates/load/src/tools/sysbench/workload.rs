@@ -137,12 +137,12 @@ impl FileIo {
 impl Workload for FileIo {
     fn summary(&self) -> String {
         format!(
-            "sysbench-style {} over {} files of together {}, blocks of {}, {} thread(s){}{}",
+            "sysbench-style {} over {} files of together {}, blocks of {}, {}{}{}",
             self.mode,
             self.io.files,
             unit::bytes(self.io.size),
             unit::weights(&self.io.block_sizes),
-            self.io.threads,
+            unit::counted(self.io.threads as usize, "thread"),
             self.io.words(),
             self.io.at_most()
         )

@@ -1,0 +1,60 @@
+//! What `--print-study` shows is what runs.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn share() -> impl Strategy<Value = Option<f64>> {
+    prop::option::of(0.501..0.999_f64)
+}
+
+proptest! {
+    /// What `--print-study` shows, run as a study, is the comparison with all its flags.
+    #[test]
+    fn the_printed_study_is_the_one_that_runs(
+        (margin, confidence) in (share(), share()),
+        seed in prop::option::of(0..=i64::MAX as u64),
+        time_ns in 1_000_000_000..86_400_000_000_000_u64,
+        size in prop::option::of((1_u64 << 20)..1 << 34),
+        (each, warm) in any::<(bool, bool)>(),
+        rounds_max in prop::option::of(1..=ROUNDS_MAX),
+        until_decided in any::<bool>(),
+    ) {
+        let until_decided = until_decided && rounds_max.is_none();
+        let overrides = Overrides {
+            margin, confidence, seed, rounds_max, until_decided, ..Overrides::default()
+        };
+        let request = CompareRequest {
+            time_ns,
+            size,
+            each,
+            warm,
+            overrides,
+            ..request_for(&["/srv/a".into(), "/srv/b \"quoted\"".into()])
+        };
+        let sides = sides_of(&request.directories);
+        let mut parts = Shape::of(request.purpose, time_ns, sides.len()).unsized_parts();
+        if let Some(size) = size {
+            parts.iter_mut().for_each(|part| part.size.bytes = size);
+        }
+        let plain = study(&request, &sides, &parts);
+        let printed = overrides.written_with_limits(&overrides.written(&plain));
+        let printed = study_file::parse("compare", printed.as_bytes());
+        let printed = printed.map_err(|failure| failure.render()).unwrap();
+        // Once more from the flags themselves.
+        let mut runs = study_file::parse("compare", plain.as_bytes()).ok().unwrap();
+        overrides.apply(&mut runs);
+        prop_assert_eq!(&printed.decide, &runs.decide);
+        let limited = rounds_max.is_none() && !until_decided;
+        let limit = if limited { time_ns } else { study_file::NO_LIMIT_NS };
+        prop_assert_eq!(printed.decide.time_max_ns, limit);
+        prop_assert_eq!(printed.decide.until == stackrace_base::event::Until::Each, each);
+        prop_assert_eq!(printed.policy.drop_caches, !warm);
+        if let Some(seed) = seed {
+            prop_assert_eq!(printed.seed, seed);
+        }
+        if let Some(size) = size {
+            prop_assert!(plain.contains(&format!("{size}")), "{plain}");
+        }
+    }
+}
