@@ -14,13 +14,13 @@ pub fn postmark(data: &[u8]) {
         Ok(reports) => {
             assert!(!reports.is_empty());
             for report in reports {
-                let whole =
-                    report.transactions_s >= 1.0 && report.transactions_s <= report.elapsed_s;
+                let whole = report.transactions_s.value >= 1.0
+                    && report.transactions_s.value <= report.elapsed_s.value;
                 assert!(whole || report.cut_off);
                 let values = values(&report);
                 assert_eq!(values.len(), metrics().len());
                 for value in values.into_iter().flatten() {
-                    assert!(value.is_finite() && value > 0.0, "{value}");
+                    assert!(value.value.is_finite() && value.value > 0.0, "{value:?}");
                 }
             }
         }
@@ -72,7 +72,7 @@ pub fn bonnie(data: &[u8]) {
                     values
                         .iter()
                         .flatten()
-                        .all(|value| value.is_finite() && *value >= 0.0)
+                        .all(|value| value.value.is_finite() && value.value >= 0.0)
                 );
                 assert!(bonnie::notes(&report).iter().all(|note| !note.is_empty()));
                 assert!(!bonnie::text(&report, 0).is_empty());
@@ -113,7 +113,7 @@ pub fn sysbench(data: &[u8]) {
             values
                 .iter()
                 .flatten()
-                .all(|value| value.is_finite() && *value > 0.0)
+                .all(|value| value.value.is_finite() && value.value > 0.0)
         );
         let steps: String = report
             .intermediate
