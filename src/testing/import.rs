@@ -72,6 +72,7 @@ fn record(sources: &[ImportSource]) -> Record {
         workloads: design.workloads,
         decide: design.decide,
         seed: 0,
+        place: None,
         environment: design.environment,
     }));
     let line = |event| LogLine {

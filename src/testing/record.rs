@@ -275,6 +275,7 @@ fn head(input: &mut Input<'_>) -> RunStarted {
         configurations,
         workloads,
         seed: input.u64(),
+        place: None,
         environment: vec![Fact::new(input.text(), input.text())],
     }
 }

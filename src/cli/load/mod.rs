@@ -55,7 +55,7 @@ pub(super) fn exec(setting: &Setting, verb: Load) -> Result<u8, Failure> {
     let audit = loaded
         .trial
         .as_ref()
-        .and_then(|trial| audit::trial_audit(kind.name, &observe::environment(), trial));
+        .and_then(|trial| audit::trial_audit(kind.name, &observe::environment(), false, trial));
     if verb.json {
         print_data(json::render(&request, &loaded, audit.as_ref()).as_bytes());
     } else if loaded.trouble.is_none() || !loaded.phases.is_empty() {

@@ -21,7 +21,6 @@ use self::doing::Doing;
 use super::terminal::{columns, draws, error, set_view};
 use crate::run::{SharedLedger, TrialStart, Watcher};
 use crate::session::WatchedRun;
-use stackrace_base::event::Fact;
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit;
 use stackrace_judge::verdict::{self, Evidence, Verdict};
@@ -105,8 +104,8 @@ impl Progress {
         let begun = {
             let ledger = run.ledger.lock();
             let record = ledger.record();
-            Fact::in_virtual_time(&record.head.environment)
-                .then(|| (SystemClock.now_ns(), record.trials().count()))
+            let virtual_time = record.head.place().in_virtual_time();
+            virtual_time.then(|| (SystemClock.now_ns(), record.trials().count()))
         };
         Self {
             ledger: run.ledger,

@@ -347,6 +347,7 @@ fn head(study: &Study) -> RunStarted {
         workloads: study.workload_heads.clone(),
         decide: study.decide.clone(),
         seed: study.seed,
+        place: None,
         environment: Vec::new(),
     }
 }

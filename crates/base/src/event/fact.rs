@@ -71,11 +71,6 @@ pub enum FactFigure {
 }
 
 impl Fact {
-    /// The fact that says how a run was made in the lab.
-    pub const LAB: &'static str = "lab";
-    /// How its value begins where the time was virtual.
-    pub const VIRTUAL_TIME: &'static str = "virtual time";
-
     /// A fact of this name, with its value in words.
     pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
         Self {
@@ -110,11 +105,6 @@ impl Fact {
             bytes_per_s,
             known_by,
         })
-    }
-
-    /// Whether a run with these facts was made in virtual time.
-    pub fn in_virtual_time(facts: &[Self]) -> bool {
-        Self::value_of(facts, Self::LAB).is_some_and(|made| made.starts_with(Self::VIRTUAL_TIME))
     }
 
     /// The value of the first fact of a name; none: there is no such fact.

@@ -14,6 +14,7 @@ pub mod histogram;
 mod identity;
 mod observation;
 mod older;
+mod place;
 
 pub use client::*;
 pub use counted::*;
@@ -21,6 +22,7 @@ pub use crash::*;
 pub use fact::*;
 pub use identity::*;
 pub use observation::*;
+pub use place::*;
 use stackrace_stats::elementary::ln;
 
 use std::borrow::Cow;
@@ -215,6 +217,9 @@ pub struct RunStarted {
     /// Everything random follows from it.
     // Kept, so that a resumed run draws the orders and data that it would have drawn.
     pub seed: u64,
+    /// Where it is made; none: it was imported, or its log is from before this was kept ([`RunStarted::place`]).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<RunPlace>,
     /// The machine.
     pub environment: Vec<Fact>,
 }
@@ -235,6 +240,14 @@ const AGAIN: [(&str, bool); 7] = [
 ];
 
 impl RunStarted {
+    /// Where the run is made; in a log from before this was kept, what its facts say.
+    pub fn place(&self) -> Cow<'_, RunPlace> {
+        match &self.place {
+            Some(place) => Cow::Borrowed(place),
+            None => Cow::Owned(older::place(&self.environment)),
+        }
+    }
+
     /// Whether the study gives commands, so that it runs only with the user's permission.
     pub fn gives_commands(&self) -> bool {
         // A layer's commands leave no trace here but the option without which they did not run.

@@ -1,6 +1,51 @@
-//! Values of facts in logs from before facts had values: the only place that reads them from their words.
+//! What logs from before have in words alone: the only place that reads values from them.
 
-use super::FactFigure;
+use super::{Fact, FactFigure, LabGuests, OtherMachines, RunPlace};
+
+/// Memory of a guest that is not on record, bytes.
+const GUEST_BYTES: u64 = 1 << 30;
+
+/// Where a run was made, from the facts of its head.
+pub(super) fn place(facts: &[Fact]) -> RunPlace {
+    let fact = |name: &str| Fact::value_of(facts, name);
+    let owned = |name: &str| fact(name).map(str::to_owned);
+    if let Some(clock) = fact("lab") {
+        let memory = fact("lab memory").and_then(|text| crate::unit::parse_bytes(text).ok());
+        let guests = LabGuests {
+            system: owned("lab system"),
+            memory_bytes: memory.unwrap_or(GUEST_BYTES),
+        };
+        return match clock.starts_with("virtual time") {
+            true => RunPlace::Virtual(guests),
+            false => RunPlace::Lab(guests),
+        };
+    }
+    if let Some(started) = owned("clients") {
+        let processes = fact("processes on each client").and_then(|number| number.parse().ok());
+        let processes = processes.unwrap_or(1);
+        return RunPlace::Clients { started, processes };
+    }
+    let peer = |node: u32| owned(&format!("node {node} over ssh"));
+    let there = OtherMachines {
+        on: owned("over ssh"),
+        peers: (2..=10).filter_map(peer).collect(),
+    };
+    // `agent`, or `agent on HOST` where machines differ.
+    let of_kind = |kind: &str| {
+        let mut names = facts.iter().map(|fact| &*fact.name);
+        names.any(|name| name == kind || name.starts_with(&format!("{kind} on ")))
+    };
+    match (
+        of_kind("agent"),
+        of_kind("over ssh") || !there.peers.is_empty(),
+    ) {
+        (true, _) => RunPlace::Shell(there),
+        (false, true) => RunPlace::Ssh(there),
+        (false, false) => RunPlace::Here {
+            directory: owned("working directory"),
+        },
+    }
+}
 
 /// The value of a fact, from its name and its words; none: it is words alone.
 pub(super) fn figure(name: &str, words: &str) -> Option<FactFigure> {
@@ -140,6 +185,67 @@ mod tests {
             ("kernel", "6.1"),
         ] {
             assert_eq!(read(name, value), None, "{name}: {value}");
+        }
+    }
+
+    #[test]
+    fn older_logs_say_in_their_facts_where_the_run_was_made() {
+        let of = |facts: &[(&str, &str)]| {
+            let facts = facts.iter().map(|(name, words)| Fact::new(*name, *words));
+            place(&facts.collect::<Vec<Fact>>())
+        };
+        let there = |on: Option<&str>, peers: &[&str]| OtherMachines {
+            on: on.map(str::to_owned),
+            peers: peers.iter().map(|peer| (*peer).to_owned()).collect(),
+        };
+        let guests = |system: Option<&str>, memory_bytes| LabGuests {
+            system: system.map(str::to_owned),
+            memory_bytes,
+        };
+        let here = |directory: Option<&str>| RunPlace::Here {
+            directory: directory.map(str::to_owned),
+        };
+        for (facts, place) in [
+            (&[("kernel", "6.1")][..], here(None)),
+            (&[("working directory", "/tmp")], here(Some("/tmp"))),
+            (
+                &[("over ssh", "far")],
+                RunPlace::Ssh(there(Some("far"), &[])),
+            ),
+            (
+                &[("over ssh on a", "a"), ("over ssh on b", "b")],
+                RunPlace::Ssh(there(None, &[])),
+            ),
+            (
+                &[("node 2 over ssh", "b=10.0.0.2")],
+                RunPlace::Ssh(there(None, &["b=10.0.0.2"])),
+            ),
+            (
+                &[("over ssh", "far"), ("agent", "none")],
+                RunPlace::Shell(there(Some("far"), &[])),
+            ),
+            (&[("agent on a", "none")], RunPlace::Shell(there(None, &[]))),
+            (
+                &[("clients", "ssh:a,b"), ("processes on each client", "4")],
+                RunPlace::Clients {
+                    started: "ssh:a,b".to_owned(),
+                    processes: 4,
+                },
+            ),
+            (
+                &[
+                    ("lab", "kvm"),
+                    ("lab memory", "2 GiB"),
+                    ("lab system", "debian-13"),
+                ],
+                RunPlace::Lab(guests(Some("debian-13"), 2 << 30)),
+            ),
+            (
+                &[("lab", "virtual time, 1 GIPS")],
+                RunPlace::Virtual(guests(None, 1 << 30)),
+            ),
+        ] {
+            assert_eq!(of(facts), place, "{facts:?}");
         }
     }
 

@@ -138,6 +138,7 @@ impl Design {
             workloads: self.workloads.clone(),
             decide: self.decide.clone(),
             seed: 0,
+            place: None,
             environment: self.environment.clone(),
         }
     }

@@ -5,7 +5,6 @@ use super::{
     behind, cached, cold, compressed, device, durable, generator, heat, holes, impossible, line,
     memory, neighbours, pause, processor, short, squeezed, steady, stolen,
 };
-use stackrace_base::event::Fact;
 
 /// In any order: what counts is the priority each one states.
 pub(super) const REGISTERED: &[AuditCheck] = &[
@@ -36,12 +35,12 @@ pub fn checks() -> Vec<&'static AuditCheck> {
     by_priority(REGISTERED.iter())
 }
 
-/// The checks that say something of a run with these facts. A guest in virtual time runs nothing but the
+/// The checks that say something of a run, in virtual time or not. A guest there runs nothing but the
 /// program and its stack: what else keeps its processor busy, so that the program has to wait, are the stack's
 /// servers and threads and the drives' models, and no neighbour.
-pub(super) fn checks_of(environment: &[Fact]) -> Vec<&'static AuditCheck> {
+pub(super) fn checks_of(in_virtual_time: bool) -> Vec<&'static AuditCheck> {
     let mut checks = checks();
-    if Fact::in_virtual_time(environment) {
+    if in_virtual_time {
         let of_others = [neighbours::CHECK.name, pause::CHECK.name];
         checks.retain(|check| !of_others.contains(&check.name));
     }

@@ -32,7 +32,12 @@ pub(super) struct TrialPace {
 
 /// What is said of one trial of a kind of workload, on a machine with these facts; none: it is not
 /// complete, or another tool measured it.
-pub fn trial_audit(kind: &str, environment: &[Fact], trial: &Observation) -> Option<TrialAudit> {
+pub fn trial_audit(
+    kind: &str,
+    environment: &[Fact],
+    in_virtual_time: bool,
+    trial: &Observation,
+) -> Option<TrialAudit> {
     if trial.ended != Ended::Complete || trial.settled.caches == "unknown" {
         return None;
     }
@@ -42,7 +47,7 @@ pub fn trial_audit(kind: &str, environment: &[Fact], trial: &Observation) -> Opt
         limits: &limits(environment),
         memory_bytes: memory_bytes(environment),
     };
-    let findings = findings(&checks_of(environment), &reading);
+    let findings = findings(&checks_of(in_virtual_time), &reading);
     let pace = pace(&findings);
     let grave = findings
         .iter()

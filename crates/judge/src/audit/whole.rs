@@ -43,7 +43,12 @@ struct Judged {
 impl Audit {
     /// Judges complete trials; those of other tools, of which nothing was counted, are left out.
     pub fn of(head: &RunStarted, trials: &[&Observation], set_ups: &SetUps<'_>) -> Self {
-        Self::by(&checks_of(&head.environment), head, trials, set_ups)
+        Self::by(
+            &checks_of(head.place().in_virtual_time()),
+            head,
+            trials,
+            set_ups,
+        )
     }
 
     /// The same with these checks, in the order of their priority.
@@ -96,7 +101,12 @@ impl Audit {
     /// What is said of one trial.
     pub fn trial(&self, head: &RunStarted, trial: &Observation) -> Option<TrialAudit> {
         let kind = &head.workloads.get(trial.workload)?.kind;
-        trial_audit(kind, &head.environment, trial)
+        trial_audit(
+            kind,
+            &head.environment,
+            head.place().in_virtual_time(),
+            trial,
+        )
     }
 
     /// One configuration on one workload; none: it has no complete trial.
@@ -307,7 +317,7 @@ fn failed(head: &RunStarted, trials: &[&Observation]) -> Vec<String> {
 mod tests {
     use super::super::list::{REGISTERED, by_priority};
     use super::*;
-    use stackrace_base::event::Fact;
+    use stackrace_base::event::{Fact, LabGuests, RunPlace};
     use stackrace_results::record::sample;
 
     /// The made-up run with its trials changed.
@@ -380,8 +390,10 @@ mod tests {
             [by("other processes"), by("other programs")]
         };
         assert_eq!(others(&head), [true, true]);
-        head.environment
-            .push(Fact::of_older_log(Fact::LAB, "virtual time, 1 GIPS"));
+        head.place = Some(RunPlace::Virtual(LabGuests {
+            system: None,
+            memory_bytes: 1 << 30,
+        }));
         assert_eq!(others(&head), [false, false]);
     }
 

@@ -8,7 +8,7 @@ use super::fragment::{bound, finer, known_to, range, tells, times};
 use super::guarantee;
 use super::statement::{Comparison, Interval, State, VerdictWord};
 use super::table::Evidence;
-use stackrace_base::event::{Fact, RunStarted};
+use stackrace_base::event::RunStarted;
 use stackrace_base::unit::{self, counted, listed, listed_names};
 
 /// Comparisons that are written out; of more in a ranking, only how far the leader is ahead, and with a
@@ -296,7 +296,7 @@ fn outlook(verdict: &Verdict, evidence: &Evidence<'_>) -> String {
     };
     let time = more.seconds.map(unit::long_time);
     // The user who waits looks at another clock.
-    let time = match Fact::in_virtual_time(&evidence.head.environment) {
+    let time = match evidence.head.place().in_virtual_time() {
         true => time.map(|time| format!("{time} of virtual time")),
         false => time,
     };

@@ -280,6 +280,7 @@ pub fn head(shape: &SampleShape) -> RunStarted {
             until: Until::Overall,
         },
         seed: 0xdead_beef_dead_beef,
+        place: None,
         environment: vec![
             Fact::new("kernel", "6.12.48"),
             Fact::new("processor", "AMD EPYC 7763, 2 processors"),

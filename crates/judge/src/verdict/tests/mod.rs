@@ -67,6 +67,7 @@ fn head(
             until: Until::Overall,
         },
         seed: 0,
+        place: None,
         environment: Vec::new(),
     }
 }

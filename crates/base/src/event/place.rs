@@ -1,0 +1,60 @@
+//! Where a run is made, as a value of its log.
+
+use serde::{Deserialize, Serialize};
+
+/// Where a run is made: all that `resume` needs to go on there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunPlace {
+    /// On this machine.
+    Here {
+        /// The directory that it was begun in: relative paths of the study mean what they meant there. None:
+        /// it has no name.
+        directory: Option<String>,
+    },
+    /// On other machines over SSH, with this program on them.
+    Ssh(OtherMachines),
+    /// On other machines over SSH that have nothing but a shell.
+    Shell(OtherMachines),
+    /// By several clients of one storage.
+    Clients {
+        /// As `--clients` named them.
+        started: String,
+        /// Processes on each of them.
+        processes: u32,
+    },
+    /// In guests of the lab, in real time.
+    Lab(LabGuests),
+    /// In guests of the lab, in virtual time.
+    Virtual(LabGuests),
+    /// On a machine over SSH whose power is really cut.
+    RealCut(OtherMachines),
+}
+
+/// Machines of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OtherMachines {
+    /// The only one, as `--on` named it; none: those that the study names, or this one with its peers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on: Option<String>,
+    /// Its peers, from number 2 on, each with the address of the line to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub peers: Vec<String>,
+}
+
+/// Guests of the lab.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LabGuests {
+    /// Their system; none: those that the study names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
+    /// Memory of each of them, bytes.
+    pub memory_bytes: u64,
+}
+
+impl RunPlace {
+    /// Whether its clock is simulated.
+    pub fn in_virtual_time(&self) -> bool {
+        matches!(self, Self::Virtual(_))
+    }
+}
