@@ -125,6 +125,7 @@ pub(super) fn resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
         ssh: reach,
         allocation: verb.allocation.nodes(),
         wipe: &verb.wipe,
+        anyway: verb.anyway,
         power: verb.power.options()?,
     };
     let finished = run_place::resume(session, of, stopped, reach, setting, &images::of)?;

@@ -30,7 +30,7 @@ pub(crate) enum AskedPlace {
 /// An option that some places have no use for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PlacedOption {
-    /// `--anyway` of `run`: start although another run measures in the same directories.
+    /// `--anyway` of `run` and `resume`: measure although another run measures in the same directories.
     Anyway,
     /// `--clients`: several machines measure one storage.
     Clients,
@@ -72,10 +72,13 @@ impl PlacedOption {
     fn unused_at(self, place: AskedPlace) -> Option<&'static str> {
         use AskedPlace::{Clients, Here, Lab, RealCut, Shell, Ssh, Virtual};
         match (self, place) {
-            (Self::Anyway, Here) => None,
-            (Self::Anyway, _) => {
-                Some("is for this machine, the only one that is looked at for noise before")
+            (Self::Anyway, Here | Ssh | Shell | Clients) => None,
+            (Self::Anyway, Lab | Virtual) => {
+                Some("is for directories of yours, and no other run measures in a guest of the lab")
             }
+            (Self::Anyway, RealCut) => Some(
+                "is for a run beside another one, and a machine whose power is cut has one alone",
+            ),
             (Self::Clients, Lab | Virtual) => {
                 Some("names machines of yours, and guests of the lab have a storage of their own")
             }

@@ -123,6 +123,7 @@ pub(super) fn execute(
         host: &host,
         peers: &context.peers,
         clients: None,
+        machine: None,
         journal,
         scratch: store.run_dir(&run).join("mnt"),
         clock: Arc::new(SystemClock),

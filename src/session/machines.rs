@@ -4,7 +4,7 @@
 //! what stands: when the connection is lost, the worker tears that down, and `stackrace clean --on
 //! HOST` removes whatever is left all the same.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,15 +18,15 @@ use super::places::{self, PlacesRun, ReadyPlace, assignment};
 use super::resume::Stopped;
 use super::shell_store;
 use super::shell_worker::ShellWorker;
+use super::taken;
 use super::worker::StudyWorker;
+use super::worker_store::{HERE, WorkerStore};
 use stackrace_base::event::Fact;
 use stackrace_base::failure::{Failure, FailureKind};
 use stackrace_base::setting::Refusal;
-use stackrace_machine::host::{Host, HostError};
+use stackrace_machine::host::HostError;
 use stackrace_places::agent::connection::Connection;
-use stackrace_places::agent::message::{
-    Assignment, CleanAnswer, ExecRequest, PeerAddress, PlanAnswer, RealCut,
-};
+use stackrace_places::agent::message::{Assignment, ExecRequest, PeerAddress, PlanAnswer, RealCut};
 use stackrace_places::agent::remote_host::RemoteHost;
 use stackrace_places::agent::router::Router;
 use stackrace_places::agent::shell::{AGENTLESS, ShellHost};
@@ -37,9 +37,6 @@ use stackrace_study::study::{HOST, Study};
 
 /// Name of the fact that says on which machine, from this one, a run was made.
 const OVER_SSH: &str = "over ssh";
-
-/// What this machine is called among hosts.
-const HERE: &str = "here";
 
 /// What a second Ctrl-C leaves to do.
 pub(super) const LEFT: &str =
@@ -55,6 +52,15 @@ pub(crate) struct MachineWay {
     agentless: bool,
     /// Its peers, from number 2 on.
     peers: Vec<PeerWay>,
+}
+
+/// What the user permits a run to do all the same.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Permitted<'a> {
+    /// Disks that may be wiped although they carry something.
+    pub(crate) wipe: &'a [String],
+    /// To measure where another run measures.
+    pub(crate) anyway: bool,
 }
 
 /// The machines a study is to be tried on; none: this one alone.
@@ -192,7 +198,7 @@ pub(super) struct ConnectedMachine<'a> {
     shell: Option<Arc<ShellHost>>,
     connection: Arc<Connection>,
     /// The store of the worker there.
-    store: PathBuf,
+    store: WorkerStore,
     peers: Vec<ConnectedPeer>,
 }
 
@@ -215,7 +221,7 @@ impl<'a> ConnectedMachine<'a> {
                 remote: None,
                 shell: Some(host),
                 connection: connection.map_err(|error| Failure::internal(error.to_string()))?,
-                store: context.store_dir()?,
+                store: WorkerStore::at(context.store_dir()?),
                 peers: Vec::new(),
             });
         }
@@ -235,7 +241,7 @@ impl<'a> ConnectedMachine<'a> {
             remote,
             shell: None,
             connection,
-            store,
+            store: WorkerStore::at(store),
             peers,
         })
     }
@@ -247,7 +253,7 @@ impl<'a> ConnectedMachine<'a> {
 
     /// The store of the worker there.
     pub(super) fn store(&self) -> &Path {
-        &self.store
+        self.store.path()
     }
 
     /// How errors name it: as the user did, or `here`.
@@ -257,6 +263,11 @@ impl<'a> ConnectedMachine<'a> {
             (None, Some(shell)) => shell.to().to_string(),
             (None, None) => HERE.to_owned(),
         }
+    }
+
+    /// The same of another machine; none: it is this one.
+    fn other(&self) -> Option<String> {
+        self.asked.way.as_ref().map(|_| self.called())
     }
 
     /// What was said there, with what can be done from here.
@@ -294,11 +305,15 @@ impl<'a> ConnectedMachine<'a> {
         let name = self.asked.place.as_deref();
         let assignment = Assignment {
             cut,
-            ..assignment(study, name, &self.store, self.addresses(), wipe)
+            called: self.other(),
+            ..assignment(study, name, self.store(), self.addresses(), wipe)
         };
         let advice = |said| self.advice(said);
         let called = format!("on {}", self.called());
         let mut place = ReadyPlace::open(&self.connection, assignment, &called, &advice)?;
+        if self.remote.is_some() {
+            self.store.note(&self.host());
+        }
         match &self.asked.way {
             Some(_) => place.facts.push(Fact::new(OVER_SSH, self.called())),
             // As of any run on this machine.
@@ -314,7 +329,10 @@ impl<'a> ConnectedMachine<'a> {
     /// What the worker there plans.
     fn plan(&self, study: &Study) -> Result<PlanAnswer, Failure> {
         let place = self.asked.place.as_deref();
-        let assignment = assignment(study, place, &self.store, self.addresses(), &[]);
+        let assignment = Assignment {
+            called: self.other(),
+            ..assignment(study, place, self.store(), self.addresses(), &[])
+        };
         let planned = self.host().value(ExecRequest::Plan { assignment });
         planned.map_err(|error| {
             let (text, next) = (error.to_string(), error.next());
@@ -341,19 +359,8 @@ impl<'a> ConnectedMachine<'a> {
             }
             return;
         };
-        let cleaned = cleaned(&self.host(), &self.store, self.addresses(), false);
-        let why = match cleaned {
-            Ok(answer) if answer.left => Some(answer.lines.join("\n")),
-            Ok(_) => {
-                let removed = self.host().remove_tree(&self.store);
-                removed.err().map(|error| error.to_string())
-            }
-            Err(error) => Some(error.to_string()),
-        };
-        if let Some(why) = why {
-            let (to, store) = (remote.to(), self.store.display());
-            let what = format!("{store} is left on {to}: {why}");
-            observer.warn(&what, &format!("stackrace clean --on {to}{peers}"));
+        if let Err(left) = self.store.put_away(&self.host(), self.addresses()) {
+            left.tell(observer, &self.store, &remote.to(), &peers);
         }
     }
 }
@@ -385,22 +392,8 @@ fn shell_warnings(connected: &[ConnectedMachine<'_>]) -> Vec<String> {
 
 /// A worker in this process, on a machine among others.
 pub(super) fn here(router: &Arc<Router>) -> Result<Arc<Connection>, Failure> {
-    let connection = worker::here(StudyWorker, router);
+    let connection = worker::here(StudyWorker::default(), router);
     connection.map_err(|error| Failure::internal(error.to_string()))
-}
-
-/// Undoes what dead runs left in a store on a machine, and on its peers.
-pub(super) fn cleaned(
-    host: &RemoteHost,
-    store: &Path,
-    peers: Vec<PeerAddress>,
-    list: bool,
-) -> Result<CleanAnswer, HostError> {
-    host.value(ExecRequest::Clean {
-        store: store.to_path_buf(),
-        peers,
-        list,
-    })
 }
 
 /// Makes a run on other machines, or continues one that stopped.
@@ -413,7 +406,7 @@ pub(crate) fn run(
     store: &Store,
     stopped: Option<Stopped>,
     machines: &[MachineWay],
-    wipe: &[String],
+    permitted: Permitted<'_>,
     observer: &dyn Observer,
 ) -> Result<FinishedRun, Failure> {
     let run = PlacesRun::new(context, study, store, observer, LEFT)?;
@@ -425,8 +418,11 @@ pub(crate) fn run(
     if stopped.is_some() {
         cleaned_shells(context, &connected)?;
     }
+    let hosts: Vec<RemoteHost> = connected.iter().map(ConnectedMachine::host).collect();
+    let mut warnings = taken::of_study_there(study, &hosts, permitted.anyway)?;
+    let wipe = permitted.wipe;
     let places = places::all(connected.iter().map(|there| there.place(study, wipe, None)));
-    let warnings = shell_warnings(&connected);
+    warnings.extend(shell_warnings(&connected));
     let finished = places.and_then(|places| run.make(places, stopped, &warnings));
     // Whatever came of it: nothing stays there.
     for there in &connected {

@@ -35,6 +35,7 @@ pub(super) fn assignment(
 ) -> Assignment {
     Assignment {
         store: store.to_path_buf(),
+        called: None,
         peers,
         name: study.file_name().to_owned(),
         text: study.text.clone(),
@@ -209,7 +210,7 @@ impl<'a> PlacesRun<'a> {
         if let Some(stopped) = stopped {
             // What stood is removed before the record says that the run goes on.
             let (journal, leftovers) = stopped.take_over(self.store)?;
-            let ledger = stopped.resumed(self.store, leftovers, self.observer)?;
+            let ledger = stopped.resumed(self.store, leftovers, warnings, self.observer)?;
             return Ok((ledger, journal));
         }
         let environment = merged(known);

@@ -7,6 +7,7 @@ use super::execute::{self, FinishedRun};
 use super::lab_needs;
 use super::lab_run::{self, Images};
 use super::machine_options::{MachineOptions, PowerOptions, SshOptions};
+use super::machines::{MachineWay, Permitted};
 use super::observer::Observer;
 use super::resume::Stopped;
 use super::taken::{self, TakenDirs};
@@ -80,6 +81,8 @@ pub(crate) struct ResumeOptions<'a> {
     pub(crate) allocation: Option<&'a str>,
     /// Disks that may be wiped although they carry something.
     pub(crate) wipe: &'a [String],
+    /// Whether it goes on even where another run measures in the same directories.
+    pub(crate) anyway: bool,
     /// How the power of the machine is cut; none: it is not.
     pub(crate) power: Option<PowerOptions<'a>>,
 }
@@ -131,7 +134,8 @@ pub(crate) fn run(
         permission::check_here(study)?;
         study_file::by_clients(study, &asked.clients);
         let store = context.open_store()?;
-        return clients::run(context, (study, &store), None, &asked, observer, &[]);
+        let asked = (&asked, place.anyway);
+        return clients::run(context, (study, &store), None, asked, observer, &[]);
     }
     if let Some(there) = machines::asked_for(study, &place.machines)? {
         // Where nothing of this program is there, the record that says how to take things down is here.
@@ -139,7 +143,11 @@ pub(crate) fn run(
             permission::check_here(study)?;
         }
         let store = context.open_store()?;
-        return machines::run(context, study, &store, None, &there, place.wipe, observer);
+        let permitted = Permitted {
+            wipe: place.wipe,
+            anyway: place.anyway,
+        };
+        return machines::run(context, study, &store, None, &there, permitted, observer);
     }
     // A study for the lab would fail at its first disk; here the refusal names `--lab`.
     study_file::check_not_in_the_lab(study)?;
@@ -197,10 +205,12 @@ pub(crate) fn resume(
         ssh,
         allocation,
         wipe,
+        anyway,
         power,
     } = options;
     let check = |place: AskedPlace| {
         place.check(&given(&[
+            (PlacedOption::Anyway, anyway),
             (PlacedOption::Cut, power.is_some()),
             (PlacedOption::Ssh, ssh.typed),
             (PlacedOption::Sudo, ssh.sudo),
@@ -223,7 +233,7 @@ pub(crate) fn resume(
             context,
             (study, store),
             Some(stopped),
-            &asked,
+            (&asked, anyway),
             observer,
             &[],
         );
@@ -238,18 +248,50 @@ pub(crate) fn resume(
     crash::check(study, source)?;
     // Relative paths of the study mean what they meant when the run began.
     stopped.enter_directory()?;
-    match (there, power) {
-        (Some(there), Some(power)) => {
-            let [there] = &there[..] else {
-                return Err(real_cuts::one_machine());
-            };
-            let of = (&*study, store);
-            real_cuts::run(context, of, Some(stopped), (there, power), wipe, observer)
+    match there {
+        Some(there) => resume_there(
+            context,
+            (study, store),
+            stopped,
+            (&there, &options),
+            observer,
+        ),
+        None => {
+            let directories = taken::directories(study).unwrap_or_default();
+            let (_taken, warnings) = TakenDirs::of_study(&directories, anyway)?;
+            stopped.resume(context, (study, store), &warnings, wipe, observer)
         }
-        (Some(there), None) => {
-            let stopped = Some(stopped);
-            machines::run(context, study, store, stopped, &there, wipe, observer)
-        }
-        (None, _) => stopped.resume(context, study, store, wipe, observer),
     }
+}
+
+/// Continues a run on other machines.
+fn resume_there(
+    context: &Context,
+    (study, store): (&Study, &Store),
+    stopped: Stopped,
+    (there, options): (&[MachineWay], &ResumeOptions<'_>),
+    observer: &dyn Observer,
+) -> Result<FinishedRun, Failure> {
+    let ResumeOptions {
+        wipe,
+        anyway,
+        power,
+        ..
+    } = *options;
+    let Some(power) = power else {
+        let permitted = Permitted { wipe, anyway };
+        let stopped = Some(stopped);
+        return machines::run(context, study, store, stopped, there, permitted, observer);
+    };
+    let [there] = there else {
+        return Err(real_cuts::one_machine());
+    };
+    real_cuts::run(
+        context,
+        (study, store),
+        Some(stopped),
+        (there, power),
+        wipe,
+        observer,
+    )
 }

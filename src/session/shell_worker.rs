@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::context::entropy;
 use super::worker::{lost, received};
-use super::{preflight, shell_store, shell_study};
+use super::{preflight, shell_marks, shell_store, shell_study, taken};
 use crate::run::crash::CrashSide;
 use crate::run::turns::{TurnReporter, asked_for, execute_all};
 use crate::run::{Interrupt, LocalExecutor};
@@ -18,7 +18,7 @@ use stackrace_places::agent::message::{
     Assignment, CleanAnswer, PeerAddress, PhaseOrder, PlanAnswer, TurnReply,
 };
 use stackrace_places::agent::shell::ShellHost;
-use stackrace_places::agent::worker::{Duties, WorkerRefusal};
+use stackrace_places::agent::worker::{AskedCleaning, Duties, WorkerRefusal};
 
 /// The worker of such a machine.
 pub(super) struct ShellWorker {
@@ -56,7 +56,7 @@ impl Duties for ShellWorker {
         _connection: &Arc<Connection>,
         _store: PathBuf,
         _peers: Vec<PeerAddress>,
-        _list: bool,
+        _asked: AskedCleaning,
     ) -> Result<CleanAnswer, WorkerRefusal> {
         // Its journals are here: `shell_store` reads them without asking a worker.
         Ok(CleanAnswer::default())
@@ -76,6 +76,8 @@ impl Duties for ShellWorker {
         let reporter = TurnReporter(task.replies);
         host.tell(reporter.commands());
         shell_store::work(&context, host, &assignment, |journal, id, there: &Path| {
+            let directories = taken::directories(&study).unwrap_or_default();
+            shell_marks::leave(host, journal, &directories, id)?;
             let environment = host.facts().to_vec();
             reporter
                 .say(TurnReply::Ready { environment })
@@ -86,6 +88,7 @@ impl Duties for ShellWorker {
                 host,
                 peers: &[],
                 clients: None,
+                machine: Some(host.to().to_string()),
                 journal,
                 scratch: there.join("mnt"),
                 clock: Arc::new(SystemClock),
@@ -101,6 +104,11 @@ impl Duties for ShellWorker {
             execute_all(&mut executor, turns, &reporter).map_err(lost)
         })?;
         Ok(reporter.say(TurnReply::Closed).map_err(lost)?)
+    }
+
+    fn take(&self, directories: &[PathBuf]) -> Vec<String> {
+        // The marks of this run are left as soon as there is a journal.
+        shell_marks::others(&*self.host, directories)
     }
 
     fn phases(&self, _order: &PhaseOrder, task: Task) {

@@ -355,7 +355,7 @@ impl VirtualRun<'_> {
             let (ledger, _journal) = match stopped {
                 Some(stopped) => {
                     let (journal, leftovers) = stopped.take_over(self.store)?;
-                    let ledger = stopped.resumed(self.store, leftovers, self.observer)?;
+                    let ledger = stopped.resumed(self.store, leftovers, &[], self.observer)?;
                     (ledger, journal)
                 }
                 None => self.begin(facts, &made_of.concat().join(" and "), &clock)?,
