@@ -420,6 +420,9 @@ pub(super) struct Resume {
     /// Run the commands that the study gives, with your rights
     #[arg(long)]
     pub(super) allow_commands: bool,
+    /// Go on even where another run measures in the same directories
+    #[arg(long)]
+    pub(super) anyway: bool,
     #[command(flatten)]
     pub(super) reach: Reach,
     #[command(flatten)]

@@ -29,10 +29,10 @@ pub(super) fn exec(setting: &Setting, verb: LabVerb) -> Result<u8, Failure> {
         LabVerb::Shell(verb) => shell(setting, &verb),
         LabVerb::Fault(verb) => super::fault::exec(setting, &verb),
         LabVerb::Clean { systems } => images::remove(&systems),
-        LabVerb::Agent => worker::virtual_guest(StudyWorker)
+        LabVerb::Agent => worker::virtual_guest(StudyWorker::default())
             .and_then(|virtual_time| match virtual_time {
                 true => Ok(()),
-                false => worker::guest(StudyWorker),
+                false => worker::guest(StudyWorker::default()),
             })
             .map(|()| 0)
             .map_err(Failure::internal),

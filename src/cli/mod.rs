@@ -152,6 +152,7 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
     let colour = defaults.colour(common.colour, matches);
     let setting = Setting {
         session: Context {
+            called: None,
             store: common.store.or(defaults.store()).or_else(default_store),
             command: std::env::args_os()
                 // For the record only; nothing is opened by these words.
@@ -247,7 +248,7 @@ fn run_tool(setting: &Setting, tool: &ClassicTool, words: &ArgMatches) -> Result
 /// `stackrace agent`: this program on another machine.
 fn agent(verb: args::AgentVerb) -> Result<u8, Failure> {
     match verb {
-        args::AgentVerb::Serve(serving) => worker::stdio(StudyWorker, serving.silence()),
+        args::AgentVerb::Serve(serving) => worker::stdio(StudyWorker::default(), serving.silence()),
         args::AgentVerb::Hash => {
             let program = Program::own().map_err(|error| Failure::internal(error.to_string()))?;
             print(&format!("{}\n", program.hash));

@@ -150,6 +150,7 @@ fn settings(parser: &mut Command, words: &[String], place: AskedPlace) -> Option
             command: Vec::new(),
             peers: Vec::new(),
             one_kernel: false,
+            called: None,
         },
         typed: typed(parser, &matches),
         events: EventCopy::default(),

@@ -74,7 +74,7 @@ fn show(
         AskedPlace::Virtual => {
             // What such a run refuses, before its costs.
             virtual_run::check(study)?;
-            virtual_plan::plan(session, study, &verb.memory, None)?
+            virtual_plan::plan(session, study, lab_run::memory(&verb.memory)?, None)?
         }
         AskedPlace::Lab => {
             let guest = ElsewhereFacts {

@@ -12,7 +12,7 @@ use crate::session::resume::Longer;
 use crate::session::run_place::{LabOptions, PlaceOptions, ResumeOptions};
 use crate::session::study_file::{self, Overrides};
 use crate::session::virtual_run::{self, LabDrives};
-use crate::session::{Stopped, permission, run_place, virtual_clock};
+use crate::session::{Stopped, lab_run, permission, run_place, virtual_clock};
 use stackrace_base::unit;
 use stackrace_study::study::Study;
 
@@ -44,7 +44,7 @@ pub(super) fn asked<'a>(
     }
     let lab = verb.lab.then_some(LabOptions {
         system: verb.systems.first().map(String::as_str),
-        memory: &verb.memory,
+        memory_bytes: lab_run::memory(&verb.memory)?,
         virtual_time,
         jobs: verb.clock.jobs,
     });
@@ -129,6 +129,7 @@ pub(super) fn resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
         ssh: reach,
         allocation: verb.allocation.nodes(),
         wipe: &verb.wipe,
+        anyway: verb.anyway,
         power: verb.power.options()?,
     };
     let finished = run_place::resume(session, of, stopped, reach, setting, &images::of)?;

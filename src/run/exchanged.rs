@@ -9,7 +9,6 @@ use super::trial::Trial;
 use stackrace_base::event::{Ended, ExchangedStorage, Observation};
 use stackrace_layers::stack::{self as stacks, StandingStack};
 use stackrace_places::agent::message::Turn;
-use std::path::Path;
 use std::time::Duration;
 
 /// How often, and with what pause, it is looked before a trial fails.
@@ -27,6 +26,7 @@ impl LocalExecutor<'_> {
         stack: StandingStack,
         exchanged: ExchangedStorage,
     ) -> Result<Option<StandingStack>, Broken> {
+        let exchanged = exchanged.seen_by(self.machine.as_deref());
         // Nothing of it is measured: its facts would look like those of the configuration.
         self.tear_down(turn.round, turn.configuration, stack)?;
         self.cannot_begin(turn, exchanged.sentence(), Some(exchanged))?;
@@ -35,12 +35,10 @@ impl LocalExecutor<'_> {
 
     /// What a configuration lay on that cannot be set up any more, if that is not there.
     pub(super) fn gone(&self, turn: &Turn) -> Option<ExchangedStorage> {
-        turn.lies_on.iter().find_map(|before| {
-            let directory = Path::new(&before.directory);
-            // Of another machine of the stack this one knows nothing; its layer has said it.
-            let now = self.host.identity_of(directory).ok();
-            stacks::compared(before, now)
-        })
+        let stack = &self.study.configurations[turn.configuration].stack;
+        // A machine that does not answer says so in the error of the layer.
+        let exchanged = stacks::exchanged_below(stack, self.host, &turn.lies_on).ok()?;
+        Some(exchanged?.seen_by(self.machine.as_deref()))
     }
 }
 
@@ -51,7 +49,13 @@ impl Trial<'_> {
     /// It was exchanged.
     pub(super) fn lies_where_it_lay(&self, observation: &mut Observation) -> Result<(), Ended> {
         let host = self.executor.host;
-        let mut exchanged = self.standing.exchanged(host);
+        let look = || {
+            let exchanged = self.standing.exchanged(host);
+            exchanged.map_err(|error| Ended::Failed {
+                error: error.to_string(),
+            })
+        };
+        let mut exchanged = look()?;
         // One that is away for a moment (an automounter, another user's rename) was not worked in: the
         // trial's own directory is held.
         for _ in 1..LOOKS {
@@ -59,14 +63,30 @@ impl Trial<'_> {
                 break;
             }
             host.pause(BETWEEN_LOOKS);
-            exchanged = self.standing.exchanged(host);
+            exchanged = look()?;
         }
         let Some(exchanged) = exchanged else {
             return Ok(());
         };
+        let exchanged = exchanged.seen_by(self.executor.machine.as_deref());
+        Err(self.exchanged(exchanged, None, observation))
+    }
+
+    /// The end of a trial whose storage was exchanged, with what failed because of that.
+    pub(super) fn exchanged(
+        &self,
+        exchanged: ExchangedStorage,
+        effect: Option<String>,
+        observation: &mut Observation,
+    ) -> Ended {
         let error = exchanged.sentence();
         observation.exchanged = Some(Box::new(exchanged));
-        Err(Ended::Failed { error })
+        // What failed is most likely the effect; both are said.
+        let error = match effect {
+            Some(effect) => format!("{error} ({effect})"),
+            None => error,
+        };
+        Ended::Failed { error }
     }
 
     /// Fails a trial, complete or not, that ended on something else than it began on.
@@ -78,7 +98,7 @@ impl Trial<'_> {
         let Err(Ended::Failed { error }) = self.lies_where_it_lay(observation) else {
             return;
         };
-        // What failed is most likely the effect; both are said.
+        // As above: both are said.
         let error = match &observation.ended {
             Ended::Failed { error: effect } => format!("{error} ({effect})"),
             _ => error,

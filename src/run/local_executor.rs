@@ -31,6 +31,8 @@ pub(crate) struct LocalExecutor<'a> {
     pub(crate) peers: &'a [Peer],
     /// The clients that measure in its place, itself among them; none: it measures.
     pub(crate) clients: Option<ClientsReached>,
+    /// How the command line calls this machine, if it is another one than it was typed at.
+    pub(crate) machine: Option<String>,
     /// What exists because of us.
     pub(crate) journal: &'a Journal,
     /// Where mount points are made.

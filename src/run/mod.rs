@@ -33,6 +33,7 @@ pub(crate) mod turns;
 
 pub(crate) use coordinator::{Coordinator, Reason};
 pub(crate) use executor::{Broken, Executor, TrialStart, Turned, Watcher};
+pub(crate) use held_ground::KnownGrounds;
 pub(crate) use ledger::{Ledger, SharedLedger};
 pub(crate) use local_executor::{ClientsReached, LocalExecutor};
 pub(crate) use observation::phase_observation;

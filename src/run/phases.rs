@@ -3,14 +3,15 @@
 //! The peer prepares and says so; each of its phases begins when the first machine says so, which then
 //! begins its own: both begin within one message between them.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use super::held_ground::HeldGround;
+use super::held_ground::{GroundTrouble, HeldGround};
 use super::observation::phase_observation;
-use stackrace_base::event::{Counted, OtherNode, PhaseObservation};
+use stackrace_base::event::{Counted, ExchangedStorage, OtherNode, PhaseObservation};
 use stackrace_base::interrupt::Interrupt;
 use stackrace_engine::{ContentLedger, Control};
 use stackrace_load::workload::{Place, Workload};
@@ -36,6 +37,8 @@ pub(super) struct PeerPhases<'a> {
     metrics: Vec<Option<f64>>,
     paused_ns: u64,
     suspended_ns: u64,
+    /// What it said of its storage, if that is another one than before.
+    exchanged: RefCell<Option<ExchangedStorage>>,
 }
 
 impl<'a> PeerPhases<'a> {
@@ -62,6 +65,7 @@ impl<'a> PeerPhases<'a> {
             metrics: Vec::new(),
             paused_ns: 0,
             suspended_ns: 0,
+            exchanged: RefCell::default(),
         })
     }
 
@@ -121,6 +125,11 @@ impl<'a> PeerPhases<'a> {
         }
     }
 
+    /// What it said of its storage; none: nothing, or it is what it was.
+    pub(super) fn exchanged(&self) -> Option<Box<ExchangedStorage>> {
+        self.exchanged.take().map(Box::new)
+    }
+
     /// Stops what it does, and removes the trial's files there.
     ///
     /// # Errors
@@ -143,6 +152,15 @@ impl<'a> PeerPhases<'a> {
     fn unexpected(&self, reply: PhaseReply) -> String {
         match reply {
             PhaseReply::Failed(error) => self.named(error),
+            PhaseReply::Exchanged { storage, effect } => {
+                let storage = storage.seen_by(Some(self.host.name()));
+                let said = storage.sentence();
+                self.exchanged.replace(Some(storage));
+                match effect {
+                    Some(effect) => format!("{said} ({effect})"),
+                    None => said,
+                }
+            }
             PhaseReply::Ended => self.named("stopped"),
             other => self.named(format!("an unexpected answer: {other:?}")),
         }
@@ -174,8 +192,8 @@ pub(crate) fn serve(order: &PhaseOrder, task: Task) {
         // A machine that is lost has interrupted all of this already.
         let _ = replies.send(&WorkerReply::Phase(reply));
     };
-    if let Err(error) = work(order, &interrupt, &starts, &replies) {
-        say(PhaseReply::Failed(error));
+    if let Err(trouble) = work(order, &interrupt, &starts, &replies) {
+        say(trouble.into());
     }
     say(PhaseReply::Ended);
 }
@@ -201,7 +219,7 @@ fn work(
     interrupt: &Interrupt,
     starts: &Receiver<()>,
     replies: &Replies,
-) -> Result<(), String> {
+) -> Result<(), GroundTrouble> {
     let study = study::parse(&order.name, order.text.as_bytes(), &Kinds::real())
         .map_err(|_| "the study is not understood here".to_owned())?;
     let configuration = study.configurations.get(order.configuration);
@@ -211,7 +229,7 @@ fn work(
     // A control of its own: what was begun must come to its end, whatever came of the trial.
     let (ledger, control) = (OnceLock::new(), Control::default());
     let finished = workload.finish(&place(order, false, &ledger, &control));
-    worked.and(finished.map_err(|trouble| trouble.0))
+    worked.and(finished.map_err(|trouble| GroundTrouble::Failed(trouble.0)))
 }
 
 fn in_step(
@@ -221,17 +239,17 @@ fn in_step(
     interrupt: &Interrupt,
     starts: &Receiver<()>,
     replies: &Replies,
-) -> Result<(), String> {
+) -> Result<(), GroundTrouble> {
     let cold = study.policy.drop_caches;
     let ledger = OnceLock::new();
     let host = LocalHost::new(Arc::new(|_| ()));
-    let ground = HeldGround::of(&host, &order.directory)?;
+    let ground = HeldGround::of(&host, [&*order.directory])?;
     let say = |reply| {
         let sent = replies.send(&WorkerReply::Phase(reply));
         sent.map_err(|error| error.to_string())
     };
     let prepared = workload.prepare(&place(order, cold, &ledger, &interrupt.control()));
-    prepared.map_err(|trouble| trouble.0)?;
+    ground.after(&host, prepared.map_err(|trouble| trouble.0))?;
     say(PhaseReply::Prepared)?;
     let mut outcomes = Vec::new();
     let phases = workload.phases();
@@ -246,15 +264,16 @@ fn in_step(
         let outcome = workload.measure(phase, &place(order, cold, &ledger, &control));
         let mut counted = Counted::default();
         pulse.end(&mut counted);
-        let outcome = outcome.map_err(|trouble| trouble.0)?;
-        if let Some(error) = &outcome.error {
-            return Err(error.to_string());
-        }
+        let outcome = outcome.map_err(|trouble| trouble.0);
+        let outcome = outcome.and_then(|outcome| match &outcome.error {
+            Some(error) => Err(error.to_string()),
+            None => Ok(outcome),
+        });
+        // This machine has mounted the storage by itself.
+        let outcome = ground.after(&host, outcome)?;
         if outcome.ended != stackrace_engine::PhaseEnd::Complete {
             return Ok(());
         }
-        // This machine has mounted the storage by itself.
-        ground.is_same(&host)?;
         let observation = phase_observation(name, &outcome, workload.offered_per_s(phase));
         outcomes.push(outcome);
         let metrics = match outcomes.len() == phases.len() {

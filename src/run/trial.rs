@@ -221,6 +221,8 @@ impl Trial<'_> {
             .and_then(|()| self.measure_with(directory, found, observation, &mut peers));
         // Whatever came of it, a peer must not go on alone.
         for peer in peers {
+            let exchanged = peer.exchanged();
+            observation.exchanged = observation.exchanged.take().or(exchanged);
             if let Err(why) = peer.end() {
                 let note = format!("the trial's files on another machine: {why}");
                 observation.notes.push(note);

@@ -5,6 +5,7 @@
 //! ignored is refused with the reason, before anything is touched. A test reads the parser's own list of
 //! options, so that a new one without a row here fails.
 
+use stackrace_base::event::RunPlace;
 use stackrace_base::failure::Failure;
 use stackrace_study::study::{HOST, Study};
 
@@ -108,12 +109,18 @@ pub(crate) const OPTIONS: &[PlacedOption] = &[
     ),
     everywhere("allow-commands"),
     of(
-        &["run"],
+        &["resume", "run"],
         "anyway",
-        &[(
-            &[Ssh, Shell, Clients, Lab, Virtual, RealCut],
-            "is for this machine, the only one whose directories are looked at for another run",
-        )],
+        &[
+            (
+                GUESTS,
+                "is for directories of yours, and no other run measures in a guest of the lab",
+            ),
+            (
+                &[RealCut],
+                "is for a run beside another one, and a machine whose power is cut has one alone",
+            ),
+        ],
     ),
     everywhere("anyway"),
     of(
@@ -397,6 +404,19 @@ impl TypedOptions {
 }
 
 impl AskedPlace {
+    /// The place of a run that goes on.
+    pub(crate) fn on_record(place: &RunPlace) -> Self {
+        match place {
+            RunPlace::Here { .. } => Here,
+            RunPlace::Ssh(_) => Ssh,
+            RunPlace::Shell(_) => Shell,
+            RunPlace::Clients { .. } => Clients,
+            RunPlace::Lab(_) => Lab,
+            RunPlace::Virtual(_) => Virtual,
+            RunPlace::RealCut(_) => RealCut,
+        }
+    }
+
     /// The place that the options name for a study; `lab`: in the lab, and whether its clock is virtual;
     /// `power`: the power is really cut.
     pub(crate) fn of(

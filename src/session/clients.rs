@@ -15,13 +15,14 @@ use std::time::Duration;
 use super::context::{Context, entropy};
 use super::execute::FinishedRun;
 use super::machine_options::{ClientsOptions, MachineOptions, SshOptions, unable};
-use super::machines::cleaned;
 use super::observer::Observer;
 use super::places::{PlacesRun, ReadyPlace, assignment};
 use super::resume::Stopped;
 use super::study_file;
+use super::taken;
+use super::worker_store::WorkerStore;
 use launcher::Launched;
-use stackrace_base::event::Fact;
+use stackrace_base::event::{Fact, RunPlace};
 use stackrace_base::failure::Failure;
 use stackrace_machine::host::{Filling, Host};
 use stackrace_places::agent::connection::Connection;
@@ -30,7 +31,7 @@ use stackrace_places::agent::remote_host::RemoteHost;
 use stackrace_places::agent::router::Router;
 use stackrace_places::agent::ssh::{Remote, Way};
 use stackrace_places::agent::watch::watch;
-use stackrace_results::record::{Record, Store};
+use stackrace_results::record::Store;
 use stackrace_study::study::{CLIENTS, Study};
 
 /// Names of the facts that say by which clients a run was made.
@@ -144,25 +145,22 @@ pub(crate) fn names(options: ClientsOptions<'_>) -> Result<Vec<String>, Failure>
     Ok(asked.map_or_else(Vec::new, |asked| asked.clients.names))
 }
 
-/// The clients that a run was made by; none: it was not.
+/// The clients that a run was made by.
 ///
 /// # Errors
 /// The ssh command makes no sense.
-pub(crate) fn on_record(
-    record: &Record,
+pub(super) fn on_record(
+    started: &str,
+    processes: u32,
     ssh: &SshOptions<'_>,
     allocation: Option<&str>,
-) -> Result<Option<AskedClients>, Failure> {
-    let fact = |name| Fact::value_of(&record.head.environment, name);
-    let Some(started) = fact(STARTED) else {
-        return Ok(None);
-    };
+) -> Result<AskedClients, Failure> {
     let options = ClientsOptions {
         started: Some(started),
-        processes: fact(PROCESSES).and_then(|number| number.parse().ok()),
+        processes: Some(processes),
         allocation,
     };
-    asked(started, options, None, ssh).map(Some)
+    asked(started, options, None, ssh)
 }
 
 /// Reads what the command line says of clients.
@@ -195,7 +193,7 @@ struct ConnectedClients<'a> {
     asked: &'a AskedClients,
     processes: Vec<Remote>,
     /// The store of the first one's worker.
-    store: PathBuf,
+    store: WorkerStore,
 }
 
 impl<'a> ConnectedClients<'a> {
@@ -229,7 +227,7 @@ impl<'a> ConnectedClients<'a> {
         let connections = processes.iter().map(|one| Arc::clone(one.connection()));
         // From now on: one that falls silent while the others connect is found too.
         watch(&connections.collect::<Vec<_>>());
-        let store = processes[0].store(&id);
+        let store = WorkerStore::at(processes[0].store(&id));
         Ok(Self {
             asked,
             processes,
@@ -285,10 +283,12 @@ impl<'a> ConnectedClients<'a> {
     /// Hands the study over and waits until the first client is ready to conduct.
     fn place(&self, study: &Study, wipe: &[String]) -> Result<ReadyPlace, Failure> {
         let (connection, _) = self.first();
-        let mut assignment = assignment(study, None, &self.store, Vec::new(), wipe);
+        let mut assignment = assignment(study, None, self.store.path(), Vec::new(), wipe);
         assignment.clients = Some(self.asked.clients.clone());
+        assignment.called = Some(self.asked.clients.names[0].clone());
         let called = format!("on {}", self.asked.clients.names[0]);
         let mut place = ReadyPlace::open(connection, assignment, &called, &|said| said)?;
+        self.store.note(&self.first().1);
         place.facts.push(Fact::new(STARTED, &self.asked.started));
         let processes = self.asked.clients.processes.to_string();
         place.facts.push(Fact::new(PROCESSES, processes));
@@ -306,18 +306,8 @@ impl<'a> ConnectedClients<'a> {
     /// client.
     fn put_away(&self, observer: &dyn Observer) {
         let (_, host) = self.first();
-        let why = match cleaned(&host, &self.store, Vec::new(), false) {
-            Ok(answer) if answer.left => Some(answer.lines.join("\n")),
-            Ok(_) => host
-                .remove_tree(&self.store)
-                .err()
-                .map(|error| error.to_string()),
-            Err(error) => Some(error.to_string()),
-        };
-        if let Some(why) = why {
-            let (name, store) = (&self.asked.clients.names[0], self.store.display());
-            let what = format!("{store} is left on {name}: {why}");
-            observer.warn(&what, &format!("stackrace clean --on {name}"));
+        if let Err(left) = self.store.put_away(&host, Vec::new()) {
+            left.tell(observer, &self.store, &self.asked.clients.names[0], "");
         }
     }
 }
@@ -378,7 +368,7 @@ pub(crate) fn plan(
 ) -> Result<PlanAnswer, Failure> {
     let connected = ConnectedClients::connect(asked)?;
     let (_, first) = connected.first();
-    let mut assignment = assignment(study, None, &connected.store, Vec::new(), &[]);
+    let mut assignment = assignment(study, None, connected.store.path(), Vec::new(), &[]);
     assignment.clients = Some(asked.clients.clone());
     let planned = first.value::<PlanAnswer>(ExecRequest::Plan { assignment });
     // Also after a failure: the worker has had a directory there since it was connected.
@@ -396,17 +386,24 @@ pub(crate) fn run(
     context: &Context,
     (study, store): (&Study, &Store),
     stopped: Option<Stopped>,
-    asked: &AskedClients,
+    (asked, anyway): (&AskedClients, bool),
     observer: &dyn Observer,
     warnings: &[String],
 ) -> Result<FinishedRun, Failure> {
-    let run = PlacesRun::new(context, study, store, observer, LEFT)?;
+    let place = RunPlace::Clients {
+        started: asked.started.clone(),
+        processes: asked.clients.processes,
+    };
+    let run = PlacesRun::new(context, (study, store), place, observer, LEFT)?;
     let connected = ConnectedClients::connect(asked)?;
     // Before the first client makes anything of its own.
+    let hosts: Vec<RemoteHost> = connected.firsts().iter().map(Remote::host).collect();
+    let others = taken::of_study_there(study, &hosts, anyway)?;
     connected.check_shared(&directories(study))?;
+    let warnings = [warnings, &others].concat();
     let finished = connected
         .place(study, &[])
-        .and_then(|place| run.make(vec![place], stopped, warnings));
+        .and_then(|place| run.make(vec![place], stopped, &warnings));
     // Whatever came of it: nothing stays there.
     connected.put_away(observer);
     finished

@@ -96,7 +96,7 @@ pub(crate) struct PreparedComparison {
     /// Ctrl-C, caught since the first trial that finds a size.
     interrupt: Arc<Interrupt>,
     /// Its directories, so that no other run measures in them.
-    _taken: TakenDirs,
+    taken: TakenDirs,
 }
 
 /// Looks at the directories, finds out how fast they are, and writes the study.
@@ -151,7 +151,7 @@ pub(crate) fn prepare(
         warnings,
         sides,
         interrupt,
-        _taken: taken,
+        taken,
     })
 }
 
@@ -260,10 +260,13 @@ pub(crate) fn run(
         observer.remark(&format!("warning: {warning}"));
     }
     if let Some(asked) = &request.clients {
-        let store = context.open_store()?;
-        return clients::run(context, (&study, &store), None, asked, observer, &warnings);
+        // The first client takes the directories, which may be this very machine.
+        drop(prepared.taken);
+        let (of, by) = ((&study, &context.open_store()?), (asked, request.anyway));
+        return clients::run(context, of, None, by, observer, &warnings);
     }
-    execute::start(context, &study, &warnings, &[], observer)
+    let of = (&study, &execute::checked_store(context, &study)?);
+    execute::start(context, of, &warnings, &[], observer)
 }
 
 /// What the reader of a result of `--quick` must know.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use stackrace_base::failure::Failure;
 use stackrace_base::time::{Clock, SystemClock};
-use stackrace_machine::host::Host;
 use stackrace_machine::host::local::{LocalHost, Sink};
+use stackrace_machine::host::{CLEAN, Host};
 use stackrace_machine::journal::JournalError;
 use stackrace_places::agent::remote_host::Peer;
 use stackrace_results::record::{RecordError, Store};
@@ -19,6 +19,8 @@ pub(crate) struct Context {
     pub(crate) command: Vec<String>,
     /// The other machines of a stack, from number 2 on.
     pub(crate) peers: Vec<Peer>,
+    /// How the command line calls this machine, if it is another one than it was typed at.
+    pub(crate) called: Option<String>,
     /// Whether it is a guest in virtual time, whose stacks have their second machine in its own kernel.
     pub(crate) one_kernel: bool,
 }
@@ -48,15 +50,25 @@ impl Context {
 
     /// This machine with its peers; every command goes to `sink`.
     pub(crate) fn host(&self, sink: Sink) -> LocalHost {
+        let cleaned_by = self.cleaned_by();
         let peers = self.peers.iter().map(|peer| -> Box<dyn Host> {
             // Each peer tells of the commands it was given.
-            Box::new(peer.host(Arc::clone(&sink)))
+            Box::new(peer.host(Arc::clone(&sink), &cleaned_by))
         });
         let second = self
             .one_kernel
             .then(|| -> Box<dyn Host> { Box::new(LocalHost::second(Arc::clone(&sink))) });
         let peers = peers.chain(second).collect();
-        LocalHost::new(sink).with_peers(peers)
+        let host = LocalHost::new(sink).with_peers(peers);
+        host.with_cleaned_by(cleaned_by)
+    }
+
+    /// The command that removes what is left on this machine.
+    fn cleaned_by(&self) -> String {
+        match &self.called {
+            Some(called) => format!("{CLEAN} --on {called}"),
+            None => CLEAN.to_owned(),
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::run::crash::CrashSide;
 use crate::run::{
     Broken, Coordinator, Executor, Ledger, LocalExecutor, Reason, SharedLedger, Watcher,
 };
-use stackrace_base::event::{ConfigurationHead, Event, FORMAT, Fact, RunStarted};
+use stackrace_base::event::{ConfigurationHead, Event, FORMAT, Fact, RunPlace, RunStarted};
 use stackrace_base::failure::Failure;
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_judge::verdict::{self, Evidence, Verdict};
@@ -22,7 +22,7 @@ use stackrace_results::record::{Record, Store, run_id};
 use stackrace_study::study::Study;
 
 /// Name of the fact that says in which directory a run was begun.
-pub(super) const BEGUN_IN: &str = "working directory";
+const BEGUN_IN: &str = "working directory";
 
 /// What the user can do after a second Ctrl-C.
 const LEFT: &str =
@@ -40,40 +40,49 @@ pub(crate) struct FinishedRun {
     pub(crate) ended: Result<Reason, Failure>,
 }
 
+/// The store for a study on this machine that wipes no disk: a study that is refused leaves nothing behind.
+///
+/// # Errors
+/// The study cannot be run here, or the store cannot be opened.
+pub(crate) fn checked_store(context: &Context, study: &Study) -> Result<Store, Failure> {
+    preflight::check(context, study, &[])?;
+    context.open_store()
+}
+
 /// Begins a new run of a study on this machine, and takes it to its end.
 ///
 /// # Errors
-/// The study cannot be run here, or nothing can be recorded.
+/// Nothing can be recorded.
 pub(crate) fn start(
     context: &Context,
-    study: &Study,
+    (study, store): (&Study, &Store),
     warnings: &[String],
     wipe: &[String],
     observer: &dyn Observer,
 ) -> Result<FinishedRun, Failure> {
-    // Before the store is opened: a study that is refused leaves nothing behind.
-    preflight::check(context, study, wipe)?;
-    let store = context.open_store()?;
     let mut environment = observe::environment();
-    environment.extend(begun_in());
-    let (ledger, journal) = begin(context, study, &store, environment, warnings)?;
-    execute(context, study, &store, ledger, &journal, wipe, observer)
+    let begun_in = begun_in();
+    let place = RunPlace::Here {
+        directory: begun_in.as_ref().map(|fact| fact.value.clone()),
+    };
+    environment.extend(begun_in);
+    let (ledger, journal) = begin(context, (study, store), (place, environment), warnings)?;
+    execute(context, study, store, ledger, &journal, wipe, observer)
 }
 
-/// Begins to keep a new run: its record, and the journal of what it makes.
+/// Begins to keep a new run at a place with these facts: its record, and the journal of what it makes.
 ///
 /// # Errors
 /// Nothing can be recorded.
 pub(crate) fn begin(
     context: &Context,
-    study: &Study,
-    store: &Store,
-    environment: Vec<Fact>,
+    (study, store): (&Study, &Store),
+    known: (RunPlace, Vec<Fact>),
     warnings: &[String],
 ) -> Result<(SharedLedger, Journal), Failure> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let run = run_id(&clock.today(), entropy());
-    let head = head(context, study, &run, environment);
+    let head = head(context, study, &run, known);
     let (log, line) = store.create_run(head, clock).map_err(unrecorded)?;
     let record = Record::begin(line)
         .ok_or_else(|| Failure::internal("the run's first line is not its head"))?;
@@ -123,6 +132,7 @@ pub(super) fn execute(
         host: &host,
         peers: &context.peers,
         clients: None,
+        machine: None,
         journal,
         scratch: store.run_dir(&run).join("mnt"),
         clock: Arc::new(SystemClock),
@@ -197,7 +207,7 @@ pub(super) fn head(
     context: &Context,
     study: &Study,
     run: &str,
-    environment: Vec<Fact>,
+    (place, environment): (RunPlace, Vec<Fact>),
 ) -> RunStarted {
     RunStarted {
         format: FORMAT,
@@ -224,6 +234,7 @@ pub(super) fn head(
         workloads: study.workload_heads.clone(),
         decide: study.decide.clone(),
         seed: study.seed,
+        place: Some(place),
         environment,
     }
 }

@@ -9,10 +9,11 @@ use super::execute::FinishedRun;
 use super::observer::Observer;
 use super::places::{self, PlacesRun, ReadyPlace, assignment};
 use super::resume::Stopped;
+use super::run_place::LabOptions;
 use super::study_file::part;
 use super::temporary;
 use crate::run::SharedLedger;
-use stackrace_base::event::{Event, Fact};
+use stackrace_base::event::{Event, Fact, RunPlace};
 use stackrace_base::failure::Failure;
 use stackrace_base::setting::{Refusal, unknown_word};
 use stackrace_base::unit;
@@ -23,7 +24,7 @@ use stackrace_places::lab::image::Image;
 use stackrace_places::lab::machine::{self, Accelerator, LabMachine, MachineSite, SCRATCH_DIR};
 use stackrace_places::lab::system::{self, System};
 use stackrace_places::lab::{LabError, fault, postgresql};
-use stackrace_results::record::{Record, Store};
+use stackrace_results::record::Store;
 use stackrace_study::study::{SYSTEM, Study, StudyError};
 
 /// Where in the store it is kept which accelerator works here.
@@ -223,68 +224,38 @@ struct LabRun<'a> {
     observer: &'a dyn Observer,
     images: Images<'a>,
     guests: Vec<Guest>,
-    /// Of each guest, as it was asked for.
-    memory: &'a str,
+    options: LabOptions<'a>,
     /// What the machines were when the run began; none: it begins now.
     known: Option<&'a [Fact]>,
 }
 
-/// Makes a run in the lab: in a machine of this system, unless the study names systems.
+/// Makes a run in the lab, or continues one on the same images, in machines of their own.
 ///
 /// # Errors
-/// The study cannot run there, a machine does not come up, or nothing can be recorded.
-pub(crate) fn run(
+/// The study cannot run there, a machine does not come up, the images are others by now, or nothing can be
+/// recorded.
+pub(super) fn run(
     context: &Context,
-    study: &Study,
-    observer: &dyn Observer,
-    images: Images<'_>,
-    system: Option<&str>,
-    memory: &str,
-) -> Result<FinishedRun, Failure> {
-    let guests = guests(study, system)?;
-    let lab = LabRun {
-        context,
-        study,
-        store: &context.open_store()?,
-        observer,
-        images,
-        guests,
-        memory,
-        known: None,
-    };
-    lab.make(None)
-}
-
-/// Whether a run was made in the lab.
-pub(crate) fn made(record: &Record) -> bool {
-    Fact::value_of(&record.head.environment, Fact::LAB).is_some()
-}
-
-/// Continues such a run: on the same images, in machines of their own.
-///
-/// # Errors
-/// As [`run`]; the images are others by now.
-pub(crate) fn resume(
-    context: &Context,
-    study: &Study,
-    store: &Store,
-    stopped: Stopped,
+    (study, store): (&Study, &Store),
+    stopped: Option<Stopped>,
+    options: LabOptions<'_>,
     observer: &dyn Observer,
     images: Images<'_>,
 ) -> Result<FinishedRun, Failure> {
-    let known = stopped.record.head.environment.clone();
-    let fact = |name: &str| Fact::value_of(&known, name);
+    let known = stopped
+        .as_ref()
+        .map(|stopped| stopped.record.head.environment.clone());
     let lab = LabRun {
         context,
         study,
         store,
         observer,
         images,
-        guests: guests(study, fact(RUNS))?,
-        memory: fact(MEMORY).unwrap_or("1 GiB"),
-        known: Some(&known),
+        guests: guests(study, options.system)?,
+        options,
+        known: known.as_deref(),
     };
-    lab.make(Some(stopped))
+    lab.make(stopped)
 }
 
 /// The places of a study in the lab; `system` is that of the only one.
@@ -332,7 +303,9 @@ pub(crate) fn guests(study: &Study, system: Option<&str>) -> Result<Vec<Guest>, 
 impl LabRun<'_> {
     /// Starts the machines and makes the run in them.
     fn make(&self, stopped: Option<Stopped>) -> Result<FinishedRun, Failure> {
-        let run = PlacesRun::new(self.context, self.study, self.store, self.observer, LEFT)?;
+        let place = RunPlace::Lab(self.options.on_record());
+        let of = (self.study, self.store);
+        let run = PlacesRun::new(self.context, of, place, self.observer, LEFT)?;
         let mut finished = None;
         // What can be refused is, before the first machine starts.
         let descriptions: Vec<Description> = self
@@ -400,7 +373,7 @@ impl LabRun<'_> {
         let nodes = part.configurations.iter().map(|t| t.stack.nodes());
         Ok(Description {
             nodes: nodes.max().unwrap_or(1),
-            memory_bytes: memory(self.memory)?,
+            memory_bytes: self.options.memory_bytes,
             disks: disks(&part)?,
             scratch_bytes: scratch(&part),
             ..Description::default()
@@ -429,7 +402,7 @@ impl LabRun<'_> {
         let mut place = ReadyPlace::open(&connection, assignment, called, &|said| said)?;
         let facts = &mut place.facts;
         facts.extend(machine.facts().iter().cloned());
-        facts.push(Fact::new(MEMORY, self.memory));
+        facts.push(Fact::new(MEMORY, unit::bytes(self.options.memory_bytes)));
         facts.extend(guest.fact());
         Ok(place)
     }

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use super::context::{Context, entropy};
 use super::machine_options::{MachineOptions, unable};
-use super::machines::{self, cleaned};
+use super::machines;
 use super::peers::{self, ConnectedPeer};
 use super::shell_store;
+use super::worker_store::cleaned;
 use stackrace_base::failure::Failure;
 use stackrace_machine::host::{Host, HostError};
 use stackrace_places::agent::message::{CleanAnswer, PeerAddress};

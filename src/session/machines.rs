@@ -4,7 +4,7 @@
 //! what stands: when the connection is lost, the worker tears that down, and `stackrace clean --on
 //! HOST` removes whatever is left all the same.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,28 +18,25 @@ use super::places::{self, PlacesRun, ReadyPlace, assignment};
 use super::resume::Stopped;
 use super::shell_store;
 use super::shell_worker::ShellWorker;
+use super::taken;
 use super::worker::StudyWorker;
-use stackrace_base::event::Fact;
+use super::worker_store::{HERE, WorkerStore};
+use stackrace_base::event::{Fact, OtherMachines, RunPlace};
 use stackrace_base::failure::{Failure, FailureKind};
 use stackrace_base::setting::Refusal;
-use stackrace_machine::host::{Host, HostError};
+use stackrace_machine::host::HostError;
 use stackrace_places::agent::connection::Connection;
-use stackrace_places::agent::message::{
-    Assignment, CleanAnswer, ExecRequest, PeerAddress, PlanAnswer, RealCut,
-};
+use stackrace_places::agent::message::{Assignment, ExecRequest, PeerAddress, PlanAnswer, RealCut};
 use stackrace_places::agent::remote_host::RemoteHost;
 use stackrace_places::agent::router::Router;
-use stackrace_places::agent::shell::{AGENTLESS, ShellHost};
+use stackrace_places::agent::shell::ShellHost;
 use stackrace_places::agent::ssh::{Destination, Remote, Way};
 use stackrace_places::agent::worker;
-use stackrace_results::record::{Record, Store};
+use stackrace_results::record::Store;
 use stackrace_study::study::{HOST, Study};
 
 /// Name of the fact that says on which machine, from this one, a run was made.
 const OVER_SSH: &str = "over ssh";
-
-/// What this machine is called among hosts.
-const HERE: &str = "here";
 
 /// What a second Ctrl-C leaves to do.
 pub(super) const LEFT: &str =
@@ -50,12 +47,23 @@ pub(super) const LEFT: &str =
 pub(crate) struct MachineWay {
     /// Its level of the study's factor of hosts; none: it is the only one.
     place: Option<String>,
+    /// As it was named; none: it is this one.
+    on: Option<String>,
     /// How it is reached; none: it is this one.
     way: Option<Way>,
     /// Whether nothing of this program is put there.
     agentless: bool,
     /// Its peers, from number 2 on.
     peers: Vec<PeerWay>,
+}
+
+/// What the user permits a run to do all the same.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Permitted<'a> {
+    /// Disks that may be wiped although they carry something.
+    pub(crate) wipe: &'a [String],
+    /// To measure where another run measures.
+    pub(crate) anyway: bool,
 }
 
 /// The machines a study is to be tried on; none: this one alone.
@@ -108,33 +116,52 @@ fn check_agentless(study: &Study, options: &MachineOptions<'_>) -> Result<(), Fa
     Ok(())
 }
 
-/// The machines a run was made on; none: not over SSH.
+impl MachineWay {
+    /// What the log keeps of it.
+    pub(super) fn on_log(&self) -> OtherMachines {
+        OtherMachines {
+            on: self.on.clone(),
+            peers: self.peers.iter().map(|peer| peer.asked.clone()).collect(),
+            directory: match self.on {
+                Some(_) => None,
+                None => execute::begun_in().map(|fact| fact.value),
+            },
+        }
+    }
+}
+
+/// The machines that a run was made on.
 ///
 /// # Errors
 /// The ssh command makes no sense.
-pub(crate) fn on_record(
+pub(super) fn on_record(
     study: &Study,
-    record: &Record,
+    there: &OtherMachines,
+    agentless: bool,
     ssh: &SshOptions<'_>,
-) -> Result<Option<Vec<MachineWay>>, Failure> {
-    let facts = &record.head.environment;
-    let mut names = facts.iter().map(|fact| &fact.name);
-    // `agent`, or `agent on HOST` where machines differ.
-    let agentless = names.any(|name| name.split(' ').next() == Some(AGENTLESS));
-    if let Some(machines) = of_study(study, ssh, agentless)? {
-        return Ok(Some(machines));
+) -> Result<Vec<MachineWay>, Failure> {
+    match of_study(study, ssh, agentless)? {
+        Some(machines) => Ok(machines),
+        None => Ok(vec![only(
+            there.on.as_deref(),
+            &there.peers,
+            ssh,
+            agentless,
+        )?]),
     }
-    let over = Fact::value_of(&record.head.environment, OVER_SSH);
-    let peers = peers::known(record);
-    if over.is_none() && peers.is_empty() {
-        return Ok(None);
-    }
-    Ok(Some(vec![only(over, &peers, ssh, agentless)?]))
 }
 
-/// Whether nothing of this program is on these machines: it is so on all of them, or on none.
-pub(super) fn agentless(machines: &[MachineWay]) -> bool {
-    machines.iter().any(|machine| machine.agentless)
+/// What the log keeps of machines.
+pub(super) fn on_log(machines: &[MachineWay]) -> RunPlace {
+    let there = match machines {
+        // Levels of a factor are in the study.
+        [one] if one.place.is_none() => one.on_log(),
+        _ => OtherMachines::default(),
+    };
+    match machines.iter().any(|machine| machine.agentless) {
+        true => RunPlace::Shell(there),
+        false => RunPlace::Ssh(there),
+    }
 }
 
 fn only(
@@ -147,6 +174,7 @@ fn only(
     let on = on.filter(|on| *on != HERE);
     Ok(MachineWay {
         place: None,
+        on: on.map(str::to_owned),
         way: on.map(|on| ssh.way("--on", on)).transpose()?,
         agentless,
         peers: peers::ways(peers, ssh)?,
@@ -186,7 +214,7 @@ pub(super) struct ConnectedMachine<'a> {
     shell: Option<Arc<ShellHost>>,
     connection: Arc<Connection>,
     /// The store of the worker there.
-    store: PathBuf,
+    store: WorkerStore,
     peers: Vec<ConnectedPeer>,
 }
 
@@ -209,7 +237,7 @@ impl<'a> ConnectedMachine<'a> {
                 remote: None,
                 shell: Some(host),
                 connection: connection.map_err(|error| Failure::internal(error.to_string()))?,
-                store: context.store_dir()?,
+                store: WorkerStore::at(context.store_dir()?),
                 peers: Vec::new(),
             });
         }
@@ -229,7 +257,7 @@ impl<'a> ConnectedMachine<'a> {
             remote,
             shell: None,
             connection,
-            store,
+            store: WorkerStore::at(store),
             peers,
         })
     }
@@ -241,7 +269,7 @@ impl<'a> ConnectedMachine<'a> {
 
     /// The store of the worker there.
     pub(super) fn store(&self) -> &Path {
-        &self.store
+        self.store.path()
     }
 
     /// How errors name it: as the user did, or `here`.
@@ -251,6 +279,11 @@ impl<'a> ConnectedMachine<'a> {
             (None, Some(shell)) => shell.to().to_string(),
             (None, None) => HERE.to_owned(),
         }
+    }
+
+    /// The same of another machine; none: it is this one.
+    fn other(&self) -> Option<String> {
+        self.asked.way.as_ref().map(|_| self.called())
     }
 
     /// What was said there, with what can be done from here.
@@ -288,11 +321,15 @@ impl<'a> ConnectedMachine<'a> {
         let name = self.asked.place.as_deref();
         let assignment = Assignment {
             cut,
-            ..assignment(study, name, &self.store, self.addresses(), wipe)
+            called: self.other(),
+            ..assignment(study, name, self.store(), self.addresses(), wipe)
         };
         let advice = |said| self.advice(said);
         let called = format!("on {}", self.called());
         let mut place = ReadyPlace::open(&self.connection, assignment, &called, &advice)?;
+        if self.remote.is_some() {
+            self.store.note(&self.host());
+        }
         match &self.asked.way {
             Some(_) => place.facts.push(Fact::new(OVER_SSH, self.called())),
             // As of any run on this machine.
@@ -308,7 +345,10 @@ impl<'a> ConnectedMachine<'a> {
     /// What the worker there plans.
     fn plan(&self, study: &Study) -> Result<PlanAnswer, Failure> {
         let place = self.asked.place.as_deref();
-        let assignment = assignment(study, place, &self.store, self.addresses(), &[]);
+        let assignment = Assignment {
+            called: self.other(),
+            ..assignment(study, place, self.store(), self.addresses(), &[])
+        };
         let planned = self.host().value(ExecRequest::Plan { assignment });
         planned.map_err(|error| {
             let (text, next) = (error.to_string(), error.next());
@@ -335,19 +375,8 @@ impl<'a> ConnectedMachine<'a> {
             }
             return;
         };
-        let cleaned = cleaned(&self.host(), &self.store, self.addresses(), false);
-        let why = match cleaned {
-            Ok(answer) if answer.left => Some(answer.lines.join("\n")),
-            Ok(_) => {
-                let removed = self.host().remove_tree(&self.store);
-                removed.err().map(|error| error.to_string())
-            }
-            Err(error) => Some(error.to_string()),
-        };
-        if let Some(why) = why {
-            let (to, store) = (remote.to(), self.store.display());
-            let what = format!("{store} is left on {to}: {why}");
-            observer.warn(&what, &format!("stackrace clean --on {to}{peers}"));
+        if let Err(left) = self.store.put_away(&self.host(), self.addresses()) {
+            left.tell(observer, &self.store, &remote.to(), &peers);
         }
     }
 }
@@ -379,22 +408,8 @@ fn shell_warnings(connected: &[ConnectedMachine<'_>]) -> Vec<String> {
 
 /// A worker in this process, on a machine among others.
 pub(super) fn here(router: &Arc<Router>) -> Result<Arc<Connection>, Failure> {
-    let connection = worker::here(StudyWorker, router);
+    let connection = worker::here(StudyWorker::default(), router);
     connection.map_err(|error| Failure::internal(error.to_string()))
-}
-
-/// Undoes what dead runs left in a store on a machine, and on its peers.
-pub(super) fn cleaned(
-    host: &RemoteHost,
-    store: &Path,
-    peers: Vec<PeerAddress>,
-    list: bool,
-) -> Result<CleanAnswer, HostError> {
-    host.value(ExecRequest::Clean {
-        store: store.to_path_buf(),
-        peers,
-        list,
-    })
 }
 
 /// Makes a run on other machines, or continues one that stopped.
@@ -407,10 +422,10 @@ pub(crate) fn run(
     store: &Store,
     stopped: Option<Stopped>,
     machines: &[MachineWay],
-    wipe: &[String],
+    permitted: Permitted<'_>,
     observer: &dyn Observer,
 ) -> Result<FinishedRun, Failure> {
-    let run = PlacesRun::new(context, study, store, observer, LEFT)?;
+    let run = PlacesRun::new(context, (study, store), on_log(machines), observer, LEFT)?;
     // All are connected before any begins: where one is not reached, none has done anything.
     let connected = machines
         .iter()
@@ -419,8 +434,11 @@ pub(crate) fn run(
     if stopped.is_some() {
         cleaned_shells(context, &connected)?;
     }
+    let hosts: Vec<RemoteHost> = connected.iter().map(ConnectedMachine::host).collect();
+    let mut warnings = taken::of_study_there(study, &hosts, permitted.anyway)?;
+    let wipe = permitted.wipe;
     let places = places::all(connected.iter().map(|there| there.place(study, wipe, None)));
-    let warnings = shell_warnings(&connected);
+    warnings.extend(shell_warnings(&connected));
     let finished = places.and_then(|places| run.make(places, stopped, &warnings));
     // Whatever came of it: nothing stays there.
     for there in &connected {

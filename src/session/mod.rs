@@ -36,6 +36,7 @@ pub(crate) mod remove;
 pub(crate) mod resume;
 pub(crate) mod run_place;
 mod shape;
+mod shell_marks;
 mod shell_store;
 mod shell_study;
 mod shell_worker;
@@ -51,6 +52,7 @@ pub(crate) mod virtual_run;
 mod virtual_turns;
 mod watched;
 pub(crate) mod worker;
+mod worker_store;
 
 pub(crate) use context::{Context, entropy};
 pub(crate) use execute::FinishedRun;

@@ -202,7 +202,7 @@ pub(crate) fn run(
     observer: &dyn Observer,
 ) -> Result<FinishedRun, Failure> {
     let host = LocalHost::new(Arc::new(|_| ()));
-    let (sides, mut warnings, _taken) = comparable(&host, request)?;
+    let (sides, mut warnings, taken) = comparable(&host, request)?;
     // One for the first try and for the run: Ctrl-C can be caught once.
     let caught = Caught {
         interrupt: observer.catch_interrupt(temporary::LEFT)?,
@@ -247,9 +247,13 @@ pub(crate) fn run(
     if let Some(asked) = &request.clients {
         asked.join(&mut study)?;
         let store = context.open_store()?;
+        // The first client takes the directories, which may be this very machine.
+        drop(taken);
+        let asked = (asked, request.anyway);
         return clients::run(context, (&study, &store), None, asked, &caught, &warnings);
     }
-    execute::start(context, &study, &warnings, &[], &caught)
+    let of = (&study, &execute::checked_store(context, &study)?);
+    execute::start(context, of, &warnings, &[], &caught)
 }
 
 /// What the first try showed.

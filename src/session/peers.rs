@@ -17,7 +17,6 @@ use stackrace_places::agent::message::PeerAddress;
 use stackrace_places::agent::remote_host::RemoteHost;
 use stackrace_places::agent::router::Router;
 use stackrace_places::agent::ssh::{Remote, Way};
-use stackrace_results::record::Record;
 use stackrace_study::study::Study;
 
 /// The kernel's version.
@@ -29,6 +28,8 @@ pub(super) const DIRECTORY: &str = "peer-";
 /// How a peer is reached.
 #[derive(Debug)]
 pub(crate) struct PeerWay {
+    /// As it was named.
+    pub(super) asked: String,
     way: Way,
     /// Where the line of a stack goes; none: where SSH goes.
     address: Option<IpAddr>,
@@ -54,6 +55,7 @@ pub(super) fn ways(words: &[String], ssh: &SshOptions<'_>) -> Result<Vec<PeerWay
             })
         });
         Ok(PeerWay {
+            asked: word.clone(),
             way: ssh.way("--peer", to)?,
             address: address.transpose()?,
         })
@@ -99,13 +101,6 @@ pub(super) fn check(study: &Study, options: &MachineOptions<'_>) -> Result<(), F
         "the stacks of this study need {needs}; --peer names {given}"
     ))
     .next(next))
-}
-
-/// The peers a run was made with, as they were asked for.
-pub(super) fn known(record: &Record) -> Vec<String> {
-    let facts = record.head.environment.iter();
-    let peers = facts.filter(|fact| (2..).take(9).any(|node| fact.name == over_ssh(node)));
-    peers.map(|fact| fact.value.clone()).collect()
 }
 
 /// Name of the fact that says which machine had a number.

@@ -7,7 +7,7 @@ use super::execute::{self, FinishedRun};
 use super::observer::Observer;
 use super::resume::Stopped;
 use crate::run::{Interrupt, RemoteExecutor, RemoteWorker, SharedLedger};
-use stackrace_base::event::Fact;
+use stackrace_base::event::{Fact, RunPlace};
 use stackrace_base::failure::{Failure, FailureKind};
 use stackrace_machine::journal::Journal;
 use stackrace_places::agent::connection::Connection;
@@ -35,6 +35,7 @@ pub(super) fn assignment(
 ) -> Assignment {
     Assignment {
         store: store.to_path_buf(),
+        called: None,
         peers,
         name: study.file_name().to_owned(),
         text: study.text.clone(),
@@ -134,6 +135,8 @@ pub(super) struct PlacesRun<'a> {
     context: &'a Context,
     study: &'a Study,
     store: &'a Store,
+    /// Where it is made, for the record.
+    place: RunPlace,
     /// How to stop it.
     pub(super) interrupt: Arc<Interrupt>,
     observer: &'a dyn Observer,
@@ -148,8 +151,8 @@ impl<'a> PlacesRun<'a> {
     /// Ctrl-C cannot be caught.
     pub(super) fn new(
         context: &'a Context,
-        study: &'a Study,
-        store: &'a Store,
+        (study, store): (&'a Study, &'a Store),
+        place: RunPlace,
         observer: &'a dyn Observer,
         left: &'static str,
     ) -> Result<Self, Failure> {
@@ -157,6 +160,7 @@ impl<'a> PlacesRun<'a> {
             context,
             study,
             store,
+            place,
             interrupt: observer.catch_interrupt(left)?,
             observer,
             on_record: OnceLock::new(),
@@ -212,11 +216,12 @@ impl<'a> PlacesRun<'a> {
         if let Some(stopped) = stopped {
             // What stood is removed before the record says that the run goes on.
             let (journal, leftovers) = stopped.take_over(self.store)?;
-            let ledger = stopped.resumed(self.store, leftovers, self.observer)?;
+            let ledger = stopped.resumed(self.store, leftovers, warnings, self.observer)?;
             return Ok((ledger, journal));
         }
-        let environment = merged(known);
-        execute::begin(self.context, self.study, self.store, environment, warnings)
+        let of = (self.study, self.store);
+        let known = (self.place.clone(), merged(known));
+        execute::begin(self.context, of, known, warnings)
     }
 }
 

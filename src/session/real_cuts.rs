@@ -20,12 +20,13 @@ use super::context::Context;
 use super::crash::{cuts_of_trial, seed_of_trial};
 use super::execute::{self, FinishedRun};
 use super::machine_options::{MachineOptions, PowerOptions};
-use super::machines::{self, ConnectedMachine, LEFT, MachineWay, cleaned};
+use super::machines::{self, ConnectedMachine, LEFT, MachineWay};
 use super::observer::Observer;
 use super::places::{PlacesRun, ReadyPlace};
 use super::resume::Stopped;
+use super::worker_store::cleaned;
 use crate::run::{Broken, Executor, RemoteExecutor, TrialStart, Turned};
-use stackrace_base::event::{Event, Promised};
+use stackrace_base::event::{Event, Promised, RunPlace};
 use stackrace_base::failure::Failure;
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_base::unit;
@@ -52,8 +53,15 @@ pub(super) fn asked_for(
         let refused = Failure::usage("--cut is for a machine with this program on it");
         return Err(refused.next("leave --agent out"));
     }
-    let mut asked = machines::asked_for(study, machines)?.unwrap_or_default();
-    match (asked.pop(), asked.is_empty()) {
+    only(machines::asked_for(study, machines)?.unwrap_or_default())
+}
+
+/// The machine whose power is cut, of all of a run.
+///
+/// # Errors
+/// There are more, or none.
+pub(super) fn only(mut machines: Vec<MachineWay>) -> Result<MachineWay, Failure> {
+    match (machines.pop(), machines.is_empty()) {
         (Some(one), true) => Ok(one),
         _ => Err(one_machine()),
     }
@@ -76,7 +84,8 @@ pub(super) fn run(
     wipe: &[String],
     observer: &dyn Observer,
 ) -> Result<FinishedRun, Failure> {
-    let run = PlacesRun::new(context, study, store, observer, LEFT)?;
+    let place = RunPlace::RealCut(machine.on_log());
+    let run = PlacesRun::new(context, (study, store), place, observer, LEFT)?;
     let there = ConnectedMachine::connect(context, machine)?;
     let boot = boot(&there).map_err(Failure::unable)?;
     if std::fs::read_to_string(journal::BOOT).is_ok_and(|own| own.trim() == boot) {

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use super::clean::{outlive, patiently};
 use super::context::{Context, unjournalled, unrecorded};
-use super::execute::{self, BEGUN_IN, FinishedRun, unwritten};
+use super::execute::{self, FinishedRun, unwritten};
 use super::observer::Observer;
 use super::study_file::NO_LIMIT_NS;
 use super::{permission, preflight, study_file, virtual_clock};
 use crate::run::{Ledger, SharedLedger};
-use stackrace_base::event::{Event, Fact, Until};
+use stackrace_base::event::{Event, RunPlace, Until};
 use stackrace_base::failure::Failure;
 use stackrace_base::time::{Clock, GivenClock, SystemClock};
 use stackrace_base::unit;
@@ -125,8 +125,8 @@ impl Stopped {
     pub(crate) fn resume(
         self,
         context: &Context,
-        study: &Study,
-        store: &Store,
+        (study, store): (&Study, &Store),
+        warnings: &[String],
         wipe: &[String],
         observer: &dyn Observer,
     ) -> Result<FinishedRun, Failure> {
@@ -134,7 +134,7 @@ impl Stopped {
         let (journal, leftovers) = self.take_over(store)?;
         preflight::check_machine(context, study)?;
         preflight::check_dangers(study, wipe)?;
-        let ledger = self.resumed(store, leftovers, observer)?;
+        let ledger = self.resumed(store, leftovers, warnings, observer)?;
         execute::execute(context, study, store, ledger, &journal, wipe, observer)
     }
 
@@ -154,6 +154,7 @@ impl Stopped {
         self,
         store: &Store,
         leftovers: usize,
+        warnings: &[String],
         observer: &dyn Observer,
     ) -> Result<SharedLedger, Failure> {
         let run = self.record.head.run.clone();
@@ -168,6 +169,10 @@ impl Stopped {
             rounds: u32::try_from(rounds).unwrap_or(u32::MAX),
         };
         ledger.tell(resumed).map_err(unwritten)?;
+        for text in warnings {
+            let text = text.clone();
+            ledger.tell(Event::Warned { text }).map_err(unwritten)?;
+        }
         if self.torn > 0 {
             let text = format!(
                 "the log ended in a line of {} bytes that was not complete; it was set aside",
@@ -192,8 +197,8 @@ impl Stopped {
     ///
     /// # Errors
     /// That directory cannot be entered.
-    pub(crate) fn enter_directory(&self) -> Result<(), Failure> {
-        let Some(dir) = Fact::value_of(&self.record.head.environment, BEGUN_IN) else {
+    pub(super) fn enter_directory(&self, place: &RunPlace) -> Result<(), Failure> {
+        let Some(dir) = place.directory() else {
             return Ok(());
         };
         std::env::set_current_dir(dir).map_err(|error| {

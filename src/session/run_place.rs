@@ -1,4 +1,5 @@
-//! Where a run takes place: in the lab, on machines over SSH, or on this one.
+//! Where a run takes place: named once, by the options or by the log of a run that goes on, and then carried
+//! out in one way.
 
 use super::asked_place::{AskedPlace, TypedOptions};
 use super::clients::AskedClients;
@@ -8,15 +9,15 @@ use super::execute::{self, FinishedRun};
 use super::lab_needs;
 use super::lab_run::{self, Images};
 use super::machine_options::{MachineOptions, PowerOptions, SshOptions};
-use super::machines::MachineWay;
+use super::machines::{MachineWay, Permitted};
 use super::observer::Observer;
 use super::resume::Stopped;
 use super::taken::{self, TakenDirs};
-use super::virtual_run::{self, VirtualOptions};
+use super::virtual_run;
 use super::{
-    clients, first_round, machines, permission, preflight, real_cuts, study_file, virtual_clock,
-    virtual_plan,
+    clients, first_round, machines, permission, preflight, real_cuts, study_file, virtual_plan,
 };
+use stackrace_base::event::{LabGuests, RunPlace};
 use stackrace_base::failure::Failure;
 use stackrace_results::record::Store;
 use stackrace_study::study::Study;
@@ -26,12 +27,22 @@ use stackrace_study::study::Study;
 pub(crate) struct LabOptions<'a> {
     /// System of its machines; none: the default, or those of the study.
     pub(crate) system: Option<&'a str>,
-    /// Memory of each machine, as it was typed.
-    pub(crate) memory: &'a str,
+    /// Memory of each machine, bytes.
+    pub(crate) memory_bytes: u64,
     /// Whether the clock is virtual.
     pub(crate) virtual_time: bool,
     /// How many guests in virtual time run side by side; none: one for each processor.
     pub(crate) jobs: Option<usize>,
+}
+
+impl LabOptions<'_> {
+    /// What a log keeps of them.
+    pub(super) fn on_record(&self) -> LabGuests {
+        LabGuests {
+            system: self.system.map(str::to_owned),
+            memory_bytes: self.memory_bytes,
+        }
+    }
 }
 
 /// What the command line says of the place of a new run.
@@ -132,8 +143,52 @@ pub(crate) struct ResumeOptions<'a> {
     pub(crate) allocation: Option<&'a str>,
     /// Disks that may be wiped although they carry something.
     pub(crate) wipe: &'a [String],
+    /// Whether it goes on even where another run measures in the same directories.
+    pub(crate) anyway: bool,
     /// How the power of the machine is cut; none: it is not.
     pub(crate) power: Option<PowerOptions<'a>>,
+}
+
+impl<'a> ResumeOptions<'a> {
+    /// What the place on record comes to; nothing is reached or touched.
+    ///
+    /// # Errors
+    /// An option would be ignored, or the options make no sense there.
+    fn asked(&self, study: &Study, place: &'a RunPlace) -> Result<AskedRun<'a>, Failure> {
+        let at = match self.power {
+            // Whose power is cut is known by its options: older logs have it as a run over SSH.
+            Some(_) if matches!(place, RunPlace::Here { .. } | RunPlace::Ssh(_)) => {
+                AskedPlace::RealCut
+            }
+            _ => AskedPlace::on_record(place),
+        };
+        self.typed.check(at)?;
+        let machines = |there, agentless| machines::on_record(study, there, agentless, self.ssh);
+        Ok(match (place, self.power) {
+            (RunPlace::Virtual(guests) | RunPlace::Lab(guests), _) => AskedRun::Lab(LabOptions {
+                system: guests.system.as_deref(),
+                memory_bytes: guests.memory_bytes,
+                virtual_time: place.in_virtual_time(),
+                jobs: None,
+            }),
+            (RunPlace::Clients { started, processes }, _) => AskedRun::Clients(clients::on_record(
+                started,
+                *processes,
+                self.ssh,
+                self.allocation,
+            )?),
+            (RunPlace::Here { .. }, None) => AskedRun::Here,
+            // Nothing of that run was on a machine whose power could be cut.
+            (RunPlace::Here { .. }, Some(_)) => return Err(real_cuts::one_machine()),
+            (RunPlace::Ssh(there) | RunPlace::RealCut(there), Some(power)) => {
+                AskedRun::RealCut(real_cuts::only(machines(there, false)?)?, power)
+            }
+            (RunPlace::Ssh(there) | RunPlace::RealCut(there), None) => {
+                AskedRun::Machines(machines(there, false)?)
+            }
+            (RunPlace::Shell(there), _) => AskedRun::Machines(machines(there, true)?),
+        })
+    }
 }
 
 /// Runs a study where the command line asks for it, to its end.
@@ -158,60 +213,34 @@ pub(crate) fn run(
         }
         first_round::warn(&study.decide, plan.time.round_seconds.least, observer);
     }
-    match asked {
-        AskedRun::RealCut(there, power) => {
-            let of = (&*study, &context.open_store()?);
-            real_cuts::run(context, of, None, (&there, power), place.wipe, observer)
-        }
-        AskedRun::Lab(lab) => in_the_lab(context, study, lab, observer, images),
-        AskedRun::Clients(asked) => {
-            study_file::by_clients(study, &asked.clients);
-            let store = context.open_store()?;
-            clients::run(context, (study, &store), None, &asked, observer, &[])
-        }
-        AskedRun::Machines(there) => {
-            let store = context.open_store()?;
-            machines::run(context, study, &store, None, &there, place.wipe, observer)
-        }
-        AskedRun::Here => {
-            let directories = taken::directories(study).unwrap_or_default();
-            let (_taken, warnings) = TakenDirs::of_study(&directories, place.anyway)?;
-            execute::start(context, study, &warnings, place.wipe, observer)
-        }
+    // Before the store is opened: a study that is refused leaves nothing behind.
+    match &asked {
+        AskedRun::Here => preflight::check(context, study, place.wipe)?,
+        AskedRun::Lab(lab) => check_lab(context, study, *lab, images)?,
+        _ => {}
     }
+    let permitted = Permitted {
+        wipe: place.wipe,
+        anyway: place.anyway,
+    };
+    carry_out(context, study, None, (asked, permitted), observer, images)
 }
 
-/// Runs a study in the lab, once all that it needs there was found.
-fn in_the_lab(
+/// Refuses what the lab cannot carry out: before a store is made, and before minutes are spent on what fails in
+/// the end.
+fn check_lab(
     context: &Context,
     study: &Study,
     lab: LabOptions<'_>,
-    observer: &dyn Observer,
     images: Images<'_>,
-) -> Result<FinishedRun, Failure> {
-    let LabOptions {
-        system,
-        memory,
-        virtual_time,
-        jobs,
-    } = lab;
-    if virtual_time {
+) -> Result<(), Failure> {
+    if lab.virtual_time {
         // The study before the machine: it is wrong everywhere.
         virtual_run::check(study)?;
-        virtual_plan::check(context, study, memory, jobs)?;
+        virtual_plan::check(context, study, lab.memory_bytes, lab.jobs)?;
     }
-    let guests = lab_run::guests(study, system)?;
-    // Before a store is made, and before minutes are spent on what fails in the end.
-    lab_needs::check(context, study, &guests, images)?;
-    if virtual_time {
-        let options = VirtualOptions {
-            system,
-            memory,
-            jobs,
-        };
-        return virtual_run::run(context, study, observer, images, &options);
-    }
-    lab_run::run(context, study, observer, images, system, memory)
+    let guests = lab_run::guests(study, lab.system)?;
+    lab_needs::check(context, study, &guests, images)
 }
 
 /// Continues a run on the machines it was begun on, to its end.
@@ -226,62 +255,93 @@ pub(crate) fn resume(
     observer: &dyn Observer,
     images: Images<'_>,
 ) -> Result<FinishedRun, Failure> {
-    let ResumeOptions {
-        typed,
-        ssh,
-        allocation,
-        wipe,
-        power,
-    } = options;
-    // A run in virtual time was made in the lab, too: the narrower question first.
-    if virtual_clock::made(&stopped.record) {
-        typed.check(AskedPlace::Virtual)?;
-        return virtual_run::resume(context, study, store, stopped, observer, images);
+    let place = stopped.record.head.place().into_owned();
+    let asked = options.asked(study, &place)?;
+    if let AskedRun::Here | AskedRun::Machines(_) | AskedRun::RealCut(..) = &asked {
+        let source = options
+            .power
+            .map_or(PowerSource::None, |_| PowerSource::Commands);
+        crash::check(study, source)?;
     }
-    if lab_run::made(&stopped.record) {
-        typed.check(AskedPlace::Lab)?;
-        return lab_run::resume(context, study, store, stopped, observer, images);
-    }
-    if let Some(asked) = clients::on_record(&stopped.record, ssh, allocation)? {
-        typed.check(AskedPlace::Clients)?;
-        study_file::by_clients(study, &asked.clients);
-        return clients::run(
-            context,
-            (study, store),
-            Some(stopped),
-            &asked,
-            observer,
-            &[],
-        );
-    }
-    let there = machines::on_record(study, &stopped.record, ssh)?;
-    let shells = there
-        .as_ref()
-        .is_some_and(|there| machines::agentless(there));
-    typed.check(match (&there, power) {
-        _ if shells => AskedPlace::Shell,
-        (None, None) => AskedPlace::Here,
-        (_, Some(_)) => AskedPlace::RealCut,
-        (Some(_), None) => AskedPlace::Ssh,
-    })?;
-    let source = power.map_or(PowerSource::None, |_| PowerSource::Commands);
-    crash::check(study, source)?;
     // Relative paths of the study mean what they meant when the run began.
-    stopped.enter_directory()?;
-    match (there, power) {
-        (Some(there), Some(power)) => {
-            let [there] = &there[..] else {
-                return Err(real_cuts::one_machine());
-            };
+    stopped.enter_directory(&place)?;
+    let permitted = Permitted {
+        wipe: options.wipe,
+        anyway: options.anyway,
+    };
+    let stopped = Some((stopped, store));
+    carry_out(
+        context,
+        study,
+        stopped,
+        (asked, permitted),
+        observer,
+        images,
+    )
+}
+
+/// Makes a run at its place, or continues the one that stopped in its store, to its end.
+fn carry_out(
+    context: &Context,
+    study: &mut Study,
+    stopped: Option<(Stopped, &Store)>,
+    (asked, permitted): (AskedRun<'_>, Permitted<'_>),
+    observer: &dyn Observer,
+    images: Images<'_>,
+) -> Result<FinishedRun, Failure> {
+    let (taken, warnings) = match asked {
+        AskedRun::Here => {
+            let directories = taken::directories(study).unwrap_or_default();
+            let (taken, warnings) = TakenDirs::of_study(&directories, permitted.anyway)?;
+            (Some(taken), warnings)
+        }
+        _ => (None, Vec::new()),
+    };
+    let (stopped, store) = match stopped {
+        Some((stopped, store)) => (Some(stopped), store.clone()),
+        None => (None, context.open_store()?),
+    };
+    let store = &store;
+    let finished = match asked {
+        AskedRun::Here => match stopped {
+            None => execute::start(
+                context,
+                (&*study, store),
+                &warnings,
+                permitted.wipe,
+                observer,
+            ),
+            Some(stopped) => {
+                let of = (&*study, store);
+                stopped.resume(context, of, &warnings, permitted.wipe, observer)
+            }
+        },
+        AskedRun::Machines(there) => {
+            machines::run(context, study, store, stopped, &there, permitted, observer)
+        }
+        AskedRun::RealCut(there, power) => {
             let of = (&*study, store);
-            real_cuts::run(context, of, Some(stopped), (there, power), wipe, observer)
+            real_cuts::run(
+                context,
+                of,
+                stopped,
+                (&there, power),
+                permitted.wipe,
+                observer,
+            )
         }
-        (Some(there), None) => {
-            let stopped = Some(stopped);
-            machines::run(context, study, store, stopped, &there, wipe, observer)
+        AskedRun::Clients(asked) => {
+            study_file::by_clients(study, &asked.clients);
+            let asked = (&asked, permitted.anyway);
+            clients::run(context, (&*study, store), stopped, asked, observer, &[])
         }
-        (None, None) => stopped.resume(context, study, store, wipe, observer),
-        // Nothing of that run was on a machine whose power could be cut.
-        (None, Some(_)) => Err(real_cuts::one_machine()),
-    }
+        AskedRun::Lab(lab) if lab.virtual_time => {
+            virtual_run::run(context, (&*study, store), stopped, lab, observer, images)
+        }
+        AskedRun::Lab(lab) => {
+            lab_run::run(context, (&*study, store), stopped, lab, observer, images)
+        }
+    };
+    drop(taken);
+    finished
 }

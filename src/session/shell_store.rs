@@ -88,11 +88,11 @@ pub(super) fn work<T>(
 fn prepared(host: &ShellHost, journal: &Journal, id: &str) -> Result<PathBuf, Failure> {
     let base = host.temporary().and_then(|base| host.own_way_to(&base));
     let there = base.map_err(unable)?.join(format!(".stackrace-shell-{id}"));
-    journal
-        .draw(id)
-        .and_then(|()| journal.will(GROUND, Undo::RemoveTree(there.clone())))
-        .map_err(unjournalled)?;
+    journal.draw(id).map_err(unjournalled)?;
+    let entry = journal.will(GROUND, Undo::RemoveTree(there.clone()));
+    let entry = entry.map_err(unjournalled)?;
     host.create_dir(&there).map_err(unable)?;
+    journal.made(host, entry).map_err(unjournalled)?;
     host.works_in(&there);
     Ok(there)
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::context::entropy;
 use super::worker::{lost, received};
-use super::{preflight, shell_store, shell_study};
+use super::{preflight, shell_marks, shell_store, shell_study, taken};
 use crate::run::crash::CrashSide;
 use crate::run::turns::{TurnReporter, asked_for, execute_all};
 use crate::run::{Interrupt, LocalExecutor};
@@ -18,7 +18,7 @@ use stackrace_places::agent::message::{
     Assignment, CleanAnswer, PeerAddress, PhaseOrder, PlanAnswer, TurnReply,
 };
 use stackrace_places::agent::shell::ShellHost;
-use stackrace_places::agent::worker::{Duties, WorkerRefusal};
+use stackrace_places::agent::worker::{AskedCleaning, Duties, WorkerRefusal};
 
 /// The worker of such a machine.
 pub(super) struct ShellWorker {
@@ -59,7 +59,7 @@ impl Duties for ShellWorker {
         _connection: &Arc<Connection>,
         _store: PathBuf,
         _peers: Vec<PeerAddress>,
-        _list: bool,
+        _asked: AskedCleaning,
     ) -> Result<CleanAnswer, WorkerRefusal> {
         // Its journals are here: `shell_store` reads them without asking a worker.
         Ok(CleanAnswer::default())
@@ -79,6 +79,8 @@ impl Duties for ShellWorker {
         let reporter = TurnReporter(task.replies);
         host.tell(reporter.commands());
         shell_store::work(&context, host, &assignment, |journal, id, there: &Path| {
+            let directories = taken::directories(&study).unwrap_or_default();
+            shell_marks::leave(host, journal, &directories, id)?;
             let environment = host.facts().to_vec();
             reporter
                 .say(TurnReply::Ready { environment })
@@ -89,6 +91,7 @@ impl Duties for ShellWorker {
                 host,
                 peers: &[],
                 clients: None,
+                machine: Some(host.to().to_string()),
                 journal,
                 scratch: there.join("mnt"),
                 clock: Arc::new(SystemClock),
@@ -104,6 +107,11 @@ impl Duties for ShellWorker {
             execute_all(&mut executor, turns, &reporter).map_err(lost)
         })?;
         Ok(reporter.say(TurnReply::Closed).map_err(lost)?)
+    }
+
+    fn take(&self, directories: &[PathBuf]) -> Vec<String> {
+        // The marks of this run are left as soon as there is a journal.
+        shell_marks::others(&*self.host, directories)
     }
 
     fn phases(&self, _order: &PhaseOrder, task: Task) {

@@ -3,12 +3,19 @@
 //! Each run locks its directories themselves (`flock`): that leaves nothing behind, ends with the process,
 //! and is seen by runs of other users with stores of their own.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use super::clean::patiently;
+use super::machine_options::unable;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use stackrace_base::failure::Failure;
+use stackrace_machine::host::Host;
+use stackrace_machine::journal::BOOT;
+use stackrace_places::agent::message::ExecRequest;
+use stackrace_places::agent::remote_host::RemoteHost;
 use stackrace_study::study::Study;
 
 /// Directories that no other run measures in as long as this lives.
@@ -27,7 +34,8 @@ impl TakenDirs {
             let Ok(opened) = File::open(directory) else {
                 continue;
             };
-            match flock(&opened, FlockOperation::NonBlockingLockExclusive) {
+            let lock = || flock(&opened, FlockOperation::NonBlockingLockExclusive);
+            match patiently(lock, |locked| *locked == Err(Errno::WOULDBLOCK)) {
                 Ok(()) => taken.locks.push(opened),
                 Err(Errno::WOULDBLOCK) => others.push(format!(
                     "another run of stackrace measures in {}: each would slow down the other",
@@ -49,13 +57,50 @@ impl TakenDirs {
         anyway: bool,
     ) -> Result<(Self, Vec<String>), Failure> {
         let (taken, others) = Self::take(directories.iter().map(PathBuf::as_path));
-        match others.is_empty() || anyway {
-            true => Ok((taken, others)),
-            false => Err(Failure::refused(others.join("\n       ")).next(
-                "wait until it has ended (stackrace runs), or measure all the same with --anyway",
-            )),
-        }
+        Ok((taken, permitted(others, anyway)?))
     }
+}
+
+/// Refuses to measure beside other runs, unless the user permits it.
+fn permitted(others: Vec<String>, anyway: bool) -> Result<Vec<String>, Failure> {
+    match others.is_empty() || anyway {
+        true => Ok(others),
+        false => Err(Failure::refused(others.join("\n       ")).next(
+            "wait until it has ended (stackrace runs), or measure all the same with --anyway",
+        )),
+    }
+}
+
+/// Has workers on other machines take the directories of a study, as long as they live.
+///
+/// # Errors
+/// Another run measures in one of them; a machine does not answer.
+pub(super) fn of_study_there(
+    study: &Study,
+    hosts: &[RemoteHost],
+    anyway: bool,
+) -> Result<Vec<String>, Failure> {
+    let Some(directories) = directories(study) else {
+        return Ok(Vec::new());
+    };
+    let mut known = BTreeSet::new();
+    let mut others = Vec::new();
+    for host in hosts {
+        // A machine with two names would stand in its own way. What has no such file has one name.
+        let boot = host.read_text(Path::new(BOOT));
+        if !known.insert(boot.unwrap_or_else(|_| host.name().to_owned())) {
+            continue;
+        }
+        let directories = directories.clone();
+        let taken: Vec<String> = host
+            .value(ExecRequest::Take { directories })
+            .map_err(unable)?;
+        let named = taken
+            .into_iter()
+            .map(|why| format!("{}: {why}", host.name()));
+        others.extend(named);
+    }
+    permitted(others, anyway)
 }
 
 /// The directories of a study whose stacks are nothing else, each once; none: there is something else,

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use stackrace_base::event::Fact;
 use stackrace_base::time::GivenClock;
 use stackrace_results::record::Record;
 
@@ -16,7 +15,7 @@ pub(super) fn begin() -> Option<Arc<GivenClock>> {
 
 /// Whether a run was made in virtual time.
 pub(crate) fn made(record: &Record) -> bool {
-    Fact::in_virtual_time(&record.head.environment)
+    record.head.place().in_virtual_time()
 }
 
 /// The clock of a run in virtual time, as it stood when the run stopped; none: it had another.

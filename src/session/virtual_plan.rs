@@ -3,7 +3,6 @@
 use stackrace_drives::{Claim, Load, Origin};
 
 use super::context::Context;
-use super::lab_run::memory;
 use super::preflight::{self, ElsewhereFacts};
 use stackrace_base::event::Until;
 use stackrace_base::failure::Failure;
@@ -88,11 +87,11 @@ fn streamed(disk: &LabDisk) -> Result<f64, Failure> {
 /// What a study would do in guests in virtual time, each with so much memory.
 ///
 /// # Errors
-/// There is no place for results; `memory` is no number of bytes.
+/// There is no place for results.
 pub(crate) fn plan(
     context: &Context,
     study: &Study,
-    memory: &str,
+    memory_bytes: u64,
     jobs: Option<usize>,
 ) -> Result<Plan, Failure> {
     let known = ElsewhereFacts {
@@ -102,23 +101,20 @@ pub(crate) fn plan(
     let mut plan = preflight::plan_elsewhere(context, study, known)?;
     let free = preflight::free_for_runs(context)?;
     // After the rest: the wait follows from the virtual time.
-    plan.virtual_time = Some(cost(study, &plan, memory, jobs, free)?);
+    plan.virtual_time = Some(cost(study, &plan, memory_bytes, jobs, free));
     Ok(plan)
 }
 
 /// What the run costs here; `jobs`: guests side by side, none: one for each processor.
 ///
 /// `free`: bytes that may be written where the files of the guests lie.
-///
-/// # Errors
-/// `memory_text` is no number of bytes.
 fn cost(
     study: &Study,
     plan: &Plan,
-    memory_text: &str,
+    memory_bytes: u64,
     jobs: Option<usize>,
     free: u64,
-) -> Result<VirtualTime, Failure> {
+) -> VirtualTime {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let guests = study.configurations.len();
     let jobs = jobs.unwrap_or(cores).clamp(1, guests.max(1));
@@ -129,7 +125,7 @@ fn cost(
         (rounds * guests as f64 * guest + run * share) / jobs as f64
     };
     let held = study.configurations.iter().map(content);
-    Ok(VirtualTime {
+    VirtualTime {
         guests,
         jobs,
         wall_seconds: Bounds {
@@ -144,9 +140,9 @@ fn cost(
         content_bytes: held.fold((0, 0), |(least, most), one| {
             (least.max(one.0), most.max(one.1))
         }),
-        room_bytes: memory(memory_text)?.saturating_sub(KEPT_BY_GUEST),
+        room_bytes: memory_bytes.saturating_sub(KEPT_BY_GUEST),
         disk_bytes: (free / jobs as u64).min(CONTENT_BYTES),
-    })
+    }
 }
 
 /// What the drives of a configuration hold: with the largest trial alone, and with all of them.
@@ -168,10 +164,10 @@ fn content(configuration: &Configuration) -> (u64, u64) {
 pub(super) fn check(
     context: &Context,
     study: &Study,
-    memory: &str,
+    memory_bytes: u64,
     jobs: Option<usize>,
 ) -> Result<(), Failure> {
-    let plan = plan(context, study, memory, jobs)?;
+    let plan = plan(context, study, memory_bytes, jobs)?;
     preflight::check_plan(&plan)?;
     let Some(cost) = plan.virtual_time else {
         return Err(Failure::internal("a plan without virtual time"));

@@ -12,18 +12,18 @@ use super::context::{Context, unjournalled, unrecorded};
 use super::crash::{self, PowerSource};
 use super::execute::{self, FinishedRun};
 use super::lab_run::{
-    self, CONTENT, Guest, IMAGE, Images, MEMORY, RUNS, SystemImage, guests, memory, unable,
-    with_postgresql,
+    self, CONTENT, Guest, IMAGE, Images, MEMORY, SystemImage, guests, unable, with_postgresql,
 };
 use super::observer::Observer;
 use super::places::{assignment, merged};
 use super::resume::Stopped;
+use super::run_place::LabOptions;
 use super::temporary;
 use super::virtual_clock;
 use super::virtual_made_on::{MadeOn, ServingCost, hash_of, qemu, seconds, served};
 use super::virtual_turns::{VirtualExecutor, VirtualPlace, environments};
 use crate::run::{Ledger, SharedLedger};
-use stackrace_base::event::{Event, Fact};
+use stackrace_base::event::{Event, Fact, RunPlace};
 use stackrace_base::failure::{Failure, FailureKind};
 use stackrace_base::time::{Clock, GivenClock, SystemClock};
 use stackrace_base::unit;
@@ -65,16 +65,6 @@ const CAUTION_ONE_KERNEL: &str = "both machines of a stack are in one kernel: th
 fn has_second(study: &Study) -> bool {
     let mut stacks = study.configurations.iter().map(|each| &each.stack);
     stacks.any(|stack| stack.nodes() > 1)
-}
-
-/// How a run in virtual time is made.
-pub(crate) struct VirtualOptions<'a> {
-    /// System of the guests; none: the default.
-    pub(crate) system: Option<&'a str>,
-    /// Memory of each guest, as it was asked for.
-    pub(crate) memory: &'a str,
-    /// How many guests run side by side; none: one for each processor.
-    pub(crate) jobs: Option<usize>,
 }
 
 /// Which disks of the lab a study asks for.
@@ -139,61 +129,52 @@ pub(crate) fn in_turns(study: &mut Study) {
     study.policy.slices = None;
 }
 
-/// Makes a run in virtual time, of a study that [`check`] lets pass.
+/// Makes a run in virtual time, of a study that [`check`] lets pass, or continues one on the same image.
 ///
 /// # Errors
-/// The study cannot run there, a guest does not come up, or nothing can be recorded.
-pub(crate) fn run(
+/// The study cannot run there, a guest does not come up, the image is another by now, or nothing can be recorded.
+pub(super) fn run(
     context: &Context,
-    study: &Study,
-    observer: &dyn Observer,
-    images: Images<'_>,
-    options: &VirtualOptions<'_>,
-) -> Result<FinishedRun, Failure> {
-    let guests = guests(study, options.system)?;
-    let run = VirtualRun {
-        context,
-        study,
-        store: &context.open_store()?,
-        observer,
-        options,
-        guests,
-    };
-    run.make(&run.images(images)?, None)
-}
-
-/// Continues such a run, on the same image.
-///
-/// # Errors
-/// As [`run`]; the image is another by now.
-pub(crate) fn resume(
-    context: &Context,
-    study: &Study,
-    store: &Store,
-    stopped: Stopped,
+    (study, store): (&Study, &Store),
+    stopped: Option<Stopped>,
+    options: LabOptions<'_>,
     observer: &dyn Observer,
     images: Images<'_>,
 ) -> Result<FinishedRun, Failure> {
-    let known = stopped.record.head.environment.clone();
-    let fact = |name: &str| Fact::value_of(&known, name);
-    let system = fact(RUNS);
     let run = VirtualRun {
         context,
         study,
         store,
         observer,
-        options: &VirtualOptions {
-            system,
-            memory: fact(MEMORY).unwrap_or("1 GiB"),
-            jobs: None,
-        },
-        guests: guests(study, system)?,
+        options,
+        guests: guests(study, options.system)?,
     };
     let images = run.images(images)?;
+    if let Some(stopped) = &stopped {
+        check_images(
+            study,
+            &stopped.record.head.environment,
+            &run.guests,
+            &images,
+        )?;
+    }
+    run.make(&images, stopped)
+}
+
+/// Refuses to continue on other images than those that the record knows.
+///
+/// # Errors
+/// Which one is another by now.
+fn check_images(
+    study: &Study,
+    known: &[Fact],
+    guests: &[Guest],
+    images: &[SystemImage],
+) -> Result<(), Failure> {
     // An image may have more beside it by now than when the run began.
-    let needed = Needed::by(study, &images)?;
-    for (guest, made_of) in run.guests.iter().zip(&images) {
-        guest.same_image(&known, &made_of.image, study)?;
+    let needed = Needed::by(study, images)?;
+    for (guest, made_of) in guests.iter().zip(images) {
+        guest.same_image(known, &made_of.image, study)?;
         let (zfs, postgresql) = (made_of.zfs.as_ref(), made_of.postgresql.as_ref());
         let found = content([
             Some(&made_of.image),
@@ -202,7 +183,7 @@ pub(crate) fn resume(
         ]);
         // Runs from before this was recorded go on.
         if guest
-            .known(&known, CONTENT)
+            .known(known, CONTENT)
             .is_some_and(|begun| begun != found)
         {
             let text = "the run was begun on another build of this image: the log would not go on as it began";
@@ -210,7 +191,7 @@ pub(crate) fn resume(
                 .next(format!("begin anew: stackrace run {} --lab", study.name)));
         }
     }
-    run.make(&images, Some(stopped))
+    Ok(())
 }
 
 /// Makes guests of a configuration of a run that is over once more, to find out how a result came about.
@@ -226,15 +207,17 @@ pub(super) fn again<T>(
     work: impl FnOnce(&VirtualPlace<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let host = LocalHost::new(Arc::new(|_| ()));
-    let fact = |name: &str| Fact::value_of(&record.head.environment, name);
-    let guests = guests(study, fact(RUNS))?.into_iter();
+    let on_record = record.head.place();
+    let RunPlace::Virtual(lab) = &*on_record else {
+        return Err(Failure::internal("the run was not made in virtual time"));
+    };
+    let guests = guests(study, lab.system.as_deref())?.into_iter();
     let place = study.place_of(configuration);
     let guests: Vec<Guest> = guests
         .filter(|guest| guest.place.as_deref() == place)
         .collect();
     let images = guests.iter().map(|guest| images(&guest.system));
     let images: Vec<SystemImage> = images.collect::<Result<_, Failure>>()?;
-    let bytes = fact(MEMORY).unwrap_or("1 GiB");
     temporary::work(context, &host, |journal, id| {
         let sites = sites(
             &host,
@@ -243,7 +226,7 @@ pub(super) fn again<T>(
             &images,
             study,
         )?;
-        let places = places(&sites, &guests, study, memory(bytes)?)?;
+        let places = places(&sites, &guests, study, lab.memory_bytes)?;
         let first = places.first();
         work(first.ok_or_else(|| Failure::internal("the configuration has no place"))?)
     })
@@ -320,7 +303,7 @@ struct VirtualRun<'a> {
     study: &'a Study,
     store: &'a Store,
     observer: &'a dyn Observer,
-    options: &'a VirtualOptions<'a>,
+    options: LabOptions<'a>,
     /// The systems it is made on.
     guests: Vec<Guest>,
 }
@@ -343,7 +326,7 @@ impl VirtualRun<'_> {
         temporary::work(self.context, &host, |journal, id| {
             let dir = temporary::dir(self.context, id)?;
             let sites = sites(&host, journal, &dir, images, self.study)?;
-            let bytes = memory(self.options.memory)?;
+            let bytes = self.options.memory_bytes;
             let places = places(&sites, &self.guests, self.study, bytes)?;
             let jobs = self.jobs(&places)?;
             let made_of: Vec<[String; 2]> = sites.iter().map(made_of).collect();
@@ -355,7 +338,7 @@ impl VirtualRun<'_> {
             let (ledger, _journal) = match stopped {
                 Some(stopped) => {
                     let (journal, leftovers) = stopped.take_over(self.store)?;
-                    let ledger = stopped.resumed(self.store, leftovers, self.observer)?;
+                    let ledger = stopped.resumed(self.store, leftovers, &[], self.observer)?;
                     (ledger, journal)
                 }
                 None => self.begin(facts, &made_of.concat().join(" and "), &clock)?,
@@ -486,11 +469,9 @@ impl VirtualRun<'_> {
         image: &str,
         clock: &Arc<GivenClock>,
     ) -> Result<(SharedLedger, Journal), Failure> {
-        facts.push(Fact::new(
-            Fact::LAB,
-            format!("{}, {PROCESSOR}", Fact::VIRTUAL_TIME),
-        ));
-        facts.push(Fact::new(MEMORY, self.options.memory));
+        let memory = unit::bytes(self.options.memory_bytes);
+        facts.push(Fact::new("lab", format!("virtual time, {PROCESSOR}")));
+        facts.push(Fact::new(MEMORY, &*memory));
         for disk in lab_run::disks(self.study)? {
             facts.push(Fact::new(
                 "lab disk",
@@ -499,7 +480,7 @@ impl VirtualRun<'_> {
         }
         // What the log follows from, so that the same run has the same id anywhere.
         let mut hash = blake3::Hasher::new();
-        for word in [self.study.hash().as_str(), image, self.options.memory] {
+        for word in [self.study.hash().as_str(), image, &memory] {
             // The 0 keeps words apart: two that border elsewhere are others.
             hash.update(word.as_bytes()).update(&[0]);
         }
@@ -514,7 +495,10 @@ impl VirtualRun<'_> {
             if self.store.run_dir(&run).exists() {
                 continue;
             }
-            let mut head = execute::head(self.context, self.study, &run, facts.clone());
+            let mut head = {
+                let place = RunPlace::Virtual(self.options.on_record());
+                execute::head(self.context, self.study, &run, (place, facts.clone()))
+            };
             // Where the study lies and how many guests run side by side are this machine's.
             head.study_name = self.study.file_name();
             head.command = ["stackrace", "run", &head.study_name, "--lab"]

@@ -6,10 +6,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::context::{Context, entropy};
+use super::taken::TakenDirs;
 use super::{clean, preflight, study_file, temporary};
 use crate::run::crash::{Capture, CrashPackage, CrashSide, LedgerStream};
 use crate::run::turns::{TurnReporter, asked_for, execute_all};
-use crate::run::{Broken, ClientsReached, Interrupt, LocalExecutor, clients, phases};
+use crate::run::{Broken, ClientsReached, Interrupt, KnownGrounds, LocalExecutor, clients, phases};
+use parking_lot::Mutex;
 use stackrace_base::failure::Failure;
 use stackrace_base::time::SystemClock;
 use stackrace_machine::host::{Host, drives};
@@ -21,11 +23,17 @@ use stackrace_places::agent::message::{
 };
 use stackrace_places::agent::remote_host::Peer;
 use stackrace_places::agent::window;
-use stackrace_places::agent::worker::{Duties, WorkerRefusal};
+use stackrace_places::agent::worker::{AskedCleaning, Duties, WorkerRefusal};
 use stackrace_study::study::Study;
 
 /// This program as a worker.
-pub(crate) struct StudyWorker;
+#[derive(Default)]
+pub(crate) struct StudyWorker {
+    /// What the directories lie on in which it measures for another machine.
+    grounds: KnownGrounds,
+    /// Directories that other runs are kept out of.
+    taken: Mutex<TakenDirs>,
+}
 
 pub(super) fn lost(broken: Broken) -> Failure {
     Failure::internal(broken.0)
@@ -48,6 +56,7 @@ pub(super) fn received(
     }
     let context = Context {
         one_kernel: assignment.one_kernel,
+        called: assignment.called.clone(),
         ..context(connection, &assignment.store, assignment.peers.clone())
     };
     Ok((context, study, part))
@@ -62,6 +71,7 @@ fn context(
         store: Some(store.to_path_buf()),
         command: Vec::new(),
         peers: Peer::all(connection, peers),
+        called: None,
         one_kernel: false,
     }
 }
@@ -83,6 +93,7 @@ fn journal_directories(peers: &[Peer], host: &dyn Host, journal: &Journal) -> Re
         journal
             .draw(mark)
             .and_then(|()| journal.will(GROUND, undo))
+            .and_then(|id| journal.made(host, id))
             .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
     }
     Ok(())
@@ -135,13 +146,17 @@ impl Duties for StudyWorker {
         connection: &Arc<Connection>,
         store: PathBuf,
         peers: Vec<PeerAddress>,
-        list: bool,
+        asked: AskedCleaning,
     ) -> Result<CleanAnswer, WorkerRefusal> {
+        let context = Context {
+            called: asked.called,
+            ..context(connection, &store, peers)
+        };
         let cleaned = clean::clean(
-            &context(connection, &store, peers),
+            &context,
             // The studies of these runs are on record at the machine that commands this one.
             clean::Cleaning {
-                list,
+                list: asked.list,
                 allow_commands: false,
             },
         )?;
@@ -192,6 +207,7 @@ impl Duties for StudyWorker {
                     clients,
                     connection: Arc::clone(connection),
                 }),
+                machine: context.called.clone(),
                 journal,
                 scratch: temporary::dir(&context, id)?.join("mnt"),
                 clock: Arc::new(SystemClock),
@@ -217,9 +233,15 @@ impl Duties for StudyWorker {
         Ok(reporter.say(TurnReply::Closed).map_err(lost)?)
     }
 
+    fn take(&self, directories: &[PathBuf]) -> Vec<String> {
+        let (taken, others) = TakenDirs::take(directories.iter().map(PathBuf::as_path));
+        *self.taken.lock() = taken;
+        others
+    }
+
     fn phases(&self, order: &PhaseOrder, task: Task) {
         match order.seat {
-            Some(seat) => clients::serve(order, seat, task),
+            Some(seat) => clients::serve(order, seat, &self.grounds, task),
             None => phases::serve(order, task),
         }
     }

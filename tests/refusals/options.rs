@@ -11,7 +11,6 @@ pub(crate) fn options_that_a_place_would_ignore_are_refused() {
     let clients = ["--clients", "ssh:far,away"];
     let run = ["run", "good.toml"];
     let lab = ["run", "good.toml", "--lab"];
-    let far = ["run", "good.toml", "--on", "far"];
     let compare = ["compare", "a", "b", "--anyway"];
     for (place, options, named) in [
         (&lab[..], &clients[..], "--clients"),
@@ -25,7 +24,6 @@ pub(crate) fn options_that_a_place_would_ignore_are_refused() {
         (&run, &["--sudo"], "--sudo"),
         (&["plan", "good.toml"], &["--sudo"], "--sudo"),
         (&["clean"], &["--ssh", "ssh -i KEY"], "--ssh"),
-        (&far, &["--anyway"], "--anyway"),
         (&compare, &["--ssh", "ssh -i KEY"], "--ssh"),
         (&compare, &["--sudo"], "--sudo"),
         (

@@ -20,15 +20,20 @@ fn with_clients() -> (Ground, Server, String) {
     let (ground, server) = with_directories();
     let study = SHARED.replace("GROUND", ground.path().to_str().unwrap());
     ground.write("study.toml", study);
+    let clients = know_clients(&ground, &server, 3);
+    (ground, server, clients)
+}
+
+/// So many names of a server, as `--clients` is told.
+pub(crate) fn know_clients(ground: &Ground, server: &Server, count: usize) -> String {
     let to = server.to();
     let host = fs::read_to_string(ground.path().join("host.pub")).unwrap();
     let port = server.port;
     let names = ["127.0.0.1", "127.0.0.2", "127.0.0.3", "localhost"];
     let known = names.map(|name| format!("[{name}]:{port} {host}"));
     ground.write("known", known.concat());
-    let clients = ["127.0.0.1", "127.0.0.2", "127.0.0.3"];
-    let clients = clients.map(|name| to.replace("127.0.0.1", name));
-    (ground, server, format!("ssh:{}", clients.join(",")))
+    let clients = names.map(|name| to.replace("127.0.0.1", name));
+    format!("ssh:{}", clients[..count].join(","))
 }
 
 /// Checks that every trial was measured by so many processes, and that nothing is left.

@@ -6,14 +6,17 @@
 #[path = "../support/study.rs"]
 mod study;
 mod clients;
+mod exchanged;
 mod kills;
 mod mounts;
+mod moved;
 mod peers;
 mod schedulers;
 mod shell;
 #[expect(dead_code, reason = "the tests of whole runs use the rest")]
 #[path = "../support/mod.rs"]
 mod support;
+mod taken;
 
 use std::fs;
 use std::net::TcpListener;
@@ -22,8 +25,10 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use clients::*;
+use exchanged::*;
 use kills::*;
 use mounts::*;
+use moved::*;
 use peers::*;
 use rustix::process::{Pid, Signal, kill_process};
 use schedulers::*;
@@ -31,6 +36,7 @@ use serde_json::Value;
 use shell::*;
 use stackrace_test_needs as needs;
 use support::{Ground, Said, tool};
+use taken::*;
 
 /// Two directories; only what the command line says makes it end.
 const DIRECTORIES: &str = study!(
@@ -544,6 +550,13 @@ fn a_trial_whose_worker_was_stopped_does_not_count_and_is_measured_again() {
 
 fn main() -> ExitCode {
     needs::run(needs::tests![
+        storage_that_is_exchanged_on_another_machine_is_out,
+        storage_that_is_exchanged_where_only_a_shell_is_is_out,
+        storage_that_is_exchanged_where_no_mounts_are_shown_is_out,
+        storage_that_is_exchanged_under_clients_is_out,
+        disks_on_another_machine_that_are_not_at_their_path_are_not_called_gone,
+        a_workers_store_that_is_not_at_its_path_is_cleaned_where_it_is,
+        two_runs_in_the_same_directories_on_another_machine_are_refused,
         nodes_of_a_slurm_allocation_are_clients,
         a_drained_node_goes_on_and_one_that_goes_down_ends_the_run_by_name,
         hosts_of_a_host_file_are_clients_of_open_mpi,

@@ -26,7 +26,7 @@ until = "never"
 "#;
 
 /// The world of BusyBox, and an sshd that lets nothing else be done.
-fn world() -> (Ground, Server, PathBuf) {
+pub(crate) fn world() -> (Ground, Server, PathBuf) {
     needs::root();
     let busybox = needs::tool("busybox");
     let ground = Ground::new();

@@ -46,7 +46,7 @@ fn two_memories(ground: &Ground) -> [Unmounted; 2] {
 }
 
 /// Two plain directories.
-fn two_directories(ground: &Ground) {
+pub(crate) fn two_directories(ground: &Ground) {
     ground.write("places.toml", PLACES);
     ground.make_dir("one");
     ground.make_dir("two");

@@ -11,6 +11,7 @@ mod failures;
 mod kills;
 #[path = "../support/mod.rs"]
 mod support;
+mod taken;
 
 use std::fs;
 use std::path::PathBuf;
@@ -27,6 +28,7 @@ use serde_json::Value;
 use stackrace::testing::{Kill, kill_changes, kill_standing, kills};
 use stackrace_test_needs as needs;
 use support::{Ground, Mounted, Said, tool};
+use taken::*;
 
 /// ext4 and XFS on loop devices: three rounds of two small workloads.
 const SMALL: &str = study!(
@@ -485,6 +487,7 @@ fn a_run_is_resumed_where_it_was_begun() {
 
 fn main() -> ExitCode {
     needs::run(needs::tests![
+        a_run_that_goes_on_notices_another_one_in_its_directories,
         a_small_study_gives_a_verdict_and_leaves_nothing,
         the_index_answers_sql_and_can_be_made_again,
         a_directory_is_preconditioned_in_every_round,

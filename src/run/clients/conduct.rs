@@ -51,6 +51,10 @@ impl Trial<'_> {
             ClientTrouble::Failed(error) => {
                 self.elsewhere(&self.executor.interrupt.control(), error)
             }
+            ClientTrouble::Exchanged(storage, effect) => match self.executor.interrupt.raised() {
+                true => Ended::Interrupted,
+                false => self.exchanged(*storage, effect, observation),
+            },
             // It is no fault of the configuration: the trial is done again when the run is continued.
             ClientTrouble::Lost(why) => {
                 observation.notes.push(why.clone());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::seating::Seated;
-use stackrace_base::event::{ClientPart, Counted, PhaseObservation};
+use stackrace_base::event::{ClientPart, Counted, ExchangedStorage, PhaseObservation};
 use stackrace_base::time::{Clock, SystemClock};
 use stackrace_machine::observe;
 use stackrace_places::agent::connection::{Connection, ConnectionError, Conversation};
@@ -26,6 +26,8 @@ pub(super) enum ClientTrouble {
     Lost(String),
     /// This trial failed, or was called off.
     Failed(String),
+    /// The storage that a client sees is another one; with what failed because of that.
+    Exchanged(Box<ExchangedStorage>, Option<String>),
 }
 
 /// A process that measures.
@@ -150,6 +152,10 @@ impl ClientProcess {
         match self.conversation.receive_within(Duration::ZERO) {
             Ok(None) => Ok(None),
             Ok(Some(WorkerReply::Phase(PhaseReply::Failed(error)))) => Err(self.failed(error)),
+            Ok(Some(WorkerReply::Phase(PhaseReply::Exchanged { storage, effect }))) => {
+                let storage = storage.seen_by(Some(&self.seat.client));
+                Err(ClientTrouble::Exchanged(Box::new(storage), effect))
+            }
             Ok(Some(WorkerReply::Phase(PhaseReply::Ended))) => Err(self.failed("it stopped")),
             Ok(Some(WorkerReply::Phase(reply))) => Ok(Some(reply)),
             Ok(Some(WorkerReply::Undelivered { why, .. })) => Err(self.lost(why)),

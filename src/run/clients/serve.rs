@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use stackrace_engine::{ContentLedger, Control, PhaseEnd, PhaseOutcome, START_IS_TOLD, residency};
 
-use crate::run::held_ground::HeldGround;
+use crate::run::held_ground::{GroundTrouble, HeldGround, KnownGrounds};
 use crate::run::observation::{phase_observation, read_bytes};
 use stackrace_base::event::Counted;
 use stackrace_base::interrupt::Interrupt;
@@ -30,7 +30,7 @@ const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 const LOOK: Duration = Duration::from_micros(200);
 
 /// Measures as one of the clients, as it is told.
-pub(crate) fn serve(order: &PhaseOrder, seat: ClientSeat, task: Task) {
+pub(crate) fn serve(order: &PhaseOrder, seat: ClientSeat, grounds: &KnownGrounds, task: Task) {
     let Task { replies, requests } = task;
     let interrupt = Arc::new(Interrupt::default());
     let asked = asked(requests, Arc::clone(&interrupt));
@@ -41,13 +41,14 @@ pub(crate) fn serve(order: &PhaseOrder, seat: ClientSeat, task: Task) {
     let client = Client {
         order,
         seat,
+        grounds,
         interrupt: &interrupt,
         asked: &asked,
         say: &say,
     };
-    if let Err(error) = client.work() {
+    if let Err(trouble) = client.work() {
         // A conductor that is lost has interrupted all of this already.
-        let _ = say(PhaseReply::Failed(error));
+        let _ = say(trouble.into());
     }
     let _ = say(PhaseReply::Ended);
 }
@@ -78,17 +79,26 @@ fn asked(requests: Receiver<WorkerRequest>, interrupt: Arc<Interrupt>) -> Receiv
 struct Client<'a> {
     order: &'a PhaseOrder,
     seat: ClientSeat,
+    /// What the directories of the run lay on until now.
+    grounds: &'a KnownGrounds,
     interrupt: &'a Interrupt,
     asked: &'a Receiver<PhaseRequest>,
     say: &'a dyn Fn(PhaseReply) -> Result<(), String>,
 }
 
 impl Client<'_> {
-    fn work(&self) -> Result<(), String> {
+    fn work(&self) -> Result<(), GroundTrouble> {
         let study = study::parse(&self.order.name, self.order.text.as_bytes(), &Kinds::real())
             .map_err(|_| "the study is not understood here".to_owned())?;
         let workload = self.workload(&study)?;
         let host = LocalHost::new(Arc::new(|_| ()));
+        // Each client has mounted the storage by itself.
+        let named = study.configurations[self.order.configuration]
+            .stack
+            .existing_directory();
+        if let Some(named) = &named {
+            self.grounds.check(&host, named)?;
+        }
         let seat = Seat {
             rank: self.seat.rank,
             of: self.seat.of,
@@ -98,11 +108,12 @@ impl Client<'_> {
         // Its own files lie beside those of the others.
         let own = seat.directory_of(seat.rank);
         host.create_dir(&own).map_err(|error| error.to_string())?;
-        let ground = HeldGround::of(&host, &self.order.directory)?;
+        let paths = named.as_deref().into_iter();
+        let ground = HeldGround::of(&host, paths.chain([&*self.order.directory]))?;
         let ledger = OnceLock::new();
         let control = self.interrupt.control();
         let prepared = workload.prepare(&self.place(&own, seat, &ledger, &control));
-        prepared.map_err(|trouble| trouble.0)?;
+        ground.after(&host, prepared.map_err(|trouble| trouble.0))?;
         (self.say)(PhaseReply::Prepared)?;
         let mut phases = workload.phases().into_iter().enumerate();
         while let Ok(request) = self.asked.recv() {
@@ -115,13 +126,11 @@ impl Client<'_> {
                     let (phase, name) = phases.next().ok_or("there is no further phase")?;
                     let control = self.interrupt.control();
                     let here = self.place(&own, seat, &ledger, &control);
-                    let (outcome, counted) =
-                        self.in_step(&control, &|| workload.measure(phase, &here))?;
+                    let measured = self.in_step(&control, &|| workload.measure(phase, &here));
+                    let (outcome, counted) = ground.after(&host, measured)?;
                     if outcome.ended != PhaseEnd::Complete {
                         return Ok(());
                     }
-                    // Each client has mounted the storage by itself.
-                    ground.is_same(&host)?;
                     let offered = workload.offered_per_s(phase);
                     (self.say)(PhaseReply::Measured {
                         observation: Box::new(phase_observation(name, &outcome, offered)),

@@ -311,6 +311,7 @@ fn here<'a>(
         host,
         peers: &[],
         clients: None,
+        machine: None,
         journal: Box::leak(Box::new(Journal::nowhere())),
         // Of this machine, which the imagined one knows, so that it is not made.
         scratch: PathBuf::from("/tmp"),

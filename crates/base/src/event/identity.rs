@@ -14,11 +14,11 @@ pub struct StorageIdentity {
     /// Device number of the file system: major, minor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<(u32, u32)>,
-    /// `ext4`, `tmpfs` …
+    /// `ext4`, `tmpfs` …; empty: not told.
     pub file_system: String,
-    /// `/dev/vda1`, `tank/data`, `server:/export` …
+    /// `/dev/vda1`, `tank/data`, `server:/export` …; empty: not told.
     pub source: String,
-    /// Where the file system is mounted.
+    /// Where the file system is mounted; empty: not told.
     pub mount_point: String,
     /// Directory of the file system that is seen there.
     #[serde(default)]
@@ -89,6 +89,9 @@ impl RemoteExport {
 /// A trial whose storage was not the same all the time: what was there, and what is there now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExchangedStorage {
+    /// The machine that saw it, as the command line calls it; none: the one that the run was begun on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
     /// What the configuration lay on when it was first set up, or when the trial began.
     pub before: StorageIdentity,
     /// What is there now; none: the directory is not there any more.
@@ -112,8 +115,15 @@ impl StorageIdentity {
     pub fn is_same(&self, now: &Self) -> bool {
         self.is_same_storage(now)
             && self.read_only == now.read_only
+            && !self.leads_elsewhere(now)
             && !unlike(self.inode, now.inode)
             && !unlike(self.made_ns, now.made_ns)
+    }
+
+    /// Whether its name leads to another directory now. Where directories have lasting numbers, these say
+    /// more: the same one may be reached by another way.
+    fn leads_elsewhere(&self, now: &Self) -> bool {
+        self.inode.zip(now.inode).is_none() && self.directory != now.directory
     }
 
     /// The same of the storage alone.
@@ -158,6 +168,9 @@ impl StorageIdentity {
             };
             return Some(format!("{directory} was on {was} and is now on {is}"));
         }
+        if self.leads_elsewhere(now) {
+            return Some(format!("{directory} leads to {} now", now.directory));
+        }
         let how = |read_only| if read_only { "read-only" } else { "writable" };
         Some(match self.read_only == now.read_only {
             false => format!(
@@ -185,6 +198,12 @@ impl StorageIdentity {
 }
 
 impl ExchangedStorage {
+    /// The same as a machine says it; one that is named already stays so.
+    pub fn seen_by(self, machine: Option<&str>) -> Self {
+        let machine = self.machine.or(machine.map(str::to_owned));
+        Self { machine, ..self }
+    }
+
     /// The same, and what to do to go on with a run.
     pub fn sentence(&self) -> String {
         format!(
@@ -205,28 +224,42 @@ impl ExchangedStorage {
                 self.before.directory, self.before
             )
         });
-        format!("the storage was exchanged: {told}")
+        let on = match &self.machine {
+            Some(machine) => format!(" on {machine}"),
+            None => String::new(),
+        };
+        format!("the storage was exchanged{on}: {told}")
     }
 }
 
 /// `ext4 (/dev/loop0, device 7:0, mounted at /mnt/a)`
 impl fmt::Display for StorageIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({}", self.file_system, self.source)?;
+        f.write_str(match self.file_system.as_str() {
+            "" => "an unknown file system",
+            known => known,
+        })?;
+        let mut about = Vec::new();
+        if !self.source.is_empty() {
+            about.push(self.source.clone());
+        }
         if let Some((major, minor)) = self.device {
-            write!(f, ", device {major}:{minor}")?;
+            about.push(format!("device {major}:{minor}"));
         }
         match (&self.uuid, self.file_system_id, self.device) {
-            (Some(uuid), _, _) => write!(f, ", UUID {uuid}")?,
+            (Some(uuid), _, _) => about.push(format!("UUID {uuid}")),
             // Where the device tells enough, a number of 16 digits only takes room.
-            (None, Some(id), None) => write!(f, ", id {id:x}")?,
+            (None, Some(id), None) => about.push(format!("id {id:x}")),
             _ => {}
         }
         // Most often what is compared is a mount by itself.
-        if self.mount_point != self.directory {
-            write!(f, ", mounted at {}", self.mount_point)?;
+        if !self.mount_point.is_empty() && self.mount_point != self.directory {
+            about.push(format!("mounted at {}", self.mount_point));
         }
-        f.write_str(")")
+        match about.is_empty() {
+            true => Ok(()),
+            false => write!(f, " ({})", about.join(", ")),
+        }
     }
 }
 
@@ -279,6 +312,38 @@ mod tests {
         let mut known = was.clone();
         known.uuid = Some("1".into());
         assert!(!known.is_same(&now));
+    }
+
+    #[test]
+    fn where_directories_have_no_lasting_numbers_the_way_to_them_is_compared() {
+        let fat = || StorageIdentity {
+            file_system: "vfat".into(),
+            inode: None,
+            made_ns: None,
+            ..ext4()
+        };
+        let mut now = fat();
+        now.directory = "/mnt/a/other".into();
+        assert_eq!(
+            fat().difference(&now).as_deref(),
+            Some("/mnt/a/d leads to /mnt/a/other now")
+        );
+        // With numbers, the same directory is reached by another way.
+        let mut same = ext4();
+        same.directory = "/mnt/a/other".into();
+        assert!(ext4().is_same(&same));
+    }
+
+    #[test]
+    fn what_the_system_does_not_tell_is_not_said() {
+        let mut was = StorageIdentity {
+            directory: "/srv/b".into(),
+            file_system_id: Some(0xabc),
+            ..StorageIdentity::default()
+        };
+        assert_eq!(was.to_string(), "an unknown file system (id abc)");
+        was.file_system = "tmpfs".into();
+        assert_eq!(was.to_string(), "tmpfs (id abc)");
     }
 
     #[test]
@@ -338,11 +403,22 @@ mod tests {
         now.read_only = true;
         let said = |now| {
             ExchangedStorage {
+                machine: None,
                 before: before.clone(),
                 now,
             }
             .sentence()
         };
+        let there = ExchangedStorage {
+            machine: Some("node2".into()),
+            before: before.clone(),
+            now: None,
+        };
+        let told = there.told();
+        assert!(
+            told.starts_with("the storage was exchanged on node2: /mnt/a/d was on ext4"),
+            "{told}"
+        );
         assert!(
             said(Some(now.clone())).contains("was mounted writable and is now mounted read-only")
         );

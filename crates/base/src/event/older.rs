@@ -29,6 +29,7 @@ pub(super) fn place(facts: &[Fact]) -> RunPlace {
     let there = OtherMachines {
         on: owned("over ssh"),
         peers: (2..=10).filter_map(peer).collect(),
+        directory: owned("working directory"),
     };
     // `agent`, or `agent on HOST` where machines differ.
     let of_kind = |kind: &str| {
@@ -42,7 +43,7 @@ pub(super) fn place(facts: &[Fact]) -> RunPlace {
         (true, _) => RunPlace::Shell(there),
         (false, true) => RunPlace::Ssh(there),
         (false, false) => RunPlace::Here {
-            directory: owned("working directory"),
+            directory: there.directory,
         },
     }
 }
@@ -197,6 +198,7 @@ mod tests {
         let there = |on: Option<&str>, peers: &[&str]| OtherMachines {
             on: on.map(str::to_owned),
             peers: peers.iter().map(|peer| (*peer).to_owned()).collect(),
+            directory: None,
         };
         let guests = |system: Option<&str>, memory_bytes| LabGuests {
             system: system.map(str::to_owned),

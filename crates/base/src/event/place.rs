@@ -40,6 +40,9 @@ pub struct OtherMachines {
     /// Its peers, from number 2 on, each with the address of the line to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub peers: Vec<String>,
+    /// The directory that it was begun in, where the only machine is this one with its peers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
 }
 
 /// Guests of the lab.
@@ -53,6 +56,18 @@ pub struct LabGuests {
 }
 
 impl RunPlace {
+    /// The directory that it was begun in, if it is measured on this machine: relative paths of the study mean
+    /// what they meant there.
+    pub fn directory(&self) -> Option<&str> {
+        match self {
+            Self::Here { directory } => directory.as_deref(),
+            Self::Ssh(there) | Self::Shell(there) | Self::RealCut(there) => {
+                there.directory.as_deref()
+            }
+            Self::Clients { .. } | Self::Lab(_) | Self::Virtual(_) => None,
+        }
+    }
+
     /// Whether its clock is simulated.
     pub fn in_virtual_time(&self) -> bool {
         matches!(self, Self::Virtual(_))

@@ -61,20 +61,81 @@ impl Ground {
     }
 
     /// What is not there any more or is something else, the first of it; none: all is as it was.
-    pub(super) fn exchanged(&self, first: &dyn Host) -> Option<ExchangedStorage> {
+    ///
+    /// # Errors
+    /// A machine does not answer.
+    pub(super) fn exchanged(
+        &self,
+        first: &dyn Host,
+    ) -> Result<Option<ExchangedStorage>, HostError> {
         let named = self.named.iter().zip(&self.at);
         let own = self
             .own
             .as_ref()
             .map(|own| (own, 1, Path::new(&own.directory)));
-        named
+        let mut all = named
             .map(|(before, (node, path))| (before, *node, path.as_path()))
-            .chain(own)
-            .find_map(|(before, node, path)| {
-                let now = on(first, node).and_then(|host| host.identity_of(path));
-                compared(before, now.ok())
+            .chain(own);
+        let found =
+            all.find_map(|(before, node, path)| seen(first, before, node, path).transpose());
+        found.transpose()
+    }
+
+    /// What the stack was set up on against what it lay on when it was first set up; none: it is the
+    /// same, or it was not known.
+    pub(super) fn exchanged_since(
+        &self,
+        first: &dyn Host,
+        before: &[StorageIdentity],
+    ) -> Option<ExchangedStorage> {
+        let now = self.named.iter().zip(&self.at);
+        before
+            .iter()
+            .zip(now)
+            .find_map(|(before, (now, (node, _)))| {
+                let exchanged = compared(before, Some(now.clone()))?;
+                Some(named(first, *node, exchanged))
             })
     }
+}
+
+/// What a stack that cannot be set up any more lay on, if that is not there or is something else.
+///
+/// # Errors
+/// A machine does not answer.
+pub fn exchanged_below(
+    stack: &Stack,
+    first: &dyn Host,
+    before: &[StorageIdentity],
+) -> Result<Option<ExchangedStorage>, HostError> {
+    let layers = stack.layers.iter().enumerate();
+    let directories =
+        layers.filter_map(|(index, layer)| Some((stack.home(index), layer.named_directory()?)));
+    let mut all = before.iter().zip(directories);
+    let found = all.find_map(|(before, (node, path))| seen(first, before, node, &path).transpose());
+    found.transpose()
+}
+
+/// Looks at one directory again.
+fn seen(
+    first: &dyn Host,
+    before: &StorageIdentity,
+    node: usize,
+    path: &Path,
+) -> Result<Option<ExchangedStorage>, HostError> {
+    let host = on(first, node)?;
+    let now = host.identity_of(path);
+    if now.is_err() {
+        // Of a machine that is lost nothing is known, which is no sign that anything was exchanged.
+        host.answers()?;
+    }
+    Ok(compared(before, now.ok()).map(|exchanged| named(first, node, exchanged)))
+}
+
+/// With the name of the machine, where it is not the first one.
+fn named(first: &dyn Host, node: usize, exchanged: ExchangedStorage) -> ExchangedStorage {
+    let peer = (node > 1).then(|| first.peer(node).ok()).flatten();
+    exchanged.seen_by(peer.map(Host::name))
 }
 
 /// What was exchanged, if it is not the same storage any more.
@@ -84,19 +145,8 @@ pub fn compared(
 ) -> Option<ExchangedStorage> {
     let same = now.as_ref().is_some_and(|now| before.is_same(now));
     (!same).then(|| ExchangedStorage {
+        machine: None,
         before: before.clone(),
         now,
     })
-}
-
-/// What a configuration lay on when it was first set up, against what it lies on now; none: it is the
-/// same, or it was not known.
-pub fn exchanged_since(
-    first: &[StorageIdentity],
-    now: &[StorageIdentity],
-) -> Option<ExchangedStorage> {
-    first
-        .iter()
-        .zip(now)
-        .find_map(|(first, now)| compared(first, Some(now.clone())))
 }

@@ -95,8 +95,20 @@ impl StandingStack {
 
     /// Whether it still lies on what it was set up on, and its own file system is where it was mounted;
     /// none: it does.
-    pub fn exchanged(&self, host: &dyn Host) -> Option<ExchangedStorage> {
+    ///
+    /// # Errors
+    /// One of its machines does not answer.
+    pub fn exchanged(&self, host: &dyn Host) -> Result<Option<ExchangedStorage>, HostError> {
         self.lies_on.exchanged(host)
+    }
+
+    /// Whether it was set up on something else than the same configuration was before; none: it was not.
+    pub fn exchanged_since(
+        &self,
+        host: &dyn Host,
+        before: &[StorageIdentity],
+    ) -> Option<ExchangedStorage> {
+        self.lies_on.exchanged_since(host, before)
     }
 
     /// Block devices by their names in `/proc/diskstats`: first those the top file system lies on,

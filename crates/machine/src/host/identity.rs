@@ -18,6 +18,9 @@ const LASTING_INODES: [&str; 18] = [
     "ocfs2", "tmpfs", "ramfs", "nfs", "nfs4", "ufs", "apfs",
 ];
 
+/// How Linux, the BSDs with macOS, and illumos show that something is mounted read-only.
+const READ_ONLY: [&str; 3] = ["ro", "read-only", "read only"];
+
 /// Whether a file system numbers its directories for good.
 pub fn has_lasting_inodes(file_system: &str) -> bool {
     LASTING_INODES.contains(&file_system)
@@ -46,7 +49,10 @@ pub fn of_mount(path: &Path, mount: &MountInfo, boot: Option<String>) -> Storage
         file_system: mount.file_system.clone(),
         mount_point: mount.mount_point.to_string_lossy().into_owned(),
         root: mount.root.to_string_lossy().into_owned(),
-        read_only: mount.options.iter().any(|option| option == "ro"),
+        read_only: mount
+            .options
+            .iter()
+            .any(|option| READ_ONLY.contains(&option.as_str())),
         boot: boot.map(|boot| boot.trim().to_owned()),
         ..StorageIdentity::default()
     }

@@ -6,9 +6,10 @@
 //! that it belongs to in its environment.
 
 use super::{
-    DeviceContent, Filling, FixedDevice, Host, HostError, LabDisk, LineSpeed, MadeThing, MountInfo,
-    Needs, Output, UserCommands, Whereabouts, daemon, device, drives, identity, line_speed,
-    process, program, reading, second, shown, thing, tools, tree,
+    CLEAN, DeviceContent, Filling, FixedDevice, Host, HostError, LabDisk, LineSpeed, MadeThing,
+    MountInfo, Needs, Output, SeenThing, ThingReads, TooMuch, UserCommands, Whereabouts, daemon,
+    device, drives, identity, line_speed, process, program, reading, second, shown, thing, tools,
+    tree,
 };
 use rand_core::{Rng, SeedableRng};
 use rustix::fs::{Mode, OFlags};
@@ -56,6 +57,7 @@ pub struct LocalHost {
     peers: Vec<Box<dyn Host>>,
     mark: Mutex<Option<String>>,
     user_commands: UserCommands,
+    cleaned_by: String,
 }
 
 impl LocalHost {
@@ -67,6 +69,7 @@ impl LocalHost {
             peers: Vec::new(),
             mark: Mutex::default(),
             user_commands: UserCommands::default(),
+            cleaned_by: CLEAN.to_owned(),
         }
     }
 
@@ -81,6 +84,11 @@ impl LocalHost {
     /// With these peers, from number 2 on.
     pub fn with_peers(self, peers: Vec<Box<dyn Host>>) -> Self {
         Self { peers, ..self }
+    }
+
+    /// Cleaned by another command than the usual one: it is no machine that anybody types at.
+    pub fn with_cleaned_by(self, cleaned_by: String) -> Self {
+        Self { cleaned_by, ..self }
     }
 
     /// Every command from here on is one of this run's: [`Host::outlive`] finds it.
@@ -196,6 +204,34 @@ fn run(program: &Path, arguments: &[OsString], mark: Option<&str>) -> std::io::R
         }
     }
     run_once(program, arguments, mark).map(|(output, _)| output)
+}
+
+impl ThingReads for LocalHost {
+    fn seen_at(&self, path: &Path) -> Option<SeenThing> {
+        thing::seen_here(path)
+    }
+
+    fn seen_below(
+        &self,
+        root: &Path,
+        thing: &MadeThing,
+        left: &mut usize,
+    ) -> Result<Option<PathBuf>, TooMuch> {
+        thing::seen_below_here(root, thing, left)
+    }
+
+    fn leads_on(&self, path: &Path) -> bool {
+        self.is_dir(path)
+    }
+
+    fn table(&self) -> Option<Vec<MountInfo>> {
+        self.mounts().ok()
+    }
+
+    fn boot(&self) -> Option<String> {
+        let text = self.read_text(Path::new(identity::BOOT)).ok()?;
+        Some(thing::boot_of(&text))
+    }
 }
 
 impl Host for LocalHost {
@@ -376,14 +412,15 @@ impl Host for LocalHost {
     }
 
     fn thing_at(&self, path: &Path) -> Option<MadeThing> {
-        thing::at(path, &self.mounts().ok()?)
+        thing::at(self, path)
     }
 
     fn find_thing(&self, thing: &MadeThing, path: &Path) -> Whereabouts {
-        let mounts = self.mounts();
-        mounts.map_or(Whereabouts::NotKnown, |mounts| {
-            thing::find(thing, path, &mounts)
-        })
+        thing::find(self, thing, path)
+    }
+
+    fn cleaned_by(&self) -> &str {
+        &self.cleaned_by
     }
 
     fn identity_of(&self, directory: &Path) -> Result<StorageIdentity, HostError> {

@@ -44,7 +44,7 @@ pub use missing::lacking;
 pub use mountinfo::MountInfo;
 pub use needs::{Daemon, Driver, Needs, Package, ProgramPart};
 pub use probe::ReadProbe;
-pub use thing::{MadeThing, Whereabouts};
+pub use thing::{MadeThing, SeenThing, ThingReads, TooMuch, Whereabouts};
 pub use tree::check as check_tree;
 pub use user_commands::{UserCommand, UserCommands, digest};
 
@@ -56,6 +56,9 @@ use std::ffi::OsString;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+/// The command that removes what is left on the machine that it is typed at.
+pub const CLEAN: &str = "stackrace clean";
 
 /// What a new file is filled with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -291,7 +294,11 @@ pub trait Host: Send + Sync {
     /// Where something is that was made at a path and is not there any more.
     fn find_thing(&self, thing: &MadeThing, path: &Path) -> Whereabouts {
         let _ = (thing, path);
-        Whereabouts::Gone
+        Whereabouts::NotKnown
+    }
+    /// The command that removes what is left on this machine, typed where the run was begun.
+    fn cleaned_by(&self) -> &str {
+        CLEAN
     }
     /// Who keeps something open in or below a directory, as far as this process may see:
     /// `bash (process 4711)`.

@@ -1,6 +1,6 @@
 //! What a run made, told apart from whatever is at its path later, and found again when it was moved.
 
-use super::{MountInfo, identity, reading, tree};
+use super::{MountInfo, identity, tree};
 use serde::{Deserialize, Serialize};
 use stackrace_engine::system;
 use std::collections::VecDeque;
@@ -39,7 +39,8 @@ pub struct MadeThing {
 }
 
 /// Where something is that is not at the path that it was made at.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Whereabouts {
     /// It does not exist any more.
     Gone,
@@ -53,40 +54,91 @@ pub enum Whereabouts {
     NotKnown,
 }
 
-/// What tells one start of the machine from another.
-fn boot() -> Option<String> {
-    let text = reading::text(Path::new(identity::BOOT)).ok()?;
-    Some(text.trim().to_owned())
+/// What a machine tells of something at a path, links not followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SeenThing {
+    /// Device number of its file system: major, minor; 0, 0: the system has no table with such numbers.
+    pub device: (u32, u32),
+    /// Its number in the file system.
+    pub inode: u64,
+    /// When it was made, ns since 1970; none: it is not known.
+    pub made_ns: Option<u64>,
 }
 
-fn number(about: &std::fs::Metadata) -> (u32, u32) {
-    system::device_parts(about.dev())
+/// Too much was below a directory to look at all of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooMuch;
+
+/// No table of mounts has this number.
+const UNNUMBERED: (u32, u32) = (0, 0);
+
+impl SeenThing {
+    fn of(about: &std::fs::Metadata) -> Self {
+        let made = about.created().ok();
+        let made = made.and_then(|made| made.duration_since(UNIX_EPOCH).ok());
+        Self {
+            device: system::device_parts(about.dev()),
+            inode: about.ino(),
+            made_ns: made.and_then(|made| u64::try_from(made.as_nanos()).ok()),
+        }
+    }
 }
 
-fn made_ns(about: &std::fs::Metadata) -> Option<u64> {
-    let made = about.created().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    u64::try_from(made.as_nanos()).ok()
+/// What is at a path of this machine; none: nothing.
+pub(super) fn seen_here(path: &Path) -> Option<SeenThing> {
+    Some(SeenThing::of(&path.symlink_metadata().ok()?))
+}
+
+/// The few reads by which something is found again, on whatever machine it is.
+pub trait ThingReads {
+    /// The numbers of what is at a path, links not followed; none: nothing is there.
+    fn seen_at(&self, path: &Path) -> Option<SeenThing>;
+    /// Where something is below a directory, on the directory's file system; `left` is how many names may
+    /// be looked at, and becomes less.
+    ///
+    /// # Errors
+    /// There was too much to look at.
+    fn seen_below(
+        &self,
+        root: &Path,
+        thing: &MadeThing,
+        left: &mut usize,
+    ) -> Result<Option<PathBuf>, TooMuch>;
+    /// Whether it is a directory, links followed.
+    fn leads_on(&self, path: &Path) -> bool;
+    /// Every mount; none: it cannot be told.
+    fn table(&self) -> Option<Vec<MountInfo>>;
+    /// What tells the present start of the machine from others.
+    fn boot(&self) -> Option<String>;
+}
+
+/// The same as the kernel's file says it.
+pub fn boot_of(text: &str) -> String {
+    text.trim().to_owned()
 }
 
 /// What is at a path, links not followed; none: nothing, or its numbers do not last.
-pub(super) fn at(path: &Path, mounts: &[MountInfo]) -> Option<MadeThing> {
-    let about = path.symlink_metadata().ok()?;
-    let parent = path.parent()?.symlink_metadata().ok()?;
-    let device = number(&about);
-    let mount = mounts.iter().rev().find(|mount| mount.st_dev == device)?;
+pub fn at(host: &dyn ThingReads, path: &Path) -> Option<MadeThing> {
+    let seen = host.seen_at(path)?;
+    let parent = host.seen_at(path.parent()?)?;
+    let mounts = host.table()?;
+    let mount = match seen.device {
+        UNNUMBERED => around(path, &mounts)?,
+        device => mounts.iter().rev().find(|mount| mount.st_dev == device)?,
+    };
     identity::has_lasting_inodes(&mount.file_system).then(|| MadeThing {
-        device,
-        inode: Some(about.ino()),
-        parent: Some(parent.ino()),
-        made_ns: made_ns(&about),
+        device: seen.device,
+        inode: Some(seen.inode),
+        parent: Some(parent.inode),
+        made_ns: seen.made_ns,
         mount: None,
         file_system: mount.file_system.clone(),
-        boot: boot(),
+        boot: host.boot(),
     })
 }
 
 /// A mount that was just made.
-pub(crate) fn mounted(mount: &MountInfo) -> MadeThing {
+pub(crate) fn mounted(mount: &MountInfo, boot: Option<String>) -> MadeThing {
     MadeThing {
         device: mount.st_dev,
         inode: None,
@@ -95,7 +147,7 @@ pub(crate) fn mounted(mount: &MountInfo) -> MadeThing {
         // No real mount has the number 0.
         mount: Some(mount.id).filter(|id| *id != 0),
         file_system: mount.file_system.clone(),
-        boot: boot(),
+        boot,
     }
 }
 
@@ -112,15 +164,15 @@ pub(crate) fn is_same_name(a: &Path, b: &Path) -> bool {
 
 impl MadeThing {
     /// Whether it was made since the machine was started, so that device numbers still hold.
-    pub(crate) fn is_of_this_start(&self) -> bool {
-        match (&self.boot, boot()) {
-            (Some(then), Some(now)) => *then == now,
+    pub(crate) fn is_of_this_start(&self, boot: Option<String>) -> bool {
+        match (&self.boot, boot) {
+            (Some(then), Some(now)) => *then == now && self.device != UNNUMBERED,
             _ => false,
         }
     }
 
     /// Whether what is seen now is the same.
-    pub(crate) fn is(&self, now: &Self) -> bool {
+    pub fn is(&self, now: &Self) -> bool {
         let numbered = self.boot != now.boot || self.device == now.device;
         // A disk that was away may have another number: number and nanosecond are enough.
         let same = match self.made_ns.zip(now.made_ns) {
@@ -128,6 +180,12 @@ impl MadeThing {
             None => numbered,
         };
         self.inode == now.inode && same
+    }
+
+    /// Whether something of the same file system is the same.
+    pub fn is_seen(&self, seen: &SeenThing) -> bool {
+        let times = seen.made_ns.zip(self.made_ns);
+        Some(seen.inode) == self.inode && times.is_none_or(|(now, then)| now == then)
     }
 
     /// Whether a mount is the one that was made: it has its number, or its directory.
@@ -139,15 +197,19 @@ impl MadeThing {
     }
 }
 
-/// Looks for something that is not at its path.
-pub(super) fn find(thing: &MadeThing, path: &Path, mounts: &[MountInfo]) -> Whereabouts {
-    let own: Vec<&MountInfo> = match thing.is_of_this_start() {
+/// Looks for something that is not at its path. It works on any machine by the few reads that its host has.
+pub fn find(host: &dyn ThingReads, thing: &MadeThing, path: &Path) -> Whereabouts {
+    let Some(mounts) = host.table() else {
+        return Whereabouts::NotKnown;
+    };
+    let numbered = thing.is_of_this_start(host.boot());
+    let own: Vec<&MountInfo> = match numbered {
         true => mounts
             .iter()
             .filter(|mount| mount.st_dev == thing.device)
             .collect(),
         // After another start its file system may have another number: the one at its path is meant.
-        false => around(path, mounts).into_iter().collect(),
+        false => around(path, &mounts).into_iter().collect(),
     };
     if own.is_empty() {
         // What was in memory is gone with its file system.
@@ -156,27 +218,30 @@ pub(super) fn find(thing: &MadeThing, path: &Path, mounts: &[MountInfo]) -> Wher
             false => Whereabouts::NotMounted,
         };
     }
-    if let Some(over) = covering(thing, path, mounts) {
+    if numbered && let Some(over) = covering(thing, path, &mounts) {
         return Whereabouts::HiddenBy(over);
     }
     // Renamed where it was, or moved with a directory above it: the nearest places first.
     let mut left = NAMES_MAX;
-    let near = path.ancestors().skip(1).find(|above| above.is_dir());
-    let near = near.filter(|near| is_on(near, &own)).map(Path::to_path_buf);
+    let near = path.ancestors().skip(1).find(|above| host.leads_on(above));
+    let is_own = |near: &&Path| {
+        let seen = host.seen_at(near);
+        seen.is_some_and(|seen| own.iter().any(|mount| mount.st_dev == seen.device))
+    };
+    let near = near.filter(is_own).map(Path::to_path_buf);
     let roots = own.iter().map(|mount| mount.mount_point.clone());
     let mut whole = true;
     for root in near.into_iter().chain(roots) {
-        match below(&root, thing, &mut left) {
+        match host.seen_below(&root, thing, &mut left) {
             Ok(Some(found)) => return Whereabouts::MovedTo(found),
             Ok(None) => {}
-            Err(()) => whole = false,
+            Err(TooMuch) => whole = false,
         }
     }
-    let parent = path
-        .parent()
-        .and_then(|parent| parent.symlink_metadata().ok());
-    let same_parent = parent.is_some_and(|parent| Some(parent.ino()) == thing.parent);
-    match whole || same_parent {
+    let parent = path.parent().and_then(|parent| host.seen_at(parent));
+    let same_parent = parent.is_some_and(|parent| Some(parent.inode) == thing.parent);
+    // Without numbers of file systems, another one may hide it.
+    match (whole && thing.device != UNNUMBERED) || same_parent {
         // Its directory is there, and it is not in it: it was removed.
         true => Whereabouts::Gone,
         false => Whereabouts::NotKnown,
@@ -191,18 +256,8 @@ fn around<'a>(path: &Path, mounts: &'a [MountInfo]) -> Option<&'a MountInfo> {
     holds.max_by_key(|mount| mount.mount_point.components().count())
 }
 
-fn is_on(path: &Path, mounts: &[&MountInfo]) -> bool {
-    let Ok(about) = path.symlink_metadata() else {
-        return false;
-    };
-    mounts.iter().any(|mount| mount.st_dev == number(&about))
-}
-
 /// Where something is mounted over a directory above it.
 fn covering(thing: &MadeThing, path: &Path, mounts: &[MountInfo]) -> Option<PathBuf> {
-    if !thing.is_of_this_start() {
-        return None;
-    }
     let seen = around(path, mounts)?;
     let own = mounts.iter().find(|mount| mount.st_dev == thing.device)?;
     // The mount that is seen at its path is another one, and lies at or below its own.
@@ -210,12 +265,16 @@ fn covering(thing: &MadeThing, path: &Path, mounts: &[MountInfo]) -> Option<Path
     covers.then(|| seen.mount_point.clone())
 }
 
-/// Looks below a directory, on its file system alone.
+/// Looks below a directory of this machine, on its file system alone; `left` names at most, which it lowers.
 ///
 /// # Errors
 /// There was too much to look at.
-fn below(root: &Path, thing: &MadeThing, left: &mut usize) -> Result<Option<PathBuf>, ()> {
-    let Ok(device) = root.symlink_metadata().map(|about| about.dev()) else {
+pub(super) fn seen_below_here(
+    root: &Path,
+    thing: &MadeThing,
+    left: &mut usize,
+) -> Result<Option<PathBuf>, TooMuch> {
+    let Some(SeenThing { device, .. }) = seen_here(root) else {
         return Ok(None);
     };
     // Breadth first: what was moved is rarely far away.
@@ -226,18 +285,15 @@ fn below(root: &Path, thing: &MadeThing, left: &mut usize) -> Result<Option<Path
             continue;
         };
         for name in names.flatten() {
-            *left = left.checked_sub(1).ok_or(())?;
+            *left = left.checked_sub(1).ok_or(TooMuch)?;
             let Ok(about) = name.metadata() else {
                 continue;
             };
-            if about.dev() != device {
+            let seen = SeenThing::of(&about);
+            if seen.device != device {
                 continue;
             }
-            let same = Some(about.ino()) == thing.inode
-                && made_ns(&about)
-                    .zip(thing.made_ns)
-                    .is_none_or(|(now, then)| now == then);
-            if same {
+            if thing.is_seen(&seen) {
                 return Ok(Some(name.path()));
             }
             if about.is_dir() {

@@ -1,6 +1,6 @@
 //! What a host is asked, as data: so that this program on another machine does it there.
 
-use super::{Filling, Host, HostError, LabDisk, line_speed};
+use super::{Filling, Host, HostError, LabDisk, MadeThing, line_speed};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::io::ErrorKind;
@@ -101,6 +101,18 @@ pub enum Verb {
         /// The directory on that machine.
         path: PathBuf,
     },
+    /// [`Host::thing_at`].
+    ThingAt {
+        /// The path on that machine.
+        path: PathBuf,
+    },
+    /// [`Host::find_thing`].
+    FindThing {
+        /// What it was when it was made.
+        thing: MadeThing,
+        /// The path that it was made at.
+        path: PathBuf,
+    },
     /// [`Host::holders`].
     Holders {
         /// The device or the mounted directory.
@@ -179,6 +191,8 @@ pub fn perform(host: &dyn Host, verb: Verb) -> Result<Value, HostError> {
         Verb::Mounts => json!(host.mounts()?),
         Verb::MountOf { path } => json!(host.mount_of(&path)?),
         Verb::IdentityOf { path } => json!(host.identity_of(&path)?),
+        Verb::ThingAt { path } => json!(host.thing_at(&path)),
+        Verb::FindThing { thing, path } => json!(host.find_thing(&thing, &path)),
         Verb::Holders { path } => json!(host.holders(&path)),
         Verb::Outlive { run } => json!(host.outlive(&run)?),
         Verb::LabDisk { disk } => json!(host.lab_disk(&disk)?),

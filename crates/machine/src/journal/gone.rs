@@ -4,8 +4,9 @@
 //! then, and it is as much there as before.
 
 use super::entry::Undo;
-use crate::host::thing::{is_same_name, mounted};
-use crate::host::{Host, HostError, MadeThing, MountInfo, Whereabouts, argv};
+use super::peers;
+use crate::host::thing::{boot_of, is_same_name, mounted};
+use crate::host::{CLEAN, Host, HostError, MadeThing, MountInfo, Whereabouts, argv};
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
@@ -13,7 +14,7 @@ use std::path::{Component, Path, PathBuf};
 const DETACH: &str = "detach";
 
 /// What to do with something that was moved.
-const MOVE_BACK: &str = "move it back, then: stackrace clean";
+const MOVE_BACK: &str = "move it back";
 
 /// Parts of a store in which a run keeps its own directory.
 const IN_A_STORE: [&str; 2] = ["runs", "probes"];
@@ -28,15 +29,23 @@ pub(super) fn made(host: &dyn Host, undo: &Undo) -> Option<MadeThing> {
             let mounts = host.mounts().ok()?;
             let mut topmost_first = mounts.iter().rev();
             let mount = topmost_first.find(|mount| mount.mount_point == *path)?;
-            Some(mounted(mount))
+            Some(mounted(mount, boot(host)))
         }
+        Undo::OnPeer {
+            host: name, undo, ..
+        } => made(peers::named(host, name).ok()?, undo),
         Undo::Layer(_) => host.thing_at(file_of(undo)?),
         Undo::Blank { .. }
         | Undo::WriteBack { .. }
         | Undo::EndMachine(_)
-        | Undo::EndProcess { .. }
-        | Undo::OnPeer { .. } => None,
+        | Undo::EndProcess { .. } => None,
     }
+}
+
+/// What tells the present start of a machine from others.
+fn boot(host: &dyn Host) -> Option<String> {
+    let text = host.read_text(Path::new(peers::BOOT)).ok()?;
+    Some(boot_of(&text))
 }
 
 /// The file under a device that is detached.
@@ -56,38 +65,53 @@ pub(super) fn check_before(
     undo: &Undo,
     thing: Option<&MadeThing>,
 ) -> Result<(), HostError> {
-    let (Undo::RemoveFile(path) | Undo::RemoveDir(path) | Undo::RemoveTree(path), Some(thing)) =
-        (undo, thing)
-    else {
-        return Ok(());
+    let path = match undo {
+        Undo::RemoveFile(path) | Undo::RemoveDir(path) | Undo::RemoveTree(path) => path,
+        Undo::OnPeer {
+            host: name, undo, ..
+        } => return check_before(peers::named(host, name)?, undo, thing),
+        _ => return Ok(()),
     };
+    thing.map_or(Ok(()), |thing| is_here_or_gone(host, path, thing))
+}
+
+/// Looks for something that was made at a path.
+///
+/// # Errors
+/// It was moved, is hidden, or something else is in its place.
+pub fn is_here_or_gone(host: &dyn Host, path: &Path, thing: &MadeThing) -> Result<(), HostError> {
     let now = host.thing_at(path);
     if now.as_ref().is_some_and(|now| thing.is(now)) {
         return Ok(());
     }
     let other = now.is_some();
+    if !other {
+        // To a machine that is lost it looks as if there were nothing.
+        host.answers()?;
+    }
+    let clean = host.cleaned_by();
     match host.find_thing(thing, path) {
         // Whatever took its name was not made by the run.
         Whereabouts::Gone if other => Err(HostError::NotOurs {
-            path: path.clone(),
+            path: path.to_path_buf(),
             why: "it is not what the run made there".to_owned(),
         }),
         Whereabouts::Gone => Ok(()),
-        Whereabouts::MovedTo(to) => Err(moved(path, &to)),
+        Whereabouts::MovedTo(to) => Err(moved(host, path, &to)),
         Whereabouts::HiddenBy(point) => Err(HostError::Moved {
-            path: path.clone(),
+            path: path.to_path_buf(),
             why: format!("it is hidden: something is mounted at {}", point.display()),
-            next: format!("umount {}, then: stackrace clean", point.display()),
+            next: format!("umount {}, then: {clean}", point.display()),
         }),
         Whereabouts::NotMounted => Err(HostError::Moved {
-            path: path.clone(),
+            path: path.to_path_buf(),
             why: format!("its file system ({}) is not mounted", thing.file_system),
-            next: "mount it again, then: stackrace clean".to_owned(),
+            next: format!("mount it again, then: {clean}"),
         }),
         Whereabouts::NotKnown => Err(HostError::Moved {
-            path: path.clone(),
+            path: path.to_path_buf(),
             why: "the directory that it was in is not there".to_owned(),
-            next: MOVE_BACK.to_owned(),
+            next: format!("{MOVE_BACK}, then: {clean}"),
         }),
     }
 }
@@ -104,23 +128,27 @@ pub(super) fn check_after(
     match undo {
         Undo::Unmount(path) => {
             let mounts = host.mounts()?;
+            let thing = thing.filter(|thing| thing.is_of_this_start(boot(host)));
             let mut left = mounts.iter().filter(|mount| is_ours(mount, path, thing));
             left.next().map_or(Ok(()), |mount| {
-                let moved = moved(path, &mount.mount_point);
+                let moved = moved(host, path, &mount.mount_point);
                 Err(still("mounted", &mount.mount_point, moved))
             })
         }
+        Undo::OnPeer {
+            host: name, undo, ..
+        } => check_after(peers::named(host, name)?, undo, thing),
         _ => {
             let Some(file) = file_of(undo) else {
                 return Ok(());
             };
             let left = match thing {
-                Some(thing) => device_on(host, thing)?,
+                Some(thing) => device_on(host, thing, file)?,
                 None => device_by_name(host, file),
             };
             left.map_or(Ok(()), |(device, now)| {
                 let what = format!("attached to {}", device.display());
-                Err(still(&what, &now, moved(file, &now)))
+                Err(still(&what, &now, moved(host, file, &now)))
             })
         }
     }
@@ -145,9 +173,9 @@ fn device_by_name(host: &dyn Host, file: &Path) -> Option<(PathBuf, PathBuf)> {
     })
 }
 
-/// Whether a mount is what was mounted at a path, wherever it is now.
+/// Whether a mount is what was mounted at a path, wherever it is now; `thing` is of this start of the machine.
 fn is_ours(mount: &MountInfo, path: &Path, thing: Option<&MadeThing>) -> bool {
-    if let Some(thing) = thing.filter(|thing| thing.is_of_this_start()) {
+    if let Some(thing) = thing {
         return thing.is_mount(mount, path);
     }
     // Older journals have the path alone. Its last name carries 16 random digits.
@@ -155,12 +183,16 @@ fn is_ours(mount: &MountInfo, path: &Path, thing: Option<&MadeThing>) -> bool {
 }
 
 /// A loop device on a file, found by the file's numbers, and where the file is.
-fn device_on(host: &dyn Host, thing: &MadeThing) -> Result<Option<(PathBuf, PathBuf)>, HostError> {
-    if !thing.is_of_this_start() {
+fn device_on(
+    host: &dyn Host,
+    thing: &MadeThing,
+    file: &Path,
+) -> Result<Option<(PathBuf, PathBuf)>, HostError> {
+    if !thing.is_of_this_start(boot(host)) {
         // Loop devices end with the machine.
         return Ok(None);
     }
-    let output = host.must(&argv([
+    let output = host.exec(&argv([
         "losetup",
         "--list",
         "--raw",
@@ -168,6 +200,10 @@ fn device_on(host: &dyn Host, thing: &MadeThing) -> Result<Option<(PathBuf, Path
         "--output",
         "NAME,BACK-INO,BACK-MAJ:MIN,BACK-FILE",
     ]))?;
+    if output.status != Some(0) {
+        // BusyBox has a losetup that lists no numbers.
+        return Ok(device_by_name(host, file));
+    }
     let (major, minor) = thing.device;
     let device = format!("{major}:{minor}");
     let inode = thing.inode.map(|inode| inode.to_string());
@@ -199,7 +235,8 @@ fn still(what: &str, now: &Path, moved: HostError) -> HostError {
 }
 
 /// Something that has another path; what was renamed is told from what only moved along.
-fn moved(path: &Path, now: &Path) -> HostError {
+fn moved(host: &dyn Host, path: &Path, now: &Path) -> HostError {
+    let clean = host.cleaned_by();
     let parts = |path: &Path| -> Vec<_> {
         path.components()
             .map(|it| it.as_os_str().to_owned())
@@ -217,12 +254,13 @@ fn moved(path: &Path, now: &Path) -> HostError {
     HostError::Moved {
         path: path.to_path_buf(),
         why,
-        next: match store_of(now).filter(|_| before != *path) {
+        // A store of another machine cannot be named here.
+        next: match store_of(now).filter(|_| before != *path && clean == CLEAN) {
             Some(store) => format!(
-                "move it back, or name it: stackrace clean --store {}",
+                "move it back, or name it: {clean} --store {}",
                 store.display()
             ),
-            None => MOVE_BACK.to_owned(),
+            None => format!("{MOVE_BACK}, then: {clean}"),
         },
     }
 }
@@ -243,11 +281,14 @@ fn store_of(path: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::local::LocalHost;
+    use std::sync::Arc;
 
     #[test]
     fn the_directory_that_was_renamed_is_named_with_the_command() {
         let said = |was: &str, now: &str| {
-            let moved = moved(Path::new(was), Path::new(now));
+            let host = LocalHost::new(Arc::new(|_| ()));
+            let moved = moved(&host, Path::new(was), Path::new(now));
             format!("{moved}; {}", moved.next())
         };
         assert_eq!(
@@ -267,7 +308,7 @@ mod tests {
         let name = ".stackrace-t-0123456789abcdef-mnt";
         let point = Path::new("/s/mnt").join(name);
         let ours = table(&format!("9 1 7:0 / /s/mnt/{name} rw - ext4 /dev/loop0 rw"));
-        let thing = mounted(&ours);
+        let thing = mounted(&ours, Some("a start".to_owned()));
         for (line, expected) in [
             ("9 1 7:0 / /t/other rw - ext4 /dev/loop0 rw", true),
             ("8 1 7:0 / /t/NAME rw - ext4 /dev/loop0 rw", true),

@@ -34,6 +34,7 @@ pub use devices::{erase, partitions};
 pub use entry::{EntryId, GROUND, Undo};
 pub use error::JournalError;
 pub use file::Journal;
+pub use gone::is_here_or_gone;
 pub use layer::{Param, UndoKind, text};
 pub use peers::{BOOT, named};
 pub use undo::{UndoReport, check_all, undo_all, undo_entries};

@@ -7,7 +7,9 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use stackrace_base::event::{Counted, Event, Fact, PhaseObservation, Promised, StorageIdentity};
+use stackrace_base::event::{
+    Counted, Event, ExchangedStorage, Fact, PhaseObservation, Promised, StorageIdentity,
+};
 use stackrace_machine::host::Output;
 use stackrace_machine::host::verb::{RemoteError, Verb};
 use std::net::IpAddr;
@@ -69,6 +71,15 @@ pub enum ExecRequest {
         peers: Vec<PeerAddress>,
         /// Whether to say only what would be undone.
         list: bool,
+        /// How the command line calls the machine; none: it is the one that is typed at.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        called: Option<String>,
+    },
+    /// Keep other runs out of directories as long as the worker lives: [`WorkerReply::Value`] with a
+    /// sentence for each that another run has.
+    Take {
+        /// Which directories there.
+        directories: Vec<PathBuf>,
     },
 }
 
@@ -77,6 +88,9 @@ pub enum ExecRequest {
 pub struct Assignment {
     /// Where the worker may keep a journal.
     pub store: PathBuf,
+    /// How the command line calls the machine; none: it is the one that is typed at, or a guest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub called: Option<String>,
     /// The other machines of its stacks, from number 2 on.
     pub peers: Vec<PeerAddress>,
     /// Name of the study.
@@ -379,6 +393,14 @@ pub enum PhaseReply {
     SetUp,
     /// The workload failed: why.
     Failed(String),
+    /// The storage that this machine sees is another one than before.
+    Exchanged {
+        /// What was there, and what is there.
+        storage: Box<ExchangedStorage>,
+        /// What failed, most likely because of that; none: nothing yet.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        effect: Option<String>,
+    },
     /// Nothing of it goes on any more. The last reply.
     Ended,
 }

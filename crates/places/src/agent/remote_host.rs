@@ -8,8 +8,8 @@ use stackrace_base::time::{Clock, SystemClock};
 use stackrace_machine::host::local::Sink;
 use stackrace_machine::host::verb::{RemoteError, Verb};
 use stackrace_machine::host::{
-    Filling, Host, HostError, LabDisk, LineSpeed, MountInfo, Needs, Output, argv, lacking,
-    line_speed,
+    CLEAN, Filling, Host, HostError, LabDisk, LineSpeed, MadeThing, MountInfo, Needs, Output,
+    Whereabouts, argv, lacking, line_speed,
 };
 use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -42,9 +42,10 @@ impl Peer {
         peers.collect()
     }
 
-    /// It as a host; the sink is told of every command.
-    pub fn host(&self, sink: Sink) -> RemoteHost {
+    /// It as a host; the sink is told of every command. `first` is what cleans the first machine.
+    pub fn host(&self, sink: Sink, first: &str) -> RemoteHost {
         RemoteHost {
+            cleaned_by: format!("{first} --peer {}", self.address.name),
             name: self.address.name.clone(),
             machine: self.machine,
             connection: Arc::clone(&self.connection),
@@ -61,14 +62,18 @@ pub struct RemoteHost {
     connection: Arc<Connection>,
     /// What is known of it as a peer; none: the coordinator itself asks it.
     peer: Option<PeerAddress>,
+    /// What removes what is left on it.
+    cleaned_by: String,
     sink: Sink,
 }
 
 impl RemoteHost {
     /// The machine at the other end of a coordinator's connection.
     pub fn direct(name: impl Into<String>, connection: &Arc<Connection>) -> Self {
+        let name = name.into();
         Self {
-            name: name.into(),
+            cleaned_by: format!("{CLEAN} --on {name}"),
+            name,
             machine: COORDINATOR,
             connection: Arc::clone(connection),
             peer: None,
@@ -315,6 +320,20 @@ impl Host for RemoteHost {
     fn identity_of(&self, directory: &Path) -> Result<StorageIdentity, HostError> {
         let path = directory.into();
         self.ask(Verb::IdentityOf { path })
+    }
+
+    fn thing_at(&self, path: &Path) -> Option<MadeThing> {
+        self.ask(Verb::ThingAt { path: path.into() }).ok()?
+    }
+
+    fn find_thing(&self, thing: &MadeThing, path: &Path) -> Whereabouts {
+        let (thing, path) = (thing.clone(), path.into());
+        let found = self.ask(Verb::FindThing { thing, path });
+        found.unwrap_or(Whereabouts::NotKnown)
+    }
+
+    fn cleaned_by(&self) -> &str {
+        &self.cleaned_by
     }
 
     fn holders(&self, path: &Path) -> Vec<String> {

@@ -8,9 +8,11 @@ use super::message::{
 };
 use super::remote_host::{Peer, RemoteHost};
 use super::router::Router;
-use super::worker::{self, Duties, WorkerRefusal};
+use super::worker::{self, AskedCleaning, Duties, WorkerRefusal};
+use stackrace_machine::host::local::LocalHost;
 use stackrace_machine::host::local::Sink;
-use stackrace_machine::host::{Daemon, Filling, Host, argv};
+use stackrace_machine::host::{CLEAN, Daemon, Filling, Host, argv};
+use stackrace_machine::journal::{Journal, Undo, undo_all};
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -38,7 +40,7 @@ impl Duties for Idle {
         _: &Arc<Connection>,
         _: PathBuf,
         _: Vec<PeerAddress>,
-        _: bool,
+        _: AskedCleaning,
     ) -> Result<CleanAnswer, WorkerRefusal> {
         panic!("a worker that fails");
     }
@@ -47,6 +49,10 @@ impl Duties for Idle {
         for _ in task.requests {}
         self.ended.lock().unwrap().send(()).unwrap();
         Ok(())
+    }
+
+    fn take(&self, _: &[PathBuf]) -> Vec<String> {
+        Vec::new()
     }
 
     fn phases(&self, _: &PhaseOrder, _: Task) {}
@@ -124,7 +130,7 @@ fn a_peer_does_what_a_host_does_and_says_where_it_failed() {
     let stack = stack(Duration::ZERO);
     let log = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::clone(&log);
-    let peer = peer(&stack).host(Arc::new(move |run| kept.lock().unwrap().push(run)));
+    let peer = peer(&stack).host(Arc::new(move |run| kept.lock().unwrap().push(run)), CLEAN);
     let base = tempfile::tempdir().unwrap();
     let base = base.path().canonicalize().unwrap();
     let made = base.join("made");
@@ -162,10 +168,49 @@ fn a_peer_does_what_a_host_does_and_says_where_it_failed() {
 }
 
 #[test]
+fn what_was_moved_on_a_peer_is_not_called_undone() {
+    let stack = stack(Duration::ZERO);
+    let base = tempfile::tempdir().unwrap();
+    let place = base.path().canonicalize().unwrap().join("place");
+    std::fs::create_dir(&place).unwrap();
+    let peers: Vec<Box<dyn Host>> = vec![Box::new(peer(&stack).host(silent(), CLEAN))];
+    let host = LocalHost::new(silent()).with_peers(peers);
+    let there = host.peer(2).unwrap();
+    let journal = Journal::nowhere();
+    journal.draw("0123456789abcdef").unwrap();
+    let path = place.join(".stackrace-r1-t0-0123456789abcdef-tree");
+    let undo = Undo::on(2, there, Undo::RemoveTree(path.clone()));
+    let id = journal.will("a", undo.clone()).unwrap();
+    there.create_dir(&path).unwrap();
+    journal.made(&host, id).unwrap();
+    // The thing itself, then a directory above it.
+    let (renamed, away) = (path.with_extension("x"), place.with_file_name("away"));
+    for (from, to) in [(&path, &renamed), (&place, &away)] {
+        std::fs::rename(from, to).unwrap();
+        let report = undo_all(&host, &journal, &[]).unwrap();
+        assert_eq!(report.undone, []);
+        let why = &report.failed[0].1;
+        let told = format!(
+            "was moved to {}; move it back, then: stackrace clean --peer node2",
+            to.display()
+        );
+        assert!(why.contains(&told), "no {told} in {why}");
+        std::fs::rename(to, from).unwrap();
+    }
+    let report = undo_all(&host, &journal, &[]).unwrap();
+    assert_eq!(report.undone, [undo]);
+    assert!(!path.exists());
+}
+
+#[test]
 fn commands_on_a_peer_belong_to_the_run_of_its_directory() {
     let stack = stack(Duration::ZERO);
     let whose = argv(["sh", "-c", "echo $STACKRACE_RUN"]);
-    let said = peer(&stack).host(silent()).exec(&whose).unwrap().stdout;
+    let said = peer(&stack)
+        .host(silent(), CLEAN)
+        .exec(&whose)
+        .unwrap()
+        .stdout;
     assert!(said.starts_with(".stackrace-peer-1 in session "), "{said}");
     let direct = RemoteHost::direct("node2", &stack.connections[1]);
     assert_eq!(direct.exec(&whose).unwrap().stdout, "\n");
@@ -174,7 +219,7 @@ fn commands_on_a_peer_belong_to_the_run_of_its_directory() {
 #[test]
 fn the_line_to_a_peer_is_measured() {
     let stack = stack(Duration::ZERO);
-    let peer = peer(&stack).host(silent());
+    let peer = peer(&stack).host(silent(), CLEAN);
     let speed = peer.measure_line(300_000).unwrap().unwrap();
     assert_eq!(speed.bytes, 300_000);
     assert!(peer.line().unwrap().iter().all(IpAddr::is_loopback));
@@ -213,6 +258,7 @@ fn a_refusal_keeps_its_code_and_a_worker_that_fails_answers() {
         store: PathBuf::new(),
         peers: Vec::new(),
         list: true,
+        called: None,
     });
     assert!(failed.unwrap_err().to_string().contains("a bug"));
 }
@@ -324,7 +370,7 @@ fn a_machine_that_is_lost_fails_what_was_under_way_and_may_come_back() {
         let lost = talk.receive().unwrap_err();
         let why = "The coordinator closed the connection.";
         assert_eq!(lost.why, why);
-        let peer = peer(&stack).host(silent());
+        let peer = peer(&stack).host(silent(), CLEAN);
         if patience.is_zero() {
             let error = peer.mounts().unwrap_err().to_string();
             assert_eq!(error, format!("node2: cannot be reached: {why}"));

@@ -69,6 +69,15 @@ impl WorkerRefusal {
     }
 }
 
+/// How a worker is to clean.
+#[derive(Debug, Clone)]
+pub struct AskedCleaning {
+    /// To say only what would be undone.
+    pub list: bool,
+    /// How the command line calls the machine; none: it is the one that is typed at.
+    pub called: Option<String>,
+}
+
 /// What a worker does with studies; the room of sessions knows how.
 pub trait Duties: Send + Sync + 'static {
     /// Says what a study would do on this machine.
@@ -90,8 +99,12 @@ pub trait Duties: Send + Sync + 'static {
         connection: &Arc<Connection>,
         store: PathBuf,
         peers: Vec<PeerAddress>,
-        list: bool,
+        asked: AskedCleaning,
     ) -> Result<CleanAnswer, WorkerRefusal>;
+
+    /// Keeps other runs out of directories as long as this worker lives; a sentence for each that another
+    /// run has.
+    fn take(&self, directories: &[PathBuf]) -> Vec<String>;
 
     /// Executes turns until the conversation ends.
     ///
@@ -198,8 +211,17 @@ impl<D: Duties> Worker<D> {
                 verb::perform(&host, verb).map_or_else(failed, WorkerReply::Value)
             }
             ExecRequest::Plan { assignment } => value(self.duties.plan(connection, assignment)),
-            ExecRequest::Clean { store, peers, list } => {
-                value(self.duties.clean(connection, store, peers, list))
+            ExecRequest::Clean {
+                store,
+                peers,
+                list,
+                called,
+            } => {
+                let asked = AskedCleaning { list, called };
+                value(self.duties.clean(connection, store, peers, asked))
+            }
+            ExecRequest::Take { directories } => {
+                value(Ok::<_, WorkerRefusal>(self.duties.take(&directories)))
             }
         }
     }

@@ -2,8 +2,10 @@
 
 use super::about::{self, NOT_OBSERVED};
 use super::line::{NoAnswer, ShellAnswer, ShellLine, lost};
+use super::mounts::LINUX;
 use super::owner::only_root_renames;
 use super::program::{self, Timer};
+use super::things::{AsksPath, ShellReads};
 use super::{mounts, quoted, quoted_all, room};
 use crate::agent::ssh::{Destination, SshError, Way};
 use parking_lot::Mutex;
@@ -12,8 +14,8 @@ use stackrace_base::time::{Clock, SystemClock};
 use stackrace_machine::host::local::{LocalHost, OUTPUT_MAX, Sink};
 use stackrace_machine::host::program::{ProgramCall, ProgramCut, ProgramRun};
 use stackrace_machine::host::{
-    Filling, Host, HostError, LabDisk, MountInfo, Needs, Output, UserCommands, check_tree,
-    identity, lacking,
+    CLEAN, Filling, Host, HostError, LabDisk, MadeThing, MountInfo, Needs, Output, UserCommands,
+    Whereabouts, check_tree, identity, lacking, thing,
 };
 use std::ffi::OsString;
 use std::io::ErrorKind;
@@ -48,6 +50,8 @@ pub struct ShellHost {
     /// Why the connection broke since it was last asked.
     broke: Mutex<Option<String>>,
     sink: Mutex<Sink>,
+    /// What removes what is left on it.
+    cleaned_by: String,
     user_commands: UserCommands,
 }
 
@@ -89,6 +93,7 @@ impl ShellHost {
             work: Mutex::default(),
             broke: Mutex::default(),
             sink: Mutex::new(Arc::new(|_| ())),
+            cleaned_by: format!("{CLEAN} --on {} --agent none", way.to),
             user_commands: UserCommands::default(),
         })
     }
@@ -155,6 +160,14 @@ impl ShellHost {
                 NoAnswer::GivenUp => self.lost("it was not waited for"),
             }
         })
+    }
+
+    /// What finds things again there.
+    fn reads(&self) -> ShellReads<'_> {
+        ShellReads {
+            host: self,
+            numbered: self.system == LINUX,
+        }
     }
 
     fn lost(&self, said: &str) -> HostError {
@@ -250,6 +263,12 @@ impl ShellHost {
             }
         }
         Ok(())
+    }
+}
+
+impl AsksPath for ShellHost {
+    fn printed(&self, path: &Path, script: &str) -> Option<String> {
+        self.text("look at", path, script).ok()
     }
 }
 
@@ -428,11 +447,8 @@ impl Host for ShellHost {
 
     fn list(&self, path: &Path) -> Result<Vec<OsString>, HostError> {
         let script = format!("ls -A {}", quoted(path.as_os_str()));
-        let mut names: Vec<OsString> = self
-            .text("list", path, &script)?
-            .lines()
-            .map(OsString::from)
-            .collect();
+        let text = self.text("list", path, &script)?;
+        let mut names: Vec<OsString> = text.lines().map(OsString::from).collect();
         names.sort();
         Ok(names)
     }
@@ -487,7 +503,7 @@ impl Host for ShellHost {
         let command = mounts::command(&self.system);
         let answer = self.ask(command, usize::MAX)?;
         match answer.status {
-            0 => Ok(mounts::parse(&String::from_utf8_lossy(&answer.out))),
+            0 => Ok(mounts::parse(&self.system, &answer.out)),
             _ => Err(self.error(
                 format!("`{command}` shows no mounts: {}", answer.errors),
                 "",
@@ -506,11 +522,21 @@ impl Host for ShellHost {
     fn identity_of(&self, directory: &Path) -> Result<StorageIdentity, HostError> {
         let path = self.canonical(directory)?;
         let ask = |script: &str| self.text("look at", &path, script).ok();
-        let mount = mounts::seen_on_linux(&self.system, &ask, &path);
-        let mount = mount.map_or_else(|| self.mount_of(&path), Ok)?;
+        let mount = mounts::seen(self.mounts().unwrap_or_default(), &path);
         let boot = self.read_text(Path::new(identity::BOOT)).ok();
-        let identity = identity::of_mount(&path, &mount, boot);
-        Ok(mounts::numbered(identity, &ask, &path))
+        Ok(mounts::identity(mount.as_ref(), boot, &ask, &path))
+    }
+
+    fn thing_at(&self, path: &Path) -> Option<MadeThing> {
+        thing::at(&self.reads(), path)
+    }
+
+    fn find_thing(&self, thing: &MadeThing, path: &Path) -> Whereabouts {
+        thing::find(&self.reads(), thing, path)
+    }
+
+    fn cleaned_by(&self) -> &str {
+        &self.cleaned_by
     }
 
     fn holders(&self, _path: &Path) -> Vec<String> {

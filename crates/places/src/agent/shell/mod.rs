@@ -15,6 +15,7 @@ mod mounts;
 mod owner;
 mod program;
 mod room;
+mod things;
 
 pub use about::AGENTLESS;
 pub use host::ShellHost;

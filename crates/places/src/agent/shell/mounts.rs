@@ -1,25 +1,36 @@
 //! What `mount` prints on different systems, as one kind of table.
 //!
-//! POSIX has no command for this. Linux and NetBSD write `X on Y type T (…)`, FreeBSD and macOS
+//! POSIX has no command for this. NetBSD writes `X on Y type T (…)`, FreeBSD and macOS
 //! `X on Y (T, …)`, illumos, asked with -v, `X on Y type T … on DATE`.
 
 use super::quoted;
 use stackrace_base::event::StorageIdentity;
-use stackrace_machine::host::identity::has_lasting_inodes;
+use stackrace_machine::host::identity::{self, has_lasting_inodes};
 use stackrace_machine::host::{MountInfo, mountinfo};
 use std::path::{Path, PathBuf};
+
+/// How `uname -s` calls Linux, which has a table that tells the numbers of devices, too.
+pub(super) const LINUX: &str = "Linux";
 
 /// The command that shows all mounts on a system.
 pub(super) fn command(system: &str) -> &'static str {
     match system {
+        LINUX => "cat /proc/self/mountinfo",
         // Without -v the type is not shown there (mount(8) of illumos).
         "SunOS" => "mount -v",
         _ => "mount",
     }
 }
 
-/// Reads what that command prints; a line that cannot be understood is left out.
-pub(super) fn parse(text: &str) -> Vec<MountInfo> {
+/// Reads what that command prints there; a line that cannot be understood is left out.
+pub(super) fn parse(system: &str, table: &[u8]) -> Vec<MountInfo> {
+    match system {
+        LINUX => mountinfo::parse(table),
+        _ => printed(&String::from_utf8_lossy(table)),
+    }
+}
+
+fn printed(text: &str) -> Vec<MountInfo> {
     text.lines().filter_map(line).collect()
 }
 
@@ -73,38 +84,36 @@ pub(super) fn seen(table: Vec<MountInfo>, path: &Path) -> Option<MountInfo> {
     holds.max_by_key(|mount| mount.mount_point.components().count())
 }
 
-/// The same of Linux, which tells the number of the device too; none: it is another system.
-pub(super) fn seen_on_linux(
-    system: &str,
-    ask: &dyn Fn(&str) -> Option<String>,
-    path: &Path,
-) -> Option<MountInfo> {
-    let table = match system {
-        "Linux" => ask("cat /proc/self/mountinfo")?,
-        _ => return None,
-    };
-    seen(mountinfo::parse(table.as_bytes()), path)
-}
-
-/// With the numbers of a directory and of its file system, as far as commands tell them.
-pub(super) fn numbered(
-    identity: StorageIdentity,
+/// What a directory lies on, as far as commands tell it; `mount`: none, the system shows no mounts.
+pub(super) fn identity(
+    mount: Option<&MountInfo>,
+    boot: Option<String>,
     ask: &dyn Fn(&str) -> Option<String>,
     path: &Path,
 ) -> StorageIdentity {
     let p = quoted(path.as_os_str());
+    // POSIX has no command for the number of a file system and its kind; GNU and BusyBox have one.
+    let told = ask(&format!("stat -f -c '%i %T' {p} 2>/dev/null"));
+    let mut told = told.as_deref().unwrap_or_default().split_whitespace();
+    let id = told.next().and_then(|id| u64::from_str_radix(id, 16).ok());
+    let kind = told.next().filter(|kind| *kind != "UNKNOWN");
+    let identity = match mount {
+        Some(mount) => identity::of_mount(path, mount, boot),
+        None => StorageIdentity {
+            directory: path.to_string_lossy().into_owned(),
+            file_system: kind.unwrap_or_default().to_owned(),
+            boot,
+            ..StorageIdentity::default()
+        },
+    };
+    // `ext2/ext3` says that it is one of them.
+    let kind = identity.file_system.split('/').next().unwrap_or_default();
     let inode = || {
         let told = ask(&format!("ls -di {p}"))?;
         told.split_whitespace().next()?.parse().ok()
     };
-    // POSIX has no command for the number of a file system; GNU and BusyBox have one.
-    let id = ask(&format!("stat -f -c %i {p} 2>/dev/null"));
-    let id = id.and_then(|id| u64::from_str_radix(id.trim(), 16).ok());
     StorageIdentity {
-        inode: match has_lasting_inodes(&identity.file_system) {
-            true => inode(),
-            false => None,
-        },
+        inode: has_lasting_inodes(kind).then(inode).flatten(),
         file_system_id: id.filter(|id| *id != 0),
         ..identity
     }
@@ -130,7 +139,7 @@ mod tests {
 
     /// The last file system of a text: its source, mount point, kind and options.
     fn read(text: &str) -> Option<(String, PathBuf, String, String)> {
-        let one = parse(text).pop()?;
+        let one = printed(text).pop()?;
         let source = one.source.to_string_lossy().into_owned();
         let options = one.options.join(" ");
         Some((source, one.mount_point, one.file_system, options))
@@ -197,6 +206,41 @@ mod tests {
                 options.to_owned(),
             );
             assert_eq!(read(text), Some(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_file_system_is_told_apart_also_where_no_mounts_are_shown() {
+        let told = |kind: &'static str| {
+            let ask = move |script: &str| match script.starts_with("stat -f") {
+                true => Some(format!("abc {kind}\n")),
+                false => Some("12 /srv/a\n".to_owned()),
+            };
+            identity(None, None, &ask, Path::new("/srv/a"))
+        };
+        let tmpfs = told("tmpfs");
+        assert_eq!((&*tmpfs.file_system, tmpfs.inode), ("tmpfs", Some(12)));
+        assert_eq!(tmpfs.file_system_id, Some(0xabc));
+        assert_eq!(told("ext2/ext3").inode, Some(12));
+        let unknown = told("UNKNOWN");
+        assert_eq!((&*unknown.file_system, unknown.inode), ("", None));
+        assert!(!tmpfs.is_same(&told("ext2/ext3")));
+    }
+
+    #[test]
+    fn read_only_is_known_in_the_words_of_each_system() {
+        for (text, read_only) in [
+            ("/dev/md0 on /mnt (ufs, local, read-only)", true),
+            (
+                "tank/data on /mnt type zfs read only/setuid/devices on Thu Jan  1",
+                true,
+            ),
+            ("/dev/vnd0a on /mnt type ffs (read-only, local)", true),
+            ("/dev/md0 on /mnt (ufs, local)", false),
+        ] {
+            let mount = printed(text).pop();
+            let told = identity(mount.as_ref(), None, &|_| None, Path::new("/mnt"));
+            assert_eq!(told.read_only, read_only, "{text}");
         }
     }
 
