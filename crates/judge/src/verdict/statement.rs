@@ -194,7 +194,7 @@ impl Left {
     fn word(self) -> &'static str {
         match (self.answered, self.after) {
             (true, _) => "answered",
-            // Nobody is beaten without a complete round.
+            // Without a complete round none is beaten.
             (false, 0) => "failed",
             (false, _) => "out",
         }
