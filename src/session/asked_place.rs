@@ -377,7 +377,7 @@ impl PlacedOption {
 /// environment gave.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TypedOptions {
-    /// The command.
+    /// As it is typed: `run`.
     pub(crate) command: String,
     /// Its options, without their dashes.
     pub(crate) names: Vec<String>,

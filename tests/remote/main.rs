@@ -286,7 +286,7 @@ fn a_study_goes_from_start_to_verdict_on_another_machine() {
     let words = ["run", "study.toml", "--at-most", "9 min", "--on", &to];
     let said = stackrace(&ground, &[&words[..], &asked].concat());
     said.ended(0);
-    assert!(said.out.contains("1 of at most 1 rounds"), "{}", said.out);
+    assert!(said.out.contains("1 of at most 1 round"), "{}", said.out);
     assert_eq!(inode(&copies(&ground)[0]), first, "it was copied again");
     let log = log(&ground);
     assert_eq!(of_kind(&log, "trial").len(), 2);

@@ -192,11 +192,11 @@ impl Left {
     }
 
     fn word(self) -> &'static str {
-        match (self.answered, self.after) {
-            (true, _) => "answered",
-            // Nobody is beaten without a complete round.
-            (false, 0) => "failed",
-            (false, _) => "out",
+        match (self.after, self.answered) {
+            // Without a complete round none is beaten, and nothing is answered.
+            (0, _) => "failed",
+            (_, true) => "answered",
+            (_, false) => "out",
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Figures as text: three digits, a unit, and the interval in the same unit.
 
+use std::borrow::Cow;
+
 use stackrace_base::event::{Better, MetricHead};
 use stackrace_base::unit;
 pub(super) use stackrace_base::unit::counted;
 use stackrace_judge::verdict::Interval;
-
-use super::styled::harmless;
 
 /// What is shown where there is no value.
 pub(super) const MISSING: &str = "–";
@@ -136,8 +136,35 @@ pub(super) fn is_no_text(letter: char) -> bool {
     is_unseen(letter) || letter.is_control() && !matches!(letter, '\n' | '\t')
 }
 
+/// A text that commands no terminal and hides nothing, whatever names of files, machines or
+/// configurations stand in it: what is no text is shown as signs, one for each. Line breaks and tabs
+/// stay.
+pub fn harmless(text: &str) -> Cow<'_, str> {
+    match text.contains(is_no_text) {
+        false => Cow::Borrowed(text),
+        true => Cow::Owned(
+            text.chars()
+                .map(|letter| match is_no_text(letter) {
+                    true => sign(letter),
+                    false => letter,
+                })
+                .collect(),
+        ),
+    }
+}
+
+/// The sign that a character which is no text is shown as.
+fn sign(letter: char) -> char {
+    match u32::from(letter) {
+        // The pictures of control characters stand in their order.
+        code @ ..0x20 => char::from_u32(0x2400 + code).unwrap_or(char::REPLACEMENT_CHARACTER),
+        0x7f => '\u{2421}',
+        _ => char::REPLACEMENT_CHARACTER,
+    }
+}
+
 /// Text from the outside world on one line, as [`on_one_line`] has it, without blanks around it.
-pub fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     on_one_line(text).trim().to_owned()
 }
 

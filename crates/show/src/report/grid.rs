@@ -7,9 +7,9 @@ use comfy_table::{
 };
 
 use super::content::TextTable;
-use super::figure::plain;
+use super::figure::{harmless, plain};
 use super::screen::{GLUE, glued, wrap};
-use super::styled::{Style, columns_of, harmless};
+use super::styled::{Style, columns_of};
 
 /// Stands between two columns while a table is laid out: no text that is shown holds it.
 const EDGE: char = '\u{1}';

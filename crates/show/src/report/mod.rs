@@ -32,7 +32,7 @@ mod terminal;
 
 pub use answer::answers;
 pub use diff::{diff, diff_html, refused};
-pub use figure::{on_one_line, plain, value as figure_text};
+pub use figure::{harmless, on_one_line, value as figure_text};
 pub use form::{ReportForm, ReportOptions};
 pub use gate::gate;
 pub use grid::stacked;
@@ -46,7 +46,7 @@ pub use picture::png::Painter;
 pub use published::{FORMS as PUBLISHED_FORMS, published};
 pub use screen::{Screen, wrap, wrap_whole};
 pub use standing::{Standing, Standings, standings};
-pub use styled::{Style, Styled, columns_of, cut, harmless};
+pub use styled::{Style, Styled, columns_of, cut};
 pub use terminal::{page, table};
 
 /// Every form, alphabetical, in one line each: the only place a new one is registered.

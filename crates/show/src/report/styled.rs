@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::figure::is_no_text;
+use super::figure::harmless;
 
 /// The configurations' colours on a terminal (of its 256), as the pages have them (`--s0` to `--s7`):
 /// to be told apart by colour-blind readers, and readable on black and on white.
@@ -125,33 +125,6 @@ impl From<&str> for Styled {
 impl From<&String> for Styled {
     fn from(text: &String) -> Self {
         Self::from(text.as_str())
-    }
-}
-
-/// A text that commands no terminal and hides nothing, whatever names of files, machines or
-/// configurations stand in it: what is no text is shown as signs, one for each. Line breaks and tabs
-/// stay.
-pub fn harmless(text: &str) -> Cow<'_, str> {
-    match text.contains(is_no_text) {
-        false => Cow::Borrowed(text),
-        true => Cow::Owned(
-            text.chars()
-                .map(|letter| match is_no_text(letter) {
-                    true => sign(letter),
-                    false => letter,
-                })
-                .collect(),
-        ),
-    }
-}
-
-/// The sign that a character which is no text is shown as.
-fn sign(letter: char) -> char {
-    match u32::from(letter) {
-        // The pictures of control characters stand in their order.
-        code @ ..0x20 => char::from_u32(0x2400 + code).unwrap_or(char::REPLACEMENT_CHARACTER),
-        0x7f => '\u{2421}',
-        _ => char::REPLACEMENT_CHARACTER,
     }
 }
 

@@ -282,7 +282,7 @@ fn columns(line: &str) -> usize {
                 0
             } else if u32::from(c) >= 0x1100
                 && u32::from(c) < 0x1_0000
-                && !"–…·–".contains(c)
+                && !"–…·\u{fffd}".contains(c)
                 && !('\u{2000}'..'\u{2e80}').contains(&c)
             {
                 2
