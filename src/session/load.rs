@@ -4,16 +4,16 @@
 //! directory gets a private subdirectory, which is in a journal before it is made.
 
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use rustix::fs::Access;
-use stackrace_engine::{ContentLedger, Control, Op, PhaseEnd, PhaseOutcome, residency};
+use stackrace_engine::{Op, PhaseOutcome, residency};
 
 use super::context::Context;
 use super::load_target::LoadTarget;
 use super::temporary;
 use super::watched::WatchedDirs;
-use crate::run::phase_observation;
+use crate::run::{AroundPhase, SingleEnd, SingleTrial, phase_observation};
 use stackrace_base::event::{Counted, Ended, MetricHead, Observation, Settled};
 use stackrace_base::failure::Failure;
 use stackrace_base::interrupt::Interrupt;
@@ -21,7 +21,7 @@ use stackrace_base::owned::held::with_real_names;
 use stackrace_base::setting::Settings;
 use stackrace_base::unit;
 use stackrace_layers::stack;
-use stackrace_load::workload::{Place, Workload, WorkloadKind};
+use stackrace_load::workload::{Workload, WorkloadKind};
 use stackrace_machine::host::{Host, local::LocalHost};
 use stackrace_machine::observe::{self, Snapshot};
 
@@ -83,16 +83,10 @@ pub(crate) fn run(
         let what = "there is no workload before it whose data it could use";
         return Err(Failure::refused(what).next("leave out same-data: it is for studies"));
     }
-    let ledger = OnceLock::new();
-    let load = Load {
-        request,
-        ledger: &ledger,
-        interrupt,
-    };
     match &request.target {
         LoadTarget::Existing { path, bytes } => {
             check_existing(request, path, *bytes)?;
-            Ok(load.measure(Path::new(""), Some(path)))
+            Ok(Load::new(request, Path::new(""), Some(path)).run(interrupt))
         }
         LoadTarget::Directory(directory) => {
             let host = LocalHost::new(Arc::new(|_| ()));
@@ -101,7 +95,7 @@ pub(crate) fn run(
                 let name = directory.display().to_string();
                 let watched = WatchedDirs::of(&host, std::slice::from_ref(directory))?;
                 let held = temporary::private(&host, journal, directory, "load", id, &name)?;
-                let mut loaded = load.lay_out_and_measure(held.path());
+                let mut loaded = Load::new(request, held.path(), None).run(interrupt);
                 loaded.trouble = loaded.trouble.map(|trouble| with_real_names(&trouble));
                 // Whatever else went wrong is most likely the effect.
                 loaded.trouble = watched.exchanged().or(loaded.trouble);
@@ -194,157 +188,126 @@ fn count(
     trial.phases.push(phase_observation(name, outcome, offered));
 }
 
-/// A load under way.
+/// A load under way: the trial of it, and what is counted around each phase.
 struct Load<'a> {
     request: &'a LoadRequest<'a>,
-    /// Of the data of this load, if they are verified.
-    ledger: &'a OnceLock<ContentLedger>,
-    interrupt: &'a Interrupt,
+    directory: &'a Path,
+    existing: Option<&'a Path>,
+    /// Block devices under it.
+    devices: Vec<String>,
+    /// The counters before the phase under way.
+    before: Option<Snapshot>,
+    /// Bytes of the data in the page cache before it, and in all; `None` if that is not known.
+    resident: Option<(u64, u64)>,
+    phases: Vec<LoadedPhase>,
+    trial: Observation,
 }
 
-impl Load<'_> {
-    fn lay_out_and_measure(&self, private: &Path) -> Loaded {
-        // Also laying out the data can be interrupted.
-        let control = self.interrupt.control();
-        let prepared = self
-            .request
-            .workload
-            .prepare(&self.place(private, None, &control));
-        let mut loaded = Loaded {
-            interrupted: control.stopped(),
-            ..Loaded::default()
-        };
-        match prepared {
-            _ if control.stopped() => {}
-            Err(trouble) => loaded.trouble = Some(trouble.0),
-            Ok(()) => loaded = self.measure(private, None),
+impl AroundPhase for Load<'_> {
+    fn before(&mut self, phase: usize) {
+        let settles = self.request.workload.settles(phase);
+        self.resident = settles.then(|| self.settle()).flatten();
+        if settles {
+            self.trial.settled = self.settled();
         }
-        // A control of its own: what an interrupted load has begun must come to its end, too.
-        let control = Control::default();
-        let finished = self
-            .request
-            .workload
-            .finish(&self.place(private, None, &control));
-        loaded.trouble = loaded.trouble.or(finished.err().map(|trouble| trouble.0));
-        loaded
+        self.before = Some(Snapshot::take(&self.devices));
     }
 
-    fn place<'b>(
-        &'b self,
-        directory: &'b Path,
-        existing: Option<&'b Path>,
-        control: &'b Control,
-    ) -> Place<'b> {
-        Place {
-            directory,
-            bare: None,
-            existing,
-            cold: self.request.cold,
-            ledger: self.ledger,
-            elsewhere: None,
-            seat: None,
-            seed: self.request.seed,
-            control,
+    fn after(&mut self, phase: usize, outcome: &PhaseOutcome) {
+        let workload = &self.request.workload;
+        let name = workload.phases()[phase];
+        if let Some(before) = self.before.take() {
+            let counted = before.until(&Snapshot::take(&self.devices));
+            let offered = workload.offered_per_s(phase);
+            count(&mut self.trial, name, outcome, counted, offered);
         }
+        let resident = self.resident;
+        self.phases.push(LoadedPhase { name, resident });
     }
+}
 
-    /// Runs all phases, until one fails or is interrupted.
-    fn measure(&self, directory: &Path, existing: Option<&Path>) -> Loaded {
-        let mut loaded = Loaded::default();
+impl<'a> Load<'a> {
+    fn new(request: &'a LoadRequest<'a>, directory: &'a Path, existing: Option<&'a Path>) -> Self {
         let host = LocalHost::new(Arc::new(|_| ()));
-        let devices = stack::devices_under(&host, existing.unwrap_or(directory));
-        let mut trial = self.trial();
-        for (phase, name) in self.request.workload.phases().into_iter().enumerate() {
-            let settled = self.request.workload.settles(phase);
-            let resident = settled.then(|| self.settle(directory, existing)).flatten();
-            if settled {
-                trial.settled = self.settled(directory, existing, resident);
-            }
-            let before = Snapshot::take(&devices);
-            let control = self.interrupt.control();
-            let place = self.place(directory, existing, &control);
-            let outcome = self.request.workload.measure(phase, &place);
-            let counted = before.until(&Snapshot::take(&devices));
-            loaded.interrupted = control.stopped();
-            match outcome {
-                Ok(outcome) => {
-                    let offered = self.request.workload.offered_per_s(phase);
-                    count(&mut trial, name, &outcome, counted, offered);
-                    loaded.outcomes.push(outcome);
-                }
-                Err(_) if loaded.interrupted => break,
-                Err(trouble) => {
-                    loaded.trouble = Some(trouble.0);
-                    break;
-                }
-            }
-            loaded.phases.push(LoadedPhase { name, resident });
-            // The next phase would find other data than it expects.
-            if loaded.outcomes[phase].ended != PhaseEnd::Complete {
-                break;
-            }
+        Self {
+            request,
+            directory,
+            existing,
+            devices: stack::devices_under(&host, existing.unwrap_or(directory)),
+            before: None,
+            resident: None,
+            phases: Vec::new(),
+            trial: Observation {
+                settled: Settled {
+                    caches: "none".to_owned(),
+                    ..Settled::default()
+                },
+                ..Observation::unmeasured(Ended::Complete)
+            },
         }
-        let heads = self.request.workload.metrics();
-        // Figures are made of all phases together.
-        let values = if loaded.outcomes.len() == self.request.workload.phases().len() {
-            self.request.workload.evaluate(&loaded.outcomes)
-        } else {
-            vec![None; heads.len()]
-        };
-        loaded.metrics = heads.into_iter().zip(values).collect();
-        let complete = loaded.outcomes.len() == self.request.workload.phases().len()
-            && loaded
-                .outcomes
-                .iter()
-                .all(|outcome| outcome.ended == PhaseEnd::Complete);
-        loaded.trial = complete.then(|| Box::new(trial));
-        loaded
     }
 
-    /// A trial in which nothing has happened yet.
-    fn trial(&self) -> Observation {
-        Observation {
-            settled: Settled {
-                caches: "none".to_owned(),
-                ..Settled::default()
-            },
-            ..Observation::unmeasured(Ended::Complete)
+    /// Lays out the data, and runs all phases until one fails or is interrupted.
+    fn run(mut self, interrupt: &Interrupt) -> Loaded {
+        let workload = &*self.request.workload;
+        let trial = SingleTrial {
+            workload,
+            directory: self.directory,
+            existing: self.existing,
+            cold: self.request.cold,
+            seed: self.request.seed,
+            interrupt,
+        };
+        let done = trial.run(&mut self);
+        let heads = workload.metrics();
+        // Figures are made of all phases together.
+        let values = match done.outcomes.len() == workload.phases().len() {
+            true => workload.evaluate(&done.outcomes),
+            false => vec![None; heads.len()],
+        };
+        let trouble = match &done.end {
+            SingleEnd::NotBegun(why) => Some(why.clone()),
+            // An operation that failed is in the outcome of its phase.
+            SingleEnd::Complete | SingleEnd::Interrupted | SingleEnd::Failed(_) => None,
+        };
+        Loaded {
+            phases: self.phases,
+            metrics: heads.into_iter().zip(values).collect(),
+            trouble: trouble.or(done.left),
+            interrupted: done.end == SingleEnd::Interrupted,
+            trial: (done.end == SingleEnd::Complete).then(|| Box::new(self.trial)),
+            outcomes: done.outcomes,
         }
     }
 
     /// What settling found, as a trial has it.
-    fn settled(
-        &self,
-        directory: &Path,
-        existing: Option<&Path>,
-        resident: Option<(u64, u64)>,
-    ) -> Settled {
+    fn settled(&self) -> Settled {
         Settled {
             caches: if self.request.cold { "advice" } else { "none" }.to_owned(),
             remounted: false,
-            resident_bytes: resident.map(|(resident, _)| resident),
-            prepared_bytes: resident.map(|(_, all)| all),
-            stored: match existing {
+            resident_bytes: self.resident.map(|(resident, _)| resident),
+            prepared_bytes: self.resident.map(|(_, all)| all),
+            stored: match self.existing {
                 Some(path) => observe::stored_file(path),
-                None => observe::stored_below(directory, RESIDENCY_FILES_MAX),
+                None => observe::stored_below(self.directory, RESIDENCY_FILES_MAX),
             },
         }
     }
 
     /// Empties the page cache of the data if asked to, and looks what is left in it. What cannot be
     /// looked at is not known to be cold, and not said to be.
-    fn settle(&self, directory: &Path, existing: Option<&Path>) -> Option<(u64, u64)> {
+    fn settle(&self) -> Option<(u64, u64)> {
         if !self.request.cold {
             return None;
         }
-        match existing {
+        match self.existing {
             Some(path) => {
                 residency::evict(path).ok()?;
                 residency::resident_bytes(path).ok()
             }
             None => {
-                residency::evict_tree(directory).ok()?;
-                residency::resident_bytes_below(directory, RESIDENCY_FILES_MAX).ok()
+                residency::evict_tree(self.directory).ok()?;
+                residency::resident_bytes_below(self.directory, RESIDENCY_FILES_MAX).ok()
             }
         }
     }

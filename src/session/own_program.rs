@@ -4,9 +4,7 @@
 //! run. The command is first tried once in the first directory. So a command that fails is refused
 //! before the run, and its time is known.
 
-use std::sync::{Arc, OnceLock};
-
-use stackrace_engine::{PhaseEnd, PhaseOutcome};
+use std::sync::Arc;
 
 use super::clients;
 use super::compare::{
@@ -17,13 +15,13 @@ use super::context::Context;
 use super::execute::{self, FinishedRun};
 use super::observer::{Caught, Observer};
 use super::{first_round, preflight, study_file, temporary};
+use crate::run::{SingleEnd, SingleTrial};
 use stackrace_base::event::Better;
 use stackrace_base::failure::Failure;
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::owned::held::with_real_names;
 use stackrace_base::unit;
 use stackrace_load::programs::{PREPARE, Printed, RUN, WORDS, found_in, is_of_every_command};
-use stackrace_load::workload::Place;
 use stackrace_machine::host::local::LocalHost;
 use stackrace_study::study::Study;
 
@@ -271,35 +269,32 @@ fn probe(
     interrupt: &Arc<Interrupt>,
 ) -> Result<Probed, Failure> {
     let workload = &*study.configurations[0].workloads[0];
-    let control = interrupt.control();
     temporary::work(context, host, |journal, id| {
         let private = temporary::private(host, journal, &side.path, "probe", id, &side.text)?;
-        let ledger = OnceLock::new();
-        let place = Place::alone(private.path(), 1, &ledger, &control);
-        let measured = workload.prepare(&place).and_then(|()| {
-            let phases = 0..workload.phases().len();
-            let each = phases.map(|phase| workload.measure(phase, &place));
-            each.collect::<Result<Vec<_>, _>>()
-        });
-        let finished = workload.finish(&place);
-        let refused = |error: String| {
+        let trial = SingleTrial {
+            workload,
+            directory: private.path(),
+            existing: None,
+            cold: false,
+            seed: 1,
+            interrupt,
+        };
+        let tried = trial.run(&mut ());
+        let refused = |error: &str| {
             Failure::refused(format!(
                 "tried once in {}: {}",
                 side.text,
-                with_real_names(&error)
+                with_real_names(error)
             ))
             .next("mend what it says; a command must end with exit status 0 in an empty directory")
         };
-        // Before its errors are looked at: a command that was ended fails, too.
-        if control.stopped() {
-            return Err(temporary::interrupted(context));
+        match (&tried.end, &tried.left) {
+            (SingleEnd::Interrupted, _) => return Err(temporary::interrupted(context)),
+            (SingleEnd::NotBegun(why) | SingleEnd::Failed(why), _)
+            | (SingleEnd::Complete, Some(why)) => return Err(refused(why)),
+            (SingleEnd::Complete, None) => {}
         }
-        let outcomes = measured.map_err(|error| refused(error.0))?;
-        let whole = |outcome: &PhaseOutcome| outcome.ended == PhaseEnd::Complete;
-        if !outcomes.iter().all(whole) {
-            return Err(temporary::interrupted(context));
-        }
-        finished.map_err(|error| refused(error.0))?;
+        let outcomes = tried.outcomes;
         Ok(Probed {
             elapsed_ns: outcomes.iter().map(|outcome| outcome.elapsed_ns).sum(),
             printed: outcomes

@@ -5,18 +5,18 @@
 //! trials are never reported and no verdict counts them.
 
 use std::path::Path;
-use std::sync::OnceLock;
 
+use stackrace_engine::residency;
 use stackrace_engine::spec::{Content, IoTarget};
-use stackrace_engine::{PhaseEnd, residency};
 
 use super::context::Context;
 use super::observer::Preparation;
 use super::temporary::{self, PrivateDir, refused};
+use crate::run::{AroundPhase, SingleEnd, SingleTrial};
 use stackrace_base::failure::Failure;
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::time::{Clock, SystemClock};
-use stackrace_load::workload::{Place, Workload, WorkloadError};
+use stackrace_load::workload::Workload;
 use stackrace_machine::host::{Host, local::LocalHost};
 use stackrace_machine::journal::Journal;
 use stackrace_study::purpose::{PurposeWorkload, SizedBy, WorkloadSize};
@@ -187,6 +187,20 @@ struct Tried {
     measured: f64,
     /// Laying out the data, s.
     laid_out: f64,
+}
+
+/// The caches of a trial's data before each of its phases.
+struct Settling<'a> {
+    probe: &'a Probe<'a>,
+    directory: &'a Path,
+    /// Many files are in it.
+    many: bool,
+}
+
+impl AroundPhase for Settling<'_> {
+    fn before(&mut self, _phase: usize) {
+        self.probe.settle(self.directory, self.many);
+    }
 }
 
 /// Sizing under way.
@@ -365,50 +379,42 @@ impl<'a> Probe<'a> {
         name: &str,
     ) -> Result<Tried, Failure> {
         self.asked.doing.now(&self.step, name);
-        // Its own control for each trial: one that was stopped stays so.
-        let control = self.asked.interrupt.control();
-        if control.stopped() {
+        if self.asked.interrupt.raised() {
             return Err(temporary::interrupted(self.context));
         }
         self.host
             .create_dir(directory)
             .map_err(|error| refused(name, &error))?;
-        let ledger = OnceLock::new();
-        let place = Place {
+        let trial = SingleTrial {
+            workload,
+            directory,
+            existing: None,
             cold: self.asked.cold,
-            ..Place::alone(directory, 1, &ledger, &control)
+            seed: 1,
+            interrupt: self.asked.interrupt,
         };
-        let began = SystemClock.now_ns();
-        let tried = workload.prepare(&place).and_then(|()| {
-            let laid_out = SystemClock.now_ns().saturating_sub(began) as f64 / 1e9;
-            let mut elapsed_ns = 0;
+        let mut settling = Settling {
+            probe: self,
+            directory,
             // Names and sizes of many files are cached elsewhere than their pages.
-            let many = workload.cost().files > 1;
-            for phase in 0..workload.phases().len() {
-                // A phase that begins now would only be stopped at once.
-                if control.stopped() {
-                    break;
-                }
-                self.settle(directory, many);
-                let outcome = workload.measure(phase, &place)?;
-                // The time until an operation failed says nothing of what the work takes.
-                if outcome.ended == PhaseEnd::Failed {
-                    let why = outcome.error.map(|error| error.to_string());
-                    return Err(WorkloadError(why.unwrap_or_default()));
-                }
-                elapsed_ns += outcome.elapsed_ns;
-            }
-            let measured = (elapsed_ns as f64 / 1e9).max(1e-6);
-            Ok(Tried { measured, laid_out })
-        });
-        let _ = workload.finish(&place);
+            many: workload.cost().files > 1,
+        };
+        let tried = trial.run(&mut settling);
         // What stays is found and removed with the directory above it.
         let _ = self.host.remove_tree(directory);
-        // Whatever it says: half a trial is none.
-        if control.stopped() {
-            return Err(temporary::interrupted(self.context));
+        match tried.end {
+            // Half a trial is none.
+            SingleEnd::Interrupted => Err(temporary::interrupted(self.context)),
+            // The time until an operation failed says nothing of what the work takes.
+            SingleEnd::NotBegun(why) | SingleEnd::Failed(why) => Err(refused(name, &why)),
+            SingleEnd::Complete => {
+                let elapsed = tried.outcomes.iter().map(|outcome| outcome.elapsed_ns);
+                Ok(Tried {
+                    measured: (elapsed.sum::<u64>() as f64 / 1e9).max(1e-6),
+                    laid_out: tried.laid_out_ns as f64 / 1e9,
+                })
+            }
         }
-        tried.map_err(|trouble| refused(name, &trouble))
     }
 
     /// As before a trial that counts. Where it does not work, the size is only a worse guess.
