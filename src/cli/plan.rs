@@ -6,6 +6,7 @@ use super::failure::Failure;
 use super::images;
 use super::setting::Setting;
 use super::terminal::{print_data, say};
+use super::variable::variable;
 use crate::session::asked_place::{AskedPlace, given};
 use crate::session::virtual_run::{self, LabDrives};
 use crate::session::{clients, machines, permission, preflight, study_file, virtual_plan};
@@ -14,7 +15,7 @@ use stackrace_study::study::Study;
 
 /// Carries out `stackrace plan`; gives its exit code.
 pub(super) fn exec(setting: &Setting, verb: PlanArgs) -> Result<u8, Failure> {
-    let study = study_file::read(&verb.study, verb.full)?;
+    let study = study_file::read(&verb.study, verb.full, &variable)?;
     verb.there.options().check_agent(verb.lab)?;
     let place = AskedPlace::of(&study, &verb.there.options(), verb.lab.then_some(false));
     place.check(&given(&verb.there.placed()))?;

@@ -290,7 +290,11 @@ fn on_machine<T>(
                 let new: Vec<HostError> = lacking.into_iter().filter(new).collect();
                 missing.extend(new);
             }
-            advised(host, &missing, lab_would_do(study).then_some(&*study.name))
+            let lab = lab_would_do(study).then_some(&*study.name);
+            match missing.is_empty() {
+                true => refused_on(host, study),
+                false => advised(host, &missing, lab),
+            }
         },
         free_bytes: &|path| free_bytes(host, path),
         speed: StorageSpeed::Unknown,
@@ -300,6 +304,14 @@ fn on_machine<T>(
             .flatten(),
         scratch,
     })
+}
+
+/// What the programs of its workloads say of what they will be given, each once.
+fn refused_on(host: &dyn Host, study: &Study) -> Vec<String> {
+    let workloads = study.configurations.iter().flat_map(|one| &one.workloads);
+    let mut all: Vec<String> = workloads.filter_map(|one| one.refused_on(host)).collect();
+    all.dedup();
+    all
 }
 
 /// Refuses a study this machine cannot carry out, before anything is created.

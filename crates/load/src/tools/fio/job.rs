@@ -1,413 +1,374 @@
-//! One job, resolved: every option read, and what contradicts another or cannot be kept refused.
+//! A job of fio as text, read before fio is given it.
+//!
+//! Only what must be known before the start is read: the places that options name and the commands that they
+//! give ([`super::harmless`]), the jobs that the report will have, and the room that they say they need.
+//! Whatever else stands in a job is fio's: fio refuses what it does not know.
 
-mod alone;
-mod files;
-mod fill;
-mod logs;
-mod order;
-mod read;
-mod resolved;
-mod when;
+use super::harmless;
+use super::value;
 
-use std::rc::Rc;
+/// Jobs of one report, at most: each of them has some ten figures.
+const REPORTED_MAX: usize = 256;
+/// Sections whose name begins so hold for all jobs after them.
+const GLOBAL: &str = "global";
 
-use stackrace_engine::spec::NameCall;
-
-use super::language::{Given, Section, Sections};
-use super::place::{JobError, OptionPlace};
-use super::report::PERCENTILES;
-
-use read::Reader;
-use resolved::MANY;
-pub(super) use resolved::{
-    Access, Content, Engine, ExitScope, Extent, FioJob, JobFiles, JobPace, LeastRate, LogKind,
-    Reserve, StridedZones,
-};
-
-/// Reads every option of all jobs, and numbers their groups.
-///
-/// # Errors
-/// Everything that is not understood, contradicts another option, or that no phase can keep; in the
-/// order of the lines.
-pub fn jobs(sections: &Sections) -> Result<Vec<FioJob>, Vec<JobError>> {
-    let mut refused = sections.refused.clone();
-    let mut jobs: Vec<FioJob> = Vec::new();
-    for (at, section) in sections.all.iter().enumerate() {
-        let before = jobs.last().map(|job| (job.group, job.stage));
-        // A job that is refused is in no group, but is not the first either.
-        let before = before.or((at > 0).then_some((0, 0)));
-        let job = tried(section, before, &mut refused);
-        refused.extend(
-            job.iter()
-                .filter_map(|job| unknown_wait(job, &sections.all[..at])),
-        );
-        jobs.extend(job);
-    }
-    if refused.is_empty() {
-        return Ok(jobs);
-    }
-    refused.sort_by_key(|refusal| match &refusal.place {
-        OptionPlace::Argument => (String::new(), 0),
-        OptionPlace::Line { file, line } => (file.clone(), *line),
-    });
-    Err(refused)
+/// A job file, as far as must be known before fio runs it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FioJob {
+    /// The jobs of its report, in the order of the report.
+    pub(super) reported: Vec<ReportedJob>,
+    /// Commands that it has fio run, as fio gives them to a shell.
+    pub commands: Vec<String>,
+    /// Bytes of its files, as far as the sizes in it say.
+    pub bytes: u64,
 }
 
-/// A job, or everything that is wrong with it: after each refusal it is read again without that line.
-fn tried(
-    section: &Section,
-    before: Option<(u64, u64)>,
-    refused: &mut Vec<JobError>,
-) -> Option<FioJob> {
-    let mut rest = section.clone();
-    loop {
-        let refusal = match grouped(&rest, before) {
-            Ok(job) => return Some(job),
-            Err(refusal) => refusal,
-        };
-        let elsewhere = |given: &Given| given.place != refusal.place;
-        let options = || rest.global.iter().chain(&rest.own);
-        // Much follows from `rw`: what is said of the rest without it may be wrong.
-        let unclear = options().any(|given| !elsewhere(given) && given.name == "rw");
-        let in_line = matches!(refusal.place, OptionPlace::Line { .. });
-        // The sizes of zones mean nothing without their kind.
-        let zones = options().any(|given| !elsewhere(given) && given.name == "zonemode");
-        let stays = |given: &Given| elsewhere(given) && !(zones && given.name.starts_with("zone"));
-        let known = options().count();
-        Rc::make_mut(&mut rest.global).retain(stays);
-        rest.own.retain(stays);
-        let fewer = rest.global.len() + rest.own.len() < known;
-        // One line of [global] is said once, however many jobs it holds for.
-        if !refused.contains(&refusal)
-            && !refused
-                .iter()
-                .any(|it| in_line && it.place == refusal.place)
-        {
-            refused.push(refusal);
-        }
-        if unclear || !in_line || !fewer {
-            return None;
+/// One job of a report.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct ReportedJob {
+    /// As the report calls it.
+    pub(super) name: String,
+    /// What fio calls `rw`.
+    pub(super) mode: String,
+    /// What may be moved, in the order of the report.
+    pub(super) directions: Vec<&'static str>,
+    /// Whether syncs may be reported.
+    pub(super) syncs: bool,
+    group: usize,
+    grouped: bool,
+}
+
+/// Why a job is not given to fio.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobFault {
+    /// Number of the line, from 1.
+    pub line: usize,
+    /// What is wrong there.
+    pub what: String,
+    /// What to write instead.
+    pub next: String,
+}
+
+impl JobFault {
+    pub(super) fn at(line: usize, what: impl Into<String>, next: impl Into<String>) -> Self {
+        Self {
+            line,
+            what: what.into(),
+            next: next.into(),
         }
     }
 }
 
-/// What is wrong with a wait for another job.
-fn unknown_wait(job: &FioJob, before: &[Section]) -> Option<JobError> {
-    let name = job.ties.waits_for.as_ref()?;
-    let named = before
-        .iter()
-        .filter(|section| section.name == *name)
-        .count();
-    let what = match named {
-        1 => return None,
-        0 => "is no job before this one",
-        _ => "is the name of more than one job",
-    };
-    let what = format!(
-        "wait_for={} {what} (job {})",
-        super::language::shown(name),
-        job.name
-    );
-    Some(JobError::at(
-        &job.place,
-        what,
-        "write the name of one job that stands before this one",
-    ))
+/// One option, as it is written.
+#[derive(Debug, Clone)]
+pub(super) struct JobOption<'a> {
+    /// Number of its line, from 1.
+    pub(super) line: usize,
+    /// Its name, in lower case, by the name that fio's manual has first.
+    pub(super) name: String,
+    /// As fio reads it: without the comment behind it.
+    pub(super) value: &'a str,
+    /// All that stands behind the sign of equality.
+    pub(super) whole: &'a str,
 }
 
-/// A job in its group; `before`: group and stage of the job before it.
-fn grouped(section: &Section, before: Option<(u64, u64)>) -> Result<FioJob, JobError> {
-    let reader = Reader::new(section)?;
-    // fio runs all jobs between two walls together, and a wall begins a new group, too.
-    let waits = reader.flag("stonewall")?.unwrap_or(false);
-    let fresh = reader.flag("new_group")?.unwrap_or(false);
-    let place = before.map_or((0, 0), |(group, stage)| {
-        (group + u64::from(waits || fresh), stage + u64::from(waits))
-    });
-    job(section, &reader, place)
+/// What stands below one name in brackets.
+#[derive(Debug, Clone, Default)]
+pub(super) struct JobSection<'a> {
+    pub(super) line: usize,
+    pub(super) name: &'a str,
+    /// Its own options.
+    pub(super) own: Vec<JobOption<'a>>,
+    /// Those of `[global]` before it.
+    inherited: Vec<JobOption<'a>>,
 }
 
-/// Engines that are for something else than files and block devices, and why they are refused.
-const FOREIGN: &[(&[&str], &str)] = &[
-    (&["net", "netsplice"], ": it measures networks"),
-    (
-        &[
-            "rdma",
-            "librpma_apm_client",
-            "librpma_apm_server",
-            "librpma_gpspm_client",
-            "librpma_gpspm_server",
-        ],
-        ": it needs RDMA",
-    ),
-    (&["libcufile"], ": it needs a GPU"),
-    (
-        &["libpmem", "pmemblk", "dev-dax"],
-        ": it needs persistent memory",
-    ),
-    (
-        &["http", "nbd", "nfs", "libiscsi", "libhdfs"],
-        ": it speaks to a server by itself; mount the storage, or attach it as a block device",
-    ),
-    (
-        &[
-            "rados",
-            "rbd",
-            "gfapi",
-            "gfapi_async",
-            "dfs",
-            "ime_psync",
-            "ime_psyncv",
-            "ime_aio",
-        ],
-        ": it speaks to a storage cluster by itself; mount the storage, or attach it as a block device",
-    ),
-    (&["cpuio", "exec"], ": it does no I/O"),
-    (
-        &["sg", "io_uring_cmd", "libzbc", "mtd", "xnvme"],
-        ": it sends commands past the kernel's block layer",
-    ),
-    (&["e4defrag"], ": it moves blocks of ext4 files"),
-    (&["cpp_null", "external"], ": it is code that is loaded"),
-];
-
-fn engine(
-    reader: &Reader<'_>,
-    trims: bool,
-    notes: &mut Vec<String>,
-) -> Result<(Engine, String), JobError> {
-    let word = reader.text("ioengine").unwrap_or("psync");
-    let engine = match word {
-        "psync" => Engine::Plain,
-        "sync" | "pvsync" | "pvsync2" => {
-            notes.push(format!(
-                "ioengine={word} is done with pread and pwrite (psync)"
-            ));
-            return Ok((Engine::Plain, "psync".to_owned()));
+impl FioJob {
+    /// Reads a job.
+    ///
+    /// # Errors
+    /// Everything for which it is not given to fio.
+    pub fn read(text: &str) -> Result<Self, Vec<JobFault>> {
+        let mut faults = Vec::new();
+        let sections = sections(text, &mut faults);
+        let mut job = Self::default();
+        for section in &sections {
+            job.commands.extend(harmless::check(section, &mut faults));
         }
-        "io_uring" => Engine::Ring,
-        "libaio" => {
-            notes.push("ioengine=libaio is done with io_uring".to_owned());
-            return Ok((Engine::Ring, "io_uring".to_owned()));
-        }
-        "null" => Engine::Null,
-        "filecreate" => Engine::Names(NameCall::Create),
-        "filestat" => Engine::Names(NameCall::Stat),
-        "filedelete" => Engine::Names(NameCall::Delete),
-        "falloc" if trims => Engine::Punch,
-        "falloc" => Engine::Reserve,
-        "ftruncate" => Engine::Length,
-        _ => {
-            let is_listed = |(names, _): &&(&[&str], &str)| names.contains(&word);
-            let why = FOREIGN.iter().find(is_listed).map_or("", |(_, why)| why);
-            let what = format!(
-                "ioengine={} is not supported{why}",
-                super::language::shown(word)
-            );
-            let next = "choose among: psync, sync, pvsync, pvsync2, io_uring, libaio, null, falloc, \
-                        filecreate, filedelete, filestat, ftruncate";
-            return Err(reader.refuse("ioengine", what, next));
-        }
-    };
-    Ok((engine, word.to_owned()))
-}
-
-/// Operations outstanding at once: with plain calls one, whatever is asked for.
-fn queue_depth(
-    reader: &Reader<'_>,
-    engine: Engine,
-    notes: &mut Vec<String>,
-) -> Result<u32, JobError> {
-    let asked = reader.count_in("iodepth", 1..=4096)?.unwrap_or(1) as u32;
-    if engine != Engine::Ring && engine != Engine::Null && asked > 1 {
-        notes.push(format!(
-            "iodepth={asked} is 1: a plain call completes before the next"
-        ));
-        return Ok(1);
-    }
-    Ok(asked)
-}
-
-fn direct(reader: &Reader<'_>) -> Result<bool, JobError> {
-    Ok(match reader.last_of(&["direct", "buffered"]) {
-        // One switch under two names, the second one turned around.
-        Some("direct") => reader.flag("direct")?.unwrap_or(false),
-        Some(_) => !reader.flag("buffered")?.unwrap_or(true),
-        None => false,
-    })
-}
-
-fn percentiles(reader: &Reader<'_>) -> Result<Vec<f64>, JobError> {
-    let Some(text) = reader.text("percentile_list") else {
-        return Ok(PERCENTILES.to_vec());
-    };
-    let numbers: Option<Vec<f64>> = text
-        .split([':', ','])
-        .map(|part| part.trim().parse().ok())
-        .collect();
-    let valid = |at: &f64| (0.0..=100.0).contains(at);
-    let mut numbers = numbers
-        .filter(|all| all.len() <= 20 && all.iter().all(valid))
-        .ok_or_else(|| {
-            let what = "percentile_list is not a list of percentiles";
-            reader.refuse(
-                "percentile_list",
+        let jobs = sections.iter().filter(|one| !is_global(one.name));
+        let jobs: Vec<&JobSection<'_>> = jobs.collect();
+        if jobs.is_empty() && faults.is_empty() {
+            let what = "there is no job in it";
+            faults.push(JobFault::at(
+                1,
                 what,
-                "write up to 20 numbers: 50:99:99.9",
-            )
-        })?;
-    // Both reports print them rising, and importers refuse others.
-    numbers.sort_by(f64::total_cmp);
-    numbers.dedup();
-    Ok(numbers)
+                "write [x], and the options of x below it",
+            ));
+        }
+        job.bytes = jobs.iter().fold(0, |sum: u64, one| {
+            sum.saturating_add(one.bytes().unwrap_or(0))
+        });
+        job.reported = reported(&jobs, &mut faults);
+        match faults.is_empty() {
+            true => Ok(job),
+            false => Err(faults),
+        }
+    }
+
+    /// The names of its jobs, each once.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let all = self.reported.iter().enumerate();
+        let new = all.filter(|(at, job)| self.reported[..*at].iter().all(|it| it.name != job.name));
+        new.map(|(_, job)| job.name.as_str())
+    }
 }
 
-/// Options that may only say what is done anyway.
-fn check_fixed(reader: &Reader<'_>, notes: &mut Vec<String>) -> Result<(), JobError> {
-    for (name, why) in [
-        ("create_fsync", "files that are laid out are always synced"),
-        ("create_serialize", "files are laid out one after the other"),
-        ("scramble_buffers", "what is written never repeats"),
-    ] {
-        if reader.flag(name)? == Some(false) {
-            return Err(reader.refuse(
+fn is_global(name: &str) -> bool {
+    // As fio compares it: [globals] holds for all jobs, too.
+    name.starts_with(GLOBAL)
+}
+
+/// The sections of a job, in their order.
+fn sections<'a>(text: &'a str, faults: &mut Vec<JobFault>) -> Vec<JobSection<'a>> {
+    let mut sections: Vec<JobSection<'a>> = Vec::new();
+    let mut global: Vec<JobOption<'a>> = Vec::new();
+    for (index, text) in text.lines().enumerate() {
+        let (line, text) = (index + 1, text.trim());
+        if text.is_empty() || text.starts_with([';', '#']) {
+            continue;
+        }
+        if let Some(name) = text.strip_prefix('[') {
+            let name = name.rsplit_once(']').map_or(name, |(name, _)| name);
+            if let Some(before) = sections.last().filter(|one| is_global(one.name)) {
+                global.extend(before.own.iter().cloned());
+            }
+            sections.push(JobSection {
+                line,
                 name,
-                format!("{name}=0 is not supported"),
-                format!("leave it out: {why}"),
+                own: Vec::new(),
+                inherited: global.clone(),
+            });
+            continue;
+        }
+        if text.contains("${") {
+            faults.push(JobFault::at(
+                line,
+                "the environment of stackrace does not have this variable",
+                "set it, or write its value into the job",
             ));
         }
-    }
-    for name in [
-        "gtod_reduce",
-        "disable_lat",
-        "disable_clat",
-        "disable_slat",
-        "disable_bw_measurement",
-    ] {
-        if reader.flag(name)?.unwrap_or(false) {
-            notes.push(format!("{name}: what is measured is recorded all the same"));
-        }
-    }
-    for name in [
-        "iodepth_batch",
-        "iodepth_batch_complete",
-        "iodepth_batch_complete_max",
-        "iodepth_low",
-    ] {
-        if reader.count_in(name, 0..=4096)?.is_some() {
-            notes.push(format!(
-                "{name}: an operation is submitted as soon as another completes"
-            ));
-        }
-    }
-    submission(reader, notes)?;
-    if reader.flag("clat_percentiles")? == Some(false) {
-        notes.push("clat_percentiles=0: percentiles are reported all the same".to_owned());
-    }
-    Ok(())
-}
-
-/// Options of how operations are drawn and submitted, which is done in one way here.
-fn submission(reader: &Reader<'_>, notes: &mut Vec<String>) -> Result<(), JobError> {
-    match reader.text("io_submit_mode") {
-        None | Some("inline") => {}
-        Some("offload") => notes.push(
-            "io_submit_mode=offload: a rate is kept by the clock in either case, and `response` is \
-             counted from when an operation was due"
-                .to_owned(),
-        ),
-        Some(word) => {
-            let what = format!("io_submit_mode={} is not understood", super::language::shown(word));
-            return Err(reader.refuse("io_submit_mode", what, "choose among: inline, offload"));
-        }
-    }
-    if let Some(word) = reader.text("random_generator") {
-        let known = ["tausworthe", "tausworthe64", "lfsr"];
-        if !known.contains(&word) {
-            let what = format!(
-                "random_generator={} is not understood",
-                super::language::shown(word)
-            );
-            return Err(reader.refuse(
-                "random_generator",
+        if text.starts_with("include") {
+            let what = "include reads another file, which would not be kept with the study";
+            faults.push(JobFault::at(
+                line,
                 what,
-                format!("choose among: {}", known.join(", ")),
+                "write the lines of that file in its place",
             ));
+            continue;
         }
-        notes.push(format!(
-            "random_generator={word}: the random numbers are our own"
-        ));
+        match sections.last_mut() {
+            Some(section) => section.own.push(option(line, text)),
+            None => {
+                let what = "this option stands before the first name in brackets";
+                faults.push(JobFault::at(line, what, "write [global] above it"));
+            }
+        }
     }
-    Ok(())
+    sections
 }
 
-fn job(
-    section: &Section,
-    reader: &Reader<'_>,
-    (group, stage): (u64, u64),
-) -> Result<FioJob, JobError> {
-    let mut notes = Vec::new();
-    check_fixed(reader, &mut notes)?;
-    let mode = order::mode(reader, &mut notes)?;
-    let read_share = order::share(reader, &mode)?;
-    let (engine, engine_name) = engine(reader, mode.trims(), &mut notes)?;
-    let queue_depth = queue_depth(reader, engine, &mut notes)?;
-    let blocks = files::blocks(reader, mode.random, read_share)?;
-    let layout = files::layout(reader, order::access(reader, &mode, &blocks)?, engine)?;
-    let files::Blocks { sizes, align } = blocks;
-    files::check_blocks(reader, layout.access, &sizes, align)?;
-    let (time_ns, time_based) = when::time(reader)?;
-    // Before `verify`, which depends on what is written.
-    let content = fill::content(reader)?;
-    let clones = reader.count_in("numjobs", 1..=MANY)?.unwrap_or(1) as u32;
-    let (verify, read_back) =
-        fill::verify(reader, read_share, content, &layout, clones, &mut notes)?;
-    alone::check(reader, engine, read_share)?;
-    let job = FioJob {
-        title: section.title.clone(),
-        name: section.name.clone(),
-        place: section.place.clone(),
-        group,
-        stage,
-        ties: when::ties(reader, read_share, &sizes)?,
-        grouped: reader.flag("group_reporting")?.unwrap_or(false),
-        description: reader.text("description").map(str::to_owned),
-        options: reader.options(),
-        mode: mode.word,
-        read_share,
-        access: layout.access,
-        pace: when::pace(reader, read_share, &sizes, queue_depth)?,
-        block_sizes: sizes,
-        align,
-        size: reader.extent("size")?,
-        file_bytes: layout.file_bytes,
-        io_size: reader.extent("io_size")?,
-        offset: files::offset(reader, layout.count)?,
-        ramp_ns: when::ramp(reader)?,
-        logs: logs::logs(reader, &section.name)?,
-        loops: when::loops(reader)?,
-        operations: when::operations(reader)?,
-        files: layout.files,
-        file_count: layout.count,
-        makes_files: reader.flag("allow_file_create")?.unwrap_or(true),
-        directories: layout.directories,
-        clones,
-        queue_depth,
-        engine,
-        engine_name,
-        direct: direct(reader)?,
-        start_delay_ns: when::start_delay(reader)?,
-        time_ns,
-        time_based,
-        durable: when::durable(reader, read_share)?,
-        content,
-        care: fill::care(reader)?,
-        verify,
-        read_back,
-        seed: fill::seed(reader)?,
-        percentiles: percentiles(reader)?,
-        whole_percentiles: reader.flag("lat_percentiles")?.unwrap_or(false),
-        notes,
+fn option(line: usize, text: &str) -> JobOption<'_> {
+    let (name, whole) = text.split_once('=').unwrap_or((text, ""));
+    let end = |text: &str| text.find([';', '#']).unwrap_or(text.len());
+    // Dashes are those of a command line: fio refuses them, and what is checked must not depend on that.
+    let name = name[..end(name)]
+        .trim()
+        .trim_start_matches('-')
+        .to_ascii_lowercase();
+    let name = match name.as_str() {
+        "readwrite" => "rw".to_owned(),
+        "iomem" => "mem".to_owned(),
+        "nr_files" => "nrfiles".to_owned(),
+        "wait_for_previous" => "stonewall".to_owned(),
+        _ => name,
     };
-    Ok(job)
+    JobOption {
+        line,
+        name,
+        value: whole[..end(whole)].trim(),
+        whole: whole.trim(),
+    }
+}
+
+impl JobSection<'_> {
+    /// The last value of an option: that of the section, or that of `[global]`.
+    fn value(&self, name: &str) -> Option<&str> {
+        let of = |options: &'_ [JobOption<'_>]| {
+            let mut named = options.iter().rev();
+            named.position(|one| one.name == name)
+        };
+        let at = |options: &'_ [JobOption<'_>], back: usize| options.len() - 1 - back;
+        match (of(&self.own), of(&self.inherited)) {
+            (Some(back), _) => Some(self.own[at(&self.own, back)].value),
+            (None, Some(back)) => Some(self.inherited[at(&self.inherited, back)].value),
+            (None, None) => None,
+        }
+    }
+
+    /// Whether an option is on: without a value it is.
+    fn is_on(&self, name: &str) -> bool {
+        self.value(name).is_some_and(|value| value != "0")
+    }
+
+    /// What is moved by its word for `rw`; where it verifies, what it wrote is read, too.
+    fn directions(&self) -> Vec<&'static str> {
+        let mode = self.value("rw").unwrap_or("read");
+        let mode = mode.split([':', ',']).next().unwrap_or_default();
+        let unified = self.value("unified_rw_reporting").unwrap_or("none");
+        if matches!(unified, "1" | "" | "mixed") {
+            return vec!["mixed"];
+        }
+        match mode {
+            "write" | "randwrite" if self.is_on("verify") => vec!["read", "write"],
+            "write" | "randwrite" => vec!["write"],
+            "trim" | "randtrim" => vec!["trim"],
+            "rw" | "randrw" | "readwrite" => vec!["read", "write"],
+            "trimwrite" | "randtrimwrite" => vec!["write", "trim"],
+            _ => vec!["read"],
+        }
+    }
+
+    /// Bytes of its files; none: not said in numbers.
+    fn bytes(&self) -> Option<u64> {
+        let base = match self.value("kb_base") {
+            Some("1000") => 1000,
+            _ => 1024,
+        };
+        let size = value::bytes(self.value("size")?, base)?;
+        let clones = self
+            .value("numjobs")
+            .map_or(Some(1), |it| it.parse().ok())?;
+        // Clones share files that have a name.
+        match self.value("filename") {
+            Some(_) => Some(size),
+            None => size.checked_mul(clones),
+        }
+    }
+}
+
+/// The jobs of the report: clones apart, unless they are reported as one.
+fn reported(jobs: &[&JobSection<'_>], faults: &mut Vec<JobFault>) -> Vec<ReportedJob> {
+    let mut all: Vec<ReportedJob> = Vec::new();
+    let mut group = 0;
+    for (index, job) in jobs.iter().enumerate() {
+        if index > 0 && (job.is_on("stonewall") || job.is_on("new_group")) {
+            group += 1;
+        }
+        if job.value("stats") == Some("0") {
+            continue;
+        }
+        let one = ReportedJob {
+            name: job.value("name").unwrap_or(job.name).to_owned(),
+            mode: job.value("rw").unwrap_or("read").to_owned(),
+            directions: job.directions(),
+            syncs: ["fsync", "fdatasync", "sync_file_range"]
+                .iter()
+                .any(|name| job.is_on(name)),
+            group,
+            grouped: job.is_on("group_reporting"),
+        };
+        let beside = all.last_mut().filter(|last| last.group == group);
+        match beside {
+            Some(last) if last.grouped && one.grouped => {
+                last.join(one);
+                continue;
+            }
+            // fio 3.33 prints a job without a name then.
+            Some(last) if last.grouped != one.grouped => faults.push(JobFault::at(
+                job.line,
+                "group_reporting holds for some jobs of this group only, and fio's report of that cannot be read",
+                "write group_reporting into [global], or leave it out",
+            )),
+            _ => {}
+        }
+        let clones = match (one.grouped, job.value("numjobs")) {
+            (true, _) | (_, None) => Some(1),
+            (false, Some(word)) => word.parse::<usize>().ok(),
+        };
+        match clones {
+            Some(clones) if all.len().saturating_add(clones) <= REPORTED_MAX => {
+                all.extend(std::iter::repeat_n(one, clones));
+            }
+            _ => faults.push(JobFault::at(
+                job.line,
+                format!(
+                    "numjobs={} would be reported job by job",
+                    job.value("numjobs").unwrap_or_default()
+                ),
+                "write group_reporting into [global], so that all clones are one job of the report",
+            )),
+        }
+    }
+    all
+}
+
+impl ReportedJob {
+    /// A further job that is reported with this one.
+    fn join(&mut self, other: Self) {
+        self.syncs |= other.syncs;
+        // In the order in which fio reports them.
+        let mut order = vec!["read", "write", "trim", "mixed"];
+        order.retain(|one| self.directions.contains(one) || other.directions.contains(one));
+        self.directions = order;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Names and directions of the jobs that the report of a job has.
+    fn reported(text: &str) -> Vec<(String, Vec<&'static str>)> {
+        let job = FioJob::read(text).unwrap_or_else(|faults| panic!("{text}: {faults:?}"));
+        let jobs = job.reported.into_iter();
+        jobs.map(|one| (one.name, one.directions)).collect()
+    }
+
+    #[test]
+    fn the_jobs_of_a_report_are_known_before_fio_runs() {
+        let text = "; a comment\n[global]\nsize=1m\nrw=randread # inherited\n[one]\nnumjobs=2\n[two]\nname = called\nstonewall\nreadwrite=randrw:2\n";
+        let one = || ("one".to_owned(), vec!["read"]);
+        assert_eq!(
+            reported(text),
+            [one(), one(), ("called".to_owned(), vec!["read", "write"])]
+        );
+        let grouped = "[global]\ngroup_reporting\nnumjobs=$ncpus\n[a]\nrw=write\n[b]\nrw=read\n[c]\nnew_group\n";
+        assert_eq!(
+            reported(grouped),
+            [
+                ("a".to_owned(), vec!["read", "write"]),
+                ("c".to_owned(), vec!["read"])
+            ]
+        );
+        // A later [global] adds to the earlier one, and [globals] is one.
+        let later = "[global]\nrw=write\n[a]\n[globals]\nverify=md5\n[b]\n[c]\nstats=0\n";
+        assert_eq!(
+            reported(later),
+            [
+                ("a".to_owned(), vec!["write"]),
+                ("b".to_owned(), vec!["read", "write"])
+            ]
+        );
+    }
+
+    #[test]
+    fn the_room_of_a_job_is_what_its_sizes_say() {
+        let bytes = |text: &str| FioJob::read(text).unwrap().bytes;
+        assert_eq!(
+            bytes("[a]\nsize=1m\nnumjobs=4\n[b]\nsize=4k\n"),
+            (4 << 20) + 4096
+        );
+        assert_eq!(bytes("[a]\nsize=1m\nnumjobs=4\nfilename=one\n"), 1 << 20);
+        assert_eq!(bytes("[a]\nsize=50%\n"), 0);
+    }
 }

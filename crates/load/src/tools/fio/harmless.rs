@@ -1,0 +1,270 @@
+//! Which options of a job could reach beyond the directory of its trial. A job is input, not an order: it may come
+//! from anywhere, and fio does what it says, as root, to any file or device.
+//!
+//! No option may name a place outside, also none that this fio does not know yet: a path is told by how it is
+//! written. Engines are allowed by name: one that is not known here may send its blocks anywhere. The options that run a
+//! command or change the machine are a finite list, from fio's manual (3.33 to 3.41).
+
+use super::job::{JobFault, JobOption, JobSection};
+
+/// Options whose value is no path whatever stands in it: words for people, and commands, which are told apart.
+const NO_PATHS: &[&str] = &["description", "exec_prerun", "exec_postrun"];
+/// Options that have fio run a command.
+const COMMANDS: &[(&str, &str)] = &[("exec_prerun", "prerun"), ("exec_postrun", "postrun")];
+/// Options that do more than work in a directory, each with what they do and what to do instead.
+const REFUSED: &[(&str, &str, &str)] = &[
+    (
+        "opendir",
+        "works on files that exist, and the directory of a trial is empty",
+        "name files with filename, or let fio make them",
+    ),
+    (
+        "fill_device",
+        "writes until the storage is full",
+        "give a size",
+    ),
+    ("fill_fs", "writes until the storage is full", "give a size"),
+    (
+        "ioscheduler",
+        "changes the scheduler of the machine's disk",
+        "leave it out, and set it before the comparison",
+    ),
+    (
+        "cgroup",
+        "makes a control group of the machine",
+        "leave it out",
+    ),
+    (
+        "daemonize",
+        "leaves fio running behind the trial",
+        "leave it out",
+    ),
+    (
+        "server",
+        "has fio listen on the network",
+        "leave it out; --on HOST measures another machine",
+    ),
+    (
+        "client",
+        "has other machines work",
+        "leave it out; --on HOST measures another machine",
+    ),
+    (
+        "remote-config",
+        "has other machines work",
+        "leave it out; --on HOST measures another machine",
+    ),
+];
+/// Engines that work on files of a directory, or on nothing.
+const ENGINES: &[&str] = &[
+    "sync",
+    "psync",
+    "vsync",
+    "pvsync",
+    "pvsync2",
+    "libaio",
+    "io_uring",
+    "posixaio",
+    "mmap",
+    "splice",
+    "null",
+    "cpuio",
+    "falloc",
+    "ftruncate",
+    "filecreate",
+    "filestat",
+    "filedelete",
+    "filerename",
+    "dircreate",
+    "dirstat",
+    "dirdelete",
+    "fileoperations",
+    "e4defrag",
+    "libpmem",
+    "pmemblk",
+    "solarisaio",
+];
+
+/// Adds what is wrong in a section; returns the commands that it gives, as fio hands them to a shell.
+pub(super) fn check(section: &JobSection<'_>, faults: &mut Vec<JobFault>) -> Vec<String> {
+    // The files of a job begin with its name.
+    if let Some(why) = outside(section.name) {
+        faults.push(JobFault::at(
+            section.line,
+            format!("the job's files would begin with [{}]: {why}", section.name),
+            "give the job a plain name",
+        ));
+    }
+    let mut commands = Vec::new();
+    for option in &section.own {
+        if let Some(fault) = fault(option) {
+            faults.push(fault);
+        }
+        let mut run = COMMANDS.iter();
+        if let Some((_, when)) = run.find(|(name, _)| *name == option.name) {
+            // fio puts the job's name behind it: whoever permits it must see that, too.
+            commands.push(format!("{} > {}.{when}.txt", option.whole, section.name));
+        }
+    }
+    commands
+}
+
+fn fault(option: &JobOption<'_>) -> Option<JobFault> {
+    let (name, line) = (option.name.as_str(), option.line);
+    let at = |what: String, next: &str| Some(JobFault::at(line, what, next));
+    if let Some((_, what, next)) = REFUSED.iter().find(|(refused, ..)| *refused == name) {
+        // A flag that is off does nothing.
+        let off = option.value == "0";
+        return (!off).then(|| JobFault::at(line, format!("{name} {what}"), *next));
+    }
+    if name == "ioengine" && !ENGINES.contains(&option.value) {
+        let what = format!(
+            "ioengine={} may work beyond the directory of the trial",
+            option.value
+        );
+        let next = format!("take one that works on its files: {}", ENGINES.join(", "));
+        return at(what, &next);
+    }
+    if NO_PATHS.contains(&name) {
+        return None;
+    }
+    let why = match (name, option.value) {
+        ("filename", "-") => Some("that is no file, and no storage"),
+        // As fio reads it, and as it is written: a version that knows no comments there must not get elsewhere.
+        (_, value) => outside(value).or_else(|| outside(option.whole)),
+    }?;
+    at(
+        format!("{name}={}: {why}", option.value),
+        "leave the path out: fio starts in the directory of the trial, which is on the storage that is compared",
+    )
+}
+
+/// Why a value names a place outside of the directory that it is used in; none: it does not. Several paths have
+/// colons between them, others stand behind one or in quotes.
+fn outside(value: &str) -> Option<&'static str> {
+    let mut pieces = value.split([':', ',', '|', '\'', '"']);
+    pieces.find_map(|piece| {
+        // fio takes a backslash off what it escapes.
+        let piece = piece.replace('\\', "");
+        let piece = piece.trim();
+        let up = piece.split('/').any(|part| part.trim() == "..");
+        match piece.starts_with(['/', '~']) {
+            true => Some("that is outside of the directory of the trial"),
+            false => up.then_some("that is above the directory of the trial"),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::job::FioJob;
+
+    /// Line and reason of the first fault of a job with these options.
+    fn refused(options: &str) -> Option<(usize, String)> {
+        let text = format!("[global]\nsize=1m\n[x]\nrw=write\n{options}\n");
+        let faults = FioJob::read(&text).err()?;
+        assert!(faults.iter().all(|fault| !fault.next.is_empty()));
+        faults
+            .into_iter()
+            .next()
+            .map(|fault| (fault.line, fault.what))
+    }
+
+    #[test]
+    fn a_job_that_names_a_place_elsewhere_is_refused_with_its_line() {
+        for options in [
+            "filename=/dev/sda",
+            "filename=a:/dev/sda",
+            "filename=a\\:/dev/sda",
+            "filename = \"/dev/sda\"",
+            "FILENAME=/dev/sda",
+            "--filename=/dev/sda",
+            "filename=x#/dev/sda:/dev/sdb",
+            "filename=../x",
+            "filename=a/../../x",
+            "filename=-",
+            "filename=~/x",
+            "directory=/tmp",
+            "directory=.:/tmp",
+            "directory=..",
+            "filename_format=/tmp/$jobname.$jobnum",
+            "filename_format=../$jobname",
+            "opendir=.",
+            "write_bw_log=/tmp/log",
+            "write_lat_log=../log",
+            "write_iops_log=/tmp/log",
+            "write_hist_log=/tmp/log",
+            "read_iolog=/etc/passwd",
+            "write_iolog=/tmp/io",
+            "replay_redirect=/dev/sda",
+            "merge_blktrace_file=/tmp/m",
+            "aux-path=/tmp",
+            "mem=mmaphuge:/mnt/huge/file",
+            "iomem=mmapshared:/tmp/file",
+            "buffer_pattern='/etc/shadow'",
+            "verify_pattern=0xff\"a\"'/etc/shadow'",
+            "name=../../x",
+            "ioengine=external:/tmp/engine.so",
+            "ioengine=/tmp/engine.so",
+            "ioengine=net",
+            "ioengine=rdma",
+            "ioengine=libblkio",
+            "ioengine=exec",
+            "ioengine=sg",
+            "ioengine=rbd",
+            "include other.fio",
+            "include /etc/x",
+            "fill_device=1",
+            "fill_fs",
+            "ioscheduler=none",
+            "cgroup=x",
+            "daemonize=/tmp/pid",
+            "server=tcp",
+            "client=host",
+            "filename=${DISK}",
+            "an_option_of_next_year=/etc/x",
+        ] {
+            let (line, what) = refused(options).unwrap_or_else(|| panic!("{options} is taken"));
+            assert_eq!(line, 5, "{options}: {what}");
+        }
+        assert!(FioJob::read("[../../x]\nrw=write\n").is_err());
+        assert!(FioJob::read("[/dev/sda]\nrw=write\n").is_err());
+        assert_eq!(FioJob::read("rw=write\n[x]\n").unwrap_err()[0].line, 1);
+    }
+
+    #[test]
+    fn a_job_that_stays_in_its_directory_is_fios_business() {
+        for options in [
+            "filename=a:b",
+            "filename=sub/a ; not /dev/sda",
+            "directory=.",
+            "write_bw_log=log",
+            "write_bw_log",
+            "buffer_pattern=0xdeadface\"abcd\"-12'pattern'",
+            "mem=mmaphuge",
+            "ioengine=io_uring",
+            "fill_device=0",
+            "an_option_of_next_year=x",
+            "bssplit=4k/60:64k/40",
+            "random_distribution=zoned:50/5:30/15:20/",
+            "description=/dev/sda",
+            "verify=crc32c",
+            "bs=2300",
+            "create_on_open=1",
+        ] {
+            assert_eq!(refused(options), None, "{options}");
+        }
+    }
+
+    #[test]
+    fn commands_are_told_as_a_shell_would_get_them() {
+        let job = FioJob::read("[x; id]\nexec_prerun=rm -rf a # b\nexec_postrun=true\n").unwrap();
+        assert_eq!(
+            job.commands,
+            [
+                "rm -rf a # b > x; id.prerun.txt",
+                "true > x; id.postrun.txt"
+            ]
+        );
+    }
+}

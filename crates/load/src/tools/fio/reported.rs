@@ -1,0 +1,162 @@
+//! The figures of a job that fio has run, by the names that are known before.
+//!
+//! There is one reader of fio's reports, that of `import`: figures, units and how finely each is known are its.
+
+use super::import::imported;
+use super::job::{FioJob, ReportedJob};
+use super::read_json;
+use super::results::{Direction, FioFigure, JobResult, ResultLatency};
+use stackrace_base::event::MetricHead;
+use stackrace_base::printed::{ImportError, Imported};
+
+/// What one run of fio reported.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FioFigures {
+    /// As fio calls itself: `fio-3.33`.
+    pub version: String,
+    /// In the order of [`heads`]; none: fio has no figure of that.
+    pub values: Vec<Option<f64>>,
+    /// How finely each is known, in its own unit; none: no coarser than its digits.
+    pub steps: Vec<Option<f64>>,
+}
+
+/// The figures that a report of this job will have, the primary one first.
+pub fn heads(job: &FioJob) -> Vec<MetricHead> {
+    let jobs = job.reported.iter().zip(names(&job.reported));
+    let mut heads = Vec::new();
+    for (one, name) in jobs {
+        for direction in &one.directions {
+            // The same figures as of a real report, whose values are not known yet.
+            let result = figures_of(&one.nothing_yet(direction));
+            let several = one.directions.len() > 1;
+            heads.extend(result.metrics.into_iter().map(|head| {
+                let apart = several && !head.name.starts_with(direction);
+                let own = match apart {
+                    true => format!("{direction} {}", head.name),
+                    false => head.name.clone(),
+                };
+                let name = match job.reported.len() {
+                    1 => own,
+                    _ => format!("{name}: {own}"),
+                };
+                MetricHead { name, ..head }
+            }));
+        }
+    }
+    heads
+}
+
+/// The figures of a report of this job.
+///
+/// # Errors
+/// It is no whole report of it, or a job ended in an error; a clause.
+pub fn figures(job: &FioJob, report: &str) -> Result<FioFigures, String> {
+    let misread = |error: ImportError| format!("fio's report: {}; {}", error.what, error.next);
+    let (version, results) = read_json::read(report).map_err(misread)?;
+    if results.len() != job.reported.len() {
+        return Err(format!(
+            "fio reported {} job(s), and the job file has {}",
+            results.len(),
+            job.reported.len()
+        ));
+    }
+    let (mut values, mut steps) = (Vec::new(), Vec::new());
+    for (one, result) in job.reported.iter().zip(&results) {
+        for name in &one.directions {
+            let known = figures_of(&one.nothing_yet(name)).metrics;
+            let found = result.directions.iter().find(|it| it.name == *name);
+            let found = found.map(|direction| imported("", result, direction, "", 0));
+            let of = |head: &MetricHead| {
+                let found = found.as_ref()?;
+                let at = found.metrics.iter().position(|it| it.name == head.name)?;
+                // Of zero there is no ratio.
+                let value = found.values[at].filter(|value| *value > 0.0)?;
+                Some((value, found.resolution[at]))
+            };
+            for head in &known {
+                let figure = of(head);
+                values.push(figure.map(|(value, _)| value));
+                steps.push(figure.and_then(|(_, step)| step));
+            }
+        }
+    }
+    match values.first() {
+        Some(Some(_)) => Ok(FioFigures {
+            version,
+            values,
+            steps,
+        }),
+        _ => Err("fio moved nothing in its first job, whose figure is the primary one".to_owned()),
+    }
+}
+
+fn figures_of(result: &JobResult) -> Imported {
+    imported("", result, &result.directions[0], "", 0)
+}
+
+/// The names of the jobs, each with its place among its like.
+fn names(jobs: &[ReportedJob]) -> Vec<String> {
+    let like = |name: &str, until: usize| jobs[..until].iter().filter(|it| it.name == name).count();
+    let named = jobs.iter().enumerate().map(|(at, job)| {
+        let (before, all) = (like(&job.name, at), like(&job.name, jobs.len()));
+        match all {
+            1 => job.name.clone(),
+            _ => format!("{} ({} of {all})", job.name, before + 1),
+        }
+    });
+    named.collect()
+}
+
+impl ReportedJob {
+    /// A result of it in which nothing was measured.
+    fn nothing_yet(&self, direction: &str) -> JobResult {
+        JobResult {
+            line: 0,
+            name: self.name.clone(),
+            group: 0,
+            mode: self.mode.clone(),
+            block: String::new(),
+            depth: 1,
+            jobs: 1,
+            directions: vec![Direction {
+                name: direction.to_owned(),
+                throughput: FioFigure::default(),
+                operations: FioFigure::default(),
+                ..Direction::default()
+            }],
+            sync: self.syncs.then(ResultLatency::default),
+            settings: Vec::new(),
+            reported: Default::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(text: &str) -> Vec<String> {
+        let job = FioJob::read(text).unwrap_or_else(|faults| panic!("{faults:?}"));
+        heads(&job).into_iter().map(|head| head.name).collect()
+    }
+
+    #[test]
+    fn the_primary_figure_is_that_of_the_importer() {
+        let first = |mode: &str| named(&format!("[x]\nrw={mode}\n")).swap_remove(0);
+        assert_eq!(first("read"), "throughput");
+        assert_eq!(first("randwrite"), "operations");
+        assert_eq!(first("randrw"), "read operations");
+    }
+
+    #[test]
+    fn every_job_and_clone_has_names_of_its_own() {
+        let names = named("[a]\nrw=randwrite\nfsync=1\nnumjobs=2\n[b]\nrw=read\n");
+        assert_eq!(names[0], "a (1 of 2): operations");
+        assert!(names.contains(&"a (2 of 2): fsync latency p99".to_owned()));
+        assert!(names.contains(&"b: read latency p99.9".to_owned()));
+        let mut each = names.clone();
+        each.sort_unstable();
+        each.dedup();
+        assert_eq!(each.len(), names.len());
+    }
+}
