@@ -158,7 +158,7 @@ fn check_directory(
         return Err(Failure::unable(missing.to_string()).next(missing.next()));
     }
     if let Some(why) = request.workload.refused_on(host) {
-        return Err(Failure::refused(why).next("change what it is given"));
+        return Err(Failure::refused(why).next("change what the program is given"));
     }
     // Asked before anything is made: the error is then about the directory itself.
     rustix::fs::access(directory, Access::WRITE_OK | Access::EXEC_OK)

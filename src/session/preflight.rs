@@ -129,6 +129,7 @@ pub(super) fn check_there(host: &dyn Host, study: &Study) -> Result<(), Failure>
         if !missing.is_empty() {
             return Err(Failure::unable(missing.join("\n")));
         }
+        check_programs(host, study)?;
         check_room(study, machine, 1, "")?;
         check_plan(&Plan::of(study, machine))
     })
@@ -290,11 +291,7 @@ fn on_machine<T>(
                 let new: Vec<HostError> = lacking.into_iter().filter(new).collect();
                 missing.extend(new);
             }
-            let lab = lab_would_do(study).then_some(&*study.name);
-            match missing.is_empty() {
-                true => refused_on(host, study),
-                false => advised(host, &missing, lab),
-            }
+            advised(host, &missing, lab_would_do(study).then_some(&*study.name))
         },
         free_bytes: &|path| free_bytes(host, path),
         speed: StorageSpeed::Unknown,
@@ -306,12 +303,16 @@ fn on_machine<T>(
     })
 }
 
-/// What the programs of its workloads say of what they will be given, each once.
-fn refused_on(host: &dyn Host, study: &Study) -> Vec<String> {
+/// Refuses a study whose programs, which are all there, refuse what they will be given.
+fn check_programs(host: &dyn Host, study: &Study) -> Result<(), Failure> {
     let workloads = study.configurations.iter().flat_map(|one| &one.workloads);
-    let mut all: Vec<String> = workloads.filter_map(|one| one.refused_on(host)).collect();
-    all.dedup();
-    all
+    let mut refused: Vec<String> = workloads.filter_map(|one| one.refused_on(host)).collect();
+    // Configurations mostly have the same workloads.
+    refused.dedup();
+    match refused.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::refused(refused.join("\n")).next("change what the program is given")),
+    }
 }
 
 /// Refuses a study this machine cannot carry out, before anything is created.
@@ -322,8 +323,9 @@ pub(super) fn check_machine(context: &Context, study: &Study) -> Result<(), Fail
         if !missing.is_empty() {
             return Err(Failure::unable(missing.join("\n")));
         }
-        check_room(study, machine, 1, "")?;
         let host = context.host(Arc::new(|_| ()));
+        check_programs(&host, study)?;
+        check_room(study, machine, 1, "")?;
         for node in 2..=host.nodes() {
             let peer = host
                 .peer(node)

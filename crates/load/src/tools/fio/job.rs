@@ -203,16 +203,8 @@ fn option(line: usize, text: &str) -> JobOption<'_> {
 impl JobSection<'_> {
     /// The last value of an option: that of the section, or that of `[global]`.
     fn value(&self, name: &str) -> Option<&str> {
-        let of = |options: &'_ [JobOption<'_>]| {
-            let mut named = options.iter().rev();
-            named.position(|one| one.name == name)
-        };
-        let at = |options: &'_ [JobOption<'_>], back: usize| options.len() - 1 - back;
-        match (of(&self.own), of(&self.inherited)) {
-            (Some(back), _) => Some(self.own[at(&self.own, back)].value),
-            (None, Some(back)) => Some(self.inherited[at(&self.inherited, back)].value),
-            (None, None) => None,
-        }
+        let mut all = self.own.iter().rev().chain(self.inherited.iter().rev());
+        all.find(|one| one.name == name).map(|one| one.value)
     }
 
     /// Whether an option is on: without a value it is.

@@ -30,7 +30,8 @@ pub fn heads(job: &FioJob) -> Vec<MetricHead> {
             let result = figures_of(&one.nothing_yet(direction));
             let several = one.directions.len() > 1;
             heads.extend(result.metrics.into_iter().map(|head| {
-                let apart = several && !head.name.starts_with(direction);
+                // A latency says of what it is.
+                let apart = several && !head.name.contains("latency");
                 let own = match apart {
                     true => format!("{direction} {}", head.name),
                     false => head.name.clone(),
@@ -158,5 +159,45 @@ mod tests {
         each.sort_unstable();
         each.dedup();
         assert_eq!(each.len(), names.len());
+    }
+
+    /// The job of the report in tests/golden.
+    const JOB: &str = "[global]\nioengine=psync\nsize=256k\n\n[random]\nrw=randrw\nbs=4k\nfsync=16\nnumjobs=2\n\n[whole]\nstonewall\nrw=read\nbs=64k\n";
+    const REPORT: &str = include_str!("../../../../../tests/golden/fio/fio-3.33_job_jsonplus.json");
+
+    /// Every figure is the one that `import` finds in the same report.
+    #[test]
+    fn a_report_has_the_figures_that_were_named_before() {
+        let job = FioJob::read(JOB).unwrap();
+        let found = figures(&job, REPORT).unwrap();
+        let heads = heads(&job);
+        assert_eq!(found.version, "fio-3.33");
+        assert_eq!(
+            (found.values.len(), found.steps.len()),
+            (heads.len(), heads.len())
+        );
+        let imported = (super::super::TOOL.importer.read)(REPORT).unwrap();
+        let imported = imported.iter().flat_map(|one| &one.values);
+        assert_eq!(found.values, imported.copied().collect::<Vec<_>>());
+        let of = |name: &str| {
+            let at = heads.iter().position(|head| head.name == name);
+            found.values[at.unwrap_or_else(|| panic!("there is no {name}"))]
+        };
+        assert!(of("random (2 of 2): write operations").is_some());
+        assert!(of("random (1 of 2): fsync latency p99").is_some());
+        assert!(of("whole: throughput").is_some());
+    }
+
+    #[test]
+    fn what_is_no_report_of_the_job_is_refused() {
+        let job = FioJob::read(JOB).unwrap();
+        let refused = |report: &str| figures(&job, report).unwrap_err();
+        assert!(refused("").contains("fio's report"));
+        assert!(refused("fio: cannot open x\n").contains("the JSON"));
+        let failed = REPORT.replacen("\"error\" : 0", "\"error\" : 5", 1);
+        assert!(refused(&failed).contains("error 5"));
+        let other = FioJob::read("[x]\nrw=read\n").unwrap();
+        let said = figures(&other, REPORT).unwrap_err();
+        assert_eq!(said, "fio reported 3 job(s), and the job file has 1");
     }
 }
