@@ -149,7 +149,7 @@ fn a_job_without_an_end_and_one_that_fails_are_failed_trials() {
         ground.stackrace(&[&words[..], more].concat())
     };
     let endless = load(&["time-limit=1s"]);
-    endless.ended(4);
+    endless.ended(5);
     assert!(
         endless.err.contains("did not end within"),
         "{}",
@@ -160,11 +160,11 @@ fn a_job_without_an_end_and_one_that_fails_are_failed_trials() {
         "[x]\nrw=read\nfilename=missing\nallow_file_create=0\nsize=4k\n",
     );
     let failed = load(&[]);
-    failed.ended(4);
+    failed.ended(5);
     assert!(failed.err.contains("exit status"), "{}", failed.err);
     ground.write("job.fio", "[x]\nrw=write\nsize=64k\ncreate_only=1\n");
     let nothing = load(&[]);
-    nothing.ended(4);
+    nothing.ended(5);
     assert!(nothing.err.contains("moved nothing"), "{}", nothing.err);
     assert_eq!(ground.left(), [""; 0]);
 }

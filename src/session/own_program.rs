@@ -274,7 +274,7 @@ pub(crate) fn run(
     execute::start(context, &study, &warnings, &[], &caught)
 }
 
-/// Refuses the commands of a job file: nobody typed them.
+/// Refuses the commands of a job file, which were not typed.
 fn check_commands(study: &Study, own: &OwnProgram) -> Result<(), Failure> {
     match own.fio {
         Some(_) => permission::check(study, false).map_err(|refused| {

@@ -47,7 +47,7 @@ pub(super) fn exec(setting: &Setting, verb: Load) -> Result<u8, Failure> {
         seed: verb.seed,
     };
     if kind.name == FIO && !request.workload.commands().is_empty() {
-        // Nobody typed them: they stand in a file, which may come from anywhere.
+        // They were not typed: they stand in a file, which may come from anywhere.
         return Err(Failure::refused("the job gives commands, which would run with your rights").next("leave exec_prerun and exec_postrun out, or put the job into a study: run asks for permission"));
     }
     let interrupt = Arc::new(Interrupt::default());

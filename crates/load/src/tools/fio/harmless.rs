@@ -5,7 +5,7 @@
 //! written. Engines are allowed by name: one that is not known here may send its blocks anywhere. The options that run a
 //! command or change the machine are a finite list, from fio's manual (3.33 to 3.41).
 
-use super::job::{JobFault, JobOption, JobSection};
+use super::language::{JobFault, JobOption, JobSection};
 
 /// Options whose value is no path whatever stands in it: words for people, and commands, which are told apart.
 const NO_PATHS: &[&str] = &["description", "exec_prerun", "exec_postrun"];
@@ -102,7 +102,7 @@ pub(super) fn check(section: &JobSection<'_>, faults: &mut Vec<JobFault>) -> Vec
         }
         let mut run = COMMANDS.iter();
         if let Some((_, when)) = run.find(|(name, _)| *name == option.name) {
-            // fio puts the job's name behind it: whoever permits it must see that, too.
+            // fio puts the job's name behind it: who permits it must see that, too.
             commands.push(format!("{} > {}.{when}.txt", option.whole, section.name));
         }
     }
@@ -153,118 +153,4 @@ fn outside(value: &str) -> Option<&'static str> {
             false => up.then_some("that is above the directory of the trial"),
         }
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::job::FioJob;
-
-    /// Line and reason of the first fault of a job with these options.
-    fn refused(options: &str) -> Option<(usize, String)> {
-        let text = format!("[global]\nsize=1m\n[x]\nrw=write\n{options}\n");
-        let faults = FioJob::read(&text).err()?;
-        assert!(faults.iter().all(|fault| !fault.next.is_empty()));
-        faults
-            .into_iter()
-            .next()
-            .map(|fault| (fault.line, fault.what))
-    }
-
-    #[test]
-    fn a_job_that_names_a_place_elsewhere_is_refused_with_its_line() {
-        for options in [
-            "filename=/dev/sda",
-            "filename=a:/dev/sda",
-            "filename=a\\:/dev/sda",
-            "filename = \"/dev/sda\"",
-            "FILENAME=/dev/sda",
-            "--filename=/dev/sda",
-            "filename=x#/dev/sda:/dev/sdb",
-            "filename=../x",
-            "filename=a/../../x",
-            "filename=-",
-            "filename=~/x",
-            "directory=/tmp",
-            "directory=.:/tmp",
-            "directory=..",
-            "filename_format=/tmp/$jobname.$jobnum",
-            "filename_format=../$jobname",
-            "opendir=.",
-            "write_bw_log=/tmp/log",
-            "write_lat_log=../log",
-            "write_iops_log=/tmp/log",
-            "write_hist_log=/tmp/log",
-            "read_iolog=/etc/passwd",
-            "write_iolog=/tmp/io",
-            "replay_redirect=/dev/sda",
-            "merge_blktrace_file=/tmp/m",
-            "aux-path=/tmp",
-            "mem=mmaphuge:/mnt/huge/file",
-            "iomem=mmapshared:/tmp/file",
-            "buffer_pattern='/etc/shadow'",
-            "verify_pattern=0xff\"a\"'/etc/shadow'",
-            "name=../../x",
-            "ioengine=external:/tmp/engine.so",
-            "ioengine=/tmp/engine.so",
-            "ioengine=net",
-            "ioengine=rdma",
-            "ioengine=libblkio",
-            "ioengine=exec",
-            "ioengine=sg",
-            "ioengine=rbd",
-            "include other.fio",
-            "include /etc/x",
-            "fill_device=1",
-            "fill_fs",
-            "ioscheduler=none",
-            "cgroup=x",
-            "daemonize=/tmp/pid",
-            "server=tcp",
-            "client=host",
-            "filename=${DISK}",
-            "an_option_of_next_year=/etc/x",
-        ] {
-            let (line, what) = refused(options).unwrap_or_else(|| panic!("{options} is taken"));
-            assert_eq!(line, 5, "{options}: {what}");
-        }
-        assert!(FioJob::read("[../../x]\nrw=write\n").is_err());
-        assert!(FioJob::read("[/dev/sda]\nrw=write\n").is_err());
-        assert_eq!(FioJob::read("rw=write\n[x]\n").unwrap_err()[0].line, 1);
-    }
-
-    #[test]
-    fn a_job_that_stays_in_its_directory_is_fios_business() {
-        for options in [
-            "filename=a:b",
-            "filename=sub/a ; not /dev/sda",
-            "directory=.",
-            "write_bw_log=log",
-            "write_bw_log",
-            "buffer_pattern=0xdeadface\"abcd\"-12'pattern'",
-            "mem=mmaphuge",
-            "ioengine=io_uring",
-            "fill_device=0",
-            "an_option_of_next_year=x",
-            "bssplit=4k/60:64k/40",
-            "random_distribution=zoned:50/5:30/15:20/",
-            "description=/dev/sda",
-            "verify=crc32c",
-            "bs=2300",
-            "create_on_open=1",
-        ] {
-            assert_eq!(refused(options), None, "{options}");
-        }
-    }
-
-    #[test]
-    fn commands_are_told_as_a_shell_would_get_them() {
-        let job = FioJob::read("[x; id]\nexec_prerun=rm -rf a # b\nexec_postrun=true\n").unwrap();
-        assert_eq!(
-            job.commands,
-            [
-                "rm -rf a # b > x; id.prerun.txt",
-                "true > x; id.postrun.txt"
-            ]
-        );
-    }
 }

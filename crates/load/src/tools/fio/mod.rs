@@ -6,6 +6,7 @@ mod command;
 mod harmless;
 mod import;
 mod job;
+mod language;
 mod rates;
 mod read_json;
 mod read_normal;
@@ -13,9 +14,12 @@ mod reported;
 mod results;
 mod runs;
 mod spelling;
+#[cfg(test)]
+mod tests;
 mod value;
 
-pub use job::{FioJob, JobFault};
+pub use job::FioJob;
+pub use language::JobFault;
 pub use reported::{FioFigures, figures, heads};
 
 use super::tool::ClassicTool;
