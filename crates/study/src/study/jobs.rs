@@ -8,15 +8,17 @@ use super::document::{self, Field, Item, ItemKind};
 use super::error::StudyError;
 use super::read::TEXT_MAX;
 
-/// A study's text with the text of every job file that it names; `read` has the text of a file, or says what is wrong and
-/// what to do.
+/// Has the text of the file of a name, or says what is wrong and what to do.
+pub type JobReader<'a> = dyn Fn(&str) -> Result<String, (String, String)> + 'a;
+
+/// A study's text with the text of every job file that it names.
 ///
 /// # Errors
 /// A job file cannot be read.
 pub fn with_jobs(
     name: &str,
     bytes: Vec<u8>,
-    read: &dyn Fn(&str) -> Result<String, (String, String)>,
+    read: &JobReader<'_>,
 ) -> Result<Vec<u8>, Box<StudyError>> {
     // What is no study is told by the parser, with its reasons.
     let fields = match std::str::from_utf8(&bytes) {

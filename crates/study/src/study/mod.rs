@@ -33,7 +33,7 @@ pub use clients::CLIENTS;
 pub use decide::ROUNDS_MAX;
 pub use design::{Configuration, Kinds, Policy, Provision, RoundOrder, Study};
 pub use error::StudyError;
-pub use jobs::with_jobs;
+pub use jobs::{JobReader, with_jobs};
 pub use place::{HOST, SYSTEM};
 pub use read::{TEXT_MAX, parse};
 pub use schema::schema;
