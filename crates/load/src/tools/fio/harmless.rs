@@ -10,7 +10,7 @@ use super::language::{JobFault, JobOption, JobSection};
 /// Options whose value is no path whatever stands in it: words for people, and commands, which are told apart.
 const NO_PATHS: &[&str] = &["description", "exec_prerun", "exec_postrun"];
 /// Options that have fio run a command.
-const COMMANDS: &[(&str, &str)] = &[("exec_prerun", "prerun"), ("exec_postrun", "postrun")];
+const COMMANDS: &[&str] = &["exec_prerun", "exec_postrun"];
 /// Options that do more than work in a directory, each with what they do and what to do instead.
 const REFUSED: &[(&str, &str, &str)] = &[
     (
@@ -100,13 +100,26 @@ pub(super) fn check(section: &JobSection<'_>, faults: &mut Vec<JobFault>) -> Vec
         if let Some(fault) = fault(option) {
             faults.push(fault);
         }
-        let mut run = COMMANDS.iter();
-        if let Some((_, when)) = run.find(|(name, _)| *name == option.name) {
-            // fio puts the job's name behind it: who permits it must see that, too.
-            commands.push(format!("{} > {}.{when}.txt", option.whole, section.name));
+        if COMMANDS.contains(&option.name.as_str()) {
+            commands.push(option.whole.to_owned());
         }
     }
     commands
+}
+
+/// Refuses a job of a file that gives commands, whose name would be more of them: fio writes it behind each, for sh.
+pub(super) fn check_name(section: &JobSection<'_>, faults: &mut Vec<JobFault>) {
+    let name = section.value("name").unwrap_or(section.name);
+    if !name
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "._-+@".contains(c))
+    {
+        faults.push(JobFault::at(
+            section.line,
+            format!("fio would write the name \"{name}\" behind each command, for sh"),
+            "give the job a plain name",
+        ));
+    }
 }
 
 fn fault(option: &JobOption<'_>) -> Option<JobFault> {
@@ -128,7 +141,12 @@ fn fault(option: &JobOption<'_>) -> Option<JobFault> {
     if NO_PATHS.contains(&name) {
         return None;
     }
+    let elsewhere = |one: &str| !matches!(one.trim().trim_end_matches('/'), "." | "");
     let why = match (name, option.value) {
+        // fio makes none, and the directory of a trial is empty.
+        ("directory", value) if outside(value).is_none() && value.split(':').any(elsewhere) => {
+            Some("there is no such directory in that of the trial")
+        }
         ("filename", "-") => Some("that is no file, and no storage"),
         // As fio reads it, and as it is written: a version that knows no comments there must not get elsewhere.
         (_, value) => outside(value).or_else(|| outside(option.whole)),

@@ -58,6 +58,10 @@ impl FioJob {
                 "write [x], and the options of x below it",
             ));
         }
+        if !job.commands.is_empty() {
+            jobs.iter()
+                .for_each(|one| harmless::check_name(one, &mut faults));
+        }
         job.bytes = jobs.iter().fold(0, |sum: u64, one| {
             sum.saturating_add(one.bytes().unwrap_or(0))
         });

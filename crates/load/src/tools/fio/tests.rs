@@ -76,6 +76,8 @@ fn a_job_that_names_a_place_elsewhere_is_refused_with_its_line() {
         "directory=/tmp",
         "directory=.:/tmp",
         "directory=..",
+        "directory=sub",
+        "directory=.:sub",
         "filename_format=/tmp/$jobname.$jobnum",
         "filename_format=../$jobname",
         "opendir=.",
@@ -127,6 +129,7 @@ fn a_job_that_stays_in_its_directory_is_fios_business() {
         "filename=a:b",
         "filename=sub/a ; not /dev/sda",
         "directory=.",
+        "directory=./",
         "write_bw_log=log",
         "write_bw_log",
         "buffer_pattern=0xdeadface\"abcd\"-12'pattern'",
@@ -146,13 +149,14 @@ fn a_job_that_stays_in_its_directory_is_fios_business() {
 }
 
 #[test]
-fn commands_are_told_as_a_shell_would_get_them() {
-    let job = FioJob::read("[x; id]\nexec_prerun=rm -rf a # b\nexec_postrun=true\n").unwrap();
-    assert_eq!(
-        job.commands,
-        [
-            "rm -rf a # b > x; id.prerun.txt",
-            "true > x; id.postrun.txt"
-        ]
-    );
+fn commands_are_told_and_no_name_adds_one() {
+    let commands = "exec_prerun=rm -rf a # b\nexec_postrun=true\n";
+    let job = FioJob::read(&format!("[global]\n{commands}[x]\nrw=read\n")).unwrap();
+    assert_eq!(job.commands, ["rm -rf a # b", "true"]);
+    for name in ["[x; id]\n", "[x]\nname=$(id)\n", "[x]\nname=a b\n"] {
+        let text = format!("[global]\n{commands}{name}");
+        let faults = FioJob::read(&text).unwrap_err();
+        assert_eq!(faults[0].line, 4, "{name}");
+        FioJob::read(name).unwrap();
+    }
 }
