@@ -8,6 +8,7 @@ use super::output;
 use super::run::{overrides, time};
 use super::setting::Setting;
 use super::terminal::print;
+use super::variable::variable;
 use super::words::{no_such, unknown};
 use crate::session::asked_place::AskedPlace;
 use crate::session::clients::AskedClients;
@@ -15,6 +16,7 @@ use crate::session::compare::{self, CompareRequest};
 use crate::session::own_program;
 use crate::session::study_file::Overrides;
 use stackrace_base::unit;
+use stackrace_load::programs::fio::FIO;
 use stackrace_study::purpose;
 
 /// How long a comparison takes unless it is said, ns.
@@ -65,8 +67,13 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
     // A page that cannot be written is refused now and not after the measurement.
     output::check_before_run(verb.output.html.as_deref())?;
     setting.events.name(verb.output.events.as_deref())?;
-    if let Some(own) = verb.own.given() {
+    if let Some(own) = verb.own.given(&variable)? {
         if let Some(workload) = &own.workload {
+            if workload.split_whitespace().next() == Some(FIO) {
+                return Err(
+                    Failure::usage("--with gives fio no job file").next("write --fio JOB.fio")
+                );
+            }
             load::check(workload)?;
         }
         if verb.print_study {

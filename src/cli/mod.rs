@@ -55,7 +55,6 @@ use events::EventCopy;
 use failure::Failure;
 use setting::{Setting, default_store};
 use terminal::{error, print, print_help, print_on};
-use variable::variable;
 
 use crate::session::asked_place::TypedOptions;
 use crate::session::worker::StudyWorker;
@@ -234,7 +233,6 @@ fn run_tool(setting: &Setting, tool: &ClassicTool, words: &ArgMatches) -> Result
             print,
             print_on,
             error,
-            variable,
             entropy: session::entropy,
             catch_interrupt: interrupt::catch_interrupt,
             temporary: &|host, work| {

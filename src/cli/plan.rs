@@ -6,6 +6,7 @@ use super::failure::Failure;
 use super::images;
 use super::setting::Setting;
 use super::terminal::{print_data, say};
+use super::variable::variable;
 use crate::session::asked_place::AskedPlace;
 use crate::session::preflight::ElsewhereFacts;
 use crate::session::virtual_run::{self, LabDrives};
@@ -50,7 +51,7 @@ pub(super) fn asked(
     setting: &Setting,
     verb: &PlanArgs,
 ) -> Result<(Study, AskedPlace, u64), Failure> {
-    let study = study_file::read(&verb.study, verb.full)?;
+    let study = study_file::read(&verb.study, verb.full, &variable)?;
     // What `run` refuses is no number here either.
     let memory_bytes = lab_run::memory(&verb.memory)?;
     let study = study_file::at_places(study, &verb.systems, &verb.there.on)?;

@@ -7,6 +7,7 @@ use super::failure::Failure;
 use super::images;
 use super::output;
 use super::setting::Setting;
+use super::variable::variable;
 use super::words::share;
 use crate::session::resume::Longer;
 use crate::session::run_place::{LabOptions, PlaceOptions, ResumeOptions};
@@ -30,7 +31,7 @@ pub(super) fn asked<'a>(
     setting: &'a Setting,
     verb: &'a Run,
 ) -> Result<(Study, PlaceOptions<'a>), Failure> {
-    let mut study = study_file::read(&verb.study, verb.full)?;
+    let mut study = study_file::read(&verb.study, verb.full, &variable)?;
     study = study_file::at_places(study, &verb.systems, &verb.there.on)?;
     study = study_file::on_drives(study, &drive_card::asked(&verb.drives)?)?;
     let overrides = Overrides {

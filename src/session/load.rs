@@ -151,6 +151,9 @@ fn check_directory(
     if let Some(missing) = host.missing(&request.workload.needs()).first() {
         return Err(Failure::unable(missing.to_string()).next(missing.next()));
     }
+    if let Some(why) = request.workload.refused_on(host) {
+        return Err(Failure::refused(why).next("change what the program is given"));
+    }
     // Asked before anything is made: the error is then about the directory itself.
     rustix::fs::access(directory, Access::WRITE_OK | Access::EXEC_OK)
         .map_err(|errno| refused(&std::io::Error::from(errno)))?;

@@ -18,6 +18,7 @@ pub(crate) mod doctor;
 pub(crate) mod execute;
 mod first_round;
 pub(crate) mod import;
+pub(crate) mod job_file;
 pub(crate) mod lab_needs;
 pub(crate) mod lab_run;
 pub(crate) mod leftovers;

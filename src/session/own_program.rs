@@ -4,6 +4,7 @@
 //! run. The command is first tried once in the first directory. So a command that fails is refused
 //! before the run, and its time is known.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::clients;
@@ -14,13 +15,14 @@ use super::compare::{
 use super::context::Context;
 use super::execute::{self, FinishedRun};
 use super::observer::{Caught, Observer};
-use super::{first_round, preflight, study_file, temporary};
+use super::{first_round, permission, preflight, study_file, temporary};
 use crate::run::{SingleEnd, SingleTrial};
 use stackrace_base::event::Better;
 use stackrace_base::failure::Failure;
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::owned::held::with_real_names;
 use stackrace_base::unit;
+use stackrace_load::programs::fio::{CONTENT, FIO, JOB};
 use stackrace_load::programs::{PREPARE, Printed, RUN, WORDS, found_in, is_of_every_command};
 use stackrace_machine::host::local::LocalHost;
 use stackrace_study::study::Study;
@@ -30,6 +32,8 @@ use stackrace_study::study::Study;
 pub(crate) struct OwnProgram {
     /// A workload with its settings, as `load` takes them; none: a command.
     pub(crate) workload: Option<String>,
+    /// A job for fio; none: a workload or a command.
+    pub(crate) fio: Option<OwnJob>,
     /// One word: a line for sh. More: the program and its arguments.
     pub(crate) command: Vec<String>,
     /// A line for sh before each trial.
@@ -52,12 +56,23 @@ pub(crate) struct OwnProgram {
     pub(crate) disk: Option<String>,
 }
 
+/// A job file that was named, and its text.
+#[derive(Clone)]
+pub(crate) struct OwnJob {
+    pub(crate) file: PathBuf,
+    pub(crate) text: String,
+}
+
 impl OwnProgram {
     /// Its name in reports: that of the program.
     fn name(&self) -> String {
         if let Some(workload) = &self.workload {
             let name = workload.split_whitespace().next();
             return name.unwrap_or_default().to_owned();
+        }
+        if let Some(job) = &self.fio {
+            let stem = job.file.file_stem().unwrap_or_default();
+            return stem.to_string_lossy().into_owned();
         }
         let first = self.command.first().map_or("", |word| word.as_str());
         let program = first.split_whitespace().next().unwrap_or("command");
@@ -69,9 +84,10 @@ impl OwnProgram {
     }
 
     fn comment(&self) -> &'static str {
-        match self.workload {
-            Some(_) => "# One workload\n",
-            None => "# A command of your own\n",
+        match (&self.workload, &self.fio) {
+            (Some(_), _) => "# One workload\n",
+            (None, Some(_)) => "# A job of fio\n",
+            (None, None) => "# A command of your own\n",
         }
     }
 
@@ -86,10 +102,15 @@ impl OwnProgram {
             let words: Vec<String> = words.iter().map(|word| text(word)).collect();
             format!("[{}]", words.join(", "))
         };
-        let mut settings = vec![match self.command.as_slice() {
-            [line] => format!("{RUN} = {}", text(line)),
-            words => format!("{WORDS} = {}", list(words)),
-        }];
+        let mut settings = match (&self.fio, self.command.as_slice()) {
+            (Some(job), _) => vec![
+                format!("{JOB} = {}", text(&job.file.to_string_lossy())),
+                format!("{CONTENT} = {}", text(&job.text)),
+            ],
+            (None, [line]) => vec![format!("{RUN} = {}", text(line))],
+            (None, words) => vec![format!("{WORDS} = {}", list(words))],
+        };
+        let kind = self.fio.as_ref().map_or("command", |_| FIO);
         let mut add = |name: &str, value: Option<String>| {
             settings.extend(value.map(|value| format!("{name} = {value}")));
         };
@@ -107,7 +128,7 @@ impl OwnProgram {
         add("sync-at-end", self.no_sync.then(|| "false".to_owned()));
         add("disk", self.disk.as_deref().map(text));
         format!(
-            "\n[[workload]]\nname = {}\n\n[workload.command]\n{}\n",
+            "\n[[workload]]\nname = {}\n\n[workload.{kind}]\n{}\n",
             quoted(&self.name()),
             settings.join("\n")
         )
@@ -212,6 +233,7 @@ pub(crate) fn run(
     if let Some(asked) = &request.clients {
         asked.join(&mut first)?;
     }
+    check_commands(&first, own)?;
     preflight::check_machine(context, &first)?;
     // The command may take minutes.
     let doing = caught.doing();
@@ -252,6 +274,18 @@ pub(crate) fn run(
     }
     let of = (&study, &execute::checked_store(context, &study)?);
     execute::start(context, of, &warnings, &[], &caught)
+}
+
+/// Refuses the commands of a job file, which were not typed.
+fn check_commands(study: &Study, own: &OwnProgram) -> Result<(), Failure> {
+    match own.fio {
+        Some(_) => permission::check(study, false).map_err(|refused| {
+            refused.next(
+                "leave them out, or put the job into a study, and run that with --allow-commands",
+            )
+        }),
+        None => Ok(()),
+    }
 }
 
 /// What the first try showed.

@@ -120,6 +120,7 @@ pub(super) fn check_there(host: &dyn Host, study: &Study) -> Result<(), Failure>
         if !missing.is_empty() {
             return Err(Failure::unable(missing.join("\n")));
         }
+        check_programs(host, study)?;
         check_room(study, machine, 1, "")?;
         check_plan(&Plan::of(study, machine))
     })
@@ -293,6 +294,18 @@ fn on_machine<T>(
     })
 }
 
+/// Refuses a study whose programs, which are all there, refuse what they will be given.
+fn check_programs(host: &dyn Host, study: &Study) -> Result<(), Failure> {
+    let workloads = study.configurations.iter().flat_map(|one| &one.workloads);
+    let mut refused: Vec<String> = workloads.filter_map(|one| one.refused_on(host)).collect();
+    // Configurations mostly have the same workloads.
+    refused.dedup();
+    match refused.is_empty() {
+        true => Ok(()),
+        false => Err(Failure::refused(refused.join("\n")).next("change what the program is given")),
+    }
+}
+
 /// Refuses a study this machine cannot carry out, before anything is created.
 pub(super) fn check_machine(context: &Context, study: &Study) -> Result<(), Failure> {
     on_this_machine(context, study, |machine| {
@@ -301,8 +314,9 @@ pub(super) fn check_machine(context: &Context, study: &Study) -> Result<(), Fail
         if !missing.is_empty() {
             return Err(Failure::unable(missing.join("\n")));
         }
-        check_room(study, machine, 1, "")?;
         let host = context.host(Arc::new(|_| ()));
+        check_programs(&host, study)?;
+        check_room(study, machine, 1, "")?;
         for node in 2..=host.nodes() {
             let peer = host
                 .peer(node)

@@ -6,8 +6,8 @@ use stackrace_study::study::Study;
 /// Layers that need nothing of this program there.
 const LAYERS: [&str; 3] = ["dir", "native", "script"];
 
-/// The workload that is a program of the machine's own.
-const WORKLOAD: &str = "command";
+/// The workloads that are programs of the machine's own.
+const WORKLOADS: [&str; 2] = ["command", "fio"];
 
 /// Refuses a study that asks for what cannot be had over a shell, before anything is touched.
 ///
@@ -34,7 +34,7 @@ pub(super) fn check(study: &Study) -> Result<(), Failure> {
     for head in study
         .workload_heads
         .iter()
-        .filter(|head| head.kind != WORKLOAD)
+        .filter(|head| !WORKLOADS.contains(&head.kind.as_str()))
     {
         wrong.push(format!(
             "the workload {} ({}) needs this program there; {}",

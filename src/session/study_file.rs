@@ -4,6 +4,7 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
+use super::job_file::{self, Variables};
 use stackrace_base::bounded::ByteLimit;
 use stackrace_base::event::{Decide, Until};
 use stackrace_base::failure::Failure;
@@ -126,12 +127,17 @@ pub(crate) fn until_decided(decide: &mut Decide) {
     }
 }
 
-/// A study: a file, or one that ships; at full size if asked.
+/// A study: a file, or one that ships; at full size if asked. Job files that it names, from the directory of the study,
+/// become part of its text; `variable` has the environment that they may use.
 ///
 /// # Errors
-/// It cannot be read, or is not valid.
-pub(crate) fn read(name: &str, full: bool) -> Result<Study, Failure> {
+/// It, or a job file, cannot be read, or is not valid.
+pub(crate) fn read(name: &str, full: bool, variable: &Variables<'_>) -> Result<Study, Failure> {
     let (name, text) = read_study(name)?;
+    let beside = Path::new(&name).parent().unwrap_or(Path::new(""));
+    let job = |file: &str| job_file::text_of(&beside.join(file), variable);
+    let text = study::with_jobs(&name, text, &job)
+        .map_err(|error| Failure::refused(error.render(false)))?;
     // The text as it was written comes first: errors then show the lines of the user's file.
     let study = parse(&name, &text)?;
     if !full {

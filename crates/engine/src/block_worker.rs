@@ -282,17 +282,6 @@ impl BlockWorker<'_> {
         Some(last_ns)
     }
 
-    /// Whether the part that is over was a ramp: what was recorded in it is forgotten then.
-    #[cold]
-    pub(crate) fn begins_after_ramp(&mut self) -> bool {
-        let begins = self.watch.ramp_is_over();
-        if begins {
-            self.recorder.forget();
-            self.outstanding_ns = 0;
-        }
-        begins
-    }
-
     /// Whether the worker goes on: at the end of its part after the others had theirs. What it
     /// wrote in the part is synced first, if it syncs at all.
     #[cold]
@@ -301,9 +290,6 @@ impl BlockWorker<'_> {
         if finish != Finish::PartOver {
             self.finish = finish;
             return false;
-        }
-        if self.begins_after_ramp() {
-            return true;
         }
         let now_ns = self.watch.now_ns();
         if self.sync_dirty(device, now_ns).is_none() {
@@ -344,9 +330,6 @@ impl BlockWorker<'_> {
     ) {
         self.recorder
             .record(step.op, from_ns, now_ns, u64::from(moved));
-        let size = u64::from(step.size);
-        self.recorder
-            .keep(step.op, step.offset, size, begun_ns, now_ns);
         if P::FROM_INTENDED {
             self.recorder.served(step.op, now_ns - begun_ns);
         }
@@ -371,15 +354,11 @@ pub(crate) fn drive<D: IoDevice, P: Pacer>(
     let mut last_ns = worker.watch.now_ns();
     let mut ready_ns = 0;
     while worker.left > 0 {
-        let due_ns = pace.due_ns(ready_ns, last_ns);
+        let due_ns = pace.due_ns(ready_ns);
         let begun_ns = if due_ns <= last_ns {
             last_ns
         } else {
             match worker.watch.wait_until(due_ns, &worker.recorder) {
-                Ok(now_ns) if P::ASKS_AGAIN => {
-                    last_ns = now_ns;
-                    continue;
-                }
                 Ok(now_ns) => now_ns,
                 Err(finish) => {
                     if !worker.goes_on(device, finish) {

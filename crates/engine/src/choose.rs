@@ -29,8 +29,6 @@ pub(crate) enum IoMethod {
     Uring,
     /// No I/O; one worker per outstanding operation.
     Null,
-    /// Calls that move no data; one worker per outstanding operation.
-    Calls,
 }
 
 impl IoMethod {
@@ -40,7 +38,6 @@ impl IoMethod {
             IoMethod::Sync => "sync",
             IoMethod::Uring => "io_uring",
             IoMethod::Null => "null",
-            IoMethod::Calls => "calls",
         }
     }
 }
@@ -64,9 +61,6 @@ pub(crate) fn choose(spec: &Spec) -> Result<EngineChoice, StartError> {
     let asked = || "asked for".to_owned();
     let (way, mut why) = match spec.engine {
         IoEngine::Null => (IoMethod::Null, asked()),
-        IoEngine::Names(_) | IoEngine::Reserve | IoEngine::Punch | IoEngine::Length => {
-            (IoMethod::Calls, asked())
-        }
         IoEngine::Update => (IoMethod::Sync, "a write reads its block first".to_owned()),
         IoEngine::Sync => (IoMethod::Sync, asked()),
         IoEngine::Uring if spec.durability.fsync_in_write => {
@@ -83,7 +77,7 @@ pub(crate) fn choose(spec: &Spec) -> Result<EngineChoice, StartError> {
     };
     let workers = match way {
         IoMethod::Uring => spec.threads,
-        IoMethod::Sync | IoMethod::Null | IoMethod::Calls => spec.threads.saturating_mul(depth),
+        IoMethod::Sync | IoMethod::Null => spec.threads.saturating_mul(depth),
     };
     if way == IoMethod::Sync && depth > 1 {
         why = format!("{why}; each thread became {depth}, with one operation outstanding each");

@@ -255,12 +255,6 @@ impl Readings {
         self.clock.set(now_ns.max(self.last_ns));
     }
 
-    /// Begins anew at 0.
-    pub(crate) fn restart(&mut self) {
-        self.clock.set(0);
-        self.last_ns = 0;
-    }
-
     /// Nanoseconds since the clock's origin, never less than before.
     #[inline(always)]
     pub(crate) fn now_ns(&mut self) -> u64 {

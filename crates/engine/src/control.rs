@@ -1,11 +1,9 @@
 //! Progress of a running phase, and the signal to stop it.
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::alternation::AlternationSeat;
 use crate::clock::monotonic_ns;
-use crate::flow::FlowShare;
 use crate::pacing::sleep_ns;
 use crate::system::wake_precisely;
 
@@ -24,9 +22,6 @@ pub struct Control {
     /// The phase alternates with others. Only phases of block I/O ([`crate::run`]) do; for others,
     /// leave this empty.
     pub seat: Option<AlternationSeat>,
-    /// The phase does its operations in proportion to others. Only phases of block I/O without another
-    /// pace do.
-    pub flow: OnceLock<FlowShare>,
     /// When a phase begins, ns of the monotonic clock; 0: as soon as it is set up; [`START_IS_TOLD`]: not
     /// before this is changed. For phases of several machines that begin at one instant.
     pub start_at_ns: AtomicU64,

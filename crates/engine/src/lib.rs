@@ -19,9 +19,7 @@ pub mod draw;
 mod error;
 pub mod extents;
 pub mod files;
-mod flow;
 mod gate;
-mod history;
 mod io;
 mod layout;
 pub mod limit;
@@ -60,11 +58,10 @@ pub use alternation::{AlternatedPart, Alternation, AlternationSeat, PartMoment, 
 pub use child::{ReapedChild, reap_child};
 pub use control::{Control, START_IS_TOLD};
 pub use error::StartError;
-pub use flow::{FlowGroup, FlowShare};
 pub use layout::lay_out;
 pub use outcome::{
-    KeptOps, LATENCY_DIGITS, LATENCY_NS_MAX, LATENCY_NS_MIN, Op, OpError, OpOutcome, PhaseEnd,
-    PhaseOutcome, Slice, Stretch, ThreadOutcome, Timing,
+    LATENCY_DIGITS, LATENCY_NS_MAX, LATENCY_NS_MIN, Op, OpError, OpOutcome, PhaseEnd, PhaseOutcome,
+    Slice, Stretch, ThreadOutcome, Timing,
 };
 pub use phase::{run, run_verified, self_cost};
 pub use verify::{ContentLedger, lay_out_verified};

@@ -294,25 +294,6 @@ pub enum PhaseEnd {
     Failed,
 }
 
-/// One operation, or those of one kind that ended in one stretch of time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KeptOps {
-    /// When it completed, ns since the phase began; of a stretch: its end.
-    pub at_ns: u64,
-    /// Which kind.
-    pub op: Op,
-    /// How many; 1 without stretches.
-    pub count: u64,
-    /// Bytes that were asked for, together.
-    pub bytes: u64,
-    /// Latencies from the issue, together, ns.
-    pub latency_ns: u64,
-    /// The largest of these latencies, ns.
-    pub longest_ns: u64,
-    /// Where the last one began, bytes.
-    pub offset: u64,
-}
-
 /// What one of several threads did.
 #[derive(Debug, Clone)]
 pub struct ThreadOutcome {
@@ -372,8 +353,6 @@ pub struct PhaseOutcome {
     pub error: Option<OpError>,
     /// Short reads and writes (also counted in `ops`).
     pub short: u64,
-    /// What became of each operation, in order, if [`crate::spec::Spec::history_ns`] asks for it.
-    pub history: Vec<KeptOps>,
     /// Which I/O engine ran (`sync`, `io_uring`, `null`, `calls`).
     pub engine: &'static str,
     /// Why this engine; a clause for reports.
@@ -413,7 +392,6 @@ impl PhaseOutcome {
             printed: Default::default(),
             error: None,
             short: 0,
-            history: Vec::new(),
             engine,
             engine_why: why,
             depth_achieved: 0.0,

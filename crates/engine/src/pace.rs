@@ -1,6 +1,5 @@
 //! The ways a worker may be paced, as types: what is not asked for costs nothing.
 
-use crate::flow::FlowSeat;
 use crate::pacing::Schedule;
 
 /// When the next operation may start.
@@ -9,10 +8,8 @@ pub(crate) trait Pacer {
     const FROM_INTENDED: bool;
     /// From when on the place of an operation that completed at `completed_ns` may be used again.
     fn ready_ns(&self, completed_ns: u64) -> u64;
-    /// When the time has come, it is to be asked again: the operation may still have to wait.
-    const ASKS_AGAIN: bool = false;
     /// When the next operation is due, if its place is ready since `ready_ns`.
-    fn due_ns(&self, ready_ns: u64, now_ns: u64) -> u64;
+    fn due_ns(&self, ready_ns: u64) -> u64;
     /// The operation just asked about was taken.
     fn taken(&mut self);
     /// How many operations that were not taken were due before `until_ns`.
@@ -30,7 +27,7 @@ impl Pacer for Eager {
         0
     }
     #[inline(always)]
-    fn due_ns(&self, _ready_ns: u64, _now_ns: u64) -> u64 {
+    fn due_ns(&self, _ready_ns: u64) -> u64 {
         0
     }
     #[inline(always)]
@@ -53,7 +50,7 @@ impl Pacer for Thinking {
         completed_ns.saturating_add(self.think_time_ns)
     }
     #[inline(always)]
-    fn due_ns(&self, ready_ns: u64, _now_ns: u64) -> u64 {
+    fn due_ns(&self, ready_ns: u64) -> u64 {
         ready_ns
     }
     #[inline(always)]
@@ -75,7 +72,7 @@ impl Pacer for Scheduled {
         completed_ns
     }
     #[inline(always)]
-    fn due_ns(&self, _ready_ns: u64, _now_ns: u64) -> u64 {
+    fn due_ns(&self, _ready_ns: u64) -> u64 {
         self.0.next_ns()
     }
     #[inline(always)]
@@ -84,29 +81,5 @@ impl Pacer for Scheduled {
     }
     fn owed(self, until_ns: u64) -> u64 {
         self.0.due_before(until_ns)
-    }
-}
-
-/// Closed loop, in proportion to other phases.
-#[derive(Debug)]
-pub(crate) struct Flowing(pub(crate) FlowSeat);
-
-impl Pacer for Flowing {
-    const FROM_INTENDED: bool = false;
-    const ASKS_AGAIN: bool = true;
-    #[inline(always)]
-    fn ready_ns(&self, _completed_ns: u64) -> u64 {
-        0
-    }
-    #[inline]
-    fn due_ns(&self, _ready_ns: u64, now_ns: u64) -> u64 {
-        self.0.due_ns(now_ns)
-    }
-    #[inline]
-    fn taken(&mut self) {
-        self.0.take();
-    }
-    fn owed(self, _until_ns: u64) -> u64 {
-        0
     }
 }

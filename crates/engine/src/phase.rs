@@ -18,17 +18,15 @@ use crate::cpu::Cpu;
 use crate::descriptors;
 use crate::draw::Draw;
 use crate::error::StartError;
-use crate::flow::FlowSeat;
 use crate::gate::StartGate;
 use crate::io::IoDevice;
-use crate::io::names::{Extents, Names};
 use crate::io::null::Null;
 use crate::io::sync::Sync;
 use crate::io::update::Update;
 use crate::io::uring::{Buffers, Uring, build};
 use crate::memory::AlignedMemory;
 use crate::outcome::{Op, PhaseEnd, PhaseOutcome, mean_outstanding};
-use crate::pace::{Eager, Flowing, Scheduled, Thinking};
+use crate::pace::{Eager, Scheduled, Thinking};
 use crate::pacing::Schedule;
 use crate::recorder::Recorder;
 use crate::ring::{InFlight, Ring};
@@ -107,7 +105,7 @@ fn run_seated(
     let calibration = Calibration::begin();
     spec.check()?;
     let files = match spec.engine {
-        IoEngine::Null | IoEngine::Names(_) => Vec::new(),
+        IoEngine::Null => Vec::new(),
         _ => open_all(spec)?,
     };
     let choice = choose(spec)?;
@@ -231,7 +229,7 @@ impl BlockPhase<'_> {
         // An open loop starts each operation at its instant.
         wake_precisely();
         let ops = self.ops();
-        let recorder = Recorder::new(self.spec.slice_ns, &ops).with_history(self.spec.history_ns);
+        let recorder = Recorder::new(self.spec.slice_ns, &ops);
         // A closed loop has no lateness, and the histograms for it cost memory.
         let recorder = match self.spec.pacing {
             Pacing::Closed { .. } => recorder,
@@ -258,16 +256,6 @@ impl BlockPhase<'_> {
                     }
                 }
             }
-            IoMethod::Calls => match self.spec.engine {
-                IoEngine::Names(call) => {
-                    let targets = &self.spec.targets;
-                    self.work_on(gate, Ok(Names { targets, call }), shape, recorder, share)
-                }
-                engine => {
-                    let (files, call) = (self.files, engine);
-                    self.work_on(gate, Ok(Extents { files, call }), shape, recorder, share)
-                }
-            },
             IoMethod::Uring => self.work_ring(gate, shape, recorder, share),
         }
     }
@@ -363,7 +351,6 @@ impl BlockPhase<'_> {
         };
         let cadence = Cadence::new(self.spec.durability, self.spec.targets.len());
         let schedule = self.schedule(share);
-        let flow = self.control.flow.get().map(FlowSeat::enter);
         let clock = gate.pass(refused)?;
         // `pass` returned a clock only if no worker failed, so there is a device.
         let device = device.as_mut()?;
@@ -373,10 +360,7 @@ impl BlockPhase<'_> {
             (Pacing::Closed { think_time_ns }, None) if think_time_ns > 0 => {
                 drive_whole(worker, device, Thinking { think_time_ns })
             }
-            (_, None) => match flow {
-                Some(flow) => drive_whole(worker, device, Flowing(flow)),
-                None => drive_whole(worker, device, Eager),
-            },
+            (_, None) => drive_whole(worker, device, Eager),
         })
     }
 
@@ -431,7 +415,6 @@ impl BlockPhase<'_> {
         let mut flight = InFlight::new(self.spec.queue_depth as usize, self.files.len());
         let cadence = Cadence::new(self.spec.durability, self.files.len());
         let schedule = self.schedule(share);
-        let flow = self.control.flow.get().map(FlowSeat::enter);
         let clock = gate.pass(None)?;
         let worker = self.worker(clock, shape, recorder, cadence, share);
         let (r, f) = (&mut ring, &mut flight);
@@ -440,10 +423,7 @@ impl BlockPhase<'_> {
             (Pacing::Closed { think_time_ns }, None) if think_time_ns > 0 => {
                 drive_ring_whole(worker, r, Thinking { think_time_ns }, f)
             }
-            (_, None) => match flow {
-                Some(flow) => drive_ring_whole(worker, r, Flowing(flow), f),
-                None => drive_ring_whole(worker, r, Eager, f),
-            },
+            (_, None) => drive_ring_whole(worker, r, Eager, f),
         })
     }
 
@@ -476,11 +456,6 @@ impl BlockPhase<'_> {
     ) -> BlockWorker<'_> {
         let stop = self.spec.stop;
         let all = stop.ops.map_or(u64::MAX, |total| share.operations(total));
-        let enough = self
-            .spec
-            .bytes
-            .map_or(all, |bytes| shape.operations_for(bytes));
-        let all = enough.min(all);
         let again = self.spec.again.map(|again| NextPass {
             spec: self.spec,
             files: self.files,
@@ -491,8 +466,7 @@ impl BlockPhase<'_> {
         BlockWorker {
             shape,
             recorder,
-            watch: PhaseWatch::new(clock, self.control, &self.halt, stop.time_ns, self.spin_ns)
-                .after(self.spec.ramp_ns),
+            watch: PhaseWatch::new(clock, self.control, &self.halt, stop.time_ns, self.spin_ns),
             cadence,
             left,
             later: all - left,
@@ -558,7 +532,6 @@ impl BlockPhase<'_> {
             printed: Default::default(),
             error: failure.map(|failure| self.error(failure)),
             short: merged.short,
-            history: merged.history,
             engine: choice.way.name(),
             engine_why: choice.why,
             depth_achieved: mean_outstanding(outstanding, elapsed_ns),

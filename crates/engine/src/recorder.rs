@@ -6,9 +6,8 @@
 //!
 //! Units: nanoseconds since the phase began, bytes.
 
-use crate::history::History;
 use crate::memory::CachePadded;
-use crate::outcome::{KeptOps, Op, OpOutcome, Slice, ThreadOutcome, Timing, merge_timings};
+use crate::outcome::{Op, OpOutcome, Slice, ThreadOutcome, Timing, merge_timings};
 use crate::progress::Progress;
 
 /// Most steps of a time series: an hour of 100 ms.
@@ -114,8 +113,6 @@ pub struct Recorder {
     lateness: Option<Timing>,
     series: Series,
     short: u64,
-    /// What became of each operation, if that is kept.
-    history: Option<Box<History>>,
     /// Records the closing of a phase, not a thread.
     closing: bool,
 }
@@ -132,38 +129,7 @@ impl Recorder {
             lateness: None,
             series: Series::new(slice_ns),
             short: 0,
-            history: None,
             closing: false,
-        }
-    }
-
-    /// Also keeps what became of each operation, added up over so many ns (0: each by itself).
-    pub(crate) fn with_history(mut self, every_ns: Option<u64>) -> Recorder {
-        self.history = every_ns.map(|every_ns| Box::new(History::new(every_ns)));
-        self
-    }
-
-    /// Keeps a completed operation, if that is asked for.
-    #[inline(always)]
-    pub(crate) fn keep(&mut self, op: Op, offset: u64, size: u64, begun_ns: u64, end_ns: u64) {
-        if let Some(history) = &mut self.history {
-            history.add(op, offset, size, begun_ns, end_ns);
-        }
-    }
-
-    /// Forgets everything recorded so far.
-    pub(crate) fn forget(&mut self) {
-        for lane in self.lanes.iter_mut().flatten() {
-            lane.0 = OpOutcome {
-                service: lane.0.service.as_ref().map(|_| Timing::new()),
-                ..OpOutcome::new(lane.0.op)
-            };
-        }
-        self.lateness = self.lateness.as_ref().map(|_| Timing::new());
-        self.series = Series::new(self.series.slice_ns);
-        self.short = 0;
-        if let Some(history) = &mut self.history {
-            history.forget();
         }
     }
 
@@ -273,14 +239,7 @@ impl Recorder {
         let several = recorders.iter().filter(|r| !r.closing).count() > 1;
         let (mut threads, mut lateness, mut short) = (Vec::new(), None, 0);
         let mut series: Option<Series> = None;
-        let mut history = Vec::new();
         for recorder in recorders {
-            history.extend(
-                recorder
-                    .history
-                    .map(|kept| kept.into_kept())
-                    .unwrap_or_default(),
-            );
             let kinds = recorder.lanes.into_iter().flatten();
             let kinds: Vec<OpOutcome> = kinds.map(|k| k.0).filter(|k| k.count > 0).collect();
             if several && !recorder.closing {
@@ -315,7 +274,6 @@ impl Recorder {
             slice_ns: series.slice_ns,
             series: series.slices,
             short,
-            history,
         }
     }
 }
@@ -342,8 +300,6 @@ pub struct Merged {
     pub series: Vec<Slice>,
     /// See [`crate::PhaseOutcome::short`].
     pub short: u64,
-    /// See [`crate::PhaseOutcome::history`].
-    pub history: Vec<KeptOps>,
 }
 
 #[cfg(test)]

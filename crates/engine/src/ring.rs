@@ -364,9 +364,6 @@ fn idle(
     part_over: bool,
 ) -> Idle {
     if part_over && worker.finish == Finish::Complete && worker.left > 0 {
-        if worker.begins_after_ramp() {
-            return Idle::NextPart;
-        }
         // What was written in this part is not left for the next phase to wait for.
         while let Some(target) = worker.cadence.take_dirty() {
             flight.syncs.push_back(target);
@@ -499,7 +496,7 @@ fn next<P: Pacer>(
     if worker.left == 0 {
         return Err(None);
     }
-    let due_ns = pace.due_ns(ready_ns, now_ns);
+    let due_ns = pace.due_ns(ready_ns);
     if due_ns > now_ns {
         return Err(Some(due_ns));
     }
@@ -561,11 +558,6 @@ fn complete<R: Ring, P: Pacer>(
         Ok(0) => worker.fail(step.op, step.target, offset, IoFailure::NOTHING_WRITTEN),
         Ok(moved) => {
             alike.add::<P>(worker, step.op, (from_ns, begun_ns), moved, now_ns);
-            // One by one: those that are alike in time have offsets of their own.
-            let size = u64::from(step.size);
-            worker
-                .recorder
-                .keep(step.op, step.offset, size, begun_ns, now_ns);
             if moved < step.size {
                 worker.recorder.short();
             }

@@ -39,45 +39,6 @@ pub enum AccessPattern {
         /// Share of operations that go there, in (0, 1).
         hot_ops: f64,
     },
-    /// Consecutive zones of the range, each with its share of the operations; uniform within a zone.
-    Zoned(Zones),
-    /// Random, each byte exactly once per pass, with blocks of several sizes: a block that would
-    /// reach into one that was visited is cut short. Needs a bit of memory for each
-    /// [`Spec::align`]. One worker only.
-    Covering,
-    /// Sequential, but not from one byte to the next. One worker only.
-    Stepped(Steps),
-}
-
-/// Zones at most.
-pub const ZONES_MAX: usize = 16;
-
-/// Zones of a range, in percent: of each its share of the operations and of the bytes. Unused ones
-/// are 0, and both shares make 100.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Zones(pub [(u8, u8); ZONES_MAX]);
-
-/// A sequential order that leaves bytes out, or takes files in turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Steps {
-    /// So many blocks of one file, then of the next. A file that is done is left out until all are.
-    InTurn {
-        /// At least 1.
-        blocks: u32,
-    },
-    /// So many bytes are left out after each block; negative: back. A position before the beginning
-    /// counts from the end of the file. Where no block fits any more, all begins again at 0.
-    Gap {
-        /// More than the file holds is refused.
-        bytes: i64,
-    },
-    /// The first bytes of each zone, zone after zone; from the first again where no block fits.
-    Zoned {
-        /// Bytes that are visited in each zone.
-        used: u64,
-        /// Bytes from the beginning of a zone to that of the next.
-        every: u64,
-    },
 }
 
 /// The bytes that are written.
@@ -174,30 +135,10 @@ pub enum IoEngine {
     Uring,
     /// Completes at once without I/O: measures the generator itself.
     Null,
-    /// One call on the name of the block's file in place of each read or write.
-    Names(NameCall),
     /// A write reads its block, changes one byte and writes it back (bonnie++'s rewriting): one
     /// operation, of the bytes that it writes. Reads and writes are plain calls. Not for verified
     /// phases.
     Update,
-    /// `fallocate` on the block's bytes: a read reserves them and leaves the file's length, a write
-    /// reserves them and makes the file as long.
-    Reserve,
-    /// `fallocate` that gives back the block's bytes in place of each write; they read as zeros then.
-    Punch,
-    /// `ftruncate` to the block's offset in place of each write.
-    Length,
-}
-
-/// What is done with the name of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NameCall {
-    /// Open it, made if it is missing, and close it.
-    Create,
-    /// `statx`.
-    Stat,
-    /// `unlink`.
-    Delete,
 }
 
 /// What belongs to one of several processes that share files: every so many bytes, in turn (the
@@ -248,9 +189,6 @@ pub struct Spec {
     pub direct: bool,
     /// Reserve the blocks of every target that is written (`fallocate`) before the clock starts.
     pub preallocate: bool,
-    /// Tell the kernel the order of the blocks (`posix_fadvise`), as fio does: random reads are not
-    /// read ahead, sequential ones further.
-    pub advise: bool,
     /// When data is made durable.
     pub durability: Durability,
     /// When the next operation may start.
@@ -259,18 +197,6 @@ pub struct Spec {
     pub content: Content,
     /// When the phase is over.
     pub stop: Stop,
-    /// The phase also ends after operations of so many bytes in sum: the last one begins while anything
-    /// is left. One worker only.
-    pub bytes: Option<u64>,
-    /// Bytes at the beginning of every target that are left out: those of a target come behind them.
-    pub skipped: u64,
-    /// What is done before this counts for nothing, ns: neither for the figures nor for the time. It
-    /// counts for the number of operations and bytes. Only without pauses, and not for phases that
-    /// alternate.
-    pub ramp_ns: u64,
-    /// Keeps what became of each operation ([`crate::PhaseOutcome::history`]), added up over so many
-    /// ns; 0: each by itself. None: nothing is kept.
-    pub history_ns: Option<u64>,
     /// More than one pass over the data; none: what comes again finds what the pass before left.
     pub again: Option<Again>,
     /// The targets are shared with other processes, and this is what belongs to this one; none: all of
@@ -299,15 +225,10 @@ impl Spec {
             queue_depth: 1,
             direct: false,
             preallocate: false,
-            advise: false,
             durability: Durability::default(),
             pacing: Pacing::Closed { think_time_ns: 0 },
             content: Content::Random,
             stop: Stop::default(),
-            bytes: None,
-            skipped: 0,
-            ramp_ns: 0,
-            history_ns: None,
             again: None,
             part: None,
             engine: IoEngine::Auto,
@@ -329,19 +250,13 @@ impl Spec {
             );
             return refuse(what, "give at least one of each");
         }
-        let ends = [self.stop.ops, self.stop.time_ns, self.bytes];
-        if ends.iter().all(Option::is_none) {
+        if self.stop == Stop::default() {
             return refuse(
                 "the phase would never end".to_owned(),
                 "give a number of operations or a time",
             );
         }
         self.check_part()?;
-        if self.ramp_ns > 0 && self.pacing != (Pacing::Closed { think_time_ns: 0 }) {
-            // When an operation is due was reckoned before the time began anew.
-            let what = "a ramp before operations that wait for their time".to_owned();
-            return refuse(what, "leave out the ramp, or the rate and the think time");
-        }
         let workers = u64::from(self.threads) * u64::from(self.queue_depth);
         match self.again {
             Some(Again { ops: 0, .. }) => {

@@ -6,18 +6,14 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::error::StartError;
-use crate::spec::{AccessPattern, Fresh, IoEngine, IoTarget, Spec};
+use crate::spec::{Fresh, IoEngine, IoTarget, Spec};
 use crate::system::{Advice, FallocateFlags, NOATIME, O_DSYNC, direct, fadvise, fallocate};
 
 /// Opens every target as the spec says, and reserves its blocks if it asks for that.
 pub(crate) fn open_all(spec: &Spec) -> Result<Vec<OwnedFd>, StartError> {
-    let changes = matches!(
-        spec.engine,
-        IoEngine::Update | IoEngine::Reserve | IoEngine::Punch | IoEngine::Length
-    );
     let mut flags = match spec.read_share {
-        // Blocks are only reserved, or read before they are written, through a file that is open for both.
-        _ if changes => OFlags::RDWR | OFlags::CREATE,
+        // Blocks are read before they are written.
+        _ if spec.engine == IoEngine::Update => OFlags::RDWR | OFlags::CREATE,
         1.0 => OFlags::RDONLY,
         0.0 => OFlags::WRONLY | OFlags::CREATE,
         _ => OFlags::RDWR | OFlags::CREATE,
@@ -36,14 +32,6 @@ pub(crate) fn open_all(spec: &Spec) -> Result<Vec<OwnedFd>, StartError> {
         let file = open(target, flags)?;
         if reserves {
             preallocate(target, &file)?;
-        }
-        if spec.advise {
-            let order = match spec.access {
-                AccessPattern::Sequential | AccessPattern::Stepped(_) => Advice::Sequential,
-                _ => Advice::Random,
-            };
-            // Only advice: the phase works without it.
-            let _ = fadvise(&file, 0, None, order);
         }
         Ok(file)
     };

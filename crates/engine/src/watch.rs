@@ -55,8 +55,6 @@ pub(crate) struct PhaseWatch<'a> {
     look_ns: u64,
     /// When the part of a phase that alternates is over; never, for others.
     part_end_ns: u64,
-    /// The part is a ramp: what is done before its end counts for nothing. The deadline behind it.
-    ramp: Option<u64>,
     /// The number of that part.
     part: u64,
     /// What was done before it.
@@ -81,34 +79,10 @@ impl<'a> PhaseWatch<'a> {
             spin_ns,
             look_ns: 0,
             part_end_ns: u64::MAX,
-            ramp: None,
             part: 0,
             before_part: Progress::default(),
             reported: Progress::default(),
         }
-    }
-
-    /// The phase has a ramp of so many ns before its time begins; 0: none.
-    pub(crate) fn after(mut self, ramp_ns: u64) -> PhaseWatch<'a> {
-        // Parts of phases that alternate end by themselves.
-        if ramp_ns > 0 && self.control.seat.is_none() {
-            self.ramp = Some(std::mem::replace(&mut self.deadline_ns, u64::MAX));
-            self.part_end_ns = ramp_ns;
-        }
-        self
-    }
-
-    /// Whether the part that is over was the ramp: then the phase begins now.
-    #[cold]
-    pub(crate) fn ramp_is_over(&mut self) -> bool {
-        let Some(deadline_ns) = self.ramp.take() else {
-            return false;
-        };
-        (self.deadline_ns, self.part_end_ns, self.look_ns) = (deadline_ns, u64::MAX, 0);
-        // The recorder begins anew with the time.
-        (self.before_part, self.reported) = (Progress::default(), Progress::default());
-        self.time.restart();
-        true
     }
 
     /// Nanoseconds since the phase began, never less than before.

@@ -258,7 +258,6 @@ fn merge(
         printed: Default::default(),
         error: first.map(|(_, error)| error),
         short: merged.short,
-        history: merged.history,
         engine: "calls",
         engine_why: why,
         depth_achieved: mean_outstanding(busy_ns, elapsed_ns),

@@ -1,20 +1,28 @@
 //! A command to compare with.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
-use crate::session::own_program::OwnProgram;
+use crate::session::job_file::{self, Variables};
+use crate::session::own_program::{OwnJob, OwnProgram};
+use stackrace_base::failure::Failure;
 
 /// `stackrace compare DIR DIR -- COMMAND`.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "A workload or a command of your own")]
+#[command(next_help_heading = "A workload, a job of fio or a command of your own")]
 pub(crate) struct OwnProgramArgs {
     /// Compare with this workload alone, with settings as `load` takes them: git, "build files=100",
     /// "postgresql scale=10"; see `stackrace show workloads`
     #[arg(long, value_name = "WORKLOAD", conflicts_with_all = ["purpose", "size", "like", "command"])]
     with: Option<String>,
+    /// Compare with this job file of fio, by the fio that is installed: all figures of its report. The
+    /// job may name no file outside of the directory that it runs in
+    #[arg(long, value_name = "JOB.fio", group = "program", conflicts_with_all = ["purpose", "size", "like", "with"])]
+    fio: Option<PathBuf>,
     /// Compare with this command: one word is a shell command, several are a program and its
     /// arguments. It runs in an empty directory ({dir} or $STACKRACE_DIR) and must exit with 0
-    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["purpose", "size", "like"])]
+    #[arg(last = true, value_name = "COMMAND", group = "program", conflicts_with_all = ["purpose", "size", "like"])]
     command: Vec<String>,
     /// Shell command to run before each trial; it is not timed, and caches are dropped after it
     #[arg(long, value_name = "LINE", requires = "command")]
@@ -38,22 +46,32 @@ pub(crate) struct OwnProgramArgs {
     #[arg(long, value_name = "TOOL", requires = "command")]
     parse: Option<String>,
     /// End a trial that takes longer; it has failed [default: 10 min]
-    #[arg(long, value_name = "TIME", requires = "command")]
+    #[arg(long, value_name = "TIME", requires = "program")]
     trial_time: Option<String>,
     /// Stop the clock when the command ends, even if its data are not on the storage yet
     #[arg(long, requires = "command")]
     no_sync: bool,
-    /// Disk space that it needs [default: 64 MiB]
-    #[arg(long, value_name = "BYTES", requires = "command")]
+    /// Disk space that it needs [default: 64 MiB, or what the sizes of a job say]
+    #[arg(long, value_name = "BYTES", requires = "program")]
     disk: Option<String>,
 }
 
 impl OwnProgramArgs {
-    /// The workload or command; none: the workloads of a purpose are compared.
-    pub(crate) fn given(self) -> Option<OwnProgram> {
-        let given = self.with.is_some() || !self.command.is_empty();
-        given.then_some(OwnProgram {
+    /// The workload, job or command; none: the workloads of a purpose are compared. `variable` has the
+    /// environment, which a job may use.
+    ///
+    /// # Errors
+    /// The job file cannot be read.
+    pub(crate) fn given(self, variable: &Variables<'_>) -> Result<Option<OwnProgram>, Failure> {
+        let given = self.with.is_some() || self.fio.is_some() || !self.command.is_empty();
+        let read = |file: PathBuf| {
+            let text = job_file::read(&file, variable)?;
+            Ok(OwnJob { file, text })
+        };
+        let fio = self.fio.map(read).transpose()?;
+        Ok(given.then_some(OwnProgram {
             workload: self.with,
+            fio,
             command: self.command,
             prepare: self.prepare,
             cleanup: self.cleanup,
@@ -64,6 +82,6 @@ impl OwnProgramArgs {
             trial_time: self.trial_time,
             no_sync: self.no_sync,
             disk: self.disk,
-        })
+        }))
     }
 }

@@ -19,6 +19,7 @@ use crate::session::load_target::LoadTarget;
 use stackrace_base::interrupt::Interrupt;
 use stackrace_judge::audit;
 use stackrace_load::programs;
+use stackrace_load::programs::fio::FIO;
 use stackrace_machine::observe;
 pub(super) use table::formats;
 pub(super) use words::check;
@@ -46,6 +47,10 @@ pub(super) fn exec(setting: &Setting, verb: Load) -> Result<u8, Failure> {
         target,
         seed: verb.seed,
     };
+    if kind.name == FIO && !request.workload.commands().is_empty() {
+        // They were not typed: they stand in a file, which may come from anywhere.
+        return Err(Failure::refused("the job gives commands, which would run with your rights").next("leave exec_prerun and exec_postrun out, or put the job into a study: run asks for permission"));
+    }
     let interrupt = Arc::new(Interrupt::default());
     catch_interrupt(&interrupt, "what was measured follows", LEFT)?;
     let doing = Preparing::drawn(setting.quiet);

@@ -1,12 +1,15 @@
 //! Settings typed as `NAME=VALUE`: the same words as in a study, without its quotes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::super::failure::Failure;
+use super::super::variable::variable;
 use super::super::words::unknown;
+use crate::session::job_file;
 use crate::session::load_target::LoadTarget;
 use stackrace_base::setting::{GivenSetting, Kind, Refusal, Settings, Value};
 use stackrace_load::programs;
+use stackrace_load::programs::fio::{CONTENT, FIO, JOB};
 use stackrace_load::workload::WorkloadKind;
 
 /// Every word, checked against what the workload takes. The size of something that exists is all
@@ -40,6 +43,13 @@ pub(super) fn read(
         settings
             .settings
             .push(setting(name, value(text, takes.map(|doc| doc.kind))));
+    }
+    if kind.name == FIO
+        && !settings.given(CONTENT)
+        && let Ok(Some(file)) = settings.optional_text(JOB)
+    {
+        let text = job_file::read(Path::new(&file), &variable)?;
+        settings.settings.push(setting(CONTENT, Value::Text(text)));
     }
     if let LoadTarget::Existing { bytes, .. } = target
         && kind.settings.iter().any(|doc| doc.name == "size")

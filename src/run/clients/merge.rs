@@ -158,7 +158,6 @@ fn merged<'a>(
         parts: Vec::new(),
         error: None,
         short: 0,
-        history: Vec::new(),
         engine: "clients",
         engine_why: format!("each: {}", first.engine),
         depth_achieved: depth,

@@ -331,6 +331,13 @@ pub struct WorkloadHead {
     pub drawn_sizes: Option<bool>,
 }
 
+impl WorkloadHead {
+    /// Whether its figures are printed by a program that the user gives or sets, in digits of its choice.
+    pub fn is_printed(&self) -> bool {
+        matches!(self.kind.as_str(), "command" | "fio")
+    }
+}
+
 /// What a workload reports: a name, a unit and a direction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MetricHead {

@@ -1,6 +1,5 @@
 //! How an operation reaches the kernel: by a call, by a ring, or not at all.
 
-pub(crate) mod names;
 pub(crate) mod null;
 pub(crate) mod sync;
 pub(crate) mod update;

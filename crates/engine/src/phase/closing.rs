@@ -14,9 +14,8 @@ impl BlockPhase<'_> {
         mut clock: FastClock,
         elapsed_ns: u64,
     ) -> (Recorder, Option<FailedOp>, u64) {
-        if self.control.seat.is_some() || self.spec.again.is_some() || self.spec.ramp_ns > 0 {
-            // The time in which other phases had their parts, between two passes, and of the ramp, is
-            // none of this one.
+        if self.control.seat.is_some() || self.spec.again.is_some() {
+            // The time in which other phases had their parts, and between two passes, is none of this one.
             clock.set(elapsed_ns);
         }
         let (recorder, failed) = self.sync_all(clock);

@@ -9,12 +9,10 @@
 //! streams leave no gaps.
 
 mod blocks;
-mod covering;
 mod mix;
 mod permutation;
 mod share;
 mod sizes;
-mod steps;
 mod stream;
 mod zipf;
 
@@ -25,7 +23,6 @@ pub use mix::Mix;
 pub use permutation::Permutation;
 pub use share::{BlockStep, WorkerShare};
 pub use sizes::Sizes;
-pub use steps::SteppedStream;
 pub use stream::SequentialStream;
 pub use zipf::Zipf;
 
@@ -33,8 +30,7 @@ use crate::draw::{Draw, derive};
 use crate::error::StartError;
 use crate::memory::CachePadded;
 use crate::outcome::Op;
-use crate::spec::{AccessPattern, FilePart, Spec, Zones};
-use covering::Covering;
+use crate::spec::{AccessPattern, FilePart, Spec};
 
 /// How a block of one size is chosen.
 #[derive(Debug, Clone)]
@@ -67,9 +63,6 @@ enum Chooser {
         hot: u64,
         threshold: u64,
     },
-    /// The first block of each zone and the number of its blocks; each zone stands here once for
-    /// each percent of the operations it has.
-    Zoned(Box<[(u64, u64); 100]>),
 }
 
 /// All blocks of one size.
@@ -87,15 +80,11 @@ pub struct OpSequence {
     draw: Draw,
     order: BlockOrder,
     part: Option<FilePart>,
-    /// Bytes at the beginning of each target that are left out.
-    skipped: u64,
 }
 
 #[derive(Debug, Clone)]
 enum BlockOrder {
     Stream(SequentialStream),
-    Stepped(SteppedStream),
-    Covering(Box<Covering>),
     /// One field for each block size. All workers' are laid out by one thread, side by side.
     Random(Vec<CachePadded<Field>>),
 }
@@ -133,13 +122,6 @@ impl OpSequence {
             AccessPattern::Sequential => {
                 BlockOrder::Stream(SequentialStream::new(spec, sizes.all(), share)?)
             }
-            AccessPattern::Stepped(steps) => {
-                let largest = sizes.all().iter().max().copied().unwrap_or(0);
-                let workers = share.workers;
-                let stream = SteppedStream::new(steps, &spec.targets, largest, workers)?;
-                BlockOrder::Stepped(stream)
-            }
-            AccessPattern::Covering => BlockOrder::Covering(Box::new(covering(spec, share)?)),
             access => {
                 let field = |size: &u32| Field::new(spec, *size, access, share).map(CachePadded);
                 BlockOrder::Random(sizes.all().iter().map(field).collect::<Result<_, _>>()?)
@@ -152,18 +134,7 @@ impl OpSequence {
             draw,
             order,
             part: spec.part,
-            skipped: spec.skipped,
         })
-    }
-
-    /// How many operations move at least so many bytes together.
-    pub(crate) fn operations_for(&self, bytes: u64) -> u64 {
-        let (mut order, mut moved, mut operations) = (self.clone(), 0, 0);
-        while moved < bytes {
-            moved += u64::from(order.step().size);
-            operations += 1;
-        }
-        operations
     }
 
     /// Draws the next operation: read or write, where, how many bytes.
@@ -175,22 +146,16 @@ impl OpSequence {
             Op::Write
         };
         let size_index = self.sizes.index();
-        let mut size = self.sizes.all()[size_index];
+        let size = self.sizes.all()[size_index];
         let (target, offset) = match &mut self.order {
             BlockOrder::Stream(stream) => stream.advance(size),
-            BlockOrder::Stepped(stream) => stream.advance(size),
-            BlockOrder::Covering(order) => {
-                let (target, offset, fits) = order.choose(size);
-                size = fits;
-                (target, offset)
-            }
             BlockOrder::Random(fields) => fields[size_index].0.choose(&mut self.draw),
         };
         // Other processes have the bytes in between.
         let offset = match self.part {
             None => offset,
             Some(part) => part.offset(offset),
-        } + self.skipped;
+        };
         BlockStep {
             op,
             target,
@@ -235,9 +200,6 @@ fn check(spec: &Spec) -> Result<(), StartError> {
         AccessPattern::Pareto(h) => open_unit(h),
         AccessPattern::Normal(deviation) => deviation > 0.0 && deviation.is_finite(),
         AccessPattern::HotCold { hot_range, hot_ops } => open_unit(hot_range) && open_unit(hot_ops),
-        AccessPattern::Zoned(zones) => is_whole(zones),
-        // Its stream checks the steps itself.
-        AccessPattern::Covering | AccessPattern::Stepped(_) => true,
     };
     if !sound {
         let what = format!("{:?} has a parameter out of range", spec.access);
@@ -259,52 +221,12 @@ fn check(spec: &Spec) -> Result<(), StartError> {
     spec.align.map_or(Ok(()), |align| check_align(spec, align))
 }
 
-/// Whether both shares of the zones make 100 percent.
-fn is_whole(Zones(all): Zones) -> bool {
-    let sum = |of: fn(&(u8, u8)) -> u8| all.iter().map(|zone| u32::from(of(zone))).sum::<u32>();
-    sum(|zone| zone.0) == 100 && sum(|zone| zone.1) == 100
-}
-
-fn covering(spec: &Spec, share: &WorkerShare) -> Result<Covering, StartError> {
-    let smallest = spec.block_sizes.iter().map(|(size, _)| *size).min();
-    let unit = spec.align.map_or(smallest.unwrap_or(0), NonZeroU32::get);
-    let whole = |(size, _): &(u32, u32)| size.is_multiple_of(unit.max(1));
-    if share.workers > 1 || !spec.block_sizes.iter().all(whole) {
-        return Err(StartError::Spec {
-            what: format!(
-                "each byte once per pass, for {} workers with blocks at multiples of {unit}",
-                share.workers
-            ),
-            next: "use one thread, and sizes that are multiples of the smallest or of the alignment",
-        });
-    }
-    Covering::new(&spec.targets, unit, derive(spec.seed, PURPOSE_PASS))
-}
-
-/// The zones of a range of so many blocks (at least 1), each once for each percent of its operations.
-fn zoned(Zones(all): Zones, count: u64) -> Box<[(u64, u64); 100]> {
-    let mut table = Box::new([(0, count); 100]);
-    let (mut slot, mut before) = (0, 0);
-    for (operations, bytes) in all {
-        let edge = |percent: u8| (u128::from(count) * u128::from(percent) / 100) as u64;
-        // A zone of less than a block has the block it lies in.
-        let first = edge(before).min(count - 1);
-        let blocks = edge(before + bytes).saturating_sub(first).max(1);
-        for _ in 0..operations {
-            table[slot] = (first, blocks);
-            slot += 1;
-        }
-        before += bytes;
-    }
-    table
-}
-
 /// Refuses an alignment that cannot be kept.
 fn check_align(spec: &Spec, align: NonZeroU32) -> Result<(), StartError> {
     let refuse = |what: String, next| Err(StartError::Spec { what, next });
     let largest = spec.block_sizes.iter().map(|(size, _)| *size).max();
     match spec.access {
-        AccessPattern::Sequential | AccessPattern::Stepped(_) => refuse(
+        AccessPattern::Sequential => refuse(
             format!("an alignment of {align} bytes for sequential access"),
             "leave the alignment out: sequential blocks follow each other without gaps",
         ),
@@ -334,12 +256,8 @@ impl Field {
         }
         let scatter = || Permutation::new(count, derive(spec.seed, PURPOSE_SCATTER));
         let chooser = match access {
-            // The first two and the last have an order of their own.
-            AccessPattern::Sequential
-            | AccessPattern::Stepped(_)
-            | AccessPattern::Uniform
-            | AccessPattern::Covering => Chooser::Uniform,
-            AccessPattern::Zoned(zones) => Chooser::Zoned(zoned(zones, count)),
+            // The first has an order of its own.
+            AccessPattern::Sequential | AccessPattern::Uniform => Chooser::Uniform,
             AccessPattern::OncePerPass => {
                 // Worker k takes the positions k, k + workers, …: together each one once.
                 let (first, step) = (u64::from(share.worker), u64::from(share.workers));
@@ -425,10 +343,6 @@ impl Field {
                 scatter.apply((rank as u64).min(count - 1))
             }
             Chooser::Normal { deviation, spare } => normal(draw, count, *deviation, spare),
-            Chooser::Zoned(zones) => {
-                let (first, blocks) = zones[draw.below(100) as usize];
-                first + draw.below(blocks)
-            }
             Chooser::HotCold { hot, threshold } => {
                 if draw.bits() < *threshold {
                     draw.below(*hot)

@@ -172,14 +172,6 @@ pub fn punch_hole(file: impl AsFd, offset: u64, bytes: u64) -> Result<(), Errno>
     fallocate(file, hole, offset, bytes)
 }
 
-/// Reserves blocks of a file, also beyond its end; its length stays.
-///
-/// # Errors
-/// The system's.
-pub fn reserve_beyond(file: impl AsFd, offset: u64, bytes: u64) -> Result<(), Errno> {
-    fallocate(file, FallocateFlags::KEEP_SIZE, offset, bytes)
-}
-
 /// Gives the calling thread, and what it starts, a host name of its own. Only root may do that.
 ///
 /// # Errors

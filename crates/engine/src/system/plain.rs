@@ -438,14 +438,6 @@ pub fn punch_hole(_file: impl AsFd, _offset: u64, _bytes: u64) -> Result<(), Err
     Err(Errno::OPNOTSUPP)
 }
 
-/// Refuses: what reserves blocks here makes the file longer as well (posix_fallocate).
-///
-/// # Errors
-/// Always.
-pub fn reserve_beyond(_file: impl AsFd, _offset: u64, _bytes: u64) -> Result<(), Errno> {
-    Err(Errno::OPNOTSUPP)
-}
-
 /// Refuses: no thread of this system has a host name of its own.
 ///
 /// # Errors

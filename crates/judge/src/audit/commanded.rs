@@ -5,8 +5,8 @@ use super::judgement::{CheckFinding, EvidenceFigure, Grade, bytes};
 use super::reading::{TrialReading, share};
 use stackrace_base::unit;
 
-/// The workload whose operations are its own business.
-pub(super) const KIND: &str = "command";
+/// The workloads whose operations are their own business.
+pub(super) const KINDS: [&str; 2] = ["command", "fio"];
 /// A program that reads less reads its own files and libraries, and no data.
 const READ_MIN: f64 = 1_048_576.0;
 
@@ -73,7 +73,7 @@ mod tests {
         trial.counted.sent_bytes = sent * MIB;
         trial.counted.cache_hit_bytes = Some(asked.saturating_sub(fetched) * MIB);
         let reading = TrialReading {
-            kind: KIND,
+            kind: KINDS[0],
             ..reading(&trial)
         };
         (CHECK.judge)(&reading).unwrap().grade

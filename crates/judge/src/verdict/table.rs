@@ -180,12 +180,13 @@ impl ComparedFigure {
 
     /// Whether another program printed it, so that its digits are the program's choice.
     pub(super) fn is_printed(self, evidence: &Evidence<'_>) -> bool {
-        let command = |head: &WorkloadHead| head.kind == "command";
         let workloads = &evidence.head.workloads;
         evidence.imported
             || match self {
-                Self::Overall => workloads.iter().all(command),
-                Self::Metric { workload, .. } => workloads.get(workload).is_some_and(command),
+                Self::Overall => workloads.iter().all(WorkloadHead::is_printed),
+                Self::Metric { workload, .. } => workloads
+                    .get(workload)
+                    .is_some_and(WorkloadHead::is_printed),
             }
     }
 

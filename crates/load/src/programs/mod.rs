@@ -6,6 +6,7 @@
 
 mod build;
 mod command;
+pub mod fio;
 mod generated;
 mod git;
 mod number;
@@ -31,6 +32,7 @@ use crate::workload::{self, WorkloadKind};
 const ALL: &[WorkloadKind] = &[
     build::KIND,
     command::KIND,
+    fio::KIND,
     git::KIND,
     postgresql::KIND,
     #[cfg(feature = "sqlite")]

@@ -200,6 +200,19 @@ fn what_contradicts_itself_is_refused_with_what_to_write() {
         ("git = { files = 1 }", "between 2 and 1000000"),
         ("build = { jobs = 0 }", "between 1 and 1024"),
         ("postgresql = { time = \"1500 ms\" }", "whole seconds"),
+        ("fio = {}", "write fio = { job = \"JOB.fio\" }"),
+        (
+            "fio = { job = \"x.fio\" }",
+            "the text of x.fio is not with the study",
+        ),
+        (
+            "fio = { job = \"x.fio\", content = \"[x]\\nrw=write\\nfilename=/dev/sda\\n\" }",
+            "x.fio:3: filename=/dev/sda: that is outside of the directory of the trial",
+        ),
+        (
+            "fio = { content = \"[x]\\nnumjobs=1000\\n\" }",
+            "the job:1: numjobs=1000 would be reported job by job",
+        ),
     ];
     for (line, expected) in cases {
         let error = refused(line);

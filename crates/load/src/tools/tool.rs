@@ -1,6 +1,5 @@
 //! What every tool has, and what its command is given.
 
-use std::ffi::OsString;
 use std::sync::Arc;
 
 use clap::{Arg, ArgMatches, Command};
@@ -67,8 +66,6 @@ pub struct Console<'a> {
     pub print_on: fn(&str),
     /// Prints on standard error.
     pub error: fn(&str),
-    /// A variable of the environment.
-    pub variable: fn(&str) -> Option<OsString>,
     /// A random number for a seed, different each time.
     pub entropy: fn() -> u64,
     /// Lets the first Ctrl-C raise the interrupt and say what then happens, the second end the

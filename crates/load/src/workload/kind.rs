@@ -205,6 +205,12 @@ pub trait Workload: Send + Sync {
     fn commands(&self) -> Vec<String> {
         Vec::new()
     }
+    /// Has the program that it starts check what it will be given, on the machine where it will run; none: all is
+    /// well, or there is nothing to check. Called where everything that it needs is there.
+    fn refused_on(&self, host: &dyn Host) -> Option<String> {
+        let _ = host;
+        None
+    }
     /// Whether the stack is settled (caches dropped, remounted) before a phase. Only a workload
     /// whose phases are to find what the one before left in memory says no, and never to the first.
     fn settles(&self, _phase: usize) -> bool {

@@ -141,7 +141,6 @@ impl StreamVideo {
             queue_depth: self.queue_depth,
             direct,
             preallocate: false,
-            advise: false,
             durability: Durability {
                 // A frame in the page cache is not recorded yet.
                 fsync_every: NonZeroU64::new(u64::from(write && !direct)),
@@ -160,10 +159,6 @@ impl StreamVideo {
             seed: place.seed,
             again: None,
             part: None,
-            bytes: None,
-            skipped: 0,
-            ramp_ns: 0,
-            history_ns: None,
             slice_ns: SLICE_NS,
         }
     }

@@ -85,7 +85,7 @@ impl AskedDrive {
 }
 
 /// A text is written the same in TOML and in JSON.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     serde_json::to_string(text).unwrap_or_default()
 }
 

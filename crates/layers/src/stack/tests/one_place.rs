@@ -40,11 +40,6 @@ const ELSEWHERE: [(&str, &[&str], &str); 23] = [
         "what a machine can have that has nothing but a shell, and the nearest to what it cannot",
     ),
     (
-        "crates/load/src/tools/fio/job/fill.rs",
-        &["native"],
-        "a word of fio for how it reserves space",
-    ),
-    (
         "crates/machine/src/host/tools.rs",
         &["bcachefs"],
         "the one program that formats and is not called mkfs: it starts in an empty directory",
@@ -136,11 +131,6 @@ const ELSEWHERE: [(&str, &[&str], &str); 23] = [
         "crates/layers/src/stack/composition.rs",
         &["devices", "loop", "zpool"],
         "advice on what to put below",
-    ),
-    (
-        "crates/load/src/tools/fio/job.rs",
-        &["nfs"],
-        "an engine of fio",
     ),
     (
         "crates/load/src/workload/pools.rs",

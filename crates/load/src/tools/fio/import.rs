@@ -98,7 +98,7 @@ fn name(jobs: &[JobResult], at: usize) -> String {
     }
 }
 
-fn imported(
+pub(super) fn imported(
     version: &str,
     job: &JobResult,
     direction: &Direction,

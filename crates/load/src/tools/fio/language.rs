@@ -1,284 +1,177 @@
-//! Job files and command lines, read into sections of options with their places.
+//! The lines of a job of fio: names in brackets, and options below them.
 
-use std::rc::Rc;
+use super::value;
 
-use super::known::{find, nearest};
-use super::place::{JobError, OptionPlace};
+/// Sections whose name begins so hold for all jobs after them.
+const GLOBAL: &str = "global";
 
-/// Characters of a foreign word that a refusal shows.
-const SHOWN: usize = 60;
-/// Jobs of one text, at most.
-const SECTIONS_MAX: usize = 1024;
-
-/// One option as it was given.
-#[derive(Debug, Clone)]
-pub(super) struct Given {
-    /// The option's name, whatever it was called.
-    pub(super) name: &'static str,
-    /// None: it stood alone.
-    pub(super) value: Option<String>,
-    pub(super) place: OptionPlace,
-}
-
-/// One job as it was given: what was said of all jobs until then, and of it.
-#[derive(Debug, Clone)]
-pub(super) struct Section {
-    /// What it began with: its files are called so, whatever its name is then.
-    pub(super) title: String,
-    pub(super) name: String,
-    pub(super) place: OptionPlace,
-    pub(super) global: Rc<Vec<Given>>,
-    pub(super) own: Vec<Given>,
-}
-
-/// One `--name=value` or `-name value` of a command line.
+/// Why a job is not given to fio.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Switch {
-    /// Without the dashes.
-    pub name: String,
-    /// None: it stood alone.
-    pub value: Option<String>,
+pub struct JobFault {
+    /// Number of the line, from 1.
+    pub line: usize,
+    /// What is wrong there.
+    pub what: String,
+    /// What to write instead.
+    pub next: String,
 }
 
-/// Jobs, in the order they were given: first those of a command line, then those of files.
-#[derive(Debug, Default)]
-pub struct Sections {
-    global: Rc<Vec<Given>>,
-    pub(super) all: Vec<Section>,
-    /// What is not understood. All the rest is read too, so that it is said at once.
-    pub(super) refused: Vec<JobError>,
+impl JobFault {
+    pub(super) fn at(line: usize, what: impl Into<String>, next: impl Into<String>) -> Self {
+        Self {
+            line,
+            what: what.into(),
+            next: next.into(),
+        }
+    }
 }
 
-/// The beginning of a foreign word on one line, without what would steer a terminal.
-pub(super) fn shown(word: &str) -> String {
-    let plain = |c: char| if c.is_control() { ' ' } else { c };
-    let end = if word.chars().nth(SHOWN).is_some() {
-        "…"
-    } else {
-        ""
+/// One option, as it is written.
+#[derive(Debug, Clone)]
+pub(super) struct JobOption<'a> {
+    /// Number of its line, from 1.
+    pub(super) line: usize,
+    /// Its name, in lower case, by the name that fio's manual has first.
+    pub(super) name: String,
+    /// As fio reads it: without the comment behind it.
+    pub(super) value: &'a str,
+    /// All that stands behind the sign of equality.
+    pub(super) whole: &'a str,
+}
+
+/// What stands below one name in brackets.
+#[derive(Debug, Clone, Default)]
+pub(super) struct JobSection<'a> {
+    pub(super) line: usize,
+    pub(super) name: &'a str,
+    /// Its own options.
+    pub(super) own: Vec<JobOption<'a>>,
+    /// Those of `[global]` before it.
+    inherited: Vec<JobOption<'a>>,
+}
+
+/// Whether what stands below a name holds for all jobs after it.
+pub(super) fn is_global(name: &str) -> bool {
+    // As fio compares it: [globals] holds for all jobs, too.
+    name.starts_with(GLOBAL)
+}
+
+/// The sections of a job, in their order.
+pub(super) fn sections<'a>(text: &'a str, faults: &mut Vec<JobFault>) -> Vec<JobSection<'a>> {
+    let mut sections: Vec<JobSection<'a>> = Vec::new();
+    let mut global: Vec<JobOption<'a>> = Vec::new();
+    for (index, text) in text.lines().enumerate() {
+        let (line, text) = (index + 1, text.trim());
+        if text.is_empty() || text.starts_with([';', '#']) {
+            continue;
+        }
+        if let Some(name) = text.strip_prefix('[') {
+            let name = name.rsplit_once(']').map_or(name, |(name, _)| name);
+            if let Some(before) = sections.last().filter(|one| is_global(one.name)) {
+                global.extend(before.own.iter().cloned());
+            }
+            sections.push(JobSection {
+                line,
+                name,
+                own: Vec::new(),
+                inherited: global.clone(),
+            });
+            continue;
+        }
+        if text.contains("${") {
+            faults.push(JobFault::at(
+                line,
+                "the environment of stackrace does not have this variable",
+                "set it, or write its value into the job",
+            ));
+        }
+        if text.starts_with("include") {
+            let what = "include reads another file, which would not be kept with the study";
+            faults.push(JobFault::at(
+                line,
+                what,
+                "write the lines of that file in its place",
+            ));
+            continue;
+        }
+        match sections.last_mut() {
+            Some(section) => section.own.push(option(line, text)),
+            None => {
+                let what = "this option stands before the first name in brackets";
+                faults.push(JobFault::at(line, what, "write [global] above it"));
+            }
+        }
+    }
+    sections
+}
+
+fn option(line: usize, text: &str) -> JobOption<'_> {
+    let (name, whole) = text.split_once('=').unwrap_or((text, ""));
+    let end = |text: &str| text.find([';', '#']).unwrap_or(text.len());
+    // Dashes are those of a command line: fio refuses them, and what is checked must not depend on that.
+    let name = name[..end(name)]
+        .trim()
+        .trim_start_matches('-')
+        .to_ascii_lowercase();
+    let name = match name.as_str() {
+        "readwrite" => "rw".to_owned(),
+        "iomem" => "mem".to_owned(),
+        "nr_files" => "nrfiles".to_owned(),
+        "wait_for_previous" => "stonewall".to_owned(),
+        _ => name,
     };
-    word.chars().take(SHOWN).map(plain).collect::<String>() + end
+    JobOption {
+        line,
+        name,
+        value: whole[..end(whole)].trim(),
+        whole: whole.trim(),
+    }
 }
 
-/// What a line of a file belongs to.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Inside {
-    /// Nothing has begun yet.
-    Nothing,
-    /// What is said of all jobs that follow.
-    Global,
-    /// The last job.
-    Job,
-}
+impl JobSection<'_> {
+    /// The last value of an option: that of the section, or that of `[global]`.
+    pub(super) fn value(&self, name: &str) -> Option<&str> {
+        let mut all = self.own.iter().rev().chain(self.inherited.iter().rev());
+        all.find(|one| one.name == name).map(|one| one.value)
+    }
 
-impl Sections {
-    /// Reads the jobs of a command line: what stands before the first `name` is said of all jobs,
-    /// those of files too. What is not understood is kept for [`super::jobs`].
-    pub fn arguments(&mut self, switches: &[Switch]) {
-        let mut open = false;
-        for switch in switches {
-            if let Err(refusal) = self.argument(switch, &mut open) {
-                self.refused.push(refusal);
-            }
+    /// Whether an option is on: without a value it is.
+    pub(super) fn is_on(&self, name: &str) -> bool {
+        self.value(name).is_some_and(|value| value != "0")
+    }
+
+    /// What is moved by its word for `rw`; where it verifies, what it wrote is read, too.
+    pub(super) fn directions(&self) -> Vec<&'static str> {
+        let mode = self.value("rw").unwrap_or("read");
+        let mode = mode.split([':', ',']).next().unwrap_or_default();
+        let unified = self.value("unified_rw_reporting").unwrap_or("none");
+        if matches!(unified, "1" | "" | "mixed") {
+            return vec!["mixed"];
+        }
+        match mode {
+            "write" | "randwrite" if self.is_on("verify") => vec!["read", "write"],
+            "write" | "randwrite" => vec!["write"],
+            "trim" | "randtrim" => vec!["trim"],
+            "rw" | "randrw" | "readwrite" => vec!["read", "write"],
+            "trimwrite" | "randtrimwrite" => vec!["write", "trim"],
+            _ => vec!["read"],
         }
     }
 
-    fn argument(&mut self, switch: &Switch, open: &mut bool) -> Result<(), JobError> {
-        let place = OptionPlace::Argument;
-        let option = find(&switch.name)
-            .ok_or_else(|| unknown(&place, &format!("--{}", shown(&switch.name)), &switch.name))?;
-        // On the command line `name` begins a job.
-        if option.name == "name" {
-            let name = switch.value.clone().unwrap_or_default();
-            *open = self.begin(name, place)?;
-            return Ok(());
-        }
-        let given = Given {
-            name: option.name,
-            value: switch.value.clone(),
-            place,
+    /// Bytes of its files; none: not said in numbers.
+    pub(super) fn bytes(&self) -> Option<u64> {
+        let base = match self.value("kb_base") {
+            Some("1000") => 1000,
+            _ => 1024,
         };
-        self.give(given, *open);
-        Ok(())
-    }
-
-    /// Reads the jobs of a file; `variable` gives the value of an environment variable. What is not
-    /// understood is kept for [`super::jobs`].
-    pub fn file(&mut self, file: &str, text: &str, variable: &dyn Fn(&str) -> Option<String>) {
-        let mut inside = Inside::Nothing;
-        for (number, line) in text.lines().enumerate() {
-            let place = OptionPlace::Line {
-                file: file.to_owned(),
-                line: number + 1,
-            };
-            let line = line.split([';', '#']).next().unwrap_or_default().trim();
-            if line.is_empty() {
-                continue;
-            }
-            if let Err(refusal) = self.line(line, place, &mut inside, variable) {
-                self.refused.push(refusal);
-            }
+        let size = value::bytes(self.value("size")?, base)?;
+        let clones = self
+            .value("numjobs")
+            .map_or(Some(1), |it| it.parse().ok())?;
+        // Clones share files that have a name.
+        match self.value("filename") {
+            Some(_) => Some(size),
+            None => size.checked_mul(clones),
         }
     }
-
-    fn line(
-        &mut self,
-        line: &str,
-        place: OptionPlace,
-        inside: &mut Inside,
-        variable: &dyn Fn(&str) -> Option<String>,
-    ) -> Result<(), JobError> {
-        if let Some(rest) = line.strip_prefix('[') {
-            // What follows a broken beginning belongs to no job before it.
-            *inside = Inside::Global;
-            let name = rest.strip_suffix(']').filter(|name| !name.is_empty());
-            let name = name.ok_or_else(|| {
-                let what = format!("\"{}\" is not the beginning of a job", shown(line));
-                JobError::at(&place, what, "write [name], or [global]")
-            })?;
-            if self.begin(name.to_owned(), place)? {
-                *inside = Inside::Job;
-            }
-            return Ok(());
-        }
-        let (name, value) = match line.split_once('=') {
-            Some((name, value)) => (name.trim_end(), Some(value.trim_start())),
-            None => (line, None),
-        };
-        let option = find(name).ok_or_else(|| unknown(&place, &shown(name), name))?;
-        if *inside == Inside::Nothing {
-            let what = format!("{name} stands before the first job");
-            return Err(JobError::at(
-                &place,
-                what,
-                "write [global] or [name] above it",
-            ));
-        }
-        let value = value.map(|value| expand(value, &place, variable));
-        let value = value.transpose()?;
-        // In a file the brackets begin a job; `name` gives it another name, and its files keep that
-        // of the brackets. In [global] it names nothing, as with fio: the report shows it.
-        if option.name == "name" && *inside == Inside::Job {
-            return self.rename(value.unwrap_or_default(), &place);
-        }
-        let given = Given {
-            name: option.name,
-            value,
-            place,
-        };
-        self.give(given, *inside == Inside::Job);
-        Ok(())
-    }
-
-    /// Leaves out every job but those of these names.
-    ///
-    /// # Errors
-    /// A name no job has.
-    pub fn only(&mut self, names: &[String]) -> Result<(), JobError> {
-        for name in names {
-            if !self.all.iter().any(|section| section.title == *name) {
-                let what = format!("there is no job \"{}\" for --section", shown(name));
-                let all: Vec<&str> = self.all.iter().map(|it| it.title.as_str()).collect();
-                let next = format!("choose among: {}", all.join(", "));
-                return Err(JobError::at(&OptionPlace::Argument, what, next));
-            }
-        }
-        if !names.is_empty() {
-            self.all.retain(|section| names.contains(&section.title));
-        }
-        Ok(())
-    }
-
-    /// Begins a job; whether it is one (and not what is said of all).
-    fn begin(&mut self, name: String, place: OptionPlace) -> Result<bool, JobError> {
-        if name.is_empty() {
-            return Err(JobError::at(
-                &place,
-                "a job has no name",
-                "write --name=NAME",
-            ));
-        }
-        if name == "global" {
-            return Ok(false);
-        }
-        if self.all.len() == SECTIONS_MAX {
-            let what = format!("there are more than {SECTIONS_MAX} jobs");
-            return Err(JobError::at(
-                &place,
-                what,
-                "write numjobs=N for jobs that are alike",
-            ));
-        }
-        self.all.push(Section {
-            title: name.clone(),
-            name,
-            place,
-            global: Rc::clone(&self.global),
-            own: Vec::new(),
-        });
-        Ok(true)
-    }
-
-    fn rename(&mut self, name: String, place: &OptionPlace) -> Result<(), JobError> {
-        match self.all.last_mut() {
-            Some(section) if !name.is_empty() => section.name = name,
-            _ => {
-                return Err(JobError::at(
-                    place,
-                    "`name=` has no name",
-                    "write name=NAME",
-                ));
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes an option for the job that is open, or for all that follow.
-    fn give(&mut self, given: Given, open: bool) {
-        match self.all.last_mut() {
-            Some(section) if open => section.own.push(given),
-            // What a job before has of them stays what it was.
-            _ => Rc::make_mut(&mut self.global).push(given),
-        }
-    }
-}
-
-fn unknown(place: &OptionPlace, said: &str, name: &str) -> JobError {
-    JobError::at(place, format!("{said} is not supported"), nearest(name))
-}
-
-/// A value with `${NAME}` replaced by the environment's.
-fn expand(
-    value: &str,
-    place: &OptionPlace,
-    variable: &dyn Fn(&str) -> Option<String>,
-) -> Result<String, JobError> {
-    let mut text = String::new();
-    let mut rest = value;
-    while let Some((before, after)) = rest.split_once("${") {
-        // What a variable holds is not searched again, so that this ends.
-        let (name, after) = after.split_once('}').ok_or_else(|| {
-            let what = format!("\"{}\" has ${{ without }}", shown(value));
-            JobError::at(place, what, "write ${NAME}")
-        })?;
-        let found = variable(name).ok_or_else(|| {
-            let what = format!("the environment has no variable {}", shown(name));
-            JobError::at(
-                place,
-                what,
-                format!("set it: {}=… stackrace fio …", shown(name)),
-            )
-        })?;
-        text = text + before + &found;
-        rest = after;
-    }
-    text.push_str(rest);
-    // fio computes with these; as they stand they would become a part of a file's name.
-    for keyword in ["$pagesize", "$mb_memory", "$ncpus"] {
-        if text.contains(keyword) {
-            let what = format!("{keyword} is not supported");
-            return Err(JobError::at(place, what, "write the number"));
-        }
-    }
-    Ok(text)
 }

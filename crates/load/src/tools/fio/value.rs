@@ -43,12 +43,6 @@ pub(super) fn bytes(text: &str, base: u64) -> Option<u64> {
     number.checked_mul(factor(suffix, base)?)
 }
 
-/// A plain number, which may have a suffix as a size has.
-pub(super) fn count(text: &str) -> Option<u64> {
-    // A plain number is no size: its `k` is 1000.
-    bytes(text, 1000)
-}
-
 /// A time: `10`, `10s`, `500ms`, `1h`, `00:01:30`, in `unit_ns` where it has no unit. ns.
 pub(super) fn time_ns(text: &str, unit_ns: u64) -> Option<u64> {
     if text.contains(':') {
@@ -75,17 +69,6 @@ pub(super) fn time_ns(text: &str, unit_ns: u64) -> Option<u64> {
         _ => return None,
     };
     number.checked_mul(ns)
-}
-
-/// What is said of reads and what of writes: `4k` of both, `4k,8k` of each, `,8k` of writes alone.
-/// What comes after is said of trims, of which there are none.
-pub(super) fn pair(text: &str) -> (Option<&str>, Option<&str>) {
-    let parts: Vec<&str> = text.split(',').map(str::trim).collect();
-    let of = |at: usize| parts.get(at).copied().filter(|part| !part.is_empty());
-    match parts.len() {
-        1 => (of(0), of(0)),
-        _ => (of(0), of(1)),
-    }
 }
 
 #[cfg(test)]
@@ -121,13 +104,5 @@ mod tests {
         for wrong in ["", "s", "1x", "1:xx", "99999999999999999999"] {
             assert_eq!(time_ns(wrong, second), None, "{wrong}");
         }
-    }
-
-    #[test]
-    fn one_value_applies_to_reads_and_writes() {
-        assert_eq!(pair("4k"), (Some("4k"), Some("4k")));
-        assert_eq!(pair("4k,8k,16k"), (Some("4k"), Some("8k")));
-        assert_eq!(pair("4k,"), (Some("4k"), None));
-        assert_eq!(pair(",8k"), (None, Some("8k")));
     }
 }

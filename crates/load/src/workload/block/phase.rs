@@ -119,7 +119,6 @@ impl BlockIo {
             direct: self.direct,
             preallocate: self.preallocate,
             // Advice to the kernel is part of some classic tools, not of this workload.
-            advise: false,
             durability: self.durability,
             pacing: self.pacing,
             content: self.content,
@@ -129,10 +128,6 @@ impl BlockIo {
             },
             again: pass.and_then(|ops| self.again(ops, place)),
             part: None,
-            bytes: None,
-            skipped: 0,
-            ramp_ns: 0,
-            history_ns: None,
             engine: self.engine,
             seed: place.seed,
             slice_ns: SLICE_NS,
@@ -413,10 +408,6 @@ impl BlockIo {
     pub fn access_words(&self) -> String {
         match self.access {
             AccessPattern::Sequential | AccessPattern::OncePerPass => String::new(),
-            // No study asks for these.
-            AccessPattern::Zoned(_) | AccessPattern::Covering | AccessPattern::Stepped(_) => {
-                String::new()
-            }
             AccessPattern::Uniform => ", uniform".to_owned(),
             AccessPattern::Zipf(skew) => format!(", Zipf {skew}"),
             AccessPattern::Pareto(skew) => format!(", Pareto {skew}"),

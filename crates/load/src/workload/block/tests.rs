@@ -89,7 +89,6 @@ fn plain() -> Spec {
         queue_depth: 1,
         direct: false,
         preallocate: false,
-        advise: false,
         durability: Durability {
             fsync_at_end: true,
             ..Durability::default()
@@ -104,10 +103,6 @@ fn plain() -> Spec {
         seed: 7,
         again: None,
         part: None,
-        bytes: None,
-        skipped: 0,
-        ramp_ns: 0,
-        history_ns: None,
         slice_ns: SLICE_NS,
     }
 }
