@@ -1,13 +1,12 @@
 //! What a study may ask of a machine that has nothing but a shell.
 
 use stackrace_base::failure::Failure;
+use stackrace_load::programs;
+use stackrace_load::workload::OverShell;
 use stackrace_study::study::Study;
 
 /// Layers that need nothing of this program there.
 const LAYERS: [&str; 3] = ["dir", "native", "script"];
-
-/// The workloads that are programs of the machine's own.
-const WORKLOADS: [&str; 2] = ["command", "fio"];
 
 /// Refuses a study that asks for what cannot be had over a shell, before anything is touched.
 ///
@@ -34,7 +33,7 @@ pub(super) fn check(study: &Study) -> Result<(), Failure> {
     for head in study
         .workload_heads
         .iter()
-        .filter(|head| !WORKLOADS.contains(&head.kind.as_str()))
+        .filter(|head| over_shell(&head.kind) != OverShell::Runs)
     {
         wrong.push(format!(
             "the workload {} ({}) needs this program there; {}",
@@ -83,40 +82,6 @@ const NEAREST_LAYERS: &[(&[&str], &str)] = &[
     (&["loop"], "native, which makes its own device on a file"),
 ];
 
-/// Workloads whose like a program of the machine does, each with the command.
-const NEAREST_WORKLOADS: &[(&[&str], &str)] = &[
-    (
-        &["bonnie++"],
-        "command = { run = \"bonnie++ -d . …\", parse = \"bonnie++\" }",
-    ),
-    (
-        &["fileio"],
-        "command = { run = \"sysbench fileio …\", parse = \"sysbench\" }",
-    ),
-    (
-        &["postmark"],
-        "command = { run = \"postmark …\", parse = \"postmark\" }",
-    ),
-    (
-        &["random", "sequential", "shared-file"],
-        "command = { run = \"fio …\", parse = \"fio\" }",
-    ),
-    (
-        &["copy-file", "read-file"],
-        "command = { run = \"dd …\" } or \"cp …\"",
-    ),
-    (
-        &["copy-tree", "extract-tar", "delete-tree"],
-        "command = { run = \"tar xf …\" }",
-    ),
-    (&["git"], "command = { run = \"git clone …\" }"),
-    (&["build"], "command = { run = \"make …\" }"),
-    (
-        &["postgresql"],
-        "command = { run = \"pgbench …\", parse = \"pgbench\" }",
-    ),
-];
-
 /// The advice of a table for a word; none: it has none.
 fn nearest(table: &[(&[&str], &'static str)], kind: &str) -> Option<String> {
     let mut rows = table.iter();
@@ -132,9 +97,17 @@ fn nearest_layer(kind: &str) -> String {
 }
 
 fn nearest_workload(kind: &str) -> String {
-    nearest(NEAREST_WORKLOADS, kind).unwrap_or_else(|| {
-        "the nearest is command, with a program that is installed there".to_owned()
-    })
+    match over_shell(kind) {
+        OverShell::Nearest(setting) => format!("the nearest is {setting}"),
+        OverShell::Runs | OverShell::Never => {
+            "the nearest is command, with a program that is installed there".to_owned()
+        }
+    }
+}
+
+/// The way to have a workload there.
+fn over_shell(kind: &str) -> OverShell {
+    programs::kind(kind).map_or(OverShell::Never, |kind| kind.over_shell)
 }
 
 #[cfg(test)]
@@ -155,16 +128,18 @@ mod tests {
     }
 
     #[test]
-    fn advice_names_layers_workloads_and_tools_that_exist() {
+    fn advice_names_layers_and_settings_that_exist() {
         let layer = |name: &&&str| stack::ALL.iter().any(|kind| kind.name == **name);
-        let workload = |name: &&&str| {
-            let mut kinds = stackrace_load::programs::workloads().iter();
-            kinds.any(|kind| kind.name == **name)
-        };
         let words = |table: &'static [(&[&str], &str)]| table.iter().flat_map(|row| row.0);
         assert_eq!(words(NEAREST_LAYERS).find(|name| !layer(name)), None);
-        assert_eq!(words(NEAREST_WORKLOADS).find(|name| !workload(name)), None);
-        for (_, advice) in NEAREST_LAYERS.iter().chain(NEAREST_WORKLOADS) {
+        let of_layers = NEAREST_LAYERS.iter().map(|(_, advice)| *advice);
+        let of_workloads = programs::workloads()
+            .iter()
+            .filter_map(|kind| match kind.over_shell {
+                OverShell::Nearest(advice) => Some(advice),
+                OverShell::Runs | OverShell::Never => None,
+            });
+        for advice in of_layers.chain(of_workloads) {
             // What stands in it of a study is read as one.
             let Some(end) = advice.find('}') else {
                 continue;

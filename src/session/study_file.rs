@@ -9,6 +9,7 @@ use stackrace_base::bounded::ByteLimit;
 use stackrace_base::event::{Decide, Until};
 use stackrace_base::failure::Failure;
 use stackrace_base::setting::{Refusal, nearest};
+use stackrace_load::programs;
 use stackrace_load::workload::together;
 use stackrace_places::agent::message::Clients;
 use stackrace_study::study::{self, AskedDrive, HOST, Kinds, ROUNDS_MAX, SYSTEM, Study};
@@ -287,20 +288,6 @@ pub(crate) fn check_wipe(study: &Study, wipe: &[String]) -> Result<(), Failure> 
     .next(next))
 }
 
-/// Workloads whose figures are rates and latencies of the engine, which can be put together.
-const PLAIN: [&str; 10] = [
-    "copy-file",
-    "copy-tree",
-    "delete-tree",
-    "extract-tar",
-    "fileio",
-    "files",
-    "random",
-    "read-file",
-    "sequential",
-    "shared-file",
-];
-
 /// Refuses a study that several clients cannot measure together.
 ///
 /// # Errors
@@ -326,7 +313,7 @@ pub(crate) fn check_clients(study: &Study, clients: &Clients) -> Result<(), Fail
     if let Some(head) = study
         .workload_heads
         .iter()
-        .find(|head| !PLAIN.contains(&head.kind.as_str()))
+        .find(|head| !programs::kind(&head.kind).is_some_and(|kind| kind.mergeable))
     {
         return Err(Failure::refused(format!(
             "{} reports more than rates and latencies, which cannot be put together over clients",

@@ -245,6 +245,8 @@ fn head(input: &mut Input<'_>) -> RunStarted {
             summary: input.text(),
             weight: finite(input).abs(),
             drawn_sizes: None,
+            level: None,
+            imported: None,
             metrics: (0..=input.below(3))
                 .map(|_| MetricHead {
                     name: input.text(),

@@ -57,10 +57,15 @@ pub(super) fn exec(setting: &Setting, verb: Load) -> Result<u8, Failure> {
     doing.now(kind.name, &verb.place.display().to_string());
     let loaded = load::run(&setting.session, &request, &interrupt)?;
     drop(doing);
-    let audit = loaded
-        .trial
-        .as_ref()
-        .and_then(|trial| audit::trial_audit(kind.name, &observe::environment(), false, trial));
+    let audit = loaded.trial.as_ref().and_then(|trial| {
+        let of = audit::AuditedTrial {
+            kind: kind.name,
+            level: kind.level,
+            environment: &observe::environment(),
+            in_virtual_time: false,
+        };
+        audit::trial_audit(&of, trial)
+    });
     if verb.json {
         print_data(json::render(&request, &loaded, audit.as_ref()).as_bytes());
     } else if loaded.trouble.is_none() || !loaded.phases.is_empty() {

@@ -27,6 +27,9 @@ pub(super) const TURNING: WorkloadKind = WorkloadKind {
         SettingDoc::flag("writes", "false", ""),
     ],
     example: "",
+    mergeable: false,
+    level: false,
+    over_shell: OverShell::Never,
     parse: |settings: &Settings| {
         Ok(Box::new(Turning {
             level: settings.text("level")?,

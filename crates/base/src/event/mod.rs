@@ -329,6 +329,36 @@ pub struct WorkloadHead {
     /// before this was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drawn_sizes: Option<bool>,
+    /// Whether its rate ought to be level, because it does one thing from the beginning of a phase to its end;
+    /// `None`: as for `drawn_sizes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<bool>,
+    /// The settings of an imported workload, without the version of its tool; `None` if it is not imported, or
+    /// the log is from before this was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<String>,
+}
+
+impl WorkloadHead {
+    /// Whether another seed is another amount of work.
+    pub fn draws_sizes(&self) -> bool {
+        let older = || older::draws_sizes(&self.kind, &self.summary);
+        self.drawn_sizes.unwrap_or_else(older)
+    }
+
+    /// Whether its rate ought to be level.
+    pub fn is_level(&self) -> bool {
+        self.level.unwrap_or_else(|| older::is_level(&self.kind))
+    }
+
+    /// The work in words, without the version of the tool that did it: another version of a tool is no other
+    /// work.
+    pub fn work(&self) -> Cow<'_, str> {
+        match &self.imported {
+            Some(settings) => Cow::Borrowed(settings),
+            None => Cow::Owned(older::work(&self.summary)),
+        }
+    }
 }
 
 impl WorkloadHead {

@@ -2,6 +2,48 @@
 
 use super::{Fact, FactFigure, LabGuests, OtherMachines, RunPlace};
 
+/// Kinds of workload whose amount of work may follow from the seed.
+const SEEDED: [&str; 6] = [
+    "bonnie++",
+    "files",
+    "postmark",
+    "copy-tree",
+    "extract-tar",
+    "delete-tree",
+];
+
+/// Kinds of workload that do one thing from the first to the last moment of a phase.
+const LEVEL: [&str; 6] = [
+    "copy-file",
+    "fileio",
+    "random",
+    "read-file",
+    "sequential",
+    "stream-video",
+];
+
+/// Whether the sizes of a workload's files may be drawn from the seed.
+pub(super) fn draws_sizes(kind: &str, summary: &str) -> bool {
+    // Most use bonnie++ without files, or with empty ones: only its summary tells.
+    SEEDED.contains(&kind) && (kind != "bonnie++" || summary.contains("files of "))
+}
+
+/// Whether the rate of a workload ought to be level.
+pub(super) fn is_level(kind: &str) -> bool {
+    LEVEL.contains(&kind)
+}
+
+/// The work of a summary, which is `imported from TOOL VERSION: SETTINGS` if it was imported.
+pub(super) fn work(summary: &str) -> String {
+    let work = match summary.strip_prefix("imported from ") {
+        Some(told) => told.split_once(": ").map_or("", |(_, settings)| settings),
+        None => summary,
+    };
+    // Earlier versions wrote `1 thread(s)`: the same work.
+    work.replace(" 1 thread(s)", " 1 thread")
+        .replace("thread(s)", "threads")
+}
+
 /// Memory of a guest that is not on record, bytes.
 const GUEST_BYTES: u64 = 1 << 30;
 

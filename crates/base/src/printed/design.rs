@@ -192,11 +192,13 @@ fn heads(
         heads.push(WorkloadHead {
             name: (*name).to_owned(),
             kind: (*kind).to_owned(),
-            summary: summary(&mine, &same),
+            summary: summary(&mine, &words(&same)),
             // The overall figure needs a value of every configuration.
             weight: if everywhere { 1.0 } else { 0.0 },
             metrics: metrics(&mine),
             drawn_sizes: None,
+            level: Some(false),
+            imported: Some(words(&same)),
         });
     }
     (heads, warnings)
@@ -284,25 +286,23 @@ fn settings(mine: &[&Placed<'_>], configurations: &[String]) -> (Vec<Fact>, Vec<
 }
 
 /// `imported from fio-3.39: rw=randread, bs=4k`
-fn summary(mine: &[&Placed<'_>], settings: &[Fact]) -> String {
+fn summary(mine: &[&Placed<'_>], settings: &str) -> String {
     let mut tools: Vec<&str> = Vec::new();
     for placed in mine {
         let version = placed.result.version.as_deref();
         position_or_add(&mut tools, version.unwrap_or(placed.result.tool));
     }
-    let words: Vec<String> = settings
-        .iter()
-        .map(|fact| match fact.value.as_str() {
-            "" => fact.name.clone(),
-            value => format!("{}={value}", fact.name),
-        })
-        .collect();
-    let colon = if words.is_empty() { "" } else { ": " };
-    format!(
-        "imported from {}{colon}{}",
-        tools.join(", "),
-        words.join(", ")
-    )
+    let colon = if settings.is_empty() { "" } else { ": " };
+    format!("imported from {}{colon}{settings}", tools.join(", "))
+}
+
+/// `rw=randread, bs=4k`
+fn words(settings: &[Fact]) -> String {
+    let words = settings.iter().map(|fact| match fact.value.as_str() {
+        "" => fact.name.clone(),
+        value => format!("{}={value}", fact.name),
+    });
+    words.collect::<Vec<_>>().join(", ")
 }
 
 /// Every metric of a workload's results, those of the first result first.

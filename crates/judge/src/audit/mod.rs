@@ -49,5 +49,5 @@ pub use list::checks;
 pub use promised::promised;
 pub use set_ups::SetUps;
 pub use steady::course;
-pub use trial::{TrialAudit, trial_audit};
+pub use trial::{AuditedTrial, TrialAudit, trial_audit};
 pub use whole::{Audit, notes};

@@ -15,6 +15,8 @@ pub(super) struct TrialReading<'a> {
     pub(super) trial: &'a Observation,
     /// Kind of its workload.
     pub(super) kind: &'a str,
+    /// Set if the rate of the workload ought to be level.
+    pub(super) level: bool,
     pub(super) limits: &'a [Limit],
     /// Memory of the machine, bytes.
     pub(super) memory_bytes: Option<f64>,

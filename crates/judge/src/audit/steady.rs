@@ -14,17 +14,6 @@ use super::reading::TrialReading;
 use stackrace_base::event::{PhaseObservation, Preconditioned};
 use stackrace_base::unit;
 
-/// Workloads that do one thing from the first to the last moment of a phase, so that their rate
-/// ought to be level; a tree of files of all sizes need not be.
-const UNIFORM: [&str; 6] = [
-    "copy-file",
-    "fileio",
-    "random",
-    "read-file",
-    "sequential",
-    "stream-video",
-];
-
 pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "steady state",
     question: "Was the rate steady, and the storage before it?",
@@ -62,7 +51,7 @@ pub fn course(phase: &PhaseObservation) -> Option<Course> {
 
 /// Whether the phase that is furthest from level is level; none: it need not be, or is too short.
 fn level(reading: &TrialReading<'_>) -> Option<CheckFinding> {
-    if !UNIFORM.contains(&reading.kind) {
+    if !reading.level {
         return None;
     }
     let phases = reading.trial.phases.iter();

@@ -30,24 +30,33 @@ pub(super) struct TrialPace {
     pub(super) how: String,
 }
 
-/// What is said of one trial of a kind of workload, on a machine with these facts; none: it is not
+/// The circumstances of a trial, for its audit.
+#[derive(Debug, Clone, Copy)]
+pub struct AuditedTrial<'a> {
+    /// Kind of its workload.
+    pub kind: &'a str,
+    /// Set if the rate of that workload ought to be level.
+    pub level: bool,
+    /// Facts of the machine.
+    pub environment: &'a [Fact],
+    /// Set if its clock is simulated.
+    pub in_virtual_time: bool,
+}
+
+/// What is said of one trial; none: it is not
 /// complete, or another tool measured it.
-pub fn trial_audit(
-    kind: &str,
-    environment: &[Fact],
-    in_virtual_time: bool,
-    trial: &Observation,
-) -> Option<TrialAudit> {
+pub fn trial_audit(of: &AuditedTrial<'_>, trial: &Observation) -> Option<TrialAudit> {
     if trial.ended != Ended::Complete || trial.settled.caches == "unknown" {
         return None;
     }
     let reading = TrialReading {
         trial,
-        kind,
-        limits: &limits(environment),
-        memory_bytes: memory_bytes(environment),
+        kind: of.kind,
+        level: of.level,
+        limits: &limits(of.environment),
+        memory_bytes: memory_bytes(of.environment),
     };
-    let findings = findings(&checks_of(in_virtual_time), &reading);
+    let findings = findings(&checks_of(of.in_virtual_time), &reading);
     let pace = pace(&findings);
     let grave = findings
         .iter()

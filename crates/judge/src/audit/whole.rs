@@ -12,7 +12,9 @@ use super::limit::{Limit, limits};
 use super::list::{checks, checks_of};
 use super::reading::TrialReading;
 use super::set_ups::SetUps;
-use super::trial::{Findings, TrialAudit, TrialPace, findings, memory_bytes, pace, trial_audit};
+use super::trial::{
+    AuditedTrial, Findings, TrialAudit, TrialPace, findings, memory_bytes, pace, trial_audit,
+};
 use stackrace_base::event::{Ended, Observation, RunStarted};
 
 /// Trials that must show the same where one may by chance.
@@ -72,6 +74,7 @@ impl Audit {
                 let reading = TrialReading {
                     trial,
                     kind: &head.workloads[trial.workload].kind,
+                    level: head.workloads[trial.workload].is_level(),
                     limits: &audit.limits,
                     memory_bytes,
                 };
@@ -100,13 +103,14 @@ impl Audit {
 
     /// What is said of one trial.
     pub fn trial(&self, head: &RunStarted, trial: &Observation) -> Option<TrialAudit> {
-        let kind = &head.workloads.get(trial.workload)?.kind;
-        trial_audit(
-            kind,
-            &head.environment,
-            head.place().in_virtual_time(),
-            trial,
-        )
+        let workload = head.workloads.get(trial.workload)?;
+        let of = AuditedTrial {
+            kind: &workload.kind,
+            level: workload.is_level(),
+            environment: &head.environment,
+            in_virtual_time: head.place().in_virtual_time(),
+        };
+        trial_audit(&of, trial)
     }
 
     /// One configuration on one workload; none: it has no complete trial.

@@ -370,6 +370,8 @@ mod tests {
             summary: "made up".to_owned(),
             weight: 1.0,
             drawn_sizes: None,
+            level: None,
+            imported: None,
             metrics: vec![
                 metric(
                     if name == "video" {

@@ -1,7 +1,7 @@
 //! Whether two stored results are of the same work on the same machine: only then is their ratio one
 //! of the storage.
 
-use stackrace_base::event::{Fact, FactFigure, RunStarted, WorkloadHead};
+use stackrace_base::event::{Fact, FactFigure, RunStarted};
 use stackrace_results::record::Record;
 
 /// Facts of the environment that say which machine it was. What an update changes (kernel,
@@ -11,17 +11,6 @@ const MACHINE: [&str; 4] = ["machine", "processor", "processors", "hypervisor"];
 /// Installed memory that differs by less than this share is the same: kernels reserve different
 /// amounts of it.
 const MEMORY_SHARE: f64 = 0.05;
-
-/// Kinds whose amount of work may follow from the seed, for logs that do not say of each workload whether
-/// the sizes of its files are drawn.
-const SEEDED: [&str; 6] = [
-    "bonnie++",
-    "files",
-    "postmark",
-    "copy-tree",
-    "extract-tar",
-    "delete-tree",
-];
 
 /// What differs between two machines, as far as both are on record, one clause each.
 pub(super) fn other_machine(a: &RunStarted, b: &RunStarted) -> Vec<String> {
@@ -65,42 +54,19 @@ pub(super) fn other_work((a, in_a): (&Record, usize), (b, in_b): (&Record, usize
     if head_a.kind != head_b.kind {
         differing.push(format!("kind: {} and {}", head_a.kind, head_b.kind));
     }
-    let (done_a, done_b) = (work(head_a), work(head_b));
+    let (done_a, done_b) = (head_a.work(), head_b.work());
     if done_a != done_b {
         differing.push(format!("\"{done_a}\" and \"{done_b}\""));
     }
     // The seed of an imported record is a placeholder.
     let own = !a.imported() && !b.imported();
-    if own && a.head.seed != b.head.seed && (draws_sizes(head_a) || draws_sizes(head_b)) {
+    if own && a.head.seed != b.head.seed && (head_a.draws_sizes() || head_b.draws_sizes()) {
         differing.push(format!(
             "seed, from which the sizes of the files follow: {} and {}",
             a.head.seed, b.head.seed
         ));
     }
     differing
-}
-
-/// Whether another seed is another amount of work.
-fn draws_sizes(head: &WorkloadHead) -> bool {
-    let may = || {
-        let seeded = SEEDED.contains(&head.kind.as_str());
-        // Most use bonnie++ without files, or with empty ones: only its summary tells in old logs.
-        seeded && (head.kind != "bonnie++" || head.summary.contains("files of "))
-    };
-    head.drawn_sizes.unwrap_or_else(may)
-}
-
-/// A workload's summary without the version of the tool that did it: another version of a tool is
-/// no other work.
-fn work(head: &WorkloadHead) -> String {
-    // The summary is `imported from TOOL VERSION: SETTINGS`.
-    let work = match head.summary.strip_prefix("imported from ") {
-        Some(told) => told.split_once(": ").map_or("", |(_, settings)| settings),
-        None => &head.summary,
-    };
-    // Earlier versions wrote `1 thread(s)`: the same work.
-    work.replace(" 1 thread(s)", " 1 thread")
-        .replace("thread(s)", "threads")
 }
 
 /// Whether two records hold the same results: one run, or two imports of one text.

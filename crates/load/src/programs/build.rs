@@ -9,7 +9,7 @@ use stackrace_engine::PhaseOutcome;
 
 use super::git::sync;
 use super::{generated, ran};
-use crate::workload::{Cost, Place, Workload, WorkloadError, WorkloadKind, trouble};
+use crate::workload::{Cost, OverShell, Place, Workload, WorkloadError, WorkloadKind, trouble};
 use stackrace_base::event::MetricHead;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::time::{Clock, SystemClock};
@@ -34,6 +34,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         SettingDoc::count("jobs", "4", "Files compiled at the same time."),
     ],
     example: "build = { files = 100 }",
+    mergeable: false,
+    level: false,
+    over_shell: OverShell::Nearest("command = { run = \"make …\" }"),
     parse: |settings| Ok(Box::new(Build::parse(settings)?)),
 };
 

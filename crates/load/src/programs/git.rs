@@ -13,7 +13,7 @@ use stackrace_engine::{PhaseEnd, PhaseOutcome};
 use super::generated;
 use super::ran;
 use crate::workload::metric::{self, head};
-use crate::workload::{Cost, Place, Workload, WorkloadError, WorkloadKind, trouble};
+use crate::workload::{Cost, OverShell, Place, Workload, WorkloadError, WorkloadKind, trouble};
 use stackrace_base::event::{Better, MetricHead};
 use stackrace_base::owned::held::with_real_names;
 use stackrace_base::setting::{SettingDoc, Settings};
@@ -39,6 +39,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         ),
     ],
     example: "git = { files = 2000 }",
+    mergeable: false,
+    level: false,
+    over_shell: OverShell::Nearest("command = { run = \"git clone …\" }"),
     parse: |settings| Ok(Box::new(Git::parse(settings)?)),
 };
 

@@ -44,6 +44,11 @@ pub fn is_of_every_command(name: &str) -> bool {
     ran::heads().iter().any(|head| head.name == name)
 }
 
+/// The kind of workload of a name; `None` if there is none.
+pub fn kind(name: &str) -> Option<&'static WorkloadKind> {
+    workloads().iter().find(|kind| kind.name == name)
+}
+
 /// Every kind of workload, alphabetical: those of the room `workload`, those of the classic tools, and
 /// those of this room.
 pub fn workloads() -> &'static [WorkloadKind] {

@@ -10,7 +10,9 @@ use super::reported::FoundFigure;
 use super::{ran, reported};
 use crate::workload::metric::{self, head};
 use crate::workload::postgres_server::{self, ASIDE_NS, PostgresServer};
-use crate::workload::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
+use crate::workload::{
+    Cost, OverShell, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble,
+};
 use stackrace_base::event::{Better, MetricHead};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
@@ -44,6 +46,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         ),
     ],
     example: "postgresql = { scale = 1, time = \"2 s\" }",
+    mergeable: false,
+    level: false,
+    over_shell: OverShell::Nearest("command = { run = \"pgbench …\", parse = \"pgbench\" }"),
     parse: |settings| Ok(Box::new(Postgres::parse(settings)?)),
 };
 

@@ -14,7 +14,9 @@ use stackrace_engine::tree::{self, COPY_BUFFER_BYTES, CopyMethod};
 
 use super::block::words::{COMPRESS_RATIO, CONTENT};
 use super::block::{content, size};
-use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
+use super::kind::{
+    Cost, OverShell, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble,
+};
 use super::metric::{self, Figure};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
@@ -31,6 +33,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         COMPRESS_RATIO,
     ],
     example: "copy-file = { size = \"1 GiB\" }",
+    mergeable: true,
+    level: true,
+    over_shell: OverShell::Nearest("command = { run = \"dd …\" } or \"cp …\""),
     parse: |settings| {
         Ok(Box::new(CopyFile {
             size: size(settings)?,

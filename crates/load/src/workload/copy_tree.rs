@@ -8,7 +8,9 @@ use stackrace_engine::tree::{self, CopyMethod, CopyStyle, RSYNC_BUFFER_BYTES};
 use stackrace_engine::{Op, PhaseOutcome};
 
 use super::copy_file::{METHOD, SYNC_AT_END, at_end, durable, method, method_words};
-use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
+use super::kind::{
+    Cost, OverShell, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble,
+};
 use super::metric::Figure;
 use super::tree::{FROM, HELD, INVENTED, Source};
 use stackrace_base::setting::SettingDoc;
@@ -30,6 +32,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         &HELD,
     ]),
     example: "copy-tree = { files = 2000, size-median = \"8 KiB\" }",
+    mergeable: true,
+    level: false,
+    over_shell: OverShell::Nearest("command = { run = \"tar xf …\" }"),
     parse: |settings| {
         let mut method = method(settings)?;
         let mut manner = CopyStyle::Direct;

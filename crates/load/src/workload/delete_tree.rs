@@ -8,7 +8,9 @@ use stackrace_engine::tree;
 use stackrace_engine::{Op, PhaseOutcome};
 
 use super::copy_file::{SYNC_AT_END, at_end, durable};
-use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
+use super::kind::{
+    Cost, OverShell, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble,
+};
 use super::metric::{Figure, Latency};
 use super::tree::{FROM, HELD, INVENTED, Source};
 use stackrace_base::setting::SettingDoc;
@@ -19,6 +21,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     source: "rm -rf of coreutils 9.1 as traced on Linux",
     settings: &SettingDoc::joined::<11>(&[&INVENTED, &[FROM, SYNC_AT_END], &HELD]),
     example: "delete-tree = { files = 2000 }",
+    mergeable: true,
+    level: false,
+    over_shell: OverShell::Nearest("command = { run = \"tar xf …\" }"),
     parse: |settings| {
         Ok(Box::new(DeleteTree {
             source: Source::parse(settings)?,

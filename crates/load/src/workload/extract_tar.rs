@@ -9,7 +9,9 @@ use stackrace_engine::files::AtEnd;
 use stackrace_engine::{Op, PhaseOutcome, tree};
 
 use super::copy_file::{SYNC_AT_END, at_end, durable};
-use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
+use super::kind::{
+    Cost, OverShell, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble,
+};
 use super::metric::Figure;
 use super::read_file::{bring, real_file};
 use super::tree::{ENTRY_BYTES, HELD, INVENTED, Source, alone};
@@ -30,6 +32,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     source: "tar -x of GNU tar 1.34 as traced on Linux",
     settings: &SettingDoc::joined::<11>(&[&INVENTED, &[FROM, SYNC_AT_END], &HELD]),
     example: "extract-tar = { profile = \"source-code\", scale = 0.5 }",
+    mergeable: true,
+    level: false,
+    over_shell: OverShell::Nearest("command = { run = \"tar xf …\" }"),
     parse: |settings| {
         Ok(Box::new(ExtractTar {
             archive: Archive::parse(settings)?,

@@ -302,6 +302,17 @@ pub trait Workload: Send + Sync {
     }
 }
 
+/// The way to have a workload on a machine that has nothing of this program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OverShell {
+    /// It is a program of that machine itself.
+    Runs,
+    /// A program there does about the same: the setting of a study.
+    Nearest(&'static str),
+    /// Nothing there does the same.
+    Never,
+}
+
 /// One kind of workload.
 #[derive(Debug, Clone, Copy)]
 pub struct WorkloadKind {
@@ -315,6 +326,13 @@ pub struct WorkloadKind {
     pub settings: &'static [SettingDoc],
     /// A working example in TOML.
     pub example: &'static str,
+    /// Set if its figures are rates and latencies of the engine, so that those of several clients make one.
+    pub mergeable: bool,
+    /// Set if it does one thing from the first to the last moment of a phase, so that its rate ought to be
+    /// level. The rate of a tree of files of all sizes need not be.
+    pub level: bool,
+    /// The way to have it on a machine with nothing but a shell.
+    pub over_shell: OverShell,
     /// Checks the settings and makes the workload.
     pub parse: fn(&Settings) -> Result<Box<dyn Workload>, Refusal>,
 }

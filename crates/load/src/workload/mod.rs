@@ -33,8 +33,8 @@ mod tree;
 
 pub use kept::{DataLayout, DataUse, KeptData};
 pub use kind::{
-    BareDevices, Cost, Place, SLICE_NS, Seat, Slicing, Workload, WorkloadError, WorkloadKind,
-    trouble,
+    BareDevices, Cost, OverShell, Place, SLICE_NS, Seat, Slicing, Workload, WorkloadError,
+    WorkloadKind, trouble,
 };
 
 /// Every kind but those of the classic tools, alphabetical; `programs::workloads` has them all.

@@ -28,7 +28,9 @@ use stackrace_engine::{Op, PhaseOutcome};
 
 use super::block::at_least_one;
 use super::block::words::block_size;
-use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
+use super::kind::{
+    Cost, OverShell, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble,
+};
 use super::metric::{self, Figure, Latency};
 use stackrace_base::event::{Better, LedgerLine, OperationKind, Promise};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
@@ -72,6 +74,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         database::SETTINGS[4],
     ],
     example: "promises = { idiom = \"append-fdatasync\", operations = 1000 }",
+    mergeable: false,
+    level: false,
+    over_shell: OverShell::Never,
     parse: |settings| Ok(Box::new(Promises::parse(settings)?)),
 };
 

@@ -10,7 +10,7 @@ use stackrace_engine::{Op, PhaseOutcome};
 use super::block::words::{self as word, block_size, fsync_every, time};
 use super::block::{BlockIo, Frame, access};
 use super::kept::{DataLayout, DataUse};
-use super::kind::{Cost, Place, Slicing, Workload, WorkloadError, WorkloadKind};
+use super::kind::{Cost, OverShell, Place, Slicing, Workload, WorkloadError, WorkloadKind};
 use super::metric::{Figure, Latency};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
@@ -59,6 +59,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         word::ENGINE,
     ],
     example: "random = { mode = \"read\", size = \"1 GiB\", block-size = \"4 KiB\", queue-depth = 16, direct = true }",
+    mergeable: true,
+    level: true,
+    over_shell: OverShell::Nearest("command = { run = \"fio …\", parse = \"fio\" }"),
     parse: |settings| Ok(Box::new(Random::parse(settings)?)),
 };
 

@@ -12,7 +12,9 @@ use stackrace_engine::{Op, PhaseOutcome};
 
 use super::block::words::{COMPRESS_RATIO, CONTENT, DIRECT, block_size};
 use super::block::{content, size};
-use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
+use super::kind::{
+    Cost, OverShell, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble,
+};
 use super::metric::{Figure, Latency};
 use super::tree::alone;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
@@ -31,6 +33,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         COMPRESS_RATIO,
     ],
     example: "read-file = { size = \"1 GiB\", block-size = \"128 KiB\" }",
+    mergeable: true,
+    level: true,
+    over_shell: OverShell::Nearest("command = { run = \"dd …\" } or \"cp …\""),
     parse: |settings| Ok(Box::new(ReadFile::parse(settings)?)),
 };
 

@@ -10,7 +10,7 @@ use stackrace_engine::{Op, PhaseOutcome};
 use super::block::words::{self as word, block_size, fsync_every, time};
 use super::block::{BlockIo, Frame};
 use super::kept::{DataLayout, DataUse};
-use super::kind::{Cost, Place, Slicing, Workload, WorkloadError, WorkloadKind};
+use super::kind::{Cost, OverShell, Place, Slicing, Workload, WorkloadError, WorkloadKind};
 use super::metric::{Figure, Latency};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
@@ -52,6 +52,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         word::ENGINE,
     ],
     example: "sequential = { mode = \"write\", size = \"1 GiB\" }",
+    mergeable: true,
+    level: true,
+    over_shell: OverShell::Nearest("command = { run = \"fio …\", parse = \"fio\" }"),
     parse: |settings| Ok(Box::new(Sequential::parse(settings)?)),
 };
 

@@ -9,7 +9,9 @@ use stackrace_engine::{Op, PhaseOutcome};
 
 use super::block::words::{COMPRESS_RATIO, CONTENT, DIRECT, FSYNC_AT_END, QUEUE_DEPTH, block_size};
 use super::block::{at_least_one, content, size};
-use super::kind::{Cost, Place, SLICE_NS, Visits, Workload, WorkloadError, WorkloadKind, trouble};
+use super::kind::{
+    Cost, OverShell, Place, SLICE_NS, Visits, Workload, WorkloadError, WorkloadKind, trouble,
+};
 use super::metric::{self, Latency};
 use stackrace_base::event::{Better, MetricHead};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
@@ -36,6 +38,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         COMPRESS_RATIO,
     ],
     example: "shared-file = { size = \"64 MiB\", layout = \"strided\", visits = \"next\" }",
+    mergeable: true,
+    level: false,
+    over_shell: OverShell::Nearest("command = { run = \"fio …\", parse = \"fio\" }"),
     parse: |settings| Ok(Box::new(SharedFile::parse(settings)?)),
 };
 

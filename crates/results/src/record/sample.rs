@@ -73,6 +73,8 @@ fn workload(name: &str, kind: &str, summary: &str, weight: f64) -> WorkloadHead 
             metric("read latency p99", "ns", Better::Lower),
         ],
         drawn_sizes: None,
+        level: None,
+        imported: None,
     }
 }
 

@@ -307,6 +307,13 @@ impl<'a> ConfigurationBuilder<'a> {
                 weight: entry.weight,
                 metrics,
                 drawn_sizes: Some(draws_sizes(configurations, index)),
+                imported: None,
+                level: self
+                    .kinds
+                    .workloads
+                    .iter()
+                    .find(|kind| kind.name == entry.kind)
+                    .map(|kind| kind.level),
             });
         }
         heads

@@ -46,6 +46,8 @@ fn head(
                 summary: String::new(),
                 weight: 1.0,
                 drawn_sizes: None,
+                level: None,
+                imported: None,
                 // Every second one is a time: smaller is better.
                 metrics: vec![MetricHead {
                     name: "m".into(),

@@ -14,7 +14,9 @@ use stackrace_engine::{Op, PhaseOutcome};
 
 use super::report::{self as classic, BonnieColumn, BonnieFigure, BonnieReport, Cell};
 use crate::workload::block::at_least_one;
-use crate::workload::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
+use crate::workload::{
+    Cost, OverShell, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble,
+};
 use stackrace_base::event::MetricHead;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
@@ -88,6 +90,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         ),
     ],
     example: "\"bonnie++\" = { version = \"2.00\", size = \"1 GiB\", files = 4096 }",
+    mergeable: false,
+    level: false,
+    over_shell: OverShell::Nearest("command = { run = \"bonnie++ -d . …\", parse = \"bonnie++\" }"),
     parse: |settings| Ok(Box::new(Classic::parse(settings)?)),
 };
 

@@ -14,7 +14,9 @@ use stackrace_engine::{Op, PhaseOutcome};
 
 use super::report::{self as postmark, Tally};
 use crate::workload::metric::{self, Latency};
-use crate::workload::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
+use crate::workload::{
+    Cost, OverShell, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble,
+};
 use stackrace_base::event::MetricHead;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
@@ -80,6 +82,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         ),
     ],
     example: "postmark = { number = 1000, transactions = 5000 }",
+    mergeable: false,
+    level: false,
+    over_shell: OverShell::Nearest("command = { run = \"postmark …\", parse = \"postmark\" }"),
     parse: |settings| Ok(Box::new(Mail::parse(settings)?)),
 };
 

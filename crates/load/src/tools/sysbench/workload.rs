@@ -13,7 +13,7 @@ use super::exact::{self, Exact};
 use crate::workload::block::words::{self as word, block_size, files, fsync_every, time};
 use crate::workload::block::{BlockIo, Frame};
 use crate::workload::metric::{Figure, Latency};
-use crate::workload::{Cost, Place, Workload, WorkloadError, WorkloadKind};
+use crate::workload::{Cost, OverShell, Place, Workload, WorkloadError, WorkloadKind};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
 
@@ -60,6 +60,11 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         word::ENGINE,
     ],
     example: "fileio = { mode = \"rndrw\", size = \"1 GiB\", fsync-every = 100 }",
+    mergeable: true,
+    level: true,
+    over_shell: OverShell::Nearest(
+        "command = { run = \"sysbench fileio …\", parse = \"sysbench\" }",
+    ),
     parse,
 };
 

@@ -17,7 +17,7 @@ use stackrace_layers::stack::{
     Gives, GivesKind, Layer, LayerError, LayerKind, Setup, StandingLayer, Takes,
 };
 use stackrace_load::workload::{
-    Cost, DataUse, Place, Slicing, Workload, WorkloadError, WorkloadKind,
+    Cost, DataUse, OverShell, Place, Slicing, Workload, WorkloadError, WorkloadKind,
 };
 use stackrace_machine::host::Needs;
 
@@ -184,6 +184,9 @@ const WORKLOADS: &[WorkloadKind] = &[WorkloadKind {
         setting("note", Kind::Text, false),
     ],
     example: "",
+    mergeable: true,
+    level: true,
+    over_shell: OverShell::Nearest("command = { run = \"fio …\", parse = \"fio\" }"),
     parse: |settings| {
         if settings.optional_bytes("block-size")? == Some(3) {
             return Err(Refusal::at(
