@@ -63,6 +63,7 @@ pub(super) fn reading(trial: &Observation) -> TrialReading<'_> {
     TrialReading {
         trial,
         kind: "random",
+        level: true,
         limits: &[],
         memory_bytes: None,
     }

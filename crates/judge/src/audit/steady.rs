@@ -163,6 +163,7 @@ mod tests {
         assert!(finding.sentence.starts_with(part), "{}", finding.sentence);
         let tree = TrialReading {
             kind: "extract-tar",
+            level: false,
             ..reading(&slide)
         };
         assert!(judge(&tree).is_none(), "files of all sizes");
