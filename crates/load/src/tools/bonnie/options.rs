@@ -8,13 +8,13 @@ use stackrace_engine::spec::Content;
 use super::report::TOO_FAST_NS;
 use super::workload::{CHUNKS, DIRECTORIES_MAX, FILES_MAX};
 
-/// What is asked for.
+/// Options as the user gives them.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct BonnieOptions {
     pub(super) version: BonnieVersion,
     /// `-d`: where the files are made.
     pub(super) directory: PathBuf,
-    /// `-s`, MiB; none: what suits the memory.
+    /// `-s`, MiB; `None` means what suits the memory.
     pub(super) size_mib: Option<u64>,
     pub(super) chunk: usize,
     pub(super) seeks: u32,
@@ -24,9 +24,9 @@ pub(super) struct BonnieOptions {
     pub(super) made: FileKind,
     pub(super) directories: u32,
     pub(super) file_chunk: usize,
-    /// `-r`, MiB; 0: no checks; none: the machine's.
+    /// `-r`, MiB; 0 means no checks, `None` the machine's memory.
     pub(super) ram_mib: Option<u64>,
-    /// `-m`; none: the machine's.
+    /// `-m`; `None` means the machine's name.
     pub(super) name: Option<String>,
     /// `-u` before its colon.
     pub(super) user: Option<String>,
@@ -34,7 +34,7 @@ pub(super) struct BonnieOptions {
     pub(super) group: Option<String>,
     /// `-x`: only CSV, so many times.
     pub(super) runs: Option<u32>,
-    /// `-f`, MiB of characters; 0: none; none: the usual.
+    /// `-f`, MiB of characters; 0 means none, `None` the usual amount.
     pub(super) characters_mib: Option<u64>,
     /// `-b`: fsync after each file, directory and updating seek.
     pub(super) fsync: bool,
@@ -42,7 +42,7 @@ pub(super) struct BonnieOptions {
     pub(super) quiet: bool,
     /// `-D`: direct I/O where data files are created.
     pub(super) direct: bool,
-    /// `-z`: the seed; none: a random one.
+    /// `-z`: the seed; `None` means a random one.
     pub(super) seed: Option<u64>,
     /// `-c`: a label, and a factor in the check of the size.
     pub(super) concurrency: u32,
@@ -363,7 +363,7 @@ impl BonnieOptions {
     }
 }
 
-/// Why an option that starts several processes together is refused.
+/// Reason why an option that starts several processes together is refused.
 fn together(letter: char) -> String {
     format!("-{letter}: several processes cannot be made to begin each phase together here")
 }

@@ -7,7 +7,7 @@ use super::report::{
 
 /// The names of the columns of 1.03.
 const HEADER_1_03: &str = "name,file_size,putc,putc_cpu,put_block,put_block_cpu,rewrite,rewrite_cpu,getc,getc_cpu,get_block,get_block_cpu,seeks,seeks_cpu,num_files,seq_create,seq_create_cpu,seq_stat,seq_stat_cpu,seq_del,seq_del_cpu,ran_create,ran_create_cpu,ran_stat,ran_stat_cpu,ran_del,ran_del_cpu";
-/// Those that 2.00 prints: 48 names for 50 columns.
+/// The header of columns that 2.00 prints: 48 names for 50 columns.
 const HEADER_2_00: &str = "format_version,bonnie_version,name,concurrency,seed,file_size,io_chunk_size,putc,putc_cpu,put_block,put_block_cpu,rewrite,rewrite_cpu,getc,getc_cpu,get_block,get_block_cpu,seeks,seeks_cpu,num_files,max_size,min_size,num_dirs,file_chunk_size,seq_create,seq_create_cpu,seq_stat,seq_stat_cpu,seq_del,seq_del_cpu,ran_create,ran_create_cpu,ran_stat,ran_stat_cpu,ran_del,ran_del_cpu,putc_latency,put_block_latency,rewrite_latency,getc_latency,get_block_latency,seeks_latency,seq_create_latency,seq_stat_latency,seq_del_latency,ran_create_latency,ran_stat_latency,ran_del_latency";
 
 /// Width of what stands before the first rate of a row.
@@ -25,7 +25,7 @@ pub(super) fn csv_header(layout: BonnieLayout) -> String {
     }
 }
 
-/// One line of CSV, with its line break: 27 columns as 1.03, otherwise 50 as 2.00. Phases we
+/// Prints one line of CSV, with its line break: 27 columns as 1.03, otherwise 50 as 2.00. Phases we
 /// measured that took less than `too_fast_ns` are `+++++`.
 pub fn csv(report: &BonnieReport, too_fast_ns: u64) -> String {
     let fields = match report.layout {
@@ -117,7 +117,7 @@ fn csv_pairs(report: &BonnieReport, columns: &[BonnieColumn], too_fast_ns: u64) 
     columns.iter().flat_map(pair).collect()
 }
 
-/// The rate and the whole percents of a processor; none: `+++++`.
+/// The rate and the whole percents of a processor; `None` is shown as `+++++`.
 fn shown(figure: BonnieFigure, too_fast_ns: u64) -> Option<(f64, u64)> {
     let cpu = figure.cpu_percent().unwrap_or_default().value as u64;
     match figure {

@@ -110,7 +110,7 @@ pub(super) fn columns(plan: &BonniePlan, fast: bool) -> Vec<(BonnieColumn, Phase
         .collect()
 }
 
-/// What a report says of one phase.
+/// Makes the cell of a report for one phase.
 pub(super) fn cell(plan: &BonniePlan, phase: Phase, outcome: &PhaseOutcome) -> Cell {
     // The column of latencies is of chunks, seeks and files; what closes a phase is in its time
     // only.
@@ -132,7 +132,7 @@ pub(super) fn cell(plan: &BonniePlan, phase: Phase, outcome: &PhaseOutcome) -> C
     }
 }
 
-/// Memory of this machine, MiB; none: the system does not say.
+/// Memory of this machine, MiB; 0 if the system does not say.
 pub(super) fn memory_mib() -> u64 {
     stackrace_engine::system::memory_bytes() >> 20
 }

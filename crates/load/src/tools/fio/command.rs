@@ -152,7 +152,7 @@ fn text_of(file: &str) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|error| refuse(format!("{file} is no text: {error}")))
 }
 
-/// Where the report goes.
+/// Places the report goes to.
 struct Output<'a> {
     console: Console<'a>,
     file: Option<std::fs::File>,
@@ -186,7 +186,7 @@ impl<'a> Output<'a> {
     }
 }
 
-/// One stage after the other, until one is interrupted or ends all.
+/// Runs one stage after the other, until one is interrupted or ends all.
 fn run_stages(
     jobs: &[FioJob],
     planned: &[plan::Planned],
@@ -222,7 +222,7 @@ fn run_stages(
     Ok(ran)
 }
 
-/// What failed, a line for each.
+/// Lists what failed, a line for each.
 pub(super) fn failed(jobs: &[FioJob], ran: &[Ran]) -> Vec<String> {
     let mut failed = Vec::new();
     for one in ran {

@@ -49,7 +49,7 @@ fn run_together(jobs: &[FioJob], members: &[&plan::Planned]) -> Vec<Ran> {
     run::stage(jobs, members, &controls, &stage, &|_| ()).unwrap()
 }
 
-/// What the importer makes of a text: the name of each figure, and the figure.
+/// Imports a text: the name of each figure, and the figure.
 fn imported(text: &str) -> Vec<(String, String, f64)> {
     let importer = IMPORTER;
     assert!((importer.recognises)(text));
@@ -93,7 +93,8 @@ fn both_layouts_are_imported_with_the_same_figures() {
     }
 }
 
-/// What was measured is what is reported: the engine's own counts, in one job or in several as one.
+/// Figures are reported as they were measured: the engine's own counts, in one job or in several as
+/// one.
 #[test]
 fn clones_are_reported_apart_unless_asked_for() {
     let base = tempfile::tempdir_in("/var/tmp").unwrap();

@@ -91,7 +91,7 @@ fn tried(
     }
 }
 
-/// What is wrong with a wait for another job.
+/// Returns the error of a wait for another job; `None` if it can be waited for.
 fn unknown_wait(job: &FioJob, before: &[Section]) -> Option<JobError> {
     let name = job.ties.waits_for.as_ref()?;
     let named = before

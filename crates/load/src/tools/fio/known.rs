@@ -7,7 +7,7 @@ pub(super) struct Known {
     pub name: &'static str,
     /// Other names of it.
     pub also: &'static [&'static str],
-    /// It may stand without a value.
+    /// Set if it may stand without a value.
     pub flag: bool,
 }
 
@@ -212,12 +212,12 @@ pub(super) fn find(word: &str) -> Option<&'static Known> {
         .find(|known| known.name == word || known.also.contains(&word))
 }
 
-/// Whether a word on the command line may stand without a value.
+/// Returns true if a word on the command line may stand without a value.
 pub(super) fn is_flag(word: &str) -> bool {
     find(word).is_some_and(|known| known.flag)
 }
 
-/// What to do about an option that is not understood.
+/// Advice on an option that is not understood.
 pub(super) fn nearest(word: &str) -> String {
     if let Some((_, next)) = WITHOUT.iter().find(|(name, _)| *name == word) {
         return (*next).to_owned();

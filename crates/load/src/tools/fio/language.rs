@@ -15,7 +15,7 @@ const SECTIONS_MAX: usize = 1024;
 pub(super) struct Given {
     /// The option's name, whatever it was called.
     pub(super) name: &'static str,
-    /// None: it stood alone.
+    /// Its value; `None` if it stood alone.
     pub(super) value: Option<String>,
     pub(super) place: OptionPlace,
 }
@@ -23,7 +23,7 @@ pub(super) struct Given {
 /// One job as it was given: what was said of all jobs until then, and of it.
 #[derive(Debug, Clone)]
 pub(super) struct Section {
-    /// What it began with: its files are called so, whatever its name is then.
+    /// Word it began with: its files are called so, whatever its name is then.
     pub(super) title: String,
     pub(super) name: String,
     pub(super) place: OptionPlace,
@@ -36,7 +36,7 @@ pub(super) struct Section {
 pub struct Switch {
     /// Without the dashes.
     pub name: String,
-    /// None: it stood alone.
+    /// Its value; `None` if it stood alone.
     pub value: Option<String>,
 }
 
@@ -45,7 +45,7 @@ pub struct Switch {
 pub struct Sections {
     global: Rc<Vec<Given>>,
     pub(super) all: Vec<Section>,
-    /// What is not understood. All the rest is read too, so that it is said at once.
+    /// Refusals of what is not understood. All the rest is read too, so that it is said at once.
     pub(super) refused: Vec<JobError>,
 }
 
@@ -60,12 +60,12 @@ pub(super) fn shown(word: &str) -> String {
     word.chars().take(SHOWN).map(plain).collect::<String>() + end
 }
 
-/// What a line of a file belongs to.
+/// The part of the job file that a line belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Inside {
     /// Nothing has begun yet.
     Nothing,
-    /// What is said of all jobs that follow.
+    /// Options of all jobs that follow.
     Global,
     /// The last job.
     Job,

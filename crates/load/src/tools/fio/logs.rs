@@ -16,7 +16,7 @@ use super::run::Ran;
 /// One second, ns.
 const S: f64 = 1e9;
 
-/// What each log holds, by its name.
+/// Writes the content of each log, by its name.
 pub(super) fn texts(jobs: &[FioJob], ran: &[Ran]) -> BTreeMap<PathBuf, String> {
     let mut all = BTreeMap::new();
     for one in ran {
@@ -50,7 +50,7 @@ pub(super) fn write(jobs: &[FioJob], ran: &[Ran]) -> Result<(), String> {
     failed
 }
 
-/// What the file of a log is called behind the name that the job gives it.
+/// Names of a log's files behind the name that the job gives it.
 fn names(job: &FioJob, kind: LogKind) -> &'static [&'static str] {
     match kind {
         LogKind::Bandwidth => &["bw"],

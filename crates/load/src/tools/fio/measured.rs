@@ -7,13 +7,13 @@ use super::job::{Engine, FioJob};
 use super::report::{CLASSES, FioLatency, JobReport, Moved, Own, Samples, Varied};
 use super::run::Ran;
 
-/// What a job that could not begin ends with (`EINVAL`), as fio's do.
+/// Error of a job that could not begin (`EINVAL`), as fio's do.
 const NOT_BEGUN: i32 = 22;
 
-/// What a job ends with that moved less than it had to (`ETIME`), as fio's do.
+/// Error of a job that moved less than it had to (`ETIME`), as fio's do.
 const TOO_SLOW: i32 = 62;
 
-/// How long a sample of the rates is, ns.
+/// Duration of a sample of the rates, ns.
 const SAMPLE_NS: u64 = 500_000_000;
 
 /// Times of several jobs together.
@@ -66,7 +66,7 @@ struct Direction {
     series: Series,
 }
 
-/// What moved over time, in all jobs together.
+/// Amounts moved over time, in all jobs together.
 #[derive(Default)]
 struct Series {
     slice_ns: u64,
@@ -283,7 +283,7 @@ impl<'a> Gathered<'a> {
     }
 }
 
-/// How many latencies lie below each end of a class, and above the last.
+/// Counts the latencies below each end of a class, and above the last.
 fn classes(directions: [&Direction; 3]) -> Vec<u64> {
     let mut counts = vec![0; CLASSES.len() + 1];
     for all in directions
@@ -299,7 +299,7 @@ fn classes(directions: [&Direction; 3]) -> Vec<u64> {
     counts
 }
 
-/// One report for each clone, or for all of a group that follow each other and asked for it.
+/// Makes one report for each clone, or for all of a group that follow each other and asked for it.
 pub(super) fn reports(jobs: &[FioJob], ran: &[Ran]) -> Vec<JobReport> {
     let mut all: Vec<Gathered<'_>> = Vec::new();
     for one in ran {

@@ -11,7 +11,7 @@ const VALUED: [&str; 4] = ["section", "output", "output-format", "eta"];
 /// And that have none.
 const PLAIN: [&str; 6] = ["parse-only", "readonly", "help", "h", "version", "v"];
 
-/// What a command line says.
+/// Options of a command line.
 #[derive(Debug, Default)]
 pub(super) struct FioOptions {
     pub(super) help: bool,
@@ -24,7 +24,7 @@ pub(super) struct FioOptions {
     pub(super) json: bool,
     /// JSON has the bins of the latencies, too.
     pub(super) bins: bool,
-    /// Where the report goes; none: standard output.
+    /// File the report goes to; `None` means standard output.
     pub(super) output: Option<PathBuf>,
     /// Jobs to do; empty: all.
     pub(super) sections: Vec<String>,

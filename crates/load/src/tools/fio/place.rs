@@ -1,6 +1,6 @@
 //! Where an option of fio stands, and why a job is refused.
 
-/// Where an option stands.
+/// Place of an option.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OptionPlace {
     /// In a job file.
@@ -14,14 +14,14 @@ pub enum OptionPlace {
     Argument,
 }
 
-/// Why a job cannot be done as it is written; nothing was touched.
+/// Reason why a job cannot be done as it is written; nothing was touched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobError {
     /// The section and line it stands in.
     pub place: OptionPlace,
-    /// What is wrong there.
+    /// The mistake there.
     pub what: String,
-    /// What the user can do: it begins with a verb.
+    /// Advice for the user: it begins with a verb.
     pub next: String,
 }
 

@@ -27,9 +27,9 @@ pub(super) struct Planned {
     /// Its number among all clones of all jobs, from 1.
     pub(super) number: usize,
     pub(super) spec: Spec,
-    /// What each file holds now; none: it does not exist.
+    /// State of each file now; `None` if it does not exist.
     found: Vec<Option<FoundFile>>,
-    /// How long each file has to be, bytes.
+    /// Length each file has to have, bytes.
     lengths: Vec<u64>,
 }
 
@@ -223,7 +223,7 @@ impl Planned {
             .collect()
     }
 
-    /// What reads everything back that so many writes may have written.
+    /// Makes the specification that reads everything back which so many writes may have written.
     pub(super) fn read_back(&self, writes: u64) -> Spec {
         let block = unit_bytes(&self.spec);
         let files = self.spec.targets.iter();

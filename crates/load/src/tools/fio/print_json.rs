@@ -148,7 +148,7 @@ struct Times {
     bins: Option<Pairs<u64>>,
 }
 
-/// What fio has no field for.
+/// Facts that fio has no field for.
 #[derive(Serialize)]
 struct Additional<'a> {
     engine: &'a str,

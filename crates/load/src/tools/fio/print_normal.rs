@@ -110,7 +110,7 @@ fn percentiles(name: &str, latency: &FioLatency) -> String {
     text
 }
 
-/// What is said of all jobs before the first begins.
+/// Prints the lines about all jobs before the first begins.
 pub fn announced(jobs: &[FioJob]) -> String {
     let mut text = String::new();
     for job in jobs {
@@ -133,7 +133,7 @@ pub fn announced(jobs: &[FioJob]) -> String {
     text
 }
 
-/// What is said after the run.
+/// Prints the report after the run.
 pub(super) fn normal(report: &FioReport) -> String {
     let mut text = String::new();
     for job in &report.jobs {
@@ -242,7 +242,7 @@ fn classes(job: &JobReport) -> String {
         .collect()
 }
 
-/// What the jobs of a group moved together.
+/// Prints what the jobs of a group moved together.
 fn summary(group: u64, jobs: &[&JobReport]) -> String {
     let mut text = format!("\nRun status group {group} (all jobs):\n");
     for name in ["read", "write", "trim"] {

@@ -56,8 +56,8 @@ pub(super) fn rates(line: TextLine<'_>, name: &str, rest: &str) -> Result<Direct
     })
 }
 
-/// What follows from the number of operations that `issued rwts` tells, in blocks of `block` (`4k`, or
-/// `4k-64k`, which says nothing of their bytes).
+/// Takes the figures that follow from the number of operations that `issued rwts` tells, in blocks of
+/// `block` (`4k`, or `4k-64k`, which says nothing of their bytes).
 pub(super) fn counted(
     line: TextLine<'_>,
     direction: &mut Direction,

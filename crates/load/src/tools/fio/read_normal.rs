@@ -28,7 +28,7 @@ const PASSED: [&str; 17] = [
     "fsync/fdatasync",
 ];
 
-/// What is said of a job before the run.
+/// The lines about a job before the run.
 struct Announced {
     name: String,
     group: u64,
@@ -38,12 +38,12 @@ struct Announced {
     depth: u64,
 }
 
-/// Whether a text has the line that begins a job's part.
+/// Returns true if a text has the line that begins a job's part.
 pub(super) fn recognises(text: &str) -> bool {
     text.contains(": (groupid=") && text.contains("pid=")
 }
 
-/// How many parts of jobs there are.
+/// Counts the parts of jobs in a text.
 pub(super) fn jobs_named(text: &str) -> usize {
     text.lines()
         // The sum over several machines is no job.
@@ -74,7 +74,7 @@ pub(super) fn read(text: &str) -> Result<(String, Vec<JobResult>), ImportError> 
     Ok((version, reader.jobs))
 }
 
-/// What was told so far.
+/// State of the reader after the lines so far.
 #[derive(Default)]
 struct Reader {
     version: Option<String>,
@@ -82,17 +82,17 @@ struct Reader {
     jobs: Vec<JobResult>,
     /// Groups of this run whose summary was seen.
     summed: Vec<u64>,
-    /// Whether a job's part is open, and how far its first line is indented.
+    /// Set while a job's part is open, with how far its first line is indented.
     open: bool,
     indented: usize,
-    /// Which run of the text this is.
+    /// Number of the run in the text.
     run: usize,
-    /// Inside the sum over all machines (`--client`), which is none of a job.
+    /// Set inside the sum over all machines (`--client`), which is none of a job.
     sum: bool,
 }
 
 impl Reader {
-    /// Whether every group of this run has its summary.
+    /// Returns true if every group of this run has its summary.
     fn is_summed(&self) -> bool {
         let mut jobs = self.jobs.iter().filter(|job| job.reported.run == self.run);
         jobs.all(|job| self.summed.contains(&job.group))
@@ -279,7 +279,7 @@ fn part(line: TextLine<'_>, asked: &[Announced]) -> Result<JobResult, ImportErro
     })
 }
 
-/// One line of a job's part; whether the part goes on.
+/// Reads one line of a job's part; returns whether the part goes on.
 fn inside(line: TextLine<'_>, job: &mut JobResult) -> Result<bool, ImportError> {
     let text = line.text.trim_start();
     for name in ["read", "write", "trim", "mixed"] {
@@ -345,7 +345,7 @@ fn inside(line: TextLine<'_>, job: &mut JobResult) -> Result<bool, ImportError> 
     Ok(true)
 }
 
-/// What follows the words before the counts: fio 3.0 to 3.2 count no syncs there.
+/// Returns what follows the words before the counts: fio 3.0 to 3.2 count no syncs there.
 fn issued(text: &str) -> Option<&str> {
     let begins = ["issued rwts: total=", "issued rwt: total="];
     begins.iter().find_map(|begin| text.strip_prefix(begin))

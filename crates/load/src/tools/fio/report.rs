@@ -6,7 +6,7 @@ pub(super) const PERCENTILES: [f64; 17] = [
     99.99,
 ];
 
-/// Who printed a report, in the place where fio names itself.
+/// Name of the program that printed a report, in the place where fio names itself.
 pub(super) const VERSION: &str = concat!(
     "stackrace-",
     env!("CARGO_PKG_VERSION"),
@@ -67,7 +67,7 @@ pub(super) struct FioLatency {
     pub bins: Vec<(u64, u64)>,
 }
 
-/// What a rate was like over time.
+/// Course of a rate over time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Varied {
     /// Lowest.
@@ -91,31 +91,31 @@ pub(super) struct Samples {
     pub bytes: Varied,
 }
 
-/// What was read, written, or given back.
+/// Amounts read, written, or given back.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Moved {
     /// Bytes moved.
     pub bytes: u64,
     /// Operations that completed.
     pub operations: u64,
-    /// How long it took, ns.
+    /// Time it took, ns.
     pub elapsed_ns: u64,
     /// Operations that moved less than asked.
     pub short: u64,
-    /// Rates over time; none: it was too short, or went on beside another direction.
+    /// Rates over time; `None` if it was too short, or went on beside another direction.
     pub samples: Option<Samples>,
     /// From the issue to the completion.
     pub latency: FioLatency,
-    /// From the moment an operation was due to its completion; none: nothing was due.
+    /// Latency from the moment an operation was due to its completion; `None` if nothing was due.
     pub response: Option<FioLatency>,
 }
 
-/// What fio has no field for.
+/// Facts that fio has no field for.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Own {
     /// The engine that did the I/O.
     pub engine: String,
-    /// Why this engine was chosen.
+    /// Reason why this engine was chosen.
     pub engine_why: String,
     /// Operations outstanding on average over time.
     pub depth_achieved: f64,
@@ -132,25 +132,25 @@ pub(super) struct JobReport {
     pub group: u64,
     /// Number of jobs that this report stands for.
     pub jobs: u32,
-    /// What the system said of the first operation that failed; 0: none.
+    /// Error number of the first operation that failed; 0 if none did.
     pub error: i32,
-    /// What the job file calls it (`description`).
+    /// Description in the job file (`description`).
     pub description: Option<String>,
-    /// What was asked of all jobs, and of this.
+    /// Options asked of all jobs, and of this.
     pub options: [Vec<(String, String)>; 2],
     /// Operations outstanding at once, as asked for.
     pub queue_depth: u32,
-    /// What was read; none: nothing.
+    /// Amounts read; `None` if nothing was.
     pub read: Option<Moved>,
-    /// What was written; none: nothing.
+    /// Amounts written; `None` if nothing was.
     pub written: Option<Moved>,
-    /// What was given back; none: nothing.
+    /// Amounts given back; `None` if nothing was.
     pub trimmed: Option<Moved>,
-    /// Latencies of fsync or fdatasync; none: there were none.
+    /// Latencies of fsync or fdatasync; `None` if there were none.
     pub synced: Option<FioLatency>,
-    /// Of how many latencies of reads and writes lie below each of [`CLASSES`], and above the last.
+    /// Number of latencies of reads and writes below each of [`CLASSES`], and above the last.
     pub classes: Vec<u64>,
-    /// Processor time in user mode and in the kernel, as shares of the time; none: others ran.
+    /// Processor time in user mode and in the kernel, as shares of the time; `None` if others ran.
     pub cpu: Option<(f64, f64)>,
     /// The whole time, ns.
     pub elapsed_ns: u64,
@@ -158,11 +158,11 @@ pub(super) struct JobReport {
     pub plain: bool,
     /// Percentiles are called those of the whole latency.
     pub whole_percentiles: bool,
-    /// What fio has no field for.
+    /// Facts that fio has no field for.
     pub own: Own,
 }
 
-/// What a run of all jobs reports.
+/// Report of a run of all jobs.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct FioReport {
     /// ms since 1970, when it ended.

@@ -20,17 +20,17 @@ use super::plan::Planned;
 pub(super) use together::JobStage;
 use together::Member;
 
-/// What became of one clone.
+/// Outcome of one clone.
 #[derive(Debug)]
 pub(super) struct Ran {
     /// Position of the job in the file, from 0.
     pub(super) job: usize,
     /// Its number among all clones of all jobs, from 1.
     pub(super) number: usize,
-    /// It moved less than it had to, and so it ended: why.
+    /// Reason why it ended, if it moved less than it had to.
     pub(super) slow: Option<String>,
     pub(super) measured: Result<PhaseOutcome, StartError>,
-    /// What reading everything back was like.
+    /// Outcome of reading everything back.
     pub(super) back: Option<Result<PhaseOutcome, StartError>>,
 }
 
@@ -189,7 +189,7 @@ fn prepare(
     Ok(ledger)
 }
 
-/// Whether a file is still too short: a clone before may have made it.
+/// Returns true if a file is still too short: a clone before may have made it.
 fn too_short(target: &IoTarget) -> bool {
     std::fs::metadata(&target.path).map_or(0, |data| data.len()) < target.bytes
 }

@@ -26,7 +26,7 @@ fn job(options: &str) -> FioJob {
         .remove(0)
 }
 
-/// Where a job of these options is refused, and why.
+/// Returns where a job of these options is refused, and why.
 fn refused(options: &str) -> String {
     let text = format!("[x]\n{}", options.replace(' ', "\n"));
     let refusal = read(&text).expect_err(options);

@@ -1,7 +1,7 @@
 //! Numbers, sizes and times as fio writes them.
 
-/// What multiplies a size, by its suffix. `base` is that of `k`: 1024, or 1000 with
-/// `kb_base=1000`, where `ki` is the other one.
+/// Factor of a size, by its suffix. `base` is that of `k`: 1024, or 1000 with `kb_base=1000`, where
+/// `ki` is the other one.
 fn factor(suffix: &str, base: u64) -> Option<u64> {
     let lower = suffix.to_ascii_lowercase();
     // fio(1): "B" is optional, so `kB` is `k`, and case does not matter.
@@ -77,8 +77,8 @@ pub(super) fn time_ns(text: &str, unit_ns: u64) -> Option<u64> {
     number.checked_mul(ns)
 }
 
-/// What is said of reads and what of writes: `4k` of both, `4k,8k` of each, `,8k` of writes alone.
-/// What comes after is said of trims, of which there are none.
+/// Splits a value into what is said of reads and of writes: `4k` of both, `4k,8k` of each, `,8k` of
+/// writes alone. What comes after is said of trims, of which there are none.
 pub(super) fn pair(text: &str) -> (Option<&str>, Option<&str>) {
     let parts: Vec<&str> = text.split(',').map(str::trim).collect();
     let of = |at: usize| parts.get(at).copied().filter(|part| !part.is_empty());

@@ -7,7 +7,7 @@ use super::language::{self, Answer, From, PostmarkSettings};
 use super::parse::parse;
 use super::report::*;
 
-/// What PostMark printed: version and case.
+/// Outputs of PostMark: version and case.
 const PRINTED: [(&str, &str); 6] = [
     (
         "151_default",
@@ -298,7 +298,7 @@ fn locations_are_replaced_added_and_taken_away() {
 }
 
 proptest! {
-    /// What is printed is read back, with all that whole seconds keep.
+    /// Printed reports are read back, with all that whole seconds keep.
     #[test]
     fn what_is_printed_is_read_back(
         seconds in prop::array::uniform3(0u64..500),

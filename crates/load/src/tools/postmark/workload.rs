@@ -275,7 +275,7 @@ impl Workload for Mail {
     }
 }
 
-/// What PostMark reports of a run that went to its end; when it began, and the sums in single
+/// Makes PostMark's report of a run that went to its end; when it began, and the sums in single
 /// precision, only the caller can know.
 pub(super) fn tally(outcome: &PhaseOutcome, transactions: u64) -> Tally {
     let elapsed = |at: usize| outcome.stretches.get(at).map_or(0, |it| it.elapsed_ns);

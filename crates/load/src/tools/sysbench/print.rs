@@ -118,7 +118,7 @@ fn durability(head: &Head) -> String {
     text + &format!("Doing {} test\n", head.mode)
 }
 
-/// What is said when the threads start.
+/// Message when the threads start.
 pub fn started(layout: SysbenchLayout) -> &'static str {
     match layout {
         SysbenchLayout::V0_4 => "Threads started!\n",

@@ -9,7 +9,7 @@ use super::read::Reader;
 use super::resolved::{Access, Engine, Extent, JobFiles, MANY, NAMES, Offset};
 use stackrace_base::unit;
 
-/// What the files of a job are called unless told otherwise.
+/// Names of a job's files unless told otherwise.
 const PATTERN: &str = "$jobname.$jobnum.$filenum";
 /// Smallest and largest block, bytes.
 const BLOCK_BYTES: std::ops::RangeInclusive<u64> = 512..=64 << 20;
@@ -33,7 +33,7 @@ pub(super) struct Blocks {
     pub(super) align: Option<u32>,
 }
 
-/// Which blocks: of one size, or of several.
+/// Reads the block sizes: one, or several.
 pub(super) fn blocks(
     reader: &Reader<'_>,
     random: bool,
@@ -215,7 +215,7 @@ pub(super) fn layout(
     })
 }
 
-/// Where the files begin for the job.
+/// Reads where the files begin for the job.
 pub(super) fn offset(reader: &Reader<'_>, count: u32) -> Result<Offset, JobError> {
     let start = |name: &str| match reader.text(name) {
         // fio's default, which a size must not be.

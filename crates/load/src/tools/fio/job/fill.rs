@@ -8,7 +8,7 @@ use super::resolved::{Content, FileCare, JobFiles, Reserve};
 
 /// Everything random follows from this unless a job says otherwise.
 const SEED: u64 = 1;
-/// What `verify` may be; the checksum is ours whichever of them it is.
+/// Values of `verify`; the checksum is ours whichever of them it is.
 const CHECKSUMS: [&str; 18] = [
     "md5",
     "crc16",
@@ -55,7 +55,7 @@ pub(super) fn content(reader: &Reader<'_>) -> Result<Content, JobError> {
     })
 }
 
-/// What becomes of the files before and afterwards.
+/// Reads what becomes of the files before and afterwards.
 pub(super) fn care(reader: &Reader<'_>) -> Result<FileCare, JobError> {
     Ok(FileCare {
         reserve: reserve(reader)?,
@@ -80,7 +80,7 @@ fn reserve(reader: &Reader<'_>) -> Result<Reserve, JobError> {
     })
 }
 
-/// What everything random follows from.
+/// Reads the seed from which everything random follows.
 pub(super) fn seed(reader: &Reader<'_>) -> Result<Option<u64>, JobError> {
     let repeats = [reader.flag("randrepeat")?, reader.flag("allrandrepeat")?];
     let seed = reader.count_in("randseed", 0..=u64::MAX)?;
@@ -93,7 +93,7 @@ pub(super) fn seed(reader: &Reader<'_>) -> Result<Option<u64>, JobError> {
     })
 }
 
-/// Whether reads are checked, and everything is read back in the end.
+/// Reads whether reads are checked, and everything is read back in the end.
 pub(super) fn verify(
     reader: &Reader<'_>,
     read_share: f64,
@@ -158,7 +158,7 @@ pub(super) fn verify(
     }
 }
 
-/// What is said of how a check is made, as far as the check of our own has it.
+/// Notes on how a check is made, as far as the check of our own has it.
 fn verify_details(reader: &Reader<'_>) -> Result<Vec<String>, JobError> {
     let mut notes = Vec::new();
     if reader

@@ -19,14 +19,14 @@ const SECTOR: u64 = 512;
 pub(super) struct Mode {
     pub(super) word: &'static str,
     pub(super) random: bool,
-    /// Share of reads; none: mixed.
+    /// Share of reads; `None` if they are not mixed.
     pub(super) share: Option<f64>,
     /// Bytes left out after each block, or back.
     pub(super) gap: i64,
 }
 
 impl Mode {
-    /// Whether blocks are given back in place of being written.
+    /// Returns true if blocks are given back in place of being written.
     pub(super) fn trims(&self) -> bool {
         self.word.ends_with("trim")
     }
@@ -193,7 +193,7 @@ fn sequential(
     }
 }
 
-/// The zones of which a sequential job visits the beginning; none: there are no zones.
+/// The zones of which a sequential job visits the beginning; `None` if there are no zones.
 fn zones(reader: &Reader<'_>) -> Result<Option<StridedZones>, JobError> {
     let used = reader.bytes("zonesize")?.unwrap_or(0);
     let range = reader.bytes("zonerange")?.unwrap_or(used);

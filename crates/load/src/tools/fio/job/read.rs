@@ -10,7 +10,7 @@ use super::resolved::Extent;
 /// Reads a job's options by name, with those of `[global]` before its own.
 pub(super) struct Reader<'a> {
     section: &'a Section,
-    /// What `k` multiplies by.
+    /// Factor that `k` stands for.
     base: u64,
 }
 
@@ -43,18 +43,18 @@ impl<'a> Reader<'a> {
         self.all().rfind(|given| given.name == name)
     }
 
-    /// Which of these was said last.
+    /// Returns the one of these that was said last.
     pub(super) fn last_of(&self, names: &[&str]) -> Option<&'static str> {
         let last = self.all().rfind(|given| names.contains(&given.name))?;
         Some(last.name)
     }
 
-    /// How often an option was given.
+    /// Counts how often an option was given.
     pub(super) fn times(&self, name: &str) -> usize {
         self.all().filter(|given| given.name == name).count()
     }
 
-    /// What was said of all jobs, and of this one, in order; what stood alone is 1.
+    /// Options said of all jobs, and of this one, in order; what stood alone is 1.
     pub(super) fn options(&self) -> [Vec<(String, String)>; 2] {
         let pairs = |all: &[Given]| {
             let pair = |given: &Given| {
@@ -145,7 +145,7 @@ impl<'a> Reader<'a> {
         word.map(|word| self.size(name, word)).transpose()
     }
 
-    /// An amount above nothing: bytes, or percent of what there is.
+    /// Reads an amount above nothing: bytes, or percent of what there is.
     pub(super) fn extent(&self, name: &str) -> Result<Option<Extent>, JobError> {
         let Some(word) = self.text(name) else {
             return Ok(None);

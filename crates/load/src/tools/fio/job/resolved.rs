@@ -36,20 +36,20 @@ pub enum Access {
 pub struct Flow {
     /// Jobs of one number share (`flow_id`).
     pub id: u64,
-    /// How many operations it does while others do as many as they have parts.
+    /// Number of operations it does while others do as many as they have parts.
     pub parts: u32,
     /// Pause before it asks again, ns.
     pub pause_ns: u64,
 }
 
-/// Which jobs end when one does.
+/// The jobs that end when one does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitScope {
-    /// Those of its group.
+    /// The jobs of its group.
     Group,
-    /// All up to the next wall.
+    /// All jobs up to the next wall.
     Stage,
-    /// All, and those behind the next walls do not begin.
+    /// All jobs, and those behind the next walls do not begin.
     All,
 }
 
@@ -58,7 +58,7 @@ pub enum ExitScope {
 pub struct LeastRate {
     /// Bytes a second.
     pub bytes: u64,
-    /// Averaged over so many ns.
+    /// Time the rate is averaged over, ns.
     pub every_ns: u64,
 }
 
@@ -74,15 +74,15 @@ pub struct StridedZones {
 /// Bytes at the beginning of each file that are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Offset {
-    /// For each job; none: nothing.
+    /// Bytes for each job; `None` if there are none.
     pub first: Option<Extent>,
-    /// More for each clone; none: nothing.
+    /// Bytes more for each clone; `None` if there are none.
     pub increment: Option<Extent>,
-    /// Percentages become multiples of it; 0: of the smallest block.
+    /// Bytes of which percentages become multiples; 0 means those of the smallest block.
     pub align: u64,
 }
 
-/// What a log over time is of.
+/// The quantity that a log over time is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogKind {
     /// KiB a second.
@@ -96,21 +96,21 @@ pub enum LogKind {
 /// The logs over time of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Logs {
-    /// What of, and the beginning of the file's name.
+    /// Quantity of each log, and the beginning of the file's name.
     pub files: Vec<(LogKind, String)>,
-    /// Averaged over so many ns; 0: each operation by itself.
+    /// Time an entry is averaged over, ns; 0 means each operation by itself.
     pub every_ns: u64,
-    /// The largest in place of the average.
+    /// Set if an entry is the largest in place of the average.
     pub largest: bool,
-    /// With the offset of each operation.
+    /// Set if entries have the offset of each operation.
     pub offsets: bool,
-    /// With priorities as hexadecimal numbers.
+    /// Set if entries have priorities as hexadecimal numbers.
     pub priorities: bool,
-    /// A file for each clone, not one for all jobs.
+    /// Set if there is a file for each clone, not one for all jobs.
     pub each_job: bool,
 }
 
-/// Which system calls do the I/O.
+/// The system calls that do the I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
     /// `pread` and `pwrite`.
@@ -130,12 +130,12 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// Whether it works on names, and opens no file before.
+    /// Returns true if it works on names, and opens no file before.
     pub fn is_names(self) -> bool {
         matches!(self, Engine::Names(_))
     }
 
-    /// Whether it moves data.
+    /// Returns true if it moves data.
     pub fn moves_data(self) -> bool {
         matches!(self, Engine::Plain | Engine::Ring)
     }
@@ -144,13 +144,13 @@ impl Engine {
 /// An amount that may depend on files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
-    /// This many, whatever the file holds.
+    /// A number of bytes, whatever the file holds.
     Bytes(u64),
-    /// This share of what the file holds, from 0 to 100.
+    /// A share of what the file holds, from 0 to 100.
     Percent(u64),
 }
 
-/// What the files are called.
+/// Names of the files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobFiles {
     /// As `filename=` lists them; all clones of the job share them.
@@ -159,10 +159,10 @@ pub enum JobFiles {
     Pattern(String),
 }
 
-/// When the next operation starts.
+/// Rule for when the next operation starts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum JobPace {
-    /// So long after one completed, ns.
+    /// A fixed time after one completed, ns.
     Think(u64),
     /// By the clock, evenly, so many a second.
     Even(f64),
@@ -170,96 +170,96 @@ pub enum JobPace {
     Poisson(f64),
 }
 
-/// What the blocks that are written hold.
+/// Content of the blocks that are written.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Content {
     /// Every byte is 0.
     Zero,
     /// Random data; so large before over after compression, with this share of duplicates.
     Random {
-        /// 1: it does not compress.
+        /// Size before compression over that after it; 1 if it does not compress.
         ratio: f64,
-        /// 0: no block is another's copy.
+        /// Share of blocks that are copies; 0 if no block is another's copy.
         duplicates: f64,
     },
 }
 
-/// What becomes of a file that is only written, before that.
+/// Preparation of a file that is only written, before that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reserve {
     /// Its blocks are reserved where the file system can; else it gets its size.
     IfPossible,
     /// Its blocks are reserved.
     Blocks,
-    /// It gets its size.
+    /// The file gets its size.
     Size,
     /// Nothing is reserved: a file grows as it is written.
     Nothing,
 }
 
-/// When data is made durable.
+/// Rule for when data is made durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SyncPolicy {
-    /// After so many writes; 0: never.
+    /// Number of writes after which files are synced; 0 means never.
     pub every: u64,
-    /// By fdatasync instead of fsync.
+    /// Set if it is done by fdatasync instead of fsync.
     pub data_only: bool,
-    /// Every file is synced at the end of the job.
+    /// Set if every file is synced at the end of the job.
     pub at_end: bool,
-    /// Files are opened with `O_SYNC`.
+    /// Set if files are opened with `O_SYNC`.
     pub open_sync: bool,
-    /// Files are opened with `O_DSYNC`.
+    /// Set if files are opened with `O_DSYNC`.
     pub open_dsync: bool,
 }
 
-/// What a job has to do with others that run at the same time.
+/// Ties of a job to others that run at the same time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ties {
-    /// It begins when all clones of the job of this name have ended.
+    /// Name of the job whose clones must all have ended before it begins.
     pub waits_for: Option<String>,
-    /// Which jobs end with it (`exitall`); none: no others do.
+    /// Jobs that end with it (`exitall`); `None` if no others do.
     pub ends: Option<ExitScope>,
-    /// It fails when it moves fewer bytes a second.
+    /// Rate below which it fails.
     pub least: Option<LeastRate>,
-    /// Its operations are in proportion to those of others.
+    /// Proportion of its operations to those of others.
     pub flow: Option<Flow>,
 }
 
-/// What becomes of the files of a job before and afterwards.
+/// Care for the files of a job before and afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileCare {
-    /// What becomes of files that are only written, before.
+    /// Preparation of files that are only written.
     pub reserve: Reserve,
-    /// They are laid out as those that are read.
+    /// Set if they are laid out as those that are read.
     pub overwrite: bool,
-    /// The kernel is told the order of the blocks.
+    /// Set if the kernel is told the order of the blocks.
     pub advise: bool,
-    /// Files are dropped from the page cache before.
+    /// Set if files are dropped from the page cache before.
     pub invalidate: bool,
-    /// Files are removed afterwards.
+    /// Set if files are removed afterwards.
     pub unlink: bool,
 }
 
 /// One job with every option resolved.
 #[derive(Debug, Clone)]
 pub struct FioJob {
-    /// What its files are called, `$jobname`: the word in brackets.
+    /// Name its files have, `$jobname`: the word in brackets.
     pub title: String,
     /// The job's name in the report.
     pub name: String,
-    /// Where its section begins, for refusals.
+    /// Place where its section begins, for refusals.
     pub place: OptionPlace,
     /// Its group: those of one group run at the same time.
     pub group: u64,
-    /// Which wall it begins behind: those between two walls run at the same time.
+    /// Number of the wall it begins behind: jobs between two walls run at the same time.
     pub stage: u64,
-    /// What it has to do with others that run meanwhile.
+    /// Ties to others that run meanwhile.
     pub ties: Ties,
-    /// Reported with the other jobs of its group.
+    /// Set if it is reported with the other jobs of its group.
     pub grouped: bool,
-    /// What the job file calls it (`description`).
+    /// Description in the job file (`description`).
     pub description: Option<String>,
-    /// What was said of all jobs, and of this: name and value.
+    /// Options said of all jobs, and of this: name and value.
     pub options: [Vec<(String, String)>; 2],
     /// The value of `rw`, for the report.
     pub mode: &'static str,
@@ -271,65 +271,65 @@ pub struct FioJob {
     pub block_sizes: Vec<(u32, u32)>,
     /// Random blocks lie at multiples of it.
     pub align: Option<u32>,
-    /// Bytes of all files together (`size`); none: what there is.
+    /// Bytes of all files together (`size`); `None` means what there is.
     pub size: Option<Extent>,
     /// Bytes of each file (`filesize`).
     pub file_bytes: Option<u64>,
-    /// Bytes to transfer (`io_size`); none: one pass.
+    /// Bytes to transfer (`io_size`); `None` means one pass.
     pub io_size: Option<Extent>,
-    /// Where each file begins for the job (`offset`).
+    /// Offset in each file at which the job begins (`offset`).
     pub offset: Offset,
-    /// What is done before this counts for nothing (`ramp_time`), ns.
+    /// Time at the beginning that counts for nothing (`ramp_time`), ns.
     pub ramp_ns: u64,
     /// The logs over time.
     pub logs: Logs,
     /// Passes over the data (`loops`).
     pub loops: u64,
-    /// Most operations (`number_ios`); none: no limit.
+    /// Most operations (`number_ios`); `None` if there is no limit.
     pub operations: Option<u64>,
-    /// What the files are called.
+    /// Names of the files.
     pub files: JobFiles,
-    /// How many there are.
+    /// Number of files.
     pub file_count: u32,
-    /// Files that are missing are made (`allow_file_create`).
+    /// Set if files that are missing are made (`allow_file_create`).
     pub makes_files: bool,
-    /// Directories of the files; clones take them in turn. Empty: the working directory.
+    /// Directories of the files; clones take them in turn. If empty, the working directory.
     pub directories: Vec<String>,
-    /// How many copies of the job run (`numjobs`).
+    /// Number of copies of the job that run (`numjobs`).
     pub clones: u32,
     /// Operations outstanding at once.
     pub queue_depth: u32,
-    /// Which system calls do the I/O.
+    /// The system calls that do the I/O.
     pub engine: Engine,
     /// The engine's name in the report, which is the job file's where fio has it.
     pub engine_name: String,
-    /// Whether I/O bypasses the page cache.
+    /// Set if I/O bypasses the page cache.
     pub direct: bool,
-    /// How long after the others of its group it begins (`startdelay`), ns.
+    /// Time after the others of its group at which it begins (`startdelay`), ns.
     pub start_delay_ns: u64,
-    /// Longest time (`runtime`), ns; none: no limit.
+    /// Longest time (`runtime`), ns; `None` if there is no limit.
     pub time_ns: Option<u64>,
-    /// The whole of that time, however often the data is passed over.
+    /// Set if it takes the whole of that time, however often the data is passed over.
     pub time_based: bool,
-    /// When data is made durable.
+    /// Rule for when data is made durable.
     pub durable: SyncPolicy,
-    /// When the next operation starts.
+    /// Rule for when the next operation starts.
     pub pace: JobPace,
-    /// What the blocks that are written hold.
+    /// Content of the blocks that are written.
     pub content: Content,
-    /// What becomes of its files before and afterwards.
+    /// Care for its files before and afterwards.
     pub care: FileCare,
-    /// What is read must be what was written.
+    /// Set if what is read must be what was written.
     pub verify: bool,
-    /// Everything is read back at the end.
+    /// Set if everything is read back at the end.
     pub read_back: bool,
-    /// What everything random follows from; none: another each time.
+    /// Seed from which everything random follows; `None` means another each time.
     pub seed: Option<u64>,
     /// Percentiles to report, rising.
     pub percentiles: Vec<f64>,
-    /// They are of the whole latency.
+    /// Set if they are of the whole latency.
     pub whole_percentiles: bool,
-    /// What is done in another way than fio does it, to be said.
+    /// Notes on what is done in another way than fio does it.
     pub notes: Vec<String>,
 }
 

@@ -26,7 +26,7 @@ pub(super) fn time(reader: &Reader<'_>) -> Result<(Option<u64>, bool), JobError>
     Ok((time, based))
 }
 
-/// What is done before this counts for nothing, ns.
+/// Reads the time at the beginning that counts for nothing, ns.
 pub(super) fn ramp(reader: &Reader<'_>) -> Result<u64, JobError> {
     Ok(reader.time_ns("ramp_time", S)?.unwrap_or(0))
 }
@@ -37,13 +37,13 @@ pub(super) fn loops(reader: &Reader<'_>) -> Result<u64, JobError> {
     Ok(loops.unwrap_or(1))
 }
 
-/// Most operations; none: no limit, as 0 is.
+/// Most operations; `None` if there is no limit, as for 0.
 pub(super) fn operations(reader: &Reader<'_>) -> Result<Option<u64>, JobError> {
     let number = reader.count_in("number_ios", 0..=u64::MAX)?;
     Ok(number.filter(|number| *number > 0))
 }
 
-/// What the job has to do with others.
+/// Reads the job's ties to others.
 pub(super) fn ties(
     reader: &Reader<'_>,
     read_share: f64,
@@ -71,7 +71,7 @@ fn flow(reader: &Reader<'_>) -> Result<Option<Flow>, JobError> {
     }))
 }
 
-/// Which jobs end when this one does.
+/// Reads which jobs end when this one does.
 fn ends(reader: &Reader<'_>) -> Result<Option<ExitScope>, JobError> {
     let what = match reader.text("exit_what") {
         None | Some("group") => ExitScope::Group,
@@ -130,7 +130,7 @@ fn least(
     Ok(Some(LeastRate { bytes, every_ns }))
 }
 
-/// How long after the others of its group a job begins, ns.
+/// Reads how long after the others of its group a job begins, ns.
 pub(super) fn start_delay(reader: &Reader<'_>) -> Result<u64, JobError> {
     let word = reader.text("startdelay").unwrap_or_default();
     if word.contains('-') {
@@ -193,7 +193,7 @@ pub(super) fn pace(
     })
 }
 
-/// Operations a second; none: as fast as they come.
+/// Operations a second; `None` means as fast as they come.
 fn rate(
     reader: &Reader<'_>,
     name: &str,

@@ -14,21 +14,21 @@ pub(super) struct FoundFile {
     pub(super) device: bool,
 }
 
-/// What of its files a clone works on.
+/// Parts of its files that a clone works on.
 pub(super) struct ClonePlace {
     /// Bytes of each file the job works on.
     pub(super) sizes: Vec<u64>,
     /// Bytes at the beginning of each that are left out.
     pub(super) offset: u64,
-    /// How long each has to be, bytes.
+    /// Length each has to have, bytes.
     pub(super) lengths: Vec<u64>,
 }
 
-/// When a clone is done.
+/// Amount of work after which a clone is done.
 pub(super) struct Amount {
-    /// After so many operations; none: that is no limit.
+    /// Number of operations; `None` if that is no limit.
     pub(super) operations: Option<u64>,
-    /// After so many bytes; none: that is no limit.
+    /// Number of bytes; `None` if that is no limit.
     pub(super) bytes: Option<u64>,
 }
 
@@ -84,7 +84,7 @@ impl ClonePlace {
     }
 }
 
-/// Where the files of a clone begin, bytes.
+/// Returns where the files of a clone begin, bytes.
 fn offset(
     job: &FioJob,
     clone: u32,
@@ -178,7 +178,7 @@ fn size(
 }
 
 impl Amount {
-    /// What a clone does that works on so many bytes of each file.
+    /// Returns the amount of a clone that works on so many bytes of each file.
     pub(super) fn of(job: &FioJob, sizes: &[u64]) -> Result<Self, JobError> {
         if job.time_based {
             return Ok(Self {
@@ -306,7 +306,7 @@ fn stepped(job: &FioJob, total: u64, wanted: u64) -> Result<(u64, Option<u64>), 
     }
 }
 
-/// Places of a pass that ends where no block fits; none: it goes on from the beginning.
+/// Places of a pass that ends where no block fits; `None` if it goes on from the beginning.
 fn gaps(total: u64, size: u64, gap: i64) -> Option<u64> {
     // Back, or on the spot: what lies before the beginning is counted from the end, and fits.
     let step = size.checked_add_signed(gap).filter(|step| *step > 0)?;

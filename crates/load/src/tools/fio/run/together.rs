@@ -10,7 +10,7 @@ use stackrace_engine::Control;
 use super::super::job::{ExitScope, FioJob, LeastRate};
 use stackrace_base::time::{Clock, SystemClock};
 
-/// How often one that waits asks whether it is still wanted, ns.
+/// Interval at which one that waits asks whether it is still wanted, ns.
 const LOOK_NS: u64 = 20_000_000;
 
 /// One clone among those that run at the same time.
@@ -24,10 +24,10 @@ pub(super) struct Member<'a> {
 pub(in super::super) struct JobStage {
     /// Threads start one after the other; what a stage measures is all of them together.
     start: Barrier,
-    /// Which of them have ended.
+    /// True for each member that has ended.
     ended: Mutex<Vec<bool>>,
     changed: Condvar,
-    /// One of them ended all jobs: no other stage begins.
+    /// Set when one of them ended all jobs: no other stage begins.
     last: AtomicBool,
 }
 
@@ -42,7 +42,7 @@ impl JobStage {
         }
     }
 
-    /// Whether no other stage begins after this one.
+    /// Returns true if no other stage begins after this one.
     pub(in super::super) fn is_last(&self) -> bool {
         self.last.load(Ordering::Relaxed)
     }
