@@ -15,7 +15,7 @@ use stackrace_machine::host::argv;
 /// Steps, in order.
 const PHASES: [&str; 3] = ["scrub", "resilver", "verify"];
 
-/// Which of them the resilvering is.
+/// Index of the resilvering among them.
 const RESILVER: usize = 1;
 
 const TOPOLOGY: SettingDoc = SettingDoc::choice(

@@ -90,7 +90,7 @@ const WORDS: &[&str] = &[
     "postgresql",
 ];
 
-/// What each word means: the idiom, what its operations are, what they are promised.
+/// Meaning of each word: the idiom, what its operations are, what they are promised.
 const IDIOMS: [(Idiom, OperationKind, Promise); WORDS.len()] = [
     (
         Idiom::OverwriteFsync,

@@ -15,7 +15,7 @@ use crate::workload::metric::{self, Figure, Latency};
 use stackrace_base::event::Better;
 use stackrace_base::unit;
 
-/// What a workload of this kind is, beside its settings.
+/// Nature of a workload of this kind, beside its settings.
 pub struct Frame {
     /// Order of the blocks.
     pub access: AccessPattern,
@@ -42,10 +42,10 @@ pub struct BlockIo {
     pub(super) access: AccessPattern,
     /// See [`Frame::read_share`].
     pub read_share: f64,
-    /// When written data are forced to the device.
+    /// Rule for when written data are forced to the device.
     pub durability: Durability,
     pub(super) pacing: Pacing,
-    /// The longest it may take, ns; none: until the passes or operations are done.
+    /// Longest time it may take, ns; `None` means until the passes or operations are done.
     pub time_ns: Option<u64>,
     pub(super) operations: Option<u64>,
     /// Passes over the data, where each block comes once in one; 0: until time is over.
@@ -89,7 +89,7 @@ impl BlockIo {
         self.file_bytes() / self.stride() * u64::from(self.files)
     }
 
-    /// What the engine is asked for.
+    /// Makes the specification that the engine is asked for.
     pub fn spec(&self, place: &Place<'_>) -> Spec {
         let target = |file: u32| IoTarget {
             path: match place.existing {
@@ -139,8 +139,8 @@ impl BlockIo {
         }
     }
 
-    /// What is done between two passes of so many operations: what was read is cached, and would be read
-    /// from there the second time; a file that exists is not a new one.
+    /// Work between two passes of so many operations: what was read is cached, and would be read from
+    /// there the second time; a file that exists is not a new one.
     fn again(&self, ops: u64, place: &Place<'_>) -> Option<Again> {
         // Direct I/O leaves nothing in the page cache, and a warm start asks for warm passes.
         let cached = self.read_share > 0.0 && !self.direct && place.cold;
@@ -152,7 +152,8 @@ impl BlockIo {
         (self.passes != 1).then_some(Again { ops, fresh })
     }
 
-    /// What reads every byte back, from beginning to end, whatever the phase before did.
+    /// Makes the specification that reads every byte back, from beginning to end, whatever the
+    /// phase before did.
     pub(super) fn read_back(&self, spec: Spec) -> Spec {
         let unit = u64::from(verify::unit_bytes(&spec));
         // As large as can be, so that whole blocks make up the whole file.
@@ -229,7 +230,7 @@ impl BlockIo {
         outcome.map_err(with_advice)
     }
 
-    /// What becomes of data that were laid out before.
+    /// Says what becomes of data that were laid out before.
     pub fn data_use(&self) -> DataUse {
         match (self.verify || self.new_files, self.read_share == 1.0) {
             (true, _) => DataUse::Spent,
@@ -249,7 +250,7 @@ impl BlockIo {
         })
     }
 
-    /// Whether it may be measured in slices.
+    /// Says whether it may be measured in slices.
     pub fn slicing(&self) -> Slicing {
         let durability = self.durability;
         let handed_over = self.direct
@@ -265,7 +266,7 @@ impl BlockIo {
         }
     }
 
-    /// Whether a file or device that exists can take the place of the data.
+    /// Checks that a file or device that exists can take the place of the data.
     pub fn on_existing(&self) -> Result<(), WorkloadError> {
         if self.verify {
             return Err(trouble(
@@ -287,7 +288,7 @@ impl BlockIo {
         })
     }
 
-    /// What it costs; `laid_out`: the data are written before the clock starts.
+    /// Returns what it costs; `laid_out`: the data are written before the clock starts.
     pub fn cost(&self, laid_out: bool) -> Cost {
         Cost {
             prepare_bytes: if laid_out && !self.same_data {
@@ -312,7 +313,7 @@ impl BlockIo {
         self.size.saturating_mul(times)
     }
 
-    /// Operations per second the schedule asks for; none: a closed loop.
+    /// Operations per second the schedule asks for; `None` if it is a closed loop.
     pub fn offered_per_s(&self) -> Option<f64> {
         match self.pacing {
             Pacing::Closed { .. } => None,
@@ -341,7 +342,7 @@ impl BlockIo {
         figures
     }
 
-    /// How often the data are gone over: `once`, `3 times`, `again and again`.
+    /// Words for how often the data are gone over: `once`, `3 times`, `again and again`.
     pub fn passes_words(&self) -> String {
         match self.passes {
             0 => "again and again".to_owned(),
@@ -351,7 +352,7 @@ impl BlockIo {
         }
     }
 
-    /// What is not said of every phase: fsync cadence, durability, pacing, the cache.
+    /// Words for what is not said of every phase: fsync cadence, durability, pacing, the cache.
     pub fn words(&self) -> String {
         let mut words = Vec::new();
         if self.read_share < 1.0 {
@@ -451,7 +452,7 @@ fn complete(targets: &[IoTarget]) -> Result<(), WorkloadError> {
     Ok(())
 }
 
-/// Why a phase could not begin, and what to do about it.
+/// Explains why a phase could not begin, and what to do about it.
 fn with_advice(error: StartError) -> WorkloadError {
     trouble(format!("{error}; {}", error.next()))
 }

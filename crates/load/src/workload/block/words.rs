@@ -26,14 +26,14 @@ pub const fn time(default: &'static str, doc: &'static str) -> SettingDoc {
     SettingDoc::time("time", default, doc)
 }
 
-/// How often the data are gone over.
+/// Number of times the data are gone over.
 pub const PASSES: SettingDoc = SettingDoc::count(
     "passes",
     "1",
     "Times each block is visited; 0: again and again until `time` is over. Each pass begins as the first one: new files, or pages dropped where caches are, with the clock stopped.",
 );
 
-/// One file: what a workload has that does not offer the setting.
+/// Number of files, always one: for a workload that does not offer the setting.
 pub const FILES: SettingDoc = files("1", "Number of files the size is divided among.");
 /// See its `doc`, as all below.
 pub const SIZE: SettingDoc =

@@ -15,7 +15,7 @@ use refusals::refused;
 use super::*;
 use crate::programs::written;
 
-/// Where a workload is tried.
+/// Makes the place where a workload is tried.
 fn place<'a>(
     directory: &'a Path,
     seed: u64,
@@ -424,7 +424,8 @@ fn a_profile_is_copied_whole_and_files_are_counted_as_files() {
     assert_eq!(made, entries.len() as u64 + 1, "and the root");
 }
 
-/// What the user names is read and left as it was; the same archive again gives the same files.
+/// Files that the user names are read and left as they were; the same archive again gives the same
+/// files.
 #[test]
 fn a_real_archive_and_a_real_tree_are_only_read() {
     let home = tempfile::tempdir_in("/var/tmp").unwrap();
