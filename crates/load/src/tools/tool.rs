@@ -76,7 +76,7 @@ pub struct Console<'a> {
     pub catch_interrupt: fn(&Arc<Interrupt>, &'static str, &'static str) -> Result<(), Failure>,
     /// Does work that leaves nothing behind, with a journal and an id of its own.
     pub temporary: &'a (dyn Fn(&LocalHost, &mut JournaledWork<'_>) -> Result<(), Failure> + Sync),
-    /// No progress is wanted.
+    /// Set if no progress is wanted.
     pub quiet: bool,
 }
 

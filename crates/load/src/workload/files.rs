@@ -206,7 +206,7 @@ struct Files {
     fsync: bool,
     at_end: AtEnd,
     content: Content,
-    /// All processes of all clients make their files in the same directories.
+    /// Set if all processes of all clients make their files in the same directories.
     shared: bool,
     visits: Visits,
 }

@@ -31,7 +31,7 @@ pub struct DataLayout {
     pub content: Content,
 }
 
-/// So many blocks of all files together are looked at.
+/// Number of blocks, of all files together, that are looked at.
 const SAMPLES: u64 = 16;
 /// Size of one of them, bytes.
 const SAMPLE_BYTES: u64 = 4096;

@@ -46,7 +46,7 @@ struct MendPool {
 }
 
 impl MendPool {
-    /// With the spare one.
+    /// Counts the fewest devices, with the spare one.
     fn devices_min(&self) -> usize {
         match self.topology.as_str() {
             "raidz2" => 4,

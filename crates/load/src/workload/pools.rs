@@ -83,7 +83,7 @@ impl<'a> TrialPool<'a> {
         &self.mount
     }
 
-    /// `zpool VERB NAME WORDS…`.
+    /// Runs `zpool VERB NAME WORDS…`.
     pub(super) fn zpool(&self, verb: &[&str], words: &[OsString]) -> Result<String, WorkloadError> {
         let mut command = argv(["zpool"]);
         command.extend(argv(verb.iter().copied()));
@@ -229,7 +229,7 @@ struct Scan {
 }
 
 impl Scan {
-    /// From what `zpool status` prints; numbers are rounded there.
+    /// Reads what `zpool status` prints; numbers are rounded there.
     fn of(status: &str, what: Background) -> Self {
         let lines: Vec<&str> = status.lines().map(str::trim).collect();
         // `zpool status` has no output for programs in the versions that are still in use.
@@ -255,7 +255,7 @@ impl Scan {
     }
 }
 
-/// `49.0M`: in units of 1024.
+/// Reads `49.0M`: in units of 1024.
 fn bytes(text: &str) -> Option<u64> {
     let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic())?);
     let power = "BKMGTPE".find(unit)?;

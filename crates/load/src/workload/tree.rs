@@ -120,7 +120,7 @@ enum Origin {
 #[derive(Debug)]
 pub(super) struct Source {
     origin: Origin,
-    /// Of all its files.
+    /// Bytes of all its files.
     pub(super) bytes: u64,
     /// Directories, files and links.
     pub(super) entries: u64,

@@ -173,7 +173,7 @@ impl CheckedOptions {
         }
     }
 
-    /// All runs, and their reports.
+    /// Makes all runs, and prints their reports.
     fn run_all(&self, console: &Console<'_>, host: &LocalHost) -> Result<u8, Failure> {
         // `stackrace clean` reads the journal in another process and another directory.
         let directory = std::fs::canonicalize(&self.options.directory)

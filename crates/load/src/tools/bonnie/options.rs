@@ -12,14 +12,14 @@ use super::workload::{CHUNKS, DIRECTORIES_MAX, FILES_MAX};
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct BonnieOptions {
     pub(super) version: BonnieVersion,
-    /// `-d`: where the files are made.
+    /// `-d`: the directory where the files are made.
     pub(super) directory: PathBuf,
     /// `-s`, MiB; `None` means what suits the memory.
     pub(super) size_mib: Option<u64>,
     pub(super) chunk: usize,
     pub(super) seeks: u32,
     pub(super) seekers: u32,
-    /// `-n`, in units of 1024 files.
+    /// `-n`: the number of files, in units of 1024.
     pub(super) files: u64,
     pub(super) made: FileKind,
     pub(super) directories: u32,
@@ -28,9 +28,9 @@ pub(super) struct BonnieOptions {
     pub(super) ram_mib: Option<u64>,
     /// `-m`; `None` means the machine's name.
     pub(super) name: Option<String>,
-    /// `-u` before its colon.
+    /// `-u` before its colon: the user.
     pub(super) user: Option<String>,
-    /// `-u` behind its colon, or `-g`.
+    /// `-u` behind its colon, or `-g`: the group.
     pub(super) group: Option<String>,
     /// `-x`: only CSV, so many times.
     pub(super) runs: Option<u32>,
@@ -183,7 +183,7 @@ fn mib(option: &str, text: &str) -> Result<u64, String> {
         .ok_or(format!("{option} {text}: that is too much"))
 }
 
-/// Bytes, or KiB with a `k` behind it.
+/// Reads bytes, or KiB with a `k` behind them.
 fn chunk(option: &str, text: &str) -> Result<usize, String> {
     let (digits, factor) = match text.strip_suffix(['k', 'K']) {
         Some(digits) => (digits, 1024),
@@ -267,7 +267,7 @@ impl BonnieOptions {
         Ok(())
     }
 
-    /// `size[:chunk[:seeks[:seekers]]]`. Empty parts are passed over, as in the original.
+    /// Reads `size[:chunk[:seeks[:seekers]]]`. Empty parts are passed over, as in the original.
     fn take_size(&mut self, word: &str) -> Result<(), String> {
         let mut parts = word.split(':').filter(|part| !part.is_empty());
         self.size_mib = Some(mib("-s", parts.next().unwrap_or_default())?);
@@ -292,7 +292,7 @@ impl BonnieOptions {
         }
     }
 
-    /// `number[:max[:min[:directories[:chunk]]]]`; max -1 are hard links, -2 symbolic ones.
+    /// Reads `number[:max[:min[:directories[:chunk]]]]`; max -1 are hard links, -2 symbolic ones.
     fn take_files(&mut self, word: &str) -> Result<(), String> {
         let mut parts = word.split(':').filter(|part| !part.is_empty());
         self.files = number("-n", parts.next().unwrap_or_default())?;

@@ -101,7 +101,7 @@ impl ReadSoFar {
         Ok(())
     }
 
-    /// All of them, at the end of a text of so many lines.
+    /// Returns all reports, at the end of a text of so many lines.
     fn reports(mut self, lines: usize) -> Result<Vec<BonnieReport>, ImportError> {
         match (self.unreadable, self.reports.last_mut()) {
             (Some(error), Some(last)) if self.above => {

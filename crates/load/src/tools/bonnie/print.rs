@@ -140,7 +140,7 @@ fn seeks(per_s: f64) -> String {
     }
 }
 
-/// `1G`, `1100M`.
+/// Prints a size: `1G`, `1100M`.
 fn size(mib: u64) -> String {
     if mib.is_multiple_of(1024) {
         format!("{}G", mib / 1024)
@@ -149,7 +149,7 @@ fn size(mib: u64) -> String {
     }
 }
 
-/// `64k`, `512`.
+/// Prints a chunk: `64k`, `512`.
 fn chunk(bytes: u64) -> String {
     if bytes >= 1024 {
         format!("{}k", bytes / 1024)
@@ -163,7 +163,7 @@ fn unusual_chunk(data: &Data) -> Option<String> {
     data.chunk.filter(|bytes| *bytes != CHUNK).map(chunk)
 }
 
-/// `512M:64k`, as 1.03 says it.
+/// Prints `512M:64k`, as 1.03 says it.
 fn size_and_chunk(data: &Data) -> String {
     match unusual_chunk(data) {
         Some(chunk) => format!("{}:{chunk}", size(data.size_mib)),
@@ -171,7 +171,7 @@ fn size_and_chunk(data: &Data) -> String {
     }
 }
 
-/// `1G:64k:2:20000`, as 2.00 says it: size, chunk, concurrency, seeks; the usual left out.
+/// Prints `1G:64k:2:20000`, as 2.00 says it: size, chunk, concurrency, seeks; the usual left out.
 fn data_words(data: &Data, concurrency: u32) -> String {
     let unusual = |number: Option<u32>, usual: u32| {
         let number = number.filter(|number| *number != usual);
@@ -186,7 +186,7 @@ fn data_words(data: &Data, concurrency: u32) -> String {
     words.join(":").trim_end_matches(':').to_owned()
 }
 
-/// `8:16384:512/4`.
+/// Prints `8:16384:512/4`.
 fn files_words(files: &BonnieFiles) -> String {
     let mut words = files.number.to_string();
     match files.made {
@@ -201,7 +201,7 @@ fn files_words(files: &BonnieFiles) -> String {
     words
 }
 
-/// A latency with its unit; empty: none.
+/// Prints a latency with its unit; empty if there is none.
 fn latency(cell: &Cell) -> String {
     let Some(ns) = cell.latency_ns else {
         return String::new();
@@ -323,7 +323,7 @@ fn field(name: &str, words: &str) -> String {
     format!("{:<room$} {words}", cut(name, room))
 }
 
-/// At most so many characters.
+/// Cuts a text to at most so many characters.
 fn cut(text: &str, characters: usize) -> String {
     text.chars().take(characters).collect()
 }

@@ -150,7 +150,7 @@ pub(super) fn usual_size_mib(memory_mib: u64) -> u64 {
 
 #[derive(Debug)]
 struct Classic {
-    /// Without directory and seed.
+    /// The plan, without directory and seed.
     plan: BonniePlan,
     fast: bool,
     too_fast_ns: u64,
@@ -388,7 +388,7 @@ impl Workload for Classic {
         list.map(|(column, _)| column.name()).collect()
     }
 
-    /// Only the beginning: the original drops nothing between its phases.
+    /// Returns true at the beginning only: the original drops nothing between its phases.
     fn settles(&self, phase: usize) -> bool {
         phase == 0
     }

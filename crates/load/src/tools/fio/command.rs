@@ -35,7 +35,7 @@ impl From<JobError> for Failure {
     }
 }
 
-/// All of them at once: a file with ten old options is mended in one go.
+/// Reports all refusals at once: a file with ten old options is mended in one go.
 fn refused(refusals: Vec<JobError>) -> Failure {
     let lines = refusals
         .iter()

@@ -34,7 +34,7 @@ pub(super) struct Section {
 /// One `--name=value` or `-name value` of a command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Switch {
-    /// Without the dashes.
+    /// Name without the dashes.
     pub name: String,
     /// Its value; `None` if it stood alone.
     pub value: Option<String>,

@@ -71,7 +71,7 @@ struct Direction {
 struct Series {
     slice_ns: u64,
     slices: Vec<Slice>,
-    /// Of some job it is not known.
+    /// Set if it is not known of some job.
     unknown: bool,
 }
 
@@ -112,7 +112,7 @@ impl Series {
     }
 }
 
-/// Of at least one rate.
+/// Returns the spread of at least one rate.
 fn varied(rates: &[f64]) -> Varied {
     let count = rates.len() as f64;
     let mean = rates.iter().sum::<f64>() / count;
@@ -166,9 +166,9 @@ impl Direction {
 /// Jobs that are reported as one.
 struct Gathered<'a> {
     job: &'a FioJob,
-    /// Of each job the measured phase, and the one that read everything back.
+    /// Outcomes of each job: of the measured phase, and of the one that read everything back.
     outcomes: Vec<Vec<&'a PhaseOutcome>>,
-    /// Of each job whether what it writes gives blocks back.
+    /// True for each job that gives blocks back by what it writes.
     trims: Vec<bool>,
     jobs: u32,
     error: i32,

@@ -26,7 +26,7 @@ pub(super) struct FioOptions {
     pub(super) bins: bool,
     /// File the report goes to; `None` means standard output.
     pub(super) output: Option<PathBuf>,
-    /// Jobs to do; empty: all.
+    /// Jobs to do; empty means all.
     pub(super) sections: Vec<String>,
     /// Options of jobs, in order.
     pub(super) switches: Vec<Switch>,

@@ -5,7 +5,7 @@
 pub enum OptionPlace {
     /// In a job file.
     Line {
-        /// As it was named.
+        /// Name of the file, as it was given.
         file: String,
         /// Number of the line, from 1.
         line: usize,

@@ -203,7 +203,7 @@ pub(super) fn json(report: &FioReport, bins: bool) -> String {
     serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
 }
 
-/// Of what was said twice the last counts.
+/// Keeps the last of what was said twice.
 fn last<'a>(options: impl IntoIterator<Item = &'a (String, String)>) -> BTreeMap<&'a str, &'a str> {
     options
         .into_iter()

@@ -27,19 +27,19 @@ fn short(value: f64, characters: usize, base: f64) -> (String, usize) {
     (format!("{value:.places$}"), power)
 }
 
-/// `9358`, `60.2k`.
+/// Prints `9358`, `60.2k`.
 fn count(value: f64, characters: usize) -> String {
     let (text, power) = short(value, characters, 1000.0);
     text + ["", "k", "M", "G", "T", "P", "E"][power]
 }
 
-/// `36.6MiB`.
+/// Prints `36.6MiB`.
 fn binary(value: f64) -> String {
     let (text, power) = short(value, 4, 1024.0);
     text + ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"][power]
 }
 
-/// `38.3MB`.
+/// Prints `38.3MB`.
 fn decimal(value: f64) -> String {
     let (text, power) = short(value, 4, 1000.0);
     text + ["B", "kB", "MB", "GB", "TB", "PB", "EB"][power]
@@ -69,7 +69,7 @@ fn unit(latency: &FioLatency) -> (&'static str, f64) {
     }
 }
 
-/// `clat (usec): min=21, max=383, avg=68.12, stdev=27.38`
+/// Prints `clat (usec): min=21, max=383, avg=68.12, stdev=27.38`.
 fn times(name: &str, latency: &FioLatency) -> String {
     let (unit, scale) = unit(latency);
     let (min, max) = (latency.min as f64 / scale, latency.max as f64 / scale);
@@ -216,7 +216,7 @@ fn direction(job: &JobReport, name: &str, moved: &Moved) -> String {
     text + &percentiles(if whole { "lat" } else { "clat" }, &moved.latency)
 }
 
-/// `lat (usec)   : 4=47.66%, 10=1.56%`: how many lie between the class before and this.
+/// Prints `lat (usec)   : 4=47.66%, 10=1.56%`: how many lie between the class before and this.
 fn classes(job: &JobReport) -> String {
     let shares = job.shares();
     let ends = CLASSES

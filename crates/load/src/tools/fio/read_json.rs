@@ -44,7 +44,7 @@ struct Told {
     read: Option<Moved>,
     write: Option<Moved>,
     trim: Option<Moved>,
-    /// All of them as one (`unified_rw_reporting`); beside them it is only their sum.
+    /// Sum of all directions (`unified_rw_reporting`); beside them it is only their sum.
     mixed: Option<Moved>,
     sync: Option<Synced>,
 }

@@ -104,7 +104,7 @@ pub(super) struct Moved {
     pub short: u64,
     /// Rates over time; `None` if it was too short, or went on beside another direction.
     pub samples: Option<Samples>,
-    /// From the issue to the completion.
+    /// Latency from the issue to the completion.
     pub latency: FioLatency,
     /// Latency from the moment an operation was due to its completion; `None` if nothing was due.
     pub response: Option<FioLatency>,

@@ -23,7 +23,7 @@ pub(super) struct JobResult {
     /// Jobs that were reported as one.
     pub(super) jobs: u64,
     pub(super) directions: Vec<Direction>,
-    /// Of fsync and its like.
+    /// Latencies of fsync and its like.
     pub(super) sync: Option<ResultLatency>,
     pub(super) settings: Vec<Fact>,
     /// Place and time of the report.
@@ -35,7 +35,7 @@ pub(super) struct JobResult {
 pub(super) struct Reported {
     /// Number of the run in the text it belongs to, from 0.
     pub(super) run: usize,
-    /// The machine, where fio names it (`--client`); empty: this one.
+    /// The machine, where fio names it (`--client`); empty means this one.
     pub(super) host: String,
     /// The process, where it is told.
     pub(super) pid: Option<u64>,
@@ -48,7 +48,7 @@ pub(super) struct Reported {
 /// Amounts read, written or trimmed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Direction {
-    /// `read`, `write`, `trim`.
+    /// Name: `read`, `write`, `trim`.
     pub(super) name: String,
     /// Average over the job, B/s.
     pub(super) throughput: PrintedFigure,
@@ -67,7 +67,7 @@ pub(super) struct Shown {
     /// Text behind `IOPS=`.
     pub(super) operations: String,
     pub(super) milliseconds: f64,
-    /// Bytes.
+    /// Bytes moved.
     pub(super) moved: PrintedFigure,
 }
 
@@ -85,7 +85,7 @@ pub(super) fn ticked(rate: PrintedFigure, milliseconds: f64) -> PrintedFigure {
 /// Latencies of one direction, ns.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ResultLatency {
-    /// From the moment fio began to submit.
+    /// Mean latency from the moment fio began to submit.
     pub(super) mean: Option<PrintedFigure>,
     pub(super) max: Option<PrintedFigure>,
     pub(super) percentiles: Vec<(f64, f64)>,

@@ -16,14 +16,13 @@ const UNKNOWN: &str = "Eh?\n";
 /// A directory for files, and how often it is chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
-    /// As it was given.
+    /// Directory as it was given.
     pub path: String,
     /// Weight with which it is chosen among all locations, at least 1.
     pub weight: i32,
 }
 
-/// Everything that can be set, with PostMark's defaults. Counts are at least 1 but for
-/// `subdirectories`.
+/// Settings of a run, with PostMark's defaults. Counts are at least 1 but for `subdirectories`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PostmarkSettings {
     /// Smallest size of a file, bytes.
@@ -34,11 +33,11 @@ pub struct PostmarkSettings {
     pub number: i32,
     /// Begins the sequence of random numbers.
     pub seed: i32,
-    /// Each is a read or an append, and a creation or a deletion.
+    /// Number of transactions. Each is a read or an append, and a creation or a deletion.
     pub transactions: i32,
-    /// Empty: the working directory.
+    /// Directories of the files; empty means the working directory.
     pub locations: Vec<Location>,
-    /// Directories in each location; 0: the files lie in the location itself.
+    /// Directories in each location; 0 means that the files lie in the location itself.
     pub subdirectories: i32,
     /// Bytes of one read.
     pub read_block: i32,
@@ -46,9 +45,9 @@ pub struct PostmarkSettings {
     pub write_block: i32,
     /// Through the C library's streams, not by system calls.
     pub buffering: bool,
-    /// Of ten; -1: neither read nor append.
+    /// Reads among ten reads and appends; -1 means neither read nor append.
     pub bias_read: i32,
-    /// Of ten; -1: neither create nor delete.
+    /// Creations among ten creations and deletions; -1 means neither create nor delete.
     pub bias_create: i32,
     /// The report is the long one, not a line of figures.
     pub verbose: bool,
@@ -263,7 +262,8 @@ impl PostmarkSettings {
         Ok(())
     }
 
-    /// `DIR [WEIGHT]` replaces all locations, `+DIR [WEIGHT]` adds one, `-DIR` takes one away.
+    /// Obeys `DIR [WEIGHT]`, which replaces all locations, `+DIR [WEIGHT]`, which adds one, and
+    /// `-DIR`, which takes one away.
     fn set_location(&mut self, parameter: Option<&str>) -> Result<(), String> {
         let text = parameter.ok_or("no directory name specified")?;
         if let Some(path) = text.strip_prefix('-') {

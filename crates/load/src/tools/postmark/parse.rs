@@ -381,7 +381,7 @@ impl Figures<'_> {
     }
 }
 
-/// So many in whole seconds, as differences of a clock that tells no parts of them.
+/// Rate of so many in whole seconds, as differences of a clock that tells no parts of them.
 fn per_second(count: f64, seconds: u64) -> PrintedFigure {
     let rate = PrintedFigure::exact(count).per(PrintedFigure::whole(seconds));
     rate.unwrap_or_default()

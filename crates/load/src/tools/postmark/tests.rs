@@ -346,7 +346,7 @@ proptest! {
         whole("terse", &tally.terse(Version::V1_53))?;
     }
 
-    /// Of a report with one digit changed, what remains readable is what it was, unless PostMark's
+    /// A report with one digit changed reads as it was in what remains readable, unless PostMark's
     /// own rounding hides the change.
     #[test]
     fn a_changed_count_is_refused(case in 0usize..4, place in 0usize..12, digit in b'0'..=b'9') {

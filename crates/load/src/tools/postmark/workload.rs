@@ -88,7 +88,7 @@ const OPS: [Op; 4] = [Op::Create, Op::Open, Op::Append, Op::Unlink];
 
 #[derive(Debug)]
 struct Mail {
-    /// Without a location; the seed is the trial's if none is given.
+    /// The plan without a location; the seed is the trial's if none is given.
     plan: PostMarkPlan,
     seed: Option<u32>,
 }

@@ -50,7 +50,7 @@ const WITHOUT: [&str; 4] = ["think-time", "preallocate", "engine", "arrivals"];
 #[derive(Debug)]
 pub(super) struct Exact {
     word: &'static str,
-    /// But for its place and seed.
+    /// The plan, but for its place and seed.
     plan: SysbenchPlan,
 }
 

@@ -227,7 +227,7 @@ fn random(lines: &mut Lines<'_>) -> Result<Option<(u64, f64)>, ImportError> {
     Ok(None)
 }
 
-/// `[ 2s ] reads: 1.00 MiB/s writes: … MiB/s fsyncs: …/s latency (ms,95%): 0.003`
+/// Reads `[ 2s ] reads: 1.00 MiB/s writes: … MiB/s fsyncs: …/s latency (ms,95%): 0.003`.
 fn step(lines: &mut Lines<'_>) -> Result<Intermediate, ImportError> {
     let line = lines.next();
     let words: Vec<&str> = line.split_whitespace().collect();

@@ -63,14 +63,14 @@ pub struct Head {
     pub fsync_every: Option<u64>,
     pub fsync_each: bool,
     pub fsync_at_end: bool,
-    /// `synchronous`, `asynchronous`, `fast mmaped`.
+    /// Way bytes are moved: `synchronous`, `asynchronous`, `fast mmaped`.
     pub transfer: String,
-    /// `random r/w` and so on.
+    /// Mode: `random r/w` and so on.
     pub mode: String,
 }
 
 impl Head {
-    /// Of a text whose beginning was cut off: empty, 0, and the layout of today.
+    /// Head of a text whose beginning was cut off: empty, 0, and the layout of today.
     pub(super) fn unknown() -> Self {
         Self {
             layout: SysbenchLayout::V1_0,
@@ -167,7 +167,7 @@ pub struct SysbenchLatency {
     pub max: f64,
     /// Rank, %, and value; `None` if not asked for.
     pub percentile: Option<(u64, PrintedFigure)>,
-    /// Of all events, ms.
+    /// Sum of all events, ms.
     pub sum: f64,
 }
 

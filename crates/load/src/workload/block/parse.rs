@@ -173,7 +173,7 @@ fn check_verify(settings: &Settings, io: &BlockIo) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// In which order blocks are visited, as `access` and its parameters say.
+/// Reads the order in which blocks are visited, as `access` and its parameters say.
 pub fn access(settings: &Settings) -> Result<AccessPattern, Refusal> {
     let word = settings.text(ACCESS)?;
     for parameter in ["hot-range", "hot-share"] {
@@ -234,7 +234,7 @@ fn part(settings: &Settings, doc: SettingDoc) -> Result<f64, Refusal> {
     ))
 }
 
-/// One block size, or several with their weights.
+/// Reads one block size, or several with their weights.
 fn block_sizes(
     settings: &Settings,
     frame: &Frame,

@@ -32,7 +32,7 @@ pub struct BlockIo {
     pub size: u64,
     /// Files that the size is divided among.
     pub files: u32,
-    /// Bytes and weights.
+    /// Block sizes in bytes, with their weights.
     pub block_sizes: Vec<(u32, u32)>,
     pub(super) align: Option<NonZeroU32>,
     /// Threads that issue operations at once.
@@ -48,7 +48,7 @@ pub struct BlockIo {
     /// Longest time it may take, ns; `None` means until the passes or operations are done.
     pub time_ns: Option<u64>,
     pub(super) operations: Option<u64>,
-    /// Passes over the data, where each block comes once in one; 0: until time is over.
+    /// Passes over the data, where each block comes once in one; 0 means until time is over.
     pub passes: u64,
     /// The way operations reach the kernel.
     pub engine: IoEngine,
@@ -410,7 +410,7 @@ impl BlockIo {
         [every, opened, reserved].into_iter().flatten().collect()
     }
 
-    /// `, zipf 1.1`: how uneven access is, where it is not each block once.
+    /// Words for how uneven access is, where it is not each block once: `, zipf 1.1`.
     pub fn access_words(&self) -> String {
         match self.access {
             AccessPattern::Sequential | AccessPattern::OncePerPass => String::new(),

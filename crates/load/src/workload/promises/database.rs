@@ -134,7 +134,8 @@ impl DatabaseKind {
         }
     }
 
-    /// All rows, as it finds them after it recovered itself; [`DatabaseKind::start`] was called.
+    /// Reads all rows, as it finds them after it recovered itself; [`DatabaseKind::start`] was
+    /// called.
     ///
     /// # Errors
     /// What it says: it is damaged.

@@ -46,7 +46,7 @@ pub(super) fn lay_out(_: &Path, _: &Switches, _: (u32, u32), _: u64) -> Result<(
     available()
 }
 
-/// Nothing is known of any cluster: this program was built without PostgreSQL.
+/// Returns false: nothing is known of any cluster, as this program was built without PostgreSQL.
 pub(super) fn exists(_: &Path) -> bool {
     false
 }
@@ -56,7 +56,7 @@ pub(super) fn start(_: &Path, _: &mut Vec<String>) -> Result<(), String> {
     available()
 }
 
-/// No server can have been started by a program built without PostgreSQL.
+/// Does nothing: no server can have been started by a program built without PostgreSQL.
 pub(super) fn end(_: &Path) -> Result<(), String> {
     Ok(())
 }

@@ -157,7 +157,7 @@ pub(super) fn end(directory: &Path) -> Result<(), String> {
     server.stop_if_left().map_err(|error| error.to_string())
 }
 
-/// All rows, as the server has them.
+/// Reads all rows, as the server has them.
 ///
 /// # Errors
 /// What PostgreSQL says: the table is damaged.

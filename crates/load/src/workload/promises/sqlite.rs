@@ -96,7 +96,7 @@ pub(super) fn lay_out(
         .map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// All rows, as SQLite finds them after it recovered the database.
+/// Reads all rows, as SQLite finds them after it recovered the database.
 ///
 /// # Errors
 /// What SQLite says: the file is no database, or is damaged.

@@ -64,7 +64,7 @@ fn count(outcome: &PhaseOutcome, op: Op) -> u64 {
     metric::of(outcome, op).map_or(0, |entry| entry.count)
 }
 
-/// On bare devices, with pools of their own: tests/lab runs them.
+/// Workloads on bare devices, with pools of their own: tests/lab runs them.
 const BARE: [&str; 2] = ["mend-pool", "migrate-pool"];
 
 /// Other programs do their work, which may be missing here: src/programs/tests.rs tries them.

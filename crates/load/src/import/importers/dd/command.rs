@@ -131,7 +131,7 @@ impl DdCommand {
         true
     }
 
-    /// An operand's value; empty: it was not given.
+    /// Returns an operand's value; empty if it was not given.
     pub(super) fn operand(&self, name: &str) -> &str {
         self.operands.get(name).map_or("", String::as_str)
     }

@@ -87,7 +87,7 @@ fn block(reader: &Reader<'_>, name: &str, word: &str) -> Result<u32, JobError> {
     Err(reader.refuse(name, what, "choose a multiple of 512 from 512 to 64m"))
 }
 
-/// `4k-64k`: the multiples of the smallest, each as likely as another.
+/// Reads `4k-64k`: the multiples of the smallest, each as likely as another.
 fn range(reader: &Reader<'_>, text: &str) -> Result<Vec<(u32, u32)>, JobError> {
     let next = "write it like 4k-64k, with sizes that are multiples of the first one";
     let refuse = |what: String| reader.refuse("bsrange", what, next);
@@ -109,7 +109,7 @@ fn range(reader: &Reader<'_>, text: &str) -> Result<Vec<(u32, u32)>, JobError> {
     Ok((1..=high / low).map(|times| (low * times, 1)).collect())
 }
 
-/// `4k/60:64k/40`; who has no share has an even part of what is left.
+/// Reads `4k/60:64k/40`; who has no share has an even part of what is left.
 fn weights(reader: &Reader<'_>, text: &str) -> Result<Vec<(u32, u32)>, JobError> {
     let mut sizes = Vec::new();
     for part in text.split(':') {

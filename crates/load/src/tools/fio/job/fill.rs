@@ -6,7 +6,7 @@ use super::files::JobLayout;
 use super::read::Reader;
 use super::resolved::{Content, FileCare, JobFiles, Reserve};
 
-/// Everything random follows from this unless a job says otherwise.
+/// Seed from which everything random follows unless a job says otherwise.
 const SEED: u64 = 1;
 /// Values of `verify`; the checksum is ours whichever of them it is.
 const CHECKSUMS: [&str; 18] = [
@@ -158,7 +158,7 @@ pub(super) fn verify(
     }
 }
 
-/// Notes on how a check is made, as far as the check of our own has it.
+/// Reads how a check is made, and returns notes on it, as far as the check of our own has it.
 fn verify_details(reader: &Reader<'_>) -> Result<Vec<String>, JobError> {
     let mut notes = Vec::new();
     if reader

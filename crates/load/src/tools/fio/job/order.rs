@@ -12,7 +12,7 @@ use super::resolved::{Access, StridedZones};
 /// Parameters of the distributions unless given.
 const ZIPF: f64 = 1.1;
 const PARETO: f64 = 0.2;
-/// Offsets and gaps are multiples of it, as blocks are.
+/// Bytes of which offsets and gaps are multiples, as blocks are.
 const SECTOR: u64 = 512;
 
 /// Direction and order of a job, as its option `rw` says them.
@@ -81,7 +81,7 @@ pub(super) fn mode(reader: &Reader<'_>, notes: &mut Vec<String>) -> Result<Mode,
     })
 }
 
-/// `8k`, `-8k`: bytes left out after each block, or back.
+/// Reads `8k`, `-8k`: bytes left out after each block, or back.
 fn gap(reader: &Reader<'_>, word: &str) -> Result<i64, JobError> {
     let (back, digits) = match word.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -229,8 +229,8 @@ fn zones(reader: &Reader<'_>) -> Result<Option<StridedZones>, JobError> {
     }
 }
 
-/// `50/5:30/15:20/80`: of each zone the percentage of operations and of the range; what has no number
-/// has an even part of the rest.
+/// Reads `50/5:30/15:20/80`: of each zone the percentage of operations and of the range; what has no
+/// number has an even part of the rest.
 fn distribution(reader: &Reader<'_>, mode: &Mode, text: &str) -> Result<Zones, JobError> {
     let refuse = |what: &str| {
         let what = format!("random_distribution=zoned:{}: {what}", shown(text));

@@ -32,7 +32,7 @@ pub(super) struct Amount {
     pub(super) bytes: Option<u64>,
 }
 
-/// So many percent of what a file holds.
+/// Returns so many percent of what a file holds.
 fn share(bytes: u64, percent: u64) -> u64 {
     // Percent times bytes may exceed 64 bits.
     (u128::from(bytes) * u128::from(percent) / 100) as u64
@@ -130,7 +130,7 @@ fn offset(
     })
 }
 
-/// Bytes of one of so many files the job works on.
+/// Returns the bytes of one of so many files the job works on.
 fn size(
     job: &FioJob,
     offset: u64,
