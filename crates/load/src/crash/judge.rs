@@ -21,7 +21,7 @@ type SectorPlace<'a> = (&'a str, u64);
 /// State of a sector for the operation that wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SectorState {
-    /// Of this generation or a newer one.
+    /// Content of this generation or a newer one.
     Kept,
     /// An older one.
     Older(u32),

@@ -78,7 +78,7 @@ fn plain(digits: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Returns true of `1,234,567` or `1,234.5`.
+/// Returns true for `1,234,567` or `1,234.5`.
 fn groups_of_three(word: &str) -> bool {
     let whole = word.split_once('.').map_or(word, |(whole, _)| whole);
     let mut groups = whole.split(',');

@@ -16,7 +16,7 @@ use stackrace_machine::host::{Host, Needs};
 /// Width of one step of every time series, ns: 100 ms.
 pub const SLICE_NS: u64 = 100_000_000;
 
-/// Possibility to measure a workload in slices, in turn with the same one on other stacks.
+/// Degree to which a workload may be measured in slices, in turn with the same one on other stacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Slicing {
     /// No slices: the workload leaves work behind that goes on in the slices of others, or has a

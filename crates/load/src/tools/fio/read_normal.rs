@@ -351,7 +351,7 @@ fn issued(text: &str) -> Option<&str> {
     begins.iter().find_map(|begin| text.strip_prefix(begin))
 }
 
-/// Returns true of `lat (usec)   : 750=97.27%, 1000=0.88%`.
+/// Returns true for `lat (usec)   : 750=97.27%, 1000=0.88%`.
 fn histogram(text: &str) -> bool {
     text.starts_with("lat (") && text.contains("   : ") && text.trim_end().ends_with('%')
 }

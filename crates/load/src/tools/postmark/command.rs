@@ -93,7 +93,7 @@ fn reading(path: &dyn std::fmt::Display) -> String {
     format!("Reading configuration from file '{path}'\n")
 }
 
-/// Says whether to go on.
+/// Decision to go on or to end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flow {
     On,
