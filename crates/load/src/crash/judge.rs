@@ -18,33 +18,33 @@ use stackrace_base::unit;
 /// One sector of one object.
 type SectorPlace<'a> = (&'a str, u64);
 
-/// What a sector is to the operation that wrote it.
+/// State of a sector for the operation that wrote it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SectorState {
-    /// This generation or a newer one.
+    /// Content of this generation or a newer one.
     Kept,
     /// An older one.
     Older(u32),
-    /// Not there, or zeros.
+    /// The sector is not there, or zeros.
     Missing,
     /// Neither old nor new.
     Damaged,
-    /// What belongs to another place.
+    /// Content that belongs to another place.
     Elsewhere { mark: u64, offset: u64 },
 }
 
-/// What became of an operation.
+/// Fate of an operation.
 #[derive(Debug, PartialEq, Eq)]
 enum Fate {
     /// The operation is there, complete and undamaged.
     Kept,
-    /// Nothing of it can be asked for: written over, or removed since.
+    /// Nothing of the operation can be asked for: written over, or removed since.
     Superseded,
-    /// It is not, and in which way.
+    /// The operation is lost, and in which way.
     Gone(Loss, String),
 }
 
-/// What operations had done to each place when the power went.
+/// Effects that operations had on each place when the power went.
 struct Ledger<'a> {
     seen: &'a Seen,
     at_ns: u64,
@@ -59,7 +59,7 @@ struct Ledger<'a> {
     seed: u64,
 }
 
-/// How a sector was being used.
+/// Use that was being made of a sector.
 #[derive(Debug, Clone, Copy, Default)]
 struct Touched {
     /// An overwrite of it was in flight.
@@ -90,7 +90,7 @@ pub(super) fn judge(promised: &Promised, seen: &Seen, at_ns: u64) -> CheckedProm
     checked
 }
 
-/// Whether an operation was acknowledged when the power went.
+/// Returns true if an operation was acknowledged when the power went.
 fn done(line: &LedgerLine, at_ns: u64) -> bool {
     line.acknowledged_ns.is_some_and(|ns| ns <= at_ns)
 }
@@ -136,7 +136,7 @@ impl<'a> Ledger<'a> {
         ledger
     }
 
-    /// What lies at a place.
+    /// Returns the content that lies at a place.
     fn at(&self, object: &str, offset: u64) -> SectorFound {
         match self.seen.of(object) {
             SeenObject::Absent => SectorFound::Zeros,
@@ -174,7 +174,7 @@ impl<'a> Ledger<'a> {
             && matches!(self.seen.of(&line.object), SeenObject::Sectors(_))
     }
 
-    /// What became of an operation.
+    /// Decides what became of an operation.
     fn fate(&self, line: &LedgerLine) -> Fate {
         if self.removed.contains_key(line.object.as_str())
             && *self.seen.of(&line.object) == SeenObject::Absent
@@ -208,7 +208,8 @@ impl<'a> Ledger<'a> {
         Fate::Gone(loss, self.words(line, (offset, first), bad.len()))
     }
 
-    /// How an operation with bad sectors was lost; `partly`: others of its sectors are there.
+    /// Names the way an operation with bad sectors was lost; `partly`: others of its sectors are
+    /// there.
     fn loss(&self, line: &LedgerLine, bad: &[(u64, SectorState)], partly: bool) -> Loss {
         // Also a neighbour of what was written, in the same file: a drive may damage it.
         let untouched = |offset: &u64| !self.touched.contains_key(&(line.object.as_str(), *offset));
@@ -232,7 +233,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Whether the place whose content lies here has the content of here.
+    /// Returns true if the place whose content lies here has the content of here.
     fn came_from_here(&self, line: &LedgerLine, offset: u64, (mark, from): (u64, u64)) -> bool {
         let own = PromisedContent::mark(self.seed, &line.object);
         let other = self.marks.get(&mark);
@@ -244,7 +245,7 @@ impl<'a> Ledger<'a> {
         })
     }
 
-    /// What was found, for people.
+    /// Describes for people what was found.
     fn words(&self, line: &LedgerLine, (offset, state): (u64, SectorState), bad: usize) -> String {
         match self.seen.of(&line.object) {
             SeenObject::Absent => return "it is not there".to_owned(),
@@ -272,7 +273,7 @@ impl<'a> Ledger<'a> {
         format!("{what} at byte {offset} ({bad} of {whole} sectors)")
     }
 
-    /// Whether only the name, or only which of two whole files it is, was not promised.
+    /// Returns true if only the name, or only which of two whole files it is, was not promised.
     fn excused(&self, line: &LedgerLine) -> bool {
         match (line.kind, line.promise) {
             (_, Promise::None) => true,
@@ -284,7 +285,7 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Whether an object is one generation from beginning to end.
+    /// Returns true if an object is one generation from beginning to end.
     fn is_whole(&self, line: &LedgerLine) -> bool {
         let own = PromisedContent::mark(self.seed, &line.object);
         let generation = |offset: u64| match self.at(&line.object, offset) {

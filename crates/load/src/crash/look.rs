@@ -12,18 +12,18 @@ use stackrace_base::event::{OperationKind, Promised};
 /// Bytes of a sector.
 pub(super) const SECTOR: u64 = 512;
 
-/// What is there of one object.
+/// Remains of one object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum SeenObject {
-    /// It is not there.
+    /// The object is not there.
     Absent,
-    /// It is there and cannot be read: what the system said.
+    /// The object is there and cannot be read: the message of the system.
     Unreadable(String),
     /// Its sectors; the last may be cut short.
     Sectors(Vec<SectorFound>),
 }
 
-/// What is there of all objects of a ledger.
+/// Remains of all objects of a ledger.
 #[derive(Debug, Clone)]
 pub(super) struct Seen {
     objects: HashMap<String, SeenObject>,
@@ -31,13 +31,13 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Of objects by name; all others are absent.
+    /// Keeps what was seen of objects by name; all others are absent.
     pub(super) fn new(objects: HashMap<String, SeenObject>) -> Self {
         let other = SeenObject::Absent;
         Self { objects, other }
     }
 
-    /// Nothing can be read.
+    /// Makes remains of which nothing can be read.
     #[cfg(any(test, feature = "testing"))]
     pub(super) fn nothing() -> Self {
         Self {
@@ -46,7 +46,7 @@ impl Seen {
         }
     }
 
-    /// What was found of an object, or what is said of all that were not looked for.
+    /// Returns what was found of an object, or what is said of all that were not looked for.
     pub(super) fn of(&self, object: &str) -> &SeenObject {
         self.objects.get(object).unwrap_or(&self.other)
     }

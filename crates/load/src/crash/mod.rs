@@ -14,11 +14,12 @@ use std::path::Path;
 use crate::workload::promises::database::DatabaseKind;
 use stackrace_base::event::{CheckedPromises, Promised};
 
-/// What a power cut left in the directory of a trial, with the server of its database, if it has one.
+/// Remains of a power cut in the directory of a trial, with the server of its database, if it has
+/// one.
 pub struct Remains<'a> {
     directory: &'a Path,
     promised: &'a Promised,
-    /// What the server said that did not start.
+    /// Message of the server that did not start.
     refused: Option<String>,
     repair: Vec<String>,
 }
@@ -38,17 +39,17 @@ impl<'a> Remains<'a> {
         }
     }
 
-    /// Whether a server is needed to read them.
+    /// Returns true if a server is needed to read them.
     pub fn has_server(&self) -> bool {
         look::database(self.promised).is_some_and(DatabaseKind::has_server)
     }
 
-    /// What the server said that did not start; none: it answers, or none is needed.
+    /// Message of the server that did not start; `None` if it answers, or if none is needed.
     pub fn refused(&self) -> Option<&str> {
         self.refused.as_deref()
     }
 
-    /// What an operator had to do before the server started, as typed.
+    /// Commands an operator had to give before the server started, as typed.
     pub fn repair(&self) -> &[String] {
         &self.repair
     }

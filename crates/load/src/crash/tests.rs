@@ -78,7 +78,7 @@ fn newest(promised: &Promised) -> Vec<&LedgerLine> {
     lines
 }
 
-/// What can be done to an operation, and what it must be called.
+/// Damage that can be done to an operation, and what it must be called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Damage {
     /// Zeros in all of it.
@@ -87,7 +87,7 @@ enum Damage {
     Removed,
     /// Zeros in one of its sectors.
     HalfZeroed,
-    /// One bit of it is another.
+    /// One bit of the operation is another.
     Flipped,
     /// An older generation lies there.
     Old,

@@ -38,7 +38,7 @@ const PHRASES: [&str; 6] = [
     "queue depth will be capped",
     "time limit is exceeded",
 ];
-/// So many are said of one text: more would hide the first.
+/// Most doubts that are said of one text: more would hide the first.
 const NOTES_MAX: usize = 5;
 
 /// Adds to each result what the text says against it.
@@ -70,7 +70,8 @@ fn found(text: &str) -> Vec<String> {
     doubts
 }
 
-/// Whether a line is in words: keys of JSON, tags, and tables of figures say "error" of none.
+/// Returns true if a line is in words: keys of JSON, tags, and tables of figures say "error" of
+/// none.
 fn is_prose(line: &str) -> bool {
     !line.starts_with(['"', '{', '}', '<', '[', ']', '|', '$', '#', '%'])
 }

@@ -147,10 +147,10 @@ fn read_plain(text: &str, tool: Option<&str>) -> Result<Vec<Imported>, ImportErr
     Ok(results)
 }
 
-/// What to do with a text that may be in another language.
+/// Advice for a text that may be in another language.
 const LANGUAGE: &str = "; if it is in another language, run the tool with LC_ALL=C";
 
-/// Why a text that no importer recognises is none of theirs.
+/// Explains why a text that no importer recognises is none of theirs.
 fn unknown(text: &str) -> ImportError {
     let first = text.lines().find(|line| !line.trim().is_empty());
     let Some(first) = first else {
@@ -178,7 +178,7 @@ fn unknown(text: &str) -> ImportError {
     )
 }
 
-/// Whether a text has letters or decimal commas as English has none.
+/// Returns true if a text has letters or decimal commas as English has none.
 fn is_foreign(text: &str) -> bool {
     let comma =
         |part: &[u8]| part[0].is_ascii_digit() && part[1] == b',' && part[2].is_ascii_digit();
@@ -186,7 +186,8 @@ fn is_foreign(text: &str) -> bool {
         || text.as_bytes().windows(3).any(comma)
 }
 
-/// Whether a line has a word such as `4,29`, which is neither a list of numbers nor groups of three.
+/// Returns true if a line has a word such as `4,29`, which is neither a list of numbers nor groups
+/// of three.
 fn has_decimal_comma(line: &str) -> bool {
     let apart = |c: char| !(c.is_ascii_digit() || c == ',' || c == '.');
     let mut words = line.split(apart).map(|word| word.trim_matches([',', '.']));

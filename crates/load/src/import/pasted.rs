@@ -36,8 +36,8 @@ pub(super) fn plain(text: &str) -> Cow<'_, str> {
     Cow::Owned(lines.join("\n"))
 }
 
-/// A mail as it is stored (quoted-printable) as the text that was sent, and for each line of that the number of the
-/// line where it begins, from 0. None: the text is none.
+/// Decodes a mail as it is stored (quoted-printable) into the text that was sent, and for each line of that the
+/// number of the line where it begins, from 0. `None` if the text is no such mail.
 pub(super) fn decoded(text: &str) -> Option<(String, Vec<usize>)> {
     // Strictly: every "=" has to be of such a mail, so that "rw=read" or a row of "=" shows that it is none.
     if !text.contains("=3D") && !text.contains("=\n") && !text.contains("=\r\n") {
@@ -70,8 +70,8 @@ pub(super) fn decoded(text: &str) -> Option<(String, Vec<usize>)> {
     Some((String::from_utf8(bytes).ok()?, starts))
 }
 
-/// The text with its indented paragraphs moved to the left, each by its own indentation: a page that
-/// was pasted whole has prose around them. None: there is no such paragraph.
+/// Moves the indented paragraphs of the text to the left, each by its own indentation: a page that
+/// was pasted whole has prose around them. `None` if there is no such paragraph.
 ///
 /// Tools indent lines too, so this is only tried on a text that no importer could read.
 pub(super) fn paragraphs(text: &str) -> Option<String> {
@@ -117,10 +117,10 @@ fn line(whole: &str) -> Cow<'_, str> {
     }
 }
 
-/// What takes a time of a log off a line; none: the line has none.
+/// Function that takes a time of a log off a line; `None` if the line has none.
 type Unstamped = fn(&str) -> Option<&str>;
 
-/// How the lines of a log begin, if all of them begin so.
+/// Returns what takes the times of a log off its lines, if all of them begin with one.
 fn stamp(text: &str) -> Option<Unstamped> {
     const WAYS: [Unstamped; 2] = [iso, journal];
     let mut ways = WAYS.into_iter();
@@ -186,7 +186,8 @@ fn is_markdown_fence(line: &str) -> bool {
     rest.is_some_and(|rest| rest.chars().all(|c| c.is_ascii_alphanumeric() || c == '`'))
 }
 
-/// What a mail quotes: `> text`, also twice (`>> `, `> > `). None: it quotes nothing.
+/// Returns the text a mail quotes: `> text`, also twice (`>> `, `> > `). `None` if it quotes
+/// nothing.
 fn unquoted(line: &str) -> Option<&str> {
     // A line that was folded before ">=64=0.0%" of fio begins with this letter, and quotes nothing.
     let quotes = |line: &str| line.starts_with('>') && !line.starts_with(">=");

@@ -12,21 +12,21 @@ const NARROWEST: usize = 56;
 const WIDEST: usize = 82;
 /// Longer texts come in files, and every width is a reading of the whole.
 const LONGEST: usize = 256 * 1024;
-/// What is said of results that were read so.
+/// Note on results that were read so.
 const NOTE: &str = "the lines of the text had been folded, and were put together";
-/// What to do where nothing can be read.
+/// Advice where nothing can be read.
 const NEXT: &str = "the lines were folded; paste the output unfolded, or attach the file";
 
-/// How the two parts of a line are joined.
+/// Way in which a line was broken in two.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Break {
-    /// Where a blank was.
+    /// At a blank, which is gone.
     AtBlank,
     /// At the last column, in the middle of whatever stands there.
     AtColumn,
 }
 
-/// A text that could not be read, with its folded lines put together: its results; none: no line of it was folded
+/// Reads a text that could not be read, with its folded lines put together; `None` if no line of it was folded
 /// where the refusal is, so that this stands.
 ///
 /// # Errors
@@ -97,7 +97,7 @@ fn columns(line: &str) -> usize {
     line.trim_end().chars().count()
 }
 
-/// Whether the second of two lines may go on the first one, which was broken at this width.
+/// Returns true if the second of two lines may go on the first one, which was broken at this width.
 fn goes_on(line: &str, next: &str, width: usize, way: Break) -> bool {
     // What follows a break begins at the margin.
     let Some(word) = next.split(' ').next().filter(|word| !word.is_empty()) else {
@@ -134,7 +134,7 @@ fn joined(lines: &[&str], width: usize, way: Break) -> (Vec<String>, Vec<usize>)
     (all, starts)
 }
 
-/// Whether two readings give the same: what was done, and every figure of it.
+/// Returns true if two readings give the same: what was done, and every figure of it.
 fn same(one: &[Imported], other: &[Imported]) -> bool {
     let told = |all: &[Imported]| -> Vec<_> {
         let of = |it: &Imported| {

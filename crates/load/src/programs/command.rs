@@ -27,7 +27,7 @@ pub const RUN: &str = "run";
 pub const WORDS: &str = "words";
 /// The setting with what is done before the clock starts.
 pub const PREPARE: &str = "prepare";
-/// What stands for the trial's directory.
+/// Placeholder for the trial's directory.
 const DIR: &str = "{dir}";
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {

@@ -40,7 +40,7 @@ pub(super) fn write_tree(
     Ok(names)
 }
 
-/// One source: functions that call each other, as a compiler and git find them in real ones.
+/// Makes one source: functions that call each other, as a compiler and git find them in real ones.
 pub(super) fn source(file: u64, bytes: u64, seed: u64) -> String {
     let mut draw = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut text = String::from("#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\n");

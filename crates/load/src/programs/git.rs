@@ -72,7 +72,7 @@ impl Git {
         })
     }
 
-    /// Runs git in the trial's directory; none: the trial was stopped.
+    /// Runs git in the trial's directory; `None` if the trial was stopped.
     fn git(place: &Place<'_>, words: &[&str]) -> Result<Option<u64>, WorkloadError> {
         let mut command = argv(["git"]);
         command.extend(argv(words.iter().copied()));

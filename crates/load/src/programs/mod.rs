@@ -39,7 +39,7 @@ const ALL: &[WorkloadKind] = &[
     sqlite::KIND,
 ];
 
-/// Whether every command has a metric of this name, whatever it prints.
+/// Returns true if every command has a metric of this name, whatever it prints.
 pub fn is_of_every_command(name: &str) -> bool {
     ran::heads().iter().any(|head| head.name == name)
 }

@@ -9,7 +9,7 @@ use stackrace_base::printed::PrintedFigure;
 use stackrace_base::printed::text::cut;
 use stackrace_base::unit::written_step;
 
-/// What to do about a pattern that does not catch one whole number.
+/// Advice on a pattern that does not catch one whole number.
 const WHOLE: &str = "let its group catch one whole number, as in ([0-9.]+)";
 
 /// The figure at a place in a text, in `unit` as the user says.
@@ -47,7 +47,7 @@ pub(super) fn found(text: &str, at: Range<usize>, unit: &str) -> Result<PrintedF
     Ok(figure)
 }
 
-/// A number as programs print it, `1,234.5` too; none: it is no number.
+/// Reads a number as programs print it, `1,234.5` too; `None` if it is no number.
 ///
 /// # Errors
 /// It can be read in two ways; a clause with what to do.
@@ -78,7 +78,7 @@ fn plain(digits: &str) -> bool {
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// `1,234,567` or `1,234.5`.
+/// Returns true for `1,234,567` or `1,234.5`.
 fn groups_of_three(word: &str) -> bool {
     let whole = word.split_once('.').map_or(word, |(whole, _)| whole);
     let mut groups = whole.split(',');
@@ -88,8 +88,8 @@ fn groups_of_three(word: &str) -> bool {
         && groups.all(|group| group.len() == 3 && plain(group))
 }
 
-/// Whether what stands around a number belongs to it: more digits, a sign, a power of ten, the `v` of a
-/// version.
+/// Returns true if the text around a number belongs to it: more digits, a sign, a power of ten, the `v`
+/// of a version.
 fn is_part(before: &str, after: &str) -> bool {
     let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
     let mark = |c: Option<char>| matches!(c, Some('.' | ','));
@@ -105,7 +105,7 @@ fn is_part(before: &str, after: &str) -> bool {
     goes_on_before || digit(first) || mark(first) && digit(second) || exponent
 }
 
-/// Whether letters right behind a number multiply it: `k`, `M`, `Gi`, `KiB`.
+/// Returns true if letters right behind a number multiply it: `k`, `M`, `Gi`, `KiB`.
 fn is_prefix(letters: &str) -> bool {
     let Some(rest) = letters.strip_prefix(['k', 'K', 'M', 'G', 'T', 'P']) else {
         return false;

@@ -94,7 +94,7 @@ impl Postgres {
         })
     }
 
-    /// What the server is told. Ten connections more than pgbench has, for those that the server keeps
+    /// Settings for the server. Ten connections more than pgbench has, for those that the server keeps
     /// for itself.
     fn told(&self) -> [String; 2] {
         [

@@ -37,7 +37,7 @@ pub(super) fn fine_enough(ran: &ProgramRun, elapsed_ns: u64) -> Result<(), Workl
     )))
 }
 
-/// What is known of every program.
+/// Metrics of every program.
 pub(super) fn heads() -> Vec<MetricHead> {
     let bytes = ["bytes read", "bytes written"].map(|name| head(name, "B", Better::Lower));
     let mut heads = vec![metric::elapsed_head()];
@@ -63,7 +63,8 @@ pub(super) fn values(ran: &ProgramRun, elapsed_ns: u64) -> Vec<Option<f64>> {
     ]
 }
 
-/// How finely the figures of [`values`] are known: times by the steps of the clock, bytes each.
+/// Returns how finely the figures of [`values`] are known: times by the steps of the clock, bytes
+/// each.
 pub(super) fn steps(ran: &ProgramRun) -> Vec<Option<f64>> {
     let tick = Some(ran.step_ns.max(1) as f64 / 1e9);
     // The kernel counts processor time in microseconds.
@@ -71,8 +72,8 @@ pub(super) fn steps(ran: &ProgramRun) -> Vec<Option<f64>> {
     vec![tick, cpu, cpu, None, None]
 }
 
-/// Runs a program in the trial's directory; none: the trial was stopped. `durable`: its time ends when
-/// what it wrote is on the storage.
+/// Runs a program in the trial's directory; `None` if the trial was stopped. `durable`: its time ends
+/// when what it wrote is on the storage.
 ///
 /// # Errors
 /// It cannot be started, takes too long, or says by its exit status that it failed.
@@ -141,7 +142,7 @@ pub(super) fn outcome(
     }
 }
 
-/// What the program of a trial reported; without an outcome, nothing.
+/// Returns the figures that the program of a trial reported; all `None` without an outcome.
 pub(super) fn reported(outcomes: &[PhaseOutcome], metrics: usize) -> Vec<Option<f64>> {
     let reported = outcomes.first().map(|outcome| outcome.reported.clone());
     let whole = reported.filter(|reported| reported.len() == metrics);

@@ -11,15 +11,15 @@ use stackrace_base::unit;
 
 /// Largest pattern, bytes: what it compiles to grows with it.
 const PATTERN_MAX: usize = 2000;
-/// What begins a pointer into JSON.
+/// Beginning of a pointer into JSON.
 const JSON: &str = "json:";
 
-/// What a program printed.
+/// Output of a program.
 #[derive(Debug, Clone, Copy)]
 pub struct Printed<'a> {
-    /// On standard output.
+    /// Text on standard output.
     pub out: &'a str,
-    /// On standard error.
+    /// Text on standard error.
     pub errors: &'a str,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct ReportedFigure {
     at: FoundAt,
 }
 
-/// Where a figure is.
+/// Place where a figure is found.
 #[derive(Debug, Clone)]
 enum FoundAt {
     /// The first group of the last match, or all of it where there is no group.
@@ -42,8 +42,8 @@ enum FoundAt {
 }
 
 impl ReportedFigure {
-    /// From `NAME=PATTERN`, `NAME=json:/POINTER`, or the name alone of a metric of the tool that is
-    /// parsed.
+    /// Reads `NAME=PATTERN`, `NAME=json:/POINTER`, or the name alone of a metric of the tool that
+    /// is parsed.
     ///
     /// # Errors
     /// What is wrong with it, and how it is written.
@@ -168,7 +168,7 @@ impl ReportedFigure {
     }
 }
 
-/// A figure that importers find, with what it is; none: the tool gave none.
+/// A figure that importers find, with what it is; `None` if the tool gave none.
 pub(crate) type FoundFigure = (MetricHead, Option<PrintedFigure>);
 
 /// The figures that importers find in a text; where it has several results, each figure's name begins

@@ -15,11 +15,11 @@ use stackrace_machine::journal::Journal;
 pub struct ClassicTool {
     /// The word after `stackrace`.
     pub name: &'static str,
-    /// What stands in its place on a command line.
+    /// Command that stands in its place on a command line.
     pub command: ToolCommand,
     /// Its work in a study, where it has any.
     pub workload: Option<WorkloadKind>,
-    /// What reads its output.
+    /// Importer that reads its output.
     pub importer: Importer,
 }
 
@@ -55,8 +55,8 @@ pub(super) fn raw_words(matches: &ArgMatches) -> Vec<String> {
 /// Work with a journal: everything it makes is undone before [`Console::temporary`] returns.
 pub(super) type JournaledWork<'a> = dyn FnMut(&Journal, &str) -> Result<(), Failure> + 'a;
 
-/// What the command line gives to a command: the only way out of this room to a terminal, to the
-/// environment and to the store.
+/// Means that the command line gives to a command: the only way out of this room to a terminal, to
+/// the environment and to the store.
 #[derive(Clone, Copy)]
 pub struct Console<'a> {
     /// Prints on standard output; a reader that has gone away ends the program.
@@ -73,7 +73,7 @@ pub struct Console<'a> {
     pub catch_interrupt: fn(&Arc<Interrupt>, &'static str, &'static str) -> Result<(), Failure>,
     /// Does work that leaves nothing behind, with a journal and an id of its own.
     pub temporary: &'a (dyn Fn(&LocalHost, &mut JournaledWork<'_>) -> Result<(), Failure> + Sync),
-    /// No progress is wanted.
+    /// Set if no progress is wanted.
     pub quiet: bool,
 }
 

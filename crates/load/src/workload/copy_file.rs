@@ -46,7 +46,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     },
 };
 
-/// How data is copied.
+/// Method by which data is copied.
 pub(super) const METHOD: SettingDoc = SettingDoc::choice(
     "method",
     &["classic", "in-kernel", "reflink"],
@@ -72,7 +72,7 @@ pub(super) fn method(settings: &Settings) -> Result<CopyMethod, Refusal> {
     })
 }
 
-/// Whether the clock waits for durability.
+/// Reads whether the clock waits for durability.
 pub(super) fn at_end(settings: &Settings) -> Result<AtEnd, Refusal> {
     Ok(if settings.flag("sync-at-end")? {
         AtEnd::Durable
@@ -89,7 +89,7 @@ pub(super) fn durable(at_end: AtEnd) -> &'static str {
     }
 }
 
-/// How the summary of a workload names the method.
+/// Name of the method in the summary of a workload.
 pub(super) fn method_words(method: CopyMethod) -> &'static str {
     match method {
         CopyMethod::Classic { .. } => "by reads and writes of 128 KiB",

@@ -15,7 +15,7 @@ use super::metric::Figure;
 use super::tree::{FROM, HELD, INVENTED, Source};
 use stackrace_base::setting::SettingDoc;
 
-/// As rsync does it.
+/// Flag to copy as rsync does.
 const AS_RSYNC: SettingDoc = SettingDoc::flag(
     "as-rsync",
     "false",

@@ -18,7 +18,7 @@ use super::tree::{ENTRY_BYTES, HELD, INVENTED, Source, alone};
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_base::unit;
 
-/// What describes the tree in an archive that is made.
+/// Settings that describe the tree in an archive that is made.
 const MADE: [SettingDoc; 9] = SettingDoc::joined(&[&INVENTED, &HELD]);
 const FROM: SettingDoc = SettingDoc::text(
     "from",

@@ -90,11 +90,11 @@ struct Phase {
     /// The word in a study, and the metric.
     word: &'static str,
     op: Op,
-    /// What its latency is called.
+    /// Name of its latency.
     latency: &'static str,
     /// Phases stand in a study in ascending order of this.
     rank: u8,
-    /// Whether anything is different afterwards.
+    /// Set if anything is different afterwards.
     changes: bool,
     run: fn(&FileSet, Pass<'_>) -> Result<PhaseOutcome, OpError>,
 }
@@ -183,7 +183,7 @@ fn in_order(chosen: &[&Phase], span: &Span) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Where files are renamed to.
+/// Reads where files are renamed to.
 fn rename_to(settings: &Settings, chosen: &[&Phase]) -> Result<RenameTo, Refusal> {
     if settings.given("rename-to") && !chosen.iter().any(|phase| phase.op == Op::Rename) {
         return Err(Refusal::at(
@@ -211,7 +211,7 @@ struct Files {
     fsync: bool,
     at_end: AtEnd,
     content: Content,
-    /// All processes of all clients make their files in the same directories.
+    /// Set if all processes of all clients make their files in the same directories.
     shared: bool,
     visits: Visits,
 }
@@ -318,7 +318,7 @@ impl Files {
 /// Name of the directory that all processes share.
 const SHARED: &str = "shared";
 
-/// Whether all processes share the directories.
+/// Reads whether all processes share the directories.
 fn shared(settings: &Settings, chosen: &[&Phase]) -> Result<bool, Refusal> {
     let shared = settings.text("tree")? == "shared";
     let counts = chosen
@@ -338,7 +338,7 @@ fn shared(settings: &Settings, chosen: &[&Phase]) -> Result<bool, Refusal> {
     }
 }
 
-/// How many directories.
+/// Reads the number of directories.
 fn directories(settings: &Settings) -> Result<u32, Refusal> {
     let count = settings.count("directories")?;
     match u32::try_from(count) {

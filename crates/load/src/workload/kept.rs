@@ -8,34 +8,35 @@ use std::path::Path;
 
 use stackrace_engine::spec::Content;
 
-/// What a workload does with the data it laid out.
+/// Use that a workload makes of the data it laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DataUse {
-    /// It only reads them.
+    /// The data are only read.
     Read,
-    /// It writes over them, and changes neither their number nor their sizes.
+    /// The data are written over, and neither their number nor their sizes change.
     Rewritten,
-    /// It makes, moves or removes them, or must know what they hold: each trial needs its own.
+    /// The data are made, moved or removed, or their content must be known: each trial needs its
+    /// own.
     Spent,
 }
 
-/// What lies in the directory of a workload of block I/O.
+/// Layout of the data in the directory of a workload of block I/O.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DataLayout {
-    /// How many files.
+    /// Number of files.
     pub files: u32,
     /// Size of each, bytes.
     pub file_bytes: u64,
-    /// What they hold.
+    /// Content of the files.
     pub content: Content,
 }
 
-/// So many blocks of all files together are looked at.
+/// Number of blocks, of all files together, that are looked at.
 const SAMPLES: u64 = 16;
 /// Size of one of them, bytes.
 const SAMPLE_BYTES: u64 = 4096;
 
-/// What was laid out: files with their sizes, and a checksum of a sample of what they hold.
+/// Data that were laid out: files with their sizes, and a checksum of a sample of what they hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptData {
     sizes: BTreeMap<std::ffi::OsString, u64>,
@@ -43,7 +44,7 @@ pub struct KeptData {
 }
 
 impl KeptData {
-    /// What lies in a directory of a trial; with `sampled`, also what is in it.
+    /// Looks at what lies in a directory of a trial; with `sampled`, also at what is in it.
     ///
     /// # Errors
     /// The system's; something in it is no file.
@@ -68,7 +69,7 @@ impl KeptData {
         Ok(Self { sizes, sample })
     }
 
-    /// Whether a directory still holds this.
+    /// Returns true if a directory still holds this.
     pub fn is_in(&self, directory: &Path) -> bool {
         Self::of(directory, self.sample.is_some()).is_ok_and(|now| now == *self)
     }

@@ -16,20 +16,20 @@ use stackrace_machine::host::{Host, Needs};
 /// Width of one step of every time series, ns: 100 ms.
 pub const SLICE_NS: u64 = 100_000_000;
 
-/// Whether a workload may be measured in slices, in turn with the same one on other stacks.
+/// Degree to which a workload may be measured in slices, in turn with the same one on other stacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Slicing {
-    /// It may not: it leaves work behind that goes on in the slices of others, or has a cache of its
-    /// own to fill.
+    /// No slices: the workload leaves work behind that goes on in the slices of others, or has a
+    /// cache of its own to fill.
     Never,
-    /// It writes, and each slice ends with its data handed over: only where the run itself shows
+    /// Slices of writes, each ending with its data handed over: only where the run itself shows
     /// that slices change nothing.
     Writes,
-    /// It reads data that nothing changes.
+    /// Slices of reads, of data that nothing changes.
     Reads,
 }
 
-/// Where and with what a trial works.
+/// Place and means of a trial.
 pub struct Place<'a> {
     /// An empty directory of the trial's own.
     pub directory: &'a Path,
@@ -38,18 +38,20 @@ pub struct Place<'a> {
     /// A file or device that exists and is only read, in place of data of the workload's own; only
     /// for workloads whose [`Workload::on_existing`] allows it.
     pub existing: Option<&'a Path>,
-    /// Whether a phase begins with its data out of the page cache; each pass over them then does too.
+    /// Set if a phase begins with its data out of the page cache; each pass over them then does too.
     pub cold: bool,
-    /// What the data must hold, for all phases of a trial that is verified; empty in the beginning.
+    /// Content the data must have, for all phases of a trial that is verified; empty in the
+    /// beginning.
     pub ledger: &'a OnceLock<ContentLedger>,
     /// The machine that its programs run on, where that is not this one: nothing but programs can be
     /// measured there.
     pub elsewhere: Option<&'a dyn Host>,
-    /// Its place among the processes that measure one storage at once; none: it is alone.
+    /// Its place among the processes that measure one storage at once; `None` if it is alone.
     pub seat: Option<Seat<'a>>,
-    /// Everything random in this trial follows from it; the same for every configuration of a round.
+    /// Seed from which everything random in this trial follows; the same for every configuration of
+    /// a round.
     pub seed: u64,
-    /// For stopping and watching.
+    /// Control for stopping and watching.
     pub control: &'a Control,
 }
 
@@ -80,7 +82,7 @@ impl<'a> Place<'a> {
 pub struct Seat<'a> {
     /// Its number, from 0.
     pub rank: u32,
-    /// How many there are, at least 1.
+    /// Number of these processes, at least 1.
     pub of: u32,
     /// The directory that all of them share.
     pub shared: &'a Path,
@@ -104,7 +106,7 @@ impl Seat<'_> {
         u64::from_le_bytes(bytes)
     }
 
-    /// Whose data this process visits.
+    /// Returns the rank whose data this process visits.
     pub fn visited(&self, visits: Visits) -> u32 {
         match visits {
             Visits::Own => self.rank,
@@ -118,14 +120,14 @@ impl Seat<'_> {
     }
 }
 
-/// Whose data a process visits, of those that each of them made.
+/// The data a process visits, of those that each of them made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Visits {
-    /// Those that it made itself.
+    /// The data that it made itself.
     Own,
-    /// Those of the next rank: what one client wrote another one reads.
+    /// The data of the next rank: what one client wrote another one reads.
     Next,
-    /// Those of a rank that is drawn, each once.
+    /// The data of a rank that is drawn, each once.
     Shuffled,
 }
 
@@ -140,26 +142,26 @@ pub struct BareDevices<'a> {
     pub pools: &'a [String; 2],
 }
 
-/// What a trial costs, for the plan. Bytes; ns.
+/// Cost of a trial, for the plan. Bytes; ns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Written before the clock starts.
+    /// Bytes written before the clock starts.
     pub prepare_bytes: u64,
-    /// Moved while it runs; none: depends on the storage.
+    /// Bytes moved while it runs; `None` if that depends on the storage.
     pub measured_bytes: Option<u64>,
-    /// Needed on disk at once.
+    /// Bytes needed on disk at once.
     pub disk_bytes: u64,
-    /// Longest time the measured part may take; none: it is fixed work.
+    /// Longest time the measured part may take; `None` if it is fixed work.
     pub measured_ns: Option<u64>,
-    /// Files made.
+    /// Number of files made.
     pub files: u64,
-    /// What it reads back or overwrites: if this fits in memory, caches matter.
+    /// Bytes it reads back or overwrites: if they fit in memory, caches matter.
     pub working_set_bytes: u64,
 }
 
 impl Cost {
-    /// What it costs where so many machines do it at once, each on data of its own. Each needs only
-    /// its own share in its memory.
+    /// Returns what it costs where so many machines do it at once, each on data of its own. Each
+    /// needs only its own share in its memory.
     pub fn on(self, machines: usize) -> Self {
         // A study may ask for absurd sizes: the plan shows them, and must not wrap around.
         let times = |bytes: u64| bytes.saturating_mul(machines as u64);
@@ -174,21 +176,21 @@ impl Cost {
     }
 }
 
-/// Why a workload could not be carried out.
+/// Reason why a workload could not be carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct WorkloadError(pub String);
 
 /// One workload with its settings.
 pub trait Workload: Send + Sync {
-    /// One sentence with its numbers.
+    /// Summary in one sentence, with its numbers.
     fn summary(&self) -> String;
     /// The metrics of a workload of one phase, the primary one first, each with how it follows from
     /// the outcome. A workload of several phases implements `metrics` and `evaluate` instead.
     fn figures(&self) -> Vec<Figure<'_>> {
         Vec::new()
     }
-    /// What it reports, the primary metric first.
+    /// Metrics it reports, the primary one first.
     fn metrics(&self) -> Vec<MetricHead> {
         metric::heads(self.figures())
     }
@@ -216,35 +218,38 @@ pub trait Workload: Send + Sync {
     fn settles(&self, _phase: usize) -> bool {
         true
     }
-    /// Whether it works on bare devices; if not, in a directory.
+    /// Returns true if it works on bare devices; if not, it works in a directory.
     fn wants_bare(&self) -> bool {
         false
     }
-    /// What it does with the data it lays out: whether they can serve the next trial too.
+    /// Says what it does with the data it lays out: whether they can serve the next trial too.
     fn data_use(&self) -> DataUse {
         DataUse::Spent
     }
-    /// The data it needs and leaves, where another workload could work on them; none: they are its own.
+    /// The data it needs and leaves, where another workload could work on them; `None` if they are its
+    /// own.
     fn data_layout(&self) -> Option<DataLayout> {
         None
     }
-    /// Whether it works on the data that the workload before it left.
+    /// Returns true if it works on the data that the workload before it left.
     fn uses_data_before(&self) -> bool {
         false
     }
-    /// Whether the sizes of its files are drawn from the seed: another seed is other work then.
+    /// Returns true if the sizes of its files are drawn from the seed: another seed is other work
+    /// then.
     fn draws_sizes(&self) -> bool {
         false
     }
-    /// Whether it may be measured in slices.
+    /// Says whether it may be measured in slices.
     fn slicing(&self) -> Slicing {
         Slicing::Never
     }
-    /// Operations per second the open loop of a phase offers; none: a closed loop.
+    /// Operations per second the open loop of a phase offers; `None` if it is a closed loop.
     fn offered_per_s(&self, _phase: usize) -> Option<f64> {
         None
     }
-    /// Whether a file or device that exists can take the place of its data, and will only be read.
+    /// Checks that a file or device that exists can take the place of its data, and will only be
+    /// read.
     ///
     /// # Errors
     /// The reason, as a sentence for the user.
@@ -273,13 +278,13 @@ pub trait Workload: Send + Sync {
     ) -> Result<PhaseOutcome, WorkloadError> {
         self.measure(phase, place)
     }
-    /// What [`Workload::promised`] will say, before any operation was begun: those of one thread in
-    /// their order.
+    /// Lists what [`Workload::promised`] will say, before any operation was begun: those of one
+    /// thread in their order.
     fn planned(&self, _place: &Place<'_>) -> Vec<LedgerLine> {
         Vec::new()
     }
-    /// What each operation of a phase was promised, and before them the data at rest; none: its
-    /// operations are promised nothing.
+    /// Lists what each operation of a phase was promised, and before them the data at rest; empty
+    /// if its operations are promised nothing.
     fn promised(&self, _place: &Place<'_>, _outcome: &PhaseOutcome) -> Vec<LedgerLine> {
         Vec::new()
     }
@@ -295,7 +300,8 @@ pub trait Workload: Send + Sync {
     fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         metric::values(&self.figures(), outcomes)
     }
-    /// How finely each of these values is known, in its own unit; none: no coarser than its digits.
+    /// Returns how finely each of these values is known, in its own unit; `None` if no coarser than
+    /// its digits.
     fn resolution(&self, outcomes: &[PhaseOutcome], values: &[Option<f64>]) -> Vec<Option<f64>> {
         let timed = self.cost().measured_ns.is_some();
         metric::resolution(&self.metrics(), values, outcomes, timed)
@@ -318,9 +324,9 @@ pub enum OverShell {
 pub struct WorkloadKind {
     /// The word in a study.
     pub name: &'static str,
-    /// One sentence.
+    /// Summary in one sentence.
     pub summary: &'static str,
-    /// Where its semantics come from.
+    /// Source of its semantics.
     pub source: &'static str,
     /// Every setting that a study may give it.
     pub settings: &'static [SettingDoc],

@@ -15,7 +15,7 @@ use stackrace_machine::host::argv;
 /// Steps, in order.
 const PHASES: [&str; 3] = ["scrub", "resilver", "verify"];
 
-/// Which of them the resilvering is.
+/// Index of the resilvering among them.
 const RESILVER: usize = 1;
 
 const TOPOLOGY: SettingDoc = SettingDoc::choice(
@@ -49,7 +49,7 @@ struct MendPool {
 }
 
 impl MendPool {
-    /// With the spare one.
+    /// Counts the fewest devices, with the spare one.
     fn devices_min(&self) -> usize {
         match self.topology.as_str() {
             "raidz2" => 4,

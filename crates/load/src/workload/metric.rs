@@ -21,7 +21,7 @@ pub struct Figure<'a> {
     value: Box<Value<'a>>,
 }
 
-/// A figure of an outcome; none: it has none.
+/// Function that takes a figure from an outcome; `None` if the outcome has none.
 type Value<'a> = dyn Fn(&PhaseOutcome) -> Option<f64> + 'a;
 
 impl<'a> Figure<'a> {
@@ -68,7 +68,7 @@ impl<'a> Figure<'a> {
     }
 
     /// A service time of one kind of operation: from its issue, where an open loop counts latency
-    /// from the intended start; none: a closed loop, whose latency is just that.
+    /// from the intended start. A closed loop has none, as its latency is just that.
     pub fn service(op: Op, which: Latency) -> Self {
         let name = format!("{} service time {}", op.name(), which.name());
         Self::of(head(&name, "ns", Better::Lower), move |outcome| {
@@ -89,8 +89,8 @@ pub fn values(figures: &[Figure<'_>], outcomes: &[PhaseOutcome]) -> Vec<Option<f
     figures.iter().map(value).collect()
 }
 
-/// How finely values are known: what a program said of its own, one operation more or less where time ended
-/// the phase (`timed`), the classes of a histogram.
+/// Returns how finely values are known: what a program said of its own, one operation more or less where
+/// time ended the phase (`timed`), the classes of a histogram.
 pub fn resolution(
     heads: &[MetricHead],
     values: &[Option<f64>],
@@ -159,7 +159,7 @@ pub fn named_latency_head(name: &str, which: Latency) -> MetricHead {
     )
 }
 
-/// Which figure of a latency distribution.
+/// A figure of a latency distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Latency {
     /// Smallest.
@@ -228,7 +228,7 @@ pub fn cpu(outcome: &PhaseOutcome) -> [Option<f64>; 2] {
     [outcome.cpu_user_ns, outcome.cpu_system_ns].map(|ns| Some(ns.max(1000) as f64 / 1e9))
 }
 
-/// Duration of the phase, s; none: it took no time that could be measured.
+/// Duration of the phase, s; `None` if it took no time that could be measured.
 pub fn elapsed(outcome: &PhaseOutcome) -> Option<f64> {
     (outcome.elapsed_ns > 0).then(|| outcome.elapsed_ns as f64 / 1e9)
 }
@@ -266,7 +266,7 @@ pub fn figure(histogram: &Histogram<u64>, sum_ns: u128, which: Latency) -> f64 {
     value.max(1.0)
 }
 
-/// So much in so many ns, per second; none: nothing, or in no time.
+/// Rate of so much in so many ns, per second; `None` if nothing, or in no time.
 pub fn per_second(amount: u64, elapsed_ns: u64) -> Option<f64> {
     // Nothing done is no rate of 0: it has no logarithm and no place in a ratio.
     (amount > 0 && elapsed_ns > 0).then(|| amount as f64 * 1e9 / elapsed_ns as f64)

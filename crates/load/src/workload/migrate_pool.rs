@@ -25,7 +25,7 @@ const PHASES: [&str; 6] = [
     "new pool", "copy", "old pool", "resilver", "scrub", "verify",
 ];
 
-/// Which of them the resilvering is.
+/// Index of the resilvering among them.
 const RESILVER: usize = 3;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {

@@ -23,11 +23,11 @@ pub(super) const TREE: [SettingDoc; 10] = SettingDoc::joined(&[&INVENTED, &[FROM
 /// Blocks of 4 KiB: larger than the sectors of any common disk, so that ZFS takes it as asked.
 const ASHIFT: &str = "ashift=12";
 
-/// How often a pool is asked how far it is.
+/// Interval at which a pool is asked how far it is.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// What the name of the list of checksums has after that of the trial's directory. It lies beside it,
-/// for what is in it is looked at to tell a cold start from a warm one.
+/// Suffix of the list of checksums, behind the name of the trial's directory. The list lies beside
+/// it, for what is in it is looked at to tell a cold start from a warm one.
 const SUMS: &str = ".sums";
 
 /// One of the two pools of a trial.
@@ -38,7 +38,7 @@ pub(super) struct TrialPool<'a> {
     mount: PathBuf,
 }
 
-/// What a pool does in the background.
+/// Work of a pool in the background.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Background {
     Scrub,
@@ -83,7 +83,7 @@ impl<'a> TrialPool<'a> {
         &self.mount
     }
 
-    /// `zpool VERB NAME WORDS…`.
+    /// Runs `zpool VERB NAME WORDS…`.
     pub(super) fn zpool(&self, verb: &[&str], words: &[OsString]) -> Result<String, WorkloadError> {
         let mut command = argv(["zpool"]);
         command.extend(argv(verb.iter().copied()));
@@ -219,17 +219,17 @@ impl<'a> TrialPool<'a> {
     }
 }
 
-/// How far a pool is with what it does in the background.
+/// Progress of a pool in its work in the background.
 #[derive(Debug, PartialEq, Eq)]
 struct Scan {
-    /// Resilvered, or scrubbed; none: not said.
+    /// Bytes resilvered, or scrubbed; `None` if not said.
     bytes: Option<u64>,
-    /// None: it has not ended.
+    /// Number of errors; `None` if it has not ended.
     errors: Option<u64>,
 }
 
 impl Scan {
-    /// From what `zpool status` prints; numbers are rounded there.
+    /// Reads what `zpool status` prints; numbers are rounded there.
     fn of(status: &str, what: Background) -> Self {
         let lines: Vec<&str> = status.lines().map(str::trim).collect();
         // `zpool status` has no output for programs in the versions that are still in use.
@@ -255,7 +255,7 @@ impl Scan {
     }
 }
 
-/// `49.0M`: in units of 1024.
+/// Reads `49.0M`: in units of 1024.
 fn bytes(text: &str) -> Option<u64> {
     let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic())?);
     let power = "BKMGTPE".find(unit)?;
@@ -298,7 +298,7 @@ fn sums(root: &Path) -> Result<(String, u64), WorkloadError> {
     Ok((text, bytes))
 }
 
-/// What is known of a phase that ZFS itself carried out.
+/// Makes the outcome of a phase that ZFS itself carried out.
 fn outcome(elapsed_ns: u64) -> PhaseOutcome {
     // Nothing went through the engine: these words say so.
     PhaseOutcome::of_program("zpool", "ZFS does it".to_owned(), elapsed_ns, SLICE_NS)
@@ -336,7 +336,8 @@ pub(super) fn values(
 mod tests {
     use super::*;
 
-    /// What OpenZFS 2.1 prints (print_scan_scrub_resilver_status in zpool_main.c).
+    /// The texts are those that OpenZFS 2.1 prints (print_scan_scrub_resilver_status in
+    /// zpool_main.c).
     #[test]
     fn how_far_a_pool_is_can_be_read() {
         let of = |text: &str, what| {

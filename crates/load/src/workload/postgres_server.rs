@@ -17,7 +17,7 @@ use stackrace_base::owned::held::with_real_names;
 use stackrace_machine::host::program::{self, ProgramCall};
 use stackrace_machine::host::{Needs, Package, argv};
 
-/// Where Debian keeps the programs of each version; others have them among all programs.
+/// Directory where Debian keeps the programs of each version; others have them among all programs.
 const VERSIONS: &str = "/usr/lib/postgresql";
 /// Users that may run the server when root runs this program. The first one that exists is taken.
 const USERS: [&str; 2] = ["postgres", "nobody"];
@@ -45,9 +45,9 @@ const PACKAGES: &[Package] = &[
 pub struct PostgresServer<'a> {
     /// The directory of the trial.
     pub directory: &'a Path,
-    /// What it is told when it starts, `name=value` each, as in its configuration file.
+    /// Settings it is told when it starts, `name=value` each, as in its configuration file.
     pub told: &'a [String],
-    /// Whether what is under way is to be ended.
+    /// Function that returns true if what is under way is to be ended.
     pub stopped: &'a dyn Fn() -> bool,
 }
 
@@ -157,15 +157,15 @@ impl PostgresServer<'_> {
         lines[lines.len().saturating_sub(LOG_LINES)..].join("\n")
     }
 
-    /// Whether there is a cluster.
+    /// Returns true if there is a cluster.
     #[cfg(feature = "postgresql")]
     pub fn exists(&self) -> bool {
         self.directory.join(DATA).exists()
     }
 
     /// Removes the lock file of a server that is gone, if a power cut left nothing of its content: an
-    /// operator has to, because the server takes it for that of another one and refuses to start. What was
-    /// removed, as it would be typed; none: there is no such file, or it has a number.
+    /// operator has to, because the server takes it for that of another one and refuses to start. Returns
+    /// what was removed, as it would be typed; `None` if there is no such file, or it has a number.
     ///
     /// # Errors
     /// It cannot be removed.
@@ -221,7 +221,8 @@ impl PostgresServer<'_> {
         name.starts_with("postgres").then_some(number)
     }
 
-    /// Runs one of PostgreSQL's programs as the server's user; what it printed, or none: stopped.
+    /// Runs one of PostgreSQL's programs as the server's user; returns what it printed, or `None`
+    /// if it was stopped.
     ///
     /// # Errors
     /// It cannot be started, or says that it failed.
@@ -262,7 +263,7 @@ impl PostgresServer<'_> {
     }
 }
 
-/// What a server needs of a machine; `programs`: those of the package that are used.
+/// Returns what a server needs of a machine; `programs`: those of the package that are used.
 pub fn needs(programs: &'static [&'static str]) -> Needs {
     // Those outside of PATH are looked for by path; the package is named where there are none.
     Needs {
@@ -293,7 +294,7 @@ fn tool(name: &str) -> PathBuf {
     }
 }
 
-/// What runs a command as the server's user: nothing where this is no root.
+/// Words of a command line before one that runs as the server's user; empty if this is no root.
 fn as_user() -> Vec<OsString> {
     let Some(name) = user() else {
         return Vec::new();
@@ -311,7 +312,7 @@ fn as_user() -> Vec<OsString> {
     argv(words)
 }
 
-/// The user that runs the server; none: this user.
+/// The user that runs the server; `None` means this user.
 fn user() -> Option<&'static str> {
     if !rustix::process::geteuid().is_root() {
         return None;

@@ -20,7 +20,7 @@ pub fn explained(error: HostError) -> WorkloadError {
     }
 }
 
-/// What the end of a program means; none: the trial was stopped.
+/// Judges the end of a program; `None` if the trial was stopped.
 pub fn judged(
     argv: &[OsString],
     time_max_ns: u64,

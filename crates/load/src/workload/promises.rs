@@ -95,7 +95,7 @@ const WORDS: &[&str] = &[
     "postgresql",
 ];
 
-/// What each word means: the idiom, what its operations are, what they are promised.
+/// Meaning of each word: the idiom, what its operations are, what they are promised.
 const IDIOMS: [(Idiom, OperationKind, Promise); WORDS.len()] = [
     (
         Idiom::OverwriteFsync,
@@ -190,7 +190,7 @@ impl Promises {
         }
     }
 
-    /// One line of the ledger.
+    /// Makes one line of the ledger.
     fn line(&self, record: &PromiseRecord, number: u64, laid_out: bool) -> LedgerLine {
         // What was laid out was synced with its directory before the clock started.
         let (kind, promise) = match record.op {
@@ -363,7 +363,7 @@ impl Workload for Promises {
 }
 
 impl Promises {
-    /// All operations; `told` hears of each at once.
+    /// Does all operations; `told` hears of each at once.
     fn operations(
         &self,
         place: &Place<'_>,

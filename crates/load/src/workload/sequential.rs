@@ -65,7 +65,7 @@ enum Mode {
     Read,
 }
 
-/// Where the 99th percentile of the first operation stands: what an open loop is asked for.
+/// Index of the metric an open loop is asked for: the 99th percentile of the first operation.
 const PRIMARY_OPEN: usize = 3;
 
 #[derive(Debug)]

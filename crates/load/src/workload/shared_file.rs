@@ -46,7 +46,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
 
 const SIZE: SettingDoc = SettingDoc::bytes("size", "", "Bytes of each process.").required();
 
-/// Whose data are visited.
+/// Process whose data are visited.
 pub(super) const VISITS: SettingDoc = SettingDoc::choice(
     "visits",
     &["own", "next", "shuffled"],
@@ -54,7 +54,7 @@ pub(super) const VISITS: SettingDoc = SettingDoc::choice(
     "With several clients: what each process visits of what was made: its own, that of the next client, or that of one that is drawn.",
 );
 
-/// Whose data a study says are visited.
+/// Reads whose data a study says are visited.
 pub(super) fn visits(settings: &Settings) -> Result<Visits, Refusal> {
     Ok(match settings.text("visits")?.as_str() {
         "next" => Visits::Next,
@@ -70,7 +70,7 @@ enum Layout {
     Own,
 }
 
-/// What a phase does.
+/// Phases, each with the operation it does.
 const PHASES: [(&str, Op); 2] = [("write", Op::Write), ("read", Op::Read)];
 
 #[derive(Debug)]
@@ -250,7 +250,8 @@ mod tests {
     use super::*;
     use crate::workload::Seat;
 
-    /// What three processes leave in a file, block by block, and whether each can read the others'.
+    /// Returns what three processes leave in a file, block by block, after checking whether each
+    /// can read the others'.
     fn shared(layout: Layout) -> Vec<u8> {
         let base = tempfile::tempdir_in("/var/tmp").unwrap();
         let workload = SharedFile {

@@ -126,7 +126,7 @@ impl StreamVideo {
         })
     }
 
-    /// Of a file of `bytes`, whole frames.
+    /// Makes the specification of a file of `bytes`, whole frames.
     fn spec(&self, write: bool, bytes: u64, direct: bool, place: &Place<'_>) -> Spec {
         // Read twice through the cache, the second time would measure memory.
         let again = self.time_ns.is_some() && (write || direct);

@@ -13,7 +13,7 @@ use stackrace_engine::Slice;
 /// Width of the window, ns.
 pub(super) const WINDOW_NS: u64 = 1_000_000_000;
 
-/// The lowest rate over any window, B/s; none: nothing was moved.
+/// The lowest rate over any window, B/s; `None` if nothing was moved.
 pub(super) fn slowest(series: &[Slice], slice_ns: u64, window_ns: u64) -> Option<f64> {
     let curve = Curve::new(series, slice_ns);
     let (end, total) = *curve.points.last()?;

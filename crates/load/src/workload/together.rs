@@ -6,7 +6,7 @@
 use super::metric;
 use stackrace_base::event::{ClientPhase, ClientsTogether, MetricHead};
 
-/// What follows the name of a rate that is meant of all machines.
+/// Suffix of the name of a rate that is meant of all machines.
 const ALL_NODES: &str = ", all nodes";
 
 fn is_rate(head: &MetricHead) -> bool {
@@ -38,7 +38,7 @@ pub fn values(metrics: &[MetricHead], machines: &[&[Option<f64>]]) -> Vec<Option
         .collect()
 }
 
-/// What follows the name of a rate while all clients were at work.
+/// Suffix of the name of a rate while all clients were at work.
 const COMMON_WINDOW: &str = ", all at work";
 
 /// The rates of a phase that can be told for the time in which all clients were at work alone:
@@ -65,7 +65,8 @@ pub fn window_values(metrics: &[MetricHead], clients: &ClientsTogether) -> Vec<O
     metrics.iter().filter_map(in_window).map(rate).collect()
 }
 
-/// What counts for a rate while all were at work; none: it is not one of those that can be told.
+/// Returns the count for a rate while all were at work; `None` if it is not one of those that can
+/// be told.
 fn in_window(head: &MetricHead) -> Option<fn(&ClientPhase) -> f64> {
     if *head == metric::throughput_head() {
         Some(|phase| phase.window_bytes)

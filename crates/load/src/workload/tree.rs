@@ -24,7 +24,7 @@ const DIRECTORIES: SettingDoc =
 /// Half of the files are smaller.
 const SIZE_MEDIAN: SettingDoc =
     SettingDoc::bytes("size-median", "16 KiB", "Median size of a file.");
-/// How much the sizes differ.
+/// Spread of the sizes.
 const SIZE_SPREAD: SettingDoc = SettingDoc::number(
     "size-spread",
     "1.5",
@@ -45,7 +45,7 @@ const PROFILE: SettingDoc = SettingDoc::choice(
     "",
     "A tree invented after a real one: `stackrace show profiles`.",
 );
-/// How much of it.
+/// Share of the profile that is made.
 const SCALE: SettingDoc = SettingDoc::number(
     "scale",
     "1",
@@ -64,7 +64,7 @@ pub(super) const PROFILES: [&str; profile::ALL.len()] = {
 
 /// Sizes of a tree of the settings' own.
 const SIZES: [SettingDoc; 5] = [FILES, DIRECTORIES, SIZE_MEDIAN, SIZE_SPREAD, SIZE_MAX];
-/// What the files of an invented tree hold.
+/// Settings for what the files of an invented tree hold.
 pub(super) const HELD: [SettingDoc; 2] = [CONTENT, COMPRESS_RATIO];
 /// Words that describe a tree of the settings' own.
 const GENERATED: [SettingDoc; 7] = SettingDoc::joined(&[&SIZES, &HELD]);
@@ -108,7 +108,7 @@ pub(super) fn profile(settings: &Settings) -> Result<Option<(&'static Profile, f
     ))
 }
 
-/// Where a tree comes from.
+/// Origin of a tree.
 #[derive(Debug)]
 enum Origin {
     Shape(TreeShape, Content),
@@ -120,7 +120,7 @@ enum Origin {
 #[derive(Debug)]
 pub(super) struct Source {
     origin: Origin,
-    /// Of all its files.
+    /// Bytes of all its files.
     pub(super) bytes: u64,
     /// Directories, files and links.
     pub(super) entries: u64,
@@ -175,7 +175,7 @@ impl Source {
         }
     }
 
-    /// Whether the sizes of its files follow from the seed.
+    /// Returns true if the sizes of its files follow from the seed.
     pub(super) fn is_drawn(&self) -> bool {
         match &self.origin {
             Origin::Shape(shape, _) => !matches!(shape.size, SizeDistribution::Fixed { .. }),
@@ -198,7 +198,7 @@ impl Source {
         format!("{what} of {} entries, {bytes}", self.entries)
     }
 
-    /// What one tree needs.
+    /// Returns what one tree needs.
     pub(super) fn cost(&self) -> Cost {
         Cost {
             prepare_bytes: self.bytes,
@@ -243,11 +243,11 @@ impl Source {
     }
 }
 
-/// What a directory entry costs on disk, generously.
+/// Bytes of a directory entry on disk, generously.
 pub(super) const ENTRY_BYTES: u64 = 4096;
 
 impl Origin {
-    /// The tree and what its files hold; none: it is a real one.
+    /// Invents the tree and what its files hold; `None` if it is a real one.
     fn invent(&self, seed: u64) -> Option<(Vec<TreeEntry>, Fill)> {
         match self {
             Self::Shape(shape, content) => {

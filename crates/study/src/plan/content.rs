@@ -16,26 +16,27 @@ pub const FILLS: u32 = 2;
 /// Commands as they would be typed, or why there are none.
 pub(super) type Commands = Result<Vec<String>, String>;
 
-/// What must be known of the machine.
+/// Facts about the machine that a plan needs.
 pub struct MachineFacts<'a> {
     /// The exact commands that set up one configuration, by index, or why it cannot be set up.
     pub commands: &'a dyn Fn(usize, &Configuration) -> Commands,
-    /// What this machine lacks to set up the configurations, none twice, and what to do about it.
+    /// Lists what this machine lacks to set up the configurations, none twice, and what to do about
+    /// it.
     pub missing: &'a dyn Fn() -> Vec<String>,
     /// Bytes free in the file system a path lies on.
     pub free_bytes: &'a dyn Fn(&Path) -> Option<u64>,
-    /// How fast its storage is.
+    /// Speed of its storage.
     pub speed: StorageSpeed,
-    /// Memory; none: not known.
+    /// Bytes of memory; `None` if not known.
     pub memory_bytes: Option<u64>,
-    /// Where disk files lie for which the study names no directory.
+    /// Directory of the disk files for which the study names none.
     pub scratch: &'a Path,
 }
 
-/// What is known of how fast data move.
+/// Knowledge of how fast data move.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub enum StorageSpeed {
-    /// Nothing.
+    /// Nothing is known.
     #[default]
     Unknown,
     /// The rates of models, B/s: of the slowest drive alone, and of all drives of the fastest stack.
@@ -51,49 +52,49 @@ pub struct Bounds {
     pub most: f64,
 }
 
-/// What a study will do.
+/// Everything a study will do.
 #[derive(Debug, Clone, Serialize)]
 pub struct Plan {
     /// Title of the study.
     pub title: String,
     /// The question at length.
     pub question: Option<String>,
-    /// Where the study was read from.
+    /// Name of the place the study was read from.
     pub study_name: String,
-    /// Everything random follows from it.
+    /// Seed from which everything random follows.
     pub seed: u64,
-    /// What is asked and when to stop.
+    /// The question asked, and the rule when to stop.
     pub decide: Decide,
-    /// Where configurations are tried; none: at one place.
+    /// Places where configurations are tried; `None` if there is one place only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub places: Option<PlannedPlaces>,
     /// Every configuration with its commands.
     pub configurations: Vec<PlannedConfiguration>,
-    /// What each configuration goes through, in order.
+    /// Workloads that each configuration goes through, in order.
     pub workloads: Vec<PlannedWorkload>,
     /// Order of the first round, by index of configuration.
     pub first_order: Vec<usize>,
-    /// Whether a round goes workload by workload: the order is then that of the first one.
+    /// Set if a round goes workload by workload: the order is then that of the first one.
     pub workload_by_workload: bool,
-    /// What is written and read.
+    /// Bytes written and read.
     pub moved: MovedBytes,
-    /// What must be free.
+    /// Room that must be free.
     pub disk: Vec<DiskNeed>,
-    /// How long it takes.
+    /// Estimate of the time it takes.
     pub time: TimeEstimate,
-    /// What virtual time costs here; none: the study keeps real time.
+    /// Cost of virtual time on this machine; `None` if the study keeps real time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub virtual_time: Option<VirtualTime>,
     /// Comparisons the probability of error is shared among, at each check.
     pub comparisons: usize,
-    /// When the results are checked, and what could be told then.
+    /// Checks of the results: when they are made, and what could be told then.
     pub looks: Vec<PlannedLook>,
-    /// What the reader should think about first.
+    /// Points the reader should think about first.
     pub lints: Vec<Lint>,
 }
 
 impl Plan {
-    /// What `run` refuses of it.
+    /// Returns the problems for which `run` refuses it.
     pub fn problems(&self) -> impl Iterator<Item = &str> {
         let problems = self
             .lints
@@ -114,14 +115,14 @@ impl Plan {
 pub struct PlannedPlaces {
     /// The factor they are the levels of.
     pub factor: String,
-    /// What they are called.
+    /// Names of the places.
     pub levels: Vec<String>,
 }
 
 /// A configuration, as a plan shows it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlannedConfiguration {
-    /// As reports name it.
+    /// Name, as reports have it.
     pub name: String,
     /// Its layers as asked for, from the bottom up.
     pub layers: Vec<String>,
@@ -132,22 +133,22 @@ pub struct PlannedConfiguration {
 /// A workload, as a plan shows it.
 #[derive(Debug, Clone, Serialize)]
 pub struct PlannedWorkload {
-    /// As the record will describe it.
+    /// Description, as the record will have it.
     #[serde(flatten)]
     pub head: WorkloadHead,
-    /// How long its measured part takes, seconds; none: that depends on the storage.
+    /// Duration of its measured part, seconds; `None` if that depends on the storage.
     pub measured_seconds: Option<f64>,
-    /// How the configurations take turns within it; none: each is measured in one go.
+    /// Turns that the configurations take within it; `None` if each is measured in one go.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slices: Option<PlannedSlices>,
 }
 
-/// How the configurations take turns within a workload.
+/// Turns that the configurations take within a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct PlannedSlices {
-    /// How long one of them works before the next one has its turn, ns.
+    /// Time that one of them works before the next one has its turn, ns.
     pub slice_ns: u64,
-    /// Whether the first three rounds also measure in one go, and slices stay only where both agree.
+    /// Set if the first three rounds also measure in one go, and slices stay only where both agree.
     pub on_trial: bool,
 }
 
@@ -155,30 +156,30 @@ pub struct PlannedSlices {
 /// been written before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct MovedBytes {
-    /// By the largest trial.
+    /// Bytes moved by the largest trial.
     pub trial_bytes: u64,
-    /// By a round of all configurations.
+    /// Bytes moved by a round of all configurations.
     pub round_bytes: u64,
-    /// By all rounds, if none is spared.
+    /// Bytes moved by all rounds, if none is spared.
     pub total_bytes: u64,
-    /// Whether some workloads move as much as the storage can, on top of that.
+    /// Set if some workloads move as much as the storage can, on top of that.
     pub open_ended: bool,
     /// Room the data of the largest trial take.
     pub data_bytes: u64,
-    /// What the study asks for to bring its stacks to rest; none: it does not.
+    /// Work the study asks for to bring its stacks to rest; `None` if it asks for none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precondition: Option<PlannedPrecondition>,
 }
 
-/// What it takes to bring the stacks of all configurations to their steady state once, on top of what
-/// the trials move.
+/// Work that brings the stacks of all configurations to their steady state once, on top of what the
+/// trials move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct PlannedPrecondition {
-    /// In each round; else before the first one alone.
+    /// Set if it is done in each round; else it is done before the first one alone.
     pub each_round: bool,
     /// Bytes, with as few passes as there can be.
     pub least_bytes: u64,
-    /// Bytes, with as many.
+    /// Bytes, with as many passes as there can be.
     pub most_bytes: u64,
 }
 
@@ -189,11 +190,11 @@ pub struct DiskNeed {
     pub path: PathBuf,
     /// Bytes that must be free there.
     pub needed_bytes: u64,
-    /// Bytes free; none: not known.
+    /// Bytes free; `None` if not known.
     pub free_bytes: Option<u64>,
 }
 
-/// How long it takes, as far as that can be known before.
+/// Time the run takes, as far as that can be known before.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TimeEstimate {
     /// Seconds of one round.
@@ -204,16 +205,16 @@ pub struct TimeEstimate {
     pub rounds: (u32, u32),
     /// Names of workloads whose time is not known at all: they come on top.
     pub unknown: Vec<String>,
-    /// What was assumed.
+    /// Assumptions it is based on.
     pub assumed: String,
 }
 
-/// What a run in virtual time costs the machine it is made on.
+/// Cost of a run in virtual time to the machine it is made on.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct VirtualTime {
     /// Guests of a round.
     pub guests: usize,
-    /// How many of them run side by side.
+    /// Number of them that run side by side.
     pub jobs: usize,
     /// Seconds of real time that the run takes.
     pub wall_seconds: Bounds,
@@ -226,10 +227,10 @@ pub struct VirtualTime {
     pub disk_bytes: u64,
 }
 
-/// What a check after so many rounds can show.
+/// A check after so many rounds, and what it can show.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PlannedLook {
-    /// After so many complete rounds.
+    /// Number of complete rounds after which it is made.
     pub rounds: u32,
     /// Probability of error it may spend on one comparison.
     pub alpha: f64,
@@ -240,13 +241,13 @@ pub struct PlannedLook {
 /// Something to think about before the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Lint {
-    /// How bad.
+    /// Weight of the point.
     pub weight: LintWeight,
-    /// One sentence.
+    /// The point, in one sentence.
     pub text: String,
 }
 
-/// How bad it is.
+/// Weight of a lint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LintWeight {

@@ -21,7 +21,7 @@ impl Costs {
         self.0.iter().flatten()
     }
 
-    /// One workload in every configuration.
+    /// Returns the costs of one workload in every configuration.
     pub(super) fn of_workload(&self, workload: usize) -> impl Iterator<Item = &Cost> {
         self.0.iter().filter_map(move |costs| costs.get(workload))
     }

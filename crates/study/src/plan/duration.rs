@@ -30,7 +30,7 @@ const SETTLE_SECONDS: Bounds = Bounds {
     most: 2.0,
 };
 
-/// How long the rounds and the run take.
+/// Estimates how long the rounds and the run take.
 pub(super) fn time(
     study: &Study,
     costs: &Costs,
@@ -92,7 +92,7 @@ pub(super) fn time(
     }
 }
 
-/// How fast data move, B/s, and in words what that is based on.
+/// Returns how fast data move, B/s, and in words what that is based on.
 fn rates(speed: StorageSpeed) -> (Bounds, String) {
     match speed {
         // Small blocks, seeks and what a layout writes twice cost as much as they do on real disks.

@@ -9,7 +9,7 @@ use super::content::{Bounds, FILLS, LintWeight, NOISES, Plan, PlannedConfigurati
 
 /// Columns of a line where nothing is known of the terminal.
 pub const COLUMNS: usize = 80;
-/// Fewer columns are not laid out for.
+/// Fewest columns that are laid out for.
 const COLUMNS_MIN: usize = 50;
 /// Stacks whose commands are shown; beyond that one would not read them, and the data of the plan
 /// has them all.
@@ -206,7 +206,7 @@ impl Plan {
         self.render_virtual_time(page);
     }
 
-    /// How long it takes, and what that is based on.
+    /// Prints how long it takes, and what that is based on.
     fn render_time(&self, page: &mut Page) {
         let time = &self.time;
         let ends = match self.decide.until {
@@ -241,7 +241,7 @@ impl Plan {
         );
     }
 
-    /// What virtual time costs in real minutes and in memory.
+    /// Prints what virtual time costs in real minutes and in memory.
     fn render_virtual_time(&self, page: &mut Page) {
         let Some(cost) = &self.virtual_time else {
             return;
@@ -266,7 +266,8 @@ impl Plan {
         page.fold("  memory  ", "          ", &text);
     }
 
-    /// `more`: what is moved by the clock, on top of what is counted.
+    /// Prints what preconditioning moves; `more`: what is moved by the clock, on top of what is
+    /// counted.
     fn render_precondition(&self, page: &mut Page, more: &str) {
         let Some(before) = &self.moved.precondition else {
             return;

@@ -8,15 +8,15 @@ mod meant;
 
 pub use meant::meant;
 
-/// How much one trial of a workload does. A workload uses the field it is sized by, and those that
-/// last a fixed time use `bytes` for their data.
+/// Amount of work in one trial of a workload. A workload uses the field it is sized by, and those
+/// that last a fixed time use `bytes` for their data.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WorkloadSize {
     /// Bytes of its data.
     pub bytes: u64,
     /// Times it goes over them.
     pub passes: u64,
-    /// How many files it works on.
+    /// Number of files it works on.
     pub files: u64,
     /// Seconds, where it ends by the clock.
     pub seconds: f64,
@@ -33,7 +33,7 @@ impl WorkloadSize {
     };
 }
 
-/// What sets how long a trial of a workload takes.
+/// The quantity that sets how long a trial of a workload takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SizedBy {
     /// The bytes of its data.
@@ -53,7 +53,7 @@ pub struct PurposeWorkload {
     pub weight: f64,
     /// Its table in TOML. `SIZE`, `COUNT` and `TIME` are placeholders for values that fit the time.
     template: &'static str,
-    /// What sets how long a trial of it takes.
+    /// The quantity that sets how long a trial of it takes.
     pub sized_by: SizedBy,
     /// Upper limit of `SIZE`, bytes: a fast device would otherwise get files that fill it.
     size_max: u64,
@@ -64,7 +64,7 @@ pub struct PurposeWorkload {
 pub struct Purpose {
     /// The word after `--for`.
     pub name: &'static str,
-    /// What the storage does, in one sentence.
+    /// Summary of what the storage does, in one sentence.
     pub summary: &'static str,
     /// The workloads, in the order in which they run: where the time is short, the last ones of the
     /// least weight are left out.
@@ -432,7 +432,7 @@ impl PurposeWorkload {
             .replace("TIME", &time)
     }
 
-    /// Whether it can go over its data more than once.
+    /// Returns true if it can go over its data more than once.
     fn repeats(&self) -> bool {
         // The other templates end by time or by a count.
         self.template.starts_with("sequential")

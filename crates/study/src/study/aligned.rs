@@ -55,12 +55,12 @@ pub(super) fn aligned(workload: Box<dyn Workload>, heads: &[MetricHead]) -> Box<
 struct Aligned {
     workload: Box<dyn Workload>,
     heads: Vec<MetricHead>,
-    /// Where each head stands in the workload's own list.
+    /// Place of each head in the workload's own list.
     places: Vec<Option<usize>>,
 }
 
 impl Aligned {
-    /// What there is of each head, from what there is of each of the workload's own.
+    /// Returns a figure for each head where there is one, from the workload's own figures.
     fn placed(&self, own: &[Option<f64>]) -> Vec<Option<f64>> {
         let places = self.places.iter();
         places

@@ -43,7 +43,7 @@ fn with_levels(text: &str, factor: &str, levels: &str) -> String {
     [&text[..span.start], &new, &text[span.end..]].concat()
 }
 
-/// What stands between two factors: of `[factors]`, `factors = { … }`, or `factors.name = …`.
+/// Text between two factors: of `[factors]`, `factors = { … }`, or `factors.name = …`.
 fn between(text: &str, factors: Option<&Field>) -> &'static str {
     let after = factors.map_or("", |field| text[field.name_span.end..].trim_start());
     match after.chars().next() {
@@ -61,12 +61,13 @@ fn between(text: &str, factors: Option<&Field>) -> &'static str {
 pub struct AskedDrive {
     /// The word of its card.
     pub name: String,
-    /// The text of its card; none: it ships with the program.
+    /// The text of its card; `None` if it ships with the program.
     pub own: Option<String>,
 }
 
 impl AskedDrive {
-    /// What a layer writes for it. A card has braces, which stand twice where a placeholder could stand.
+    /// Returns the text a layer writes for it. A card has braces, which stand twice where a placeholder
+    /// could stand.
     fn model(&self) -> String {
         match &self.own {
             Some(text) => text.replace('{', "{{").replace('}', "}}"),
@@ -74,7 +75,7 @@ impl AskedDrive {
         }
     }
 
-    /// What a factor writes for it.
+    /// Returns the text a factor writes for it.
     fn level(&self) -> String {
         let name = quoted(&self.name);
         match &self.own {
@@ -165,8 +166,8 @@ fn without_unused_sizes(study: &Study, mut text: String) -> String {
     text
 }
 
-/// The settings of a layer that modelled drives in its place keep; none: it is no disk. The others say
-/// how fast a disk is or where its file lies: the drive's card answers that.
+/// The settings of a layer that modelled drives in its place keep; `None` if it is no disk. The others
+/// say how fast a disk is or where its file lies: the drive's card answers that.
 fn kept_by_drives(layer: &Field) -> &'static [&'static str] {
     let kind = stack::ALL.iter().find(|kind| kind.name == layer.name);
     kind.map_or(&[], |kind| kind.kept_by_drives)
@@ -243,7 +244,8 @@ fn modelled(text: &str, layer: &Field, model: &str) -> Result<String, Refusal> {
     Ok(written + " }")
 }
 
-/// What the question of the study says of its disks, which its own words do not know of.
+/// Writes the sentence in the question of the study about its disks, which its own words do not
+/// know of.
 fn note(names: &[&str]) -> String {
     format!(
         "Here its disks are models of {}, in virtual time, in place of those that the study names (--drive): the figures are the models'.",

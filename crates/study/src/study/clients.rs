@@ -17,7 +17,7 @@ pub(super) const PROCESSES: &str = "processes";
 /// Most processes of a trial: each is a connection.
 const MOST: i64 = 10_000;
 
-/// Whether a factor of this name says how many clients measure.
+/// Returns true if a factor of this name says how many clients measure.
 pub(super) fn is_number_of_clients(name: &str) -> bool {
     [CLIENTS, PROCESSES].contains(&name)
 }
@@ -45,8 +45,8 @@ pub(super) fn check(factors: &[Factor], used: &HashSet<usize>, refusals: &mut Ve
 }
 
 impl Study {
-    /// How many clients take part in a configuration, and how many processes of each; none: as many
-    /// as the command line names.
+    /// Number of clients that take part in a configuration, and of processes on each; `None` means
+    /// as many as the command line names.
     pub fn clients_of(&self, configuration: usize) -> (Option<u32>, Option<u32>) {
         let level = |name: &str| {
             let at = self.factors.iter().position(|factor| factor.name == name)?;

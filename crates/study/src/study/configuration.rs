@@ -30,13 +30,13 @@ pub(super) struct WorkloadEntry {
     pub(super) weight: f64,
 }
 
-/// What builds the configurations of one study, and what it finds on the way.
+/// Builder of the configurations of one study, with what it finds on the way.
 pub(super) struct ConfigurationBuilder<'a> {
     kinds: &'a Kinds<'a>,
     factors: &'a [Factor],
     stack: &'a [StudyEntry],
     workloads: &'a [WorkloadEntry],
-    /// Whether every layer could be read: how they fit is only then a question.
+    /// Set if every layer could be read: how they fit is only then a question.
     pub(super) stack_whole: bool,
     findings: Vec<LevelRefusal>,
     /// Places and messages already found: the same mistake in a thousand configurations is one.
@@ -104,7 +104,7 @@ impl<'a> ConfigurationBuilder<'a> {
         configurations
     }
 
-    /// What was wrong, in the order it was found.
+    /// Returns the mistakes, in the order they were found.
     pub(super) fn findings(self) -> Vec<LevelRefusal> {
         self.findings
     }
@@ -153,7 +153,7 @@ impl<'a> ConfigurationBuilder<'a> {
         }
     }
 
-    /// Bare devices are for workloads that work on them, and for no others.
+    /// Checks that bare devices are for workloads that work on them, and for no others.
     fn fits(&mut self, stack: &Stack, workloads: &[Box<dyn Workload>], levels: &[usize]) {
         for (entry, workload) in self.workloads.iter().zip(workloads) {
             let (message, help) = match (workload.wants_bare(), stack.is_bare()) {
@@ -347,13 +347,13 @@ impl<'a> ConfigurationBuilder<'a> {
     }
 }
 
-/// Whether the sizes of a workload's files are drawn in any configuration.
+/// Returns true if the sizes of a workload's files are drawn in any configuration.
 fn draws_sizes(configurations: &[Configuration], index: usize) -> bool {
     let mut each = configurations.iter().map(|one| &one.workloads[index]);
     each.any(|workload| workload.draws_sizes())
 }
 
-/// What a workload does; where that varies, in the first configuration.
+/// Describes what a workload does; where that varies, in the first configuration.
 fn summary(configurations: &[Configuration], workload: usize) -> String {
     let mut summaries = configurations
         .iter()
@@ -373,7 +373,7 @@ fn kinds_of(stack: &Stack) -> String {
     kinds.join(" + ")
 }
 
-/// `a file of 64 MiB with random bytes`, `no whole files`.
+/// Describes a layout: `a file of 64 MiB with random bytes`, `no whole files`.
 fn words_of(layout: Option<DataLayout>) -> String {
     let Some(layout) = layout else {
         return "no whole files".to_owned();

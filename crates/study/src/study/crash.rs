@@ -9,12 +9,13 @@ const CUTS_MAX: u64 = 1000;
 /// Kind of workload that keeps a ledger of what it was promised.
 const PROMISES: &str = "promises";
 
-/// How the power is cut.
+/// Plan by which the power is cut.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CrashPlan {
     /// Cuts of each trial: of one configuration in one round, by one workload.
     pub cuts: u32,
-    /// Where no promise was broken, this upper bound of the share of cuts that break one is enough.
+    /// Upper bound of the share of cuts that break a promise, which is enough where none was
+    /// broken.
     pub enough: f64,
 }
 
@@ -46,12 +47,13 @@ pub(super) fn plan(words: &Settings) -> Result<CrashPlan, Refusal> {
     })
 }
 
-/// Whether workloads of this kind keep a ledger of what they were promised.
+/// Returns true if workloads of this kind keep a ledger of what they were promised.
 pub fn makes_promises(kind: &str) -> bool {
     kind == PROMISES
 }
 
-/// Why the power of this stack cannot be cut, of a `real` machine or in virtual time; none: it can.
+/// Reason why the power of this stack cannot be cut, of a `real` machine or in virtual time; `None`
+/// if it can.
 pub fn refused_stack(stack: &Stack, real: bool) -> Option<(String, String)> {
     let modelled = !stack.lab_disks().is_empty();
     if real && modelled {
@@ -91,7 +93,7 @@ pub fn refused_stack(stack: &Stack, real: bool) -> Option<(String, String)> {
     })
 }
 
-/// Why these workloads cannot be cut; none: they can.
+/// Reason why these workloads cannot be cut; `None` if they can.
 pub(super) fn refused_workloads<'a>(
     mut kinds: impl Iterator<Item = &'a str>,
 ) -> Option<(&'static str, &'static str)> {

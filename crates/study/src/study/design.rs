@@ -28,7 +28,7 @@ impl Kinds<'static> {
 
 /// A study in which every word has been checked.
 pub struct Study {
-    /// Where it was read from.
+    /// Name of the place it was read from.
     pub name: String,
     /// Its text, verbatim.
     pub text: String,
@@ -36,19 +36,19 @@ pub struct Study {
     pub title: String,
     /// The question at length.
     pub question: Option<String>,
-    /// What is varied, in the order written.
+    /// Factors that are varied, in the order written.
     pub factors: Vec<Factor>,
     /// Combinations of levels that are left, the last factor changing fastest.
     pub configurations: Vec<Configuration>,
     /// The workloads every configuration goes through, in order.
     pub workload_heads: Vec<WorkloadHead>,
-    /// What is asked and when to stop.
+    /// The question asked, and the rule when to stop.
     pub decide: Decide,
-    /// How a trial is prepared.
+    /// Preparation of a trial.
     pub policy: Policy,
-    /// How the power of its trials is cut; none: it is not.
+    /// Plan by which the power of its trials is cut; `None` if it is not.
     pub crash: Option<CrashPlan>,
-    /// Everything random follows from it.
+    /// Seed from which everything random follows.
     pub seed: u64,
 }
 
@@ -71,8 +71,8 @@ impl Study {
             .unwrap_or(0)
     }
 
-    /// Whether the configurations may take turns in slices within a workload, by its index: what the
-    /// study says, and what every configuration of it can do.
+    /// Says whether the configurations may take turns in slices within a workload, by its index: by
+    /// the word of the study, and by what every configuration of it can do.
     pub fn slicing(&self, workload: usize) -> Slicing {
         match self.several_machines() {
             Some(_) => Slicing::Never,
@@ -92,7 +92,7 @@ impl Study {
         }
     }
 
-    /// Why a run over several machines has no slices; none: it is on one machine.
+    /// Reason why a run over several machines has no slices; `None` if it is on one machine.
     fn several_machines(&self) -> Option<&'static str> {
         if self.places().is_some() {
             return Some(
@@ -105,7 +105,8 @@ impl Study {
         )
     }
 
-    /// Why workloads that would have slices on one machine have none; none: nothing is in the way.
+    /// Reason why workloads that would have slices on one machine have none; `None` if nothing is
+    /// in the way.
     pub fn no_slices(&self) -> Option<&'static str> {
         let mut workloads = 0..self.workload_heads.len();
         let could = |workload| self.slicing_on_one_machine(workload) != Slicing::Never;
@@ -138,7 +139,7 @@ impl Study {
         all
     }
 
-    /// Whether a layer of it runs commands of the study.
+    /// Returns true if a layer of it runs commands of the study.
     pub fn layers_have_commands(&self) -> bool {
         let mut all = self.configurations.iter();
         all.any(|one| one.layer_commands().next().is_some())
@@ -168,9 +169,9 @@ impl Study {
 /// Something that is varied.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Factor {
-    /// As written.
+    /// Name as written.
     pub name: String,
-    /// Where the name is written.
+    /// Place where the name is written.
     pub span: Span,
     /// Its values, in the order written; the first is the baseline of a comparison.
     pub levels: Vec<Level>,
@@ -181,17 +182,17 @@ pub struct Factor {
 pub struct Level {
     /// Its name in reports.
     pub label: String,
-    /// What replaces the placeholder.
+    /// Value that replaces the placeholder.
     pub value: Value,
-    /// Whether the label was given, not made.
+    /// True if the label was given, not made.
     pub labelled: bool,
-    /// Where the value is written.
+    /// Place where the value is written.
     pub span: Span,
 }
 
 /// One level of each factor, and what it makes.
 pub struct Configuration {
-    /// Unique in the study.
+    /// Name, unique in the study.
     pub name: String,
     /// Label of each factor's level, in the order of the factors.
     pub levels: Vec<String>,
@@ -199,12 +200,12 @@ pub struct Configuration {
     pub stack: Stack,
     /// Its workloads; each belongs to the head at the same index.
     pub workloads: Vec<Box<dyn Workload>>,
-    /// How many processes of clients measure it at once; 1: it is not measured by clients.
+    /// Number of processes of clients that measure it at once; 1 if it is not measured by clients.
     pub processes: usize,
 }
 
 impl Configuration {
-    /// How many machines, or processes of clients, load it at once.
+    /// Number of machines, or processes of clients, that load it at once.
     pub fn loaded_from(&self) -> usize {
         self.stack.loaded_from().max(self.processes)
     }
@@ -232,39 +233,39 @@ impl Configuration {
         needs.max().unwrap_or(0)
     }
 
-    /// What each of its workloads costs, on all machines it runs on at once.
+    /// Returns what each of its workloads costs, on all machines it runs on at once.
     pub fn costs(&self) -> impl Iterator<Item = Cost> {
         let machines = self.loaded_from();
         self.workloads.iter().map(move |w| w.cost().on(machines))
     }
 }
 
-/// How a trial is prepared.
+/// Preparation of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// Drop the page cache before the clock starts.
+    /// Set to drop the page cache before the clock starts.
     pub drop_caches: bool,
-    /// Unmount and mount again before the clock starts.
+    /// Set to unmount and mount again before the clock starts.
     pub remount: bool,
-    /// How often stacks are built.
+    /// Rule for how often stacks are built.
     pub provision: Provision,
-    /// What follows what in a round.
+    /// Sequence of work within a round.
     pub order: RoundOrder,
-    /// Slices in which the configurations take turns within a workload; none: they do not.
+    /// Slices in which the configurations take turns within a workload; `None` if they do not.
     pub slices: Option<Slices>,
-    /// Bring each stack to its steady state after it was built, by the method and the criterion of
-    /// the SNIA Solid State Storage Performance Test Specification.
+    /// Set to bring each stack to its steady state after it was built, by the method and the
+    /// criterion of the SNIA Solid State Storage Performance Test Specification.
     pub precondition: bool,
 }
 
 impl Policy {
-    /// Whether the stacks of all configurations stand at the same time.
+    /// Returns true if the stacks of all configurations stand at the same time.
     pub fn stand_together(&self) -> bool {
         self.provision == Provision::Once || self.order == RoundOrder::Adjacent
     }
 }
 
-/// What follows what in a round.
+/// Sequence of work within a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RoundOrder {
     /// Workload by workload: within each, the configurations follow each other at once. All stacks
@@ -277,13 +278,13 @@ pub enum RoundOrder {
 /// Slices in which the configurations take turns within a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Slices {
-    /// How long one lasts, ns.
+    /// Duration of one slice, ns.
     pub ns: u64,
-    /// Whether workloads that write are tried in slices too.
+    /// Set if workloads that write are tried in slices too.
     pub writes: bool,
 }
 
-/// How often stacks are built.
+/// Rule for how often stacks are built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Provision {
     /// Anew in every round: chance in allocation is sampled, and disks are needed by one configuration

@@ -21,7 +21,7 @@ pub(super) struct Item {
     pub(super) node: ItemKind,
 }
 
-/// What can be written.
+/// Kinds of item that can be written.
 pub(super) enum ItemKind {
     /// A text, a number or a flag.
     Value(Value),
@@ -94,7 +94,7 @@ fn item(value: &Spanned<DeValue<'_>>) -> Item {
 }
 
 impl Item {
-    /// What it is, for a message.
+    /// Names its kind, for a message.
     pub(super) fn what(&self) -> &'static str {
         match &self.node {
             ItemKind::Value(value) => value.what(),

@@ -11,15 +11,15 @@ use super::placeholder::Template;
 /// Longest settings of one entry with their placeholders replaced, bytes: every configuration has them.
 const FILLED_MAX: usize = 8192;
 
-/// What was written, its placeholders known to name factors.
+/// An entry as written, its placeholders known to name factors.
 pub(super) struct StudyEntry {
     /// Configurations it applies to.
     pub(super) when: Selection,
     /// The kind, possibly with placeholders.
     pub(super) kind: Template,
-    /// Where the kind is written.
+    /// Place where the kind is written.
     pub(super) kind_span: Span,
-    /// Where the whole entry is written.
+    /// Place where the whole entry is written.
     pub(super) span: Span,
     /// The settings as written, and the template of each.
     raw: Settings,
@@ -170,7 +170,7 @@ impl StudyEntry {
         factors
     }
 
-    /// Whether a setting is not the same in every configuration.
+    /// Returns true if a setting is not the same in every configuration.
     pub(super) fn varies(&self, name: &str) -> bool {
         let mut settings = self.raw.settings.iter().zip(&self.templates);
         let named = settings.find(|(setting, _)| setting.name == name);

@@ -12,15 +12,15 @@ pub(super) const ERRORS_MAX: usize = 20;
 
 /// Widest line of the advice, and of a source line that is shown whole.
 const COLUMNS: usize = 80;
-/// What stands before the advice.
+/// Columns in front of the advice.
 const BEFORE_HELP: usize = 14;
 
-/// Why a study is refused, and where in its text.
+/// Reason why a study is refused, and where in its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StudyError {
     file: Arc<str>,
     text: Arc<str>,
-    /// What is wrong.
+    /// The mistake, with its place and advice.
     pub refusal: Refusal,
     /// Other places that belong to it, and why.
     pub context: Vec<(Span, String)>,

@@ -225,7 +225,7 @@ impl Selection {
         Self(selection)
     }
 
-    /// Whether a combination of levels (one index a factor) is in it.
+    /// Returns true if a combination of levels (one index a factor) is in it.
     pub(super) fn holds(&self, levels: &[usize]) -> bool {
         self.0
             .iter()

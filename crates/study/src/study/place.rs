@@ -16,7 +16,7 @@ pub const SYSTEM: &str = "system";
 /// The factor whose levels are machines over SSH.
 pub const HOST: &str = "host";
 
-/// Whether a factor of this name says where a configuration is tried.
+/// Returns true if a factor of this name says where a configuration is tried.
 pub(super) fn is_place(name: &str) -> bool {
     [SYSTEM, HOST].contains(&name)
 }
@@ -45,7 +45,7 @@ pub(super) fn check(factors: &[Factor], refusals: &mut Vec<Refusal>) {
 }
 
 impl Study {
-    /// The factor that says where configurations are tried; none: all at one place.
+    /// The factor that says where configurations are tried; `None` if all are tried at one place.
     pub fn places(&self) -> Option<&Factor> {
         self.factors.iter().find(|factor| is_place(&factor.name))
     }

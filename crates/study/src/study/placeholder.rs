@@ -24,7 +24,7 @@ pub(super) enum Template {
 /// A piece of a text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum TemplatePart {
-    /// As written.
+    /// Text as written.
     Literal(String),
     /// The level of one factor, written out.
     Level(usize),

@@ -313,7 +313,7 @@ impl<'a> Reader<'a> {
         self.named(given)
     }
 
-    /// One workload, and where its name is written.
+    /// Reads one workload, and where its name is written.
     fn workload(
         &mut self,
         span: &Span,
@@ -432,7 +432,7 @@ impl<'a> Reader<'a> {
         workloads
     }
 
-    /// The words of a table of settings, checked; none: something is wrong with them.
+    /// Returns the words of a table of settings, checked; `None` if something is wrong with them.
     fn words(
         &mut self,
         name: &str,
@@ -476,7 +476,8 @@ impl<'a> Reader<'a> {
         keep(decide::policy(&words), &mut self.refusals)
     }
 
-    /// How the power is cut; none: nothing is said of it, or something is wrong with it.
+    /// Reads the plan by which the power is cut; `None` if nothing is said of it, or something is
+    /// wrong with it.
     fn crash(&mut self, workloads: &[WorkloadEntry]) -> Option<CrashPlan> {
         let span = &self.field("crash")?.name_span;
         let words = self.words("crash", "[crash] cuts = 20", CRASH_DOCS)?;
@@ -551,7 +552,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What stands before the first table.
+/// Head of the study: what stands before the first table.
 struct Top {
     title: Option<String>,
     question: Option<String>,

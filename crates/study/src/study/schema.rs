@@ -101,7 +101,7 @@ fn sizes() -> Value {
     })
 }
 
-/// Whether a value may be a text with a placeholder.
+/// Permission for a value to be a text with a placeholder.
 #[derive(Clone, Copy, PartialEq)]
 enum Placeholders {
     Yes,

@@ -108,7 +108,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ),
 ];
 
-/// The database that a study needs and this program was built without; none: it can be read.
+/// The database that a study needs and this program was built without; `None` if it can be read.
 #[cfg(any(test, feature = "testing"))]
 pub fn left_out(text: &str) -> Option<&'static str> {
     // Studies name their database as the idiom of a workload.

@@ -23,7 +23,7 @@ const MEGA: f64 = 1e6;
 /// One row: operation, count, mean and largest latency in ms.
 type Row<'a> = (&'a str, u64, Option<PrintedFigure>, PrintedFigure);
 
-/// What was told since the output began.
+/// State of the reader since the output began.
 #[derive(Debug)]
 struct Output<'a> {
     version: &'a str,
@@ -32,7 +32,7 @@ struct Output<'a> {
     load: &'a str,
     /// MB/s of the last report while it ran.
     last: Option<f64>,
-    /// Inside a table; none: outside.
+    /// Set inside a table.
     open: bool,
     /// The tables of all clients, then of each.
     tables: Vec<Vec<Row<'a>>>,
@@ -167,7 +167,7 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// `58.6097 MB/sec (sync open)  2 clients  2 procs  max_latency=50.672 ms`
+    /// Reads `58.6097 MB/sec (sync open)  2 clients  2 procs  max_latency=50.672 ms`.
     fn imported(&self, line: TextLine<'a>, rest: &'a str) -> Result<Imported, ImportError> {
         let refuse = || line.refuse("Throughput … MB/sec … clients … procs max_latency=… ms");
         let rows = self.check(line)?;

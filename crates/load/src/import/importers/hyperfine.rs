@@ -19,7 +19,7 @@ pub(super) const IMPORTER: Importer = Importer {
     read,
 };
 
-/// What only the terminal shows.
+/// Words that only the terminal shows.
 const CONSOLE: &str = "Time (mean ± σ):";
 /// A mean has all digits of a float; this is what adding in another order leaves open.
 const SUMMED: f64 = 1e-6;
@@ -36,7 +36,7 @@ struct Command {
     mean: f64,
     #[serde(default)]
     times: Vec<f64>,
-    /// One for each time; none: a signal ended it.
+    /// Exit code for each time; `None` if a signal ended it.
     #[serde(default)]
     exit_codes: Vec<Option<i64>>,
     /// Values of `--parameter-scan` and `--parameter-list`.
@@ -135,7 +135,7 @@ impl Command {
             .collect()
     }
 
-    /// What is to be said of how a run ended; none: well.
+    /// Describes how a run ended; `None` if it ended well.
     fn ended(&self, at: usize) -> Option<String> {
         match self.exit_codes.get(at)? {
             Some(0) => None,

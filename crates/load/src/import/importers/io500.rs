@@ -16,7 +16,7 @@ pub(super) const IMPORTER: Importer = Importer {
 /// Bytes in a GiB.
 const GIB: f64 = 1_073_741_824.0;
 
-/// What the last digit that is printed leaves open.
+/// Uncertainty that the last printed digit leaves.
 const ROUNDED: f64 = 5e-7;
 
 /// Phases of an extended run, which has a score of its own.
@@ -31,7 +31,7 @@ struct Phase<'a> {
     unit: &'a str,
     seconds: PrintedFigure,
     invalid: bool,
-    /// Whether the score of a standard run has it.
+    /// Set if the score of a standard run has it.
     counts: bool,
 }
 
@@ -84,7 +84,7 @@ fn words(rest: &str) -> (Vec<&str>, bool) {
 }
 
 impl<'a> Run<'a> {
-    /// `ior-easy-write        0.677677 GiB/s : time 1.477 seconds [INVALID]`
+    /// Reads `ior-easy-write        0.677677 GiB/s : time 1.477 seconds [INVALID]`.
     fn phase(
         &mut self,
         line: TextLine<'a>,
@@ -119,7 +119,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// `Bandwidth 2.957185 GiB/s : IOPS 235.295365 kiops : TOTAL 26.378245 [INVALID]`
+    /// Reads `Bandwidth 2.957185 GiB/s : IOPS 235.295365 kiops : TOTAL 26.378245 [INVALID]`.
     fn score(&mut self, line: TextLine<'a>, rest: &'a str) -> Result<(), ImportError> {
         let (words, _) = words(rest);
         let [
@@ -155,7 +155,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Whether a part of the score is the geometric mean of its phases, as far as they were rounded.
+    /// Returns true if a part of the score is the geometric mean of its phases, as far as they were
+    /// rounded.
     fn agrees(&self, printed: f64, unit: &str) -> bool {
         // Its own rule, too: what was not run has 0 and is no factor.
         let counted =

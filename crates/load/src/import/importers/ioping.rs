@@ -41,12 +41,12 @@ const NANOS: f64 = 1e9;
 /// A mean of printed figures differs by so much from the exact one: three digits each.
 const DIGITS: f64 = 0.011;
 
-/// What the statistics are of, line by line.
+/// Output of ioping as far as it was read: the target of the statistics, and their first line.
 #[derive(Debug, Default)]
 struct Output<'a> {
     /// The path, and what it lies on in brackets.
     target: (&'a str, &'a str),
-    /// Figures of the first line, with what it did; none: not read yet.
+    /// Figures of the first line, with what it did; `None` if not read yet.
     first: Option<(Statistics, &'static str)>,
     generated: bool,
 }
@@ -56,7 +56,7 @@ struct Output<'a> {
 struct Statistics {
     /// Requests that count: neither the first ones nor any that was too fast or too slow.
     count: f64,
-    /// All their times together.
+    /// Sum of all their times.
     busy: f64,
     /// B/s.
     speed: PrintedFigure,
@@ -127,7 +127,7 @@ fn title(line: TextLine<'_>) -> Option<(&str, &str)> {
     inside.strip_suffix(')')?.rsplit_once(" (")
 }
 
-/// `15.6 k`, `1.96 s`: a number and one of these units.
+/// Reads `15.6 k`, `1.96 s`: a number and one of these units.
 fn amount(text: &str, units: &[(&str, f64)]) -> Option<PrintedFigure> {
     let (digits, unit) = text.split_once(' ').unwrap_or((text, ""));
     let (_, factor) = units.iter().find(|(name, _)| *name == unit)?;
@@ -139,7 +139,7 @@ fn bytes(text: &str) -> Option<PrintedFigure> {
     Some(PrintedFigure::read(digits)? * bytes_of(unit)?)
 }
 
-/// Whether a rate is the one that is printed, which may have lost what is behind the point.
+/// Returns true if a rate is the one that is printed, which may have lost what is behind the point.
 fn same_rate(exact: f64, printed: f64) -> bool {
     agree(exact, printed) || (exact - printed).abs() <= 1.0
 }
@@ -177,7 +177,7 @@ impl<'a> Output<'a> {
     }
 }
 
-/// `15.6 k requests completed in 1.96 s, 60.9 MiB read, 7.95 k iops, 31.1 MiB/s`
+/// Reads `15.6 k requests completed in 1.96 s, 60.9 MiB read, 7.95 k iops, 31.1 MiB/s`.
 fn completed(line: TextLine<'_>) -> Result<(Statistics, &'static str), ImportError> {
     let refuse = || line.refuse("… requests completed in …, …, … iops, …/s");
     let (count, rest) = line.text.trim().split_once(COMPLETED).ok_or_else(refuse)?;
@@ -231,8 +231,8 @@ fn completed(line: TextLine<'_>) -> Result<(Statistics, &'static str), ImportErr
     Ok((statistics, did))
 }
 
-/// `2 too slow, generated 3 requests in 207.5 ms, 12 KiB, 14 iops, 57.8 KiB/s`: the requests that do not count
-/// are in it, and the pauses. It is checked alone, because its rate says how often ioping asked.
+/// Checks `2 too slow, generated 3 requests in 207.5 ms, 12 KiB, 14 iops, 57.8 KiB/s`: the requests that do
+/// not count are in it, and the pauses. It is checked alone, because its rate says how often ioping asked.
 fn generated(line: TextLine<'_>, counted: f64) -> Result<(), ImportError> {
     let refuse = || line.refuse("generated … requests in …, …, … iops, …/s");
     let (left_out, rest) = line.text.split_once("generated ").ok_or_else(refuse)?;
@@ -269,7 +269,8 @@ fn generated(line: TextLine<'_>, counted: f64) -> Result<(), ImportError> {
 }
 
 impl Statistics {
-    /// `4 557981 7169 29363007 101867 139495 158691 22610 5 404644108`, if its numbers fit together.
+    /// Reads `4 557981 7169 29363007 101867 139495 158691 22610 5 404644108`, if its numbers fit
+    /// together.
     fn raw(line: TextLine<'_>) -> Option<Self> {
         let words: Vec<&str> = line.text.split_whitespace().collect();
         let whole = |word: &&str| PrintedFigure::read(word).filter(|_| !word.contains('.'));
@@ -309,7 +310,7 @@ impl Statistics {
         })
     }
 
-    /// `min/avg/max/mdev = 83.3 us / 160.8 us / 340.3 us / 85.5 us`
+    /// Reads `min/avg/max/mdev = 83.3 us / 160.8 us / 340.3 us / 85.5 us`.
     fn extremes(&mut self, line: TextLine<'_>) -> Result<(), ImportError> {
         let refuse = || line.refuse("min/avg/max/mdev = … / … / … / …");
         let rest = line.after(EXTREMES).ok_or_else(refuse)?;

@@ -13,7 +13,7 @@ pub(super) const IMPORTER: Importer = Importer {
 };
 
 const MIB: f64 = 1_048_576.0;
-/// What ends the table of results.
+/// Line that ends the table of results.
 const SUMMARY: &str = "Summary of all tests:";
 /// Columns of the table that become metrics: name there, name here, unit, factor.
 const TIMES: [(&str, &str, &str, f64); 5] = [
@@ -28,7 +28,7 @@ const TIMES: [(&str, &str, &str, f64); 5] = [
 #[derive(Debug, Default)]
 struct Output<'a> {
     version: &'a str,
-    /// `name : value` before the results.
+    /// Lines `name : value` before the results.
     told: Vec<(&'a str, &'a str)>,
     columns: Vec<&'a str>,
     rows: Vec<(TextLine<'a>, Vec<&'a str>)>,
@@ -200,7 +200,7 @@ impl<'a> Output<'a> {
     }
 }
 
-/// `580.00 MiB/sec (608.18 MB/sec)`: the same twice.
+/// Checks `580.00 MiB/sec (608.18 MB/sec)`: the same twice.
 fn largest(line: TextLine<'_>, rest: &str) -> Result<(), ImportError> {
     let pair = rest.split_once(" MiB/sec (").and_then(|(binary, rest)| {
         let decimal = rest.strip_suffix(" MB/sec)")?;

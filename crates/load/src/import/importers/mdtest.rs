@@ -28,7 +28,7 @@ const PHASES: [&str; 10] = [
 /// Two rates of a phase may differ by so much: they were taken with two clocks.
 const SAME: f64 = 0.01;
 
-/// What was told since the output began.
+/// State of the reader since the output began.
 #[derive(Debug, Default)]
 struct Output<'a> {
     version: Option<&'a str>,
@@ -38,12 +38,12 @@ struct Output<'a> {
     tasks: &'a str,
     iterations: &'a str,
     rows: Vec<(&'static str, PrintedFigure)>,
-    /// What `-v` prints of each iteration: phase, seconds, rate.
+    /// Figures that `-v` prints of each iteration: phase, seconds, rate.
     timed: Vec<(&'static str, f64, PrintedFigure)>,
     notes: Vec<String>,
     /// Inside the table of rates.
     open: bool,
-    /// Whether the text has anything of the run but the table.
+    /// Set if the text has anything of the run but the table.
     begun: bool,
 }
 
@@ -91,14 +91,14 @@ fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
     Ok(results)
 }
 
-/// Whether a line may stand in the table of rates.
+/// Returns true if a line may stand in the table of rates.
 fn is_row(line: TextLine<'_>) -> bool {
     let text = line.text.trim();
     let phase = PHASES.iter().any(|phase| text.starts_with(phase));
     phase || text.is_empty() || text.starts_with("---") || text.starts_with("Operation")
 }
 
-/// `rate (in ops/sec): (of 5 iterations)`
+/// Reads `rate (in ops/sec): (of 5 iterations)`.
 fn head<'a>(line: TextLine<'a>, rest: &'a str) -> Result<&'a str, ImportError> {
     let refuse = || line.refuse("SUMMARY rate: (of … iterations)");
     let (what, rest) = rest.split_once(": (of ").ok_or_else(refuse)?;
@@ -112,8 +112,8 @@ fn head<'a>(line: TextLine<'a>, rest: &'a str) -> Result<&'a str, ImportError> {
 }
 
 impl<'a> Output<'a> {
-    /// Whether this is a table with figures and nothing of the run around it, which people paste:
-    /// a row is whole where it has all of its four figures.
+    /// Returns true if this is a table with figures and nothing of the run around it, which people
+    /// paste: a row is whole where it has all of its four figures.
     fn is_table_alone(&self) -> bool {
         self.open && !self.begun && !self.rows.is_empty()
     }
@@ -136,7 +136,8 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// `Directory stat  :  9250.393  8797.425  9009.705  185.725`; without the colon from 4.0 on.
+    /// Reads `Directory stat  :  9250.393  8797.425  9009.705  185.725`; without the colon from 4.0
+    /// on.
     fn row(&mut self, line: TextLine<'_>) -> Result<(), ImportError> {
         let text = line.text.trim();
         if text.is_empty() || text.starts_with("---") {
@@ -251,7 +252,7 @@ impl<'a> Output<'a> {
     }
 }
 
-/// `V-1:   File stat         :          7.251 sec,      44129.214 ops/sec`
+/// Reads `V-1:   File stat         :          7.251 sec,      44129.214 ops/sec`.
 fn timed(text: &str) -> Option<(&'static str, f64, PrintedFigure)> {
     let (_, told) = text.split_once("V-1:")?;
     let told = told.trim();
@@ -263,7 +264,7 @@ fn timed(text: &str) -> Option<(&'static str, f64, PrintedFigure)> {
     Some((phase, seconds.value, PrintedFigure::read(rate.trim())?))
 }
 
-/// `Path : value`, `Path: value`.
+/// Reads `Path : value`, `Path: value`.
 fn field<'a>(line: TextLine<'a>, name: &str) -> Option<&'a str> {
     let (before, value) = line.text.split_once(':')?;
     (before.trim() == name).then(|| value.trim())

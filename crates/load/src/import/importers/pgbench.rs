@@ -39,11 +39,11 @@ struct Report<'a> {
     settings: Vec<(&'a str, &'a str)>,
     clients: Option<f64>,
     processed: bool,
-    /// Share of transactions that failed, in the text's words; none: it does not say.
+    /// Share of transactions that failed, in the text's words; `None` if it does not say.
     failed: Option<&'a str>,
     mean_ns: Option<PrintedFigure>,
     deviation_ns: Option<PrintedFigure>,
-    /// Whether a rate was asked for: the mean latency then says nothing of the rate.
+    /// Set if a rate was asked for: the mean latency then says nothing of the rate.
     limited: bool,
 }
 

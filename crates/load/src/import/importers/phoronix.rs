@@ -114,7 +114,7 @@ fn line_of(text: &str, test: &Test) -> usize {
     text[..place].matches('\n').count()
 }
 
-/// One result per run, or one of all runs, or one without a figure.
+/// Returns one result per run, or one of all runs, or one without a figure.
 fn entry_results(
     text: &str,
     suite: &Suite,

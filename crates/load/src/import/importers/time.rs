@@ -17,12 +17,12 @@ pub(super) const IMPORTER: Importer = Importer {
     read,
 };
 
-/// What GNU time -v writes before the wall clock.
+/// Words of GNU time -v before the wall clock.
 const WALL: &str = "Elapsed (wall clock) time (h:mm:ss or m:ss):";
 /// The first line of GNU time -v.
 const COMMAND: &str = "Command being timed:";
 
-/// What one timed command took, s.
+/// Resources that one timed command took; times in s.
 #[derive(Debug, Clone, Default)]
 struct Took {
     command: Option<String>,
@@ -117,8 +117,8 @@ fn shell<'a>(line: TextLine<'a>, name: &str) -> Option<&'a str> {
         .then_some(word)
 }
 
-/// `1m2.345s` of bash, three digits behind the point, or `62.34` of POSIX, two: fewer would be a
-/// figure that was cut off.
+/// Reads `1m2.345s` of bash, three digits behind the point, or `62.34` of POSIX, two: fewer would
+/// be a figure that was cut off.
 fn seconds(line: TextLine<'_>, word: &str) -> Result<PrintedFigure, ImportError> {
     // Shells print the comma of the language; they never group digits.
     let pointed = match (word.contains('.'), word.matches(',').count()) {
@@ -140,7 +140,7 @@ fn seconds(line: TextLine<'_>, word: &str) -> Result<PrintedFigure, ImportError>
     time.ok_or_else(|| line.refuse("a time as 0m0.116s (bash) or 0.05 (time -p)"))
 }
 
-/// `0:00.09`, `1:02:03`.
+/// Reads `0:00.09`, `1:02:03`.
 fn wall(line: TextLine<'_>, word: &str) -> Result<PrintedFigure, ImportError> {
     let parts: Vec<&str> = word.split(':').collect();
     let two_digits = |word: &str| word.split('.').all(|part| part.len() == 2);
@@ -164,7 +164,7 @@ fn clock(before: &[&str], seconds: &str) -> Option<PrintedFigure> {
     Some(PrintedFigure::exact(whole * 60.0) + seconds)
 }
 
-/// `0.00user 0.01system 0:00.09elapsed 18%CPU (0avgtext+0avgdata 2820maxresident)k`
+/// Reads `0.00user 0.01system 0:00.09elapsed 18%CPU (0avgtext+0avgdata 2820maxresident)k`.
 fn short(line: TextLine<'_>) -> Result<Took, ImportError> {
     let mut took = Took::default();
     for word in line.text.split_whitespace() {

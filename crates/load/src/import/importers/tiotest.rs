@@ -31,9 +31,9 @@ const COLUMNS: [&str; 5] = [
 ];
 /// The tests; two next to each other move the same amount.
 const TESTS: [&str; 4] = ["Write", "Read", "Random Write", "Random Read"];
-/// What tiotest writes to standard error where it goes on with fewer threads.
+/// Messages that tiotest writes to standard error where it goes on with fewer threads.
 const FEWER: [&str; 2] = ["/_tiotest_pid", "Unable to start "];
-/// What an output needs.
+/// End that an output needs, in words.
 const END: &str = "the last line of the table";
 /// Bytes of a MB.
 const MEGA: f64 = 1_048_576.0;
@@ -60,7 +60,7 @@ struct Test<'a> {
     latency: Option<Latency>,
 }
 
-/// Where a line stands.
+/// Place of a line in the output.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Place {
     Before,
@@ -75,7 +75,7 @@ enum Place {
     After,
 }
 
-/// What was told since the output began.
+/// State of the reader since the output began.
 #[derive(Debug)]
 struct Output<'a> {
     threads: &'a str,
@@ -123,13 +123,13 @@ fn stray(line: TextLine<'_>) -> Result<(), ImportError> {
     }
 }
 
-/// The cells of a row; none: it is no whole row.
+/// Splits a row into its cells; `None` if it is no whole row.
 fn cells<'a>(line: TextLine<'a>) -> Option<Vec<&'a str>> {
     let row = line.after("|")?.strip_suffix('|')?;
     Some(row.split('|').map(str::trim).collect())
 }
 
-/// Whether a line is drawn from such a corner.
+/// Returns true if a line is drawn from such a corner.
 fn rule(line: TextLine<'_>, corner: char) -> bool {
     line.text.trim().starts_with(&format!("{corner}-----"))
 }
@@ -301,13 +301,13 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// MB of a test; none: it was not run.
+    /// MB of a test; `None` if it was not run.
     fn megas(&self, name: &str) -> Option<u64> {
         let test = self.tests.iter().find(|test| test.name == name);
         test.map(|test| test.megas)
     }
 
-    /// A result for each test; none: the output is not at its end.
+    /// Returns a result for each test; `None` if the output is not at its end.
     fn imported(&self) -> Option<Vec<Imported>> {
         if !matches!(self.place, Place::Between | Place::After) {
             return None;
@@ -378,7 +378,7 @@ impl<'a> Output<'a> {
 }
 
 impl Test<'_> {
-    /// Whether amount and time, as far as they were rounded, give the rate.
+    /// Returns true if amount and time, as far as they were rounded, give the rate.
     fn fits(self, seconds: f64) -> bool {
         // The amount is whole, the time has one digit behind the point.
         let megas = self.megas as f64;

@@ -16,7 +16,7 @@ pub(super) const IMPORTER: Importer = Importer {
     read,
 };
 
-/// What a run begins with.
+/// Words a run begins with.
 const START: &str = "Starting RD=";
 /// Names of the columns, of which each has two lines.
 const HEADS: [&str; 2] = [
@@ -87,7 +87,7 @@ fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
     }
 }
 
-/// Whether a line begins with a time: `16:24:36.053`.
+/// Returns true if a line begins with a time: `16:24:36.053`.
 fn is_time(line: &str) -> bool {
     let form = b"00:00:00.000";
     let fits = |(byte, form): (u8, &u8)| match form {
@@ -97,7 +97,7 @@ fn is_time(line: &str) -> bool {
     line.len() > form.len() && line.bytes().zip(form).all(fits)
 }
 
-/// Whether what follows the time is a row of the table: messages begin with a word.
+/// Returns true if the text after the time is a row of the table: messages begin with a word.
 fn is_row(rest: &str) -> bool {
     let label = rest.split_whitespace().next().unwrap_or_default();
     label.starts_with("avg_") || label.bytes().all(|byte| byte.is_ascii_digit())

@@ -40,7 +40,7 @@ fn readable() -> Vec<(String, String, Vec<Imported>)> {
         .collect()
 }
 
-/// What counts of a result: its tool, and its figures by name.
+/// The parts of a result that count: its tool, and its figures by name.
 type Figures = (String, Vec<(String, f64)>);
 
 fn figures(results: &[Imported]) -> Vec<Figures> {
@@ -276,7 +276,7 @@ const SAID_TWICE: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Where a text says a figure twice, a digit changed in one of them is found out.
+/// A digit changed in one of two places is found out where a text says a figure twice.
 #[test]
 fn a_changed_leading_digit_is_found_where_the_text_says_it_twice() {
     for (name, right, wrong) in SAID_TWICE {

@@ -173,7 +173,7 @@ fn one_setting_of_fio_has_one_spelling() {
     }
 }
 
-/// What the tool itself says against its figures stands beside them.
+/// Words of the tool itself against its figures stand beside them.
 #[test]
 fn a_run_that_was_interrupted_says_so() {
     let fio = &from("fio/fio-3.33_interrupted_normal.txt")[0];

@@ -27,7 +27,7 @@ pub(super) fn golden(name: &str) -> String {
     fs::read_to_string(folder.join(name)).unwrap()
 }
 
-/// What is read from one, by content alone.
+/// Reads the results in one, by content alone.
 pub(super) fn from(name: &str) -> Vec<Imported> {
     read(&golden(name), None).unwrap_or_else(|misread| panic!("{name}: {misread:?}"))
 }

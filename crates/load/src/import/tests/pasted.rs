@@ -5,7 +5,8 @@ use super::*;
 /// A way, by its name, and what it does.
 type Way = (&'static str, fn(&str) -> String);
 
-/// What a way through a terminal, a mail or a page does to a text, and must not do to its figures.
+/// Changes that a way through a terminal, a mail or a page makes to a text, and must not make to
+/// its figures.
 const WAYS: &[Way] = &[
     ("line breaks of Windows", |text| text.replace('\n', "\r\n")),
     ("tabs turned into blanks", |text| {

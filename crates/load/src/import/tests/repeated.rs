@@ -53,7 +53,7 @@ fn one_run_in_two_texts_counts_once() {
     assert!(count(&a, &b), "one digit differs");
 }
 
-/// Each workload of a design with what its configurations have of it, in rounds.
+/// Lists each workload of a design with what its configurations have of it, in rounds.
 fn rounds(sources: &[ImportSource]) -> Vec<(String, Vec<(String, usize)>)> {
     let design = Design::of(sources, "2026-11-22T00:00:00Z");
     let of = |(workload, head): (usize, &stackrace_base::event::WorkloadHead)| {
@@ -93,7 +93,7 @@ fn what_dd_wrote_and_what_it_read_are_two_workloads() {
     );
 }
 
-/// Where the workload's name does not have a setting, repetitions that differ in it are told apart by it, in
+/// Repetitions that differ in a setting which the workload's name does not have are told apart by it, in
 /// every configuration; what differs between configurations alone stays one.
 #[test]
 fn results_of_other_settings_are_no_repetitions() {

@@ -3,7 +3,7 @@
 
 use super::*;
 
-/// How finely a figure is known.
+/// Returns how finely a figure is known.
 #[track_caller]
 fn step(result: &Imported, metric: &str) -> f64 {
     let at = result.metrics.iter().position(|head| head.name == metric);
@@ -105,7 +105,7 @@ fn printed(text: &str) -> Vec<(f64, f64)> {
     figures.map(|figure| (figure.value, figure.step)).collect()
 }
 
-/// What a printed number is multiplied with to be one of ours.
+/// Factors with which a printed number is multiplied to be one of ours.
 const UNITS: [f64; 16] = [
     1.0,
     1e-9,

@@ -32,7 +32,7 @@ const REFUSED: u8 = 1;
 const NAME_BYTES_1_03: u64 = 30;
 const NAME_BYTES_2_00: u64 = 37;
 
-/// Why nothing was begun, in the words of the original where it has any.
+/// Reason why nothing was begun, in the words of the original where it has any.
 enum Refusal {
     /// A mistake in the options: the usage is printed behind it.
     Usage(String),
@@ -78,7 +78,7 @@ fn exec(console: &Console<'_>, words: &[String]) -> Result<u8, Failure> {
     }
 }
 
-/// The user that does the work; none: the caller. Root must name one.
+/// The user that does the work; `None` means the caller. Root must name one.
 fn who(
     console: &Console<'_>,
     host: &dyn Host,
@@ -104,7 +104,7 @@ fn who(
     Ok((own.is_root() || own.as_raw() != who.uid).then_some(who))
 }
 
-/// What is asked for, checked against the machine.
+/// Options as asked for, checked against the machine.
 struct CheckedOptions {
     options: BonnieOptions,
     who: Option<WorkUser>,
@@ -173,7 +173,7 @@ impl CheckedOptions {
         }
     }
 
-    /// All runs, and their reports.
+    /// Makes all runs, and prints their reports.
     fn run_all(&self, console: &Console<'_>, host: &LocalHost) -> Result<u8, Failure> {
         // `stackrace clean` reads the journal in another process and another directory.
         let directory = std::fs::canonicalize(&self.options.directory)
@@ -212,7 +212,7 @@ impl CheckedOptions {
         Ok(code)
     }
 
-    /// Runs all phases on a thread of its own; none: it was interrupted.
+    /// Runs all phases on a thread of its own; `None` if it was interrupted.
     fn run_once(
         &self,
         console: &Console<'_>,
@@ -323,7 +323,7 @@ impl CheckedOptions {
         }
     }
 
-    /// One run: a table and a line of CSV; of several only the lines.
+    /// Shows one run: a table and a line of CSV; of several only the lines.
     fn show(&self, console: &Console<'_>, report: &BonnieReport) {
         let limit_ns = self.options.too_fast_ns;
         if self.options.runs.is_none() {
@@ -359,7 +359,7 @@ fn whole(outcome: PhaseOutcome) -> Result<PhaseOutcome, stackrace_engine::OpErro
     }
 }
 
-/// What is said when a phase begins.
+/// Message when a phase begins.
 fn starting(version: BonnieVersion, phase: Phase) -> &'static str {
     match (phase, version) {
         (Phase::WriteCharacters, BonnieVersion::V1_03) => "Writing with putc()...",

@@ -77,7 +77,7 @@ fn imported(report: &BonnieReport) -> Imported {
     }
 }
 
-/// `16 × 1024 files of 0 B`
+/// Words for the files: `16 × 1024 files of 0 B`.
 fn made(files: &BonnieFiles) -> String {
     let what = match files.made {
         Made::Sizes { max, min } if max == min => format!("files of {max} B"),

@@ -8,33 +8,33 @@ use stackrace_engine::spec::Content;
 use super::report::TOO_FAST_NS;
 use super::workload::{CHUNKS, DIRECTORIES_MAX, FILES_MAX};
 
-/// What is asked for.
+/// Options as the user gives them.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct BonnieOptions {
     pub(super) version: BonnieVersion,
-    /// `-d`: where the files are made.
+    /// `-d`: the directory where the files are made.
     pub(super) directory: PathBuf,
-    /// `-s`, MiB; none: what suits the memory.
+    /// `-s`, MiB; `None` means what suits the memory.
     pub(super) size_mib: Option<u64>,
     pub(super) chunk: usize,
     pub(super) seeks: u32,
     pub(super) seekers: u32,
-    /// `-n`, in units of 1024 files.
+    /// `-n`: the number of files, in units of 1024.
     pub(super) files: u64,
     pub(super) made: FileKind,
     pub(super) directories: u32,
     pub(super) file_chunk: usize,
-    /// `-r`, MiB; 0: no checks; none: the machine's.
+    /// `-r`, MiB; 0 means no checks, `None` the machine's memory.
     pub(super) ram_mib: Option<u64>,
-    /// `-m`; none: the machine's.
+    /// `-m`; `None` means the machine's name.
     pub(super) name: Option<String>,
-    /// `-u` before its colon.
+    /// `-u` before its colon: the user.
     pub(super) user: Option<String>,
-    /// `-u` behind its colon, or `-g`.
+    /// `-u` behind its colon, or `-g`: the group.
     pub(super) group: Option<String>,
     /// `-x`: only CSV, so many times.
     pub(super) runs: Option<u32>,
-    /// `-f`, MiB of characters; 0: none; none: the usual.
+    /// `-f`, MiB of characters; 0 means none, `None` the usual amount.
     pub(super) characters_mib: Option<u64>,
     /// `-b`: fsync after each file, directory and updating seek.
     pub(super) fsync: bool,
@@ -42,7 +42,7 @@ pub(super) struct BonnieOptions {
     pub(super) quiet: bool,
     /// `-D`: direct I/O where data files are created.
     pub(super) direct: bool,
-    /// `-z`: the seed; none: a random one.
+    /// `-z`: the seed; `None` means a random one.
     pub(super) seed: Option<u64>,
     /// `-c`: a label, and a factor in the check of the size.
     pub(super) concurrency: u32,
@@ -183,7 +183,7 @@ fn mib(option: &str, text: &str) -> Result<u64, String> {
         .ok_or(format!("{option} {text}: that is too much"))
 }
 
-/// Bytes, or KiB with a `k` behind it.
+/// Reads bytes, or KiB with a `k` behind them.
 fn chunk(option: &str, text: &str) -> Result<usize, String> {
     let (digits, factor) = match text.strip_suffix(['k', 'K']) {
         Some(digits) => (digits, 1024),
@@ -267,7 +267,7 @@ impl BonnieOptions {
         Ok(())
     }
 
-    /// `size[:chunk[:seeks[:seekers]]]`. Empty parts are passed over, as in the original.
+    /// Reads `size[:chunk[:seeks[:seekers]]]`. Empty parts are passed over, as in the original.
     fn take_size(&mut self, word: &str) -> Result<(), String> {
         let mut parts = word.split(':').filter(|part| !part.is_empty());
         self.size_mib = Some(mib("-s", parts.next().unwrap_or_default())?);
@@ -292,7 +292,7 @@ impl BonnieOptions {
         }
     }
 
-    /// `number[:max[:min[:directories[:chunk]]]]`; max -1 are hard links, -2 symbolic ones.
+    /// Reads `number[:max[:min[:directories[:chunk]]]]`; max -1 are hard links, -2 symbolic ones.
     fn take_files(&mut self, word: &str) -> Result<(), String> {
         let mut parts = word.split(':').filter(|part| !part.is_empty());
         self.files = number("-n", parts.next().unwrap_or_default())?;
@@ -363,7 +363,7 @@ impl BonnieOptions {
     }
 }
 
-/// Why an option that starts several processes together is refused.
+/// Reason why an option that starts several processes together is refused.
 fn together(letter: char) -> String {
     format!("-{letter}: several processes cannot be made to begin each phase together here")
 }

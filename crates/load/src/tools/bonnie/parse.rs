@@ -13,7 +13,7 @@ use super::report::{BonnieColumn, BonnieFigure, BonnieLayout, BonnieReport, Cell
 use super::table;
 use stackrace_base::printed::{ImportError, text};
 
-/// How both CSV headers begin.
+/// Beginnings of both CSV headers.
 const HEADERS: [&str; 2] = ["name,file_size,", "format_version,bonnie_version,"];
 /// A line with this many commas was meant to be CSV.
 const COMMAS: usize = 20;
@@ -52,13 +52,13 @@ pub fn parse(text: &str) -> Result<Vec<BonnieReport>, ImportError> {
     read.reports(lines.len())
 }
 
-/// What was read of a text so far.
+/// State of the reader after the text so far.
 #[derive(Default)]
 struct ReadSoFar {
     reports: Vec<BonnieReport>,
-    /// Whether the last report is a table that a CSV line may follow.
+    /// Set if the last report is a table that a CSV line may follow.
     above: bool,
-    /// Why a table could not be read, until what follows it tells the same.
+    /// Reason why a table could not be read, until what follows it tells the same.
     unreadable: Option<ImportError>,
 }
 
@@ -101,7 +101,7 @@ impl ReadSoFar {
         Ok(())
     }
 
-    /// All of them, at the end of a text of so many lines.
+    /// Returns all reports, at the end of a text of so many lines.
     fn reports(mut self, lines: usize) -> Result<Vec<BonnieReport>, ImportError> {
         match (self.unreadable, self.reports.last_mut()) {
             (Some(error), Some(last)) if self.above => {
@@ -153,8 +153,8 @@ fn leave_out_the_end(report: &mut BonnieReport) {
     report.left_out = Some(what);
 }
 
-/// Whether a table and a CSV line are about the same run, as far as names tell: a table may show
-/// only the beginning of one.
+/// Returns true if a table and a CSV line are about the same run, as far as names tell: a table may
+/// show only the beginning of one.
 fn same_run(table: &BonnieReport, csv: &BonnieReport) -> bool {
     table.layout == csv.layout && csv.name.starts_with(table.name.as_str())
 }
@@ -186,7 +186,7 @@ fn agree(table: &BonnieReport, csv: &BonnieReport, line: usize) -> Result<(), Im
     }
 }
 
-/// Whether a cell of a table and one of a CSV line may be the same figure.
+/// Returns true if a cell of a table and one of a CSV line may be the same figure.
 fn same(layout: BonnieLayout, table: Cell, csv: Cell, column: BonnieColumn) -> bool {
     let figures = match (table.figure, csv.figure) {
         (None, None) | (Some(BonnieFigure::TooFast), Some(BonnieFigure::TooFast)) => true,

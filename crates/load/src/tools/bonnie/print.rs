@@ -7,7 +7,7 @@ use super::report::{
 
 /// The names of the columns of 1.03.
 const HEADER_1_03: &str = "name,file_size,putc,putc_cpu,put_block,put_block_cpu,rewrite,rewrite_cpu,getc,getc_cpu,get_block,get_block_cpu,seeks,seeks_cpu,num_files,seq_create,seq_create_cpu,seq_stat,seq_stat_cpu,seq_del,seq_del_cpu,ran_create,ran_create_cpu,ran_stat,ran_stat_cpu,ran_del,ran_del_cpu";
-/// Those that 2.00 prints: 48 names for 50 columns.
+/// The header of columns that 2.00 prints: 48 names for 50 columns.
 const HEADER_2_00: &str = "format_version,bonnie_version,name,concurrency,seed,file_size,io_chunk_size,putc,putc_cpu,put_block,put_block_cpu,rewrite,rewrite_cpu,getc,getc_cpu,get_block,get_block_cpu,seeks,seeks_cpu,num_files,max_size,min_size,num_dirs,file_chunk_size,seq_create,seq_create_cpu,seq_stat,seq_stat_cpu,seq_del,seq_del_cpu,ran_create,ran_create_cpu,ran_stat,ran_stat_cpu,ran_del,ran_del_cpu,putc_latency,put_block_latency,rewrite_latency,getc_latency,get_block_latency,seeks_latency,seq_create_latency,seq_stat_latency,seq_del_latency,ran_create_latency,ran_stat_latency,ran_del_latency";
 
 /// Width of what stands before the first rate of a row.
@@ -25,7 +25,7 @@ pub(super) fn csv_header(layout: BonnieLayout) -> String {
     }
 }
 
-/// One line of CSV, with its line break: 27 columns as 1.03, otherwise 50 as 2.00. Phases we
+/// Prints one line of CSV, with its line break: 27 columns as 1.03, otherwise 50 as 2.00. Phases we
 /// measured that took less than `too_fast_ns` are `+++++`.
 pub fn csv(report: &BonnieReport, too_fast_ns: u64) -> String {
     let fields = match report.layout {
@@ -117,7 +117,7 @@ fn csv_pairs(report: &BonnieReport, columns: &[BonnieColumn], too_fast_ns: u64) 
     columns.iter().flat_map(pair).collect()
 }
 
-/// The rate and the whole percents of a processor; none: `+++++`.
+/// The rate and the whole percents of a processor; `None` is shown as `+++++`.
 fn shown(figure: BonnieFigure, too_fast_ns: u64) -> Option<(f64, u64)> {
     let cpu = figure.cpu_percent().unwrap_or_default().value as u64;
     match figure {
@@ -140,7 +140,7 @@ fn seeks(per_s: f64) -> String {
     }
 }
 
-/// `1G`, `1100M`.
+/// Prints a size: `1G`, `1100M`.
 fn size(mib: u64) -> String {
     if mib.is_multiple_of(1024) {
         format!("{}G", mib / 1024)
@@ -149,7 +149,7 @@ fn size(mib: u64) -> String {
     }
 }
 
-/// `64k`, `512`.
+/// Prints a chunk: `64k`, `512`.
 fn chunk(bytes: u64) -> String {
     if bytes >= 1024 {
         format!("{}k", bytes / 1024)
@@ -163,7 +163,7 @@ fn unusual_chunk(data: &Data) -> Option<String> {
     data.chunk.filter(|bytes| *bytes != CHUNK).map(chunk)
 }
 
-/// `512M:64k`, as 1.03 says it.
+/// Prints `512M:64k`, as 1.03 says it.
 fn size_and_chunk(data: &Data) -> String {
     match unusual_chunk(data) {
         Some(chunk) => format!("{}:{chunk}", size(data.size_mib)),
@@ -171,7 +171,7 @@ fn size_and_chunk(data: &Data) -> String {
     }
 }
 
-/// `1G:64k:2:20000`, as 2.00 says it: size, chunk, concurrency, seeks; the usual left out.
+/// Prints `1G:64k:2:20000`, as 2.00 says it: size, chunk, concurrency, seeks; the usual left out.
 fn data_words(data: &Data, concurrency: u32) -> String {
     let unusual = |number: Option<u32>, usual: u32| {
         let number = number.filter(|number| *number != usual);
@@ -186,7 +186,7 @@ fn data_words(data: &Data, concurrency: u32) -> String {
     words.join(":").trim_end_matches(':').to_owned()
 }
 
-/// `8:16384:512/4`.
+/// Prints `8:16384:512/4`.
 fn files_words(files: &BonnieFiles) -> String {
     let mut words = files.number.to_string();
     match files.made {
@@ -201,7 +201,7 @@ fn files_words(files: &BonnieFiles) -> String {
     words
 }
 
-/// A latency with its unit; empty: none.
+/// Prints a latency with its unit; empty if there is none.
 fn latency(cell: &Cell) -> String {
     let Some(ns) = cell.latency_ns else {
         return String::new();
@@ -323,7 +323,7 @@ fn field(name: &str, words: &str) -> String {
     format!("{:<room$} {words}", cut(name, room))
 }
 
-/// At most so many characters.
+/// Cuts a text to at most so many characters.
 fn cut(text: &str, characters: usize) -> String {
     text.chars().take(characters).collect()
 }

@@ -8,17 +8,18 @@ use super::print::FIELD;
 use super::report::{BonnieColumn, BonnieFigure, BonnieLayout, BonnieReport, Cell};
 use stackrace_base::printed::ImportError;
 
-/// What a banner says first.
+/// Word a banner begins with.
 const BANNER: &str = "Version ";
 const DATA_BANNER: &str = "------Sequential Output------";
 const FILES_BANNER: &str = "------Sequential Create------";
 
-/// Whether a table begins with this line.
+/// Returns true if a table begins with this line.
 pub(super) fn begins(line: &str) -> bool {
     line.trim_start().starts_with(BANNER) && line.contains("------")
 }
 
-/// Whether the half of a table about files begins with this line, the first half being cut off.
+/// Returns true if the half of a table about files begins with this line, the first half being cut
+/// off.
 pub(super) fn begins_in_the_middle(line: &str) -> bool {
     line.contains(FILES_BANNER) && !begins(line)
 }
@@ -67,7 +68,7 @@ impl<'a> Reader<'a> {
         Ok(line)
     }
 
-    /// One table: data, files, or one after the other.
+    /// Reads one table: data, files, or one after the other.
     fn table(&mut self) -> Result<BonnieReport, ImportError> {
         let banner = self.line().trim_start();
         let program = banner[BANNER.len()..].split('-').next().unwrap_or_default();
@@ -192,7 +193,7 @@ impl<'a> Reader<'a> {
         rest.iter().all(cell).then_some((words, rest))
     }
 
-    /// What stands before the first rate of a row, and the rest of it.
+    /// Splits a row into what stands before its first rate, and the rest.
     fn field(&self) -> Result<(String, &'a [u8]), ImportError> {
         match self.line().as_bytes().split_at_checked(FIELD) {
             Some((field, rest)) => Ok((String::from_utf8_lossy(field).into_owned(), rest)),
@@ -301,8 +302,8 @@ impl Cells<'_> {
         }
     }
 
-    /// The next word, right-aligned in `width`; none: `blanks` blanks stand in its place, or the row
-    /// is over.
+    /// Reads the next word, right-aligned in `width`; `None` if `blanks` blanks stand in its place,
+    /// or the row is over.
     fn next(&mut self, width: usize, blanks: usize) -> Result<Option<String>, &'static str> {
         let row = match self {
             Cells::Words(words) if words.is_empty() => return Ok(None),

@@ -74,7 +74,7 @@ fn every_real_text_is_read_and_printed_again() {
     assert_eq!(read, 21);
 }
 
-/// What the figures are, by hand, from one real text of each version.
+/// The expected figures were read by hand from one real text of each version.
 #[test]
 fn figures_are_those_that_stand_there() {
     let one = |name: &str| parse(&golden(name)).unwrap().remove(0);

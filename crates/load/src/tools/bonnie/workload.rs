@@ -115,7 +115,7 @@ pub(super) fn columns(plan: &BonniePlan, fast: bool) -> Vec<(BonnieColumn, Phase
         .collect()
 }
 
-/// What a report says of one phase.
+/// Makes the cell of a report for one phase.
 pub(super) fn cell(plan: &BonniePlan, phase: Phase, outcome: &PhaseOutcome) -> Cell {
     // The column of latencies is of chunks, seeks and files; what closes a phase is in its time
     // only.
@@ -137,7 +137,7 @@ pub(super) fn cell(plan: &BonniePlan, phase: Phase, outcome: &PhaseOutcome) -> C
     }
 }
 
-/// Memory of this machine, MiB; none: the system does not say.
+/// Memory of this machine, MiB; 0 if the system does not say.
 pub(super) fn memory_mib() -> u64 {
     stackrace_engine::system::memory_bytes() >> 20
 }
@@ -155,7 +155,7 @@ pub(super) fn usual_size_mib(memory_mib: u64) -> u64 {
 
 #[derive(Debug)]
 struct Classic {
-    /// Without directory and seed.
+    /// The plan, without directory and seed.
     plan: BonniePlan,
     fast: bool,
     too_fast_ns: u64,
@@ -393,7 +393,7 @@ impl Workload for Classic {
         list.map(|(column, _)| column.name()).collect()
     }
 
-    /// Only the beginning: the original drops nothing between its phases.
+    /// Returns true at the beginning only: the original drops nothing between its phases.
     fn settles(&self, phase: usize) -> bool {
         phase == 0
     }

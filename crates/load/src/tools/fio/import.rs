@@ -64,8 +64,9 @@ fn terse(text: &str) -> Option<usize> {
     })
 }
 
-/// `fio randread 4k, iodepth 16`; where another job of the text would be called the same, with the
-/// job's name, and with its number where that is the same too: they are no repetitions.
+/// Names a workload as `fio randread 4k, iodepth 16`; where another job of the text would be called
+/// the same, with the job's name, and with its number where that is the same too: they are no
+/// repetitions.
 fn name(jobs: &[JobResult], at: usize) -> String {
     let plain = |job: &JobResult| {
         let mut name = format!("fio {} {}", job.mode, job.block);

@@ -6,8 +6,8 @@ use super::value;
 use stackrace_base::printed::text::{TextLine, agree, bytes_of};
 use stackrace_base::printed::{ImportError, PrintedFigure};
 
-/// `IOPS=36.8k, BW=144MiB/s (151MB/s)(719MiB/5001msec); 0 zone resets`: the same rate twice, and
-/// what it was made from.
+/// Reads `IOPS=36.8k, BW=144MiB/s (151MB/s)(719MiB/5001msec); 0 zone resets`: the same rate twice,
+/// and what it was made from.
 pub(super) fn rates(line: TextLine<'_>, name: &str, rest: &str) -> Result<Direction, ImportError> {
     let refuse = || line.refuse("IOPS=…, BW=…MiB/s (…MB/s)(…MiB/…msec)");
     let (operations, rest) = rest
@@ -56,8 +56,8 @@ pub(super) fn rates(line: TextLine<'_>, name: &str, rest: &str) -> Result<Direct
     })
 }
 
-/// What follows from the number of operations that `issued rwts` tells, in blocks of `block` (`4k`, or
-/// `4k-64k`, which says nothing of their bytes).
+/// Takes the figures that follow from the number of operations that `issued rwts` tells, in blocks of
+/// `block` (`4k`, or `4k-64k`, which says nothing of their bytes).
 pub(super) fn counted(
     line: TextLine<'_>,
     direction: &mut Direction,
@@ -95,7 +95,7 @@ pub(super) fn counted(
     Ok(())
 }
 
-/// `36.8k`, `3852k`, `20033k`, `441.76`.
+/// Reads `36.8k`, `3852k`, `20033k`, `441.76`.
 pub(super) fn count(word: &str) -> Option<PrintedFigure> {
     let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let factor = match &word[digits.len()..] {
@@ -108,7 +108,7 @@ pub(super) fn count(word: &str) -> Option<PrintedFigure> {
     scaled(digits, factor)
 }
 
-/// `719MiB`, `1432MB`, `4096B`.
+/// Reads `719MiB`, `1432MB`, `4096B`.
 pub(super) fn amount(word: &str) -> Option<PrintedFigure> {
     let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     scaled(digits, bytes_of(&word[digits.len()..])?)

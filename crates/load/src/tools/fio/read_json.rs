@@ -16,7 +16,7 @@ use stackrace_base::printed::{ImportError, PrintedFigure};
 struct Document {
     #[serde(rename = "fio version")]
     version: String,
-    /// When it was printed: s since 1970, and ms where it says so.
+    /// Time it was printed: s since 1970, and ms where it says so.
     #[serde(default)]
     timestamp: f64,
     timestamp_ms: Option<f64>,
@@ -24,12 +24,12 @@ struct Document {
     global: BTreeMap<String, String>,
     #[serde(default)]
     jobs: Vec<Told>,
-    /// What stands for `jobs` with `--client`: the jobs of each machine, then their sum.
+    /// Jobs with `--client`, in place of `jobs`: those of each machine, then their sum.
     #[serde(default)]
     client_stats: Vec<Told>,
 }
 
-/// How fio calls the sum over all machines.
+/// Name fio gives the sum over all machines.
 const SUM: &str = "All clients";
 
 #[derive(Deserialize)]
@@ -44,7 +44,7 @@ struct Told {
     read: Option<Moved>,
     write: Option<Moved>,
     trim: Option<Moved>,
-    /// All of them as one (`unified_rw_reporting`); beside them it is only their sum.
+    /// Sum of all directions (`unified_rw_reporting`); beside them it is only their sum.
     mixed: Option<Moved>,
     sync: Option<Synced>,
 }
@@ -56,7 +56,7 @@ struct Moved {
     bw_bytes: Option<f64>,
     bw: Option<f64>,
     iops: f64,
-    /// How long it took, ms.
+    /// Time it took, ms.
     runtime: f64,
     total_ios: u64,
     /// Missing where submission and completion are not measured apart.
@@ -83,7 +83,7 @@ struct Times {
 }
 
 impl Times {
-    /// Whether there are any: fio prints zeros of what it did not measure.
+    /// Returns true if there are any: fio prints zeros of what it did not measure.
     fn is_told(&self) -> bool {
         self.count.map_or(self.max > 0.0, |count| count > 0)
     }
@@ -170,7 +170,7 @@ impl Document {
     }
 }
 
-/// Where the next line is that is `{` alone, as fio begins a document.
+/// Finds the next line that is `{` alone, as fio begins a document.
 fn next_object(whole: &str, place: usize) -> Option<usize> {
     let mut at = place;
     for line in whole[place..].split_inclusive('\n') {
@@ -230,7 +230,7 @@ fn job(
 }
 
 impl Told {
-    /// What was moved, for each direction that was done.
+    /// Returns what was moved, for each direction that was done.
     fn directions(&self, line: usize) -> Result<Vec<Direction>, ImportError> {
         let apart = [
             ("read", &self.read),
@@ -259,7 +259,7 @@ impl Told {
         Ok(directions)
     }
 
-    /// How long it ran, s.
+    /// Returns how long it ran, s.
     fn ran_s(&self) -> f64 {
         let all = [&self.read, &self.write, &self.trim, &self.mixed];
         let times = all.into_iter().flatten().map(|moved| moved.runtime / 1e3);

@@ -28,7 +28,7 @@ const PASSED: [&str; 17] = [
     "fsync/fdatasync",
 ];
 
-/// What is said of a job before the run.
+/// The lines about a job before the run.
 struct Announced {
     name: String,
     group: u64,
@@ -38,12 +38,12 @@ struct Announced {
     depth: u64,
 }
 
-/// Whether a text has the line that begins a job's part.
+/// Returns true if a text has the line that begins a job's part.
 pub(super) fn recognises(text: &str) -> bool {
     text.contains(": (groupid=") && text.contains("pid=")
 }
 
-/// How many parts of jobs there are.
+/// Counts the parts of jobs in a text.
 pub(super) fn jobs_named(text: &str) -> usize {
     text.lines()
         // The sum over several machines is no job.
@@ -74,7 +74,7 @@ pub(super) fn read(text: &str) -> Result<(String, Vec<JobResult>), ImportError> 
     Ok((version, reader.jobs))
 }
 
-/// What was told so far.
+/// State of the reader after the lines so far.
 #[derive(Default)]
 struct Reader {
     version: Option<String>,
@@ -82,17 +82,17 @@ struct Reader {
     jobs: Vec<JobResult>,
     /// Groups of this run whose summary was seen.
     summed: Vec<u64>,
-    /// Whether a job's part is open, and how far its first line is indented.
+    /// Set while a job's part is open, with how far its first line is indented.
     open: bool,
     indented: usize,
-    /// Which run of the text this is.
+    /// Number of the run in the text.
     run: usize,
-    /// Inside the sum over all machines (`--client`), which is none of a job.
+    /// Set inside the sum over all machines (`--client`), which is none of a job.
     sum: bool,
 }
 
 impl Reader {
-    /// Whether every group of this run has its summary.
+    /// Returns true if every group of this run has its summary.
     fn is_summed(&self) -> bool {
         let mut jobs = self.jobs.iter().filter(|job| job.reported.run == self.run);
         jobs.all(|job| self.summed.contains(&job.group))
@@ -177,7 +177,7 @@ fn without_host(line: TextLine<'_>) -> TextLine<'_> {
     }
 }
 
-/// `name: (g=0): rw=randread, bs=(R) 4096B-4096B, (W) …, (T) …, ioengine=psync, iodepth=1`
+/// Reads `name: (g=0): rw=randread, bs=(R) 4096B-4096B, (W) …, (T) …, ioengine=psync, iodepth=1`.
 fn question(line: TextLine<'_>) -> Result<Announced, ImportError> {
     let refuse = || line.refuse("name: (g=0): rw=…, bs=…, ioengine=…, iodepth=…");
     let (name, rest) = line.text.trim().split_once(": (g=").ok_or_else(refuse)?;
@@ -228,7 +228,7 @@ fn question(line: TextLine<'_>) -> Result<Announced, ImportError> {
     })
 }
 
-/// `name: (groupid=0, jobs=1): err= 0: pid=2933: Sat Nov 21 11:30:41 2026`
+/// Reads `name: (groupid=0, jobs=1): err= 0: pid=2933: Sat Nov 21 11:30:41 2026`.
 fn part(line: TextLine<'_>, asked: &[Announced]) -> Result<JobResult, ImportError> {
     let refuse = || line.refuse("name: (groupid=0, jobs=1): err= 0: pid=…: date");
     let (name, rest) = line
@@ -279,7 +279,7 @@ fn part(line: TextLine<'_>, asked: &[Announced]) -> Result<JobResult, ImportErro
     })
 }
 
-/// One line of a job's part; whether the part goes on.
+/// Reads one line of a job's part; returns whether the part goes on.
 fn inside(line: TextLine<'_>, job: &mut JobResult) -> Result<bool, ImportError> {
     let text = line.text.trim_start();
     for name in ["read", "write", "trim", "mixed"] {
@@ -345,13 +345,13 @@ fn inside(line: TextLine<'_>, job: &mut JobResult) -> Result<bool, ImportError> 
     Ok(true)
 }
 
-/// What follows the words before the counts: fio 3.0 to 3.2 count no syncs there.
+/// Returns what follows the words before the counts: fio 3.0 to 3.2 count no syncs there.
 fn issued(text: &str) -> Option<&str> {
     let begins = ["issued rwts: total=", "issued rwt: total="];
     begins.iter().find_map(|begin| text.strip_prefix(begin))
 }
 
-/// `lat (usec)   : 750=97.27%, 1000=0.88%`
+/// Returns true for `lat (usec)   : 750=97.27%, 1000=0.88%`.
 fn histogram(text: &str) -> bool {
     text.starts_with("lat (") && text.contains("   : ") && text.trim_end().ends_with('%')
 }
@@ -367,7 +367,7 @@ fn latency_of<'a>(
     last.ok_or_else(|| line.refuse("read:, write: or trim: before it"))
 }
 
-/// `lat (usec): min=546, max=6878, avg=633.69, stdev=441.77`
+/// Reads `lat (usec): min=546, max=6878, avg=633.69, stdev=441.77`.
 fn times(line: TextLine<'_>, latency: &mut ResultLatency, text: &str) -> Result<(), ImportError> {
     let refuse = || line.refuse("lat (usec): min=…, max=…, avg=…, stdev=…");
     let (_, rest) = text.split_once('(').ok_or_else(refuse)?;
@@ -395,13 +395,13 @@ fn times(line: TextLine<'_>, latency: &mut ResultLatency, text: &str) -> Result<
     Ok(())
 }
 
-/// `clat percentiles (usec):`
+/// Reads `clat percentiles (usec):`.
 fn percentile_head(text: &str) -> Option<(&str, &str)> {
     let (what, rest) = text.split_once(" percentiles (")?;
     Some((what, rest.trim_end().strip_suffix("):")?))
 }
 
-/// `|  1.00th=[  553],  5.00th=[  553], …`
+/// Reads `|  1.00th=[  553],  5.00th=[  553], …`.
 fn percentile_row(line: TextLine<'_>, job: &mut JobResult, row: &str) -> Result<(), ImportError> {
     let pending = |latency: &&mut ResultLatency| -> bool {
         latency
@@ -447,7 +447,7 @@ fn percentile_row(line: TextLine<'_>, job: &mut JobResult, row: &str) -> Result<
     Ok(())
 }
 
-/// `183996,79019,0,0 short=…`: what was counted gives the operations per second.
+/// Reads `183996,79019,0,0 short=…`: what was counted gives the operations per second.
 fn finish(line: TextLine<'_>, job: &mut JobResult, counts: &str) -> Result<(), ImportError> {
     let counts: Vec<&str> = counts
         .split(' ')
@@ -492,7 +492,7 @@ fn finish(line: TextLine<'_>, job: &mut JobResult, counts: &str) -> Result<(), I
     Ok(())
 }
 
-/// ns of a unit of time.
+/// Returns the ns of a unit of time.
 fn unit_ns(unit: &str) -> Option<f64> {
     match unit.trim() {
         "nsec" => Some(1.0),

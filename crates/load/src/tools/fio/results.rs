@@ -15,7 +15,7 @@ pub(super) struct JobResult {
     pub(super) line: usize,
     pub(super) name: String,
     pub(super) group: u64,
-    /// What fio calls `rw`.
+    /// Mode, which fio calls `rw`.
     pub(super) mode: String,
     /// Block sizes as `4k`, `4k-64k`.
     pub(super) block: String,
@@ -23,39 +23,39 @@ pub(super) struct JobResult {
     /// Jobs that were reported as one.
     pub(super) jobs: u64,
     pub(super) directions: Vec<Direction>,
-    /// Of fsync and its like.
+    /// Latencies of fsync and its like.
     pub(super) sync: Option<ResultLatency>,
     pub(super) settings: Vec<Fact>,
-    /// Where and when.
+    /// Place and time of the report.
     pub(super) reported: Reported,
 }
 
-/// Where and when a job was reported.
+/// Place and time at which a job was reported.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Reported {
-    /// Which run of the text it belongs to, from 0.
+    /// Number of the run in the text it belongs to, from 0.
     pub(super) run: usize,
-    /// The machine, where fio names it (`--client`); empty: this one.
+    /// The machine, where fio names it (`--client`); empty means this one.
     pub(super) host: String,
     /// The process, where it is told.
     pub(super) pid: Option<u64>,
-    /// When it was printed, s since 1970; none: not told.
+    /// Time it was printed, s since 1970; `None` if not told.
     pub(super) at_s: Option<f64>,
-    /// How long it had run then, s.
+    /// Time it had run then, s.
     pub(super) ran_s: f64,
 }
 
-/// What was read, written or trimmed.
+/// Amounts read, written or trimmed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Direction {
-    /// `read`, `write`, `trim`.
+    /// Name: `read`, `write`, `trim`.
     pub(super) name: String,
     /// Average over the job, B/s.
     pub(super) throughput: PrintedFigure,
     /// Average over the job, operations per second.
     pub(super) operations: PrintedFigure,
     pub(super) latency: ResultLatency,
-    /// What a reader must know of the figures.
+    /// Notes that a reader must know of the figures.
     pub(super) notes: Vec<String>,
     /// The line of rates as it was printed; empty of JSON.
     pub(super) shown: Shown,
@@ -64,14 +64,14 @@ pub(super) struct Direction {
 /// A line of rates of the normal output, until it is known how many operations there were.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Shown {
-    /// What is behind `IOPS=`.
+    /// Text behind `IOPS=`.
     pub(super) operations: String,
     pub(super) milliseconds: f64,
-    /// Bytes.
+    /// Bytes moved.
     pub(super) moved: PrintedFigure,
 }
 
-/// So much in so many ms, per second; none: in no time. fio counts whole milliseconds.
+/// Rate of so much in so many ms, per second; `None` if in no time. fio counts whole milliseconds.
 pub(super) fn per_second(amount: PrintedFigure, milliseconds: f64) -> Option<PrintedFigure> {
     let ms = PrintedFigure::exact(milliseconds).no_finer_than(1.0);
     Some(amount.per(ms)? * 1e3)
@@ -85,13 +85,13 @@ pub(super) fn ticked(rate: PrintedFigure, milliseconds: f64) -> PrintedFigure {
 /// Latencies of one direction, ns.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ResultLatency {
-    /// From the moment fio began to submit.
+    /// Mean latency from the moment fio began to submit.
     pub(super) mean: Option<PrintedFigure>,
     pub(super) max: Option<PrintedFigure>,
     pub(super) percentiles: Vec<(f64, f64)>,
     /// ns of the unit in which the percentiles are whole numbers.
     pub(super) percentile_step: f64,
-    /// What the percentiles are of, as fio calls it.
+    /// Name fio gives to what the percentiles are of.
     pub(super) of: &'static str,
 }
 
@@ -118,7 +118,7 @@ impl ResultLatency {
     }
 }
 
-/// Whether a version is one whose layouts are read: of fio 3, or of `stackrace fio`.
+/// Returns true if a version is one whose layouts are read: of fio 3, or of `stackrace fio`.
 pub(super) fn is_known(version: &str) -> bool {
     // fio 2 printed microseconds, in fields of other names.
     version.starts_with("fio-3.")

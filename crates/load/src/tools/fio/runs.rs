@@ -31,7 +31,7 @@ fn is_same(one: &JobResult, other: &JobResult) -> bool {
         && (a.pid.is_some() || a.run != b.run)
 }
 
-/// Whether a report is a later one of the same job.
+/// Returns true if a report is a later one of the same job.
 fn goes_on(one: &JobResult, next: &JobResult) -> bool {
     let (a, b) = (&one.reported, &next.reported);
     let moved = |job: &JobResult| -> f64 {

@@ -84,7 +84,7 @@ fn spelled(name: &str, value: String, base: u64) -> String {
     }
 }
 
-/// `4096`, `4k`, `4kb`; a range of them; or what is no size, as it is.
+/// Spells a size `4096`, `4k`, `4kb`, a range of them, or what is no size, as it is.
 pub(super) fn one_size(word: &str, base: u64) -> String {
     let one = |word: &str| value::bytes(word.trim(), base).map(size);
     match word.split_once('-') {

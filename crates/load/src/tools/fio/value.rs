@@ -1,7 +1,7 @@
 //! Numbers, sizes and times as fio writes them.
 
-/// What multiplies a size, by its suffix. `base` is that of `k`: 1024, or 1000 with
-/// `kb_base=1000`, where `ki` is the other one.
+/// Factor of a size, by its suffix. `base` is that of `k`: 1024, or 1000 with `kb_base=1000`, where
+/// `ki` is the other one.
 fn factor(suffix: &str, base: u64) -> Option<u64> {
     let lower = suffix.to_ascii_lowercase();
     // fio(1): "B" is optional, so `kB` is `k`, and case does not matter.

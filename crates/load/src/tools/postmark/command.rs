@@ -93,7 +93,7 @@ fn reading(path: &dyn std::fmt::Display) -> String {
     format!("Reading configuration from file '{path}'\n")
 }
 
-/// Whether to go on.
+/// Decision to go on or to end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flow {
     On,
@@ -108,11 +108,11 @@ struct Shell<'a> {
     real_time: bool,
     host: LocalHost,
     interrupt: Arc<Interrupt>,
-    /// Whether there is a run that Ctrl-C has to stop.
+    /// Set while there is a run that Ctrl-C has to stop.
     running: Arc<AtomicBool>,
-    /// Whether Ctrl-C is caught.
+    /// Set if Ctrl-C is caught.
     catching: bool,
-    /// What the program will end with.
+    /// Exit code the program will end with.
     code: u8,
 }
 
@@ -207,7 +207,7 @@ impl Shell<'_> {
         }
     }
 
-    /// One run and its report. After Ctrl-C there is nothing left to do.
+    /// Makes one run and its report. After Ctrl-C there is nothing left to do.
     fn run(&mut self, file: Option<&str>) -> Flow {
         if let Err(failure) = self.catch() {
             self.fail(&failure);
@@ -370,7 +370,7 @@ impl Shell<'_> {
     }
 }
 
-/// What PostMark prints at a point of a run.
+/// Text that PostMark prints at a point of a run.
 fn sign(notice: PostMarkProgress, subdirectories: bool) -> &'static str {
     match notice {
         PostMarkProgress::MakingDirectories => "Creating subdirectories...",

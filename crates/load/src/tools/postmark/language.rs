@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 /// The first line PostMark prints. 1.53 prints it too.
 pub const BANNER: &str = "PostMark v1.51 : 8/14/01\n";
-/// What an interactive line is asked with.
+/// Prompt of an interactive line.
 pub const PROMPT: &str = "pm>";
 /// The answer to what is no command.
 const UNKNOWN: &str = "Eh?\n";
@@ -16,14 +16,13 @@ const UNKNOWN: &str = "Eh?\n";
 /// A directory for files, and how often it is chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
-    /// As it was given.
+    /// Directory as it was given.
     pub path: String,
-    /// How often it is chosen among all locations, at least 1.
+    /// Weight with which it is chosen among all locations, at least 1.
     pub weight: i32,
 }
 
-/// Everything that can be set, with PostMark's defaults. Counts are at least 1 but for
-/// `subdirectories`.
+/// Settings of a run, with PostMark's defaults. Counts are at least 1 but for `subdirectories`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PostmarkSettings {
     /// Smallest size of a file, bytes.
@@ -34,11 +33,11 @@ pub struct PostmarkSettings {
     pub number: i32,
     /// Begins the sequence of random numbers.
     pub seed: i32,
-    /// Each is a read or an append, and a creation or a deletion.
+    /// Number of transactions. Each is a read or an append, and a creation or a deletion.
     pub transactions: i32,
-    /// Empty: the working directory.
+    /// Directories of the files; empty means the working directory.
     pub locations: Vec<Location>,
-    /// Directories in each location; 0: the files lie in the location itself.
+    /// Directories in each location; 0 means that the files lie in the location itself.
     pub subdirectories: i32,
     /// Bytes of one read.
     pub read_block: i32,
@@ -46,9 +45,9 @@ pub struct PostmarkSettings {
     pub write_block: i32,
     /// Through the C library's streams, not by system calls.
     pub buffering: bool,
-    /// Of ten; -1: neither read nor append.
+    /// Reads among ten reads and appends; -1 means neither read nor append.
     pub bias_read: i32,
-    /// Of ten; -1: neither create nor delete.
+    /// Creations among ten creations and deletions; -1 means neither create nor delete.
     pub bias_create: i32,
     /// The report is the long one, not a line of figures.
     pub verbose: bool,
@@ -74,7 +73,7 @@ impl Default for PostmarkSettings {
     }
 }
 
-/// Where a line comes from.
+/// Source of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum From {
     /// Typed at the prompt: `?` and `exit` are known there.
@@ -83,14 +82,14 @@ pub enum From {
     File,
 }
 
-/// What a line asks for.
+/// Answer to a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// It was done; nothing is printed.
+    /// The line was obeyed; nothing is printed.
     Done,
-    /// To be printed on standard output.
+    /// Text to be printed on standard output.
     Say(String),
-    /// It was not done: to be printed to standard error, after `Error: `.
+    /// The line was not obeyed: text to be printed to standard error, after `Error: `.
     Complain(String),
     /// Show the configuration, into a file if one is named.
     Show(Option<String>),
@@ -104,7 +103,7 @@ pub enum Answer {
     Quit,
 }
 
-/// What a command is about.
+/// Subject of a command.
 #[derive(Clone, Copy)]
 enum Word {
     Size,
@@ -263,7 +262,8 @@ impl PostmarkSettings {
         Ok(())
     }
 
-    /// `DIR [WEIGHT]` replaces all locations, `+DIR [WEIGHT]` adds one, `-DIR` takes one away.
+    /// Obeys `DIR [WEIGHT]`, which replaces all locations, `+DIR [WEIGHT]`, which adds one, and
+    /// `-DIR`, which takes one away.
     fn set_location(&mut self, parameter: Option<&str>) -> Result<(), String> {
         let text = parameter.ok_or("no directory name specified")?;
         if let Some(path) = text.strip_prefix('-') {
@@ -295,7 +295,7 @@ impl PostmarkSettings {
         }
     }
 
-    /// What `show` prints; `here` is the working directory.
+    /// Returns the text that `show` prints; `here` is the working directory.
     pub fn shown(&self, here: &str) -> String {
         let plural = |more: bool| if more { "ies" } else { "y" };
         let mut text = format!(
@@ -341,7 +341,8 @@ impl PostmarkSettings {
     }
 }
 
-/// What `help` prints of the commands that begin with a word; of all, if none does.
+/// Returns the text that `help` prints of the commands that begin with a word; of all, if none
+/// does.
 fn help(word: Option<&str>) -> String {
     let begins = |name: &str| name.starts_with(word.unwrap_or_default());
     let none = !COMMANDS.iter().any(|(name, ..)| begins(name));
@@ -363,7 +364,7 @@ fn amount(bytes: i32) -> String {
     }
 }
 
-/// What C's `atoi` makes of a text on a machine with longs of 64 bits: digits after blanks and a
+/// Reads a number as C's `atoi` does on a machine with longs of 64 bits: digits after blanks and a
 /// sign, 0 if there are none, the lower 32 bits if there are too many.
 fn integer(text: &str) -> i32 {
     let text = text.trim_start_matches([' ', '\t', '\n', '\x0b', '\x0c', '\r']);

@@ -128,7 +128,7 @@ fn shown(line: &str) -> Option<Vec<Fact>> {
     SHOWN.iter().find_map(found)
 }
 
-/// What stands in the places of `{}`, if everything else is as in the pattern.
+/// Returns the words in the places of `{}`, if everything else is as in the pattern.
 fn fields<'a>(line: &'a str, pattern: &str) -> Option<Vec<&'a str>> {
     let mut pieces = pattern.split("{}");
     let mut rest = line.strip_prefix(pieces.next()?)?;
@@ -167,12 +167,12 @@ fn amount(words: &str) -> Option<PrintedFigure> {
     Some(value * scale)
 }
 
-/// Whether a line belongs to a verbose report.
+/// Returns true if a line belongs to a verbose report.
 fn of_report(line: &str) -> bool {
     (0..REPORT.len()).any(|at| words(line, at).is_some())
 }
 
-/// Whether a text has the lines that only a verbose report has, wherever it was cut off.
+/// Returns true if a text has the lines that only a verbose report has, wherever it was cut off.
 pub(super) fn has_report(text: &str) -> bool {
     let ours = |line: &str| {
         let line = line.trim();
@@ -206,7 +206,7 @@ struct Verbose<'a> {
 type Found<'a> = [Option<(usize, Vec<&'a str>)>; REPORT.len()];
 
 impl<'a> Verbose<'a> {
-    /// The report; none: nothing of it is left.
+    /// Reads the report; `None` if nothing of it is left.
     fn read(&mut self) -> Result<Option<PostmarkReport>, ImportError> {
         let found = self.collect()?;
         // Seconds alone are no result.
@@ -381,7 +381,7 @@ impl Figures<'_> {
     }
 }
 
-/// So many in whole seconds, as differences of a clock that tells no parts of them.
+/// Rate of so many in whole seconds, as differences of a clock that tells no parts of them.
 fn per_second(count: f64, seconds: u64) -> PrintedFigure {
     let rate = PrintedFigure::exact(count).per(PrintedFigure::whole(seconds));
     rate.unwrap_or_default()
@@ -392,7 +392,7 @@ fn ticked(rate: PrintedFigure, seconds: u64) -> PrintedFigure {
     rate.no_finer_than(rate.value / seconds.max(1) as f64)
 }
 
-/// Whether a count over some whole seconds, at most so many, gives this rate.
+/// Returns true if a count over some whole seconds, at most so many, gives this rate.
 fn divides(count: u64, rate: u64, seconds_max: u64) -> bool {
     // The longest time that gives at least this rate, if any gives exactly this one.
     match count.checked_div(rate) {
@@ -404,7 +404,7 @@ fn divides(count: u64, rate: u64, seconds_max: u64) -> bool {
     }
 }
 
-/// A terse report; none: the line is something else.
+/// Reads a terse report; `None` if the line is something else.
 fn terse(line: &str) -> Option<Result<PostmarkReport, String>> {
     let words: Vec<&str> = line.split_whitespace().collect();
     if words.len() != 2 + RATES.len() {
@@ -504,7 +504,8 @@ fn on_clock(
     })
 }
 
-/// How far two decimals and single precision may take a rate times seconds from a whole number.
+/// Returns how far two decimals and single precision may take a rate times seconds from a whole
+/// number.
 fn tolerance(rate: f64, seconds: f64) -> f64 {
     (0.005 + rate * 1e-6) * seconds + 1e-9
 }

@@ -10,21 +10,21 @@ use stackrace_base::event::Fact;
 use stackrace_base::event::MetricHead;
 use stackrace_base::printed::PrintedFigure;
 
-/// Which PostMark. They do the same and differ in what they print.
+/// Version of PostMark. All do the same and differ in what they print.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Version {
-    /// Of August 2001: as deleted it prints the files created, and the terse rate of deletion
-    /// alone is taken over the time of creation.
+    /// The version of August 2001: as deleted it prints the files created, and the terse rate of
+    /// deletion alone is taken over the time of creation.
     V1_51,
     /// The last one; its banner says 1.51 too.
     #[default]
     V1_53,
 }
 
-/// What one run counted and how long its parts took. Bytes; ns.
+/// Counts of one run and durations of its parts. Bytes; ns.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Tally {
-    /// When it began, by the wall clock: nanoseconds since 1970.
+    /// Time it began, by the wall clock: nanoseconds since 1970.
     pub began_ns: u64,
     /// Making the first files.
     pub creation_ns: u64,
@@ -58,7 +58,7 @@ pub struct PostmarkReport {
     pub rates: [PrintedFigure; RATES.len()],
     /// The configuration shown before it, if it was: names as in a study.
     pub settings: Vec<Fact>,
-    /// Whether a part of the text is missing at either end, so that some figures are 0.
+    /// Set if a part of the text is missing at either end, so that some figures are 0.
     pub cut_off: bool,
 }
 
@@ -77,7 +77,7 @@ pub(super) const RATES: [(&str, &str); 11] = [
     ("written", "B/s"),
 ];
 
-/// What a report says, the primary metric first.
+/// Metrics of a report, the primary one first.
 pub fn metrics() -> Vec<MetricHead> {
     let head = |(name, unit): (&str, &str), better| MetricHead {
         name: name.to_owned(),

@@ -7,7 +7,7 @@ use super::language::{self, Answer, From, PostmarkSettings};
 use super::parse::parse;
 use super::report::*;
 
-/// What PostMark printed: version and case.
+/// Outputs of PostMark: version and case.
 const PRINTED: [(&str, &str); 6] = [
     (
         "151_default",
@@ -298,7 +298,7 @@ fn locations_are_replaced_added_and_taken_away() {
 }
 
 proptest! {
-    /// What is printed is read back, with all that whole seconds keep.
+    /// Printed reports are read back, with all that whole seconds keep.
     #[test]
     fn what_is_printed_is_read_back(
         seconds in prop::array::uniform3(0u64..500),
@@ -346,7 +346,7 @@ proptest! {
         whole("terse", &tally.terse(Version::V1_53))?;
     }
 
-    /// Of a report with one digit changed, what remains readable is what it was, unless PostMark's
+    /// A report with one digit changed reads as it was in what remains readable, unless PostMark's
     /// own rounding hides the change.
     #[test]
     fn a_changed_count_is_refused(case in 0usize..4, place in 0usize..12, digit in b'0'..=b'9') {

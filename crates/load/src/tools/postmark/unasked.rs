@@ -17,7 +17,7 @@ pub(super) const NAME: &str = ".pmrc";
 /// Permissions of the group and of others to write.
 const WRITABLE: u32 = 0o022;
 
-/// What it holds; none: there is no such file.
+/// Reads what it holds; `None` if there is no such file.
 ///
 /// # Errors
 /// It is a link, no regular file, larger than the limit, or another user's to write.
@@ -45,7 +45,8 @@ pub(super) fn read(most: ByteLimit) -> Result<Option<Vec<u8>>, Failure> {
     }
 }
 
-/// Why a file is not obeyed by a user; none: only this user and root can have written it.
+/// Reason why a file is not obeyed by a user; `None` if only this user and root can have written
+/// it.
 fn foreign(regular: bool, owner: u32, mode: u32, own: u32) -> Option<String> {
     if !regular {
         return Some("is no regular file".to_owned());

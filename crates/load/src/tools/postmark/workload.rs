@@ -93,7 +93,7 @@ const OPS: [Op; 4] = [Op::Create, Op::Open, Op::Append, Op::Unlink];
 
 #[derive(Debug)]
 struct Mail {
-    /// Without a location; the seed is the trial's if none is given.
+    /// The plan without a location; the seed is the trial's if none is given.
     plan: PostMarkPlan,
     seed: Option<u32>,
 }
@@ -280,7 +280,7 @@ impl Workload for Mail {
     }
 }
 
-/// What PostMark reports of a run that went to its end; when it began, and the sums in single
+/// Makes PostMark's report of a run that went to its end; when it began, and the sums in single
 /// precision, only the caller can know.
 pub(super) fn tally(outcome: &PhaseOutcome, transactions: u64) -> Tally {
     let elapsed = |at: usize| outcome.stretches.get(at).map_or(0, |it| it.elapsed_ns);

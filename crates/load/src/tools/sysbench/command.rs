@@ -18,7 +18,7 @@ use stackrace_base::failure::{self, Failure};
 use stackrace_base::interrupt::Interrupt;
 use stackrace_base::time::{Clock, SystemClock};
 
-/// So long a plan may take to find out that it cannot begin, before it is said to have begun.
+/// Time a plan may take to find out that it cannot begin, before it is said to have begun.
 const BEGINNING: Duration = Duration::from_millis(100);
 
 /// `stackrace sysbench`, for [`super::TOOL`].

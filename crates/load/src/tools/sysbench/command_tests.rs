@@ -18,7 +18,7 @@ fn prepared(line: &str, directory: &Path) -> SysbenchOptions {
     options
 }
 
-/// What a run prints can be read, and says the counts that must be.
+/// Output of a run can be read, and says the counts that must be.
 #[test]
 fn what_is_printed_is_a_report_in_the_layout_asked_for() {
     let base = tempfile::tempdir().unwrap();

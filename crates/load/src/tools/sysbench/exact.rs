@@ -50,7 +50,7 @@ const WITHOUT: [&str; 4] = ["think-time", "preallocate", "engine", "arrivals"];
 #[derive(Debug)]
 pub(super) struct Exact {
     word: &'static str,
-    /// But for its place and seed.
+    /// The plan, but for its place and seed.
     plan: SysbenchPlan,
 }
 
@@ -176,7 +176,7 @@ impl Exact {
         }
     }
 
-    /// Whether anything is ever synced.
+    /// Returns true if anything is ever synced.
     fn syncs(&self) -> bool {
         let plan = &self.plan;
         // Sequential modes of 0.4 sync only at the end.
@@ -185,8 +185,8 @@ impl Exact {
         plan.mode.writes() && (plan.fsync_each || plan.fsync_at_end || bursts)
     }
 
-    /// Which metrics of a report this measures. Of version 1.0 an event may be an fsync, and those
-    /// at the end are none: where there are any, one histogram of all would mean neither.
+    /// Returns true if this measures a metric of a report. Of version 1.0 an event may be an fsync,
+    /// and those at the end are none: where there are any, one histogram of all would mean neither.
     fn measures(&self, name: &str) -> bool {
         let both = self.plan.mode == SysbenchMode::RandomBoth;
         match name.split_once(' ').map_or(name, |(first, _)| first) {

@@ -11,7 +11,7 @@ pub(super) const FLAGS: &str = "Extra file open flags:";
 /// The first line of the results: of 0.4, and of 1.0.
 pub(super) const RESULTS: [&str; 2] = ["Operations performed:", "File operations:"];
 
-/// How the lines of a report begin; those of a run's results come last, in their order.
+/// Beginnings of a report's lines; those of a run's results come last, in their order.
 const BEGINNINGS: [&str; 41] = [
     RUNNING,
     THREADS,
@@ -56,7 +56,7 @@ const BEGINNINGS: [&str; 41] = [
     "Threads fairness:",
 ];
 
-/// Whether sysbench prints such a line about a run of fileio.
+/// Returns true if sysbench prints such a line about a run of fileio.
 fn is_ours(line: &str) -> bool {
     let whole = [
         "Done.",
@@ -78,7 +78,7 @@ fn is_ours(line: &str) -> bool {
         || is_banner(line)
 }
 
-/// Whether a line has a figure of a run, which counts only with the lines before it.
+/// Returns true if a line has a figure of a run, which counts only with the lines before it.
 fn is_figure(line: &str) -> bool {
     let begins = ["reads/s:", "writes/s:", "read, MiB/s:", "written, MiB/s:"];
     begins.iter().any(|begin| line.starts_with(begin)) || line.ends_with(" Requests/sec executed")
@@ -89,7 +89,7 @@ pub(super) fn is_banner(line: &str) -> bool {
     rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// Whether a text holds results of fileio, their first line cut off or not.
+/// Returns true if a text holds results of fileio, their first line cut off or not.
 pub(super) fn has_results(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim);
     lines.any(|line| {
@@ -141,7 +141,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// What follows a label, if the next line has it.
+    /// Returns what follows a label, if the next line has it.
     pub(super) fn option(&mut self, label: &str) -> Option<&'a str> {
         let rest = self.peek().strip_prefix(label)?;
         self.at += 1;
@@ -170,7 +170,7 @@ impl<'a> Lines<'a> {
             .map(Some)
     }
 
-    /// What stands between a label and an end.
+    /// Returns what stands between a label and an end.
     pub(super) fn within(&mut self, label: &str, end: &str) -> Result<&'a str, ImportError> {
         let rest = self.take(label)?;
         let within = rest.strip_suffix(end).map(str::trim_end);
@@ -249,7 +249,7 @@ impl<'a> Lines<'a> {
         Ok(self.at < self.all.len())
     }
 
-    /// Whether the text, or this run of it, ends here.
+    /// Returns true if the text, or this run of it, ends here.
     pub(super) fn is_over(&mut self) -> bool {
         let next = self.peek();
         next.is_empty() || is_banner(next) || next == RUNNING

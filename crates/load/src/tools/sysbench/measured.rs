@@ -42,7 +42,7 @@ pub(super) fn flags(options: &SysbenchOptions) -> String {
     }
 }
 
-/// What is printed before the run.
+/// Makes the head that is printed before the run.
 pub(super) fn head(options: &SysbenchOptions) -> Head {
     let plan = &options.plan;
     let word = options.mode.unwrap_or_default();
@@ -92,7 +92,7 @@ pub(super) fn head(options: &SysbenchOptions) -> Head {
     }
 }
 
-/// What happened in the last `seconds`, up to second `second`.
+/// Makes the line about the last `seconds`, up to second `second`.
 pub(super) fn step(
     options: &SysbenchOptions,
     live: &LiveCounters,
@@ -128,7 +128,7 @@ fn percentile(counts: &[u64], rank: u64) -> f64 {
     bucket_ms(reached.unwrap_or(counts.len() - 1))
 }
 
-/// What is printed after the run.
+/// Makes the report that is printed after the run.
 pub(super) fn report(options: &SysbenchOptions, run: &SysbenchOutcome) -> SysbenchReport {
     let events: Vec<Vec<&OpOutcome>> = run
         .threads
@@ -156,7 +156,7 @@ pub(super) fn report(options: &SysbenchOptions, run: &SysbenchOutcome) -> Sysben
     }
 }
 
-/// Whether operations of this kind are events.
+/// Returns true if operations of this kind are events.
 fn is_event(options: &SysbenchOptions, op: Op) -> bool {
     // 1.0 counts the fsyncs of bursts as events; one after each write is inside the write's event.
     op != Op::Fsync || (options.plan.version == SysbenchVersion::V1_0 && !options.plan.fsync_each)

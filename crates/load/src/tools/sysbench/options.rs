@@ -20,24 +20,24 @@ const IDLE: [&str; 12] = [
     "rand-zipfian-exp",
 ];
 
-/// What is asked for.
+/// Options as the user gives them.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct SysbenchOptions {
     pub(super) plan: SysbenchPlan,
     pub(super) command: Command,
-    /// The word of the mode; none: not given, which only `run` minds.
+    /// The word of the mode; `None` if not given, which only `run` minds.
     pub(super) mode: Option<&'static str>,
-    /// 0: from the time, or, for 0.4, none at all.
+    /// Seed of the random numbers; 0 means one from the time, or, for 0.4, none at all.
     pub(super) seed: u64,
     /// `--init-rng`: 0.4 seeds its generator.
     pub(super) seeded: bool,
     pub(super) interval_s: u64,
-    /// Rank of the percentile to print, %; 0: none.
+    /// Rank of the percentile to print, %; 0 means none.
     pub(super) percentile: u64,
     pub(super) histogram: bool,
 }
 
-/// What is to be done.
+/// Task of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Command {
     Prepare,
@@ -174,7 +174,7 @@ fn mode(text: &str, plan: &mut SysbenchPlan) -> Result<&'static str, String> {
     Ok(word)
 }
 
-/// One flag, or, as in 1.0, several with commas.
+/// Reads one flag, or, as in 1.0, several with commas.
 fn flags(text: &str, plan: &mut SysbenchPlan) -> Result<(), String> {
     for flag in text.split(',').filter(|flag| !flag.is_empty()) {
         match flag {

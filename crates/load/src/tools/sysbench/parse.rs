@@ -36,7 +36,7 @@ pub fn parse(text: &str) -> Result<Vec<SysbenchReport>, ImportError> {
     Ok(reports)
 }
 
-/// A report from its first line on; none: preparation, or a test of another kind.
+/// Reads a report from its first line on; `None` if it is preparation, or a test of another kind.
 fn report(lines: &mut Lines<'_>) -> Result<Option<SysbenchReport>, ImportError> {
     let head = match is_banner(lines.peek()) {
         true => whole_head(lines)?,
@@ -91,8 +91,8 @@ fn whole_head(lines: &mut Lines<'_>) -> Result<Option<Head>, ImportError> {
     }
 }
 
-/// What is left of a head whose beginning was cut off: no figure stands in it, so that any part of it
-/// will do.
+/// Reads the rest of a head whose beginning was cut off: no figure stands in it, so that any part of
+/// it will do.
 fn rest_of_head(lines: &mut Lines<'_>) -> Head {
     let mut head = Head::unknown();
     loop {
@@ -131,7 +131,7 @@ fn rest_of_head(lines: &mut Lines<'_>) -> Head {
     head
 }
 
-/// What was asked for; none: a test that has nothing to do with files.
+/// Reads what was asked for; `None` if it is a test that has nothing to do with files.
 fn head(
     lines: &mut Lines<'_>,
     layout: SysbenchLayout,
@@ -227,7 +227,7 @@ fn random(lines: &mut Lines<'_>) -> Result<Option<(u64, f64)>, ImportError> {
     Ok(None)
 }
 
-/// `[ 2s ] reads: 1.00 MiB/s writes: … MiB/s fsyncs: …/s latency (ms,95%): 0.003`
+/// Reads `[ 2s ] reads: 1.00 MiB/s writes: … MiB/s fsyncs: …/s latency (ms,95%): 0.003`.
 fn step(lines: &mut Lines<'_>) -> Result<Intermediate, ImportError> {
     let line = lines.next();
     let words: Vec<&str> = line.split_whitespace().collect();
@@ -279,7 +279,7 @@ fn histogram(lines: &mut Lines<'_>) -> Result<Vec<(f64, u64)>, ImportError> {
     Ok(rows)
 }
 
-/// What is printed below what was done, as far as it can be read.
+/// Reads the lines below what was done, as far as they can be read.
 fn summary(
     lines: &mut Lines<'_>,
     head: &mut Head,
@@ -444,7 +444,7 @@ fn fairness(lines: &mut Lines<'_>) -> Result<[f64; 4], ImportError> {
     Ok(all)
 }
 
-/// What cannot be true together.
+/// Returns what cannot be true together.
 fn contradiction(report: &SysbenchReport) -> Option<String> {
     let results = &report.results;
     let near = |a: f64, b: f64, slack: f64| (a - b).abs() <= slack + 0.001 * a.abs().max(b.abs());

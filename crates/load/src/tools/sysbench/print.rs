@@ -33,7 +33,7 @@ pub(super) fn size(layout: SysbenchLayout, bytes: f64) -> String {
     format!("{}{}", five_digits(value), units[unit])
 }
 
-/// As C's `%.5g` does for what is neither tiny nor huge.
+/// Prints a value as C's `%.5g` does, if it is neither tiny nor huge.
 fn five_digits(value: f64) -> String {
     let before = if value < 1.0 {
         1
@@ -49,7 +49,7 @@ fn five_digits(value: f64) -> String {
     }
 }
 
-/// Everything before the threads start.
+/// Prints everything before the threads start.
 pub fn head(head: &Head) -> String {
     let size = |bytes| size(head.layout, bytes);
     let mut text = format!(
@@ -99,7 +99,7 @@ pub fn head(head: &Head) -> String {
     text + &durability(head)
 }
 
-/// fsync, the way bytes are moved, and the mode.
+/// Prints the fsyncs, the way bytes are moved, and the mode.
 fn durability(head: &Head) -> String {
     let mut text = String::new();
     if let Some(every) = head.fsync_every {
@@ -118,7 +118,7 @@ fn durability(head: &Head) -> String {
     text + &format!("Doing {} test\n", head.mode)
 }
 
-/// What is said when the threads start.
+/// Message when the threads start.
 pub fn started(layout: SysbenchLayout) -> &'static str {
     match layout {
         SysbenchLayout::V0_4 => "Threads started!\n",
@@ -154,7 +154,7 @@ fn histogram(rows: &[(f64, u64)]) -> String {
     text + " \n"
 }
 
-/// Everything after the run.
+/// Prints everything after the run.
 pub fn results(report: &SysbenchReport) -> String {
     let results = &report.results;
     let mut text = match (report.head.layout, report.histogram.is_empty()) {

@@ -19,22 +19,22 @@ pub enum SysbenchLayout {
     V1_0,
 }
 
-/// What one run of fileio reports.
+/// Report of one run of fileio.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SysbenchReport {
-    /// What was asked for.
+    /// Options as they were asked for.
     pub head: Head,
     /// Lines printed while it ran.
     pub intermediate: Vec<Intermediate>,
-    /// Latency, ms, and number of events; empty: not asked for.
+    /// Latency, ms, and number of events; empty if not asked for.
     pub histogram: Vec<(f64, u64)>,
-    /// What came of it.
+    /// Results of the run.
     pub results: Results,
-    /// Whether the end of the text is missing, so that some results are 0.
+    /// Set if the end of the text is missing, so that some results are 0.
     pub cut_off: bool,
 }
 
-/// What was asked for, as it is printed before the run.
+/// Options as they are printed before the run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Head {
     pub layout: SysbenchLayout,
@@ -46,7 +46,7 @@ pub struct Head {
     /// Seconds between two lines.
     pub interval_s: Option<u64>,
     pub validate: bool,
-    /// What is said of the random numbers; empty: nothing, as 0.4 does.
+    /// Words about the random numbers; empty where nothing is said, as in 0.4.
     pub seed: String,
     /// Extra flags as printed.
     pub flags: String,
@@ -63,14 +63,14 @@ pub struct Head {
     pub fsync_every: Option<u64>,
     pub fsync_each: bool,
     pub fsync_at_end: bool,
-    /// `synchronous`, `asynchronous`, `fast mmaped`.
+    /// Way bytes are moved: `synchronous`, `asynchronous`, `fast mmaped`.
     pub transfer: String,
-    /// `random r/w` and so on.
+    /// Mode: `random r/w` and so on.
     pub mode: String,
 }
 
 impl Head {
-    /// Of a text whose beginning was cut off: empty, 0, and the layout of today.
+    /// Head of a text whose beginning was cut off: empty, 0, and the layout of today.
     pub(super) fn unknown() -> Self {
         Self {
             layout: SysbenchLayout::V1_0,
@@ -110,7 +110,7 @@ pub struct Intermediate {
     pub percentile: (u64, f64),
 }
 
-/// What was done: 0.4 counts, 1.0 prints rates.
+/// Amount of work done: 0.4 counts, 1.0 prints rates.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Done {
     Counted {
@@ -135,7 +135,7 @@ pub enum Done {
     },
 }
 
-/// What is printed after the run.
+/// Results as they are printed after the run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Results {
     pub done: Done,
@@ -147,7 +147,7 @@ pub struct Results {
 }
 
 impl Results {
-    /// What was done, and nothing more yet.
+    /// Makes results of what was done, and nothing more yet.
     pub(super) fn of(done: Done) -> Self {
         Self {
             done,
@@ -165,9 +165,9 @@ pub struct SysbenchLatency {
     pub min: f64,
     pub mean: PrintedFigure,
     pub max: f64,
-    /// Rank, %, and value; none: not asked for.
+    /// Rank, %, and value; `None` if not asked for.
     pub percentile: Option<(u64, PrintedFigure)>,
-    /// Of all events, ms.
+    /// Sum of all events, ms.
     pub sum: f64,
 }
 
@@ -181,7 +181,7 @@ pub(super) const MODES: [(&str, &str); 6] = [
     ("rndrw", "random r/w"),
 ];
 
-/// What a run is measured by: shared by the workload and by imports of what sysbench printed.
+/// Metrics of a run: shared by the workload and by imports of what sysbench printed.
 pub fn metrics() -> Vec<MetricHead> {
     let all = [
         ("operations", "op/s", Better::Higher),
@@ -204,7 +204,7 @@ pub fn metrics() -> Vec<MetricHead> {
     all.map(head).into()
 }
 
-/// The values of [`metrics`]; none: not done, or smaller than the report can say.
+/// The values of [`metrics`]; `None` if not done, or smaller than the report can say.
 pub fn values(report: &SysbenchReport) -> Vec<Option<PrintedFigure>> {
     let results = &report.results;
     let (rates, read, written) = match results.done {

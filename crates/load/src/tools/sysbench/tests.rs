@@ -23,7 +23,7 @@ fn golden() -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Those that hold a whole run.
+/// Returns the outputs that hold a whole run.
 fn whole() -> Vec<(String, String)> {
     let incomplete = ["prepare", "cleanup", "help", "FATAL"];
     let texts = golden().into_iter();
@@ -95,7 +95,7 @@ fn a_text_without_a_run_is_refused_with_its_line() {
     assert_eq!(parse(&two).unwrap().len(), 2);
 }
 
-/// What 0.5 says differently.
+/// Version 0.5 says some things differently.
 #[test]
 fn version_0_5_is_read_too() {
     let old = &golden()["sysbench-0.4.12_rndrw.txt"];

@@ -85,7 +85,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Workload>, Refusal> {
     Ok(Box::new(FileIo::parse(settings, mode)?))
 }
 
-/// Where the 95th percentile of the first operation stands: what an open loop is asked for.
+/// Index of the metric an open loop is asked for: the 95th percentile of the first operation.
 const PRIMARY_OPEN: usize = 4;
 
 #[derive(Debug)]

@@ -173,7 +173,7 @@ fn check_verify(settings: &Settings, io: &BlockIo) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// In which order blocks are visited, as `access` and its parameters say.
+/// Reads the order in which blocks are visited, as `access` and its parameters say.
 pub fn access(settings: &Settings) -> Result<AccessPattern, Refusal> {
     let word = settings.text(ACCESS)?;
     for parameter in ["hot-range", "hot-share"] {
@@ -234,7 +234,7 @@ fn part(settings: &Settings, doc: SettingDoc) -> Result<f64, Refusal> {
     ))
 }
 
-/// One block size, or several with their weights.
+/// Reads one block size, or several with their weights.
 fn block_sizes(
     settings: &Settings,
     frame: &Frame,
@@ -285,7 +285,7 @@ fn block_size(settings: &Settings, name: &str, value: u64, largest: u64) -> Resu
     }
 }
 
-/// Where blocks may begin; none: at multiples of their own size.
+/// Reads where blocks may begin; `None` means at multiples of their own size.
 fn align(
     settings: &Settings,
     access: AccessPattern,
@@ -327,7 +327,7 @@ fn align(
     Ok(Some(align))
 }
 
-/// When data is made durable.
+/// Reads when data is made durable.
 fn durability(settings: &Settings, frame: &Frame) -> Result<Durability, Refusal> {
     let every = settings.count("fsync-every")?;
     let sync = settings.text(SYNC)?;
@@ -359,7 +359,7 @@ fn durability(settings: &Settings, frame: &Frame) -> Result<Durability, Refusal>
     Ok(durability)
 }
 
-/// When the next operation may start.
+/// Reads when the next operation may start.
 fn pacing(settings: &Settings) -> Result<Pacing, Refusal> {
     let poisson = settings.text(ARRIVALS)? == "poisson";
     let Some(rate) = settings.optional_number("rate")? else {

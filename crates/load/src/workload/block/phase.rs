@@ -15,7 +15,7 @@ use crate::workload::metric::{self, Figure, Latency};
 use stackrace_base::event::Better;
 use stackrace_base::unit;
 
-/// What a workload of this kind is, beside its settings.
+/// Nature of a workload of this kind, beside its settings.
 pub struct Frame {
     /// Order of the blocks.
     pub access: AccessPattern,
@@ -32,7 +32,7 @@ pub struct BlockIo {
     pub size: u64,
     /// Files that the size is divided among.
     pub files: u32,
-    /// Bytes and weights.
+    /// Block sizes in bytes, with their weights.
     pub block_sizes: Vec<(u32, u32)>,
     pub(super) align: Option<NonZeroU32>,
     /// Threads that issue operations at once.
@@ -42,13 +42,13 @@ pub struct BlockIo {
     pub(super) access: AccessPattern,
     /// See [`Frame::read_share`].
     pub read_share: f64,
-    /// When written data are forced to the device.
+    /// Rule for when written data are forced to the device.
     pub durability: Durability,
     pub(super) pacing: Pacing,
-    /// The longest it may take, ns; none: until the passes or operations are done.
+    /// Longest time it may take, ns; `None` means until the passes or operations are done.
     pub time_ns: Option<u64>,
     pub(super) operations: Option<u64>,
-    /// Passes over the data, where each block comes once in one; 0: until time is over.
+    /// Passes over the data, where each block comes once in one; 0 means until time is over.
     pub passes: u64,
     /// The way operations reach the kernel.
     pub engine: IoEngine,
@@ -89,7 +89,7 @@ impl BlockIo {
         self.file_bytes() / self.stride() * u64::from(self.files)
     }
 
-    /// What the engine is asked for.
+    /// Makes the specification that the engine is asked for.
     pub fn spec(&self, place: &Place<'_>) -> Spec {
         let target = |file: u32| IoTarget {
             path: match place.existing {
@@ -134,8 +134,8 @@ impl BlockIo {
         }
     }
 
-    /// What is done between two passes of so many operations: what was read is cached, and would be read
-    /// from there the second time; a file that exists is not a new one.
+    /// Work between two passes of so many operations: what was read is cached, and would be read from
+    /// there the second time; a file that exists is not a new one.
     fn again(&self, ops: u64, place: &Place<'_>) -> Option<Again> {
         // Direct I/O leaves nothing in the page cache, and a warm start asks for warm passes.
         let cached = self.read_share > 0.0 && !self.direct && place.cold;
@@ -147,7 +147,8 @@ impl BlockIo {
         (self.passes != 1).then_some(Again { ops, fresh })
     }
 
-    /// What reads every byte back, from beginning to end, whatever the phase before did.
+    /// Makes the specification that reads every byte back, from beginning to end, whatever the
+    /// phase before did.
     pub(super) fn read_back(&self, spec: Spec) -> Spec {
         let unit = u64::from(verify::unit_bytes(&spec));
         // As large as can be, so that whole blocks make up the whole file.
@@ -224,7 +225,7 @@ impl BlockIo {
         outcome.map_err(with_advice)
     }
 
-    /// What becomes of data that were laid out before.
+    /// Says what becomes of data that were laid out before.
     pub fn data_use(&self) -> DataUse {
         match (self.verify || self.new_files, self.read_share == 1.0) {
             (true, _) => DataUse::Spent,
@@ -244,7 +245,7 @@ impl BlockIo {
         })
     }
 
-    /// Whether it may be measured in slices.
+    /// Says whether it may be measured in slices.
     pub fn slicing(&self) -> Slicing {
         let durability = self.durability;
         let handed_over = self.direct
@@ -260,7 +261,7 @@ impl BlockIo {
         }
     }
 
-    /// Whether a file or device that exists can take the place of the data.
+    /// Checks that a file or device that exists can take the place of the data.
     pub fn on_existing(&self) -> Result<(), WorkloadError> {
         if self.verify {
             return Err(trouble(
@@ -282,7 +283,7 @@ impl BlockIo {
         })
     }
 
-    /// What it costs; `laid_out`: the data are written before the clock starts.
+    /// Returns what it costs; `laid_out`: the data are written before the clock starts.
     pub fn cost(&self, laid_out: bool) -> Cost {
         Cost {
             prepare_bytes: if laid_out && !self.same_data {
@@ -307,7 +308,7 @@ impl BlockIo {
         self.size.saturating_mul(times)
     }
 
-    /// Operations per second the schedule asks for; none: a closed loop.
+    /// Operations per second the schedule asks for; `None` if it is a closed loop.
     pub fn offered_per_s(&self) -> Option<f64> {
         match self.pacing {
             Pacing::Closed { .. } => None,
@@ -336,7 +337,7 @@ impl BlockIo {
         figures
     }
 
-    /// How often the data are gone over: `once`, `3 times`, `again and again`.
+    /// Words for how often the data are gone over: `once`, `3 times`, `again and again`.
     pub fn passes_words(&self) -> String {
         match self.passes {
             0 => "again and again".to_owned(),
@@ -346,7 +347,7 @@ impl BlockIo {
         }
     }
 
-    /// What is not said of every phase: fsync cadence, durability, pacing, the cache.
+    /// Words for what is not said of every phase: fsync cadence, durability, pacing, the cache.
     pub fn words(&self) -> String {
         let mut words = Vec::new();
         if self.read_share < 1.0 {
@@ -404,7 +405,7 @@ impl BlockIo {
         [every, opened, reserved].into_iter().flatten().collect()
     }
 
-    /// `, zipf 1.1`: how uneven access is, where it is not each block once.
+    /// Words for how uneven access is, where it is not each block once: `, zipf 1.1`.
     pub fn access_words(&self) -> String {
         match self.access {
             AccessPattern::Sequential | AccessPattern::OncePerPass => String::new(),
@@ -442,7 +443,7 @@ fn complete(targets: &[IoTarget]) -> Result<(), WorkloadError> {
     Ok(())
 }
 
-/// Why a phase could not begin, and what to do about it.
+/// Explains why a phase could not begin, and what to do about it.
 fn with_advice(error: StartError) -> WorkloadError {
     trouble(format!("{error}; {}", error.next()))
 }

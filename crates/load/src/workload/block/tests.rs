@@ -32,7 +32,7 @@ fn setting(line: &str) -> GivenSetting {
     }
 }
 
-/// What each workload has with defaults of its own.
+/// Settings of which each workload has defaults of its own.
 const DOCS: &[SettingDoc] = &[
     words::block_size("4 KiB"),
     words::fsync_every("0"),
@@ -74,7 +74,7 @@ fn spec(io: &BlockIo, existing: Option<&Path>) -> Spec {
     })
 }
 
-/// What the plain workload of these tests asks for: 1 MiB written at random in 4 KiB.
+/// Specification that the plain workload of these tests asks for: 1 MiB written at random in 4 KiB.
 fn plain() -> Spec {
     Spec {
         targets: vec![IoTarget {
@@ -198,7 +198,7 @@ fn every_setting_of_pace_is_passed_on() {
     passed_on(paces);
 }
 
-/// What is written becomes this specification.
+/// Checks that what is written becomes this specification.
 fn passed_on(cases: &[(&[&str], Spec)]) {
     for (lines, expected) in cases {
         let io = parse(lines, 0.0, true).unwrap();

@@ -21,19 +21,19 @@ pub const fn files(default: &'static str, doc: &'static str) -> SettingDoc {
     SettingDoc::count("files", default, doc)
 }
 
-/// A longest time, with a default of the workload's own; empty: until the pass is complete.
+/// A longest time, with a default of the workload's own; empty means until the pass is complete.
 pub const fn time(default: &'static str, doc: &'static str) -> SettingDoc {
     SettingDoc::time("time", default, doc)
 }
 
-/// How often the data are gone over.
+/// Number of times the data are gone over.
 pub const PASSES: SettingDoc = SettingDoc::count(
     "passes",
     "1",
     "Times each block is visited; 0: again and again until `time` is over. Each pass begins as the first one: new files, or pages dropped where caches are, with the clock stopped.",
 );
 
-/// One file: what a workload has that does not offer the setting.
+/// Number of files, always one: for a workload that does not offer the setting.
 pub const FILES: SettingDoc = files("1", "Number of files the size is divided among.");
 /// See its `doc`, as all below.
 pub const SIZE: SettingDoc =
@@ -44,15 +44,15 @@ pub const BLOCK_SIZES: SettingDoc = SettingDoc::weights(
     "",
     "Several block sizes with their weights, instead of block-size; not with access = \"once\".",
 );
-/// In bytes; without it, a block begins at a multiple of its own size.
+/// Alignment in bytes; without it, a block begins at a multiple of its own size.
 pub const ALIGN: SettingDoc = SettingDoc::bytes(
     "align",
     "",
     "Blocks begin at multiples of this; their own size unless given.",
 );
-/// At least 1; each has its own queue.
+/// Number of threads, at least 1; each has its own queue.
 pub const THREADS: SettingDoc = SettingDoc::count("threads", "1", "Threads.");
-/// Of each thread: together it is this times the threads.
+/// Queue depth of each thread: that of all together is this times the threads.
 pub const QUEUE_DEPTH: SettingDoc = SettingDoc::count(
     "queue-depth",
     "1",
@@ -68,21 +68,21 @@ pub const ACCESS: SettingDoc = SettingDoc::choice(
     "once",
     "Each block once, or drawn with repeats: all alike, by Zipf's or Pareto's law, around the middle, or some hot.",
 );
-/// Only with the laws `zipf`, `pareto` and `normal` of [`ACCESS`].
+/// Skew of access, only with the laws `zipf`, `pareto` and `normal` of [`ACCESS`].
 pub const SKEW: SettingDoc = SettingDoc::number("skew", "", "How uneven access is: Zipf's exponent, Pareto's h, or the normal deviation as a share of the data.").computed("1.1 for zipf, 0.2 for pareto, 0.15 for normal");
-/// From 0 % to 100 % of the data; only with `hot` of [`ACCESS`].
+/// Hot range, from 0 % to 100 % of the data; only with `hot` of [`ACCESS`].
 pub const HOT_RANGE: SettingDoc = SettingDoc::share(
     "hot-range",
     "10 %",
     "With access = \"hot\": share of the data that is hot.",
 );
-/// From 0 % to 100 % of the operations; only with `hot` of [`ACCESS`].
+/// Share of the hot range, from 0 % to 100 % of the operations; only with `hot` of [`ACCESS`].
 pub const HOT_SHARE: SettingDoc = SettingDoc::share(
     "hot-share",
     "90 %",
     "With access = \"hot\": share of the operations that go there.",
 );
-/// Operations per second; empty: a closed loop, as fast as the storage answers.
+/// Operations per second; empty means a closed loop, as fast as the storage answers.
 pub const RATE: SettingDoc = SettingDoc::number(
     "rate",
     "",
@@ -95,7 +95,7 @@ pub const ARRIVALS: SettingDoc = SettingDoc::choice(
     "even",
     "With rate: evenly spaced, or at random as independent users come.",
 );
-/// Of each thread, in a closed loop.
+/// Think time of each thread, in a closed loop.
 pub const THINK_TIME: SettingDoc = SettingDoc::time(
     "think-time",
     "0 s",
@@ -120,25 +120,25 @@ pub const SYNC: SettingDoc = SettingDoc::choice(
     "none",
     "Open with O_DSYNC or O_SYNC: each write is durable when it returns.",
 );
-/// So that writes find their blocks reserved; not for files that exist.
+/// Flag to preallocate, so that writes find their blocks reserved; not for files that exist.
 pub const PREALLOCATE: SettingDoc = SettingDoc::flag(
     "preallocate",
     "false",
     "Reserve the blocks of a new file (fallocate) before the clock starts.",
 );
-/// One operation is then a read and a write of the same block.
+/// Flag to read first: one operation is then a read and a write of the same block.
 pub const READ_FIRST: SettingDoc = SettingDoc::flag(
     "read-first",
     "false",
     "A write reads its block first, changes one byte and writes it back, as bonnie++ rewrites.",
 );
-/// Nothing is laid out anew; size and files must match those before.
+/// Flag to keep the data: nothing is laid out anew; size and files must match those before.
 pub const SAME_DATA: SettingDoc = SettingDoc::flag(
     "same-data",
     "false",
     "Work on the data that the workload before this one left, as the phases of bonnie++ do.",
 );
-/// Of all threads together; empty: until the passes are done, or time is over.
+/// Operations of all threads together; empty means until the passes are done, or time is over.
 pub const OPERATIONS: SettingDoc =
     SettingDoc::count("operations", "", "Stop after so many operations.");
 /// A wrong byte fails the trial.
@@ -154,13 +154,13 @@ pub const CONTENT: SettingDoc = SettingDoc::choice(
     "random",
     "What is written: random bytes, or zeros (compressing and thin storage may store nothing of them).",
 );
-/// At least 1, which cannot be compressed.
+/// Compression ratio, at least 1; data of ratio 1 cannot be compressed.
 pub const COMPRESS_RATIO: SettingDoc = SettingDoc::number(
     "compress-ratio",
     "1",
     "How many times smaller the data can be compressed.",
 );
-/// From 0 % to 100 % of the blocks.
+/// Share of duplicates, from 0 % to 100 % of the blocks.
 pub const DUPLICATES: SettingDoc = SettingDoc::share(
     "duplicates",
     "0 %",

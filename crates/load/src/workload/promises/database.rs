@@ -12,7 +12,8 @@ use crate::workload::postgres_server;
 use stackrace_base::setting::{Refusal, SettingDoc, Settings};
 use stackrace_machine::host::Needs;
 
-/// What a journal mode and a mode of waiting may be, in SQLite's words; switches in PostgreSQL's.
+/// Settings with their choices: a journal mode and a mode of waiting in SQLite's words, switches in
+/// PostgreSQL's.
 pub(super) const SETTINGS: [SettingDoc; 5] = [
     SettingDoc::choice(
         "journal",
@@ -48,7 +49,7 @@ pub(super) const SETTINGS: [SettingDoc; 5] = [
 
 const SWITCH: &[&str] = &["on", "off"];
 
-/// Which database, as the words of its idiom and of its settings have it.
+/// Kind of database, as the words of its idiom and of its settings have it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DatabaseKind {
     /// A library that works on a file.
@@ -93,7 +94,7 @@ impl DatabaseKind {
         }
     }
 
-    /// What the ledger calls a row.
+    /// Returns the ledger's name of a row.
     pub fn object(self, row: u32) -> String {
         match self {
             Self::Sqlite => sqlite::object(row),
@@ -101,19 +102,19 @@ impl DatabaseKind {
         }
     }
 
-    /// The database that has an object of a ledger; none: it is a file.
+    /// The database that has an object of a ledger; `None` if the object is a file.
     pub fn of_object(object: &str) -> Option<Self> {
         let (first, _) = object.rsplit_once('#')?;
         let mut all = Self::ALL.into_iter();
         all.find(|kind| kind.object(0).rsplit_once('#').map(|own| own.0) == Some(first))
     }
 
-    /// Whether a server is needed to read it.
+    /// Returns true if a server is needed to read it.
     pub fn has_server(self) -> bool {
         self == Self::Postgresql
     }
 
-    /// Whether anything of it is there.
+    /// Returns true if anything of it is there.
     pub fn exists(self, directory: &Path) -> bool {
         match self {
             Self::Sqlite => directory.join(sqlite::FILE).exists(),
@@ -133,7 +134,8 @@ impl DatabaseKind {
         }
     }
 
-    /// All rows, as it finds them after it recovered itself; [`DatabaseKind::start`] was called.
+    /// Reads all rows, as it finds them after it recovered itself; [`DatabaseKind::start`] was
+    /// called.
     ///
     /// # Errors
     /// What it says: it is damaged.
@@ -157,7 +159,7 @@ impl DatabaseKind {
 }
 
 impl ChosenDatabase {
-    /// The database of an idiom with its settings; none: the idiom uses files.
+    /// Reads the database of an idiom with its settings; `None` if the idiom uses files.
     ///
     /// # Errors
     /// A setting is of another database, there are several threads, or this program was built without
@@ -204,7 +206,7 @@ impl ChosenDatabase {
         Ok(Some(database))
     }
 
-    /// Which one it is.
+    /// Returns its kind.
     pub(super) fn kind(&self) -> DatabaseKind {
         match self {
             Self::Sqlite(_) => DatabaseKind::Sqlite,
@@ -228,7 +230,7 @@ impl ChosenDatabase {
         }
     }
 
-    /// What it needs of a machine.
+    /// Returns what it needs of a machine.
     pub(super) fn needs(&self) -> Needs {
         match self {
             Self::Sqlite(_) => Needs::default(),

@@ -5,14 +5,14 @@ use std::path::Path;
 
 const MISSING: &str = "built without PostgreSQL (cargo install --path . --features full)";
 
-/// What PostgreSQL would be asked for.
+/// Switches that PostgreSQL would be asked for.
 #[derive(Debug, Clone)]
 pub(super) struct Switches {
-    /// Whether the server ever waits for the disk.
+    /// Switch by which the server ever waits for the disk.
     pub(super) fsync: String,
-    /// Whether a commit waits until its log is on the disk.
+    /// Switch by which a commit waits until its log is on the disk.
     pub(super) synchronous_commit: String,
-    /// Whether pages are logged whole after a checkpoint.
+    /// Switch by which pages are logged whole after a checkpoint.
     pub(super) full_page_writes: String,
 }
 
@@ -21,7 +21,7 @@ pub(super) fn available() -> Result<(), String> {
     Err(MISSING.to_owned())
 }
 
-/// What the ledger calls a row.
+/// Returns the ledger's name of a row.
 pub(super) fn object(row: u32) -> String {
     format!("postgresql#{row}")
 }
@@ -46,7 +46,7 @@ pub(super) fn lay_out(_: &Path, _: &Switches, _: (u32, u32), _: u64) -> Result<(
     available()
 }
 
-/// Nothing is known of any cluster: this program was built without PostgreSQL.
+/// Returns false: nothing is known of any cluster, as this program was built without PostgreSQL.
 pub(super) fn exists(_: &Path) -> bool {
     false
 }
@@ -56,7 +56,7 @@ pub(super) fn start(_: &Path, _: &mut Vec<String>) -> Result<(), String> {
     available()
 }
 
-/// No server can have been started by a program built without PostgreSQL.
+/// Does nothing: no server can have been started by a program built without PostgreSQL.
 pub(super) fn end(_: &Path) -> Result<(), String> {
     Ok(())
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 pub(super) const FILE: &str = "data.db";
 const MISSING: &str = "built without SQLite (cargo install --path . --features full)";
 
-/// What SQLite would be asked for.
+/// Modes that SQLite would be asked for.
 #[derive(Debug, Clone)]
 pub(super) struct Durability {
     /// `PRAGMA journal_mode`.
@@ -21,7 +21,7 @@ pub(super) fn available() -> Result<(), String> {
     Err(MISSING.to_owned())
 }
 
-/// What the ledger calls a row.
+/// Returns the ledger's name of a row.
 pub(super) fn object(row: u32) -> String {
     format!("{FILE}#{row}")
 }

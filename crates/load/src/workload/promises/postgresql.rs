@@ -11,18 +11,18 @@ use crate::workload::postgres_server::{PostgresServer, USER};
 /// The database that every cluster has.
 const NAME: &str = "postgres";
 
-/// What PostgreSQL is asked for, `on` or `off` each.
+/// Switches that PostgreSQL is asked for, `on` or `off` each.
 #[derive(Debug, Clone)]
 pub(super) struct Switches {
-    /// Whether the server ever waits for the disk.
+    /// Switch by which the server ever waits for the disk.
     pub(super) fsync: String,
-    /// Whether a commit waits until its log is on the disk.
+    /// Switch by which a commit waits until its log is on the disk.
     pub(super) synchronous_commit: String,
-    /// Whether pages are logged whole after a checkpoint.
+    /// Switch by which pages are logged whole after a checkpoint.
     pub(super) full_page_writes: String,
 }
 
-/// Whether this program has a client for PostgreSQL.
+/// Checks that this program has a client for PostgreSQL.
 ///
 /// # Errors
 /// It was built without.
@@ -30,7 +30,7 @@ pub(super) fn available() -> Result<(), String> {
     Ok(())
 }
 
-/// What the ledger calls a row.
+/// Returns the ledger's name of a row.
 pub(super) fn object(row: u32) -> String {
     format!("postgresql#{row}")
 }
@@ -121,7 +121,7 @@ fn fill(directory: &Path, (rows, bytes): (u32, u32), seed: u64) -> Result<(), St
     filled().map_err(|error| said(&error))
 }
 
-/// Whether a directory has a cluster.
+/// Returns true if a directory has a cluster.
 pub(super) fn exists(directory: &Path) -> bool {
     server(directory, &[]).exists()
 }
@@ -157,7 +157,7 @@ pub(super) fn end(directory: &Path) -> Result<(), String> {
     server.stop_if_left().map_err(|error| error.to_string())
 }
 
-/// All rows, as the server has them.
+/// Reads all rows, as the server has them.
 ///
 /// # Errors
 /// What PostgreSQL says: the table is damaged.

@@ -8,7 +8,7 @@ use stackrace_engine::promises::content::PromisedContent;
 /// The database in the directory of a trial.
 pub(super) const FILE: &str = "data.db";
 
-/// What SQLite is asked for.
+/// Modes that SQLite is asked for.
 #[derive(Debug, Clone)]
 pub(super) struct Durability {
     /// `PRAGMA journal_mode`.
@@ -17,7 +17,7 @@ pub(super) struct Durability {
     pub(super) synchronous: String,
 }
 
-/// Whether this program has SQLite.
+/// Checks that this program has SQLite.
 ///
 /// # Errors
 /// It was built without.
@@ -25,7 +25,7 @@ pub(super) fn available() -> Result<(), String> {
     Ok(())
 }
 
-/// What the ledger calls a row.
+/// Returns the ledger's name of a row.
 pub(super) fn object(row: u32) -> String {
     format!("{FILE}#{row}")
 }
@@ -96,7 +96,7 @@ pub(super) fn lay_out(
         .map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// All rows, as SQLite finds them after it recovered the database.
+/// Reads all rows, as SQLite finds them after it recovered the database.
 ///
 /// # Errors
 /// What SQLite says: the file is no database, or is damaged.

@@ -15,7 +15,7 @@ use refusals::refused;
 use super::*;
 use crate::programs::written;
 
-/// Where a workload is tried.
+/// Makes the place where a workload is tried.
 fn place<'a>(
     directory: &'a Path,
     seed: u64,
@@ -64,7 +64,7 @@ fn count(outcome: &PhaseOutcome, op: Op) -> u64 {
     metric::of(outcome, op).map_or(0, |entry| entry.count)
 }
 
-/// On bare devices, with pools of their own: tests/lab runs them.
+/// Workloads on bare devices, with pools of their own: tests/lab runs them.
 const BARE: [&str; 2] = ["mend-pool", "migrate-pool"];
 
 /// Other programs do their work, which may be missing here: src/programs/tests.rs tries them.
@@ -424,7 +424,8 @@ fn a_profile_is_copied_whole_and_files_are_counted_as_files() {
     assert_eq!(made, entries.len() as u64 + 1, "and the root");
 }
 
-/// What the user names is read and left as it was; the same archive again gives the same files.
+/// Files that the user names are read and left as they were; the same archive again gives the same
+/// files.
 #[test]
 fn a_real_archive_and_a_real_tree_are_only_read() {
     let home = tempfile::tempdir_in("/var/tmp").unwrap();

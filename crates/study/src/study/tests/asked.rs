@@ -3,7 +3,7 @@
 use super::*;
 use stackrace_drives::CARDS;
 
-/// However the factors of a study are written, a place named beside it is one more of them.
+/// A place named beside a study is one more of its factors, however those are written.
 #[test]
 fn places_named_beside_a_study_are_a_factor_of_it() {
     let workload = "[[workload]]\nrandom = { block-size = \"4 KiB\", time = \"5 s\" }\n";

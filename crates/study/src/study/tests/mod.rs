@@ -21,7 +21,7 @@ use stackrace_load::workload::{
 };
 use stackrace_machine::host::Needs;
 
-/// What a fake layer or workload was given, for the tests to look at.
+/// A fake layer or workload that keeps what it was given, for the tests to look at.
 struct Fake {
     kind: &'static str,
     given: String,
@@ -259,7 +259,7 @@ fn refused_times(times: usize, from: &str, to: &str, parts: &[&str]) {
     }
 }
 
-/// What the first workload of each configuration was given.
+/// Lists what the first workload of each configuration was given.
 fn workloads_given(study: &Study) -> Vec<String> {
     study
         .configurations

@@ -90,7 +90,7 @@ fn a_study_without_factors_is_one_configuration_named_after_its_layers() {
     assert_eq!(study.title, "file");
 }
 
-/// What the workload is given in each configuration.
+/// Lists what the workload is given in each configuration.
 fn filled(levels: &str, setting: &str) -> Vec<String> {
     let text = TYPED.replace("LEVELS", levels).replace("SETTING", setting);
     workloads_given(&good(&text))

@@ -11,7 +11,7 @@ const OPERANDS: [&str; 16] = [
 ];
 /// Operands that are amounts, which may be spelled in many ways.
 const AMOUNTS: [&str; 4] = ["bs", "ibs", "obs", "cbs"];
-/// What gives bytes without storage behind it.
+/// Files that give bytes without storage behind them.
 const SOURCES: [&str; 5] = [
     "/dev/zero",
     "/dev/urandom",
@@ -19,16 +19,16 @@ const SOURCES: [&str; 5] = [
     "/dev/full",
     "/dev/arandom",
 ];
-/// What takes bytes without storage behind it.
+/// Files that take bytes without storage behind them.
 const SINKS: [&str; 3] = ["/dev/null", "/dev/zero", "/dev/full"];
 
 /// One `dd …`, its operands in one spelling.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct DdCommand {
     operands: BTreeMap<&'static str, String>,
-    /// `user@host …` of the prompt before it; empty: there is none.
+    /// Prompt before it, as `user@host …`; empty if there is none.
     pub(super) prompt: String,
-    /// Whether a loop of the shell may run it many times.
+    /// Set if a loop of the shell may run it many times.
     pub(super) repeats: bool,
 }
 
@@ -55,7 +55,7 @@ pub(super) fn commands(line: &str) -> Vec<DdCommand> {
     all
 }
 
-/// `root@nas:~#`, `[root@nas data]$`: from the word with the @ on, without its brackets.
+/// Reads `root@nas:~#`, `[root@nas data]$`: from the word with the @ on, without its brackets.
 fn prompt(before: &[&str]) -> String {
     let Some(at) = before.iter().position(|word| word.contains('@')) else {
         return String::new();
@@ -109,7 +109,7 @@ impl DdCommand {
         }
     }
 
-    /// Whether dd has an operand of this name. Its value is kept in one spelling.
+    /// Sets an operand, its value in one spelling; returns true if dd has one of this name.
     fn set(&mut self, name: &str, value: &str) -> bool {
         let Some(name) = OPERANDS.into_iter().find(|known| *known == name) else {
             return false;
@@ -131,12 +131,13 @@ impl DdCommand {
         true
     }
 
-    /// An operand's value; empty: it was not given.
+    /// Returns an operand's value; empty if it was not given.
     pub(super) fn operand(&self, name: &str) -> &str {
         self.operands.get(name).map_or("", String::as_str)
     }
 
-    /// What was done to storage: `write`, `read`, `copy`; `move` where neither side is storage.
+    /// Names what was done to storage: `write`, `read`, `copy`; `move` where neither side is
+    /// storage.
     pub(super) fn direction(&self) -> &'static str {
         let (from, to) = (self.operand("if"), self.operand("of"));
         // Without a name it is a pipe, which is no storage either.
@@ -170,7 +171,7 @@ impl DdCommand {
         told.chain([("prompt", self.prompt.as_str())])
     }
 
-    /// Bytes of a block as asked for; none: it does not say, or not in one number.
+    /// Bytes of a block as asked for; `None` if it does not say, or not in one number.
     pub(super) fn block(&self) -> Option<u64> {
         let word = ["bs", "obs", "ibs"]
             .into_iter()

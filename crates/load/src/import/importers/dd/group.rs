@@ -77,7 +77,7 @@ impl Group {
 
 /// Reports that go on from one another.
 struct ReportedRun<'a> {
-    /// Those under way.
+    /// The reports under way.
     parts: &'a [DdReport],
     whole: &'a DdReport,
 }
@@ -115,7 +115,7 @@ impl ReportedRun<'_> {
 }
 
 impl DdReport {
-    /// Whether it moved as many whole records as a person asks for.
+    /// Returns true if it moved as many whole records as a person asks for.
     fn is_round(&self) -> bool {
         let (count, part) = self.given;
         part == 0

@@ -9,7 +9,7 @@ use stackrace_base::printed::{ImportError, PrintedFigure};
 /// Whole and partial records, as `64+0`.
 pub(super) type Records = (u64, u64);
 
-/// What the last line of a report says.
+/// The last line of a report: bytes, time and rate.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Copied {
     pub(super) bytes: u64,
@@ -19,7 +19,7 @@ pub(super) struct Copied {
 }
 
 impl Copied {
-    /// Whether it may have been said under way to another.
+    /// Returns true if it may have been said under way to another.
     pub(super) fn within(&self, later: &Copied) -> bool {
         self.bytes <= later.bytes && self.seconds.value <= later.seconds.value
     }
@@ -27,10 +27,11 @@ impl Copied {
 
 /// The words of a report's last line.
 pub(super) const RESULT: &str = "\"… bytes (…) copied, … s, … MB/s\"";
-/// How BSDs and the oldest coreutils say it.
+/// Wording of BSDs and the oldest coreutils.
 const TRANSFERRED: &str = " bytes transferred in ";
 
-/// `64+0 records in`, `64+0 Datensätze ein`, `记录了64+0 的读入`; none: no such line.
+/// Reads `64+0 records in`, `64+0 Datensätze ein`, `记录了64+0 的读入`; `None` if the line is none of
+/// these.
 pub(super) fn records(line: TextLine<'_>) -> Option<Result<Records, ImportError>> {
     // A terminal shows the key that stopped it.
     let text = line.text.trim().trim_start_matches("^C");
@@ -61,7 +62,7 @@ fn pair(word: &str) -> Option<Records> {
     Some((whole.parse().ok()?, part.parse().ok()?))
 }
 
-/// Whether a line ends with a rate and begins with an amount, as only reports do.
+/// Returns true if a line ends with a rate and begins with an amount, as only reports do.
 pub(super) fn is_result(line: TextLine<'_>) -> bool {
     let text = line.text.trim();
     let rate = ["/s", "/sec)", "/秒"].iter().any(|end| text.ends_with(end));
@@ -159,18 +160,18 @@ fn transferred(line: TextLine<'_>, bytes: &str, rest: &str) -> Result<Copied, Im
     })
 }
 
-/// The rate of bytes, which are exact, over a time; none: in no time.
+/// The rate of bytes, which are exact, over a time; `None` if no time passed.
 fn over(bytes: u64, seconds: PrintedFigure) -> Option<PrintedFigure> {
     PrintedFigure::exact(bytes as f64).per(seconds)
 }
 
-/// Whether a figure as it is shown may be this one, rounded or cut off.
+/// Returns true if a figure as it is shown may be this one, rounded or cut off.
 fn is_of(shown: PrintedFigure, value: f64) -> bool {
     // Tools and people round in their own ways; another unit or leading digit is found out.
     (shown.value - value).abs() <= shown.step.max(0.051 * value)
 }
 
-/// `67 MB`, `1.0 GiB`, `1.0GB` of busybox, `0.9 G` of toybox, `1,1 GB`.
+/// Reads `67 MB`, `1.0 GiB`, `1.0GB` of busybox, `0.9 G` of toybox, `1,1 GB`.
 fn figure_of(word: &str) -> Option<PrintedFigure> {
     let end = word.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == ','))?;
     let (figure, unit) = word.split_at(end);
@@ -192,7 +193,7 @@ fn figure_of(word: &str) -> Option<PrintedFigure> {
     Some(decimal(figure)? * scale)
 }
 
-/// `s (67 MB, 64 MiB) copied`: what stands in brackets is the bytes, rounded.
+/// Checks `s (67 MB, 64 MiB) copied`: what stands in brackets is the bytes, rounded.
 fn shown(line: TextLine<'_>, bytes: u64, words: &str) -> Result<(), ImportError> {
     let Some((_, inner)) = words.split_once('(') else {
         return Ok(());

@@ -28,7 +28,7 @@ pub(super) const IMPORTER: Importer = Importer {
     read,
 };
 
-/// What has to stand before it.
+/// Lines that have to stand before a report's last one, in words.
 const BEFORE: &str = "\"… records in\" and \"… records out\" before it";
 
 fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
@@ -45,7 +45,7 @@ fn read(text: &str) -> Result<Vec<Imported>, ImportError> {
     reader.finish()
 }
 
-/// What was told so far.
+/// State of the reader after the lines so far.
 #[derive(Default)]
 struct Reader<'a> {
     groups: Vec<Group>,
@@ -155,7 +155,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether a line was overwritten while dd ran.
+/// Returns true if a line was overwritten while dd ran.
 fn overwritten(text: &str, line: TextLine<'_>) -> bool {
     let whole = text.split('\n').nth(line.index);
     whole.is_some_and(|whole| whole.trim_end_matches('\r').contains('\r'))
@@ -272,7 +272,8 @@ mod tests {
         assert!(results[0].notes[0].contains("under way"), "{results:?}");
     }
 
-    /// What `kill -USR1` makes dd print, without the command: `at` has whole records and seconds.
+    /// Text that `kill -USR1` makes dd print, without the command: `at` has whole records and
+    /// seconds.
     fn under_way(at: &[(u64, f64)]) -> String {
         let one = |(records, seconds): &(u64, f64)| {
             let bytes = records << 20;

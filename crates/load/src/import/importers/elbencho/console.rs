@@ -7,12 +7,12 @@ use stackrace_base::printed::{ImportError, Imported, PrintedFigure};
 const MIB: f64 = 1_048_576.0;
 /// ns of a ms.
 const MILLI: f64 = 1e6;
-/// What is done and moves nothing: it has a time alone.
+/// Phases that move nothing: each has a time alone.
 const QUIET: [&str; 2] = ["DROPCACHE", "SYNC"];
-/// What else the table may have, and what is not read.
+/// Other rows that the table may have, which are not read.
 const PASSED: [&str; 4] = ["CPU util", "lat histo", "lat %", "latency %"];
 
-/// Whether a line is the head of the table.
+/// Returns true if a line is the head of the table.
 pub(super) fn is_head(line: TextLine<'_>) -> bool {
     let text = line.text.trim_start();
     text.starts_with("OPERATION") && text.contains("RESULT TYPE") && text.contains("LAST DONE")
@@ -30,7 +30,7 @@ struct Shown<'a> {
     moved: Option<(PrintedFigure, f64)>,
     entries: Option<PrintedFigure>,
     finished: Option<PrintedFigure>,
-    /// Of what, and smallest, mean and largest, ns.
+    /// Latencies: of what, and smallest, mean and largest, ns.
     latencies: Vec<(&'static str, [PrintedFigure; 3])>,
 }
 
@@ -110,7 +110,8 @@ fn close(
 }
 
 impl Shown<'_> {
-    /// Whether every rate has the amount that follows it, so that nothing but latencies may be missing.
+    /// Returns true if every rate has the amount that follows it, so that nothing but latencies may be
+    /// missing.
     fn is_whole(&self) -> bool {
         let follows = |rate: bool, amount: bool| !rate || amount;
         let (moved, finished) = (self.moved.is_some(), self.finished.is_some());
@@ -119,7 +120,7 @@ impl Shown<'_> {
             && follows(self.entries.is_some(), finished)
     }
 
-    /// `Elapsed time     :     11.559s     11.559s`
+    /// Reads `Elapsed time     :     11.559s     11.559s`.
     fn row(&mut self, line: TextLine<'_>, name: &str, values: &str) -> Result<(), ImportError> {
         if PASSED.iter().any(|passed| name.contains(passed)) {
             return Ok(());
@@ -247,7 +248,7 @@ impl Shown<'_> {
         })
     }
 
-    /// As the CSV's phases are called, where the command says how it was run.
+    /// Names the workload as the CSV's phases are called, where the command says how it was run.
     fn workload(&self, command: &[&str]) -> String {
         let operation = self.operation.to_lowercase();
         if command.is_empty() {
@@ -285,7 +286,7 @@ impl Shown<'_> {
     }
 }
 
-/// `256k`, `1M`, `4g`: of 1024.
+/// Reads `256k`, `1M`, `4g`: of 1024.
 fn binary(word: &str) -> Option<u64> {
     let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let shift = match word[digits.len()..].to_ascii_lowercase().as_str() {
@@ -299,7 +300,7 @@ fn binary(word: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
-/// `30m0.279s`, `1h2m3.000s`, `510ms`, `0s`: ms.
+/// Reads `30m0.279s`, `1h2m3.000s`, `510ms`, `0s`: ms.
 fn duration(word: &str) -> Option<PrintedFigure> {
     let (mut ms, mut rest) = (PrintedFigure::default(), word);
     while !rest.is_empty() {

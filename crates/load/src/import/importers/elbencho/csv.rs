@@ -22,7 +22,7 @@ const NEEDED: [&str; 12] = [
     "MiB [last]",
 ];
 
-/// Whether a line is that of the names.
+/// Returns true if a line is that of the names.
 pub(super) fn is_head(line: TextLine<'_>) -> bool {
     line.text.starts_with("ISO date,") && line.text.contains(",operation,")
 }

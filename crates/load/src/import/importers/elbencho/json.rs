@@ -67,7 +67,7 @@ const NEEDED: [&str; 6] = [
     "time ms [last]",
 ];
 
-/// Whether a line is a phase.
+/// Returns true if a line is a phase.
 pub(super) fn is_phase(line: TextLine<'_>) -> bool {
     line.text.starts_with('{') && line.text.contains("\"phase_type\":")
 }
@@ -130,7 +130,8 @@ fn refuse(line: TextLine<'_>, what: impl fmt::Display) -> ImportError {
     )
 }
 
-/// What the CSV calls a key, which is known by all keys that lead to it: `last_done.bytes/s`.
+/// Returns the CSV's name of a key, which is known by all keys that lead to it:
+/// `last_done.bytes/s`.
 fn column(path: &str) -> Option<String> {
     let among = |keys: &[(&str, &'static str)], path: &str| {
         let mut keys = keys.iter();
@@ -158,7 +159,7 @@ fn column(path: &str) -> Option<String> {
     Some(format!("{before}{} [{moment}]", among(&AMOUNTS, key)?))
 }
 
-/// What the reads of a phase of both are told apart by.
+/// Returns the prefix that tells apart the reads of a phase of both, and the rest of the key.
 fn mixed(key: &str) -> (&'static str, &str) {
     key.strip_prefix("rwmix_read.")
         .map_or(("", key), |key| ("rwmix read ", key))

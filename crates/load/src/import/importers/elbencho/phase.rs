@@ -31,7 +31,7 @@ const SETTINGS: [&str; 17] = [
     "truncate",
 ];
 
-/// What elbencho printed of a phase, by the names of its columns.
+/// A phase as elbencho printed it, by the names of its columns.
 pub(super) struct Phase<'a> {
     pub(super) line: TextLine<'a>,
     /// Names of columns with what is in them. The JSON has whole bytes where the CSV has MiB: `B/s
@@ -63,7 +63,7 @@ impl Phase<'_> {
         Ok(mebibytes.map(|mebibytes| mebibytes * MIB))
     }
 
-    /// What it says, in our words.
+    /// Returns what it says, in our words.
     pub(super) fn imported(&self) -> Result<Imported, ImportError> {
         let milliseconds = self.figure("time ms [last]")?;
         let mut figures = Figures::default();
@@ -152,7 +152,7 @@ impl Phase<'_> {
         Ok(())
     }
 
-    /// `elbencho write, files of 256M in blocks of 1M, 8 thread(s)`
+    /// Names the workload: `elbencho write, files of 256M in blocks of 1M, 8 thread(s)`.
     fn workload(&self) -> Result<String, ImportError> {
         let operation = self.cell("operation");
         if operation.is_empty() {

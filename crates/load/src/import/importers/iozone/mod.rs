@@ -25,7 +25,7 @@ const BANNER: &str = "Iozone: Performance Test of File I/O";
 /// The last one.
 const COMPLETE: &str = "iozone test complete.";
 
-/// What was told since the output began.
+/// State of the reader since the output began.
 #[derive(Debug, Default)]
 struct Output<'a> {
     version: Option<&'a str>,
@@ -35,7 +35,7 @@ struct Output<'a> {
     above: &'a str,
     table: Option<Table>,
     results: Vec<Imported>,
-    /// Whether the banner was there: the output then has an end.
+    /// Set if the banner was there: the output then has an end.
     begun: bool,
 }
 
@@ -165,7 +165,7 @@ impl<'a> Output<'a> {
     }
 }
 
-/// Whether a line has whole numbers alone.
+/// Returns true if a line has whole numbers alone.
 fn is_figures(text: &str) -> bool {
     let mut words = text.split_whitespace();
     text.split_whitespace().count() > 2 && words.all(|word| word.parse::<u64>().is_ok())

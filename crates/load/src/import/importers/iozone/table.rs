@@ -3,7 +3,7 @@
 use stackrace_base::printed::text::{Figures, TextLine, size};
 use stackrace_base::printed::{ImportError, PrintedFigure};
 
-/// What the figures of a table are.
+/// Kind of the figures of a table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Unit {
     /// kBytes/s of 1024 bytes.
@@ -39,19 +39,20 @@ const RECLEN: usize = 8;
 /// The columns of a table.
 #[derive(Debug)]
 pub(super) struct Table {
-    /// Where `kB` ends. Figures are aligned to the right, so that a column is where its head ends.
+    /// Column where `kB` ends. Figures are aligned to the right, so that a column is where its head
+    /// ends.
     at: usize,
     columns: Vec<Column>,
 }
 
-/// Whether a line has the names of the columns; a version wrote `KB`.
+/// Returns true if a line has the names of the columns; a version wrote `KB`.
 pub(super) fn is_head(line: TextLine<'_>) -> bool {
     let mut words = line.text.split_whitespace();
     matches!(words.next(), Some("kB" | "KB")) && words.next() == Some("reclen")
 }
 
 impl Table {
-    /// From the line of names and the one above it, which tells columns of one name apart.
+    /// Reads the line of names and the one above it, which tells columns of one name apart.
     pub(super) fn of(line: TextLine<'_>, above: &str) -> Result<Self, ImportError> {
         let words: Vec<&str> = line.text.split_whitespace().skip(2).collect();
         let mut above: Vec<&str> = above.split_whitespace().collect();
@@ -81,8 +82,8 @@ impl Table {
         Ok(Self { at, columns })
     }
 
-    /// What a row is of, and its figures. `open`: nothing shows that the last figure is whole but its
-    /// place.
+    /// Reads the name of a row and its figures. `open`: nothing shows that the last figure is whole
+    /// but its place.
     pub(super) fn row(
         &self,
         line: TextLine<'_>,
@@ -159,7 +160,7 @@ fn chosen(words: &[&str], above: &[&str]) -> Option<Vec<Column>> {
     (!columns.is_empty()).then_some(columns)
 }
 
-/// Each word of a line with the column behind it.
+/// Returns each word of a line with the column behind it.
 fn words_with_ends(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
     text.split([' ', '\t']).filter_map(move |word| {
