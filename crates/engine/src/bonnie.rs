@@ -42,7 +42,7 @@ pub const CHUNK: usize = 8192;
 /// One in this many seeks writes its chunk back.
 const UPDATE_EVERY: u64 = 10;
 
-/// Which of the two benchmarks.
+/// One of the two benchmarks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BonnieVersion {
     /// 1.03e.
@@ -108,7 +108,7 @@ impl Phase {
     ];
 }
 
-/// What is in the files that are created.
+/// The kind of the files that are created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     /// Regular files of so many bytes, uniform between the two.
@@ -127,11 +127,11 @@ pub enum FileKind {
 /// The plan of a run of bonnie++.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BonniePlan {
-    /// Where the files are made; it must exist.
+    /// Directory that the files are made in; it must exist.
     pub directory: PathBuf,
     /// The prefix of all names created there.
     pub name: String,
-    /// Which benchmark.
+    /// The benchmark to run.
     pub version: BonnieVersion,
     /// Bytes of data, a multiple of the chunk.
     pub bytes: u64,
@@ -140,13 +140,13 @@ pub struct BonniePlan {
     /// Bytes written and read as characters by version 2.00, rounded up to a chunk, at most all
     /// data; version 1.03 always takes all data.
     pub characters: u64,
-    /// How many are done, by all threads together.
+    /// Number of seeks, by all threads together.
     pub seeks: u32,
     /// Threads that seek, at least 1.
     pub seekers: u32,
     /// Number of files.
     pub files: u64,
-    /// What they are.
+    /// Kind of these files.
     pub made: FileKind,
     /// Directories they are spread over, at least 1.
     pub directories: u32,
@@ -243,7 +243,7 @@ impl BonniePlan {
         self.bytes / self.chunk as u64
     }
 
-    /// Whether closing a data file flushes it.
+    /// Returns true if closing a data file flushes it.
     fn close_flushes(&self) -> bool {
         self.fsync || self.version == BonnieVersion::V2_00
     }

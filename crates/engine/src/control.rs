@@ -27,12 +27,12 @@ pub struct Control {
     /// The phase does its operations in proportion to others. Only phases of block I/O without another
     /// pace do.
     pub flow: OnceLock<FlowShare>,
-    /// When a phase begins, ns of the monotonic clock; 0: as soon as it is set up; [`START_IS_TOLD`]: not
-    /// before this is changed. For phases of several machines that begin at one instant.
+    /// Start of a phase, ns of the monotonic clock; 0: as soon as it is set up; [`START_IS_TOLD`]:
+    /// not before this is changed. For phases of several machines that begin at one instant.
     pub start_at_ns: AtomicU64,
-    /// Whether a phase is set up and only waits for its start.
+    /// Set if a phase is set up and only waits for its start.
     pub set_up: AtomicBool,
-    /// When the first phase began, ns of the monotonic clock; 0: none has.
+    /// Start of the first phase, ns of the monotonic clock; 0 if none has begun.
     pub began_ns: AtomicU64,
 }
 
@@ -45,7 +45,7 @@ const WATCHED_NS: u64 = 30_000;
 const SLEEP_NS: u64 = 5_000_000;
 
 impl Control {
-    /// Whether the phase was asked to end.
+    /// Returns true if the phase was asked to end.
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }

@@ -22,7 +22,7 @@ const EXTENT_UNWRITTEN: u32 = 0x800;
 /// Extents asked for at once.
 const EXTENTS: usize = 128;
 
-/// How the bytes of some files are stored.
+/// The layout of the bytes of some files on their file system.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stored {
     /// Of all files.
@@ -68,7 +68,7 @@ struct Map {
     extents: [Extent; EXTENTS],
 }
 
-/// How a file is stored.
+/// Reads how a file is stored.
 ///
 /// # Errors
 /// It cannot be opened, or its file system does not tell (`EOPNOTSUPP`: tmpfs, NFS, ZFS).
@@ -82,8 +82,8 @@ pub fn of_file(path: &Path) -> Result<Stored, OpError> {
     stored(&fd, bytes).map_err(failed)
 }
 
-/// How the files below a directory are stored, `files_max` of them at most. Symbolic links are not
-/// followed, mount points not entered.
+/// Reads how the files below a directory are stored, `files_max` of them at most. Symbolic links
+/// are not followed, mount points not entered.
 ///
 /// # Errors
 /// As [`of_file`] and [`scan`].

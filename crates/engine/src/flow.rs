@@ -10,21 +10,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Shortest pause before a phase asks again, ns.
 const PAUSE_NS: u64 = 10_000;
 
-/// What all phases of a flow did.
+/// The work of all phases of a flow.
 #[derive(Debug, Default)]
 pub struct FlowGroup {
     operations: AtomicU64,
     parts: AtomicU64,
 }
 
-/// What a phase has of a flow.
+/// The share of a phase in a flow.
 #[derive(Debug, Clone)]
 pub struct FlowShare {
     /// The flow.
     pub group: Arc<FlowGroup>,
     /// Its parts: a phase with 3 does three times as many operations as one with 1. At least 1.
     pub parts: u32,
-    /// How long it waits before it asks again, ns.
+    /// Time it waits before it asks again, ns.
     pub pause_ns: u64,
 }
 
@@ -46,7 +46,7 @@ impl FlowSeat {
         }
     }
 
-    /// When the worker may begin, or ask again.
+    /// Time at which the worker may begin, or ask again.
     pub(crate) fn due_ns(&self, now_ns: u64) -> u64 {
         let group = &self.share.group;
         let all = u128::from(group.operations.load(Ordering::Relaxed));

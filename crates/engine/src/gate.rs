@@ -35,8 +35,8 @@ impl StartGate {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reports that a worker is ready or failed, and waits. Returns when all may start; `None`:
-    /// none may.
+    /// Reports that a worker is ready or failed, and waits. Returns when all may start, or `None`
+    /// if none may.
     pub(crate) fn pass(&self, error: Option<StartError>) -> Option<FastClock> {
         let mut state = self.state();
         state.arrived += 1;

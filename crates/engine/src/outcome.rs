@@ -136,7 +136,7 @@ fn add(ours: &mut Histogram<u64>, theirs: &Histogram<u64>) {
 /// One kind of operation within one phase.
 #[derive(Debug, Clone)]
 pub struct OpOutcome {
-    /// Which kind.
+    /// Kind of the operations.
     pub op: Op,
     /// Operations that completed without error.
     pub count: u64,
@@ -148,8 +148,9 @@ pub struct OpOutcome {
     pub latency: Histogram<u64>,
     /// Latencies beyond [`LATENCY_NS_MAX`], recorded there.
     pub saturated: u64,
-    /// Open loop only: from the issue to the completion. The latency above then is the response
-    /// time, counted from the intended start. None: the latency is the service time.
+    /// Time from the issue to the completion, in an open loop only. The latency above then is the
+    /// response time, counted from the intended start. `None` means that the latency is the service
+    /// time.
     pub service: Option<Timing>,
 }
 
@@ -222,9 +223,9 @@ pub struct Slice {
 /// A part of a phase with its own time; the next part follows without a pause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stretch {
-    /// What is done in it.
+    /// Name of the work that is done in it.
     pub name: &'static str,
-    /// How long it took, ns.
+    /// Its duration, ns.
     pub elapsed_ns: u64,
     /// Operations that completed in it, each kind that may be issued in it.
     pub counts: Vec<(Op, u64)>,
@@ -234,15 +235,15 @@ pub struct Stretch {
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{} of {}{}", self.op.name(), self.place(), self.cause())]
 pub struct OpError {
-    /// Which kind of operation.
+    /// Kind of the operation.
     pub op: Op,
     /// On which path.
     pub path: PathBuf,
     /// At which offset, bytes, where an offset means something.
     pub offset: Option<u64>,
-    /// What the system said (raw errno).
+    /// Error of the system (raw errno).
     pub errno: i32,
-    /// What is wrong with the data, for a verification failure; empty otherwise.
+    /// Fault of the data, for a verification failure; empty otherwise.
     pub detail: String,
 }
 
@@ -271,22 +272,22 @@ pub struct PromiseRecord {
     pub op: Op,
     /// The file, relative to the root; what a database is asked for is named by its caller.
     pub object: String,
-    /// Where in the file, bytes.
+    /// Place in the file, bytes.
     pub offset: u64,
-    /// How much was written.
+    /// Number of bytes written.
     pub bytes: u64,
     /// Generation of the content, from 1.
     pub generation: u32,
-    /// When it was begun, ns of the monotonic clock.
+    /// Begin of the operation, ns of the monotonic clock.
     pub begun_ns: u64,
-    /// When it was acknowledged; none: it failed.
+    /// Instant of its acknowledgement; `None` if it failed.
     pub acknowledged_ns: Option<u64>,
 }
 
-/// Why a phase ended.
+/// The reason for which a phase ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PhaseEnd {
-    /// It did all its work.
+    /// The phase did all its work.
     Complete,
     /// The caller set [`crate::Control::stop`].
     Stopped,
@@ -297,11 +298,11 @@ pub enum PhaseEnd {
 /// One operation, or those of one kind that ended in one stretch of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeptOps {
-    /// When it completed, ns since the phase began; of a stretch: its end.
+    /// Completion, ns since the phase began; of a stretch: its end.
     pub at_ns: u64,
-    /// Which kind.
+    /// Kind of the operations.
     pub op: Op,
-    /// How many; 1 without stretches.
+    /// Number of operations; 1 without stretches.
     pub count: u64,
     /// Bytes that were asked for, together.
     pub bytes: u64,
@@ -309,11 +310,11 @@ pub struct KeptOps {
     pub latency_ns: u64,
     /// The largest of these latencies, ns.
     pub longest_ns: u64,
-    /// Where the last one began, bytes.
+    /// Beginning of the last one, bytes.
     pub offset: u64,
 }
 
-/// What one of several threads did.
+/// The work of one of several threads.
 #[derive(Debug, Clone)]
 pub struct ThreadOutcome {
     /// As [`PhaseOutcome::ops`].
@@ -325,7 +326,7 @@ pub struct ThreadOutcome {
 /// All results of one phase. Every fraction is finite, and 0 where it was not measured.
 #[derive(Debug, Clone)]
 pub struct PhaseOutcome {
-    /// Why it ended.
+    /// Reason of its end.
     pub ended: PhaseEnd,
     /// From the common start of all threads to the end of the last one, closing fsync included, ns.
     pub elapsed_ns: u64,
@@ -358,25 +359,25 @@ pub struct PhaseOutcome {
     pub stretches: Vec<Stretch>,
     /// The parts of a phase that alternated with others, in order; empty for one that ran alone.
     pub parts: Vec<AlternatedPart>,
-    /// What promised operations did (see [`crate::promises`]); empty for all others.
+    /// Records of promised operations (see [`crate::promises`]); empty for all others.
     pub promised: Vec<PromiseRecord>,
     /// Figures that another program reported of itself, in the order they were asked for; empty
     /// where this engine made the calls.
     pub reported: Vec<Option<f64>>,
-    /// How finely each of these is known, in its own unit: the last digit, the tick of the clock; none, or
-    /// not there: no coarser than its digits.
+    /// Step in which each of these is known, in its own unit: the last digit, the tick of the
+    /// clock. `None`, or not there: no coarser than its digits.
     pub reported_steps: Vec<Option<f64>>,
-    /// What that program printed on standard output and on standard error, as far as it was kept.
+    /// Text that the program printed on standard output and on standard error, as far as it was kept.
     pub printed: [String; 2],
     /// The first failure, if any.
     pub error: Option<OpError>,
     /// Short reads and writes (also counted in `ops`).
     pub short: u64,
-    /// What became of each operation, in order, if [`crate::spec::Spec::history_ns`] asks for it.
+    /// Course of the single operations, in order, if [`crate::spec::Spec::history_ns`] asks for it.
     pub history: Vec<KeptOps>,
-    /// Which I/O engine ran (`sync`, `io_uring`, `null`, `calls`).
+    /// I/O engine that ran (`sync`, `io_uring`, `null`, `calls`).
     pub engine: &'static str,
-    /// Why this engine; a clause for reports.
+    /// Reason for this engine; a clause for reports.
     pub engine_why: String,
     /// Time-weighted mean of outstanding operations over all threads; 0 where not measured.
     pub depth_achieved: f64,
@@ -385,7 +386,7 @@ pub struct PhaseOutcome {
     pub clock: &'static str,
     /// See `clock`; 0 for the monotonic clock itself.
     pub clock_error: f64,
-    /// How many times a clock reading was before the one preceding it.
+    /// Number of clock readings that were before the one preceding them.
     pub clock_back: u64,
 }
 

@@ -3,19 +3,19 @@
 use crate::flow::FlowSeat;
 use crate::pacing::Schedule;
 
-/// When the next operation may start.
+/// The rule for the start of the next operation.
 pub(crate) trait Pacer {
     /// Latency counts from the intended start instead of the actual one.
     const FROM_INTENDED: bool;
     /// From when on the place of an operation that completed at `completed_ns` may be used again.
     fn ready_ns(&self, completed_ns: u64) -> u64;
-    /// When the time has come, it is to be asked again: the operation may still have to wait.
+    /// Set if it is to be asked again when the time has come: the operation may still have to wait.
     const ASKS_AGAIN: bool = false;
-    /// When the next operation is due, if its place is ready since `ready_ns`.
+    /// Time at which the next operation is due, if its place is ready since `ready_ns`.
     fn due_ns(&self, ready_ns: u64, now_ns: u64) -> u64;
     /// The operation just asked about was taken.
     fn taken(&mut self);
-    /// How many operations that were not taken were due before `until_ns`.
+    /// Number of operations that were not taken and were due before `until_ns`.
     fn owed(self, until_ns: u64) -> u64;
 }
 

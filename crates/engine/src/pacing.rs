@@ -89,7 +89,7 @@ impl Schedule {
         }
     }
 
-    /// How many operations, from the next one on, should start before `until_ns`.
+    /// Number of operations, from the next one on, that should start before `until_ns`.
     pub fn due_before(mut self, until_ns: u64) -> u64 {
         // Starts are rounded up to whole nanoseconds, so the last one that counts is `until_ns -
         // 1`.

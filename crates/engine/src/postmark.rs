@@ -52,14 +52,14 @@ pub struct PostMarkLocation {
 /// All that sets what one PostMark run does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PostMarkPlan {
-    /// Where files are made; at least one.
+    /// Places in which files are made; at least one.
     pub locations: Vec<PostMarkLocation>,
     /// Directories `s0`, `s1` … made in each location; 0 and 1: files lie in the location itself.
     pub subdirectories: u32,
     /// Files at the start, 1 … [`FILES_MAX`]. At most twice as many exist at once; beyond that
     /// PostMark silently creates none.
     pub files: u32,
-    /// How many transactions.
+    /// Number of transactions.
     pub transactions: u32,
     /// Smallest file, bytes, at least 1.
     pub size_low: u32,
@@ -72,9 +72,9 @@ pub struct PostMarkPlan {
     pub write_block: u32,
     /// Through a buffer as the C library keeps one, instead of one system call per block.
     pub buffered: bool,
-    /// This many of ten transactions read, the others append; `None`: neither.
+    /// This many of ten transactions read, the others append; `None` means neither.
     pub bias_read: Option<u32>,
-    /// This many of ten transactions create a file, the others delete one; `None`: neither.
+    /// This many of ten transactions create a file, the others delete one; `None` means neither.
     pub bias_create: Option<u32>,
     /// Everything random follows from it.
     pub seed: u32,
@@ -98,7 +98,7 @@ pub enum PostMarkProgress {
     OutOfFiles,
     /// The last of them is done.
     TransactionsDone,
-    /// What is left is being deleted.
+    /// The remaining files are being deleted.
     Deleting,
     /// Subdirectories are being removed.
     RemovingDirectories,
@@ -210,7 +210,7 @@ struct PostMarkRun<'a> {
     random: Twister,
     /// The data of all files; each file starts at its beginning.
     source: Vec<u8>,
-    /// What is read goes here.
+    /// Buffer for all that is read.
     sink: Vec<u8>,
     buffer: Buffer,
     table: FileTable,

@@ -114,7 +114,7 @@ pub struct Recorder {
     lateness: Option<Timing>,
     series: Series,
     short: u64,
-    /// What became of each operation, if that is kept.
+    /// Course of the single operations, if that is kept.
     history: Option<Box<History>>,
     /// Records the closing of a phase, not a thread.
     closing: bool,
@@ -239,7 +239,7 @@ impl Recorder {
         self.short += 1;
     }
 
-    /// How many operations of this kind were recorded.
+    /// Number of operations of this kind that were recorded.
     pub fn count(&self, op: Op) -> u64 {
         self.lanes[op as usize]
             .as_ref()
@@ -252,7 +252,7 @@ impl Recorder {
         lanes.filter(|kind| kind.count > 0).collect()
     }
 
-    /// What was recorded so far, fsyncs left out.
+    /// Everything recorded so far, fsyncs left out, in sum.
     pub(crate) fn progress(&self) -> Progress {
         let lanes = self.lanes.iter().flatten().map(|lane| &lane.0);
         let work = lanes.filter(|lane| lane.op != Op::Fsync);

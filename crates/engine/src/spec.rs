@@ -12,7 +12,7 @@ use crate::error::StartError;
 pub struct IoTarget {
     /// A regular file or a block device.
     pub path: PathBuf,
-    /// How many of its bytes, from 0, the phase may touch.
+    /// Number of its bytes, from 0, that the phase may touch.
     pub bytes: u64,
 }
 
@@ -97,10 +97,10 @@ pub enum Content {
     },
 }
 
-/// When data is made durable.
+/// The points at which data is made durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Durability {
-    /// Call fsync on the file after every so many writes of a thread (None: never).
+    /// Call fsync on the file after every so many writes of a thread (`None` means never).
     pub fsync_every: Option<NonZeroU64>,
     /// With `fsync_every` 1: the fsync that follows a write counts into that write's latency
     /// (what sysbench's `--file-fsync-all` reports) as well as under its own kind. Needs plain
@@ -116,7 +116,7 @@ pub struct Durability {
     pub open_sync: bool,
 }
 
-/// When the next operation may start.
+/// The rule for the start of the next operation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pacing {
     /// As soon as one completes, after this think time (0: at once).
@@ -132,7 +132,7 @@ pub enum Pacing {
     Poisson(f64),
 }
 
-/// When the phase ends: at whichever limit comes first. At least one must be given.
+/// The end of the phase: at whichever limit comes first. At least one must be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stop {
     /// After this many operations over all threads (fsyncs not counted).
@@ -146,12 +146,12 @@ pub struct Stop {
 pub struct Again {
     /// Operations of one pass over all threads (fsyncs not counted).
     pub ops: u64,
-    /// What is done before the next pass.
+    /// The work before the next pass.
     pub fresh: Fresh,
 }
 
-/// How data are made as they were before the first pass. The clock of the phase stands still
-/// meanwhile, each thread for itself.
+/// The way in which data are made as they were before the first pass. The clock of the phase stands
+/// still meanwhile, each thread for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fresh {
     /// Their clean pages are dropped from the page cache.
@@ -162,7 +162,7 @@ pub enum Fresh {
     Anew,
 }
 
-/// Which I/O engine.
+/// The I/O engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IoEngine {
     /// Decide by what the file, the kernel and the queue depth allow; the outcome says why.
@@ -189,7 +189,7 @@ pub enum IoEngine {
     Length,
 }
 
-/// What is done with the name of a file.
+/// The operation on the name of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameCall {
     /// Open it, made if it is missing, and close it.
@@ -200,20 +200,20 @@ pub enum NameCall {
     Delete,
 }
 
-/// What belongs to one of several processes that share files: every so many bytes, in turn (the
+/// The part of one of several processes that share files: every so many bytes, in turn (the
 /// *segments* of IOR; one run of all its bytes is one segment).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FilePart {
     /// Its number, from 0.
     pub rank: u32,
-    /// How many share the files, at least 1.
+    /// Number of processes that share the files, at least 1.
     pub of: u32,
     /// Bytes of each process that lie together; a multiple of every block size, at least 1.
     pub run_bytes: u64,
 }
 
 impl FilePart {
-    /// Where a byte of this process lies in the file.
+    /// The place of a byte of this process in the file.
     #[inline(always)]
     pub fn offset(self, own: u64) -> u64 {
         let (run, within) = (own / self.run_bytes, own % self.run_bytes);
@@ -240,7 +240,7 @@ pub struct Spec {
     /// Share of reads among the operations: 1 only reads, 0 only writes. Exact in the long run
     /// and deterministic from the seed.
     pub read_share: f64,
-    /// How many work at once, at least 1.
+    /// Number of threads that work at once, at least 1.
     pub threads: u32,
     /// Operations outstanding at once, per thread.
     pub queue_depth: u32,
@@ -251,32 +251,33 @@ pub struct Spec {
     /// Tell the kernel the order of the blocks (`posix_fadvise`), as fio does: random reads are not
     /// read ahead, sequential ones further.
     pub advise: bool,
-    /// When data is made durable.
+    /// The points at which data is made durable.
     pub durability: Durability,
-    /// When the next operation may start.
+    /// The rule for the start of the next operation.
     pub pacing: Pacing,
-    /// What is written.
+    /// Content that is written.
     pub content: Content,
-    /// When the phase is over.
+    /// The end of the phase.
     pub stop: Stop,
     /// The phase also ends after operations of so many bytes in sum: the last one begins while anything
     /// is left. One worker only.
     pub bytes: Option<u64>,
     /// Bytes at the beginning of every target that are left out: those of a target come behind them.
     pub skipped: u64,
-    /// What is done before this counts for nothing, ns: neither for the figures nor for the time. It
-    /// counts for the number of operations and bytes. Only without pauses, and not for phases that
-    /// alternate.
+    /// Time in which what is done counts for nothing, ns: neither for the figures nor for the time.
+    /// It counts for the number of operations and bytes. Only without pauses, and not for phases
+    /// that alternate.
     pub ramp_ns: u64,
-    /// Keeps what became of each operation ([`crate::PhaseOutcome::history`]), added up over so many
-    /// ns; 0: each by itself. None: nothing is kept.
+    /// Keeps what became of each operation ([`crate::PhaseOutcome::history`]), added up over so
+    /// many ns; 0: each by itself. `None` means that nothing is kept.
     pub history_ns: Option<u64>,
-    /// More than one pass over the data; none: what comes again finds what the pass before left.
+    /// More than one pass over the data. `None` means that what comes again finds what the pass
+    /// before left.
     pub again: Option<Again>,
-    /// The targets are shared with other processes, and this is what belongs to this one; none: all of
-    /// it does. The bytes of a target are then those of this process alone.
+    /// The targets are shared with other processes, and this is the part of this one. `None` means
+    /// that all of it is. The bytes of a target are then those of this process alone.
     pub part: Option<FilePart>,
-    /// Which I/O engine.
+    /// The I/O engine.
     pub engine: IoEngine,
     /// Everything random follows from it.
     pub seed: u64,

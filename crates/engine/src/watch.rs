@@ -18,7 +18,7 @@ const LOOK_NS: u64 = 10_000_000;
 /// from a thread with work, and lower the rate.
 const SPIN_NS: u64 = 50_000;
 
-/// How long before its deadline a worker stops sleeping, if there are this many workers.
+/// Time before its deadline at which a worker stops sleeping, if there are this many workers.
 pub(crate) fn spin_ns(workers: u32) -> u64 {
     let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     if workers as usize > processors {
@@ -28,10 +28,10 @@ pub(crate) fn spin_ns(workers: u32) -> u64 {
     }
 }
 
-/// Why a worker issues no more operations.
+/// The reason for which a worker issues no more operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Finish {
-    /// It did its share, or time is up.
+    /// The worker did its share, or time is up.
     Complete,
     /// [`Control::stop`] was set, or another worker failed.
     Stopped,
@@ -53,13 +53,13 @@ pub(crate) struct PhaseWatch<'a> {
     spin_ns: u64,
     /// The earlier of the deadline and the next check: one comparison per operation.
     look_ns: u64,
-    /// When the part of a phase that alternates is over; never, for others.
+    /// End of the part of a phase that alternates; never, for others.
     part_end_ns: u64,
     /// The part is a ramp: what is done before its end counts for nothing. The deadline behind it.
     ramp: Option<u64>,
     /// The number of that part.
     part: u64,
-    /// What was done before it.
+    /// Work that was done before it.
     before_part: Progress,
     reported: Progress,
 }
@@ -88,7 +88,7 @@ impl<'a> PhaseWatch<'a> {
         }
     }
 
-    /// The phase has a ramp of so many ns before its time begins; 0: none.
+    /// The phase has a ramp of so many ns before its time begins; 0 means no ramp.
     pub(crate) fn after(mut self, ramp_ns: u64) -> PhaseWatch<'a> {
         // Parts of phases that alternate end by themselves.
         if ramp_ns > 0 && self.control.seat.is_none() {
@@ -98,7 +98,7 @@ impl<'a> PhaseWatch<'a> {
         self
     }
 
-    /// Whether the part that is over was the ramp: then the phase begins now.
+    /// Returns true if the part that is over was the ramp: then the phase begins now.
     #[cold]
     pub(crate) fn ramp_is_over(&mut self) -> bool {
         let Some(deadline_ns) = self.ramp.take() else {
@@ -117,7 +117,7 @@ impl<'a> PhaseWatch<'a> {
         self.time.now_ns()
     }
 
-    /// When the phase's time is over; never, if it has none.
+    /// End of the phase's time; never, if it has none.
     pub(crate) fn deadline_ns(&self) -> u64 {
         self.deadline_ns
     }
@@ -127,7 +127,8 @@ impl<'a> PhaseWatch<'a> {
         self.time.back
     }
 
-    /// Whether the worker has to end. Costs one comparison, but for one call in ten milliseconds.
+    /// Returns the reason if the worker has to end. Costs one comparison, but for one call in ten
+    /// milliseconds.
     #[inline(always)]
     pub(crate) fn ended(&mut self, now_ns: u64, recorder: &Recorder) -> Option<Finish> {
         if now_ns < self.look_ns {
@@ -198,7 +199,7 @@ impl<'a> PhaseWatch<'a> {
         }
     }
 
-    /// What this worker did since its part began.
+    /// Work of this worker since its part began.
     fn since_part(&mut self, recorder: &Recorder) -> Progress {
         let done = recorder.progress();
         done.since(std::mem::replace(&mut self.before_part, done))
@@ -218,8 +219,8 @@ impl<'a> PhaseWatch<'a> {
         self.halt.store(true, Ordering::Relaxed);
     }
 
-    /// How long a wait from `now_ns` until `due_ns` may block without missing a check or waking up
-    /// late; 0: do not block.
+    /// Time for which a wait from `now_ns` until `due_ns` may block without missing a check or
+    /// waking up late; 0: do not block.
     pub(crate) fn may_block_ns(&self, now_ns: u64, due_ns: u64) -> u64 {
         let until_due = due_ns.saturating_sub(now_ns).saturating_sub(self.spin_ns);
         until_due.min(LOOK_NS)

@@ -15,10 +15,10 @@ pub const OPERATION_BYTES_MAX: u32 = 1 << 20;
 /// Most operations of a phase: each leaves a line in a ledger that is held in memory.
 pub const OPERATIONS_MAX: u64 = 1_000_000;
 
-/// What operations are drawn from, besides the seed and the thread.
+/// Purpose of the draws of operations, besides the seed and the thread.
 pub(super) const DRAWS: u64 = 0x7072_6f6d_0000_0000;
 
-/// How programs ask for durability, step by step.
+/// A pattern of calls by which programs ask for durability, step by step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Idiom {
     /// Write over a part of a file, `fsync`.
@@ -61,7 +61,7 @@ impl Idiom {
 pub struct PromisesPlan {
     /// The directory that everything is made in; it must exist.
     pub root: PathBuf,
-    /// How durability is asked for.
+    /// Pattern of calls that asks for durability.
     pub idiom: Idiom,
     /// Operations over all threads, 1 … [`OPERATIONS_MAX`]; removals are not counted.
     pub operations: u64,

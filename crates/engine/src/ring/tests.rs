@@ -35,7 +35,7 @@ struct Scripted {
     depth: usize,
     most: usize,
     clock: Option<(FastClock, Schedule)>,
-    /// How long each turn takes.
+    /// Duration of each turn.
     pause_ns: u64,
 }
 
@@ -271,7 +271,7 @@ fn every_error_ends_the_phase_and_is_kept_whole() {
     }
 }
 
-/// What an open loop of 200 operations does to this queue.
+/// Runs an open loop of 200 operations on this queue.
 fn opened(ring: &mut Scripted, schedule: Schedule) -> Merged {
     let (control, halt) = (Control::default(), AtomicBool::new(false));
     // As in a phase: else sleeping too long could hide a start that is too early.

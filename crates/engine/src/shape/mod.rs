@@ -36,7 +36,7 @@ use crate::outcome::Op;
 use crate::spec::{AccessPattern, FilePart, Spec, Zones};
 use covering::Covering;
 
-/// How a block of one size is chosen.
+/// The choice of a block of one size.
 #[derive(Debug, Clone)]
 enum Chooser {
     Uniform,
@@ -107,8 +107,9 @@ const PURPOSE_SIZES: u64 = 0x7369_7a65_0000_0000;
 const PURPOSE_SCATTER: u64 = 0x7363_6174_7400_0000;
 const PURPOSE_PASS: u64 = 0x7061_7373_0000_0000;
 
-/// How often a normal deviate outside the range is drawn again before a uniform one takes its
-/// place. Matters only for deviations of many times the range, whose limit is uniform anyway.
+/// Number of times that a normal deviate outside the range is drawn again before a uniform one
+/// takes its place. Matters only for deviations of many times the range, whose limit is uniform
+/// anyway.
 const REDRAWS: u32 = 64;
 
 impl OpSequence {
@@ -156,7 +157,7 @@ impl OpSequence {
         })
     }
 
-    /// How many operations move at least so many bytes together.
+    /// Number of operations that move at least so many bytes together.
     pub(crate) fn operations_for(&self, bytes: u64) -> u64 {
         let (mut order, mut moved, mut operations) = (self.clone(), 0, 0);
         while moved < bytes {
@@ -259,7 +260,7 @@ fn check(spec: &Spec) -> Result<(), StartError> {
     spec.align.map_or(Ok(()), |align| check_align(spec, align))
 }
 
-/// Whether both shares of the zones make 100 percent.
+/// Returns true if both shares of the zones make 100 percent.
 fn is_whole(Zones(all): Zones) -> bool {
     let sum = |of: fn(&(u8, u8)) -> u8| all.iter().map(|zone| u32::from(of(zone))).sum::<u32>();
     sum(|zone| zone.0) == 100 && sum(|zone| zone.1) == 100

@@ -3,7 +3,7 @@
 use crate::error::StartError;
 use crate::spec::{IoTarget, Steps};
 
-/// Where the next block of one file would begin, bytes.
+/// The place at which the next block of one file would begin, bytes.
 #[derive(Debug, Clone, Copy)]
 struct Cursor {
     bytes: u64,
@@ -127,7 +127,7 @@ impl SteppedStream {
     }
 }
 
-/// Where the next block begins, behind one that ended at `at`; 0: none has.
+/// Beginning of the next block, behind one that ended at `at`; 0 if there was none.
 fn after_gap(bytes: u64, at: u64, gap: i64) -> u64 {
     if at == 0 {
         return 0;

@@ -43,12 +43,12 @@ pub enum SysbenchMode {
 }
 
 impl SysbenchMode {
-    /// Whether one cursor goes over the files.
+    /// Returns true if one cursor goes over the files.
     pub fn sequential(self) -> bool {
         matches!(self, Self::SeqWrite | Self::SeqRewrite | Self::SeqRead)
     }
 
-    /// Whether anything is written.
+    /// Returns true if anything is written.
     pub fn writes(self) -> bool {
         !matches!(self, Self::SeqRead | Self::RandomRead)
     }
@@ -63,7 +63,7 @@ impl SysbenchMode {
     }
 }
 
-/// How bytes are moved.
+/// A method of moving bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transfer {
     /// `pread` and `pwrite`.
@@ -82,13 +82,13 @@ pub enum Transfer {
 /// All that sets what one sysbench run does.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SysbenchPlan {
-    /// Where the files are: `test_file.0`, `test_file.1`, …
+    /// Directory of the files: `test_file.0`, `test_file.1`, …
     pub directory: PathBuf,
-    /// Which sysbench.
+    /// Version of sysbench.
     pub version: SysbenchVersion,
-    /// What is done.
+    /// The test mode.
     pub mode: SysbenchMode,
-    /// Which system calls move the data.
+    /// System calls that move the data.
     pub transfer: Transfer,
     /// At least 1.
     pub files: u32,
@@ -117,7 +117,7 @@ pub struct SysbenchPlan {
     /// Blocks carry a checksum (CRC-32 of zlib) and their offset in their last 12 bytes, and are
     /// checked when read.
     pub validate: bool,
-    /// What is written, if it is not validated.
+    /// Content that is written, if it is not validated.
     pub content: Content,
     /// At least 1.
     pub threads: u32,
@@ -204,7 +204,7 @@ impl SysbenchPlan {
         self.file_bytes().div_ceil(u64::from(self.request_bytes()))
     }
 
-    /// Requests between two bursts of fsync; 0: none.
+    /// Requests between two bursts of fsync; 0 means no fsync.
     pub(super) fn cadence(&self) -> u32 {
         let single_pass = self.version == SysbenchVersion::V0_4 && self.mode.sequential();
         if self.fsync_each || single_pass {

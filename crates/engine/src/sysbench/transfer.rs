@@ -50,7 +50,7 @@ impl<'a> SysbenchFiles<'a> {
         })
     }
 
-    /// How, in a clause.
+    /// The way of moving bytes, in a clause.
     pub(super) fn why(&self) -> &'static str {
         match self.plan.transfer {
             Transfer::Sync => "sysbench's synchronous mode is pread and pwrite",
@@ -193,7 +193,7 @@ impl MappedFile {
         Ok(MappedFile { start, bytes })
     }
 
-    /// Where a step lies.
+    /// Address of a step.
     fn place(&self, offset: u64, bytes: usize) -> *mut u8 {
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);
         let end = offset.checked_add(bytes);

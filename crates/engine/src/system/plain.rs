@@ -81,7 +81,7 @@ pub fn direct() -> Result<OFlags, Errno> {
     Err(Errno::INVAL)
 }
 
-/// What is asked about a file: all that `stat` tells, always.
+/// The facts that are asked about a file: all that `stat` tells, always.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StatxFlags(u32);
 
@@ -93,7 +93,7 @@ impl StatxFlags {
     /// The number of its mount, which only Linux has: never told.
     pub const MNT_ID: Self = Self(0x1000);
 
-    /// What both of them ask for.
+    /// All that both of them ask for.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -105,7 +105,7 @@ impl StatxFlags {
     }
 }
 
-/// What a file is besides its kind.
+/// The properties of a file besides its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StatxAttributes(bool);
 
@@ -113,7 +113,7 @@ impl StatxAttributes {
     /// A file system is mounted here.
     pub const MOUNT_ROOT: Self = Self(true);
 
-    /// Whether it is that, too.
+    /// Returns true if it has the other's, too.
     pub const fn contains(self, other: Self) -> bool {
         self.0 || !other.0
     }
@@ -128,12 +128,12 @@ pub struct StatxTimestamp {
     pub tv_nsec: u32,
 }
 
-/// What is known of a file, with the names that Linux gives it.
+/// All that is known of a file, with the names that Linux gives it.
 #[derive(Debug, Clone, Copy)]
 pub struct Statx {
-    /// Which of [`StatxFlags`] are told.
+    /// The [`StatxFlags`] that are told.
     pub stx_mask: u32,
-    /// Whether it is where a file system is mounted.
+    /// Set if a file system is mounted here.
     pub stx_attributes: StatxAttributes,
     /// Kind and permissions.
     pub stx_mode: u16,
@@ -145,7 +145,7 @@ pub struct Statx {
     pub stx_ino: u64,
     /// Bytes.
     pub stx_size: u64,
-    /// When its content was changed last.
+    /// Time of the last change of its content.
     pub stx_mtime: StatxTimestamp,
     /// The upper half of the number of the device it is on.
     pub stx_dev_major: u32,
@@ -196,7 +196,7 @@ fn modified_ns(stat: &Stat) -> u32 {
     u32::try_from(stat.st_mtime_nsec).unwrap_or(0)
 }
 
-/// What is known of a file.
+/// Reads what is known of a file.
 ///
 /// # Errors
 /// The system's.
@@ -209,8 +209,8 @@ pub fn statx(
     Ok(Statx::of(&statat(directory, path, flags)?, false))
 }
 
-/// What is known of an open file. Only here is told whether a directory is where a file system is
-/// mounted.
+/// Reads what is known of an open file. Only here is told whether a directory is where a file
+/// system is mounted.
 ///
 /// # Errors
 /// The system's.
@@ -240,7 +240,7 @@ impl<'a, Fd: AsFd> RawDir<'a, Fd> {
         }
     }
 
-    /// The next one; none: these were all.
+    /// The next one; `None` after the last.
     #[expect(
         clippy::should_implement_trait,
         reason = "as on Linux, where the entry borrows the room"
@@ -286,7 +286,7 @@ pub fn fdatasync(fd: impl AsFd) -> Result<(), Errno> {
 #[cfg(target_os = "freebsd")]
 pub use rustix::fs::{Advice, fadvise};
 
-/// What a program is about to do with a file.
+/// The use of a file that a program announces.
 #[cfg(not(target_os = "freebsd"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Advice {
@@ -315,7 +315,7 @@ pub fn fadvise(
 #[cfg(not(target_os = "netbsd"))]
 pub use rustix::fs::{FallocateFlags, fallocate};
 
-/// How blocks are reserved.
+/// Options of reserving blocks.
 #[cfg(target_os = "netbsd")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FallocateFlags;

@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What the contents of several devices may take.
+/// The room for the contents of several devices.
 #[derive(Debug, Clone)]
 pub struct ContentRoom {
     /// Pages of memory that are left.
@@ -85,7 +85,7 @@ struct HostPages {
     free: Mutex<FreePages>,
 }
 
-/// Which pages nothing is kept in.
+/// The pages that nothing is kept in.
 #[derive(Debug, Default)]
 struct FreePages {
     /// Bytes from the beginning that were taken at least once.
