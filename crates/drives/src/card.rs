@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct Stated<T> {
     /// The value, in the unit its name says.
     pub value: T,
-    /// What kind of source it has.
+    /// Kind of its source.
     pub from: Origin,
     /// The source, in words a reader can follow.
     pub source: String,
@@ -40,7 +40,7 @@ pub struct DiskCard {
     pub write_settle: Stated<f64>,
     /// Time of the controller for a command, ms.
     pub overheads: Stated<CardOverheads>,
-    /// Added when the data of a read and of a write have passed the head, ms; none: nothing.
+    /// Added when the data of a read and of a write have passed the head, ms; `None` means nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion: Option<Stated<[f64; 2]>>,
     /// Rates of the interface for reading and for writing, MB/s.
@@ -49,18 +49,18 @@ pub struct DiskCard {
     pub segments: Stated<(usize, f64)>,
     /// Read ahead of a request, KiB.
     pub read_ahead: Stated<f64>,
-    /// Which reads begin to read ahead; none: any.
+    /// The reads that begin to read ahead; `None` means any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_ahead_after: Option<Stated<ReadAheadAfter>>,
-    /// Volatile write cache, KiB; 0: none.
+    /// Volatile write cache, KiB; 0 means no cache.
     pub write_cache: Stated<f64>,
     /// Idle time before dirty data are destaged, ms.
     pub destage_after: Stated<f64>,
-    /// Commands queued in the drive (NCQ); 1: none.
+    /// Commands queued in the drive (NCQ); 1 means no queue.
     pub queue_depth: Stated<usize>,
     /// Bytes of a physical sector: 512 or 4096.
     pub physical_sector: Stated<u64>,
-    /// What makes it a drive-managed SMR disk; none: it is none.
+    /// Bands and media cache of a drive-managed SMR disk; `None` if it is no such disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shingled: Option<Stated<Shingled>>,
     /// Figures of the whole drive, to test the card with.
@@ -82,7 +82,7 @@ pub struct Shingled {
     pub clean_after: f64,
 }
 
-/// Which reads make the drive read on behind them.
+/// The reads that make the drive read on behind them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReadAheadAfter {
@@ -92,7 +92,7 @@ pub enum ReadAheadAfter {
     Sequence,
 }
 
-/// How sectors lie on the platters.
+/// The layout of the sectors on the platters.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(untagged, rename_all = "kebab-case")]
 pub enum Layout {
@@ -111,7 +111,7 @@ pub enum Layout {
     },
 }
 
-/// How the arm moves.
+/// The movement of the arm.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(untagged, rename_all = "kebab-case")]
 pub enum Seek {
@@ -149,7 +149,7 @@ pub enum CardOverheads {
     },
 }
 
-/// Why a card is refused: the value, and what is wrong with it.
+/// The reason for which a card is refused: the value, and what is wrong with it.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CardError {
     /// The text is no card.
@@ -160,18 +160,18 @@ pub enum CardError {
     Value {
         /// The word of the card.
         name: &'static str,
-        /// What is wrong.
+        /// The fault of the value.
         problem: String,
     },
-    /// What is to be changed in it is no assignment.
+    /// The change that is asked for is no assignment.
     #[error("{change}: {problem}")]
     Change {
         /// As it was written.
         change: String,
-        /// What is wrong.
+        /// The fault of the change.
         problem: String,
     },
-    /// It has no such value.
+    /// The card has no such value.
     #[error("there is no value \"{name}\": {}", known.join(", "))]
     Unknown {
         /// As it was written.
@@ -285,7 +285,7 @@ impl DiskCard {
         }))
     }
 
-    /// The SMR disk of this card; none: it is none.
+    /// The SMR disk of this card; `None` if it is no such disk.
     ///
     /// # Errors
     /// When values contradict each other.

@@ -25,7 +25,7 @@ impl Completions {
         self.waiting.insert(place, Completion { id, at });
     }
 
-    /// The instant of the next one; none: there is none.
+    /// The instant of the next one; `None` if there is none.
     pub(crate) fn next(&self) -> Option<Nanos> {
         self.waiting.last().map(|next| next.at)
     }

@@ -4,7 +4,7 @@ use crate::completions::Completions;
 use crate::extents::Extents;
 use crate::{Completion, Drive, DriveError, Nanos, Operation, Request};
 
-/// What goes wrong with a drive, and where.
+/// A fault of a drive, and its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// Requests that touch `first..end` take `longer`: the drive reads again until it succeeds.
@@ -23,15 +23,15 @@ pub enum Fault {
         first: u64,
         /// Behind the last one.
         end: u64,
-        /// How long the drive tries.
+        /// Time for which the drive tries.
         longer: Nanos,
     },
     /// From `at` on the drive answers nothing; what is outstanding fails after `longer`, the time
     /// until the host gives up.
     Dead {
-        /// When.
+        /// Instant of its death.
         at: Nanos,
-        /// How long the host waits.
+        /// Time for which the host waits.
         longer: Nanos,
     },
 }

@@ -58,8 +58,9 @@ impl ReadCache {
         self.promised
     }
 
-    /// When the last of `first..end` is in the cache: at once where it is already, later where
-    /// reading ahead is about to get there, if that may be `later`; none: a miss.
+    /// Instant at which the last of `first..end` is in the cache: at once where it is already,
+    /// later where reading ahead is about to get there, if that may be `later`. `None` means a
+    /// miss.
     pub(super) fn available(
         &mut self,
         first: u64,
@@ -151,15 +152,15 @@ impl ReadCache {
         oldest.map_or(0, |(at, _)| at)
     }
 
-    /// Whether a read from `first` on may be among what the head reads on: seldom, so that the segments
-    /// need not be looked through.
+    /// Returns true if a read from `first` on may be among what the head reads on: seldom, so that
+    /// the segments need not be looked through.
     pub(super) fn reads_on_near(&self, first: u64) -> bool {
         self.reading_on.is_some_and(|reading| {
             first <= reading.limit && first + self.segment_sectors >= reading.from
         })
     }
 
-    /// The sector that reading ahead has come to; none: the head does not read on.
+    /// The sector that reading ahead has come to; `None` if the head does not read on.
     pub(super) fn reached(&mut self, now: Nanos, mechanism: &Mechanism) -> Option<u64> {
         self.catch_up(now, mechanism);
         self.reading_on.map(|reading| reading.from)

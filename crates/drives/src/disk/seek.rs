@@ -14,7 +14,7 @@ pub struct SeekCurve {
     points: Vec<(u32, Nanos)>,
 }
 
-/// Why a seek curve is refused.
+/// The reason for which a seek curve is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SeekError {
     /// There is no point at all.
@@ -66,7 +66,7 @@ impl SeekCurve {
         ])
     }
 
-    /// How long a seek over `distance` cylinders takes; 0 for none.
+    /// Time of a seek over `distance` cylinders; 0 for none.
     #[must_use]
     pub fn time(&self, distance: u32) -> Nanos {
         if distance == 0 {
