@@ -118,7 +118,7 @@ fn long_run_variance(logs: &[f64], cuts: &[usize]) -> f64 {
 
 /// Running sums of a series and of its squares: the mean and the spread of any stretch at once.
 struct Sums {
-    /// What was taken off every value, so that differences of the sums lose no digits.
+    /// Amount that was taken off every value, so that differences of the sums lose no digits.
     centre: f64,
     values: Vec<f64>,
     squares: Vec<f64>,

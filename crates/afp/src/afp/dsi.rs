@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Bytes of a header.
 const HEADER: usize = 16;
 
-/// What a message is for.
+/// Purposes of messages.
 const CLOSE_SESSION: u8 = 1;
 const COMMAND: u8 = 2;
 const OPEN_SESSION: u8 = 4;
@@ -78,7 +78,7 @@ impl Header {
     }
 }
 
-/// What the server answered.
+/// The answer of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DsiReply {
     /// 0: done; negative: why not.
@@ -87,7 +87,7 @@ pub(super) struct DsiReply {
     pub(super) data: Vec<u8>,
 }
 
-/// The threads that wait for replies, by request number; `None`: the connection is lost.
+/// The threads that wait for replies, by request number; `None` if the connection is lost.
 type Waiting = Arc<Mutex<Option<HashMap<u16, Sender<DsiReply>>>>>;
 
 /// One session with a server.

@@ -9,7 +9,7 @@ use super::protocol::{
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// How long a server may take to accept a connection.
+/// Longest time for a server to accept a connection.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(20);
 
 /// Entries asked for at once, and bytes of the reply that lists them.

@@ -12,7 +12,7 @@ use stackrace_base::event::{
     RunStarted, Settled, SliceSum, Sliced, Until, WorkloadHead,
 };
 
-/// What a made-up run looks like.
+/// The shape of a made-up run.
 pub struct SampleShape {
     /// Of the study.
     pub title: &'static str,
@@ -22,7 +22,7 @@ pub struct SampleShape {
     pub configurations: Vec<(String, Vec<String>)>,
     /// In the order they run in each trial.
     pub workloads: Vec<WorkloadHead>,
-    /// The configuration that the others are compared with; none: each with each.
+    /// The configuration that the others are compared with; `None` means each with each.
     pub comparison: Option<&'static str>,
     /// Complete ones; each tries every configuration once.
     pub rounds: u32,
