@@ -36,18 +36,18 @@ pub struct DiskCard {
     pub seek: Stated<Seek>,
     /// Time to switch to another surface, ms.
     pub head_switch: Stated<f64>,
-    /// Added to a movement before a write, ms.
+    /// Time added to a movement before a write, ms.
     pub write_settle: Stated<f64>,
     /// Time of the controller for a command, ms.
     pub overheads: Stated<CardOverheads>,
-    /// Added when the data of a read and of a write have passed the head, ms; `None` means nothing is.
+    /// Time added when the data of a read and of a write have passed the head, ms; `None` means no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion: Option<Stated<[f64; 2]>>,
     /// Rates of the interface for reading and for writing, MB/s.
     pub bus: Stated<[f64; 2]>,
-    /// Read segments: how many, and KiB in each.
+    /// Number of read segments, and KiB in each.
     pub segments: Stated<(usize, f64)>,
-    /// Read ahead of a request, KiB.
+    /// Data read ahead of a request, KiB.
     pub read_ahead: Stated<f64>,
     /// The reads that begin to read ahead; `None` means any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -96,17 +96,17 @@ pub enum ReadAheadAfter {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(untagged, rename_all = "kebab-case")]
 pub enum Layout {
-    /// As extracted from a drive: cylinders, sectors of a track, data sectors (0: all), track skew,
-    /// cylinder skew.
+    /// Zones as extracted from a drive: cylinders, sectors of a track, data sectors (0: all), track
+    /// skew, cylinder skew.
     Zones(Vec<(u32, u32, u64, u32, u32)>),
-    /// From a data sheet.
+    /// Figures from a data sheet.
     #[serde(rename_all = "kebab-case")]
     Rates {
         /// Bytes of the whole drive.
         capacity: u64,
         /// Sustained rate at the outer edge, MB/s.
         outer: f64,
-        /// At the inner edge, MB/s.
+        /// Sustained rate at the inner edge, MB/s.
         inner: f64,
     },
 }
@@ -117,14 +117,14 @@ pub enum Layout {
 pub enum Seek {
     /// Distance in cylinders and ms.
     Points(Vec<(u32, f64)>),
-    /// From a data sheet, ms.
+    /// Times from a data sheet, ms.
     #[serde(rename_all = "kebab-case")]
     DataSheet {
-        /// Onto the neighbouring track.
+        /// Time of a seek onto the neighbouring track.
         next_track: f64,
-        /// Over random distances.
+        /// Mean time of seeks over random distances.
         average: f64,
-        /// From edge to edge.
+        /// Time of a seek from edge to edge.
         full_stroke: f64,
     },
 }
@@ -135,7 +135,7 @@ pub enum Seek {
 pub enum CardOverheads {
     /// The same for every command.
     All(f64),
-    /// By command and by the command before, `[after a read, after a write]`.
+    /// Times by command and by the command before, `[after a read, after a write]`.
     #[serde(rename_all = "kebab-case")]
     Each {
         /// A read the cache answers.
@@ -166,7 +166,7 @@ pub enum CardError {
     /// The change that is asked for is no assignment.
     #[error("{change}: {problem}")]
     Change {
-        /// As it was written.
+        /// Text of the change as it was written.
         change: String,
         /// The fault of the change.
         problem: String,
@@ -174,7 +174,7 @@ pub enum CardError {
     /// The card has no such value.
     #[error("there is no value \"{name}\": {}", known.join(", "))]
     Unknown {
-        /// As it was written.
+        /// The name as it was written.
         name: String,
         /// The values it has.
         known: Vec<String>,

@@ -5,12 +5,13 @@ use crate::{Completion, Nanos};
 /// Completions not yet handed out.
 #[derive(Debug, Clone)]
 pub(crate) struct Completions {
-    /// Sorted by instant, latest first: the next one is taken from the end without moving the others.
+    /// The completions by instant, latest first: the next one is taken from the end without moving
+    /// the others.
     waiting: Vec<Completion>,
 }
 
 impl Completions {
-    /// None, with room for so many before anything is allocated again.
+    /// An empty list, with room for so many before anything is allocated again.
     pub(crate) fn with_capacity(room: usize) -> Self {
         Self {
             waiting: Vec::with_capacity(room),

@@ -34,7 +34,7 @@ impl Extents {
         Some((block, behind - 1))
     }
 
-    /// That range.
+    /// The range that [`Self::find`] finds.
     fn at(&self, sector: u64) -> Option<Range> {
         let (block, place) = self.find(sector)?;
         Some(self.blocks[block][place])

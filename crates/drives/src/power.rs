@@ -57,7 +57,7 @@ pub struct Kept {
     pub write: usize,
     /// First sector.
     pub first: u64,
-    /// Behind the last one.
+    /// Sector behind the last one.
     pub end: u64,
 }
 
@@ -68,7 +68,7 @@ pub enum Held {
     Before,
     /// The data of the write at this place of the log.
     Write(usize),
-    /// Nothing that can be read: its physical sector was being written.
+    /// The content cannot be read: its physical sector was being written.
     Damaged,
 }
 
@@ -257,7 +257,7 @@ impl Chance {
         Self(Xoshiro256PlusPlus::seed_from_u64(mixed))
     }
 
-    /// From 0 to less than 1.
+    /// A share from 0 to less than 1.
     fn share(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
@@ -330,7 +330,7 @@ mod tests {
         }
     }
 
-    /// In how many of 400 cuts at `at` a sector holds what `expected` says.
+    /// Number of cuts at `at`, of 400, after which a sector holds what `expected` says.
     fn count(log: &WriteLog, drive: &PowerCut, at: Nanos, sector: u64, expected: Held) -> usize {
         let cuts = (0..400).map(|seed| log.cut(drive, at, seed));
         cuts.filter(|after| after.held(sector) == expected).count()

@@ -46,7 +46,7 @@ pub struct Smr {
     jobs: Vec<Option<Job>>,
     open: usize,
     waiting: VecDeque<Request>,
-    /// Behind the last write, if it belongs to a stream that began at a band.
+    /// Sector behind the last write, if it belongs to a stream that began at a band.
     stream: Option<u64>,
     idle_since: Nanos,
     clock: Nanos,

@@ -19,7 +19,7 @@ pub struct Measured {
     "line {line}: R or W, a word or nothing, first block, blocks, service time and pause in us are expected"
 )]
 pub struct TraceError {
-    /// Counted from 1.
+    /// Number of the line, counted from 1.
     pub line: usize,
 }
 
@@ -112,7 +112,7 @@ pub struct Fit {
     /// Root mean square of the horizontal distance between the two distributions: the n-th shortest
     /// of one beside the n-th shortest of the other.
     pub distance: f64,
-    /// That distance over the mean of the measured times (Ruemmler and Wilkes, *An Introduction to
+    /// The distance over the mean of the measured times (Ruemmler and Wilkes, *An Introduction to
     /// Disk Drive Modeling*, 1994).
     pub demerit: f64,
     /// Root mean square of each request's own error. A request's own time depends on where the

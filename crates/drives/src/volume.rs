@@ -35,12 +35,12 @@ pub struct VolumeError;
 pub struct Volume {
     parameters: VolumeParameters,
     credit: f64,
-    /// Up to when credit has been counted.
+    /// Instant up to which credit has been counted.
     counted: Nanos,
     /// Instant at which the next request may pass, by the limit of requests and by that of bytes.
     next_request: f64,
     next_byte: f64,
-    /// Completed, not yet handed out.
+    /// Requests that are completed, not yet handed out.
     done: Completions,
 }
 

@@ -48,7 +48,7 @@ pub enum PartMoment {
     Ended,
 }
 
-/// Told of each part of a phase, outside its time. All phases wait until it returns.
+/// Callback that is told of each part of a phase, outside its time. All phases wait until it returns.
 pub type PartObserver = Box<dyn Fn(PartMoment) + Send + Sync>;
 
 /// Phases of this process that alternate. Make one seat for each, and put it into the phase's
@@ -240,7 +240,7 @@ impl AlternationSeat {
     }
 
     /// Waits for a part of this phase after that of number `last`; `stopped` is asked every now and
-    /// then. Returns `None` if it says so.
+    /// then. Returns `None` if it returned true.
     pub(crate) fn begin(&self, last: u64, stopped: impl Fn() -> bool) -> Option<PartTimes> {
         let mut state = self.shared.state();
         while state.holder != Some(self.index) || state.seats[self.index].part <= last {
@@ -267,7 +267,7 @@ impl AlternationSeat {
         })
     }
 
-    /// So much of the part that runs is none of the phase's time.
+    /// Takes so much of the part that runs out of the phase's time.
     pub(crate) fn exclude(&self, ns: u64) {
         let mut state = self.shared.state();
         let seat = &mut state.seats[self.index];

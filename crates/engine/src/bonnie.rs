@@ -64,29 +64,29 @@ impl BonnieVersion {
 /// One phase, in the order in which they are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// Write characters: 1.03 all data through a buffer of 4096 bytes, 2.00 a few, a call each.
+    /// Writes characters: 1.03 all data through a buffer of 4096 bytes, 2.00 a few, a call each.
     WriteCharacters,
-    /// Write all data in chunks.
+    /// Writes all data in chunks.
     WriteBlocks,
-    /// Read each chunk, change a byte, write it back.
+    /// Reads each chunk, changes a byte, writes it back.
     Rewrite,
-    /// Read the characters as they were written.
+    /// Reads the characters as they were written.
     ReadCharacters,
-    /// Read all data in chunks.
+    /// Reads all data in chunks.
     ReadBlocks,
     /// Several seekers read chunks at random; about one in ten is changed and written back.
     Seeks,
-    /// Create all files, names in ascending order.
+    /// Creates all files, names in ascending order.
     CreateSequential,
-    /// Look up all files in the order of the directory, and read those that hold something.
+    /// Looks up all files in the order of the directory, and reads those that hold something.
     StatSequential,
-    /// Remove all files in the order of the directory, and the directories.
+    /// Removes all files in the order of the directory, and the directories.
     DeleteSequential,
-    /// Create all files, names in random order.
+    /// Creates all files, names in random order.
     CreateRandom,
-    /// Look up and read all files in random order.
+    /// Looks up and reads all files in random order.
     StatRandom,
-    /// Remove all files in another random order, and the directories.
+    /// Removes all files in another random order, and the directories.
     DeleteRandom,
 }
 
@@ -154,7 +154,7 @@ pub struct BonniePlan {
     pub file_chunk: usize,
     /// `-b`: fsync each file, each directory after a change, and each seek's update.
     pub fsync: bool,
-    /// Open data files for direct I/O where they are created, and, as in the originals, only there.
+    /// Opens data files for direct I/O where they are created, and, as in the originals, only there.
     pub direct: bool,
     /// [`Content::Zero`]: as the originals, nearly all zero, with one byte changed in each chunk.
     pub content: Content,

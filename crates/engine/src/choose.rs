@@ -146,7 +146,7 @@ enum Probe {
     /// Refuses them, so that a ring passes them to a kernel thread, which may block: many times
     /// as expensive as a plain call.
     ByWorkers,
-    /// There is nothing to read.
+    /// The file holds nothing to read.
     NoData,
 }
 

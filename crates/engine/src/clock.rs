@@ -53,7 +53,7 @@ fn counter() -> u64 {
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
-/// Never called: `invariant` is false here.
+/// Stands in for the counter on other processors. Never called: `invariant` is false here.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 fn counter() -> u64 {

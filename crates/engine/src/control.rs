@@ -39,7 +39,7 @@ pub struct Control {
 /// The start of a phase that is to be set up now, and is told later when it begins.
 pub const START_IS_TOLD: u64 = u64::MAX;
 
-/// Shorter waits than this are spent looking at the clock: a sleeping thread wakes up late, ns.
+/// Longest wait that is spent looking at the clock: a sleeping thread wakes up late, ns.
 const WATCHED_NS: u64 = 30_000;
 /// Longest sleep, after which it is checked whether the start was told or called off, ns.
 const SLEEP_NS: u64 = 5_000_000;

@@ -29,13 +29,13 @@ pub enum StartError {
     /// The file system refuses `O_DIRECT`.
     #[error("{} cannot be opened for direct I/O", path.display())]
     DirectRefused {
-        /// On which file.
+        /// The file.
         path: PathBuf,
     },
     /// The blocks of a file could not be reserved.
     #[error("cannot reserve {bytes} bytes for {}: {}", path.display(), words(*errno))]
     Preallocate {
-        /// Of which one.
+        /// The file.
         path: PathBuf,
         /// Number of bytes, from its beginning.
         bytes: u64,
@@ -50,7 +50,7 @@ pub enum StartError {
         /// `kernel.io_uring_disabled`, where it could be read.
         disabled: Option<u8>,
     },
-    /// This system has no io_uring.
+    /// The system has no io_uring.
     #[error("{}", crate::system::lacking("io_uring"))]
     NoRing,
     /// Buffers could not be had.

@@ -14,7 +14,7 @@ use crate::system::map_extents;
 use crate::tree::{EntryKind, scan};
 use crate::worker_pool::fault;
 
-/// Write dirty data first, so that what is not allocated yet gets its place.
+/// Asks to write dirty data first, so that what is not allocated yet gets its place.
 const FLAG_SYNC: u32 = 1;
 const EXTENT_LAST: u32 = 0x1;
 const EXTENT_ENCODED: u32 = 0x8;
@@ -25,13 +25,13 @@ const EXTENTS: usize = 128;
 /// The layout of the bytes of some files on their file system.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stored {
-    /// Of all files.
+    /// Bytes of all files.
     pub bytes: u64,
-    /// Without an extent.
+    /// Bytes without an extent.
     pub hole_bytes: u64,
-    /// In extents that were reserved and never written.
+    /// Bytes in extents that were reserved and never written.
     pub unwritten_bytes: u64,
-    /// In extents that are compressed or encrypted.
+    /// Bytes in extents that are compressed or encrypted.
     pub encoded_bytes: u64,
 }
 

@@ -79,10 +79,10 @@ impl AtEnd {
     }
 }
 
-/// In which order files are visited.
+/// The order in which files are visited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VisitOrder {
-    /// As they were created, directory after directory.
+    /// Order of creation, directory after directory.
     Creation,
     /// Each once, in a random order that follows from the seed.
     Random,
@@ -91,13 +91,13 @@ pub enum VisitOrder {
 /// One pass over a set: how it goes, ends and is watched.
 #[derive(Debug, Clone, Copy)]
 pub struct Pass<'a> {
-    /// In which order files, or directories, are visited.
+    /// Order in which files, or directories, are visited.
     pub order: VisitOrder,
     /// Durability of the end.
     pub at_end: AtEnd,
     /// Width of one step of the time series, ns.
     pub slice_ns: u64,
-    /// For stopping and watching.
+    /// Control for stopping and watching.
     pub control: &'a Control,
 }
 
@@ -138,7 +138,7 @@ pub struct FileSet {
     pub size_max: u64,
     /// Threads, at least 1.
     pub threads: u32,
-    /// Call fsync on each file before it is closed, as part of its creation.
+    /// Calls fsync on each file before it is closed, as part of its creation.
     pub fsync_each: bool,
     /// Content that is written.
     pub content: Content,
@@ -356,7 +356,7 @@ impl Handles {
 /// The place in which a name of a file is looked up.
 struct EntryPath<'a> {
     directory: BorrowedFd<'a>,
-    /// Relative to `directory`.
+    /// Name, relative to `directory`.
     name: &'a CStr,
 }
 

@@ -23,7 +23,7 @@ struct StartGateState {
 
 #[derive(Clone, Copy)]
 enum StartDecision {
-    /// Begin, with this clock: its origin is the common start.
+    /// The workers begin, with this clock: its origin is the common start.
     Go(FastClock),
     /// A worker could not be set up: none starts.
     CallOff,

@@ -19,27 +19,27 @@ pub enum Op {
     Write,
     /// `fsync` or `fdatasync`.
     Fsync,
-    /// Make a file: open with `O_CREAT | O_EXCL`, write its content if it has any, close.
+    /// Makes a file: opens it with `O_CREAT | O_EXCL`, writes its content if it has any, closes it.
     Create,
-    /// Open an existing file, read it whole, close.
+    /// Opens an existing file, reads it whole, closes it.
     Open,
     /// `statx` of one path.
     Stat,
-    /// Remove one file.
+    /// Removes one file.
     Unlink,
-    /// Make one directory.
+    /// Makes one directory.
     Mkdir,
-    /// Remove one directory.
+    /// Removes one directory.
     Rmdir,
-    /// Rename one file.
+    /// Renames one file.
     Rename,
-    /// Give one file a second name (`linkat`).
+    /// Gives one file a second name (`linkat`).
     Link,
-    /// Read a directory's entries, all of one directory being one operation.
+    /// Reads a directory's entries, all of one directory being one operation.
     Readdir,
-    /// Copy one whole file (open, copy, close).
+    /// Copies one whole file (open, copy, close).
     Copy,
-    /// Open an existing file, write at its end, close.
+    /// Opens an existing file, writes at its end, closes it.
     Append,
 }
 
@@ -155,7 +155,7 @@ pub struct OpOutcome {
 }
 
 impl OpOutcome {
-    /// Nothing of this kind so far.
+    /// An outcome without any operation of this kind so far.
     pub(crate) fn new(op: Op) -> OpOutcome {
         OpOutcome {
             op,
@@ -237,9 +237,9 @@ pub struct Stretch {
 pub struct OpError {
     /// Kind of the operation.
     pub op: Op,
-    /// On which path.
+    /// Path of the file.
     pub path: PathBuf,
-    /// At which offset, bytes, where an offset means something.
+    /// Offset in the file, bytes, where an offset means something.
     pub offset: Option<u64>,
     /// Error of the system (raw errno).
     pub errno: i32,
@@ -278,7 +278,7 @@ pub struct PromiseRecord {
     pub bytes: u64,
     /// Generation of the content, from 1.
     pub generation: u32,
-    /// Begin of the operation, ns of the monotonic clock.
+    /// Beginning of the operation, ns of the monotonic clock.
     pub begun_ns: u64,
     /// Instant of its acknowledgement; `None` if it failed.
     pub acknowledged_ns: Option<u64>,
@@ -317,9 +317,9 @@ pub struct KeptOps {
 /// The work of one of several threads.
 #[derive(Debug, Clone)]
 pub struct ThreadOutcome {
-    /// As [`PhaseOutcome::ops`].
+    /// Operations of the thread, as [`PhaseOutcome::ops`].
     pub ops: Vec<OpOutcome>,
-    /// As [`PhaseOutcome::series`], with steps of the same width.
+    /// Work over time, as [`PhaseOutcome::series`], with steps of the same width.
     pub series: Vec<Slice>,
 }
 
@@ -328,7 +328,7 @@ pub struct ThreadOutcome {
 pub struct PhaseOutcome {
     /// Reason of its end.
     pub ended: PhaseEnd,
-    /// From the common start of all threads to the end of the last one, closing fsync included, ns.
+    /// Time from the common start of all threads to the end of the last one, closing fsync included, ns.
     pub elapsed_ns: u64,
     /// Processor time of the process during the phase, in user mode, all threads together, ns. It
     /// includes everything else the process did at that time.
@@ -341,13 +341,13 @@ pub struct PhaseOutcome {
     /// everything. With plain calls and a queue depth above 1 these are the threads that stand in
     /// for it. A closing fsync belongs to none of them.
     pub threads: Vec<ThreadOutcome>,
-    /// Open loop only: how much later each operation was issued than by a generator that is never
-    /// late, which issues at the intended start or when a slot in the queue is free, whichever is
-    /// later. The generator causes it (or a machine that gave it no processor), not the storage. It
-    /// includes operations held up behind a late one. A response time is this lateness, plus the
-    /// wait for a slot, plus the service time.
+    /// Lateness of each operation, in an open loop only: how much later it was issued than by a
+    /// generator that is never late, which issues at the intended start or when a slot in the queue
+    /// is free, whichever is later. The generator causes it (or a machine that gave it no
+    /// processor), not the storage. It includes operations held up behind a late one. A response
+    /// time is this lateness, plus the wait for a slot, plus the service time.
     pub lateness: Option<Timing>,
-    /// Open loop only: operations that were due when the phase ended, and were not issued.
+    /// Operations that were due when the phase ended, and were not issued; in an open loop only.
     pub unissued: u64,
     /// Bytes whose content was checked (see [`crate::verify`]); 0 where nothing was.
     pub verified_bytes: u64,
@@ -384,7 +384,7 @@ pub struct PhaseOutcome {
     /// Clock in use (`tsc` or `monotonic`) and, for `tsc`, its disagreement with the monotonic
     /// clock over the phase, as a fraction.
     pub clock: &'static str,
-    /// See `clock`; 0 for the monotonic clock itself.
+    /// Disagreement of the clock (see `clock`); 0 for the monotonic clock itself.
     pub clock_error: f64,
     /// Number of clock readings that were before the one preceding them.
     pub clock_back: u64,

@@ -7,7 +7,7 @@ use crate::pacing::Schedule;
 pub(crate) trait Pacer {
     /// Latency counts from the intended start instead of the actual one.
     const FROM_INTENDED: bool;
-    /// From when on the place of an operation that completed at `completed_ns` may be used again.
+    /// Time from which on the place of an operation that completed at `completed_ns` may be used again.
     fn ready_ns(&self, completed_ns: u64) -> u64;
     /// Set if it is to be asked again when the time has come: the operation may still have to wait.
     const ASKS_AGAIN: bool = false;
@@ -19,7 +19,7 @@ pub(crate) trait Pacer {
     fn owed(self, until_ns: u64) -> u64;
 }
 
-/// Closed loop without think time.
+/// A closed loop without think time.
 #[derive(Debug)]
 pub(crate) struct Eager;
 
@@ -40,7 +40,7 @@ impl Pacer for Eager {
     }
 }
 
-/// Closed loop with a think time.
+/// A closed loop with a think time.
 #[derive(Debug)]
 pub(crate) struct Thinking {
     pub(crate) think_time_ns: u64,
@@ -63,13 +63,14 @@ impl Pacer for Thinking {
     }
 }
 
-/// Open loop: operations are due by the clock.
+/// An open loop: operations are due by the clock.
 #[derive(Debug)]
 pub(crate) struct Scheduled(pub(crate) Schedule);
 
 impl Pacer for Scheduled {
     const FROM_INTENDED: bool = true;
-    /// At once: kept to tell an operation that found no place from one that was issued late.
+    /// Time of the completion itself: kept to tell an operation that found no place from one that
+    /// was issued late.
     #[inline(always)]
     fn ready_ns(&self, completed_ns: u64) -> u64 {
         completed_ns
@@ -87,7 +88,7 @@ impl Pacer for Scheduled {
     }
 }
 
-/// Closed loop, in proportion to other phases.
+/// A closed loop, in proportion to other phases.
 #[derive(Debug)]
 pub(crate) struct Flowing(pub(crate) FlowSeat);
 

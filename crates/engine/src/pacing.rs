@@ -16,8 +16,8 @@ use rustix::time::Timespec;
 use crate::draw::{Draw, unit};
 
 const NS_PER_SECOND: f64 = 1e9;
-/// Up to this many Poisson arrivals are counted one by one. More are estimated from the rate; the
-/// error is then below one in a thousand.
+/// Most Poisson arrivals that are counted one by one. More are estimated from the rate; the error
+/// is then below one in a thousand.
 const COUNTED_MAX: u64 = 10_000_000;
 
 /// The intended starts of one worker's share of the phase's arrivals.

@@ -41,7 +41,7 @@ use crate::watch::{Finish, PhaseWatch, spin_ns};
 
 /// Stack of a worker, bytes: its call depth is small and it never recurses.
 const STACK_BYTES: usize = 256 << 10;
-/// Up to this many workers have a content pool of full size each; more share that much memory.
+/// Most workers that have a content pool of full size each; more share that much memory.
 const FULL_POOLS: usize = 8;
 /// Smallest pool per worker, bytes.
 const POOL_BYTES_MIN: usize = 256 << 10;
@@ -162,7 +162,7 @@ struct BlockPhase<'a> {
     control: &'a Control,
     files: &'a [OwnedFd],
     way: IoMethod,
-    /// See [`spin_ns`].
+    /// Spinning before a deadline, ns: see [`spin_ns`].
     spin_ns: u64,
     halt: AtomicBool,
     /// The expected content; `None` if nothing is verified.

@@ -110,7 +110,7 @@ impl Series {
 pub struct Recorder {
     /// Padded, because the allocator may place them beside another thread's.
     lanes: [Option<Box<CachePadded<OpOutcome>>>; Op::ALL.len()],
-    /// Open loop only.
+    /// Lateness of each operation, in an open loop only.
     lateness: Option<Timing>,
     series: Series,
     short: u64,
@@ -137,7 +137,7 @@ impl Recorder {
         }
     }
 
-    /// Also keeps what became of each operation, added up over so many ns (0: each by itself).
+    /// Makes it also keep what became of each operation, added up over so many ns (0: each by itself).
     pub(crate) fn with_history(mut self, every_ns: Option<u64>) -> Recorder {
         self.history = every_ns.map(|every_ns| Box::new(History::new(every_ns)));
         self
@@ -177,7 +177,7 @@ impl Recorder {
         self
     }
 
-    /// For the closing of a phase: it counts, but not as a thread.
+    /// Makes it the recorder for the closing of a phase: it counts, but not as a thread.
     pub fn closing(mut self) -> Recorder {
         self.closing = true;
         self
@@ -199,8 +199,9 @@ impl Recorder {
         }
     }
 
-    /// Like `count` calls of [`Recorder::record`], for operations that began and ended together and
-    /// moved `bytes` in sum. A completed batch is recorded at the cost of one operation.
+    /// Records `count` operations that began and ended together and moved `bytes` in sum, like as
+    /// many calls of [`Recorder::record`]. A completed batch is recorded at the cost of one
+    /// operation.
     ///
     /// # Panics
     /// As [`Recorder::record`].
@@ -329,20 +330,20 @@ fn unannounced(op: Op) -> ! {
 /// The parts of a [`crate::PhaseOutcome`] that come from recorders.
 #[derive(Debug, Clone)]
 pub struct Merged {
-    /// See [`crate::PhaseOutcome::ops`].
+    /// Operations, as [`crate::PhaseOutcome::ops`].
     pub ops: Vec<OpOutcome>,
-    /// See [`crate::PhaseOutcome::threads`].
+    /// Work of each thread, as [`crate::PhaseOutcome::threads`].
     pub threads: Vec<ThreadOutcome>,
-    /// See [`crate::PhaseOutcome::lateness`].
+    /// Lateness, as [`crate::PhaseOutcome::lateness`].
     pub lateness: Option<Timing>,
-    /// See [`crate::PhaseOutcome::slice_ns`]; a power of two times what was asked for, if the phase
-    /// lasted longer than [`SLICES_MAX`] slices.
+    /// Width of a slice, as [`crate::PhaseOutcome::slice_ns`]; a power of two times what was asked
+    /// for, if the phase lasted longer than [`SLICES_MAX`] slices.
     pub slice_ns: u64,
-    /// See [`crate::PhaseOutcome::series`].
+    /// Work over time, as [`crate::PhaseOutcome::series`].
     pub series: Vec<Slice>,
-    /// See [`crate::PhaseOutcome::short`].
+    /// Short reads and writes, as [`crate::PhaseOutcome::short`].
     pub short: u64,
-    /// See [`crate::PhaseOutcome::history`].
+    /// Course of the single operations, as [`crate::PhaseOutcome::history`].
     pub history: Vec<KeptOps>,
 }
 

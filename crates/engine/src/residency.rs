@@ -182,7 +182,7 @@ pub fn populate(path: &Path) -> Result<u64, OpError> {
 mod tests {
     use super::*;
 
-    /// Not a multiple of the page size.
+    /// Size of a file that is not a multiple of the page size.
     const BYTES: usize = 3_000_001;
 
     #[test]

@@ -38,9 +38,9 @@ const HELD_PAUSE_NS: u64 = 100_000;
 /// The time for which a submission may block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// Until at least one operation completed.
+    /// Blocks until at least one operation completed.
     One,
-    /// Until one completed, but no longer than this.
+    /// Blocks until one completed, but no longer than this.
     AtMost(u64),
 }
 
@@ -345,13 +345,13 @@ pub(crate) fn drive_ring<R: Ring, P: Pacer>(
 
 /// The next step of a worker that has nothing outstanding.
 enum Idle {
-    /// Nothing more: it is done.
+    /// The worker does nothing more: it is done.
     Over,
-    /// Issue what is due at this time, ns.
+    /// The worker issues what is due at this time, ns.
     Fill(u64),
-    /// Go on: the other phases had their parts.
+    /// The worker goes on: the other phases had their parts.
     NextPart,
-    /// End for this reason.
+    /// The worker ends for this reason.
     End(Finish),
 }
 

@@ -16,7 +16,7 @@ pub struct IoTarget {
     pub bytes: u64,
 }
 
-/// In which order blocks are visited.
+/// The order in which blocks are visited.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum AccessPattern {
     /// Ascending from 0, file after file, starting again at the first; one stream over all
@@ -60,15 +60,15 @@ pub struct Zones(pub [(u8, u8); ZONES_MAX]);
 /// A sequential order that leaves bytes out, or takes files in turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Steps {
-    /// So many blocks of one file, then of the next. A file that is done is left out until all are.
+    /// Visits so many blocks of one file, then of the next. A file that is done is left out until all are.
     InTurn {
-        /// At least 1.
+        /// Number of blocks, at least 1.
         blocks: u32,
     },
-    /// So many bytes are left out after each block; negative: back. A position before the beginning
+    /// Leaves out so many bytes after each block; negative: back. A position before the beginning
     /// counts from the end of the file. Where no block fits any more, all begins again at 0.
     Gap {
-        /// More than the file holds is refused.
+        /// Bytes left out; more than the file holds is refused.
         bytes: i64,
     },
     /// The first bytes of each zone, zone after zone; from the first again where no block fits.
@@ -100,44 +100,44 @@ pub enum Content {
 /// The points at which data is made durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Durability {
-    /// Call fsync on the file after every so many writes of a thread (`None` means never).
+    /// Number of writes of a thread after which fsync is called on the file (`None` means never).
     pub fsync_every: Option<NonZeroU64>,
-    /// With `fsync_every` 1: the fsync that follows a write counts into that write's latency
-    /// (what sysbench's `--file-fsync-all` reports) as well as under its own kind. Needs plain
-    /// calls: refused with [`IoEngine::Uring`], and decides for sync with [`IoEngine::Auto`].
+    /// Set if the fsync that follows a write, with `fsync_every` 1, counts into that write's
+    /// latency (what sysbench's `--file-fsync-all` reports) as well as under its own kind. Needs
+    /// plain calls: refused with [`IoEngine::Uring`], and decides for sync with [`IoEngine::Auto`].
     pub fsync_in_write: bool,
-    /// Use fdatasync instead of fsync.
+    /// Uses fdatasync instead of fsync.
     pub data_only: bool,
-    /// Call fsync on every file at the end, inside the phase's time, if anything was written.
+    /// Calls fsync on every file at the end, inside the phase's time, if anything was written.
     pub fsync_at_end: bool,
-    /// Open with `O_DSYNC`.
+    /// Opens with `O_DSYNC`.
     pub open_dsync: bool,
-    /// Open with `O_SYNC`.
+    /// Opens with `O_SYNC`.
     pub open_sync: bool,
 }
 
 /// The rule for the start of the next operation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pacing {
-    /// As soon as one completes, after this think time (0: at once).
+    /// Starts as soon as one completes, after this think time (0: at once).
     Closed {
         /// Pause between a completion and the next issue, ns.
         think_time_ns: u64,
     },
-    /// By the clock, evenly spaced, this many per second over all threads; latency is counted
-    /// from the intended start.
+    /// Starts by the clock, evenly spaced, this many per second over all threads; latency is
+    /// counted from the intended start.
     Fixed(f64),
-    /// By the clock, exponentially distributed gaps (Poisson arrivals), this many per second on
-    /// average over all threads; latency is counted from the intended start.
+    /// Starts by the clock, exponentially distributed gaps (Poisson arrivals), this many per second
+    /// on average over all threads; latency is counted from the intended start.
     Poisson(f64),
 }
 
 /// The end of the phase: at whichever limit comes first. At least one must be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stop {
-    /// After this many operations over all threads (fsyncs not counted).
+    /// Number of operations over all threads after which it ends (fsyncs not counted).
     pub ops: Option<u64>,
-    /// After this much time, ns.
+    /// Time after which it ends, ns.
     pub time_ns: Option<u64>,
 }
 
@@ -165,7 +165,7 @@ pub enum Fresh {
 /// The I/O engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IoEngine {
-    /// Decide by what the file, the kernel and the queue depth allow; the outcome says why.
+    /// Decides by what the file, the kernel and the queue depth allow; the outcome says why.
     #[default]
     Auto,
     /// `pread`/`pwrite`; queue depth above 1 becomes that many threads.
@@ -192,7 +192,7 @@ pub enum IoEngine {
 /// The operation on the name of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameCall {
-    /// Open it, made if it is missing, and close it.
+    /// Opens it, made if it is missing, and closes it.
     Create,
     /// `statx`.
     Stat,
@@ -244,12 +244,12 @@ pub struct Spec {
     pub threads: u32,
     /// Operations outstanding at once, per thread.
     pub queue_depth: u32,
-    /// Open with `O_DIRECT`.
+    /// Opens with `O_DIRECT`.
     pub direct: bool,
-    /// Reserve the blocks of every target that is written (`fallocate`) before the clock starts.
+    /// Reserves the blocks of every target that is written (`fallocate`) before the clock starts.
     pub preallocate: bool,
-    /// Tell the kernel the order of the blocks (`posix_fadvise`), as fio does: random reads are not
-    /// read ahead, sequential ones further.
+    /// Tells the kernel the order of the blocks (`posix_fadvise`), as fio does: random reads are
+    /// not read ahead, sequential ones further.
     pub advise: bool,
     /// The points at which data is made durable.
     pub durability: Durability,
@@ -271,8 +271,7 @@ pub struct Spec {
     /// Keeps what became of each operation ([`crate::PhaseOutcome::history`]), added up over so
     /// many ns; 0: each by itself. `None` means that nothing is kept.
     pub history_ns: Option<u64>,
-    /// More than one pass over the data. `None` means that what comes again finds what the pass
-    /// before left.
+    /// Further passes over the data. `None` means that what comes again finds what the pass before left.
     pub again: Option<Again>,
     /// The targets are shared with other processes, and this is the part of this one. `None` means
     /// that all of it is. The bytes of a target are then those of this process alone.

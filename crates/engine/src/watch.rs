@@ -49,7 +49,7 @@ pub(crate) struct PhaseWatch<'a> {
     /// Set by a worker that failed: the others stop too.
     halt: &'a AtomicBool,
     deadline_ns: u64,
-    /// See [`spin_ns`].
+    /// Spinning before a deadline, ns: see [`spin_ns`].
     spin_ns: u64,
     /// The earlier of the deadline and the next check: one comparison per operation.
     look_ns: u64,
@@ -191,7 +191,7 @@ impl<'a> PhaseWatch<'a> {
         done
     }
 
-    /// This worker ends: the others of its phase do not wait for it.
+    /// Ends this worker: the others of its phase do not wait for it.
     pub(crate) fn retire(&mut self, recorder: &Recorder) {
         let done = self.since_part(recorder);
         if let Some(seat) = &self.control.seat {

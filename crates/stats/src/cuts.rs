@@ -17,7 +17,7 @@ use statrs::function::factorial::ln_binomial;
 
 use crate::interval::is_level;
 
-/// After how many cuts of a configuration a study looks.
+/// Numbers of cuts of a configuration after which a study looks.
 pub const CUT_LOOKS: [u32; 6] = [10, 20, 40, 80, 160, 320];
 
 /// Tables that are as likely as the one found, but for rounding.

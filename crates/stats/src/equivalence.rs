@@ -40,10 +40,11 @@ pub enum Classification {
     },
     /// The whole interval lies in `[1 / (1 + margin), 1 + margin]`.
     NoDifference {
-        /// There is no difference larger than this: `max(|low - 1|, |high - 1|)`.
+        /// Bound of the difference: `max(|low - 1|, |high - 1|)`.
         larger_than: f64,
     },
-    /// Not decided, but the plain 80 % interval of these rounds excludes 1. A hint, no claim.
+    /// The comparison is not decided, but the plain 80 % interval of these rounds excludes 1. A
+    /// hint, no claim.
     Probably {
         /// True if B seems better, false if it seems worse.
         better: bool,
@@ -65,7 +66,7 @@ pub struct Statement {
     pub word: Classification,
     /// Set if it rests on the differences without the effect of the order.
     pub without_order: bool,
-    /// Not decided, and no number of rounds would: the figures are too coarse.
+    /// Set if it is not decided, and no number of rounds would: the figures are too coarse.
     pub too_coarse: bool,
     /// Largest error of the ratio because the figures are given in steps, on the log scale; part of
     /// the interval.

@@ -28,8 +28,8 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// From the log scale. Ends beyond the range of `f64` are moved to its edge, so that an
-    /// absurdly wide interval stays a number that can be stored and compared.
+    /// Takes a ratio from the log scale. Ends beyond the range of `f64` are moved to its edge, so
+    /// that an absurdly wide interval stays a number that can be stored and compared.
     pub(crate) fn from_log(estimate: f64, low: f64, high: f64) -> Option<Ratio> {
         if estimate.is_nan() || low.is_nan() || high.is_nan() {
             return None;

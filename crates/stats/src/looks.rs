@@ -20,7 +20,7 @@ use crate::levels::LEVELS;
 /// Complete rounds at the first look: two differences say nothing of their spread.
 pub const FIRST_LOOK: u32 = 3;
 
-/// Up to this round all looks have the same level.
+/// Last round up to which all looks have the same level.
 const EQUAL_UNTIL: u32 = 20;
 
 /// Speed at which the levels fall beyond that: with this power of the number of rounds.

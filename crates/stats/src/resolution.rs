@@ -25,7 +25,7 @@ pub fn log_step(value: f64, step: f64) -> f64 {
     }
 }
 
-/// By what share a ratio may be off, of its width on the log scale: 0.087 is 8.7 %.
+/// Share by which a ratio may be off, of its width on the log scale: 0.087 is 8.7 %.
 pub fn share(log_width: f64) -> f64 {
     exp(log_width) - 1.0
 }

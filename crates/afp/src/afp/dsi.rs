@@ -47,14 +47,14 @@ pub(super) struct Header {
     pub(super) command: u8,
     /// The number of the request.
     pub(super) id: u16,
-    /// Of a reply: 0, or why not. Of a write request: where the data begin.
+    /// Result of a reply: 0, or why not. Place of the data in a write request.
     pub(super) code: u32,
     /// Bytes that follow.
     pub(super) length: u32,
 }
 
 impl Header {
-    /// As it is sent.
+    /// The header as it is sent.
     pub(super) fn encode(self) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
         bytes[0] = u8::from(self.is_reply);
@@ -65,7 +65,7 @@ impl Header {
         bytes
     }
 
-    /// As it was received.
+    /// Reads a header as it was received.
     pub(super) fn decode(bytes: [u8; HEADER]) -> Self {
         let [flags, command, i0, i1, c0, c1, c2, c3, l0, l1, l2, l3, ..] = bytes;
         Self {

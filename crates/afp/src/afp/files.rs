@@ -453,7 +453,7 @@ pub(super) struct Entries {
 const DOTS: [&str; 2] = [".", ".."];
 
 impl Entries {
-    /// From an offset on, each with the offset after it.
+    /// The entries from an offset on, each with the offset after it.
     pub(super) fn from(&self, offset: u64) -> impl Iterator<Item = (u64, &FileParameters)> {
         let skipped = usize::try_from(offset).unwrap_or(usize::MAX);
         let entries = self.list.iter().zip(DOTS.len() as u64 + 1..);

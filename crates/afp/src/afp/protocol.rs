@@ -81,7 +81,7 @@ impl AfpRequest {
         self
     }
 
-    /// As it is sent.
+    /// The request as it is sent.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.0
     }
@@ -92,7 +92,7 @@ impl AfpRequest {
 pub struct CatalogPath<'a> {
     /// The directory's number.
     pub directory: u32,
-    /// Empty: the directory itself.
+    /// Name in the directory; empty for the directory itself.
     pub name: &'a str,
 }
 

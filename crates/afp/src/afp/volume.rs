@@ -147,7 +147,7 @@ impl AfpVolume {
         Ok((Fork(fork), parameters))
     }
 
-    /// So many bytes from there on; fewer where the file ends.
+    /// Reads so many bytes from there on; fewer where the file ends.
     pub(super) fn read(&self, fork: Fork, offset: u64, bytes: usize) -> Result<Vec<u8>, AfpError> {
         let mut data = Vec::new();
         while data.len() < bytes {

@@ -27,13 +27,13 @@ pub struct Claim {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Load {
-    /// From the first sector on.
+    /// Reads from the first sector on.
     SequentialRead,
-    /// From the first sector on.
+    /// Writes from the first sector on.
     SequentialWrite,
-    /// Anywhere, each place equally likely.
+    /// Reads anywhere, each place equally likely.
     RandomRead,
-    /// Anywhere, each place equally likely.
+    /// Writes anywhere, each place equally likely.
     RandomWrite,
 }
 

@@ -82,7 +82,7 @@ pub struct Controller<D> {
     /// to work it out for all drives at each event would be most of the model's time.
     next: Vec<Option<Nanos>>,
     bus_free: Nanos,
-    /// Completed, not yet handed out.
+    /// Requests that are completed, not yet handed out.
     done: Completions,
     clock: Nanos,
 }

@@ -44,7 +44,7 @@ struct Band {
 /// The reason for which a geometry is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GeometryError {
-    /// There is no zone, no surface, or no rotation.
+    /// The geometry has no zone, no surface, or no rotation.
     Empty,
     /// The zone of this number (counted from 0) has no cylinder or no sector, or more data sectors
     /// than its tracks hold.

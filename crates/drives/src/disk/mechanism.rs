@@ -11,8 +11,8 @@ pub(super) struct Mechanism {
     pub(super) seek: SeekCurve,
     /// Time to switch to another surface of the same cylinder.
     pub(super) head_switch: Nanos,
-    /// Added to a seek or head switch before a write: the arm must be nearer to the middle of the
-    /// track than for a read. Negative where the drive was measured so.
+    /// Time added to a seek or head switch before a write: the arm must be nearer to the middle of
+    /// the track than for a read. Negative where the drive was measured so.
     pub(super) write_settle: i64,
     /// Turn of the platter at instant 0.
     pub(super) phase: Nanos,

@@ -71,11 +71,11 @@ pub struct DiskParameters {
     pub seek: SeekCurve,
     /// Time to switch to another surface of the same cylinder.
     pub head_switch: Nanos,
-    /// Added to a movement of the arm before a write, nanoseconds.
+    /// Time added to a movement of the arm before a write, nanoseconds.
     pub write_settle: i64,
     /// Controller times.
     pub overheads: Overheads,
-    /// Added when the data of a read and of a write have passed the head.
+    /// Time added when the data of a read and of a write have passed the head.
     pub completion: [Nanos; 2],
     /// Time the bus takes for one sector, reading and writing.
     pub bus_sector: [Nanos; 2],
@@ -102,9 +102,9 @@ pub struct Disk {
     queue_depth: usize,
     physical_sectors: u32,
     reads: ReadCache,
-    /// Written, acknowledged, not yet on the platter.
+    /// Sectors that are written, acknowledged, not yet on the platter.
     dirty: Extents,
-    /// Being written to the platter now.
+    /// Range that is being written to the platter now.
     destaging: Option<(u64, u64)>,
     /// Requests that need the arm.
     queue: Vec<Queued>,
@@ -121,7 +121,7 @@ pub struct Disk {
     behind_elevator: bool,
     bus_free: Nanos,
     last_was_write: bool,
-    /// Completed, not yet handed out.
+    /// Requests that are completed, not yet handed out.
     done: Completions,
     clock: Nanos,
     /// Next change of the disk's own state, worked out once after each change.
@@ -465,7 +465,7 @@ impl Disk {
         }
     }
 
-    /// From 90 % on: a cache that is quite full would stop the host.
+    /// Returns true from 90 % on: a cache that is quite full would stop the host.
     fn nearly_full(&self) -> bool {
         !self.dirty.is_empty() && self.dirty.sectors() * 10 >= self.cache.write_sectors * 9
     }

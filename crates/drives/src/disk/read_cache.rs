@@ -14,10 +14,10 @@ pub(super) struct ReadCache {
     /// Sectors read ahead of the last one asked for.
     ahead: u64,
     only_sequences: bool,
-    /// Behind the last read that needed the platter.
+    /// Sector behind the last read that needed the platter.
     last_end: u64,
     reading_on: Option<ReadingOn>,
-    /// Until then the head reads on what was promised to a request.
+    /// Instant until which the head reads on what was promised to a request.
     promised: Nanos,
     uses: u64,
 }
@@ -53,7 +53,7 @@ impl ReadCache {
         }
     }
 
-    /// Until when the head must stay where it is, because of what [`Self::available`] said.
+    /// Instant until which the head must stay where it is, because of what [`Self::available`] said.
     pub(super) fn promised(&self) -> Nanos {
         self.promised
     }

@@ -17,7 +17,7 @@ pub struct SeekCurve {
 /// The reason for which a seek curve is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SeekError {
-    /// There is no point at all.
+    /// The curve has no point at all.
     Empty,
     /// The distance of this point (counted from 0) is not larger than the one before, or is 0.
     NotRising(usize),

@@ -32,7 +32,7 @@ pub struct Ssd {
     /// Units in `draining`.
     in_flight: u64,
     bus_free: Nanos,
-    /// Completed, not yet handed out.
+    /// Requests that are completed, not yet handed out.
     done: Completions,
 }
 

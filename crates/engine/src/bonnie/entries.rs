@@ -70,7 +70,7 @@ struct OpenDirectory<'a> {
 
 /// The reason for which reading a directory ended.
 enum ReadEnd {
-    /// There are no more entries.
+    /// The entries are all read.
     End,
     /// A call failed, or the work was told to stop.
     Failed(Halt),

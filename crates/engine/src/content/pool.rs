@@ -13,8 +13,8 @@ pub const POOL_BYTES: usize = 4 << 20;
 /// Compressible data is shaped in units of this many bytes, or of the power of two that fits into
 /// the block if that is smaller.
 const CHUNK: usize = 4096;
-/// This part of a chunk (1/256) is reserved for the compressor's own markup: lz4 writes up to 20
-/// bytes per 4096, zstd 5 (and 10 per record). Without it a record meant to halve would miss the
+/// The part of a chunk (1/256) that is reserved for the compressor's own markup: lz4 writes up to
+/// 20 bytes per 4096, zstd 5 (and 10 per record). Without it a record meant to halve would miss the
 /// half by a few bytes, and block-based storage would take one block more.
 const MARKUP: usize = 256;
 /// Earlier writes of a slot a duplicate may choose from.
@@ -60,7 +60,7 @@ pub struct ContentPool {
 #[derive(Debug, Clone, Copy)]
 struct ContentShape {
     zero: bool,
-    /// Of each `chunk` bytes the first `keep` are random, the rest zero.
+    /// Unit of the shape: of each `chunk` bytes the first `keep` are random, the rest zero.
     chunk: usize,
     keep: usize,
     duplicates: f64,

@@ -28,7 +28,7 @@ pub(super) struct PromisedWork<'a> {
     pub(super) content: &'a PromisedContent,
     pub(super) thread: u32,
     pub(super) ledger: &'a mut Vec<PromiseRecord>,
-    /// Told of each operation. `None` means that the ledger alone is kept.
+    /// Listener to each operation. `None` means that the ledger alone is kept.
     pub(super) told: Option<&'a dyn Acknowledged>,
 }
 

@@ -21,19 +21,20 @@ pub(super) const DRAWS: u64 = 0x7072_6f6d_0000_0000;
 /// A pattern of calls by which programs ask for durability, step by step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Idiom {
-    /// Write over a part of a file, `fsync`.
+    /// Writes over a part of a file, `fsync`.
     OverwriteFsync,
     /// The same in a file opened with `O_DSYNC`, without a call to sync.
     OverwriteDsync,
-    /// Append to a file, `fdatasync`.
+    /// Appends to a file, `fdatasync`.
     AppendFdatasync,
-    /// Append to a file, and nothing else.
+    /// Appends to a file, and does nothing else.
     AppendPlain,
-    /// Make a new file, `fsync` it, `rename` it over the old one, `fsync` the directory.
+    /// Makes a new file, calls `fsync` on it, `rename` to put it over the old one, `fsync` on the
+    /// directory.
     Replace,
     /// The same without the `fsync` of the directory.
     ReplaceNoDirectorySync,
-    /// Make a new file, `fsync` it, `fsync` its directory.
+    /// Makes a new file, calls `fsync` on it and on its directory.
     Create,
     /// The same without the `fsync` of the directory.
     CreateNoDirectorySync,

@@ -16,15 +16,15 @@ use crate::recorder::{Merged, Recorder};
 
 /// A queue by script.
 struct Scripted {
-    /// Pushed, not yet taken.
+    /// Steps that are pushed, not yet taken.
     batch: Vec<(usize, BlockStep)>,
-    /// Taken, not yet complete.
+    /// Steps that are taken, not yet complete.
     taken: Vec<(usize, BlockStep)>,
-    /// Complete, not yet reaped.
+    /// Results that are complete, not yet reaped.
     done: Vec<(usize, i32)>,
-    /// Taken at most per turn; 0: everything.
+    /// Most steps that are taken per turn; 0: everything.
     takes: usize,
-    /// Completed at most per turn.
+    /// Most steps that complete per turn.
     completes: usize,
     /// Refusals before the next success.
     refuses: u32,

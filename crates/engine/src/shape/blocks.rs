@@ -32,7 +32,7 @@ impl BlockMap {
         BlockMap { stride, starts }
     }
 
-    /// Number of blocks.
+    /// Number of blocks in all files.
     #[inline(always)]
     pub fn count(&self) -> u64 {
         self.starts[self.starts.len() - 1]

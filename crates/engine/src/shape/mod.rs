@@ -204,7 +204,7 @@ impl OpSequence {
 impl Iterator for OpSequence {
     type Item = BlockStep;
 
-    /// Never `None`.
+    /// Returns the next step; never `None`.
     fn next(&mut self) -> Option<BlockStep> {
         Some(self.step())
     }

@@ -72,7 +72,7 @@ pub enum Transfer {
     /// io_uring (the original uses Linux native AIO). A thread waits only when the backlog is full.
     /// A latency ends when the completion is seen. fsync is a plain call.
     Async {
-        /// At least 1.
+        /// Most requests outstanding, at least 1.
         backlog: u32,
     },
     /// The files are mapped, shared; fsync is `msync` of a whole file.
@@ -90,7 +90,7 @@ pub struct SysbenchPlan {
     pub mode: SysbenchMode,
     /// System calls that move the data.
     pub transfer: Transfer,
-    /// At least 1.
+    /// Number of files, at least 1.
     pub files: u32,
     /// Bytes of all files; one has this over their number, rounded down.
     pub total_bytes: u64,
@@ -98,17 +98,17 @@ pub struct SysbenchPlan {
     pub block_size: u32,
     /// Sequential modes: blocks per request; 0 and 1: one.
     pub merged: u32,
-    /// Open with `O_SYNC`.
+    /// Opens with `O_SYNC`.
     pub open_sync: bool,
-    /// Open with `O_DSYNC`.
+    /// Opens with `O_DSYNC`.
     pub open_dsync: bool,
-    /// Open with `O_DIRECT`.
+    /// Opens with `O_DIRECT`.
     pub direct: bool,
-    /// Sync every file after this many requests, if anything was written; 0: never.
+    /// Syncs every file after this many requests, if anything was written; 0: never.
     pub fsync_every: u32,
-    /// Sync after each write, inside its latency; the other two are off then.
+    /// Syncs after each write, inside its latency; the other two are off then.
     pub fsync_each: bool,
-    /// Sync every file at the end.
+    /// Syncs every file at the end.
     pub fsync_at_end: bool,
     /// `fdatasync` instead of `fsync`.
     pub data_only: bool,
@@ -119,11 +119,11 @@ pub struct SysbenchPlan {
     pub validate: bool,
     /// Content that is written, if it is not validated.
     pub content: Content,
-    /// At least 1.
+    /// Number of threads, at least 1.
     pub threads: u32,
-    /// Stop after this many events; 0: never. Version 0.4 uses it in random modes only.
+    /// Number of events after which it stops; 0: never. Version 0.4 uses it in random modes only.
     pub events: u64,
-    /// Stop after this long, ns.
+    /// Time after which it stops, ns.
     pub time_ns: Option<u64>,
     /// Events per second, as Poisson arrivals in one queue for all threads; latency counts from
     /// the arrival.

@@ -19,11 +19,11 @@ const BLOCKS: u64 = 0x626c_6f63_6b73_0000;
 /// The step that was taken for a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FilePreparation {
-    /// There was none.
+    /// The file was made, as there was none.
     Created,
-    /// There was a shorter one.
+    /// The file was extended, as it was shorter.
     Extended,
-    /// There was one as large as needed.
+    /// The file was as large as needed.
     Reused,
 }
 

@@ -14,9 +14,9 @@ use crate::outcome::Op;
 /// The next task of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SysbenchRequest {
-    /// Read or write a part of a file.
+    /// Reads or writes a part of a file.
     Move(SysbenchStep),
-    /// Make one file durable.
+    /// Makes one file durable.
     Fsync {
         /// Its number.
         file: u32,
@@ -202,8 +202,8 @@ impl<'a> RequestSource<'a> {
             .then_some(SysbenchRequest::Fsync { file: file as u32 })
     }
 
-    /// Read or write: read while completed reads over completed writes, one more of each, is below
-    /// the ratio.
+    /// Chooses to read or to write: reads while completed reads over completed writes, one more of
+    /// each, is below the ratio.
     #[inline]
     fn op(&self) -> Op {
         match self.plan.mode {

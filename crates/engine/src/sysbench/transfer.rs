@@ -20,7 +20,7 @@ use crate::worker_pool::{Halt, Worker, fault};
 pub(super) struct SysbenchFiles<'a> {
     pub(super) plan: &'a SysbenchPlan,
     pub(super) files: &'a [OwnedFd],
-    /// Of each file, where they are mapped.
+    /// Mapping of each file, where they are mapped.
     maps: Vec<MappedFile>,
 }
 
@@ -254,7 +254,7 @@ unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
     }
 }
 
-/// As above, for other processors: byte by byte with atomic accesses.
+/// Copies as above, for other processors: byte by byte with atomic accesses.
 ///
 /// # Safety
 /// As above.

@@ -18,7 +18,7 @@ pub const FLUSHES_AND_COPIES: bool = false;
 /// `O_DSYNC`, as this system has it.
 pub const O_DSYNC: OFlags = OFlags::from_bits_retain(libc::O_DSYNC as _);
 
-/// Nothing: the flag to leave the access time alone is Linux's.
+/// No flag: the one to leave the access time alone is Linux's.
 pub const NOATIME: OFlags = OFlags::empty();
 
 /// Opened with it, a file is a place, and nothing else.
@@ -67,7 +67,7 @@ pub fn next_data(file: impl AsFd, from: u64) -> Result<(u64, u64), Errno> {
     }
 }
 
-/// Nothing: who maps memory touches its pages.
+/// No flag: who maps memory touches its pages.
 pub(crate) const POPULATE: MapFlags = MapFlags::empty();
 
 /// The flag to open a file past the page cache.
@@ -99,7 +99,7 @@ impl StatxFlags {
         Self(self.0 | other.0)
     }
 
-    /// As [`Statx::stx_mask`] has it.
+    /// The bits as [`Statx::stx_mask`] has them.
     pub const fn bits(self) -> u32 {
         self.0
     }
@@ -151,11 +151,11 @@ pub struct Statx {
     pub stx_dev_major: u32,
     /// The lower half.
     pub stx_dev_minor: u32,
-    /// Of a device: the upper half of its own number.
+    /// The upper half of its own number, of a device.
     pub stx_rdev_major: u32,
     /// The lower half.
     pub stx_rdev_minor: u32,
-    /// Always 0: see [`StatxFlags::MNT_ID`].
+    /// Number of its mount, always 0: see [`StatxFlags::MNT_ID`].
     pub stx_mnt_id: u64,
 }
 
@@ -232,7 +232,7 @@ pub struct RawDir<'a, Fd> {
 }
 
 impl<'a, Fd: AsFd> RawDir<'a, Fd> {
-    /// From the first on. The room is Linux's: this system's library has its own.
+    /// Reads the directory from the first entry on. The room is Linux's: this system's library has its own.
     pub fn new(fd: Fd, _room: &'a mut [MaybeUninit<u8>]) -> Self {
         Self {
             entries: Dir::read_from(fd),
@@ -290,11 +290,11 @@ pub use rustix::fs::{Advice, fadvise};
 #[cfg(not(target_os = "freebsd"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Advice {
-    /// One byte after the other.
+    /// Reads one byte after the other.
     Sequential,
-    /// In no order.
+    /// Reads in no order.
     Random,
-    /// Nothing for now.
+    /// Needs nothing for now.
     DontNeed,
 }
 

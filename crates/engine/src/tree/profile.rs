@@ -57,7 +57,7 @@ pub enum Scales {
 /// One kind of file.
 #[derive(Debug)]
 pub struct ProfilePart {
-    /// In words.
+    /// Kind of the files, in words.
     pub what: &'static str,
     /// Number of files.
     pub files: u64,
@@ -78,9 +78,9 @@ pub struct ProfilePart {
 /// The place of the files of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placement {
-    /// In one directory; the empty one is the root.
+    /// One directory; the empty one is the root.
     At(&'static str),
-    /// In the directory of their import, `below/year/month/day/import`, 25 photos each.
+    /// The directory of their import, `below/year/month/day/import`, 25 photos each.
     Dated {
         /// The part of the library.
         below: &'static str,
@@ -91,7 +91,7 @@ pub enum Placement {
     },
     /// Anywhere in the nested tree.
     Nested,
-    /// In `cur` of a mailbox, 500 messages each.
+    /// The directory `cur` of a mailbox, 500 messages each.
     Mailbox,
 }
 
@@ -293,7 +293,7 @@ impl Profile {
     }
 }
 
-/// So many times a number; at least one, unless the number is 0.
+/// Scales a number; at least one, unless the number is 0.
 fn times(number: u64, scale: f64) -> u64 {
     ((number as f64 * scale).round() as u64).max(u64::from(number > 0))
 }

@@ -29,9 +29,9 @@ pub struct DeviceShape {
 /// The form in which a driver knows the commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
-    /// With their direction and size, as `linux/ublk_cmd.h` has it today.
+    /// Commands with their direction and size, as `linux/ublk_cmd.h` has it today.
     Encoded,
-    /// By their numbers alone: before Linux 6.4.
+    /// Commands by their numbers alone: before Linux 6.4.
     Plain,
 }
 

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Every write and flush of a device since it appeared.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeviceLog {
-    /// In the order they were submitted. Discards are writes of zeros that nothing made durable.
+    /// Writes and flushes in the order they were submitted. Discards are writes of zeros that
+    /// nothing made durable.
     pub entries: Vec<Logged>,
     /// The bytes that each of them wrote; empty: zeros, or nothing.
     pub contents: Vec<Arc<[u8]>>,

@@ -54,7 +54,7 @@ pub(super) struct Queue {
     drive: Box<dyn Drive>,
     /// The latest instant that the model was told.
     clock: Nanos,
-    /// By slot: how the request in it failed.
+    /// Error of the request in each slot, if it failed.
     failed: Vec<Option<Errno>>,
     counters: Arc<Counters>,
 }

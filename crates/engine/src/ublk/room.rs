@@ -18,7 +18,7 @@ pub struct ContentRoom {
 }
 
 impl ContentRoom {
-    /// So many bytes of memory.
+    /// Makes room of so many bytes of memory.
     pub fn new(bytes: u64) -> Self {
         Self {
             memory: Arc::new(AtomicU64::new(bytes / PAGE)),

@@ -10,14 +10,14 @@ use super::sector::{Label, Sector, sectors};
 use crate::content::SECTOR;
 use crate::shape::BlockStep;
 
-/// Up to this many wrong bits are reported as damage even if they hit the sector's header. More
-/// cannot be told from a sector of another program.
+/// Most wrong bits that are reported as damage even if they hit the sector's header. More cannot be
+/// told from a sector of another program.
 const DAMAGE_BITS_MAX: u32 = 64;
 
 /// A read that did not hold what it must.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ContentMismatch {
-    /// Of the first wrong sector, bytes from the beginning of the file.
+    /// Offset of the first wrong sector, bytes from the beginning of the file.
     pub(crate) offset: u64,
     /// The expected and the found content, in words.
     pub(crate) detail: String,

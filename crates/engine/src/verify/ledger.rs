@@ -48,7 +48,7 @@ pub(super) struct Expected {
 }
 
 impl Expected {
-    /// Nothing is known of a unit no write to which ever succeeded.
+    /// Returns true if the content is known: nothing is known of a unit no write to which ever succeeded.
     pub(super) fn is_known(self) -> bool {
         self.oldest != 0
     }

@@ -20,7 +20,7 @@ use stackrace_base::owned::OwnDir;
 const NOW: &str = "now.json";
 /// Version of the file's format.
 const FORMAT: u32 = 2;
-/// More is never read: a file of this name need not be ours.
+/// Most bytes that are read: a file of this name need not be ours.
 const BYTES_MAX: u64 = 64 << 10;
 
 /// Number of attempts at the lock of a reader.
@@ -43,7 +43,7 @@ pub struct Now {
     pub workload: Option<usize>,
     /// `set up`, `prepare`, `settle`, or the name of the phase.
     pub part: String,
-    /// Since the part began, ns.
+    /// Time since the part began, ns.
     pub elapsed_ns: u64,
     /// Operations of the part so far.
     pub ops: u64,

@@ -43,16 +43,16 @@ pub struct RunEnd<'a> {
     pub at: &'a str,
     /// `decided`, `rounds`, `time`, `interrupted` or `failed`.
     pub reason: &'a str,
-    /// For a person.
+    /// Explanation for a person.
     pub detail: &'a str,
 }
 
 /// The duration of one round.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RoundTime {
-    /// From 1.
+    /// Number of the round, from 1.
     pub round: u32,
-    /// From the first line of the round to its last, s.
+    /// Time from the first line of the round to its last, s.
     pub seconds: f64,
 }
 

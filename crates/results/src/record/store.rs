@@ -26,7 +26,7 @@ use stackrace_base::event::{Event, LogLine, RunStarted};
 use stackrace_base::owned::{OwnDir, OwnError};
 use stackrace_base::time::Clock;
 
-/// Beside the log: what depends on the machine, where the log itself does not.
+/// Name of the file beside the log: what depends on the machine, where the log itself does not.
 const MADE_ON: &str = "made-on.json";
 /// Name of the directory of all runs.
 const RUNS: &str = "runs";

@@ -22,19 +22,19 @@ pub enum ColumnValues {
 pub struct Column {
     /// The head of the column, as `docs/formats/export.md` lists it.
     pub name: String,
-    /// One for each row, all of one type.
+    /// Values, one for each row, all of one type.
     pub values: ColumnValues,
 }
 
 /// A table: columns of equal length.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DataTable {
-    /// From left to right.
+    /// Columns from left to right.
     pub columns: Vec<Column>,
 }
 
 impl DataTable {
-    /// Number of rows.
+    /// Number of rows of the table.
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |column| column.values.len())
     }

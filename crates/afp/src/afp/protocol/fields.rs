@@ -42,7 +42,7 @@ pub struct FileParameters {
     pub length: u64,
     /// Owner and mode.
     pub unix: Unix,
-    /// Empty where it was not asked for.
+    /// Name; empty where it was not asked for.
     pub name: String,
 }
 
@@ -53,7 +53,7 @@ pub struct Unix {
     pub uid: u32,
     /// Group.
     pub gid: u32,
-    /// As `st_mode` in stat(2).
+    /// Mode, as `st_mode` in stat(2).
     pub mode: u32,
 }
 
@@ -64,7 +64,7 @@ pub struct Space {
     pub free: u64,
     /// Bytes of the whole volume.
     pub total: u64,
-    /// Of one block.
+    /// Bytes of one block.
     pub block: u32,
 }
 

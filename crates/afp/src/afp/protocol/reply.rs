@@ -92,7 +92,7 @@ pub(in crate::afp) fn described(reply: &[u8]) -> Result<FileParameters, AfpError
     parameters(reading.0, bits, is_directory)
 }
 
-/// In the byte that says what an entry is.
+/// Bit of a directory, in the byte that says what an entry is.
 const IS_DIRECTORY: u8 = 0x80;
 
 /// The entries of a directory.
