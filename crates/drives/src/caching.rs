@@ -23,7 +23,7 @@ impl<D: Drive> Caching<D> {
         }
     }
 
-    /// What the drive is really asked to do; none: nothing.
+    /// The operation that the drive is really asked for; `None` means no operation.
     fn asked(&self, operation: Operation) -> Option<Operation> {
         match (self.kind, operation) {
             (Durability::Honest, as_it_is) => Some(as_it_is),
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use crate::Card;
 
-    /// How long a write and a flush after it take together, ns.
+    /// Time of a write and a flush after it together, ns.
     fn time(kind: Durability) -> Nanos {
         let card = Card::shipped("seagate-st3000dm001").unwrap();
         let mut drive = Caching::new(card.drive(0, 0).unwrap(), kind);

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub struct Stated<T> {
     /// The value, in the unit its name says.
     pub value: T,
-    /// What kind of source it has.
+    /// Kind of its source.
     pub from: Origin,
     /// The source, in words a reader can follow.
     pub source: String,
@@ -36,31 +36,31 @@ pub struct DiskCard {
     pub seek: Stated<Seek>,
     /// Time to switch to another surface, ms.
     pub head_switch: Stated<f64>,
-    /// Added to a movement before a write, ms.
+    /// Time added to a movement before a write, ms.
     pub write_settle: Stated<f64>,
     /// Time of the controller for a command, ms.
     pub overheads: Stated<CardOverheads>,
-    /// Added when the data of a read and of a write have passed the head, ms; none: nothing.
+    /// Time added when the data of a read and of a write have passed the head, ms; `None` means no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion: Option<Stated<[f64; 2]>>,
     /// Rates of the interface for reading and for writing, MB/s.
     pub bus: Stated<[f64; 2]>,
-    /// Read segments: how many, and KiB in each.
+    /// Number of read segments, and KiB in each.
     pub segments: Stated<(usize, f64)>,
-    /// Read ahead of a request, KiB.
+    /// Data read ahead of a request, KiB.
     pub read_ahead: Stated<f64>,
-    /// Which reads begin to read ahead; none: any.
+    /// The reads that begin to read ahead; `None` means any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_ahead_after: Option<Stated<ReadAheadAfter>>,
-    /// Volatile write cache, KiB; 0: none.
+    /// Volatile write cache, KiB; 0 means no cache.
     pub write_cache: Stated<f64>,
     /// Idle time before dirty data are destaged, ms.
     pub destage_after: Stated<f64>,
-    /// Commands queued in the drive (NCQ); 1: none.
+    /// Commands queued in the drive (NCQ); 1 means no queue.
     pub queue_depth: Stated<usize>,
     /// Bytes of a physical sector: 512 or 4096.
     pub physical_sector: Stated<u64>,
-    /// What makes it a drive-managed SMR disk; none: it is none.
+    /// Bands and media cache of a drive-managed SMR disk; `None` if it is no such disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shingled: Option<Stated<Shingled>>,
     /// Figures of the whole drive, to test the card with.
@@ -82,7 +82,7 @@ pub struct Shingled {
     pub clean_after: f64,
 }
 
-/// Which reads make the drive read on behind them.
+/// The reads that make the drive read on behind them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ReadAheadAfter {
@@ -92,39 +92,39 @@ pub enum ReadAheadAfter {
     Sequence,
 }
 
-/// How sectors lie on the platters.
+/// The layout of the sectors on the platters.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(untagged, rename_all = "kebab-case")]
 pub enum Layout {
-    /// As extracted from a drive: cylinders, sectors of a track, data sectors (0: all), track skew,
-    /// cylinder skew.
+    /// Zones as extracted from a drive: cylinders, sectors of a track, data sectors (0: all), track
+    /// skew, cylinder skew.
     Zones(Vec<(u32, u32, u64, u32, u32)>),
-    /// From a data sheet.
+    /// Figures from a data sheet.
     #[serde(rename_all = "kebab-case")]
     Rates {
         /// Bytes of the whole drive.
         capacity: u64,
         /// Sustained rate at the outer edge, MB/s.
         outer: f64,
-        /// At the inner edge, MB/s.
+        /// Sustained rate at the inner edge, MB/s.
         inner: f64,
     },
 }
 
-/// How the arm moves.
+/// The movement of the arm.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(untagged, rename_all = "kebab-case")]
 pub enum Seek {
     /// Distance in cylinders and ms.
     Points(Vec<(u32, f64)>),
-    /// From a data sheet, ms.
+    /// Times from a data sheet, ms.
     #[serde(rename_all = "kebab-case")]
     DataSheet {
-        /// Onto the neighbouring track.
+        /// Time of a seek onto the neighbouring track.
         next_track: f64,
-        /// Over random distances.
+        /// Mean time of seeks over random distances.
         average: f64,
-        /// From edge to edge.
+        /// Time of a seek from edge to edge.
         full_stroke: f64,
     },
 }
@@ -135,7 +135,7 @@ pub enum Seek {
 pub enum CardOverheads {
     /// The same for every command.
     All(f64),
-    /// By command and by the command before, `[after a read, after a write]`.
+    /// Times by command and by the command before, `[after a read, after a write]`.
     #[serde(rename_all = "kebab-case")]
     Each {
         /// A read the cache answers.
@@ -149,7 +149,7 @@ pub enum CardOverheads {
     },
 }
 
-/// Why a card is refused: the value, and what is wrong with it.
+/// The reason for which a card is refused: the value, and what is wrong with it.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CardError {
     /// The text is no card.
@@ -160,21 +160,21 @@ pub enum CardError {
     Value {
         /// The word of the card.
         name: &'static str,
-        /// What is wrong.
+        /// The fault of the value.
         problem: String,
     },
-    /// What is to be changed in it is no assignment.
+    /// The change that is asked for is no assignment.
     #[error("{change}: {problem}")]
     Change {
-        /// As it was written.
+        /// Text of the change as it was written.
         change: String,
-        /// What is wrong.
+        /// The fault of the change.
         problem: String,
     },
-    /// It has no such value.
+    /// The card has no such value.
     #[error("there is no value \"{name}\": {}", known.join(", "))]
     Unknown {
-        /// As it was written.
+        /// The name as it was written.
         name: String,
         /// The values it has.
         known: Vec<String>,
@@ -285,7 +285,7 @@ impl DiskCard {
         }))
     }
 
-    /// The SMR disk of this card; none: it is none.
+    /// The SMR disk of this card; `None` if it is no such disk.
     ///
     /// # Errors
     /// When values contradict each other.

@@ -5,12 +5,13 @@ use crate::{Completion, Nanos};
 /// Completions not yet handed out.
 #[derive(Debug, Clone)]
 pub(crate) struct Completions {
-    /// Sorted by instant, latest first: the next one is taken from the end without moving the others.
+    /// The completions by instant, latest first: the next one is taken from the end without moving
+    /// the others.
     waiting: Vec<Completion>,
 }
 
 impl Completions {
-    /// None, with room for so many before anything is allocated again.
+    /// An empty list, with room for so many before anything is allocated again.
     pub(crate) fn with_capacity(room: usize) -> Self {
         Self {
             waiting: Vec::with_capacity(room),
@@ -25,7 +26,7 @@ impl Completions {
         self.waiting.insert(place, Completion { id, at });
     }
 
-    /// The instant of the next one; none: there is none.
+    /// The instant of the next one; `None` if there is none.
     pub(crate) fn next(&self) -> Option<Nanos> {
         self.waiting.last().map(|next| next.at)
     }

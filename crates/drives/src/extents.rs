@@ -21,7 +21,7 @@ impl Extents {
         self.sectors
     }
 
-    /// Whether there is none.
+    /// Returns true if there is no range.
     pub(crate) fn is_empty(&self) -> bool {
         self.blocks.is_empty()
     }
@@ -34,7 +34,7 @@ impl Extents {
         Some((block, behind - 1))
     }
 
-    /// That range.
+    /// The range that [`Self::find`] finds.
     fn at(&self, sector: u64) -> Option<Range> {
         let (block, place) = self.find(sector)?;
         Some(self.blocks[block][place])
@@ -101,12 +101,12 @@ impl Extents {
         }
     }
 
-    /// Whether all of `first..end` is in the set.
+    /// Returns true if all of `first..end` is in the set.
     pub(crate) fn covers(&self, first: u64, end: u64) -> bool {
         self.at(first).is_some_and(|range| end <= range.1)
     }
 
-    /// Whether any of `first..end` is in the set.
+    /// Returns true if any of `first..end` is in the set.
     pub(crate) fn touches(&self, first: u64, end: u64) -> bool {
         let last = end.saturating_sub(1);
         self.at(last).is_some_and(|range| range.1 > first)

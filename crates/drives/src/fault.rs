@@ -4,16 +4,16 @@ use crate::completions::Completions;
 use crate::extents::Extents;
 use crate::{Completion, Drive, DriveError, Nanos, Operation, Request};
 
-/// What goes wrong with a drive, and where.
+/// A fault of a drive, and its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// Requests that touch `first..end` take `longer`: the drive reads again until it succeeds.
     Slow {
         /// First sector.
         first: u64,
-        /// Behind the last one.
+        /// Sector behind the last one.
         end: u64,
-        /// Added to each request.
+        /// Time added to each request.
         longer: Nanos,
     },
     /// Reads that touch `first..end` fail after `longer`. A write puts the sectors elsewhere, and
@@ -21,17 +21,17 @@ pub enum Fault {
     Unreadable {
         /// First sector.
         first: u64,
-        /// Behind the last one.
+        /// Sector behind the last one.
         end: u64,
-        /// How long the drive tries.
+        /// Time for which the drive tries.
         longer: Nanos,
     },
-    /// From `at` on the drive answers nothing; what is outstanding fails after `longer`, the time
+    /// The drive answers nothing from `at` on; what is outstanding fails after `longer`, the time
     /// until the host gives up.
     Dead {
-        /// When.
+        /// Instant of its death.
         at: Nanos,
-        /// How long the host waits.
+        /// Time for which the host waits.
         longer: Nanos,
     },
 }
@@ -44,7 +44,7 @@ pub struct Faulty<D> {
     unreadable: Extents,
     tries: Nanos,
     dead: Option<(Nanos, Nanos)>,
-    /// Given to the drive: what is added to each, and how it fails.
+    /// Requests given to the drive: what is added to each, and how it fails.
     open: Vec<(u64, Nanos, Option<DriveError>)>,
     errors: Vec<(u64, DriveError)>,
     done: Completions,

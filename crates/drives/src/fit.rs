@@ -27,7 +27,7 @@ const SEEKS: u64 = 32;
 /// A drive whose platter turned faster than this would turn more than 40,000 times a minute.
 const SHORTEST_TURN: Nanos = 1_500_000;
 
-/// What reads of a drive showed.
+/// The findings of reads of a drive.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Probed {
     sectors: u64,
@@ -204,7 +204,7 @@ fn round(value: f64) -> f64 {
 }
 
 impl Probed {
-    /// Whether reads wait for a platter.
+    /// Returns true if reads wait for a platter.
     #[must_use]
     pub fn turns(&self) -> bool {
         self.turn.middle * 1e6 >= SHORTEST_TURN as f64 && self.turn.middle > 3.0 * self.small.middle

@@ -16,7 +16,7 @@ pub struct Line {
     chance: Xoshiro256PlusPlus,
 }
 
-/// Why a line is refused.
+/// The reason for which a line is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum LineError {
     /// The rate is not above 0.
@@ -49,8 +49,8 @@ impl Line {
         })
     }
 
-    /// Sends `bytes` at `now`: when the last of them arrives; none: they are lost. A lost message
-    /// takes its time on the line all the same.
+    /// Sends `bytes` at `now`, and returns the instant at which the last of them arrives, or `None`
+    /// if they are lost. A lost message takes its time on the line all the same.
     pub fn send(&mut self, bytes: u64, now: Nanos) -> Option<Nanos> {
         let begin = now.max(self.free_at);
         self.free_at = begin + (bytes as f64 * 1e9 / self.rate).round() as Nanos;

@@ -2,19 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
     /// The maker's data sheet or manual; the source quotes it.
     DataSheet,
-    /// What a data sheet is remembered to say; it was not looked up again.
+    /// A data sheet is remembered to say so; it was not looked up again.
     Recalled,
     /// Measured on such a drive.
     Measured,
     /// Chosen so that the model agrees with something measured on such a drive.
     Fitted,
-    /// It was not published: what is usual for drives of this kind.
+    /// The value was not published: this is usual for drives of this kind.
     Assumed,
 }
 

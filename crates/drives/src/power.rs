@@ -9,7 +9,7 @@ use rand_core::Rng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
-/// How a drive keeps what it has acknowledged.
+/// The way in which a drive keeps what it has acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
     /// A volatile cache that flush and FUA empty, as the standards demand.
@@ -22,10 +22,10 @@ pub enum Durability {
     Off,
 }
 
-/// What matters of a drive when its power is cut.
+/// The properties of a drive that matter when its power is cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PowerCut {
-    /// How it keeps what it has acknowledged.
+    /// The way in which it keeps what it has acknowledged.
     pub durability: Durability,
     /// Sectors a volatile cache holds at most: what was written earlier had to leave it.
     pub cache_sectors: u64,
@@ -36,11 +36,11 @@ pub struct PowerCut {
 /// A write or flush with its instants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Logged {
-    /// What was asked for.
+    /// The request itself.
     pub request: Request,
-    /// When.
+    /// Instant of its submission.
     pub submitted: Nanos,
-    /// When it was acknowledged; none: not yet.
+    /// Instant of its acknowledgement; `None` if it has not come yet.
     pub completed: Option<Nanos>,
 }
 
@@ -57,25 +57,25 @@ pub struct Kept {
     pub write: usize,
     /// First sector.
     pub first: u64,
-    /// Behind the last one.
+    /// Sector behind the last one.
     pub end: u64,
 }
 
-/// What one sector holds after a cut.
+/// The content of one sector after a cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Held {
-    /// What it held before the log begins.
+    /// The content from before the log begins.
     Before,
     /// The data of the write at this place of the log.
     Write(usize),
-    /// Nothing that can be read: its physical sector was being written.
+    /// The content cannot be read: its physical sector was being written.
     Damaged,
 }
 
 /// A drive's medium after a cut.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Aftermath {
-    /// What was kept; where several overlap, the last one holds.
+    /// Writes that were kept; where several overlap, the last one holds.
     pub kept: Vec<Kept>,
     /// Sectors that cannot be read any more, though the write under way did not cover them:
     /// neighbours in a physical sector. `first..end`.
@@ -83,7 +83,7 @@ pub struct Aftermath {
 }
 
 impl Aftermath {
-    /// What a sector holds.
+    /// The content of a sector.
     #[must_use]
     pub fn held(&self, sector: u64) -> Held {
         let inside = |first, end| (first..end).contains(&sector);
@@ -159,8 +159,8 @@ impl WriteLog {
         all.filter(|(_, entry)| entry.request.operation != Operation::Flush)
     }
 
-    /// What the medium holds when the power is cut at `at`. What may or may not be kept is drawn
-    /// from the seed: the same seed gives the same answer.
+    /// The medium when the power is cut at `at`. What may or may not be kept is drawn from the
+    /// seed: the same seed gives the same answer.
     #[must_use]
     pub fn cut(&self, drive: &PowerCut, at: Nanos, seed: u64) -> Aftermath {
         let mut chance = Chance::new(seed, at);
@@ -195,7 +195,7 @@ impl WriteLog {
         after
     }
 
-    /// Which entries are on the medium, or will be by the drive's own reserve.
+    /// Marks the entries that are on the medium, or will be by the drive's own reserve.
     fn safe(&self, drive: &PowerCut, at: Nanos) -> Vec<bool> {
         let mut safe = vec![false; self.entries.len()];
         let done = |entry: &Logged| entry.completed.is_some_and(|done| done <= at);
@@ -257,7 +257,7 @@ impl Chance {
         Self(Xoshiro256PlusPlus::seed_from_u64(mixed))
     }
 
-    /// From 0 to less than 1.
+    /// A share from 0 to less than 1.
     fn share(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
@@ -330,7 +330,7 @@ mod tests {
         }
     }
 
-    /// In how many of 400 cuts at `at` a sector holds what `expected` says.
+    /// Number of cuts at `at`, of 400, after which a sector holds what `expected` says.
     fn count(log: &WriteLog, drive: &PowerCut, at: Nanos, sector: u64, expected: Held) -> usize {
         let cuts = (0..400).map(|seed| log.cut(drive, at, seed));
         cuts.filter(|after| after.held(sector) == expected).count()

@@ -6,7 +6,7 @@ pub type Nanos = u64;
 /// Bytes of the sector that requests are counted in, whatever the drive's physical sector is.
 pub const SECTOR: u64 = 512;
 
-/// What a request asks for.
+/// The operation that a request asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
     /// Data from the drive.
@@ -14,7 +14,7 @@ pub enum Operation {
     /// Data to the drive. `durable`: complete only when on stable storage (FUA, "force unit
     /// access").
     Write {
-        /// Whether the write bypasses the volatile cache.
+        /// Set if the write bypasses the volatile cache.
         durable: bool,
     },
     /// Everything completed before is on stable storage when this completes.
@@ -28,7 +28,7 @@ pub enum Operation {
 pub struct Request {
     /// The caller's number; returned with the completion.
     pub id: u64,
-    /// What is asked for.
+    /// Operation that is asked for.
     pub operation: Operation,
     /// First sector of [`SECTOR`] bytes; without meaning for a flush.
     pub first: u64,
@@ -41,7 +41,7 @@ pub struct Request {
 pub struct Completion {
     /// The number of its [`Request`].
     pub id: u64,
-    /// When it completed.
+    /// Instant of the completion.
     pub at: Nanos,
 }
 
@@ -64,14 +64,14 @@ pub trait Drive {
     /// returns none.
     fn complete(&mut self, now: Nanos) -> Option<Completion>;
 
-    /// How the completed request of this number failed, once; none: it succeeded. Drives without
-    /// faults never fail.
+    /// Takes the error of the completed request of this number, once; `None` if it succeeded.
+    /// Drives without faults never fail.
     fn take_error(&mut self, _id: u64) -> Option<DriveError> {
         None
     }
 }
 
-/// How a request fails.
+/// The failure of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DriveError {
     /// Its sectors cannot be read.

@@ -10,7 +10,7 @@ use crate::completions::Completions;
 use crate::{Completion, Disk, Drive, Nanos, Operation, Request};
 use std::collections::{BTreeMap, VecDeque};
 
-/// What makes a disk a drive-managed SMR disk.
+/// The parameters that make a disk a drive-managed SMR disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SmrParameters {
     /// Sectors of a band.
@@ -19,11 +19,11 @@ pub struct SmrParameters {
     pub media_cache: u64,
     /// Pieces the media cache's map holds at most.
     pub pieces: usize,
-    /// How long the host is silent before a band is cleaned.
+    /// Silence of the host before a band is cleaned.
     pub clean_after: Nanos,
 }
 
-/// Why a disk cannot be an SMR disk.
+/// The reason for which a disk cannot be an SMR disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a band and a media cache of at least one band are expected, both smaller than the disk")]
 pub struct SmrError;
@@ -33,7 +33,7 @@ pub struct SmrError;
 pub struct Smr {
     disk: Disk,
     parameters: SmrParameters,
-    /// What the media cache holds: first sector, behind the last, and where it lies in the cache.
+    /// Content of the media cache: first sector, behind the last, and the place in the cache.
     map: BTreeMap<u64, (u64, u64)>,
     /// Sectors in the map.
     held: u64,
@@ -42,11 +42,11 @@ pub struct Smr {
     dirty: VecDeque<u64>,
     /// Band being cleaned, and whether it is being written already.
     cleaning: Option<(u64, bool)>,
-    /// What the disk does for each request: by place, so that none has to be searched for.
+    /// Work of the disk for each request: by place, so that none has to be searched for.
     jobs: Vec<Option<Job>>,
     open: usize,
     waiting: VecDeque<Request>,
-    /// Behind the last write, if it belongs to a stream that began at a band.
+    /// Sector behind the last write, if it belongs to a stream that began at a band.
     stream: Option<u64>,
     idle_since: Nanos,
     clock: Nanos,
@@ -55,7 +55,7 @@ pub struct Smr {
 
 #[derive(Debug, Clone, Copy)]
 struct Job {
-    /// The host's request; none: cleaning.
+    /// The host's request; `None` for cleaning.
     request: Option<u64>,
     parts: u32,
 }
@@ -118,7 +118,7 @@ impl Smr {
         self.disk.submit(request, self.clock);
     }
 
-    /// Where the sectors of a range lie on the platters, as runs: first sector and number.
+    /// The places of a range's sectors on the platters, as runs: first sector and number.
     fn places(&self, first: u64, end: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
         let mut at = first;
         std::iter::from_fn(move || {
@@ -129,7 +129,7 @@ impl Smr {
         })
     }
 
-    /// Where a sector lies, and up to which sector those behind it follow there.
+    /// The place of a sector, and the sector up to which those behind it follow there.
     fn place(&self, at: u64, end: u64) -> (u64, u64) {
         let piece = self.map.range(..=at).next_back();
         if let Some((begin, held)) = piece.filter(|(_, held)| at < held.0) {
@@ -139,7 +139,7 @@ impl Smr {
         (self.home(at), next.map_or(end, |(begin, _)| *begin))
     }
 
-    /// Where a sector lies on the platters when it is not in the media cache.
+    /// The place of a sector on the platters when it is not in the media cache.
     fn home(&self, sector: u64) -> u64 {
         self.parameters.media_cache + sector
     }
@@ -168,8 +168,8 @@ impl Smr {
         first / self.parameters.band..=(end - 1) / self.parameters.band
     }
 
-    /// Whether a write can begin: not into the band that is being cleaned, and not into a full
-    /// media cache.
+    /// Returns true if a write can begin: not into the band that is being cleaned, and not into a
+    /// full media cache.
     fn fits(&self, request: &Request) -> bool {
         let end = request.first + u64::from(request.sectors);
         let cleaned = self
@@ -288,7 +288,7 @@ impl Smr {
         }
     }
 
-    /// When cleaning begins by itself.
+    /// Instant at which cleaning begins by itself.
     fn idle_event(&self) -> Option<Nanos> {
         let waits = self.open == 0 && self.cleaning.is_none() && !self.dirty.is_empty();
         waits.then_some((self.idle_since + self.parameters.clean_after).max(self.clock))

@@ -5,7 +5,7 @@ use crate::{Drive, Nanos, Operation, Request, SECTOR};
 /// A request with what was measured of it. One request at a time was outstanding.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured {
-    /// What was asked for.
+    /// The request itself.
     pub request: Request,
     /// Time from submission to completion.
     pub service: Nanos,
@@ -13,13 +13,13 @@ pub struct Measured {
     pub pause: Nanos,
 }
 
-/// Why a line is no measured request.
+/// The reason for which a line is no measured request.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "line {line}: R or W, a word or nothing, first block, blocks, service time and pause in us are expected"
 )]
 pub struct TraceError {
-    /// Counted from 1.
+    /// Number of the line, counted from 1.
     pub line: usize,
 }
 
@@ -100,10 +100,10 @@ pub fn replay(drive: &mut dyn Drive, trace: &[Measured]) -> Vec<Nanos> {
     times
 }
 
-/// How well modelled service times meet measured ones. Times in ns, shares of 1.
+/// The agreement of modelled service times with measured ones. Times in ns, shares of 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fit {
-    /// How many were compared.
+    /// Number of requests compared.
     pub requests: usize,
     /// Mean of the measured times.
     pub measured: f64,
@@ -112,7 +112,7 @@ pub struct Fit {
     /// Root mean square of the horizontal distance between the two distributions: the n-th shortest
     /// of one beside the n-th shortest of the other.
     pub distance: f64,
-    /// That distance over the mean of the measured times (Ruemmler and Wilkes, *An Introduction to
+    /// The distance over the mean of the measured times (Ruemmler and Wilkes, *An Introduction to
     /// Disk Drive Modeling*, 1994).
     pub demerit: f64,
     /// Root mean square of each request's own error. A request's own time depends on where the
@@ -123,7 +123,7 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// Compares times of the same requests; none: there are none.
+    /// Compares times of the same requests; `None` if there are none.
     #[must_use]
     pub fn of(measured: &[Nanos], modelled: &[Nanos]) -> Option<Self> {
         let requests = measured.len().min(modelled.len());

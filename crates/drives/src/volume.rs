@@ -25,7 +25,7 @@ pub struct VolumeParameters {
     pub request_bytes: u64,
 }
 
-/// Why parameters make no volume.
+/// The reason for which parameters make no volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("size, request size, rate and requests a second must be above 0, and a burst no slower")]
 pub struct VolumeError;
@@ -35,12 +35,12 @@ pub struct VolumeError;
 pub struct Volume {
     parameters: VolumeParameters,
     credit: f64,
-    /// Up to when credit has been counted.
+    /// Instant up to which credit has been counted.
     counted: Nanos,
-    /// When the next request may pass, by the limit of requests and by that of bytes.
+    /// Instant at which the next request may pass, by the limit of requests and by that of bytes.
     next_request: f64,
     next_byte: f64,
-    /// Completed, not yet handed out.
+    /// Requests that are completed, not yet handed out.
     done: Completions,
 }
 
@@ -74,7 +74,7 @@ impl Volume {
         self.credit
     }
 
-    /// When `requests` of `bytes` altogether may pass at `now` or later.
+    /// Instant at which `requests` of `bytes` altogether may pass at `now` or later.
     fn admit(&mut self, requests: f64, bytes: u64, now: Nanos) -> Nanos {
         let limits = self.parameters;
         // Credit is earned all the time, also while requests pass.

@@ -19,17 +19,17 @@ use crate::clock::monotonic_ns;
 use crate::cpu::Cpu;
 use crate::progress::Progress;
 
-/// How long a waiting worker sleeps before it looks whether the phase was stopped.
+/// Sleep of a waiting worker before it looks for a stop of the phase.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// What one phase did in one part.
+/// The work of one phase in one part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AlternatedPart {
     /// The lap, from 0. In each, every phase that goes on has one part.
     pub lap: u64,
     /// Its place in the lap, from 0.
     pub position: u32,
-    /// How long it took until nothing of it was under way, ns.
+    /// Time until nothing of it was under way, ns.
     pub ns: u64,
     /// Operations that completed, fsyncs left out.
     pub ops: u64,
@@ -42,13 +42,13 @@ pub struct AlternatedPart {
 /// The two ends of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartMoment {
-    /// It is about to begin: its clock does not run yet.
+    /// The part is about to begin: its clock does not run yet.
     Begins,
-    /// It is over: nothing of it is under way, and no other phase has begun.
+    /// The part is over: nothing of it is under way, and no other phase has begun.
     Ended,
 }
 
-/// Told of each part of a phase, outside its time. All phases wait until it returns.
+/// Callback that is told of each part of a phase, outside its time. All phases wait until it returns.
 pub type PartObserver = Box<dyn Fn(PartMoment) + Send + Sync>;
 
 /// Phases of this process that alternate. Make one seat for each, and put it into the phase's
@@ -74,29 +74,29 @@ struct State {
     to_come: Vec<usize>,
     lap: u64,
     position: u32,
-    /// The phase whose part it is; none before all are set up and after all have left.
+    /// The phase whose part it is; `None` before all are set up and after all have left.
     holder: Option<usize>,
 }
 
-/// What is known of one phase.
+/// The state of one phase.
 #[derive(Debug, Default)]
 struct Seat {
-    /// Whether its workers are about to start.
+    /// Set if its workers are about to start.
     entered: bool,
     left: bool,
     /// Workers that have not ended.
     workers: usize,
-    /// Which part runs, from 1, or ran last.
+    /// Number of the part that runs, from 1, or ran last.
     part: u64,
     /// Workers that have finished it.
     finished: usize,
-    /// When its part began, of the monotonic clock; none while it waits.
+    /// Start of its part, of the monotonic clock; `None` while it waits.
     begun_ns: Option<u64>,
     /// Time of its parts so far.
     active_ns: u64,
     cpu_begun: Cpu,
     cpu: Cpu,
-    /// What was done in the part that runs.
+    /// Work done in the part that runs.
     done: Progress,
     parts: Vec<AlternatedPart>,
 }
@@ -198,7 +198,7 @@ impl State {
 /// A part as a worker sees it, in the time of its phase, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PartTimes {
-    /// Which, from 1.
+    /// Number of the part, from 1.
     pub(crate) part: u64,
     pub(crate) now_ns: u64,
     pub(crate) end_ns: u64,
@@ -239,8 +239,8 @@ impl AlternationSeat {
         self.shared.changed.notify_all();
     }
 
-    /// Waits for a part of this phase after that of number `last`; `stopped` is asked every now
-    /// and then. None: stopped.
+    /// Waits for a part of this phase after that of number `last`; `stopped` is asked every now and
+    /// then. Returns `None` if it returned true.
     pub(crate) fn begin(&self, last: u64, stopped: impl Fn() -> bool) -> Option<PartTimes> {
         let mut state = self.shared.state();
         while state.holder != Some(self.index) || state.seats[self.index].part <= last {
@@ -267,7 +267,7 @@ impl AlternationSeat {
         })
     }
 
-    /// So much of the part that runs is none of the phase's time.
+    /// Takes so much of the part that runs out of the phase's time.
     pub(crate) fn exclude(&self, ns: u64) {
         let mut state = self.shared.state();
         let seat = &mut state.seats[self.index];

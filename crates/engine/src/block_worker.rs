@@ -18,10 +18,10 @@ use crate::watch::{Finish, PhaseWatch};
 /// Pause before an operation on bytes in use tries again, ns.
 const HELD_PAUSE_NS: u64 = 10_000;
 
-/// Which files to fsync, and when.
+/// The files to fsync, and the times for it.
 #[derive(Debug)]
 pub(crate) struct Cadence {
-    /// Writes between two fsyncs; `None`: no fsync.
+    /// Writes between two fsyncs; `None` means no fsync.
     every: Option<NonZeroU64>,
     /// The fsync counts into the latency of the write it follows.
     in_write: bool,
@@ -84,12 +84,12 @@ pub(crate) struct FailedOp {
     pub(crate) target: u32,
     pub(crate) offset: Option<u64>,
     pub(crate) fault: IoFailure,
-    /// What verification found; empty: see `fault`.
+    /// Finding of the verification; empty: see `fault`.
     pub(crate) finding: String,
     pub(crate) at_ns: u64,
 }
 
-/// What a worker needs for another pass over the data.
+/// All that a worker needs for another pass over the data.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NextPass<'a> {
     pub(crate) spec: &'a Spec,
@@ -110,7 +110,7 @@ pub(crate) struct BlockWorker<'a> {
     pub(crate) left: u64,
     /// Operations of the passes after it.
     pub(crate) later: u64,
-    /// What makes another pass; none: there is one.
+    /// The means for another pass; `None` if there is only one.
     pub(crate) again: Option<NextPass<'a>>,
     /// Sum of the times operations were outstanding, ns.
     pub(crate) outstanding_ns: u64,
@@ -157,7 +157,8 @@ impl BlockWorker<'_> {
         self.watch.halt();
     }
 
-    /// Whether the pass is complete and another one follows: the data are made fresh then.
+    /// Begins another pass if this one is complete and another one follows: the data are made fresh
+    /// then. Returns true if it does.
     #[cold]
     pub(crate) fn next_pass(&mut self) -> bool {
         let complete = self.left == 0 && self.finish == Finish::Complete;
@@ -187,8 +188,8 @@ impl BlockWorker<'_> {
         true
     }
 
-    /// What a pass wrote is made durable in the phase's time: emptying the file would spare the storage
-    /// that work.
+    /// Makes durable what a pass wrote, in the phase's time: emptying the file would spare the
+    /// storage that work.
     fn sync_pass(&mut self, spec: &Spec, files: &[OwnedFd]) -> bool {
         if !spec.durability.fsync_at_end {
             return true;

@@ -42,7 +42,7 @@ pub const CHUNK: usize = 8192;
 /// One in this many seeks writes its chunk back.
 const UPDATE_EVERY: u64 = 10;
 
-/// Which of the two benchmarks.
+/// One of the two benchmarks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BonnieVersion {
     /// 1.03e.
@@ -64,29 +64,29 @@ impl BonnieVersion {
 /// One phase, in the order in which they are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// Write characters: 1.03 all data through a buffer of 4096 bytes, 2.00 a few, a call each.
+    /// Writes characters: 1.03 all data through a buffer of 4096 bytes, 2.00 a few, a call each.
     WriteCharacters,
-    /// Write all data in chunks.
+    /// Writes all data in chunks.
     WriteBlocks,
-    /// Read each chunk, change a byte, write it back.
+    /// Reads each chunk, changes a byte, writes it back.
     Rewrite,
-    /// Read the characters as they were written.
+    /// Reads the characters as they were written.
     ReadCharacters,
-    /// Read all data in chunks.
+    /// Reads all data in chunks.
     ReadBlocks,
     /// Several seekers read chunks at random; about one in ten is changed and written back.
     Seeks,
-    /// Create all files, names in ascending order.
+    /// Creates all files, names in ascending order.
     CreateSequential,
-    /// Look up all files in the order of the directory, and read those that hold something.
+    /// Looks up all files in the order of the directory, and reads those that hold something.
     StatSequential,
-    /// Remove all files in the order of the directory, and the directories.
+    /// Removes all files in the order of the directory, and the directories.
     DeleteSequential,
-    /// Create all files, names in random order.
+    /// Creates all files, names in random order.
     CreateRandom,
-    /// Look up and read all files in random order.
+    /// Looks up and reads all files in random order.
     StatRandom,
-    /// Remove all files in another random order, and the directories.
+    /// Removes all files in another random order, and the directories.
     DeleteRandom,
 }
 
@@ -108,7 +108,7 @@ impl Phase {
     ];
 }
 
-/// What is in the files that are created.
+/// The kind of the files that are created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileKind {
     /// Regular files of so many bytes, uniform between the two.
@@ -127,11 +127,11 @@ pub enum FileKind {
 /// The plan of a run of bonnie++.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BonniePlan {
-    /// Where the files are made; it must exist.
+    /// Directory that the files are made in; it must exist.
     pub directory: PathBuf,
     /// The prefix of all names created there.
     pub name: String,
-    /// Which benchmark.
+    /// The benchmark to run.
     pub version: BonnieVersion,
     /// Bytes of data, a multiple of the chunk.
     pub bytes: u64,
@@ -140,13 +140,13 @@ pub struct BonniePlan {
     /// Bytes written and read as characters by version 2.00, rounded up to a chunk, at most all
     /// data; version 1.03 always takes all data.
     pub characters: u64,
-    /// How many are done, by all threads together.
+    /// Number of seeks, by all threads together.
     pub seeks: u32,
     /// Threads that seek, at least 1.
     pub seekers: u32,
     /// Number of files.
     pub files: u64,
-    /// What they are.
+    /// Kind of these files.
     pub made: FileKind,
     /// Directories they are spread over, at least 1.
     pub directories: u32,
@@ -154,7 +154,7 @@ pub struct BonniePlan {
     pub file_chunk: usize,
     /// `-b`: fsync each file, each directory after a change, and each seek's update.
     pub fsync: bool,
-    /// Open data files for direct I/O where they are created, and, as in the originals, only there.
+    /// Opens data files for direct I/O where they are created, and, as in the originals, only there.
     pub direct: bool,
     /// [`Content::Zero`]: as the originals, nearly all zero, with one byte changed in each chunk.
     pub content: Content,
@@ -243,7 +243,7 @@ impl BonniePlan {
         self.bytes / self.chunk as u64
     }
 
-    /// Whether closing a data file flushes it.
+    /// Returns true if closing a data file flushes it.
     fn close_flushes(&self) -> bool {
         self.fsync || self.version == BonnieVersion::V2_00
     }

@@ -9,7 +9,7 @@ use crate::system::wait4;
 /// A child that was waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReapedChild {
-    /// As `wait(2)` gives it; `std::os::unix::process::ExitStatusExt::from_raw` takes it apart.
+    /// Status as `wait(2)` gives it; `std::os::unix::process::ExitStatusExt::from_raw` takes it apart.
     pub status: i32,
     /// Processor time in user mode, its own and that of children it waited for, ns.
     pub cpu_user_ns: u64,

@@ -14,13 +14,13 @@ pub(crate) const WORKERS_MAX: u32 = 1024;
 /// Largest queue depth of a thread.
 pub(crate) const QUEUE_DEPTH_MAX: u32 = 4096;
 
-/// Why a ring cannot count an fsync into the latency of a write.
+/// Reason for which a ring cannot count an fsync into the latency of a write.
 const APART: &str = "a write completes apart from the fsync that is to count into its latency";
 
 /// Blocks a device is probed with.
 const PROBE_READS: u64 = 8;
 
-/// How the workers of a phase do their I/O.
+/// The method by which the workers of a phase do their I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IoMethod {
     /// Plain calls; one worker per outstanding operation.
@@ -132,7 +132,7 @@ fn decide(spec: &Spec) -> Result<(IoMethod, String), StartError> {
     })
 }
 
-/// What a device does with requests it must not block on.
+/// The response of a device to requests it must not block on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Probe {
     /// Takes them.
@@ -140,7 +140,7 @@ enum Probe {
     /// Refuses them, so that a ring passes them to a kernel thread, which may block: many times
     /// as expensive as a plain call.
     ByWorkers,
-    /// There is nothing to read.
+    /// The file holds nothing to read.
     NoData,
 }
 

@@ -34,7 +34,7 @@ static SCALE: OnceLock<u64> = OnceLock::new();
 struct Pair {
     ticks: u64,
     ns: u64,
-    /// How far apart the two readings may be, ns.
+    /// Largest distance between the two readings, ns.
     doubt_ns: u64,
 }
 
@@ -53,18 +53,18 @@ fn counter() -> u64 {
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
-/// Never called: `invariant` is false here.
+/// Stands in for the counter on other processors. Never called: `invariant` is false here.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 fn counter() -> u64 {
     monotonic_ns()
 }
 
-/// Where the kernel names its clock source.
+/// File in which the kernel names its clock source.
 #[cfg(target_arch = "x86_64")]
 const CHOICE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
-/// Whether the counter can be trusted.
+/// Returns true if the counter can be trusted.
 #[cfg(target_arch = "x86_64")]
 fn invariant() -> bool {
     use core::arch::x86_64::__cpuid;
@@ -103,8 +103,8 @@ impl Pair {
         best
     }
 
-    /// How much longer to wait, ns, until the rate between this reading and one like `last` is
-    /// precise enough; `None`: it is.
+    /// Time still to wait, ns, until the rate between this reading and one like `last` is precise
+    /// enough. `None` if it is.
     fn left_ns(self, last: Pair) -> Option<u64> {
         let needed_ns = (self.doubt_ns + last.doubt_ns).saturating_mul(DOUBTS);
         let passed_ns = last.ns.saturating_sub(self.ns);
@@ -118,7 +118,7 @@ impl Pair {
 /// A calibration in progress: begin it, set everything up, finish it.
 #[derive(Debug)]
 pub struct Calibration {
-    /// `None`: nothing left to measure.
+    /// The first reading; `None` if nothing is left to measure.
     first: Option<Pair>,
 }
 
@@ -215,9 +215,8 @@ impl FastClock {
         if self.tsc { "tsc" } else { "monotonic" }
     }
 
-    /// How far this clock and the monotonic clock have drifted apart since it was started, as a
-    /// fraction of that time, beyond what the readings themselves leave in doubt. 0 for the
-    /// monotonic clock itself.
+    /// Drift between this clock and the monotonic clock since it was started, as a fraction of that
+    /// time, beyond what the readings themselves leave in doubt. 0 for the monotonic clock itself.
     pub fn disagreement(&self) -> f64 {
         if !self.tsc {
             return 0.0;

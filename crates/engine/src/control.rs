@@ -25,22 +25,22 @@ pub struct Control {
     /// When a phase begins, ns of the monotonic clock; 0: as soon as it is set up; [`START_IS_TOLD`]: not
     /// before this is changed. For phases of several machines that begin at one instant.
     pub start_at_ns: AtomicU64,
-    /// Whether a phase is set up and only waits for its start.
+    /// Set if a phase is set up and only waits for its start.
     pub set_up: AtomicBool,
-    /// When the first phase began, ns of the monotonic clock; 0: none has.
+    /// Start of the first phase, ns of the monotonic clock; 0 if none has begun.
     pub began_ns: AtomicU64,
 }
 
 /// The start of a phase that is to be set up now, and is told later when it begins.
 pub const START_IS_TOLD: u64 = u64::MAX;
 
-/// Shorter waits than this are spent looking at the clock: a sleeping thread wakes up late, ns.
+/// Longest wait that is spent looking at the clock: a sleeping thread wakes up late, ns.
 const WATCHED_NS: u64 = 30_000;
 /// Longest sleep, after which it is checked whether the start was told or called off, ns.
 const SLEEP_NS: u64 = 5_000_000;
 
 impl Control {
-    /// Whether the phase was asked to end.
+    /// Returns true if the phase was asked to end.
     pub fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }

@@ -8,9 +8,9 @@ use std::mem::MaybeUninit;
 /// Processor time since the process began, or between two moments.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Cpu {
-    /// In the program itself.
+    /// Time in the program itself.
     pub(crate) user_ns: u64,
-    /// In the kernel on its behalf.
+    /// Time in the kernel on its behalf.
     pub(crate) system_ns: u64,
 }
 

@@ -13,58 +13,58 @@ pub enum StartError {
     /// The description contradicts itself or cannot be carried out.
     #[error("{what}")]
     Spec {
-        /// What is wrong, with the numbers that clash.
+        /// The fault, with the numbers that clash.
         what: String,
-        /// What to change, beginning with a verb.
+        /// The change that helps, beginning with a verb.
         next: &'static str,
     },
     /// A file or device could not be opened.
     #[error("cannot open {}: {}", path.display(), words(*errno))]
     Open {
-        /// Which one.
+        /// The file or device.
         path: PathBuf,
-        /// What the system said (raw errno).
+        /// Error of the system (raw errno).
         errno: i32,
     },
     /// The file system refuses `O_DIRECT`.
     #[error("{} cannot be opened for direct I/O", path.display())]
     DirectRefused {
-        /// On which file.
+        /// The file.
         path: PathBuf,
     },
     /// The blocks of a file could not be reserved.
     #[error("cannot reserve {bytes} bytes for {}: {}", path.display(), words(*errno))]
     Preallocate {
-        /// Of which one.
+        /// The file.
         path: PathBuf,
-        /// How many bytes, from its beginning.
+        /// Number of bytes, from its beginning.
         bytes: u64,
-        /// What the system said (raw errno).
+        /// Error of the system (raw errno).
         errno: i32,
     },
     /// The kernel refuses io_uring.
     #[error("the kernel refuses io_uring: {}{}", words(*errno), switch(*disabled))]
     Ring {
-        /// What it said (raw errno).
+        /// Error of the kernel (raw errno).
         errno: i32,
         /// `kernel.io_uring_disabled`, where it could be read.
         disabled: Option<u8>,
     },
-    /// This system has no io_uring.
+    /// The system has no io_uring.
     #[error("{}", crate::system::lacking("io_uring"))]
     NoRing,
     /// Buffers could not be had.
     #[error("cannot have {bytes} bytes of buffers: {}", words(*errno))]
     Memory {
-        /// How much was asked for, bytes.
+        /// Amount that was asked for, bytes.
         bytes: usize,
-        /// What the system said (raw errno).
+        /// Error of the system (raw errno).
         errno: i32,
     },
     /// A thread could not be started.
     #[error("cannot start a thread: {}", words(*errno))]
     Thread {
-        /// What the system said (raw errno; 0 where it gave none).
+        /// Error of the system (raw errno; 0 where it gave none).
         errno: i32,
     },
     /// Laying out files failed on the way.
@@ -80,7 +80,7 @@ fn switch(disabled: Option<u8>) -> String {
 }
 
 impl StartError {
-    /// What the user can do about it: one sentence that begins with a verb.
+    /// Advice to the user: one sentence that begins with a verb.
     pub fn next(&self) -> String {
         match self {
             Self::Spec { next, .. } => (*next).to_owned(),
@@ -122,7 +122,7 @@ impl StartError {
     }
 }
 
-/// What helps when a file cannot have its bytes.
+/// The advice when a file cannot have its bytes.
 fn room_or_device(errno: Errno) -> &'static str {
     match errno {
         Errno::NOSPC | Errno::DQUOT => "free some space, or lower the size of the working set",

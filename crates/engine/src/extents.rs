@@ -14,7 +14,7 @@ use crate::system::map_extents;
 use crate::tree::{EntryKind, scan};
 use crate::worker_pool::fault;
 
-/// Write dirty data first, so that what is not allocated yet gets its place.
+/// Asks to write dirty data first, so that what is not allocated yet gets its place.
 const FLAG_SYNC: u32 = 1;
 const EXTENT_LAST: u32 = 0x1;
 const EXTENT_ENCODED: u32 = 0x8;
@@ -22,16 +22,16 @@ const EXTENT_UNWRITTEN: u32 = 0x800;
 /// Extents asked for at once.
 const EXTENTS: usize = 128;
 
-/// How the bytes of some files are stored.
+/// The layout of the bytes of some files on their file system.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stored {
-    /// Of all files.
+    /// Bytes of all files.
     pub bytes: u64,
-    /// Without an extent.
+    /// Bytes without an extent.
     pub hole_bytes: u64,
-    /// In extents that were reserved and never written.
+    /// Bytes in extents that were reserved and never written.
     pub unwritten_bytes: u64,
-    /// In extents that are compressed or encrypted.
+    /// Bytes in extents that are compressed or encrypted.
     pub encoded_bytes: u64,
 }
 
@@ -68,7 +68,7 @@ struct Map {
     extents: [Extent; EXTENTS],
 }
 
-/// How a file is stored.
+/// Reads how a file is stored.
 ///
 /// # Errors
 /// It cannot be opened, or its file system does not tell (`EOPNOTSUPP`: tmpfs, NFS, ZFS).
@@ -82,8 +82,8 @@ pub fn of_file(path: &Path) -> Result<Stored, OpError> {
     stored(&fd, bytes).map_err(failed)
 }
 
-/// How the files below a directory are stored, `files_max` of them at most. Symbolic links are not
-/// followed, mount points not entered.
+/// Reads how the files below a directory are stored, `files_max` of them at most. Symbolic links
+/// are not followed, mount points not entered.
 ///
 /// # Errors
 /// As [`of_file`] and [`scan`].

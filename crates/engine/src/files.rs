@@ -52,11 +52,11 @@ const DESCRIPTORS_MAX: u32 = 512;
 /// Most directories a set may have: their names have so many digits.
 pub const DIRECTORIES_MAX: u32 = 1_000_000;
 
-/// What follows from the seed besides names and content: sizes, and the random order.
+/// Purposes of the seed besides names and content: sizes, and the random order.
 const SIZES: u64 = 0x7369_7a65_0000_0000;
 const ORDER: u64 = 0x6f72_6465_7200_0000;
 
-/// Whether the end of a phase is durable.
+/// Durability of the end of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AtEnd {
     /// The phase is over when the last call has returned; nothing is flushed.
@@ -79,10 +79,10 @@ impl AtEnd {
     }
 }
 
-/// In which order files are visited.
+/// The order in which files are visited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VisitOrder {
-    /// As they were created, directory after directory.
+    /// Order of creation, directory after directory.
     Creation,
     /// Each once, in a random order that follows from the seed.
     Random,
@@ -91,17 +91,17 @@ pub enum VisitOrder {
 /// One pass over a set: how it goes, ends and is watched.
 #[derive(Debug, Clone, Copy)]
 pub struct Pass<'a> {
-    /// In which order files, or directories, are visited.
+    /// Order in which files, or directories, are visited.
     pub order: VisitOrder,
-    /// Whether the end is durable.
+    /// Durability of the end.
     pub at_end: AtEnd,
     /// Width of one step of the time series, ns.
     pub slice_ns: u64,
-    /// For stopping and watching.
+    /// Control for stopping and watching.
     pub control: &'a Control,
 }
 
-/// Where renaming puts a file.
+/// The place to which renaming moves a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RenameTo {
     /// Another name in the same directory.
@@ -115,7 +115,7 @@ pub enum RenameTo {
 /// before the next phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CurrentNames {
-    /// Where a renamed file lies.
+    /// The place of a renamed file.
     pub rename_to: RenameTo,
     /// The files were renamed.
     pub renamed: bool,
@@ -128,9 +128,9 @@ pub struct CurrentNames {
 pub struct FileSet {
     /// The directory that holds the set's directories. It must exist.
     pub root: PathBuf,
-    /// How many directories, 1 … [`DIRECTORIES_MAX`].
+    /// Number of directories, 1 … [`DIRECTORIES_MAX`].
     pub directories: u32,
-    /// How many files over all directories, at least 1.
+    /// Number of files over all directories, at least 1.
     pub files: u64,
     /// Smallest size, bytes.
     pub size_min: u64,
@@ -138,11 +138,11 @@ pub struct FileSet {
     pub size_max: u64,
     /// Threads, at least 1.
     pub threads: u32,
-    /// Call fsync on each file before it is closed, as part of its creation.
+    /// Calls fsync on each file before it is closed, as part of its creation.
     pub fsync_each: bool,
-    /// What is written.
+    /// Content that is written.
     pub content: Content,
-    /// Which names the files have by now.
+    /// Names that the files have by now.
     pub names: CurrentNames,
     /// Names, sizes, content and random order follow from it.
     pub seed: u64,
@@ -318,7 +318,7 @@ impl Handles {
         &self.0[0]
     }
 
-    /// Where to begin a look-up in this directory; none: at the root, with the directory's name.
+    /// Directory to begin a look-up in this directory at. `None` means the root, with the directory's name.
     fn directory(&self, directory: u32) -> Option<BorrowedFd<'_>> {
         self.0.get(directory as usize + 1).map(AsFd::as_fd)
     }
@@ -353,10 +353,10 @@ impl Handles {
     }
 }
 
-/// Where a name of a file is looked up.
+/// The place in which a name of a file is looked up.
 struct EntryPath<'a> {
     directory: BorrowedFd<'a>,
-    /// Relative to `directory`.
+    /// Name, relative to `directory`.
     name: &'a CStr,
 }
 

@@ -23,7 +23,7 @@ struct StartGateState {
 
 #[derive(Clone, Copy)]
 enum StartDecision {
-    /// Begin, with this clock: its origin is the common start.
+    /// The workers begin, with this clock: its origin is the common start.
     Go(FastClock),
     /// A worker could not be set up: none starts.
     CallOff,
@@ -35,8 +35,8 @@ impl StartGate {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reports that a worker is ready or failed, and waits. Returns when all may start; `None`:
-    /// none may.
+    /// Reports that a worker is ready or failed, and waits. Returns when all may start, or `None`
+    /// if none may.
     pub(crate) fn pass(&self, error: Option<StartError>) -> Option<FastClock> {
         let mut state = self.state();
         state.arrived += 1;

@@ -66,7 +66,7 @@ pub use outcome::{
 pub use phase::{run, run_verified, self_cost};
 pub use verify::{ContentLedger, lay_out_verified};
 
-/// Whether the kernel lets this process use io_uring.
+/// Checks that the kernel lets this process use io_uring.
 ///
 /// # Errors
 /// [`StartError::Ring`] with what it said; [`StartError::next`] says what to do.

@@ -93,7 +93,7 @@ impl AlignedMemory {
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
     }
 
-    /// Where the region begins.
+    /// Beginning of the region.
     pub fn as_ptr(&self) -> *mut u8 {
         self.start.as_ptr()
     }

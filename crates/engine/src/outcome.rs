@@ -19,27 +19,27 @@ pub enum Op {
     Write,
     /// `fsync` or `fdatasync`.
     Fsync,
-    /// Make a file: open with `O_CREAT | O_EXCL`, write its content if it has any, close.
+    /// Makes a file: opens it with `O_CREAT | O_EXCL`, writes its content if it has any, closes it.
     Create,
-    /// Open an existing file, read it whole, close.
+    /// Opens an existing file, reads it whole, closes it.
     Open,
     /// `statx` of one path.
     Stat,
-    /// Remove one file.
+    /// Removes one file.
     Unlink,
-    /// Make one directory.
+    /// Makes one directory.
     Mkdir,
-    /// Remove one directory.
+    /// Removes one directory.
     Rmdir,
-    /// Rename one file.
+    /// Renames one file.
     Rename,
-    /// Give one file a second name (`linkat`).
+    /// Gives one file a second name (`linkat`).
     Link,
-    /// Read a directory's entries, all of one directory being one operation.
+    /// Reads a directory's entries, all of one directory being one operation.
     Readdir,
-    /// Copy one whole file (open, copy, close).
+    /// Copies one whole file (open, copy, close).
     Copy,
-    /// Open an existing file, write at its end, close.
+    /// Opens an existing file, writes at its end, closes it.
     Append,
 }
 
@@ -136,7 +136,7 @@ fn add(ours: &mut Histogram<u64>, theirs: &Histogram<u64>) {
 /// One kind of operation within one phase.
 #[derive(Debug, Clone)]
 pub struct OpOutcome {
-    /// Which kind.
+    /// Kind of the operations.
     pub op: Op,
     /// Operations that completed without error.
     pub count: u64,
@@ -148,13 +148,14 @@ pub struct OpOutcome {
     pub latency: Histogram<u64>,
     /// Latencies beyond [`LATENCY_NS_MAX`], recorded there.
     pub saturated: u64,
-    /// Open loop only: from the issue to the completion. The latency above then is the response
-    /// time, counted from the intended start. None: the latency is the service time.
+    /// Time from the issue to the completion, in an open loop only. The latency above then is the
+    /// response time, counted from the intended start. `None` means that the latency is the service
+    /// time.
     pub service: Option<Timing>,
 }
 
 impl OpOutcome {
-    /// Nothing of this kind so far.
+    /// An outcome without any operation of this kind so far.
     pub(crate) fn new(op: Op) -> OpOutcome {
         OpOutcome {
             op,
@@ -222,9 +223,9 @@ pub struct Slice {
 /// A part of a phase with its own time; the next part follows without a pause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stretch {
-    /// What is done in it.
+    /// Name of the work that is done in it.
     pub name: &'static str,
-    /// How long it took, ns.
+    /// Its duration, ns.
     pub elapsed_ns: u64,
     /// Operations that completed in it, each kind that may be issued in it.
     pub counts: Vec<(Op, u64)>,
@@ -234,15 +235,15 @@ pub struct Stretch {
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{} of {}{}", self.op.name(), self.place(), self.cause())]
 pub struct OpError {
-    /// Which kind of operation.
+    /// Kind of the operation.
     pub op: Op,
-    /// On which path.
+    /// Path of the file.
     pub path: PathBuf,
-    /// At which offset, bytes, where an offset means something.
+    /// Offset in the file, bytes, where an offset means something.
     pub offset: Option<u64>,
-    /// What the system said (raw errno).
+    /// Error of the system (raw errno).
     pub errno: i32,
-    /// What is wrong with the data, for a verification failure; empty otherwise.
+    /// Fault of the data, for a verification failure; empty otherwise.
     pub detail: String,
 }
 
@@ -271,22 +272,22 @@ pub struct PromiseRecord {
     pub op: Op,
     /// The file, relative to the root; what a database is asked for is named by its caller.
     pub object: String,
-    /// Where in the file, bytes.
+    /// Place in the file, bytes.
     pub offset: u64,
-    /// How much was written.
+    /// Number of bytes written.
     pub bytes: u64,
     /// Generation of the content, from 1.
     pub generation: u32,
-    /// When it was begun, ns of the monotonic clock.
+    /// Beginning of the operation, ns of the monotonic clock.
     pub begun_ns: u64,
-    /// When it was acknowledged; none: it failed.
+    /// Instant of its acknowledgement; `None` if it failed.
     pub acknowledged_ns: Option<u64>,
 }
 
-/// Why a phase ended.
+/// The reason for which a phase ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PhaseEnd {
-    /// It did all its work.
+    /// The phase did all its work.
     Complete,
     /// The caller set [`crate::Control::stop`].
     Stopped,
@@ -297,18 +298,18 @@ pub enum PhaseEnd {
 /// What one of several threads did.
 #[derive(Debug, Clone)]
 pub struct ThreadOutcome {
-    /// As [`PhaseOutcome::ops`].
+    /// Operations of the thread, as [`PhaseOutcome::ops`].
     pub ops: Vec<OpOutcome>,
-    /// As [`PhaseOutcome::series`], with steps of the same width.
+    /// Work over time, as [`PhaseOutcome::series`], with steps of the same width.
     pub series: Vec<Slice>,
 }
 
 /// All results of one phase. Every fraction is finite, and 0 where it was not measured.
 #[derive(Debug, Clone)]
 pub struct PhaseOutcome {
-    /// Why it ended.
+    /// Reason of its end.
     pub ended: PhaseEnd,
-    /// From the common start of all threads to the end of the last one, closing fsync included, ns.
+    /// Time from the common start of all threads to the end of the last one, closing fsync included, ns.
     pub elapsed_ns: u64,
     /// Processor time of the process during the phase, in user mode, all threads together, ns. It
     /// includes everything else the process did at that time.
@@ -321,13 +322,13 @@ pub struct PhaseOutcome {
     /// everything. With plain calls and a queue depth above 1 these are the threads that stand in
     /// for it. A closing fsync belongs to none of them.
     pub threads: Vec<ThreadOutcome>,
-    /// Open loop only: how much later each operation was issued than by a generator that is never
-    /// late, which issues at the intended start or when a slot in the queue is free, whichever is
-    /// later. The generator causes it (or a machine that gave it no processor), not the storage. It
-    /// includes operations held up behind a late one. A response time is this lateness, plus the
-    /// wait for a slot, plus the service time.
+    /// Lateness of each operation, in an open loop only: how much later it was issued than by a
+    /// generator that is never late, which issues at the intended start or when a slot in the queue
+    /// is free, whichever is later. The generator causes it (or a machine that gave it no
+    /// processor), not the storage. It includes operations held up behind a late one. A response
+    /// time is this lateness, plus the wait for a slot, plus the service time.
     pub lateness: Option<Timing>,
-    /// Open loop only: operations that were due when the phase ended, and were not issued.
+    /// Operations that were due when the phase ended, and were not issued; in an open loop only.
     pub unissued: u64,
     /// Bytes whose content was checked (see [`crate::verify`]); 0 where nothing was.
     pub verified_bytes: u64,
@@ -339,15 +340,15 @@ pub struct PhaseOutcome {
     pub stretches: Vec<Stretch>,
     /// The parts of a phase that alternated with others, in order; empty for one that ran alone.
     pub parts: Vec<AlternatedPart>,
-    /// What promised operations did (see [`crate::promises`]); empty for all others.
+    /// Records of promised operations (see [`crate::promises`]); empty for all others.
     pub promised: Vec<PromiseRecord>,
     /// Figures that another program reported of itself, in the order they were asked for; empty
     /// where this engine made the calls.
     pub reported: Vec<Option<f64>>,
-    /// How finely each of these is known, in its own unit: the last digit, the tick of the clock; none, or
-    /// not there: no coarser than its digits.
+    /// Step in which each of these is known, in its own unit: the last digit, the tick of the
+    /// clock. `None`, or not there: no coarser than its digits.
     pub reported_steps: Vec<Option<f64>>,
-    /// What that program printed on standard output and on standard error, as far as it was kept.
+    /// Text that the program printed on standard output and on standard error, as far as it was kept.
     pub printed: [String; 2],
     /// The first failure, if any.
     pub error: Option<OpError>,
@@ -355,16 +356,16 @@ pub struct PhaseOutcome {
     pub short: u64,
     /// Which I/O engine ran (`sync`, `io_uring`, `null`, `calls`).
     pub engine: &'static str,
-    /// Why this engine; a clause for reports.
+    /// Reason for this engine; a clause for reports.
     pub engine_why: String,
     /// Time-weighted mean of outstanding operations over all threads; 0 where not measured.
     pub depth_achieved: f64,
     /// Clock in use (`tsc` or `monotonic`) and, for `tsc`, its disagreement with the monotonic
     /// clock over the phase, as a fraction.
     pub clock: &'static str,
-    /// See `clock`; 0 for the monotonic clock itself.
+    /// Disagreement of the clock (see `clock`); 0 for the monotonic clock itself.
     pub clock_error: f64,
-    /// How many times a clock reading was before the one preceding it.
+    /// Number of clock readings that were before the one preceding them.
     pub clock_back: u64,
 }
 

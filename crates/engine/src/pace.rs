@@ -2,21 +2,21 @@
 
 use crate::pacing::Schedule;
 
-/// When the next operation may start.
+/// The rule for the start of the next operation.
 pub(crate) trait Pacer {
     /// Latency counts from the intended start instead of the actual one.
     const FROM_INTENDED: bool;
-    /// From when on the place of an operation that completed at `completed_ns` may be used again.
+    /// Time from which on the place of an operation that completed at `completed_ns` may be used again.
     fn ready_ns(&self, completed_ns: u64) -> u64;
     /// When the next operation is due, if its place is ready since `ready_ns`.
     fn due_ns(&self, ready_ns: u64) -> u64;
     /// The operation just asked about was taken.
     fn taken(&mut self);
-    /// How many operations that were not taken were due before `until_ns`.
+    /// Number of operations that were not taken and were due before `until_ns`.
     fn owed(self, until_ns: u64) -> u64;
 }
 
-/// Closed loop without think time.
+/// A closed loop without think time.
 #[derive(Debug)]
 pub(crate) struct Eager;
 
@@ -37,7 +37,7 @@ impl Pacer for Eager {
     }
 }
 
-/// Closed loop with a think time.
+/// A closed loop with a think time.
 #[derive(Debug)]
 pub(crate) struct Thinking {
     pub(crate) think_time_ns: u64,
@@ -60,13 +60,14 @@ impl Pacer for Thinking {
     }
 }
 
-/// Open loop: operations are due by the clock.
+/// An open loop: operations are due by the clock.
 #[derive(Debug)]
 pub(crate) struct Scheduled(pub(crate) Schedule);
 
 impl Pacer for Scheduled {
     const FROM_INTENDED: bool = true;
-    /// At once: kept to tell an operation that found no place from one that was issued late.
+    /// Time of the completion itself: kept to tell an operation that found no place from one that
+    /// was issued late.
     #[inline(always)]
     fn ready_ns(&self, completed_ns: u64) -> u64 {
         completed_ns

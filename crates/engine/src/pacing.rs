@@ -16,8 +16,8 @@ use rustix::time::Timespec;
 use crate::draw::{Draw, unit};
 
 const NS_PER_SECOND: f64 = 1e9;
-/// Up to this many Poisson arrivals are counted one by one. More are estimated from the rate; the
-/// error is then below one in a thousand.
+/// Most Poisson arrivals that are counted one by one. More are estimated from the rate; the error
+/// is then below one in a thousand.
 const COUNTED_MAX: u64 = 10_000_000;
 
 /// The intended starts of one worker's share of the phase's arrivals.
@@ -89,7 +89,7 @@ impl Schedule {
         }
     }
 
-    /// How many operations, from the next one on, should start before `until_ns`.
+    /// Number of operations, from the next one on, that should start before `until_ns`.
     pub fn due_before(mut self, until_ns: u64) -> u64 {
         // Starts are rounded up to whole nanoseconds, so the last one that counts is `until_ns -
         // 1`.

@@ -39,7 +39,7 @@ use crate::watch::{Finish, PhaseWatch, spin_ns};
 
 /// Stack of a worker, bytes: its call depth is small and it never recurses.
 const STACK_BYTES: usize = 256 << 10;
-/// Up to this many workers have a content pool of full size each; more share that much memory.
+/// Most workers that have a content pool of full size each; more share that much memory.
 const FULL_POOLS: usize = 8;
 /// Smallest pool per worker, bytes.
 const POOL_BYTES_MIN: usize = 256 << 10;
@@ -53,8 +53,9 @@ const PURPOSE_ARRIVALS: u64 = 0x6172_7269_7665_0000;
 /// merges their results. A failed operation ends the phase: the outcome then holds the complete
 /// error and everything measured until then.
 ///
-/// When time is up, outstanding operations complete and count. Operations of an open loop that were
-/// due but not issued by then are dropped, so the achieved rate can be below the offered one.
+/// At the end of the time, outstanding operations complete and count. Operations of an open loop
+/// that were due but not issued by then are dropped, so the achieved rate can be below the offered
+/// one.
 ///
 /// # Errors
 /// If the phase could not begin. Nothing was measured, but files may have been created.
@@ -159,10 +160,10 @@ struct BlockPhase<'a> {
     control: &'a Control,
     files: &'a [OwnedFd],
     way: IoMethod,
-    /// See [`spin_ns`].
+    /// Spinning before a deadline, ns: see [`spin_ns`].
     spin_ns: u64,
     halt: AtomicBool,
-    /// The expected content; `None`: nothing is verified.
+    /// The expected content; `None` if nothing is verified.
     ledger: Option<&'a ContentLedger>,
     /// Each worker adds its share when it ends.
     verified_bytes: AtomicU64,
@@ -219,7 +220,7 @@ impl BlockPhase<'_> {
             })
     }
 
-    /// Runs one worker. `None`: the phase did not begin.
+    /// Runs one worker. Returns `None` if the phase did not begin.
     fn work(
         &self,
         gate: &StartGate,
@@ -291,7 +292,7 @@ impl BlockPhase<'_> {
         Verified::new(inner, slots, ledger, self.files, &self.verified_bytes)
     }
 
-    /// The content this worker writes. `None`: it only reads, or the ledger decides the content.
+    /// The content this worker writes. `None` if it only reads, or the ledger decides the content.
     fn pool(&self, share: &WorkerShare, slots: usize) -> Result<Option<ContentPool>, StartError> {
         if self.spec.read_share == 1.0 || self.ledger.is_some() {
             return Ok(None);
@@ -431,7 +432,7 @@ impl BlockPhase<'_> {
         Buffers::new(depth, self.buffer_bytes(), self.pool(share, depth)?)
     }
 
-    /// The worker's share of an open loop's arrivals; `None`: a closed loop.
+    /// The worker's share of an open loop's arrivals; `None` for a closed loop.
     fn schedule(&self, share: &WorkerShare) -> Option<Schedule> {
         let WorkerShare {
             worker, workers, ..
@@ -542,7 +543,7 @@ impl BlockPhase<'_> {
     }
 }
 
-/// How a phase ended whose threads reported this.
+/// The end of a phase whose threads reported this.
 fn end_of(reports: &[BlockReport]) -> PhaseEnd {
     reports
         .iter()

@@ -52,14 +52,14 @@ pub struct PostMarkLocation {
 /// All that sets what one PostMark run does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PostMarkPlan {
-    /// Where files are made; at least one.
+    /// Places in which files are made; at least one.
     pub locations: Vec<PostMarkLocation>,
     /// Directories `s0`, `s1` … made in each location; 0 and 1: files lie in the location itself.
     pub subdirectories: u32,
     /// Files at the start, 1 … [`FILES_MAX`]. At most twice as many exist at once; beyond that
     /// PostMark silently creates none.
     pub files: u32,
-    /// How many transactions.
+    /// Number of transactions.
     pub transactions: u32,
     /// Smallest file, bytes, at least 1.
     pub size_low: u32,
@@ -70,11 +70,11 @@ pub struct PostMarkPlan {
     pub read_block: u32,
     /// Bytes of one write.
     pub write_block: u32,
-    /// Through a buffer as the C library keeps one, instead of one system call per block.
+    /// Goes through a buffer as the C library keeps one, instead of one system call per block.
     pub buffered: bool,
-    /// This many of ten transactions read, the others append; `None`: neither.
+    /// Transactions of ten that read, the others append; `None` means neither.
     pub bias_read: Option<u32>,
-    /// This many of ten transactions create a file, the others delete one; `None`: neither.
+    /// Transactions of ten that create a file, the others delete one; `None` means neither.
     pub bias_create: Option<u32>,
     /// Everything random follows from it.
     pub seed: u32,
@@ -94,11 +94,11 @@ pub enum PostMarkProgress {
     Transacting,
     /// The first transaction, or another tenth of them, is done.
     Tenth,
-    /// There is no file left, so transactions end here.
+    /// The files are used up, so transactions end here.
     OutOfFiles,
     /// The last of them is done.
     TransactionsDone,
-    /// What is left is being deleted.
+    /// The remaining files are being deleted.
     Deleting,
     /// Subdirectories are being removed.
     RemovingDirectories,
@@ -112,7 +112,7 @@ pub struct PostMarkOutcome {
     /// Files made are [`Op::Create`], read [`Op::Open`], appended to [`Op::Append`], deleted
     /// [`Op::Unlink`]; [`PhaseOutcome::stretches`] are [`STRETCHES`].
     pub outcome: PhaseOutcome,
-    /// There was no file left before the last transaction.
+    /// Set if no file was left before the last transaction.
     pub out_of_files: bool,
     /// Bytes read, added up in single precision as PostMark does: large sums lose small addends.
     pub read_as_float: f32,
@@ -210,7 +210,7 @@ struct PostMarkRun<'a> {
     random: Twister,
     /// The data of all files; each file starts at its beginning.
     source: Vec<u8>,
-    /// What is read goes here.
+    /// Buffer for all that is read.
     sink: Vec<u8>,
     buffer: Buffer,
     table: FileTable,
@@ -218,7 +218,7 @@ struct PostMarkRun<'a> {
     prefixes: Vec<Vec<u8>>,
     total_weight: u32,
     path: Vec<u8>,
-    /// For flushing; empty where nothing is flushed.
+    /// Descriptors for flushing; empty where nothing is flushed.
     handles: Vec<OwnedFd>,
     files_made: u32,
     out_of_files: bool,

@@ -20,7 +20,7 @@ impl Progress {
         }
     }
 
-    /// What came after an earlier reading of the same recorder.
+    /// The progress after an earlier reading of the same recorder.
     pub(crate) fn since(self, earlier: Self) -> Self {
         Self {
             ops: self.ops - earlier.ops,

@@ -109,7 +109,7 @@ impl Series {
 pub struct Recorder {
     /// Padded, because the allocator may place them beside another thread's.
     lanes: [Option<Box<CachePadded<OpOutcome>>>; Op::ALL.len()],
-    /// Open loop only.
+    /// Lateness of each operation, in an open loop only.
     lateness: Option<Timing>,
     series: Series,
     short: u64,
@@ -143,7 +143,7 @@ impl Recorder {
         self
     }
 
-    /// For the closing of a phase: it counts, but not as a thread.
+    /// Makes it the recorder for the closing of a phase: it counts, but not as a thread.
     pub fn closing(mut self) -> Recorder {
         self.closing = true;
         self
@@ -165,8 +165,9 @@ impl Recorder {
         }
     }
 
-    /// Like `count` calls of [`Recorder::record`], for operations that began and ended together and
-    /// moved `bytes` in sum. A completed batch is recorded at the cost of one operation.
+    /// Records `count` operations that began and ended together and moved `bytes` in sum, like as
+    /// many calls of [`Recorder::record`]. A completed batch is recorded at the cost of one
+    /// operation.
     ///
     /// # Panics
     /// As [`Recorder::record`].
@@ -205,7 +206,7 @@ impl Recorder {
         self.short += 1;
     }
 
-    /// How many operations of this kind were recorded.
+    /// Number of operations of this kind that were recorded.
     pub fn count(&self, op: Op) -> u64 {
         self.lanes[op as usize]
             .as_ref()
@@ -218,7 +219,7 @@ impl Recorder {
         lanes.filter(|kind| kind.count > 0).collect()
     }
 
-    /// What was recorded so far, fsyncs left out.
+    /// Everything recorded so far, fsyncs left out, in sum.
     pub(crate) fn progress(&self) -> Progress {
         let lanes = self.lanes.iter().flatten().map(|lane| &lane.0);
         let work = lanes.filter(|lane| lane.op != Op::Fsync);
@@ -287,18 +288,18 @@ fn unannounced(op: Op) -> ! {
 /// The parts of a [`crate::PhaseOutcome`] that come from recorders.
 #[derive(Debug, Clone)]
 pub struct Merged {
-    /// See [`crate::PhaseOutcome::ops`].
+    /// Operations, as [`crate::PhaseOutcome::ops`].
     pub ops: Vec<OpOutcome>,
-    /// See [`crate::PhaseOutcome::threads`].
+    /// Work of each thread, as [`crate::PhaseOutcome::threads`].
     pub threads: Vec<ThreadOutcome>,
-    /// See [`crate::PhaseOutcome::lateness`].
+    /// Lateness, as [`crate::PhaseOutcome::lateness`].
     pub lateness: Option<Timing>,
-    /// See [`crate::PhaseOutcome::slice_ns`]; a power of two times what was asked for, if the phase
-    /// lasted longer than [`SLICES_MAX`] slices.
+    /// Width of a slice, as [`crate::PhaseOutcome::slice_ns`]; a power of two times what was asked
+    /// for, if the phase lasted longer than [`SLICES_MAX`] slices.
     pub slice_ns: u64,
-    /// See [`crate::PhaseOutcome::series`].
+    /// Work over time, as [`crate::PhaseOutcome::series`].
     pub series: Vec<Slice>,
-    /// See [`crate::PhaseOutcome::short`].
+    /// Short reads and writes, as [`crate::PhaseOutcome::short`].
     pub short: u64,
 }
 

@@ -39,7 +39,7 @@ fn open(path: &Path) -> Result<(OwnedFd, u64), OpError> {
     Ok((fd, u64::try_from(about.st_size).unwrap_or(0)))
 }
 
-/// How many bytes of a file are in the page cache, and how many it has.
+/// Number of bytes of a file that are in the page cache, and number of bytes it has.
 ///
 /// A page counts with as many bytes as the file has in it. If the caller neither owns the file nor
 /// may write to it, the kernel reports every page as resident (since Linux 5.2).
@@ -182,7 +182,7 @@ pub fn populate(path: &Path) -> Result<u64, OpError> {
 mod tests {
     use super::*;
 
-    /// Not a multiple of the page size.
+    /// Size of a file that is not a multiple of the page size.
     const BYTES: usize = 3_000_001;
 
     #[test]

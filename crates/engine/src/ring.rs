@@ -31,22 +31,22 @@ use crate::watch::Finish;
 const REFUSALS_MAX: u32 = 10_000;
 /// Pause after a refusal, ns.
 const REFUSAL_PAUSE_NS: u64 = 1_000_000;
-/// How long an operation that touches bytes in use waits before it tries again, ns, unless
+/// Time that an operation that touches bytes in use waits before it tries again, ns, unless
 /// something completes sooner.
 const HELD_PAUSE_NS: u64 = 100_000;
 
-/// How long a submission may block.
+/// The time for which a submission may block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// Until at least one operation completed.
+    /// Blocks until at least one operation completed.
     One,
-    /// Until one completed, but no longer than this.
+    /// Blocks until one completed, but no longer than this.
     AtMost(u64),
 }
 
 /// A queue of operations in the kernel.
 pub(crate) trait Ring {
-    /// Whether content is verified, as in [`crate::io::IoDevice::VERIFIES`].
+    /// Set if content is verified, as in [`crate::io::IoDevice::VERIFIES`].
     const VERIFIES: bool = false;
 
     /// Gets ready for the operation that is pushed next. Returns false if it has to wait, because
@@ -86,12 +86,12 @@ struct Slot {
     from_ns: u64,
 }
 
-/// What an open loop also keeps for the operation in a slot. In a closed loop an operation begins
-/// when its latency begins, and is never late.
+/// The times that an open loop also keeps for the operation in a slot. In a closed loop an
+/// operation begins when its latency begins, and is never late.
 #[derive(Debug, Clone, Copy, Default)]
 struct IssueTimes {
     begun_ns: u64,
-    /// How late it was issued (see [`BlockWorker::issued`]).
+    /// Delay of its issue, ns (see [`BlockWorker::issued`]).
     late_ns: u64,
 }
 
@@ -99,7 +99,7 @@ struct IssueTimes {
 #[derive(Debug)]
 struct FreeSlots {
     numbers: Box<[u32]>,
-    /// How many were ever taken and put; masking gives their index in `numbers`.
+    /// Number of slots that were ever taken and put; masking gives their index in `numbers`.
     taken: usize,
     put: usize,
 }
@@ -138,7 +138,7 @@ impl FreeSlots {
 /// once.
 #[derive(Debug, Default)]
 struct CompletionBatch {
-    /// `None`: there are none.
+    /// Their kind; `None` if there are none.
     op: Option<Op>,
     from_ns: u64,
     begun_ns: u64,
@@ -248,7 +248,7 @@ impl InFlight {
         ring.push(index, &slot.step)
     }
 
-    /// How long the next submission may block; `due_ns`: when the next operation is to be issued.
+    /// Time for which the next submission may block; `due_ns` is the issue of the next operation.
     #[inline(always)]
     fn wait<R: Ring>(&self, worker: &BlockWorker<'_>, now_ns: u64, due_ns: Option<u64>) -> Wait {
         match due_ns {
@@ -343,15 +343,15 @@ pub(crate) fn drive_ring<R: Ring, P: Pacer>(
     }
 }
 
-/// What a worker does that has nothing outstanding.
+/// The next step of a worker that has nothing outstanding.
 enum Idle {
-    /// Nothing more: it is done.
+    /// The worker does nothing more: it is done.
     Over,
-    /// Issue what is due at this time, ns.
+    /// The worker issues what is due at this time, ns.
     Fill(u64),
-    /// Go on: the other phases had their parts.
+    /// The worker goes on: the other phases had their parts.
     NextPart,
-    /// End for this reason.
+    /// The worker ends for this reason.
     End(Finish),
 }
 

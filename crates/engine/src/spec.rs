@@ -12,11 +12,11 @@ use crate::error::StartError;
 pub struct IoTarget {
     /// A regular file or a block device.
     pub path: PathBuf,
-    /// How many of its bytes, from 0, the phase may touch.
+    /// Number of its bytes, from 0, that the phase may touch.
     pub bytes: u64,
 }
 
-/// In which order blocks are visited.
+/// The order in which blocks are visited.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum AccessPattern {
     /// Ascending from 0, file after file, starting again at the first; one stream over all
@@ -58,47 +58,47 @@ pub enum Content {
     },
 }
 
-/// When data is made durable.
+/// The points at which data is made durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Durability {
-    /// Call fsync on the file after every so many writes of a thread (None: never).
+    /// Number of writes of a thread after which fsync is called on the file (`None` means never).
     pub fsync_every: Option<NonZeroU64>,
-    /// With `fsync_every` 1: the fsync that follows a write counts into that write's latency
-    /// (what sysbench's `--file-fsync-all` reports) as well as under its own kind. Needs plain
-    /// calls: refused with [`IoEngine::Uring`], and decides for sync with [`IoEngine::Auto`].
+    /// Set if the fsync that follows a write, with `fsync_every` 1, counts into that write's
+    /// latency (what sysbench's `--file-fsync-all` reports) as well as under its own kind. Needs
+    /// plain calls: refused with [`IoEngine::Uring`], and decides for sync with [`IoEngine::Auto`].
     pub fsync_in_write: bool,
-    /// Use fdatasync instead of fsync.
+    /// Uses fdatasync instead of fsync.
     pub data_only: bool,
-    /// Call fsync on every file at the end, inside the phase's time, if anything was written.
+    /// Calls fsync on every file at the end, inside the phase's time, if anything was written.
     pub fsync_at_end: bool,
-    /// Open with `O_DSYNC`.
+    /// Opens with `O_DSYNC`.
     pub open_dsync: bool,
-    /// Open with `O_SYNC`.
+    /// Opens with `O_SYNC`.
     pub open_sync: bool,
 }
 
-/// When the next operation may start.
+/// The rule for the start of the next operation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Pacing {
-    /// As soon as one completes, after this think time (0: at once).
+    /// Starts as soon as one completes, after this think time (0: at once).
     Closed {
         /// Pause between a completion and the next issue, ns.
         think_time_ns: u64,
     },
-    /// By the clock, evenly spaced, this many per second over all threads; latency is counted
-    /// from the intended start.
+    /// Starts by the clock, evenly spaced, this many per second over all threads; latency is
+    /// counted from the intended start.
     Fixed(f64),
-    /// By the clock, exponentially distributed gaps (Poisson arrivals), this many per second on
-    /// average over all threads; latency is counted from the intended start.
+    /// Starts by the clock, exponentially distributed gaps (Poisson arrivals), this many per second
+    /// on average over all threads; latency is counted from the intended start.
     Poisson(f64),
 }
 
-/// When the phase ends: at whichever limit comes first. At least one must be given.
+/// The end of the phase: at whichever limit comes first. At least one must be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stop {
-    /// After this many operations over all threads (fsyncs not counted).
+    /// Number of operations over all threads after which it ends (fsyncs not counted).
     pub ops: Option<u64>,
-    /// After this much time, ns.
+    /// Time after which it ends, ns.
     pub time_ns: Option<u64>,
 }
 
@@ -107,12 +107,12 @@ pub struct Stop {
 pub struct Again {
     /// Operations of one pass over all threads (fsyncs not counted).
     pub ops: u64,
-    /// What is done before the next pass.
+    /// The work before the next pass.
     pub fresh: Fresh,
 }
 
-/// How data are made as they were before the first pass. The clock of the phase stands still
-/// meanwhile, each thread for itself.
+/// The way in which data are made as they were before the first pass. The clock of the phase stands
+/// still meanwhile, each thread for itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fresh {
     /// Their clean pages are dropped from the page cache.
@@ -123,10 +123,10 @@ pub enum Fresh {
     Anew,
 }
 
-/// Which I/O engine.
+/// The I/O engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum IoEngine {
-    /// Decide by what the file, the kernel and the queue depth allow; the outcome says why.
+    /// Decides by what the file, the kernel and the queue depth allow; the outcome says why.
     #[default]
     Auto,
     /// `pread`/`pwrite`; queue depth above 1 becomes that many threads.
@@ -141,20 +141,20 @@ pub enum IoEngine {
     Update,
 }
 
-/// What belongs to one of several processes that share files: every so many bytes, in turn (the
+/// The part of one of several processes that share files: every so many bytes, in turn (the
 /// *segments* of IOR; one run of all its bytes is one segment).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FilePart {
     /// Its number, from 0.
     pub rank: u32,
-    /// How many share the files, at least 1.
+    /// Number of processes that share the files, at least 1.
     pub of: u32,
     /// Bytes of each process that lie together; a multiple of every block size, at least 1.
     pub run_bytes: u64,
 }
 
 impl FilePart {
-    /// Where a byte of this process lies in the file.
+    /// The place of a byte of this process in the file.
     #[inline(always)]
     pub fn offset(self, own: u64) -> u64 {
         let (run, within) = (own / self.run_bytes, own % self.run_bytes);
@@ -181,28 +181,28 @@ pub struct Spec {
     /// Share of reads among the operations: 1 only reads, 0 only writes. Exact in the long run
     /// and deterministic from the seed.
     pub read_share: f64,
-    /// How many work at once, at least 1.
+    /// Number of threads that work at once, at least 1.
     pub threads: u32,
     /// Operations outstanding at once, per thread.
     pub queue_depth: u32,
-    /// Open with `O_DIRECT`.
+    /// Opens with `O_DIRECT`.
     pub direct: bool,
-    /// Reserve the blocks of every target that is written (`fallocate`) before the clock starts.
+    /// Reserves the blocks of every target that is written (`fallocate`) before the clock starts.
     pub preallocate: bool,
     /// When data is made durable.
     pub durability: Durability,
-    /// When the next operation may start.
+    /// The rule for the start of the next operation.
     pub pacing: Pacing,
-    /// What is written.
+    /// Content that is written.
     pub content: Content,
-    /// When the phase is over.
+    /// The end of the phase.
     pub stop: Stop,
     /// More than one pass over the data; none: what comes again finds what the pass before left.
     pub again: Option<Again>,
-    /// The targets are shared with other processes, and this is what belongs to this one; none: all of
-    /// it does. The bytes of a target are then those of this process alone.
+    /// The targets are shared with other processes, and this is the part of this one. `None` means
+    /// that all of it is. The bytes of a target are then those of this process alone.
     pub part: Option<FilePart>,
-    /// Which I/O engine.
+    /// The I/O engine.
     pub engine: IoEngine,
     /// Everything random follows from it.
     pub seed: u64,

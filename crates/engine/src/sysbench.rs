@@ -40,7 +40,7 @@ mod transfer;
 pub struct SysbenchOutcome {
     /// Everything, the fsyncs at the end included.
     pub outcome: PhaseOutcome,
-    /// What each thread did before those: of version 1.0 the events, unless each write is synced.
+    /// Work of each thread before those: of version 1.0 the events, unless each write is synced.
     pub threads: Vec<Vec<OpOutcome>>,
 }
 

@@ -27,7 +27,7 @@ pub fn kind_of(mode: u32) -> FileType {
     FileType::from_raw_mode(mode as RawMode)
 }
 
-/// What a system lacks, and what to do about it; for a plan that is checked before it begins.
+/// The sentence that says what a system lacks, and what it is; for a plan that is checked before it begins.
 pub fn lacking(what: &str) -> String {
     format!(
         "{what} is part of Linux alone, and this is {}",

@@ -18,7 +18,7 @@ const LOOK_NS: u64 = 10_000_000;
 /// from a thread with work, and lower the rate.
 const SPIN_NS: u64 = 50_000;
 
-/// How long before its deadline a worker stops sleeping, if there are this many workers.
+/// Time before its deadline at which a worker stops sleeping, if there are this many workers.
 pub(crate) fn spin_ns(workers: u32) -> u64 {
     let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     if workers as usize > processors {
@@ -28,10 +28,10 @@ pub(crate) fn spin_ns(workers: u32) -> u64 {
     }
 }
 
-/// Why a worker issues no more operations.
+/// The reason for which a worker issues no more operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Finish {
-    /// It did its share, or time is up.
+    /// The worker did its share, or time is up.
     Complete,
     /// [`Control::stop`] was set, or another worker failed.
     Stopped,
@@ -49,15 +49,15 @@ pub(crate) struct PhaseWatch<'a> {
     /// Set by a worker that failed: the others stop too.
     halt: &'a AtomicBool,
     deadline_ns: u64,
-    /// See [`spin_ns`].
+    /// Spinning before a deadline, ns: see [`spin_ns`].
     spin_ns: u64,
     /// The earlier of the deadline and the next check: one comparison per operation.
     look_ns: u64,
-    /// When the part of a phase that alternates is over; never, for others.
+    /// End of the part of a phase that alternates; never, for others.
     part_end_ns: u64,
     /// The number of that part.
     part: u64,
-    /// What was done before it.
+    /// Work that was done before it.
     before_part: Progress,
     reported: Progress,
 }
@@ -91,7 +91,7 @@ impl<'a> PhaseWatch<'a> {
         self.time.now_ns()
     }
 
-    /// When the phase's time is over; never, if it has none.
+    /// End of the phase's time; never, if it has none.
     pub(crate) fn deadline_ns(&self) -> u64 {
         self.deadline_ns
     }
@@ -101,7 +101,8 @@ impl<'a> PhaseWatch<'a> {
         self.time.back
     }
 
-    /// Whether the worker has to end. Costs one comparison, but for one call in ten milliseconds.
+    /// Returns the reason if the worker has to end. Costs one comparison, but for one call in ten
+    /// milliseconds.
     #[inline(always)]
     pub(crate) fn ended(&mut self, now_ns: u64, recorder: &Recorder) -> Option<Finish> {
         if now_ns < self.look_ns {
@@ -164,7 +165,7 @@ impl<'a> PhaseWatch<'a> {
         done
     }
 
-    /// This worker ends: the others of its phase do not wait for it.
+    /// Ends this worker: the others of its phase do not wait for it.
     pub(crate) fn retire(&mut self, recorder: &Recorder) {
         let done = self.since_part(recorder);
         if let Some(seat) = &self.control.seat {
@@ -172,7 +173,7 @@ impl<'a> PhaseWatch<'a> {
         }
     }
 
-    /// What this worker did since its part began.
+    /// Work of this worker since its part began.
     fn since_part(&mut self, recorder: &Recorder) -> Progress {
         let done = recorder.progress();
         done.since(std::mem::replace(&mut self.before_part, done))
@@ -192,8 +193,8 @@ impl<'a> PhaseWatch<'a> {
         self.halt.store(true, Ordering::Relaxed);
     }
 
-    /// How long a wait from `now_ns` until `due_ns` may block without missing a check or waking up
-    /// late; 0: do not block.
+    /// Time for which a wait from `now_ns` until `due_ns` may block without missing a check or
+    /// waking up late; 0: do not block.
     pub(crate) fn may_block_ns(&self, now_ns: u64, due_ns: u64) -> u64 {
         let until_due = due_ns.saturating_sub(now_ns).saturating_sub(self.spin_ns);
         until_due.min(LOOK_NS)

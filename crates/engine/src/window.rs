@@ -48,7 +48,7 @@ impl SharedWindow {
         Ok(Self { start, bytes })
     }
 
-    /// What was put there.
+    /// Reads what was put there.
     ///
     /// # Errors
     /// It says that it holds more than it can.

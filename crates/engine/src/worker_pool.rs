@@ -26,7 +26,7 @@ const BATCH_OPS: u64 = 64;
 /// A thread publishes its progress after this many bytes.
 const BATCH_BYTES: u64 = 8 << 20;
 
-/// Why work ended before it was done.
+/// The reason for which work ended before it was done.
 #[derive(Debug)]
 pub(crate) enum Halt {
     /// The caller asked for it, or another thread failed.
@@ -68,7 +68,7 @@ pub(crate) fn errno_of(error: &std::io::Error) -> Errno {
         .map_or(Errno::IO, Errno::from_raw_os_error)
 }
 
-/// How a phase is measured and watched.
+/// Options of measuring and watching a phase.
 #[derive(Clone, Copy)]
 pub(crate) struct PhaseOptions<'a> {
     pub(crate) slice_ns: u64,
@@ -154,7 +154,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// What this thread has done so far.
+    /// Work of this thread so far.
     pub(crate) fn done(&self) -> Vec<OpOutcome> {
         self.recorder.done()
     }
@@ -164,7 +164,7 @@ impl<'a> Worker<'a> {
         self.recorder.short();
     }
 
-    /// Whether to go on.
+    /// Checks that the work may go on.
     ///
     /// # Errors
     /// [`Halt::Stopped`] if the caller asked to stop or another thread failed.

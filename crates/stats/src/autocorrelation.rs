@@ -28,8 +28,8 @@ pub fn lag_one(values: &[f64]) -> Option<f64> {
     (squares > 0.0).then(|| products / squares)
 }
 
-/// How many independent values would say as much about the mean:
-/// `n (1 − ρ) / (1 + ρ)` with ρ the correlation between neighbours, between 1 and n.
+/// Number of independent values that would say as much about the mean: `n (1 − ρ) / (1 + ρ)` with ρ
+/// the correlation between neighbours, between 1 and n.
 ///
 /// The formula is that of a first-order autoregression (Bayley and Hammersley, Supplement to the
 /// Journal of the Royal Statistical Society 8, 1946). Negative correlation is not credited: it is
@@ -44,7 +44,7 @@ pub fn effective_count(values: &[f64]) -> Option<f64> {
 /// of ten batches (Conway, Management Science 10, 1963), whose correlation is far smaller than
 /// that of neighbours.
 ///
-/// What does not fill the last batch is left out at the front, where a trial is least itself.
+/// Values that do not fill the last batch are left out at the front, where a trial is least itself.
 /// `None` with fewer than twenty values, with one that is not finite, or with an `alpha` outside
 /// (0, 1).
 pub fn batch_interval(values: &[f64], alpha: f64) -> Option<(f64, f64)> {

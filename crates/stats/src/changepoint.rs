@@ -22,7 +22,7 @@ const SEGMENTS_MAX: usize = 12;
 pub const CHANGE_MIN: f64 = 1.10;
 /// Fewest and most values that are cut. The work grows with the square of their number.
 pub const VALUES_MIN: usize = 20;
-/// See [`VALUES_MIN`].
+/// Most values that are cut: see [`VALUES_MIN`].
 pub const VALUES_MAX: usize = 2_000;
 /// A value below this share of the mean counts as this share, so that a stall has a logarithm.
 const FLOOR: f64 = 0.01;
@@ -118,7 +118,7 @@ fn long_run_variance(logs: &[f64], cuts: &[usize]) -> f64 {
 
 /// Running sums of a series and of its squares: the mean and the spread of any stretch at once.
 struct Sums {
-    /// What was taken off every value, so that differences of the sums lose no digits.
+    /// Amount that was taken off every value, so that differences of the sums lose no digits.
     centre: f64,
     values: Vec<f64>,
     squares: Vec<f64>,

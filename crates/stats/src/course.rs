@@ -25,12 +25,13 @@ pub struct Course {
     /// Half-width of the 95 % interval of the mean, a share of it ([`batch_interval`]): how much
     /// another trial as long as this one would differ for being short alone.
     pub uncertainty: Option<f64>,
-    /// The beginning that does not resemble the rest; none: too short to tell.
+    /// The beginning that does not resemble the rest; `None` if the trial is too short to tell.
     pub warm_up: Option<WarmUp>,
-    /// What is left after the warm-up, in five equal parts, beside the steady-state criterion;
-    /// none: too short to tell.
+    /// The rest after the warm-up, in five equal parts, beside the steady-state criterion; `None`
+    /// if it is too short to tell.
     pub level: Option<SteadyWindow>,
-    /// Stretches of one level; one: nothing changed midway; none: too short to tell.
+    /// Stretches of one level. One means that nothing changed midway; empty if the trial is too
+    /// short to tell.
     pub segments: Vec<Segment>,
 }
 
@@ -59,8 +60,8 @@ impl Course {
         })
     }
 
-    /// Whether the trial came to rest: the warm-up ended, and what is left is level. None: it was
-    /// too short to tell.
+    /// Returns true if the trial came to rest: the warm-up ended, and what is left is level. `None`
+    /// if it was too short to tell.
     pub fn steady(&self) -> Option<bool> {
         Some(self.warm_up?.ended && self.level?.is_steady())
     }

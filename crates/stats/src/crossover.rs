@@ -13,7 +13,7 @@ use crate::interval::{all_finite, mean};
 /// Log differences of rounds without the effect of the order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WithoutOrder {
-    /// One for each round.
+    /// Differences, one for each round.
     pub differences: Vec<f64>,
     /// The logarithm of how many times as good a treatment is when it comes second as when it comes first.
     pub effect: f64,
@@ -22,7 +22,7 @@ pub struct WithoutOrder {
 }
 
 impl WithoutOrder {
-    /// From the log differences `ln(B) - ln(A)` of rounds, and whether A came first in each.
+    /// Makes them from the log differences `ln(B) - ln(A)` of rounds, and whether A came first in each.
     ///
     /// `None` with fewer than two rounds of either order, as one of them alone shows no noise; with
     /// lists of different lengths; with a value that is not finite.
@@ -54,7 +54,7 @@ impl WithoutOrder {
         })
     }
 
-    /// Of differences that have no order.
+    /// Keeps differences that have no order as they are.
     pub fn none(log_differences: Vec<f64>) -> Self {
         Self {
             differences: log_differences,

@@ -17,7 +17,7 @@ use statrs::function::factorial::ln_binomial;
 
 use crate::interval::is_level;
 
-/// After how many cuts of a configuration a study looks.
+/// Numbers of cuts of a configuration after which a study looks.
 pub const CUT_LOOKS: [u32; 6] = [10, 20, 40, 80, 160, 320];
 
 /// Tables that are as likely as the one found, but for rounding.
@@ -39,7 +39,7 @@ pub struct BrokenCuts {
 }
 
 impl BrokenCuts {
-    /// The share that was seen; none without cuts.
+    /// The share that was seen; `None` without cuts.
     pub fn share(self) -> Option<f64> {
         (self.cuts > 0).then(|| f64::from(self.broken) / f64::from(self.cuts))
     }
@@ -50,7 +50,7 @@ impl BrokenCuts {
 
     /// The largest share of cuts that break a promise for which so few broken ones would still be
     /// seen with a probability of `alpha` (Clopper and Pearson, to one side). With no broken cut it
-    /// is `1 - alpha^(1/cuts)`. `None`: no cuts, or no level.
+    /// is `1 - alpha^(1/cuts)`. `None` if there are no cuts, or no level.
     pub fn upper_bound(self, alpha: f64) -> Option<f64> {
         if !self.is_sound() || !is_level(alpha) {
             return None;
@@ -93,8 +93,8 @@ pub fn cut_difference_p(one: BrokenCuts, other: BrokenCuts) -> Option<f64> {
     Some(p.min(1.0))
 }
 
-/// How many looks are over after so many cuts of a configuration. Cuts are made in groups that need
-/// not end at a look: a look that is passed is made at the end of its group.
+/// Number of looks that are over after so many cuts of a configuration. Cuts are made in groups
+/// that need not end at a look: a look that is passed is made at the end of its group.
 pub fn cut_looks(cuts: u32) -> usize {
     CUT_LOOKS.iter().filter(|look| **look <= cuts).count()
 }

@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 use crate::equivalence::{Statement, state_in_order};
 use crate::interval::mean;
 
-/// What an effect compares. Factors by index; levels by index, those compared with the baseline (or
-/// with each other where a level is the baseline) named last.
+/// The comparison of an effect. Factors by index; levels by index, those compared with the baseline
+/// (or with each other where a level is the baseline) named last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Term {
     /// A level of a factor against its baseline, averaged over everything else.
@@ -35,8 +35,8 @@ pub enum Term {
         /// Index of the level at which it is held.
         at: usize,
     },
-    /// How the effect of a level of a factor at a level of another compares with the effect at
-    /// the other's baseline.
+    /// The effect of a level of a factor at a level of another, compared with the effect at the
+    /// other's baseline.
     Interaction {
         /// Index of the factor.
         factor: usize,
@@ -52,7 +52,7 @@ pub enum Term {
 /// An effect as weights of the treatments' logarithms.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FactorEffect {
-    /// What it compares.
+    /// The comparison.
     pub term: Term,
     /// Treatment by index, and its weight; the weights add up to 0.
     pub weights: Vec<(usize, f64)>,
@@ -77,8 +77,9 @@ impl FactorEffect {
             .collect()
     }
 
-    /// What may be said of the effect over complete rounds; see [`state_in_order`]. `log_steps` is how
-    /// finely each of the values is known, indexed as they are ([`crate::resolution::log_step`]); empty: exactly.
+    /// The statement that may be made of the effect over complete rounds; see [`state_in_order`].
+    /// `log_steps` is the step in which each of the values is known, indexed as they are
+    /// ([`crate::resolution::log_step`]); empty: exactly.
     pub fn state(
         &self,
         log_values: &[Vec<f64>],
@@ -92,7 +93,7 @@ impl FactorEffect {
         state_in_order(&logs, None, resolution, alpha, margin)
     }
 
-    /// How far the mean over these rounds may be off because the values are given in steps.
+    /// Largest error of the mean over these rounds because the values are given in steps.
     fn resolution(&self, rounds: &[(usize, f64)], log_steps: &[Vec<f64>]) -> f64 {
         if rounds.is_empty() {
             return 0.0;
@@ -147,7 +148,7 @@ pub fn effects(treatments: &[Vec<usize>]) -> Vec<FactorEffect> {
 struct Design<'a> {
     treatments: &'a [Vec<usize>],
     place: BTreeMap<&'a [usize], usize>,
-    /// How many levels each factor has.
+    /// Number of levels of each factor.
     levels: Vec<usize>,
 }
 
@@ -234,7 +235,7 @@ impl<'a> Design<'a> {
     }
 }
 
-/// The mean of sets of weights; `None`: there is no set.
+/// The mean of sets of weights; `None` if there is no set.
 fn averaged(term: Term, sets: impl Iterator<Item = Vec<(usize, f64)>>) -> Option<FactorEffect> {
     let sets: Vec<Vec<(usize, f64)>> = sets.collect();
     let mut weights: BTreeMap<usize, f64> = BTreeMap::new();

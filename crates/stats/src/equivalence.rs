@@ -40,12 +40,13 @@ pub enum Classification {
     },
     /// The whole interval lies in `[1 / (1 + margin), 1 + margin]`.
     NoDifference {
-        /// There is no difference larger than this: `max(|low - 1|, |high - 1|)`.
+        /// Bound of the difference: `max(|low - 1|, |high - 1|)`.
         larger_than: f64,
     },
-    /// Not decided, but the plain 80 % interval of these rounds excludes 1. A hint, no claim.
+    /// The comparison is not decided, but the plain 80 % interval of these rounds excludes 1. A
+    /// hint, no claim.
     Probably {
-        /// Whether B seems better, or worse.
+        /// True if B seems better, false if it seems worse.
         better: bool,
     },
     /// The interval allows both 1 and a difference that matters.
@@ -55,20 +56,20 @@ pub enum Classification {
 /// Error of the plain interval that makes an undecided comparison a probable one.
 pub const PROBABLE: f64 = 0.2;
 
-/// What the rounds so far say of a comparison.
+/// The statement of the rounds so far on a comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Statement {
     /// The ratio with the interval that the word rests on: of two one-sided bounds where there is no
     /// difference that matters, two-sided otherwise.
     pub ratio: Ratio,
-    /// What the rounds so far answer.
+    /// The answer of the rounds so far.
     pub word: Classification,
-    /// Whether it rests on the differences without the effect of the order.
+    /// Set if it rests on the differences without the effect of the order.
     pub without_order: bool,
-    /// Not decided, and no number of rounds would: the figures are too coarse.
+    /// Set if it is not decided, and no number of rounds would: the figures are too coarse.
     pub too_coarse: bool,
-    /// How far the ratio may be off because the figures are given in steps, on the log scale; part of the
-    /// interval.
+    /// Largest error of the ratio because the figures are given in steps, on the log scale; part of
+    /// the interval.
     pub resolution: f64,
 }
 
@@ -80,8 +81,8 @@ const ORDER_FROM: u32 = 5;
 const SHARE_AS_IT_IS: f64 = 0.8;
 const SHARE_WITHOUT_ORDER: f64 = 0.5;
 
-/// What the log differences of all rounds so far say, with an error of at most `alpha` over all looks
-/// of the study: that made before, this one, and any that may follow.
+/// The statement of the log differences of all rounds so far, with an error of at most `alpha` over
+/// all looks of the study: that made before, this one, and any that may follow.
 ///
 /// `None` with fewer rounds than the first look needs, with a value that is not finite, or with an
 /// `alpha` outside (0, 1).
@@ -141,7 +142,7 @@ pub fn state_in_order(
     })
 }
 
-/// How much a word says.
+/// Rank of a word by how much it says.
 fn rank(word: Classification) -> u8 {
     match word {
         Classification::Undecided => 0,
@@ -161,7 +162,7 @@ fn width(ratio: &Ratio) -> f64 {
 #[derive(Clone, Copy)]
 struct Differences<'a> {
     log_differences: &'a [f64],
-    /// How far their mean may be off because the figures are given in steps.
+    /// Largest error of their mean because the figures are given in steps.
     resolution: f64,
     /// Numbers that were estimated from them: degrees of freedom that they have lost.
     estimated: f64,
@@ -250,7 +251,7 @@ pub fn classify(ratio: &Ratio, margin: f64) -> Classification {
 /// Largest projection; it means "this many rounds or more".
 pub const ROUNDS_MAX: u32 = 10_000;
 
-/// How sure a projection is: of all that are made, at least this share comes true.
+/// Certainty of a projection: of all that are made, at least this share comes true.
 pub const SURE: f64 = 0.8;
 
 /// The deviation of what true log differences usually are: two of three ratios lie within 10 %.
@@ -259,7 +260,7 @@ const USUAL: f64 = 0.1;
 /// A projection reaches no further than this many times the rounds it rests on.
 pub const AHEAD_MAX: u32 = 20;
 
-/// How many rounds in total are enough to decide with a probability of [`SURE`].
+/// Number of rounds in total that are enough to decide with a probability of [`SURE`].
 ///
 /// Mean and deviation of the log differences so far are estimates. Given them, the deviation to come
 /// is spread as `s √(ν / χ²)` with ν = n − 1 degrees of freedom. What is true is normal around the mean
@@ -296,7 +297,7 @@ pub fn rounds_to_decide(
     Some(first)
 }
 
-/// What the rounds so far say of those to come.
+/// The outlook of the rounds so far on those to come.
 struct Outlook {
     n: f64,
     centre: f64,
@@ -348,7 +349,7 @@ impl Outlook {
         chances.sum::<f64>() / self.deviations.len() as f64
     }
 
-    /// Where the mean of so many rounds is expected, and how far off that may be, with this noise.
+    /// The expected mean of so many rounds, and its deviation, with this noise.
     fn end(&self, total: f64, deviation: f64) -> (f64, f64) {
         let noise = deviation.powi(2).max(f64::MIN_POSITIVE);
         // What is true, given the rounds so far and what differences are usual.
@@ -376,9 +377,9 @@ fn between(equal: f64, different: f64, centre: f64, spread: f64) -> f64 {
     part(equal, different) + part(-different, -equal)
 }
 
-/// How many rounds in total would show on which side of a ratio the truth lies, if the mean log
-/// difference `effect` and the standard deviation `deviation` stayed as they are: the smallest n
-/// with `t(n−1, 1−alpha/2) · s / √n < |d̄ − ln(ratio)|`.
+/// Number of rounds in total that would show on which side of a ratio the truth lies, if the mean
+/// log difference `effect` and the standard deviation `deviation` stayed as they are: the smallest
+/// n with `t(n−1, 1−alpha/2) · s / √n < |d̄ − ln(ratio)|`.
 ///
 /// For two sides that are no pairs, the deviation is the root of the sum of their variances and n
 /// the rounds on each; that is a little too many, for the degrees of freedom are those of one side.

@@ -28,8 +28,8 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// From the log scale. Ends beyond the range of `f64` are moved to its edge, so that an
-    /// absurdly wide interval stays a number that can be stored and compared.
+    /// Takes a ratio from the log scale. Ends beyond the range of `f64` are moved to its edge, so
+    /// that an absurdly wide interval stays a number that can be stored and compared.
     pub(crate) fn from_log(estimate: f64, low: f64, high: f64) -> Option<Ratio> {
         if estimate.is_nan() || low.is_nan() || high.is_nan() {
             return None;
@@ -44,7 +44,7 @@ impl Ratio {
         })
     }
 
-    /// Whether "no difference" is outside the interval.
+    /// Returns true if "no difference" is outside the interval.
     pub fn excludes_one(&self) -> bool {
         self.low > 1.0 || self.high < 1.0
     }
@@ -258,12 +258,12 @@ fn distance_of_tail(student: &StudentsT, tail: f64) -> f64 {
     t
 }
 
-/// Whether `alpha` is a probability of error that an interval can have.
+/// Returns true if `alpha` is a probability of error that an interval can have.
 pub(crate) fn is_level(alpha: f64) -> bool {
     alpha > 0.0 && alpha < 1.0
 }
 
-/// Whether every value is a number that can be computed with.
+/// Returns true if every value is a number that can be computed with.
 pub(crate) fn all_finite(values: &[f64]) -> bool {
     values.iter().all(|value| value.is_finite())
 }

@@ -20,13 +20,13 @@ use crate::levels::LEVELS;
 /// Complete rounds at the first look: two differences say nothing of their spread.
 pub const FIRST_LOOK: u32 = 3;
 
-/// Up to this round all looks have the same level.
+/// Last round up to which all looks have the same level.
 const EQUAL_UNTIL: u32 = 20;
 
-/// How fast the levels fall beyond that: with this power of the number of rounds.
+/// Speed at which the levels fall beyond that: with this power of the number of rounds.
 const FALL: f64 = 1.5;
 
-/// What the interpolation between two rows of the table may be off, to the safe side.
+/// Factor for the error of the interpolation between two rows of the table, to the safe side.
 const CAUTION: f64 = 0.995;
 
 /// The sum of the weights of all looks is below this: 18 + 20^1.5 · 2 / √20.

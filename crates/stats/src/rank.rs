@@ -14,11 +14,10 @@
 use crate::elementary::{exp, ln};
 use crate::interval::{Ratio, all_finite, is_level, median_of_sorted};
 
-/// More pairs than this get no exact statement: counting costs their cube.
+/// Most pairs that get an exact statement: counting costs their cube.
 pub const EXACT_MAX: usize = 300;
 
-/// More values than this, in two unpaired samples together, get none either: counting costs
-/// their fourth power.
+/// Most values that get one in two unpaired samples together: counting costs their fourth power.
 pub const EXACT_UNPAIRED_MAX: usize = 100;
 
 /// A rank test of "no difference".

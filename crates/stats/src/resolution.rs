@@ -25,13 +25,13 @@ pub fn log_step(value: f64, step: f64) -> f64 {
     }
 }
 
-/// By what share a ratio may be off, of its width on the log scale: 0.087 is 8.7 %.
+/// Share by which a ratio may be off, of its width on the log scale: 0.087 is 8.7 %.
 pub fn share(log_width: f64) -> f64 {
     exp(log_width) - 1.0
 }
 
-/// Whether no number of rounds would decide: the mean difference and its error lie within the resolution
-/// of 0, and with the resolution they reach beyond the margin. All on the log scale.
+/// Returns true if no number of rounds would decide: the mean difference and its error lie within
+/// the resolution of 0, and with the resolution they reach beyond the margin. All on the log scale.
 pub(crate) fn hides(centre: f64, error: f64, resolution: f64, margin: f64) -> bool {
     // Wherever in its interval the mean comes to lie, it is too near for a difference...
     let no_difference_to_find = centre.abs() + error <= resolution;

@@ -31,7 +31,7 @@ pub struct SteadyWindow {
     pub mean: f64,
     /// Largest less smallest value.
     pub range: f64,
-    /// How far the least-squares line rises over the window; negative: it falls.
+    /// Rise of the least-squares line over the window; negative if it falls.
     pub slope: f64,
 }
 
@@ -57,7 +57,7 @@ impl SteadyWindow {
         })
     }
 
-    /// Whether the criterion holds. Its limits belong to it: "no more than 20 %", "within 10 %".
+    /// Returns true if the criterion holds. Its limits belong to it: "no more than 20 %", "within 10 %".
     pub fn is_steady(&self) -> bool {
         // A value exactly at the decimal limit must not fail because of binary rounding.
         const GRACE: f64 = 1e-12;
@@ -80,8 +80,8 @@ fn slope(values: &[f64]) -> f64 {
 
 /// The first window of [`WINDOW`] values that is steady: where it ends, exclusive, and its level.
 ///
-/// What is measured afterwards is measured in the steady state; the window itself was chosen for
-/// being level and is no measurement.
+/// All that is measured afterwards is measured in the steady state; the window itself was chosen
+/// for being level and is no measurement.
 pub fn steady_after(passes: &[f64]) -> Option<(usize, SteadyWindow)> {
     passes
         .windows(WINDOW)
@@ -93,9 +93,9 @@ pub fn steady_after(passes: &[f64]) -> Option<(usize, SteadyWindow)> {
 /// The warm-up of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WarmUp {
-    /// How many values from the start are warm-up.
+    /// Number of values from the start that are warm-up.
     pub values: usize,
-    /// Whether its end was found. If not, half of the trial is dropped, which may be too little.
+    /// Set if its end was found. If not, half of the trial is dropped, which may be too little.
     pub ended: bool,
 }
 

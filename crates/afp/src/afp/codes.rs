@@ -24,7 +24,7 @@ pub(super) const DIRECTORY_NOT_FOUND: i32 = -5029;
 pub(super) const VOLUME_LOCKED: i32 = -5031;
 pub(super) const OBJECT_LOCKED: i32 = -5032;
 
-/// What a code means; empty: it is not one that is met here.
+/// The meaning of a code; empty if it is not one that is met here.
 pub(super) fn meaning(code: i32) -> &'static str {
     match code {
         ACCESS_DENIED => "access denied",
@@ -50,7 +50,7 @@ pub(super) fn meaning(code: i32) -> &'static str {
     }
 }
 
-/// What can be asked, by its number.
+/// The commands that a server can be given, by their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum AfpCommand {

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Bytes of a header.
 const HEADER: usize = 16;
 
-/// What a message is for.
+/// Purposes of messages.
 const CLOSE_SESSION: u8 = 1;
 const COMMAND: u8 = 2;
 const OPEN_SESSION: u8 = 4;
@@ -47,14 +47,14 @@ pub(super) struct Header {
     pub(super) command: u8,
     /// The number of the request.
     pub(super) id: u16,
-    /// Of a reply: 0, or why not. Of a write request: where the data begin.
+    /// Result of a reply: 0, or why not. Place of the data in a write request.
     pub(super) code: u32,
     /// Bytes that follow.
     pub(super) length: u32,
 }
 
 impl Header {
-    /// As it is sent.
+    /// The header as it is sent.
     pub(super) fn encode(self) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
         bytes[0] = u8::from(self.is_reply);
@@ -65,7 +65,7 @@ impl Header {
         bytes
     }
 
-    /// As it was received.
+    /// Reads a header as it was received.
     pub(super) fn decode(bytes: [u8; HEADER]) -> Self {
         let [flags, command, i0, i1, c0, c1, c2, c3, l0, l1, l2, l3, ..] = bytes;
         Self {
@@ -78,7 +78,7 @@ impl Header {
     }
 }
 
-/// What the server answered.
+/// The answer of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DsiReply {
     /// 0: done; negative: why not.
@@ -87,7 +87,7 @@ pub(super) struct DsiReply {
     pub(super) data: Vec<u8>,
 }
 
-/// The threads that wait for replies, by request number; `None`: the connection is lost.
+/// The threads that wait for replies, by request number; `None` if the connection is lost.
 type Waiting = Arc<Mutex<Option<HashMap<u16, Sender<DsiReply>>>>>;
 
 /// One session with a server.

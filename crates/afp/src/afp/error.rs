@@ -2,7 +2,7 @@
 
 use super::codes::{AfpCommand, meaning};
 
-/// Why a request to an AFP server failed.
+/// The reason for which a request to an AFP server failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum AfpError {
     /// The server refused the command with this code (negative).

@@ -419,7 +419,7 @@ impl AfpFiles {
     }
 }
 
-/// How often, and with what pause, what the server says is open is tried again.
+/// Number of attempts at what the server says is open, and the pause between them.
 const CLOSING_TRIES: usize = 100;
 const CLOSING_PAUSE: Duration = Duration::from_millis(5);
 
@@ -442,18 +442,18 @@ fn now() -> i64 {
     rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec
 }
 
-/// What is read from a directory.
+/// The entries that are read from a directory.
 pub(super) struct Entries {
     pub(super) id: u32,
     parent: u32,
     list: Arc<Vec<FileParameters>>,
 }
 
-/// What stands first in every directory: itself, and the one it is in.
+/// Names of the first entries of every directory: itself, and the one it is in.
 const DOTS: [&str; 2] = [".", ".."];
 
 impl Entries {
-    /// From an offset on, each with the offset after it.
+    /// The entries from an offset on, each with the offset after it.
     pub(super) fn from(&self, offset: u64) -> impl Iterator<Item = (u64, &FileParameters)> {
         let skipped = usize::try_from(offset).unwrap_or(usize::MAX);
         let entries = self.list.iter().zip(DOTS.len() as u64 + 1..);
@@ -462,7 +462,7 @@ impl Entries {
             .skip(skipped.saturating_sub(DOTS.len()))
     }
 
-    /// Those of the first two that an offset leaves: name, number, the offset after it.
+    /// The ones of the first two that an offset leaves: name, number, the offset after it.
     pub(super) fn dots(&self, offset: u64) -> impl Iterator<Item = (&'static str, u32, u64)> {
         let ids = [self.id, self.parent];
         let dots = DOTS.into_iter().zip(ids).zip(1..);
@@ -471,7 +471,7 @@ impl Entries {
     }
 }
 
-/// What stands for the attributes of `.` and `..`, which the kernel does not keep.
+/// The attributes given for `.` and `..`, as the kernel does not keep theirs.
 pub(super) fn dot(id: u32) -> FileParameters {
     FileParameters {
         id,

@@ -16,7 +16,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// How long the kernel believes names and attributes before it asks again.
+/// Time for which the kernel believes names and attributes before it asks again.
 pub(super) const TRUSTED: Duration = Duration::from_secs(1);
 
 /// Requests of the kernel that are answered at once.

@@ -16,13 +16,13 @@ pub(super) struct CatalogNode {
     pub(super) parent: u32,
     /// Its name in that directory.
     pub(super) name: String,
-    /// Whether it is a directory.
+    /// Set if it is a directory.
     pub(super) is_directory: bool,
-    /// How often the kernel was told of it.
+    /// Number of times that the kernel was told of it.
     told: u64,
 }
 
-/// What the kernel knows, by the server's numbers.
+/// The nodes that the kernel knows, by the server's numbers.
 #[derive(Debug, Default)]
 pub(super) struct Catalog(HashMap<u32, CatalogNode>);
 
@@ -70,7 +70,7 @@ impl Catalog {
         }
     }
 
-    /// What is known of it; the root is always.
+    /// The known facts of a node; the root is always known.
     pub(super) fn get(&self, id: u32) -> Option<CatalogNode> {
         match id {
             ROOT => Some(CatalogNode {
@@ -83,7 +83,7 @@ impl Catalog {
         }
     }
 
-    /// It has another place and name now.
+    /// Gives a node another place and name.
     pub(super) fn moved(&mut self, from: CatalogPath<'_>, to: CatalogPath<'_>) {
         let was = |node: &&mut CatalogNode| node.parent == from.directory && node.name == from.name;
         if let Some(node) = self.0.values_mut().find(was) {
@@ -94,7 +94,7 @@ impl Catalog {
 }
 
 impl CatalogNode {
-    /// How the server finds it.
+    /// The path by which the server finds it.
     pub(super) fn at(&self, id: u32) -> CatalogPath<'_> {
         if self.is_directory {
             CatalogPath {

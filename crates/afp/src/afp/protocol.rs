@@ -17,7 +17,7 @@ use fields::{
     UTF8_NAME, VOLUME_ID, VOLUME_SPACE, swapped,
 };
 
-/// What is to be changed about a file or directory.
+/// The changes to be made to a file or directory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ParameterChange {
     /// Seconds since 1970.
@@ -73,7 +73,7 @@ impl AfpRequest {
         request
     }
 
-    /// What follows begins at an even place.
+    /// Pads the request, so that what follows begins at an even place.
     fn even(mut self) -> Self {
         if self.0.len() % 2 == 1 {
             self.0.push(0);
@@ -81,18 +81,18 @@ impl AfpRequest {
         self
     }
 
-    /// As it is sent.
+    /// The request as it is sent.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.0
     }
 }
 
-/// Where something is: a directory by its number, and a name in it.
+/// The place of a file or directory: a directory by its number, and a name in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CatalogPath<'a> {
     /// The directory's number.
     pub directory: u32,
-    /// Empty: the directory itself.
+    /// Name in the directory; empty for the directory itself.
     pub name: &'a str,
 }
 

@@ -9,7 +9,7 @@ use super::protocol::{
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// How long a server may take to accept a connection.
+/// Longest time for a server to accept a connection.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(20);
 
 /// Entries asked for at once, and bytes of the reply that lists them.
@@ -147,7 +147,7 @@ impl AfpVolume {
         Ok((Fork(fork), parameters))
     }
 
-    /// So many bytes from there on; fewer where the file ends.
+    /// Reads so many bytes from there on; fewer where the file ends.
     pub(super) fn read(&self, fork: Fork, offset: u64, bytes: usize) -> Result<Vec<u8>, AfpError> {
         let mut data = Vec::new();
         while data.len() < bytes {

@@ -15,9 +15,9 @@ pub struct ArrayCard {
     pub name: String,
     /// The card of its disks.
     pub disks: Stated<String>,
-    /// How many there are.
+    /// Number of disks.
     pub count: Stated<usize>,
-    /// How they are used.
+    /// Layout of the data on the disks.
     pub layout: Stated<ArrayLayout>,
     /// KiB on one disk before the next is taken.
     pub chunk: Stated<u64>,
@@ -25,7 +25,7 @@ pub struct ArrayCard {
     pub memory: Stated<u64>,
     /// Share of the memory that caches writes; the rest is for reading and is not modelled.
     pub write_share: Stated<f64>,
-    /// Whether a battery keeps the memory; without one every write waits for the disks.
+    /// Set if a battery keeps the memory; without one every write waits for the disks.
     pub battery: Stated<bool>,
     /// Time of the controller for a command, ms.
     pub overhead: Stated<f64>,

@@ -5,7 +5,7 @@ use crate::card::CardError;
 
 /// Bytes of the drive that is made to try the values of a card: an SSD is as large as it is asked to be.
 const TRIED_BYTES: u64 = 4 << 30;
-/// Where a changed value comes from.
+/// Origin and source of a changed value.
 const FROM: &str = "assumed";
 const SOURCE: &str = "the study says so";
 
@@ -46,7 +46,7 @@ impl Card {
     }
 }
 
-/// What a change assigns: `seek.average = 12` is a table in a table.
+/// Parses a change into the assigned values: `seek.average = 12` is a table in a table.
 fn assigned(change: &str) -> Result<toml::Table, CardError> {
     let problem = |problem: &str| CardError::Change {
         change: change.to_owned(),

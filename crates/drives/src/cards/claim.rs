@@ -17,7 +17,7 @@ pub struct Claim {
     pub queue_depth: u32,
     /// The figure: MB/s (10⁶ bytes) of a sequential load, requests a second of a random one.
     pub value: f64,
-    /// What kind of source it has.
+    /// Kind of its source.
     pub from: Origin,
     /// The source, in words a reader can follow.
     pub source: String,
@@ -27,13 +27,13 @@ pub struct Claim {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Load {
-    /// From the first sector on.
+    /// Reads from the first sector on.
     SequentialRead,
-    /// From the first sector on.
+    /// Writes from the first sector on.
     SequentialWrite,
-    /// Anywhere, each place equally likely.
+    /// Reads anywhere, each place equally likely.
     RandomRead,
-    /// Anywhere, each place equally likely.
+    /// Writes anywhere, each place equally likely.
     RandomWrite,
 }
 
@@ -116,7 +116,8 @@ fn of(load: Load, bytes: u64, sectors: u64) -> impl Fn(u64) -> Request {
     }
 }
 
-/// When `count` requests have completed that begin at `now`, `depth` of them outstanding at once.
+/// Instant at which `count` requests have completed that begin at `now`, `depth` of them
+/// outstanding at once.
 fn after(
     drive: &mut dyn Drive,
     mut now: Nanos,

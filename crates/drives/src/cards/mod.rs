@@ -30,16 +30,16 @@ pub enum Card {
     Array(Box<ArrayCard>),
 }
 
-/// What a drive tells the operating system of itself.
+/// The properties that a drive tells the operating system of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DriveIdentity {
     /// Bytes of the sectors its media are written in.
     pub physical_sector: u64,
-    /// Whether it turns.
+    /// Set if it turns.
     pub rotational: bool,
-    /// Whether what was not flushed is lost when the power fails.
+    /// Set if what was not flushed is lost when the power fails.
     pub volatile_cache: bool,
-    /// Whether it takes discards.
+    /// Set if it takes discards.
     pub discards: bool,
 }
 
@@ -50,9 +50,9 @@ pub struct CardValue {
     pub name: String,
     /// The value as it is written in the card.
     pub value: String,
-    /// What kind of source it has.
+    /// Kind of its source.
     pub from: Origin,
-    /// Where the value is from, as the card says it.
+    /// Source of the value, as the card says it.
     pub source: String,
 }
 
@@ -67,7 +67,7 @@ fn disks_of(array: &ArrayCard) -> Result<Box<DiskCard>, CardError> {
     disk.ok_or_else(|| CardError::at("disks", format!("there is no hard disk {wanted}")))
 }
 
-/// What the key `kind` of a card is.
+/// Expected values of the key `kind` of a card.
 const KINDS: &str = "disk, ssd, volume or array is expected";
 
 /// The texts of all cards.
@@ -121,8 +121,8 @@ impl Card {
         cards.find(|card| card.model() == model)
     }
 
-    /// The card that a study means: by the word of one that ships, or by the whole text of another, which
-    /// has several lines. None: no card that ships has this word.
+    /// The card that a study means: by the word of one that ships, or by the whole text of another,
+    /// which has several lines. `None` if no card that ships has this word.
     ///
     /// # Errors
     /// The text is no card ([`Card::parse`]).
@@ -133,12 +133,12 @@ impl Card {
         }
     }
 
-    /// Whether a study writes a whole card, not the word of one.
+    /// Returns true if a study writes a whole card, not the word of one.
     pub fn is_text(words: &str) -> bool {
         words.contains('\n')
     }
 
-    /// What the drive tells the operating system of itself.
+    /// The properties that the drive tells the operating system of itself.
     pub fn identity(&self) -> DriveIdentity {
         match self {
             Self::Disk(card) => DriveIdentity {
@@ -181,7 +181,7 @@ impl Card {
         bytes as u64 / SECTOR
     }
 
-    /// Bytes of the whole drive; none: an SSD is as large as it is asked to be.
+    /// Bytes of the whole drive. `None` means that an SSD is as large as it is asked to be.
     ///
     /// # Errors
     /// When values contradict each other.
@@ -213,7 +213,7 @@ impl Card {
         }
     }
 
-    /// What kind of drive, in words.
+    /// Kind of the drive, in words.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Disk(card) if card.shingled.is_some() => "SMR disk",
@@ -272,8 +272,8 @@ impl Card {
         })
     }
 
-    /// What the model of this card does with the requests of a claim, in the unit of
-    /// [`Claim::value`]; an SSD has `capacity` bytes.
+    /// The figure of a claim that the model of this card reaches, in the unit of [`Claim::value`];
+    /// an SSD has `capacity` bytes.
     ///
     /// # Errors
     /// When values of the card contradict each other.

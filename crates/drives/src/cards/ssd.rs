@@ -29,7 +29,7 @@ pub struct SsdCard {
     pub program: Stated<f64>,
     /// Time to program a page in the SLC cache.
     pub program_slc: Stated<f64>,
-    /// SLC cache as a share of the drive; 0: none.
+    /// SLC cache as a share of the drive; 0 means no cache.
     pub slc_share: Stated<f64>,
     /// Time to erase a block.
     pub erase: Stated<f64>,
@@ -45,7 +45,7 @@ pub struct SsdCard {
     pub bus_command: Stated<f64>,
     /// KiB of written data held before they are programmed.
     pub buffer: Stated<u64>,
-    /// Whether capacitors keep the buffer when the power fails.
+    /// Set if capacitors keep the buffer when the power fails.
     pub protected: Stated<bool>,
     /// Figures of the whole drive, to test the card with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How data lie on the drives of an array.
+/// The layout of data on the drives of an array.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ArrayLayout {
@@ -14,7 +14,7 @@ pub enum ArrayLayout {
     Parity,
 }
 
-/// Where a run of sectors lies on one drive.
+/// The place of a run of sectors on one drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) drive: usize,
@@ -26,7 +26,7 @@ pub(super) struct Piece {
     pub(super) stripe: u64,
 }
 
-/// How an array spreads its sectors over drives.
+/// The spread of an array's sectors over drives.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Array {
     pub(super) layout: ArrayLayout,

@@ -29,7 +29,7 @@ const WRITE: Operation = Operation::Write { durable: true };
 /// Every parameter of a controller, public and plain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ControllerParameters {
-    /// How the drives are used.
+    /// Layout of the data on the drives.
     pub layout: ArrayLayout,
     /// Sectors on one drive before the next is taken.
     pub chunk: u64,
@@ -41,7 +41,7 @@ pub struct ControllerParameters {
     pub bus_sector: Nanos,
 }
 
-/// Why a controller is refused.
+/// The reason for which a controller is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ControllerError {
     /// Too few drives for the layout, or an odd number of them in a mirror.
@@ -49,7 +49,7 @@ pub enum ControllerError {
     Drives {
         /// The layout asked for.
         layout: ArrayLayout,
-        /// What it needs, in words.
+        /// Number of drives it needs, in words.
         needed: &'static str,
         /// Drives given.
         drives: usize,
@@ -78,19 +78,19 @@ pub struct Controller<D> {
     waiting: VecDeque<Request>,
     /// Requests each drive has not completed.
     outstanding: Vec<u32>,
-    /// When each drive wants to be asked next. Only what it is told changes that, and to work it out for
-    /// all drives at each event would be most of the model's time.
+    /// Instant at which each drive wants to be asked next. Only what it is told changes that, and
+    /// to work it out for all drives at each event would be most of the model's time.
     next: Vec<Option<Nanos>>,
     bus_free: Nanos,
-    /// Completed, not yet handed out.
+    /// Requests that are completed, not yet handed out.
     done: Completions,
     clock: Nanos,
 }
 
-/// What the drives do together.
+/// A piece of work that the drives do together.
 #[derive(Debug, Clone)]
 struct Job {
-    /// The host's request; none: a destage.
+    /// The host's request; `None` for a destage.
     request: Option<Request>,
     sectors: u64,
     /// Requests of drives that have not completed.

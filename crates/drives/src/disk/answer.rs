@@ -8,7 +8,8 @@ use super::{Disk, Movement, Queued};
 use crate::{Nanos, Operation, Request};
 
 impl Disk {
-    /// When a request is answered whose first sector passed the head at `first` and whose last at `end`.
+    /// Instant at which a request is answered whose first sector passed the head at `first` and
+    /// whose last at `end`.
     pub(super) fn answered(&self, request: &Request, first: Nanos, end: Nanos) -> Nanos {
         match request.operation {
             // Sectors cross the bus while later ones are still being read.
@@ -17,8 +18,8 @@ impl Disk {
         }
     }
 
-    /// The next instant at which a request may be answered that no cache has answered yet, if nothing
-    /// else is submitted; none: the arm has nothing to do for a request.
+    /// The next instant at which a request may be answered that no cache has answered yet, if
+    /// nothing else is submitted. `None` if the arm has nothing to do for a request.
     pub(super) fn next_answer(&self) -> Option<Nanos> {
         let next = self.next?;
         // What waits goes on as soon as there is room.
@@ -39,13 +40,13 @@ impl Disk {
         }
     }
 
-    /// Whether a request is a read of sectors that the head may be reading on to by itself.
+    /// Returns true if a request is a read of sectors that the head may be reading on to by itself.
     pub(super) fn may_pass_anyway(&self, request: &Request) -> bool {
         request.operation == Operation::Read && self.reads.reads_on_near(request.first)
     }
 
-    /// When the one request that waits for the arm will be answered, if the arm is free from `free` on;
-    /// none: what comes first is not known yet.
+    /// Instant at which the one request that waits for the arm will be answered, if the arm is free
+    /// from `free` on. `None` if it is not known yet what comes first.
     fn foreseen(&self, free: Nanos) -> Option<Nanos> {
         let [queued] = &self.queue[..] else {
             return None;
@@ -63,7 +64,7 @@ impl Disk {
         Some(self.answered(request, pass.first, pass.end))
     }
 
-    /// When the sectors of a request pass the head, which begins at `now` from there.
+    /// The pass of the sectors of a request under the head, which begins at `now` from there.
     pub(super) fn pass(&self, from: (u32, u32), queued: &Queued, now: Nanos) -> Pass {
         let (request, place) = (&queued.request, &queued.place);
         if request.operation == Operation::Read {
@@ -74,9 +75,9 @@ impl Disk {
         self.write_pass(from, request.first, Self::end_of(request), now)
     }
 
-    /// When `first..end` is on the platter: all of it at once, as none of it is known to be before.
-    /// Where an edge covers a physical sector only in part, the rest of it is read first, and written
-    /// one revolution later.
+    /// The pass that puts `first..end` on the platter: all of it at once, as none of it is known to
+    /// be before. Where an edge covers a physical sector only in part, the rest of it is read
+    /// first, and written one revolution later.
     pub(super) fn write_pass(&self, from: (u32, u32), first: u64, end: u64, now: Nanos) -> Pass {
         let physical = u64::from(self.physical_sectors);
         let (low, high) = (first - first % physical, end.next_multiple_of(physical));
@@ -104,8 +105,8 @@ mod tests {
     /// Instants at which a drive is woken that does not say when it wants to be.
     const STEP: Nanos = 50_000;
 
-    /// What a shipped drive answers, and how often it was woken: at `next_event` alone, or also each
-    /// [`STEP`].
+    /// Returns the answers of a shipped drive, and the number of times it was woken: at
+    /// `next_event` alone, or also each [`STEP`].
     fn answers(
         model: &str,
         requests: &[(Nanos, Request)],

@@ -11,11 +11,11 @@ pub struct Cache {
     pub segment_sectors: u64,
     /// Sectors read ahead of a request.
     pub read_ahead: u64,
-    /// Whether only a read that continues the one before it begins to read ahead.
+    /// Set if only a read that continues the one before it begins to read ahead.
     pub only_sequences: bool,
     /// Sectors of written data the volatile cache may hold; 0: every write goes to the platter
     /// before it completes.
     pub write_sectors: u64,
-    /// How long the disk is idle before it destages what it could still merge with later writes.
+    /// Idle time of the disk before it destages what it could still merge with later writes.
     pub destage_after: Nanos,
 }

@@ -9,7 +9,7 @@ pub struct Zone {
     pub cylinders: u32,
     /// Sectors of [`crate::SECTOR`] bytes on each track.
     pub sectors_per_track: u32,
-    /// Sectors in this zone that hold data, spares and defects left out; none: all of them.
+    /// Sectors in this zone that hold data, spares and defects left out; `None` means all of them.
     pub data_sectors: Option<u64>,
     /// Sectors the first sector of a track lies behind that of the track before, on the next
     /// surface of the same cylinder: time for switching heads.
@@ -41,22 +41,22 @@ struct Band {
     per_track: f64,
 }
 
-/// Why a geometry is refused.
+/// The reason for which a geometry is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GeometryError {
-    /// There is no zone, no surface, or no rotation.
+    /// The geometry has no zone, no surface, or no rotation.
     Empty,
     /// The zone of this number (counted from 0) has no cylinder or no sector, or more data sectors
     /// than its tracks hold.
     Zone(usize),
 }
 
-/// Where one sector lies.
+/// The place of one sector.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Place {
     /// Its number; of one beyond the last, that of the last.
     pub(super) sector: u64,
-    /// It is the first of its track.
+    /// Set if it is the first of its track.
     pub(super) begins_track: bool,
     /// Cylinder, counted from the outer edge.
     pub(super) cylinder: u32,
@@ -66,7 +66,7 @@ pub(super) struct Place {
     pub(super) angle: f64,
     /// Sectors from this one to the end of its track, itself included.
     pub(super) left_on_track: u32,
-    /// How long one sector takes to pass.
+    /// Time that one sector takes to pass.
     pub(super) sector_time: f64,
 }
 
@@ -128,7 +128,7 @@ impl Geometry {
         self.cylinders
     }
 
-    /// How long one revolution takes.
+    /// Time of one revolution.
     #[must_use]
     pub fn revolution(&self) -> Nanos {
         self.revolution
@@ -166,7 +166,7 @@ impl Geometry {
         &self.zones[at]
     }
 
-    /// Where a sector lies; one beyond the last lies where the last does.
+    /// The place of a sector; one beyond the last lies where the last does.
     pub(super) fn place(&self, sector: u64) -> Place {
         let sector = sector.min(self.sectors - 1);
         let band = self.band(sector);

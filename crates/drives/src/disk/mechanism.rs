@@ -11,17 +11,17 @@ pub(super) struct Mechanism {
     pub(super) seek: SeekCurve,
     /// Time to switch to another surface of the same cylinder.
     pub(super) head_switch: Nanos,
-    /// Added to a seek or head switch before a write: the arm must be nearer to the middle of the
-    /// track than for a read. Negative where the drive was measured so.
+    /// Time added to a seek or head switch before a write: the arm must be nearer to the middle of
+    /// the track than for a read. Negative where the drive was measured so.
     pub(super) write_settle: i64,
-    /// How far the platter had turned at instant 0.
+    /// Turn of the platter at instant 0.
     pub(super) phase: Nanos,
-    /// Where the arm stands.
+    /// Cylinder of the arm.
     pub(super) cylinder: u32,
     pub(super) head: u32,
 }
 
-/// When sectors pass the head.
+/// The instants at which sectors pass the head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pass {
     /// The first sector has been read or written.
@@ -38,8 +38,8 @@ impl Mechanism {
         (self.cylinder, self.head)
     }
 
-    /// When `sectors` from the one at `first` on have passed the head, beginning at `now` from this
-    /// cylinder and surface.
+    /// The pass of `sectors` from the one at `first` on under the head, beginning at `now` from
+    /// this cylinder and surface.
     pub(super) fn pass_from(
         &self,
         from: (u32, u32),
@@ -71,7 +71,7 @@ impl Mechanism {
         }
     }
 
-    /// How long from `now` until the sector at `place` is under the head.
+    /// Time from `now` until the sector at `place` is under the head.
     pub(super) fn position(&self, place: &Place, write: bool, now: Nanos) -> Nanos {
         self.between(self.stands(), place, write, now)
     }
@@ -92,7 +92,7 @@ impl Mechanism {
         settled + self.rotation(to.angle, now + settled)
     }
 
-    /// How long from `now` until `angle` is under the head.
+    /// Time from `now` until `angle` is under the head.
     fn rotation(&self, angle: f64, now: Nanos) -> Nanos {
         let revolution = self.geometry.revolution();
         let target = (angle * revolution as f64) as Nanos;
@@ -106,8 +106,8 @@ impl Mechanism {
         }
     }
 
-    /// How far sequential reading that stood before `sector` at `since` has come at `now`, at most
-    /// to `limit`, and since when it has stood there.
+    /// The sector that sequential reading which stood before `sector` at `since` has come to at
+    /// `now`, at most `limit`, and the instant since which it has stood there.
     pub(super) fn read_on(
         &self,
         mut sector: u64,

@@ -71,23 +71,23 @@ pub struct DiskParameters {
     pub seek: SeekCurve,
     /// Time to switch to another surface of the same cylinder.
     pub head_switch: Nanos,
-    /// Added to a movement of the arm before a write, nanoseconds.
+    /// Time added to a movement of the arm before a write, nanoseconds.
     pub write_settle: i64,
     /// Controller times.
     pub overheads: Overheads,
-    /// Added when the data of a read and of a write have passed the head.
+    /// Time added when the data of a read and of a write have passed the head.
     pub completion: [Nanos; 2],
     /// Time the bus takes for one sector, reading and writing.
     pub bus_sector: [Nanos; 2],
     /// Buffer memory.
     pub cache: Cache,
-    /// Commands the disk holds and may reorder; 1: none.
+    /// Commands the disk holds and may reorder; 1 means no queue.
     pub queue_depth: usize,
     /// Sectors of 512 bytes in one physical sector: 1, or 8 for 4 KiB. A write that covers one only
     /// in part costs a revolution to read the rest of it.
     pub physical_sectors: u32,
-    /// How far the platter had turned at instant 0, nanoseconds of a revolution: one of the
-    /// accidents that differ between two runs.
+    /// Turn of the platter at instant 0, nanoseconds of a revolution: one of the accidents that
+    /// differ between two runs.
     pub phase: Nanos,
 }
 
@@ -102,44 +102,44 @@ pub struct Disk {
     queue_depth: usize,
     physical_sectors: u32,
     reads: ReadCache,
-    /// Written, acknowledged, not yet on the platter.
+    /// Sectors that are written, acknowledged, not yet on the platter.
     dirty: Extents,
-    /// Being written to the platter now.
+    /// Range that is being written to the platter now.
     destaging: Option<(u64, u64)>,
-    /// What needs the arm.
+    /// Requests that need the arm.
     queue: Vec<Queued>,
-    /// What has arrived and cannot be looked at yet: the queue is full, the write cache is full, or
-    /// a flush is under way.
+    /// Requests that have arrived and cannot be looked at yet: the queue is full, the write cache
+    /// is full, or a flush is under way.
     waiting: VecDeque<Request>,
     flushing: Option<(u64, Nanos)>,
     arm: Option<Movement>,
-    /// When the arm last had nothing to do.
+    /// Instant since which the arm has had nothing to do.
     idle_since: Nanos,
-    /// Where the last run was destaged to.
+    /// Place that the last run was destaged to.
     elevator: u64,
     /// The head has just come from there: what follows can be written without losing a revolution.
     behind_elevator: bool,
     bus_free: Nanos,
     last_was_write: bool,
-    /// Completed, not yet handed out.
+    /// Requests that are completed, not yet handed out.
     done: Completions,
     clock: Nanos,
-    /// When the disk's own state changes next, worked out once after each change.
+    /// Next change of the disk's own state, worked out once after each change.
     next: Option<Nanos>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Queued {
     request: Request,
-    /// When it came into the queue: the drive knows nothing of the time before.
+    /// Instant at which it came into the queue: the drive knows nothing of the time before.
     arrived: Nanos,
-    /// When the controller has understood it.
+    /// Instant at which the controller has understood it.
     ready: Nanos,
-    /// Where it begins; worked out once, since each choice looks at all that are queued.
+    /// Place of its beginning; worked out once, since each choice looks at all that are queued.
     place: Place,
 }
 
-/// What the arm is doing.
+/// The present work of the arm.
 #[derive(Debug, Clone, Copy)]
 enum Movement {
     Serve {
@@ -215,7 +215,8 @@ impl Disk {
         times[usize::from(self.last_was_write)]
     }
 
-    /// When the data of a request will have passed the bus, which is free for one request at a time.
+    /// Instant at which the data of a request will have passed the bus, which is free for one
+    /// request at a time.
     fn passed(&self, request: &Request, from: Nanos, not_before: Nanos) -> Nanos {
         let sector = self.bus_sector[usize::from(request.operation != Operation::Read)];
         let begin = from.max(self.bus_free);
@@ -247,7 +248,7 @@ impl Disk {
         self.next = self.internal_event();
     }
 
-    /// When the disk's own state changes next.
+    /// The next change of the disk's own state.
     fn internal_event(&self) -> Option<Nanos> {
         // While the arm moves nothing else changes the state: new commands come through `submit`.
         if let Some(arm) = self.arm {
@@ -416,7 +417,7 @@ impl Disk {
         }
     }
 
-    /// What a flush takes besides what it waits for.
+    /// Time of a flush besides what it waits for.
     fn flush_overhead(&self) -> Nanos {
         self.overhead(self.overheads.write_hit)
     }
@@ -464,7 +465,7 @@ impl Disk {
         }
     }
 
-    /// From 90 % on: a cache that is quite full would stop the host.
+    /// Returns true from 90 % on: a cache that is quite full would stop the host.
     fn nearly_full(&self) -> bool {
         !self.dirty.is_empty() && self.dirty.sectors() * 10 >= self.cache.write_sectors * 9
     }

@@ -14,10 +14,10 @@ pub(super) struct ReadCache {
     /// Sectors read ahead of the last one asked for.
     ahead: u64,
     only_sequences: bool,
-    /// Behind the last read that needed the platter.
+    /// Sector behind the last read that needed the platter.
     last_end: u64,
     reading_on: Option<ReadingOn>,
-    /// Until then the head reads on what was promised to a request.
+    /// Instant until which the head reads on what was promised to a request.
     promised: Nanos,
     uses: u64,
 }
@@ -53,13 +53,14 @@ impl ReadCache {
         }
     }
 
-    /// Until when the head must stay where it is, because of what [`Self::available`] said.
+    /// Instant until which the head must stay where it is, because of what [`Self::available`] said.
     pub(super) fn promised(&self) -> Nanos {
         self.promised
     }
 
-    /// When the last of `first..end` is in the cache: at once where it is already, later where
-    /// reading ahead is about to get there, if that may be `later`; none: a miss.
+    /// Instant at which the last of `first..end` is in the cache: at once where it is already,
+    /// later where reading ahead is about to get there, if that may be `later`. `None` means a
+    /// miss.
     pub(super) fn available(
         &mut self,
         first: u64,
@@ -151,15 +152,15 @@ impl ReadCache {
         oldest.map_or(0, |(at, _)| at)
     }
 
-    /// Whether a read from `first` on may be among what the head reads on: seldom, so that the segments
-    /// need not be looked through.
+    /// Returns true if a read from `first` on may be among what the head reads on: seldom, so that
+    /// the segments need not be looked through.
     pub(super) fn reads_on_near(&self, first: u64) -> bool {
         self.reading_on.is_some_and(|reading| {
             first <= reading.limit && first + self.segment_sectors >= reading.from
         })
     }
 
-    /// The sector that reading ahead has come to; none: the head does not read on.
+    /// The sector that reading ahead has come to; `None` if the head does not read on.
     pub(super) fn reached(&mut self, now: Nanos, mechanism: &Mechanism) -> Option<u64> {
         self.catch_up(now, mechanism);
         self.reading_on.map(|reading| reading.from)

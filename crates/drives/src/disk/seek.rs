@@ -14,10 +14,10 @@ pub struct SeekCurve {
     points: Vec<(u32, Nanos)>,
 }
 
-/// Why a seek curve is refused.
+/// The reason for which a seek curve is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SeekError {
-    /// There is no point at all.
+    /// The curve has no point at all.
     Empty,
     /// The distance of this point (counted from 0) is not larger than the one before, or is 0.
     NotRising(usize),
@@ -66,7 +66,7 @@ impl SeekCurve {
         ])
     }
 
-    /// How long a seek over `distance` cylinders takes; 0 for none.
+    /// Time of a seek over `distance` cylinders; 0 for none.
     #[must_use]
     pub fn time(&self, distance: u32) -> Nanos {
         if distance == 0 {

@@ -18,7 +18,7 @@ type ZoneRow = (u32, u32, u64, u32, u32);
 pub struct Import {
     /// The drive, as far as the parameters describe it.
     pub card: DiskCard,
-    /// What was missing, and what was taken instead, a sentence each.
+    /// The missing parameters, and what was taken instead, a sentence each.
     pub missing: Vec<String>,
 }
 
@@ -178,8 +178,7 @@ impl Parameters {
         }
     }
 
-    /// What a command costs after its data have passed the head: the drive takes the bus again and
-    /// reports.
+    /// Cost of a command after its data have passed the head: the drive takes the bus again and reports.
     fn completion(&mut self) -> [f64; 2] {
         ["Read completion overhead", "Write completion overhead"].map(|key| self.or(key, 0.0))
     }

@@ -86,7 +86,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The text up to the next punctuation mark, and the mark; none at the end.
+    /// The text up to the next punctuation mark, and the mark; `None` at the end.
     fn token(&mut self) -> (String, Option<char>) {
         let end = self.rest.find(['=', ',', '{', '}', '[', ']']);
         let (text, rest) = self.rest.split_at(end.unwrap_or(self.rest.len()));
@@ -97,7 +97,7 @@ impl Reader<'_> {
         (words.join(" "), mark)
     }
 
-    /// What stands up to the end of this block.
+    /// Reads the entries up to the end of this block.
     fn entries(&mut self) -> Block {
         let (mut block, mut key) = (Block::default(), String::new());
         loop {

@@ -22,7 +22,7 @@ pub(super) struct Flash {
     units_per_block: u32,
     blocks_per_die: u32,
     next_die: usize,
-    /// When each channel becomes free.
+    /// Instant at which each channel becomes free.
     channels: Vec<Nanos>,
     slc_left: u64,
     host_units: u64,
@@ -104,7 +104,7 @@ impl Flash {
         (place / self.units_per_block % self.blocks_per_die) as usize
     }
 
-    /// When a unit has been read at `now` or later; at once where it is not mapped.
+    /// Instant at which a unit has been read at `now` or later; at once where it is not mapped.
     pub(super) fn read(&mut self, unit: u32, now: Nanos) -> Nanos {
         let place = self.place.get(unit as usize).copied().unwrap_or(NONE);
         // A controller answers what was never written, or was discarded, without its flash.
@@ -250,7 +250,7 @@ impl Flash {
 
 #[cfg(test)]
 impl Flash {
-    /// Whether mapping, its reverse and the counts of valid units agree.
+    /// Returns true if mapping, its reverse and the counts of valid units agree.
     pub(super) fn is_consistent(&self) -> bool {
         let there = self
             .place

@@ -32,7 +32,7 @@ pub struct Ssd {
     /// Units in `draining`.
     in_flight: u64,
     bus_free: Nanos,
-    /// Completed, not yet handed out.
+    /// Requests that are completed, not yet handed out.
     done: Completions,
 }
 
@@ -53,7 +53,7 @@ impl Ssd {
         })
     }
 
-    /// Bytes programmed for each byte the host wrote, since the drive was new; none before the
+    /// Bytes programmed for each byte the host wrote, since the drive was new; `None` before the
     /// first write.
     #[must_use]
     pub fn write_amplification(&self) -> Option<f64> {
@@ -120,7 +120,7 @@ impl Ssd {
         at
     }
 
-    /// When the buffer has room for one more unit, at `now` or later.
+    /// Instant at which the buffer has room for one more unit, at `now` or later.
     fn room(&mut self, now: Nanos) -> Nanos {
         // At least one page, or a drive without a buffer could never program one.
         let capacity = (self.parameters.buffer / MAPPING_UNIT).max(self.flash.page_units());

@@ -22,15 +22,15 @@ pub struct SsdParameters {
     pub over_provisioning: f64,
     /// Time of a die to read a page.
     pub read: Nanos,
-    /// To program one, in the drive's ordinary mode.
+    /// Time to program one, in the drive's ordinary mode.
     pub program: Nanos,
-    /// To program one in SLC mode, while the SLC cache has room.
+    /// Time to program one in SLC mode, while the SLC cache has room.
     pub program_slc: Nanos,
-    /// Bytes of SLC cache; 0: none.
+    /// Bytes of SLC cache; 0 means no cache.
     pub slc_bytes: u64,
-    /// To erase a block.
+    /// Time to erase a block.
     pub erase: Nanos,
-    /// How long a read may have to wait for a program or an erase that is suspended for it.
+    /// Longest wait of a read for a program or an erase that is suspended for it.
     pub suspend: Nanos,
     /// Time to move one mapping unit over a channel.
     pub channel_unit: Nanos,
@@ -42,14 +42,14 @@ pub struct SsdParameters {
     pub bus_command: Nanos,
     /// Bytes of written data held before they are programmed.
     pub buffer: u64,
-    /// Whether capacitors keep the buffer over a power cut: a flush then costs nothing.
+    /// Set if capacitors keep the buffer over a power cut: a flush then costs nothing.
     pub protected: bool,
 }
 
-/// Why parameters make no drive.
+/// The reason for which parameters make no drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum SsdError {
-    /// There is no die, no page, or no sector.
+    /// The drive has no die, no page, or no sector.
     #[error("there is no capacity, no die, or a page smaller than {MAPPING_UNIT} bytes")]
     Empty,
     /// Garbage collection needs spare blocks on every die.

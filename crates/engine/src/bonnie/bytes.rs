@@ -16,7 +16,7 @@ const STREAM_BYTES: usize = 4096;
 const CHARACTERS: u32 = 0;
 const BLOCKS: u32 = 1;
 
-/// Where the chunks that are written come from.
+/// The source of the chunks that are written.
 enum ChunkSource {
     /// One buffer, nearly all zero: a byte of it, the next one each time, is incremented.
     Changing { memory: AlignedMemory, index: usize },

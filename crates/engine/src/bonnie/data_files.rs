@@ -84,7 +84,7 @@ impl DataFiles {
         &self.files[self.current()]
     }
 
-    /// Whether the position is where a file begins.
+    /// Returns true if a file begins at the position.
     pub(super) fn begins_file(&self) -> bool {
         self.at.is_multiple_of(self.per_file)
     }

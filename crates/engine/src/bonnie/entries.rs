@@ -47,7 +47,7 @@ impl OpenDirectories {
         Ok(OpenDirectories { path, top, flushed })
     }
 
-    /// What the system said of an operation on one of the files.
+    /// The error that the system gave for an operation on one of the files.
     fn fault(&self, op: Op, name: &CStr, errno: Errno) -> Halt {
         Halt::from(fault(op, &self.path.join(&*name.to_string_lossy()), errno))
     }
@@ -63,14 +63,14 @@ impl OpenDirectories {
 /// One directory being read.
 struct OpenDirectory<'a> {
     home: &'a OpenDirectories,
-    /// Which of the open directories it is.
+    /// Its number among the open directories.
     number: u32,
     fd: OwnedFd,
 }
 
-/// Why reading a directory ended.
+/// The reason for which reading a directory ended.
 enum ReadEnd {
-    /// There are no more entries.
+    /// The entries are all read.
     End,
     /// A call failed, or the work was told to stop.
     Failed(Halt),
@@ -196,7 +196,7 @@ impl BonnieRun<'_> {
         }))
     }
 
-    /// What files are filled with.
+    /// The content that files are filled with.
     fn pool(self, style: NameStyle) -> Result<ContentPool, OpError> {
         let (plan, blocks) = (self.plan, 1..=self.plan.file_chunk);
         let stream = FILES + style as u32;
@@ -309,7 +309,7 @@ impl BonnieRun<'_> {
         }))
     }
 
-    /// What follows the removal of a file, as part of it.
+    /// Does what follows the removal of a file, as part of it.
     fn after_removal(self, home: &OpenDirectories, directory: u32) -> Result<u64, Errno> {
         if self.plan.fsync {
             home.flush(directory)?;
@@ -346,7 +346,7 @@ impl BonnieRun<'_> {
 struct FileCreator<'a> {
     plan: &'a BonniePlan,
     home: OpenDirectories,
-    /// What they are filled with; none: they are empty.
+    /// The content they are filled with; `None` if they are empty.
     pool: Option<ContentPool>,
 }
 

@@ -12,13 +12,13 @@ const BYTES: usize = 6 + 10 + EXTRA + 1;
 const EXTRA: usize = 12;
 const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/// What is drawn from the seed: names, sizes, and the orders of looking up and of removing.
+/// Purposes of the seed: names, sizes, and the orders of looking up and of removing.
 const NAMES: u64 = 0x626f_6e6e_6965_0000;
 const SIZES: u64 = 0x626f_6e6e_6965_0010;
 const STAT: u64 = 0x626f_6e6e_6965_0020;
 const DELETE: u64 = 0x626f_6e6e_6965_0030;
 
-/// Which of the two halves of the file phases.
+/// One of the two halves of the file phases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NameStyle {
     /// The number stands first: names are created in ascending order.

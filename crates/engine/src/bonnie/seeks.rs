@@ -19,7 +19,7 @@ use crate::memory::AlignedMemory;
 use crate::outcome::{Op, OpError, PhaseOutcome};
 use crate::worker_pool::{Halt, Worker, WorkerPool, errno_of, fault, refusal};
 
-/// What the tickets, and the seekers of 1.03, draw from.
+/// Purposes of the seed for the tickets, and for the seekers of 1.03.
 const TICKETS: u64 = 0x7469_636b_6574_0000;
 const SEEKERS: u64 = 0x7365_656b_6572_0000;
 /// A ticket that ends a seeker, in 2.00.
@@ -65,15 +65,15 @@ struct Seeker<'a> {
     done: u64,
 }
 
-/// What a ticket asks for.
+/// The request of a ticket.
 struct Seek {
     chunk: u64,
-    /// Which byte to decrement before it is written back; none: it is only read.
+    /// The byte to decrement before the chunk is written back; `None` if it is only read.
     update: Option<usize>,
 }
 
 impl Seeker<'_> {
-    /// Takes the next ticket; none: it is the last.
+    /// Takes the next ticket. `None` means that it was the last.
     fn take(&mut self, queue: &OwnedFd) -> Result<Option<Seek>, Errno> {
         let chunks = self.plan.chunks();
         let mut bytes = [0u8; 4];
@@ -106,7 +106,7 @@ impl Seeker<'_> {
         Ok(seek)
     }
 
-    /// Which of its files holds a chunk, and where.
+    /// Returns the one of its files that holds a chunk, and the place in it.
     fn locate(&self, chunk: u64) -> (usize, u64) {
         let position = chunk * self.plan.chunk as u64;
         match self.plan.version {

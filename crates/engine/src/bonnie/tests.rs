@@ -425,7 +425,7 @@ fn the_file_of_a_phase_of_one_thread_is_in_no_table_but_its_own() {
     assert_eq!(open_here(), 1, "{kept:?} is not found where it is open");
 }
 
-/// What fails says where, and what was done until then stays in the outcome.
+/// A failure says where it was, and all that was done until then stays in the outcome.
 #[test]
 fn a_failure_names_operation_and_file() {
     let room = tempfile::tempdir().unwrap();

@@ -13,8 +13,8 @@ pub const POOL_BYTES: usize = 4 << 20;
 /// Compressible data is shaped in units of this many bytes, or of the power of two that fits into
 /// the block if that is smaller.
 const CHUNK: usize = 4096;
-/// This part of a chunk (1/256) is reserved for the compressor's own markup: lz4 writes up to 20
-/// bytes per 4096, zstd 5 (and 10 per record). Without it a record meant to halve would miss the
+/// The part of a chunk (1/256) that is reserved for the compressor's own markup: lz4 writes up to
+/// 20 bytes per 4096, zstd 5 (and 10 per record). Without it a record meant to halve would miss the
 /// half by a few bytes, and block-based storage would take one block more.
 const MARKUP: usize = 256;
 /// Earlier writes of a slot a duplicate may choose from.
@@ -26,7 +26,7 @@ const MODELS: u64 = 4;
 /// Bits of a stamp's number that count the sectors of one stream: 2^44 sectors are 8 PiB.
 const COUNTER_BITS: u32 = 44;
 
-/// Where a write's bytes lie in the pool, and the number of its first stamp.
+/// The place of a write's bytes in the pool, and the number of its first stamp.
 #[derive(Debug, Clone, Copy, Default)]
 struct Written {
     position: usize,
@@ -56,11 +56,11 @@ pub struct ContentPool {
     draw: Draw,
 }
 
-/// What a [`Content`] asks for, resolved.
+/// The shape that a [`Content`] asks for, resolved.
 #[derive(Debug, Clone, Copy)]
 struct ContentShape {
     zero: bool,
-    /// Of each `chunk` bytes the first `keep` are random, the rest zero.
+    /// Unit of the shape: of each `chunk` bytes the first `keep` are random, the rest zero.
     chunk: usize,
     keep: usize,
     duplicates: f64,
@@ -95,7 +95,7 @@ impl ContentShape {
     }
 }
 
-/// How many bytes of `chunk` must be random for it to compress to `1 / ratio`, a multiple of 8.
+/// Number of bytes of `chunk` that must be random for it to compress to `1 / ratio`, a multiple of 8.
 fn keep(chunk: usize, ratio: f64) -> usize {
     if ratio <= 1.0 {
         return chunk;
@@ -321,7 +321,7 @@ impl FileContent {
         self.pool.bytes(written.position, bytes)
     }
 
-    /// What this unit of a file is a copy of, if it is one.
+    /// The unit that this unit of a file is a copy of, if it is one.
     #[inline]
     fn model(&self, own: u64, file: u64, number: u64) -> Option<u64> {
         /// 2^64 over the golden ratio: of its multiples, any run is spread evenly (H. Weyl), so
@@ -498,7 +498,7 @@ mod tests {
         assert_ne!(file(&mut source(Content::Random, 8), 3, 300_000), whole);
     }
 
-    /// Where a piece ends must not show in the content: not at the pool's end either.
+    /// The end of a piece must not show in the content: not at the pool's end either.
     #[test]
     fn a_file_is_the_same_in_pieces_of_any_size() {
         for content in [

@@ -15,10 +15,10 @@ const TURNS: usize = 5;
 /// Least duration of one turn, ns.
 const TURN_NS: u64 = 100_000;
 
-/// How fast one core makes one kind of content.
+/// The rate at which one core makes one kind of content.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ContentRate {
-    /// Which content, in words.
+    /// The content, in words.
     pub kind: &'static str,
     /// Bytes of one write.
     pub block_bytes: usize,
@@ -27,7 +27,7 @@ pub struct ContentRate {
 }
 
 impl ContentRate {
-    /// What 4096 bytes cost, ns.
+    /// Cost of 4096 bytes, ns.
     pub fn ns_per_4_kib(&self) -> f64 {
         4096.0 / self.bytes_per_second * 1e9
     }

@@ -104,7 +104,7 @@ impl FileSet {
         )
     }
 
-    /// How many names of files lie in a directory.
+    /// Number of names of files in a directory.
     pub(super) fn names_in(&self, directory: u32) -> u64 {
         let made = |directory: u32| self.first_in(directory + 1) - self.first_in(directory);
         let own = match self.names.rename_to {
@@ -129,7 +129,7 @@ impl FileSet {
     }
 }
 
-/// How many entries a directory has, itself and its parent left out.
+/// Counts the entries of a directory, itself and its parent left out.
 fn list(entry: &EntryPath<'_>, room: &mut [MaybeUninit<u8>]) -> Result<u64, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let fd = openat(entry.directory, entry.name, flags, Mode::empty())?;

@@ -11,12 +11,12 @@ use rustix::io::Errno;
 use crate::shape::BlockStep;
 use crate::verify::ContentMismatch;
 
-/// Why an operation failed.
+/// The failure of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct IoFailure {
-    /// What the system said; 0 where it reported success.
+    /// Error of the system; 0 where it reported success.
     pub(crate) errno: i32,
-    /// What is wrong although the system reported success; empty otherwise.
+    /// The fault although the system reported success; empty otherwise.
     pub(crate) detail: &'static str,
 }
 
@@ -54,7 +54,7 @@ impl From<Errno> for IoFailure {
 
 /// A device that does one operation at a time.
 pub(crate) trait IoDevice {
-    /// Whether content is verified. Then every operation is prepared before it begins and checked
+    /// Set if content is verified. Then every operation is prepared before it begins and checked
     /// after it is recorded, both outside its latency, at the cost of another clock reading.
     const VERIFIES: bool = false;
 

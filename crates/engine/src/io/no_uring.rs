@@ -20,12 +20,12 @@ pub(crate) struct NoRing(Infallible);
 /// The buffers of a ring, of which there are none.
 pub(crate) struct NoBuffers(Infallible);
 
-/// Whether this system has rings at all.
+/// Checks that this system has rings at all.
 pub(crate) fn there() -> Result<(), StartError> {
     Err(StartError::NoRing)
 }
 
-/// Whether the kernel lets this process have a ring.
+/// Checks that the kernel lets this process have a ring.
 pub(crate) fn allowed() -> Result<(), StartError> {
     Err(StartError::NoRing)
 }

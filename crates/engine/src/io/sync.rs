@@ -20,7 +20,7 @@ use crate::verify::Slots;
 pub(crate) struct Sync<'a> {
     pub(crate) files: &'a [OwnedFd],
     pub(crate) read: AlignedMemory,
-    /// The content to write; `None`: the content of `read`.
+    /// The content to write. `None` means the content of `read`.
     pub(crate) pool: Option<ContentPool>,
     /// fdatasync instead of fsync.
     pub(crate) data_only: bool,

@@ -25,7 +25,7 @@ pub(crate) struct Buffers {
     read: AlignedMemory,
     /// Bytes of one slot in `read`.
     stride: usize,
-    /// What is written; `None`: whatever is in the slot's part of `read`.
+    /// Content that is written. `None` means whatever is in the slot's part of `read`.
     pool: Option<ContentPool>,
 }
 
@@ -44,7 +44,7 @@ impl Buffers {
         })
     }
 
-    /// Where the first `bytes` bytes of a slot's part of `read` begin.
+    /// Beginning of the first `bytes` bytes of a slot's part of `read`.
     #[inline(always)]
     fn slot(&self, slot: usize, bytes: usize) -> *mut u8 {
         let start = slot * self.stride;
@@ -53,12 +53,12 @@ impl Buffers {
     }
 }
 
-/// Whether this system has rings at all. What its kernel allows shows when one is made.
+/// Checks that this system has rings at all. What its kernel allows shows when one is made.
 pub(crate) fn there() -> Result<(), StartError> {
     Ok(())
 }
 
-/// Whether the kernel lets this process have a ring.
+/// Checks that the kernel lets this process have a ring.
 pub(crate) fn allowed() -> Result<(), StartError> {
     IoUring::new(2).map(drop).map_err(|error| refused(&error))
 }

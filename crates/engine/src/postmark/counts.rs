@@ -2,7 +2,7 @@
 
 use crate::outcome::Op;
 
-/// What one stretch did.
+/// The operations of one stretch.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Counts {
     pub(super) created: u64,

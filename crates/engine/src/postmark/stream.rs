@@ -69,7 +69,7 @@ impl BufferedFile<'_> {
         Ok(self.size)
     }
 
-    /// As `fwrite`: into the buffer, and to the file once that is full.
+    /// Writes as `fwrite` does: into the buffer, and to the file once that is full.
     pub(super) fn write(&mut self, data: &[u8]) -> Result<(), Errno> {
         let data = self.put(data);
         if data.is_empty() {

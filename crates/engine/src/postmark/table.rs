@@ -7,16 +7,16 @@ use super::twister::Twister;
 pub(super) struct PostMarkFile {
     /// Its name: files are numbered from 1 in order of creation.
     pub(super) number: u32,
-    /// In which location.
+    /// Index of the location.
     pub(super) location: u32,
-    /// In which subdirectory, if there are any.
+    /// Index of the subdirectory, if there are any.
     pub(super) subdirectory: u32,
     /// Bytes.
     pub(super) size: u32,
 }
 
-/// Twice as many slots as files at the start. A file's slot decides which later draws find it, so
-/// this rule is part of the benchmark.
+/// The table of the files: twice as many slots as files at the start. A file's slot decides which
+/// later draws find it, so this rule is part of the benchmark.
 #[derive(Debug)]
 pub(super) struct FileTable {
     slots: Vec<Option<PostMarkFile>>,

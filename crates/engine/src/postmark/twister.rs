@@ -20,8 +20,8 @@ pub(super) struct Twister {
 }
 
 impl Twister {
-    /// From a seed, by a linear congruential generator that fills the two halves of each word
-    /// (`sgenrand` of October 1998).
+    /// Makes a generator from a seed, by a linear congruential generator that fills the two halves
+    /// of each word (`sgenrand` of October 1998).
     pub(super) fn new(seed: u32) -> Twister {
         let mut seed = seed;
         let mut half = || {

@@ -9,16 +9,16 @@ use crate::content::SECTOR;
 use crate::draw::derive;
 use crate::verify::sector::{Label, Sector, Stamp, sectors_mut};
 
-/// What 512 bytes say they are.
+/// The content of a sector of 512 bytes, by what it says of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SectorFound {
     /// Undamaged content of a promised operation.
     Content {
-        /// Which object: see [`PromisedContent::mark`].
+        /// Mark of the object: see [`PromisedContent::mark`].
         mark: u64,
         /// Bytes from the beginning of the object.
         offset: u64,
-        /// Which generation of it.
+        /// Generation of the object.
         generation: u32,
     },
     /// Every byte is 0: never written, or discarded.
@@ -28,7 +28,7 @@ pub enum SectorFound {
 }
 
 impl SectorFound {
-    /// What a sector is; one that is cut short by the end of its file is damaged.
+    /// Recognises a sector; one that is cut short by the end of its file is damaged.
     pub fn of(bytes: &[u8]) -> SectorFound {
         let Ok(sector) = <&Sector>::try_from(bytes) else {
             return SectorFound::Damaged;
@@ -62,7 +62,7 @@ impl PromisedContent {
         }
     }
 
-    /// What the sectors of an object are marked with.
+    /// The mark of the sectors of an object.
     pub fn mark(seed: u64, object: &str) -> u64 {
         derive(seed, XxHash3_64::oneshot(object.as_bytes()))
     }

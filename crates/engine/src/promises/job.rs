@@ -21,14 +21,14 @@ const MAKE: OFlags = OFlags::WRONLY
     .union(OFlags::EXCL)
     .union(OFlags::CLOEXEC);
 
-/// What one thread does, and where it notes it.
+/// The work of one thread, and the ledger it notes it in.
 pub(super) struct PromisedWork<'a> {
     pub(super) plan: &'a PromisesPlan,
     pub(super) handles: &'a Handles,
     pub(super) content: &'a PromisedContent,
     pub(super) thread: u32,
     pub(super) ledger: &'a mut Vec<PromiseRecord>,
-    /// Told of each operation; none: the ledger alone is kept.
+    /// Listener to each operation. `None` means that the ledger alone is kept.
     pub(super) told: Option<&'a dyn Acknowledged>,
 }
 

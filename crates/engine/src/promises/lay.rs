@@ -75,7 +75,7 @@ impl PromisesPlan {
         Ok(records)
     }
 
-    /// What [`PromisesPlan::lay_out`] lays out, without doing it.
+    /// Returns the records of what [`PromisesPlan::lay_out`] lays out, without doing it.
     pub fn laid_out(&self) -> Vec<PromiseRecord> {
         let of = |object, bytes| PromiseRecord {
             worker: 0,

@@ -15,25 +15,26 @@ pub const OPERATION_BYTES_MAX: u32 = 1 << 20;
 /// Most operations of a phase: each leaves a line in a ledger that is held in memory.
 pub const OPERATIONS_MAX: u64 = 1_000_000;
 
-/// What operations are drawn from, besides the seed and the thread.
+/// Purpose of the draws of operations, besides the seed and the thread.
 pub(super) const DRAWS: u64 = 0x7072_6f6d_0000_0000;
 
-/// How programs ask for durability, step by step.
+/// A pattern of calls by which programs ask for durability, step by step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Idiom {
-    /// Write over a part of a file, `fsync`.
+    /// Writes over a part of a file, `fsync`.
     OverwriteFsync,
     /// The same in a file opened with `O_DSYNC`, without a call to sync.
     OverwriteDsync,
-    /// Append to a file, `fdatasync`.
+    /// Appends to a file, `fdatasync`.
     AppendFdatasync,
-    /// Append to a file, and nothing else.
+    /// Appends to a file, and does nothing else.
     AppendPlain,
-    /// Make a new file, `fsync` it, `rename` it over the old one, `fsync` the directory.
+    /// Makes a new file, calls `fsync` on it, `rename` to put it over the old one, `fsync` on the
+    /// directory.
     Replace,
     /// The same without the `fsync` of the directory.
     ReplaceNoDirectorySync,
-    /// Make a new file, `fsync` it, `fsync` its directory.
+    /// Makes a new file, calls `fsync` on it and on its directory.
     Create,
     /// The same without the `fsync` of the directory.
     CreateNoDirectorySync,
@@ -61,7 +62,7 @@ impl Idiom {
 pub struct PromisesPlan {
     /// The directory that everything is made in; it must exist.
     pub root: PathBuf,
-    /// How durability is asked for.
+    /// Pattern of calls that asks for durability.
     pub idiom: Idiom,
     /// Operations over all threads, 1 … [`OPERATIONS_MAX`]; removals are not counted.
     pub operations: u64,

@@ -2,8 +2,8 @@
 
 use crate::outcome::PromiseRecord;
 
-/// Told of promised operations as they happen: where a power cut takes the ledger of this machine,
-/// another one has it.
+/// A listener to promised operations as they happen: where a power cut takes the ledger of this
+/// machine, another one has it.
 pub trait Acknowledged: Sync {
     /// A thread is about to begin an operation. It may be kept waiting: no clock runs yet.
     fn begins(&self, thread: u32);

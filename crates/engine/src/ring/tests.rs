@@ -16,15 +16,15 @@ use crate::recorder::{Merged, Recorder};
 
 /// A queue by script.
 struct Scripted {
-    /// Pushed, not yet taken.
+    /// Steps that are pushed, not yet taken.
     batch: Vec<(usize, BlockStep)>,
-    /// Taken, not yet complete.
+    /// Steps that are taken, not yet complete.
     taken: Vec<(usize, BlockStep)>,
-    /// Complete, not yet reaped.
+    /// Results that are complete, not yet reaped.
     done: Vec<(usize, i32)>,
-    /// Taken at most per turn; 0: everything.
+    /// Most steps that are taken per turn; 0: everything.
     takes: usize,
-    /// Completed at most per turn.
+    /// Most steps that complete per turn.
     completes: usize,
     /// Refusals before the next success.
     refuses: u32,
@@ -35,7 +35,7 @@ struct Scripted {
     depth: usize,
     most: usize,
     clock: Option<(FastClock, Schedule)>,
-    /// How long each turn takes.
+    /// Duration of each turn.
     pause_ns: u64,
 }
 
@@ -271,7 +271,7 @@ fn every_error_ends_the_phase_and_is_kept_whole() {
     }
 }
 
-/// What an open loop of 200 operations does to this queue.
+/// Runs an open loop of 200 operations on this queue.
 fn opened(ring: &mut Scripted, schedule: Schedule) -> Merged {
     let (control, halt) = (Control::default(), AtomicBool::new(false));
     // As in a phase: else sleeping too long could hide a start that is too early.

@@ -32,13 +32,13 @@ impl BlockMap {
         BlockMap { stride, starts }
     }
 
-    /// How many there are.
+    /// Number of blocks in all files.
     #[inline(always)]
     pub fn count(&self) -> u64 {
         self.starts[self.starts.len() - 1]
     }
 
-    /// Which file holds block `index` (below `count`), and where, bytes.
+    /// Returns the file that holds block `index` (below `count`), and the place in it, bytes.
     #[inline(always)]
     pub fn locate(&self, index: u64) -> (u32, u64) {
         if self.starts.len() == 2 {
@@ -48,7 +48,7 @@ impl BlockMap {
         (target as u32, (index - self.starts[target]) * self.stride)
     }
 
-    /// Which file holds block `index`. Files without blocks are never named.
+    /// Returns the file that holds block `index`. Files without blocks are never named.
     pub fn target_of(&self, index: u64) -> usize {
         self.starts.partition_point(|start| *start <= index) - 1
     }

@@ -48,7 +48,7 @@ impl Mix {
         }
     }
 
-    /// Whether the next operation is of the kind.
+    /// Returns true if the next operation is of the kind.
     #[inline(always)]
     pub fn chooses(&mut self) -> bool {
         if let Some(constant) = self.constant {
@@ -86,7 +86,7 @@ impl Mix {
     }
 }
 
-/// How many of the first `operations` of a phase are chosen.
+/// Number of operations that are chosen of the first `operations` of a phase.
 pub(super) fn chosen_of(share: f64, operations: u64) -> u64 {
     (operations as f64 * share).round() as u64
 }

@@ -32,7 +32,7 @@ use crate::memory::CachePadded;
 use crate::outcome::Op;
 use crate::spec::{AccessPattern, FilePart, Spec};
 
-/// How a block of one size is chosen.
+/// The choice of a block of one size.
 #[derive(Debug, Clone)]
 enum Chooser {
     Uniform,
@@ -96,8 +96,9 @@ const PURPOSE_SIZES: u64 = 0x7369_7a65_0000_0000;
 const PURPOSE_SCATTER: u64 = 0x7363_6174_7400_0000;
 const PURPOSE_PASS: u64 = 0x7061_7373_0000_0000;
 
-/// How often a normal deviate outside the range is drawn again before a uniform one takes its
-/// place. Matters only for deviations of many times the range, whose limit is uniform anyway.
+/// Number of times that a normal deviate outside the range is drawn again before a uniform one
+/// takes its place. Matters only for deviations of many times the range, whose limit is uniform
+/// anyway.
 const REDRAWS: u32 = 64;
 
 impl OpSequence {
@@ -168,7 +169,7 @@ impl OpSequence {
 impl Iterator for OpSequence {
     type Item = BlockStep;
 
-    /// Never `None`.
+    /// Returns the next step; never `None`.
     fn next(&mut self) -> Option<BlockStep> {
         Some(self.step())
     }

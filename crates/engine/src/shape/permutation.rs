@@ -33,7 +33,7 @@ impl Permutation {
         }
     }
 
-    /// Where `index` (below `count`) goes.
+    /// Returns the place to which `index` (below `count`) goes.
     #[inline]
     pub fn apply(&self, index: u64) -> u64 {
         let mut mapped = self.encrypt(index);

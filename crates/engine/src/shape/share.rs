@@ -19,17 +19,17 @@ pub struct BlockStep {
     pub offset: u64,
 }
 
-/// Which part of a phase a worker does.
+/// The part of a phase that a worker does.
 #[derive(Debug, Clone)]
 pub struct WorkerShare {
     /// Its number, from 0.
     pub worker: u32,
-    /// How many there are.
+    /// Number of workers.
     pub workers: u32,
     /// The sequential streams: the worker's thread, and how many threads the spec asks for. Workers
     /// that stand in for one thread's queue depth advance one stream together.
     pub stream: (u32, u32),
-    /// The position shared by the workers of one stream; `None`: the worker has its own.
+    /// The position shared by the workers of one stream; `None` if the worker has its own.
     pub cursor: Option<Arc<AtomicU64>>,
 }
 
@@ -65,13 +65,13 @@ impl WorkerShare {
         }
     }
 
-    /// How many of `total` operations this worker does: as even as can be, exact in sum.
+    /// Number of operations of `total` that this worker does: as even as can be, exact in sum.
     pub fn operations(&self, total: u64) -> u64 {
         let (worker, workers) = (u64::from(self.worker), u64::from(self.workers));
         total / workers + u64::from(worker < total % workers)
     }
 
-    /// How many of `total` operations the workers before this one do.
+    /// Number of operations of `total` that the workers before this one do.
     pub(super) fn operations_before(&self, total: u64) -> u64 {
         let (worker, workers) = (u64::from(self.worker), u64::from(self.workers));
         // The first `total % workers` workers do one operation more.

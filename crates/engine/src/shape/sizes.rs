@@ -14,7 +14,7 @@ use crate::draw::Draw;
 pub struct Sizes {
     /// Bytes; those with a weight.
     sizes: Vec<u32>,
-    /// Whether it is each size but the last, given that it was none before.
+    /// Choice of each size but the last, given that it was none before.
     chain: Vec<Mix>,
 }
 

@@ -246,7 +246,7 @@ fn sizes_are_not_in_turn() {
     assert!((50_000..51_500).contains(&changes), "{changes}");
 }
 
-/// How far counts are from what was expected of them, against what chance allows at 1 %: the
+/// Checks that counts are no further from what was expected of them than chance allows at 1 %: the
 /// critical value of chi-square by E. Wilson and M. Hilferty's approximation (1931). The seeds are
 /// fixed: a sequence that passes once passes always.
 fn follows(counts: &[u64], expected: &[f64]) {
@@ -268,7 +268,7 @@ fn follows(counts: &[u64], expected: &[f64]) {
 
 const STEPS: usize = 400_000;
 
-/// How often each of `blocks` blocks was chosen.
+/// Counts the choices of each of `blocks` blocks.
 fn chosen(access: AccessPattern, blocks: u64) -> Vec<u64> {
     let mut counts = vec![0; blocks as usize];
     for step in only(&spec(access, &[(512, 1)], &[blocks * 512])).take(STEPS) {

@@ -38,7 +38,7 @@ pub(super) struct Job<'a> {
     pub(super) plan: &'a SysbenchPlan,
     pub(super) source: &'a RequestSource<'a>,
     pub(super) live: Option<&'a LiveCounters>,
-    /// When the next event of an open loop arrives that no thread has taken yet.
+    /// Time of the next arrival of an open loop that no thread has taken yet.
     pub(super) next_arrival_ns: AtomicU64,
     pub(super) before_end: &'a Mutex<Vec<Vec<OpOutcome>>>,
 }
@@ -121,8 +121,8 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Takes the next arrival of the queue and waits for it; `None`: time is up before. The thread
-    /// that takes it draws the gap to the next one.
+    /// Takes the next arrival of the queue and waits for it. Returns `None` if time is up before.
+    /// The thread that takes it draws the gap to the next one.
     fn arrival(
         &self,
         mean_ns: f64,

@@ -18,7 +18,7 @@ pub fn bucket_of(ns: u64) -> usize {
     (place as usize).min(BUCKETS - 1)
 }
 
-/// What sysbench prints for a bucket, ms.
+/// The figure that sysbench prints for a bucket, ms.
 pub fn bucket_ms(bucket: usize) -> f64 {
     (bucket as f64 / PER_STEP + LOW).exp()
 }
@@ -33,7 +33,7 @@ pub struct LiveCounters {
     latencies: Vec<AtomicU64>,
 }
 
-/// What happened since the last look.
+/// The events since the last look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveSnapshot {
     /// Bytes of the reads that completed.
@@ -73,7 +73,7 @@ impl LiveCounters {
         self.fsyncs.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What happened since the last call.
+    /// Takes the events since the last call.
     pub fn take(&self) -> LiveSnapshot {
         // Swapped, not read and then cleared: no event between the two is lost.
         let take = |counter: &AtomicU64| counter.swap(0, Ordering::Relaxed);

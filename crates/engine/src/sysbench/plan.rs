@@ -43,12 +43,12 @@ pub enum SysbenchMode {
 }
 
 impl SysbenchMode {
-    /// Whether one cursor goes over the files.
+    /// Returns true if one cursor goes over the files.
     pub fn sequential(self) -> bool {
         matches!(self, Self::SeqWrite | Self::SeqRewrite | Self::SeqRead)
     }
 
-    /// Whether anything is written.
+    /// Returns true if anything is written.
     pub fn writes(self) -> bool {
         !matches!(self, Self::SeqRead | Self::RandomRead)
     }
@@ -63,7 +63,7 @@ impl SysbenchMode {
     }
 }
 
-/// How bytes are moved.
+/// A method of moving bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transfer {
     /// `pread` and `pwrite`.
@@ -72,7 +72,7 @@ pub enum Transfer {
     /// io_uring (the original uses Linux native AIO). A thread waits only when the backlog is full.
     /// A latency ends when the completion is seen. fsync is a plain call.
     Async {
-        /// At least 1.
+        /// Most requests outstanding, at least 1.
         backlog: u32,
     },
     /// The files are mapped, shared; fsync is `msync` of a whole file.
@@ -82,15 +82,15 @@ pub enum Transfer {
 /// All that sets what one sysbench run does.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SysbenchPlan {
-    /// Where the files are: `test_file.0`, `test_file.1`, …
+    /// Directory of the files: `test_file.0`, `test_file.1`, …
     pub directory: PathBuf,
-    /// Which sysbench.
+    /// Version of sysbench.
     pub version: SysbenchVersion,
-    /// What is done.
+    /// The test mode.
     pub mode: SysbenchMode,
-    /// Which system calls move the data.
+    /// System calls that move the data.
     pub transfer: Transfer,
-    /// At least 1.
+    /// Number of files, at least 1.
     pub files: u32,
     /// Bytes of all files; one has this over their number, rounded down.
     pub total_bytes: u64,
@@ -98,17 +98,17 @@ pub struct SysbenchPlan {
     pub block_size: u32,
     /// Sequential modes: blocks per request; 0 and 1: one.
     pub merged: u32,
-    /// Open with `O_SYNC`.
+    /// Opens with `O_SYNC`.
     pub open_sync: bool,
-    /// Open with `O_DSYNC`.
+    /// Opens with `O_DSYNC`.
     pub open_dsync: bool,
-    /// Open with `O_DIRECT`.
+    /// Opens with `O_DIRECT`.
     pub direct: bool,
-    /// Sync every file after this many requests, if anything was written; 0: never.
+    /// Syncs every file after this many requests, if anything was written; 0: never.
     pub fsync_every: u32,
-    /// Sync after each write, inside its latency; the other two are off then.
+    /// Syncs after each write, inside its latency; the other two are off then.
     pub fsync_each: bool,
-    /// Sync every file at the end.
+    /// Syncs every file at the end.
     pub fsync_at_end: bool,
     /// `fdatasync` instead of `fsync`.
     pub data_only: bool,
@@ -117,13 +117,13 @@ pub struct SysbenchPlan {
     /// Blocks carry a checksum (CRC-32 of zlib) and their offset in their last 12 bytes, and are
     /// checked when read.
     pub validate: bool,
-    /// What is written, if it is not validated.
+    /// Content that is written, if it is not validated.
     pub content: Content,
-    /// At least 1.
+    /// Number of threads, at least 1.
     pub threads: u32,
-    /// Stop after this many events; 0: never. Version 0.4 uses it in random modes only.
+    /// Number of events after which it stops; 0: never. Version 0.4 uses it in random modes only.
     pub events: u64,
-    /// Stop after this long, ns.
+    /// Time after which it stops, ns.
     pub time_ns: Option<u64>,
     /// Events per second, as Poisson arrivals in one queue for all threads; latency counts from
     /// the arrival.
@@ -204,7 +204,7 @@ impl SysbenchPlan {
         self.file_bytes().div_ceil(u64::from(self.request_bytes()))
     }
 
-    /// Requests between two bursts of fsync; 0: none.
+    /// Requests between two bursts of fsync; 0 means no fsync.
     pub(super) fn cadence(&self) -> u32 {
         let single_pass = self.version == SysbenchVersion::V0_4 && self.mode.sequential();
         if self.fsync_each || single_pass {

@@ -16,18 +16,18 @@ use crate::worker_pool::fault;
 
 const BLOCKS: u64 = 0x626c_6f63_6b73_0000;
 
-/// What was done about a file.
+/// The step that was taken for a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FilePreparation {
-    /// There was none.
+    /// The file was made, as there was none.
     Created,
-    /// There was a shorter one.
+    /// The file was extended, as it was shorter.
     Extended,
-    /// There was one as large as needed.
+    /// The file was as large as needed.
     Reused,
 }
 
-/// What making the files took.
+/// The cost of making the files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Preparation {
     /// Bytes written.
@@ -189,7 +189,7 @@ fn seal(block: &mut [u8], offset: u64) {
     block[at + 4..].copy_from_slice(&offset.to_le_bytes());
 }
 
-/// What is wrong with a block that was read at `offset`.
+/// The fault of a block that was read at `offset`, if it has one.
 pub(super) fn flaw(block: &[u8], offset: u64) -> Option<String> {
     let at = block.len().checked_sub(SEAL_BYTES)?;
     // Little endian, four bytes of checksum or eight of offset.

@@ -45,7 +45,7 @@ pub(super) struct AsyncTransfer<'a> {
     ring: IoUring,
     blocks: &'a SysbenchFiles<'a>,
     buffers: ThreadBuffers,
-    /// What is outstanding in each place, and since when.
+    /// The step that is outstanding in each place, and its start.
     begun: Vec<Option<(SysbenchStep, u64)>>,
     /// Places with nothing outstanding.
     free: Vec<u32>,

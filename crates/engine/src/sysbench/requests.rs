@@ -11,12 +11,12 @@ use super::plan::{SysbenchMode, SysbenchPlan, SysbenchVersion};
 use crate::draw::Draw;
 use crate::outcome::Op;
 
-/// What a thread is to do next.
+/// The next task of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SysbenchRequest {
-    /// Read or write a part of a file.
+    /// Reads or writes a part of a file.
     Move(SysbenchStep),
-    /// Make one file durable.
+    /// Makes one file durable.
     Fsync {
         /// Its number.
         file: u32,
@@ -117,7 +117,7 @@ impl<'a> RequestSource<'a> {
         }
     }
 
-    /// The next request of a thread; `None`: all is done.
+    /// The next request of a thread; `None` if all is done.
     #[inline]
     pub(super) fn next(&self, thread: usize, draw: &mut Draw) -> Option<SysbenchRequest> {
         match (self.plan.version, self.plan.mode.sequential()) {
@@ -202,8 +202,8 @@ impl<'a> RequestSource<'a> {
             .then_some(SysbenchRequest::Fsync { file: file as u32 })
     }
 
-    /// Read or write: read while completed reads over completed writes, one more of each, is below
-    /// the ratio.
+    /// Chooses to read or to write: reads while completed reads over completed writes, one more of
+    /// each, is below the ratio.
     #[inline]
     fn op(&self) -> Op {
         match self.plan.mode {
@@ -287,8 +287,9 @@ impl<'a> RequestSource<'a> {
         }
     }
 
-    /// Whether no other thread works on the block. Each thread announces its block before it checks
-    /// the others, so two threads that want the same block see each other.
+    /// Announces the block, and returns true if no other thread works on it. Each thread announces
+    /// its block before it checks the others, so two threads that want the same block see each
+    /// other.
     fn hold(&self, thread: usize, position: u64) -> bool {
         let Some(own) = self.held.get(thread) else {
             return true;

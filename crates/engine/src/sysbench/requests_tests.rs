@@ -47,7 +47,7 @@ fn three_reads_come_with_two_writes() {
     assert_eq!(ops(&cadence, 20), "RWRWRRWRWRFFFRWRWRRW");
 }
 
-/// What `lrand48` of the C library gives, unseeded and after `srand48(7)`.
+/// The numbers that `lrand48` of the C library gives, unseeded and after `srand48(7)`.
 #[test]
 fn version_0_4_draws_from_the_generator_of_the_c_library() {
     let drawn = |seed| {

@@ -20,7 +20,7 @@ use crate::worker_pool::{Halt, Worker, fault};
 pub(super) struct SysbenchFiles<'a> {
     pub(super) plan: &'a SysbenchPlan,
     pub(super) files: &'a [OwnedFd],
-    /// Of each file, where they are mapped.
+    /// Mapping of each file, where they are mapped.
     maps: Vec<MappedFile>,
 }
 
@@ -50,7 +50,7 @@ impl<'a> SysbenchFiles<'a> {
         })
     }
 
-    /// How, in a clause.
+    /// The way of moving bytes, in a clause.
     pub(super) fn why(&self) -> &'static str {
         match self.plan.transfer {
             Transfer::Sync => "sysbench's synchronous mode is pread and pwrite",
@@ -193,7 +193,7 @@ impl MappedFile {
         Ok(MappedFile { start, bytes })
     }
 
-    /// Where a step lies.
+    /// Address of a step.
     fn place(&self, offset: u64, bytes: usize) -> *mut u8 {
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);
         let end = offset.checked_add(bytes);
@@ -254,7 +254,7 @@ unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
     }
 }
 
-/// As above, for other processors: byte by byte with atomic accesses.
+/// Copies as above, for other processors: byte by byte with atomic accesses.
 ///
 /// # Safety
 /// As above.

@@ -16,7 +16,7 @@ pub use rustix::fs::{
     fallocate, fdatasync, ioctl_ficlone, statx, syncfs,
 };
 
-/// Whether the system can flush one file system (`syncfs`), copy between files by itself
+/// Set if the system can flush one file system (`syncfs`), copy between files by itself
 /// (`copy_file_range`) and let files share blocks (`FICLONE`).
 pub const FLUSHES_AND_COPIES: bool = true;
 
@@ -69,7 +69,7 @@ pub fn direct() -> Result<OFlags, Errno> {
     Ok(OFlags::DIRECT)
 }
 
-/// What is known of an open file.
+/// Reads what is known of an open file.
 ///
 /// # Errors
 /// The system's.

@@ -18,7 +18,7 @@ pub const FLUSHES_AND_COPIES: bool = false;
 /// `O_DSYNC`, as this system has it.
 pub const O_DSYNC: OFlags = OFlags::from_bits_retain(libc::O_DSYNC as _);
 
-/// Nothing: the flag to leave the access time alone is Linux's.
+/// No flag: the one to leave the access time alone is Linux's.
 pub const NOATIME: OFlags = OFlags::empty();
 
 /// Opened with it, a file is a place, and nothing else.
@@ -67,7 +67,7 @@ pub fn next_data(file: impl AsFd, from: u64) -> Result<(u64, u64), Errno> {
     }
 }
 
-/// Nothing: who maps memory touches its pages.
+/// No flag: who maps memory touches its pages.
 pub(crate) const POPULATE: MapFlags = MapFlags::empty();
 
 /// The flag to open a file past the page cache.
@@ -81,7 +81,7 @@ pub fn direct() -> Result<OFlags, Errno> {
     Err(Errno::INVAL)
 }
 
-/// What is asked about a file: all that `stat` tells, always.
+/// The facts that are asked about a file: all that `stat` tells, always.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StatxFlags(u32);
 
@@ -93,19 +93,19 @@ impl StatxFlags {
     /// The number of its mount, which only Linux has: never told.
     pub const MNT_ID: Self = Self(0x1000);
 
-    /// What both of them ask for.
+    /// All that both of them ask for.
     #[must_use]
     pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// As [`Statx::stx_mask`] has it.
+    /// The bits as [`Statx::stx_mask`] has them.
     pub const fn bits(self) -> u32 {
         self.0
     }
 }
 
-/// What a file is besides its kind.
+/// The properties of a file besides its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StatxAttributes(bool);
 
@@ -113,7 +113,7 @@ impl StatxAttributes {
     /// A file system is mounted here.
     pub const MOUNT_ROOT: Self = Self(true);
 
-    /// Whether it is that, too.
+    /// Returns true if it has the other's, too.
     pub const fn contains(self, other: Self) -> bool {
         self.0 || !other.0
     }
@@ -128,12 +128,12 @@ pub struct StatxTimestamp {
     pub tv_nsec: u32,
 }
 
-/// What is known of a file, with the names that Linux gives it.
+/// All that is known of a file, with the names that Linux gives it.
 #[derive(Debug, Clone, Copy)]
 pub struct Statx {
-    /// Which of [`StatxFlags`] are told.
+    /// The [`StatxFlags`] that are told.
     pub stx_mask: u32,
-    /// Whether it is where a file system is mounted.
+    /// Set if a file system is mounted here.
     pub stx_attributes: StatxAttributes,
     /// Kind and permissions.
     pub stx_mode: u16,
@@ -145,17 +145,17 @@ pub struct Statx {
     pub stx_ino: u64,
     /// Bytes.
     pub stx_size: u64,
-    /// When its content was changed last.
+    /// Time of the last change of its content.
     pub stx_mtime: StatxTimestamp,
     /// The upper half of the number of the device it is on.
     pub stx_dev_major: u32,
     /// The lower half.
     pub stx_dev_minor: u32,
-    /// Of a device: the upper half of its own number.
+    /// The upper half of its own number, of a device.
     pub stx_rdev_major: u32,
     /// The lower half.
     pub stx_rdev_minor: u32,
-    /// Always 0: see [`StatxFlags::MNT_ID`].
+    /// Number of its mount, always 0: see [`StatxFlags::MNT_ID`].
     pub stx_mnt_id: u64,
 }
 
@@ -196,7 +196,7 @@ fn modified_ns(stat: &Stat) -> u32 {
     u32::try_from(stat.st_mtime_nsec).unwrap_or(0)
 }
 
-/// What is known of a file.
+/// Reads what is known of a file.
 ///
 /// # Errors
 /// The system's.
@@ -209,8 +209,8 @@ pub fn statx(
     Ok(Statx::of(&statat(directory, path, flags)?, false))
 }
 
-/// What is known of an open file. Only here is told whether a directory is where a file system is
-/// mounted.
+/// Reads what is known of an open file. Only here is told whether a directory is where a file
+/// system is mounted.
 ///
 /// # Errors
 /// The system's.
@@ -232,7 +232,7 @@ pub struct RawDir<'a, Fd> {
 }
 
 impl<'a, Fd: AsFd> RawDir<'a, Fd> {
-    /// From the first on. The room is Linux's: this system's library has its own.
+    /// Reads the directory from the first entry on. The room is Linux's: this system's library has its own.
     pub fn new(fd: Fd, _room: &'a mut [MaybeUninit<u8>]) -> Self {
         Self {
             entries: Dir::read_from(fd),
@@ -240,7 +240,7 @@ impl<'a, Fd: AsFd> RawDir<'a, Fd> {
         }
     }
 
-    /// The next one; none: these were all.
+    /// The next one; `None` after the last.
     #[expect(
         clippy::should_implement_trait,
         reason = "as on Linux, where the entry borrows the room"
@@ -286,15 +286,15 @@ pub fn fdatasync(fd: impl AsFd) -> Result<(), Errno> {
 #[cfg(target_os = "freebsd")]
 pub use rustix::fs::{Advice, fadvise};
 
-/// What a program is about to do with a file.
+/// The use of a file that a program announces.
 #[cfg(not(target_os = "freebsd"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Advice {
-    /// One byte after the other.
+    /// Reads one byte after the other.
     Sequential,
-    /// In no order.
+    /// Reads in no order.
     Random,
-    /// Nothing for now.
+    /// Needs nothing for now.
     DontNeed,
 }
 
@@ -315,7 +315,7 @@ pub fn fadvise(
 #[cfg(not(target_os = "netbsd"))]
 pub use rustix::fs::{FallocateFlags, fallocate};
 
-/// How blocks are reserved.
+/// Options of reserving blocks.
 #[cfg(target_os = "netbsd")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FallocateFlags;

@@ -20,11 +20,11 @@ use crate::worker_pool::fault;
 /// The seeds of what a tree's files are filled with.
 const FILL: u64 = 0x6669_6c6c_0000_0000;
 
-/// What the files of a tree are filled with: one content for all, or one for each kind of file.
+/// The content of the files of a tree: one for all, or one for each kind of file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fill {
     pub(super) contents: Vec<Content>,
-    /// Which of them, by position of the entry; the first for those beyond.
+    /// Index of the content, by position of the entry; the first for those beyond.
     pub(super) which: Vec<u8>,
 }
 

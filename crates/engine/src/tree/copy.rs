@@ -22,7 +22,7 @@ pub const COPY_BUFFER_BYTES: u32 = 128 << 10;
 pub const RSYNC_BUFFER_BYTES: u32 = 256 << 10;
 /// Bytes the kernel is asked to copy at once: few enough to stop soon.
 pub(super) const KERNEL_BYTES: usize = 8 << 20;
-/// How data gets from one file to another.
+/// A method of getting data from one file to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CopyMethod {
     /// `read` into a buffer, `write` from it.

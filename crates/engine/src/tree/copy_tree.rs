@@ -29,13 +29,14 @@ use crate::worker_pool::{Halt, PhaseOptions, Worker, alone, fault, refusal};
 /// Longest name, bytes, of which a temporary name can be made.
 const TEMPORARY_OF_BYTES: usize = 255 - 8;
 
-/// How a copied file gets its name.
+/// The way in which a copied file gets its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CopyStyle {
-    /// It is created under its name, as `cp` does.
+    /// The file is created under its name, as `cp` does.
     Direct,
-    /// It is created as `.name.XXXXXX` with mode 0600, gets time, owner (as root, where it is
-    /// another) and mode, and is renamed, as `rsync -a` does: two changes of the directory per file.
+    /// The file is created as `.name.XXXXXX` with mode 0600, gets time, owner (as root, where it is
+    /// another) and mode, and is renamed, as `rsync -a` does: two changes of the directory per
+    /// file.
     Renamed,
 }
 
@@ -135,7 +136,7 @@ struct Copier<'a> {
     files: u64,
 }
 
-/// Why the copy of one file ended early.
+/// The reason for which the copy of one file ended early.
 enum CopyError {
     Source(Errno),
     Target(Errno),

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use crate::outcome::{Op, OpError};
 use crate::worker_pool::refusal;
 
-/// What an entry of a tree is.
+/// The kind of an entry of a tree.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EntryKind {
     /// A directory; what is in it are entries of their own.
@@ -20,7 +20,7 @@ pub enum EntryKind {
     },
     /// A symbolic link.
     Symlink {
-        /// What it says, which need not exist.
+        /// The path it holds, which need not exist.
         target: PathBuf,
     },
 }
@@ -28,7 +28,7 @@ pub enum EntryKind {
 /// One entry of a tree.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct TreeEntry {
-    /// Where, relative to the tree's root.
+    /// Path, relative to the tree's root.
     pub path: PathBuf,
     /// A directory, a file or a link.
     pub kind: EntryKind,

@@ -170,7 +170,7 @@ struct EntryMetadata {
     owner: (Uid, Gid),
 }
 
-/// Why an entry could not be unpacked.
+/// The error of unpacking an entry.
 enum ExtractError {
     /// The archive cannot be read.
     Archive(io::Error),
@@ -192,11 +192,11 @@ struct Extractor<'a> {
     to: &'a Path,
     root: OwnedFd,
     control: &'a Control,
-    /// Those made so far, the root being the empty path. None of them is ever replaced.
+    /// The directories made so far, the root being the empty path. None of them is ever replaced.
     directories: HashSet<PathBuf>,
     /// Directories, and what they are given in the end.
     directory_metadata: Vec<(PathBuf, EntryMetadata)>,
-    /// Whether owners are set: as root.
+    /// Set if owners are set: as root.
     owners: bool,
     room: Vec<u8>,
     short: u64,
@@ -256,7 +256,7 @@ impl Extractor<'_> {
         self.apply_directory_metadata()
     }
 
-    /// What the archive's reader, or the system, says of the archive.
+    /// The error of the archive's reader, or of the system, about the archive.
     fn damaged(&self, name: &str, offset: u64, error: &io::Error) -> Halt {
         let offset = Some(offset);
         let error = if error.raw_os_error().is_some() {

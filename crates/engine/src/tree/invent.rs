@@ -11,9 +11,9 @@ use crate::draw::Draw;
 
 /// Longest name of a file, bytes, on Linux.
 const NAME_BYTES_MAX: u8 = 255;
-/// What an invented tree draws from the seed.
+/// Purpose of the seed for an invented tree.
 const TREE: u64 = 0x7472_6565_0000_0000;
-/// How large the files of an invented tree are.
+/// The sizes of the files of an invented tree.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SizeDistribution {
     /// All alike.

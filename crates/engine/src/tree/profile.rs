@@ -15,7 +15,7 @@ use super::entry::{EntryKind, TreeEntry};
 use crate::draw::Draw;
 use crate::spec::Content;
 
-/// What a profile draws from the seed.
+/// Purpose of the seed for a profile.
 const PROFILE: u64 = 0x7072_6f66_0000_0000;
 /// Photos of one import.
 const IMPORT: u64 = 25;
@@ -29,9 +29,9 @@ pub const SCALE_MAX: f64 = 10.0;
 pub struct Profile {
     /// The word in a study.
     pub name: &'static str,
-    /// What it is, one clause.
+    /// Description, one clause.
     pub summary: &'static str,
-    /// Where the numbers come from.
+    /// Origin of the numbers.
     pub source: &'static str,
     /// The kinds of file in it.
     pub parts: &'static [ProfilePart],
@@ -41,11 +41,11 @@ pub struct Profile {
     pub depth_max: usize,
     /// Symbolic links in the nested tree, to files of it.
     pub symlinks: u64,
-    /// What the scale multiplies.
+    /// The quantity that the scale multiplies.
     pub scales: Scales,
 }
 
-/// What a scale multiplies.
+/// The quantity that a scale multiplies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scales {
     /// The number of files of each kind (at least 1), of directories and links; sizes stay.
@@ -57,15 +57,15 @@ pub enum Scales {
 /// One kind of file.
 #[derive(Debug)]
 pub struct ProfilePart {
-    /// In words.
+    /// Kind of the files, in words.
     pub what: &'static str,
-    /// How many.
+    /// Number of files.
     pub files: u64,
-    /// Where they lie.
+    /// Place of the files.
     pub home: Placement,
-    /// How their names begin; a number and `ending` follow.
+    /// Beginning of their names; a number and `ending` follow.
     pub prefix: &'static str,
-    /// How their names end.
+    /// End of their names.
     pub ending: &'static str,
     /// Permission bits.
     pub mode: u32,
@@ -75,12 +75,12 @@ pub struct ProfilePart {
     pub compress_ratio: f64,
 }
 
-/// Where files of one kind lie.
+/// The place of the files of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placement {
-    /// In one directory; the empty one is the root.
+    /// One directory; the empty one is the root.
     At(&'static str),
-    /// In the directory of their import, `below/year/month/day/import`, 25 photos each.
+    /// The directory of their import, `below/year/month/day/import`, 25 photos each.
     Dated {
         /// The part of the library.
         below: &'static str,
@@ -91,7 +91,7 @@ pub enum Placement {
     },
     /// Anywhere in the nested tree.
     Nested,
-    /// In `cur` of a mailbox, 500 messages each.
+    /// The directory `cur` of a mailbox, 500 messages each.
     Mailbox,
 }
 
@@ -293,7 +293,7 @@ impl Profile {
     }
 }
 
-/// So many times a number; at least one, unless the number is 0.
+/// Scales a number; at least one, unless the number is 0.
 fn times(number: u64, scale: f64) -> u64 {
     ((number as f64 * scale).round() as u64).max(u64::from(number > 0))
 }
@@ -301,7 +301,7 @@ fn times(number: u64, scale: f64) -> u64 {
 /// A tree in the making.
 struct TreeBuilder {
     random: Draw,
-    /// What, its mode, and the position of its part.
+    /// Kind of each entry, its mode, and the position of its part.
     entries: BTreeMap<PathBuf, (EntryKind, u32, u8)>,
     /// The directories of the nested tree, its root included.
     nested: Vec<PathBuf>,

@@ -21,10 +21,10 @@ use crate::worker_pool::{fault, refusal};
 pub const DEPTH_MAX: usize = 256;
 /// Bytes of directory entries asked for at once, as coreutils do.
 const ROOM_BYTES: usize = 32 << 10;
-/// What is asked about a directory.
+/// Facts that are asked about a directory.
 pub(super) const PLACE: StatxFlags = StatxFlags::BASIC_STATS.union(StatxFlags::MNT_ID);
 
-/// Where a step of a walk has led.
+/// The result of a step of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WalkStep {
     /// An entry of the directory: see [`Walk::current`].
@@ -35,11 +35,11 @@ pub(super) enum WalkStep {
     Done,
 }
 
-/// What became of going down.
+/// The result of going down.
 pub(super) enum Descent {
     /// The directory was entered and is to be read.
     Entered,
-    /// It was not: it lies on another mount or file system. The error says so.
+    /// The directory was not entered: it lies on another mount or file system. The error says so.
     Elsewhere(OpError),
 }
 
@@ -112,12 +112,12 @@ impl Walk {
         self.frames.last().expect("the root's frame is never left")
     }
 
-    /// What is known of the directory being gone through.
+    /// All that is known of the directory being gone through.
     pub(super) fn about(&self) -> &Statx {
         &self.top().about
     }
 
-    /// Whether the root is where a file system is mounted.
+    /// Returns true if a file system is mounted at the root.
     pub(super) fn root_is_mount(&self) -> bool {
         is_mount_root(&self.frames[0].about)
     }

@@ -44,12 +44,12 @@ const FUA: u32 = 1 << 13;
 /// Bytes of the kernel's description of one request.
 pub(super) const DESCRIPTOR_BYTES: usize = 24;
 
-/// What a device says of itself.
+/// Attributes that a device states of itself.
 const ROTATIONAL: u32 = 1 << 1;
 const VOLATILE_CACHE: u32 = 1 << 2;
 const TAKES_FUA: u32 = 1 << 3;
 
-/// Which parts of the parameters are filled in.
+/// Parts of the parameters that are filled in.
 const BASIC: u32 = 1;
 const DISCARDS: u32 = 1 << 1;
 

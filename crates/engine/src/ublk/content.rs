@@ -19,7 +19,7 @@ pub(super) struct StoredContent {
     kept: Vec<u64>,
     /// Pages that are kept on the host.
     on_host: BTreeMap<u64, HostPage>,
-    /// What may still be kept.
+    /// Room that is left for keeping more.
     room: ContentRoom,
 }
 
@@ -65,7 +65,7 @@ impl StoredContent {
         self.kept[(page / 64) as usize] >> (page % 64) & 1 == 1
     }
 
-    /// The first byte of what is kept of a page; none: it holds zeros.
+    /// The first byte of what is kept of a page; `None` if it holds zeros.
     fn page_start(&self, page: u64) -> Option<NonNull<u8>> {
         if self.is_kept(page) {
             let start = self.start.as_ptr().wrapping_add((page * PAGE) as usize);
@@ -201,8 +201,9 @@ impl StoredContent {
     }
 }
 
-/// Whether there is nothing but zeros. In parts, so that the processor takes many bytes at once: making a
-/// file system writes little else, and byte by byte this was half of all that serving it took.
+/// Returns true if there is nothing but zeros. In parts, so that the processor takes many bytes at
+/// once: making a file system writes little else, and byte by byte this was half of all that
+/// serving it took.
 fn is_zeros(bytes: &[u8]) -> bool {
     let mut parts = bytes.chunks(256);
     parts.all(|part| part.iter().fold(0, |all, byte| all | byte) == 0)

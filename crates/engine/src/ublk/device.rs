@@ -9,34 +9,34 @@ use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 /// Bytes of memory that are kept or not.
 pub(super) const PAGE: u64 = 4096;
 
-/// What a device says of itself.
+/// The properties that a device states of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeviceShape {
     /// Size, bytes; a multiple of the physical sector.
     pub bytes: u64,
     /// Smallest unit it reads and writes, bytes; a power of two.
     pub logical_sector: u64,
-    /// What its media are written in, bytes; a power of two.
+    /// Unit in which its media are written, bytes; a power of two.
     pub physical_sector: u64,
-    /// Whether it turns.
+    /// Set if it turns.
     pub rotational: bool,
-    /// Whether it loses what was not flushed when the power fails.
+    /// Set if it loses what was not flushed when the power fails.
     pub volatile_cache: bool,
-    /// Whether it takes discards.
+    /// Set if it takes discards.
     pub discards: bool,
 }
 
-/// How a driver knows the commands.
+/// The form in which a driver knows the commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
-    /// With their direction and size, as `linux/ublk_cmd.h` has it today.
+    /// Commands with their direction and size, as `linux/ublk_cmd.h` has it today.
     Encoded,
-    /// By their numbers alone: before Linux 6.4.
+    /// Commands by their numbers alone: before Linux 6.4.
     Plain,
 }
 
 impl Dialect {
-    /// What a command is called in it.
+    /// The name of a command in it.
     pub(super) const fn word(self, command: u32) -> u32 {
         match self {
             Self::Encoded => command,
@@ -55,18 +55,18 @@ pub struct ServedDevice {
     pub(super) log: Option<SharedLog>,
 }
 
-/// How a device is served.
+/// The settings of a served device.
 #[derive(Debug, Clone, Default)]
 pub struct Serving {
     /// Completions come so much before the model's instant, ns: what the way to the kernel costs.
     pub lead: Nanos,
-    /// Whether all that is written is kept, with its instants: see [`ServedDevice::log`].
+    /// Set if all that is written is kept, with its instants: see [`ServedDevice::log`].
     pub logged: bool,
-    /// What it holds at first; none: zeros.
+    /// Content that it holds at first; `None` means zeros.
     pub medium: Option<Medium>,
 }
 
-/// What a device has done so far.
+/// The work of a device so far.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     pub(super) requests: AtomicU64,
@@ -80,7 +80,7 @@ impl ServedDevice {
         &self.path
     }
 
-    /// What it was told to write since it appeared; none: that is not kept.
+    /// The writes it was told to do since it appeared; `None` if they are not kept.
     pub fn log(&self) -> Option<DeviceLog> {
         self.log.as_ref().map(SharedLog::read)
     }
@@ -99,7 +99,7 @@ impl ServedDevice {
     }
 }
 
-/// Why a device cannot be served.
+/// The error of serving a device.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {tried} a served block device: {why}")]
 pub struct ServeError {

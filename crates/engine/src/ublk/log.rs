@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Every write and flush of a device since it appeared.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeviceLog {
-    /// In the order they were submitted. Discards are writes of zeros that nothing made durable.
+    /// Writes and flushes in the order they were submitted. Discards are writes of zeros that
+    /// nothing made durable.
     pub entries: Vec<Logged>,
-    /// What each of them wrote; empty: zeros, or nothing.
+    /// The bytes that each of them wrote; empty: zeros, or nothing.
     pub contents: Vec<Arc<[u8]>>,
 }
 
@@ -73,7 +74,7 @@ impl Unreadable {
         Self(ranges)
     }
 
-    /// Why a request fails, if it does. A write makes its sectors readable again.
+    /// The error with which a request fails, if it does. A write makes its sectors readable again.
     pub(super) fn error(&mut self, request: &Request) -> Option<Errno> {
         let (first, end) = (request.first, request.first + u64::from(request.sectors));
         let touched = self.0.iter().any(|bad| bad.0 < end && first < bad.1);

@@ -33,14 +33,14 @@ const MAPPED_BYTES: usize = (DEPTH as usize * DESCRIPTOR_BYTES).next_multiple_of
 /// Bytes of a sector as the kernel counts.
 const SECTOR: u64 = 512;
 
-/// What a queue serves, and how.
+/// The parts that a queue serves, and serves with.
 pub(super) struct QueueParts {
     pub(super) content: StoredContent,
     pub(super) unreadable: Unreadable,
     pub(super) lead: Nanos,
     pub(super) dialect: Dialect,
     pub(super) log: Option<SharedLog>,
-    /// What the log takes memory of.
+    /// Room that the log takes memory of.
     pub(super) room: ContentRoom,
 }
 
@@ -54,7 +54,7 @@ pub(super) struct Queue {
     drive: Box<dyn Drive>,
     /// The latest instant that the model was told.
     clock: Nanos,
-    /// By slot: how the request in it failed.
+    /// Error of the request in each slot, if it failed.
     failed: Vec<Option<Errno>>,
     counters: Arc<Counters>,
 }
@@ -262,7 +262,7 @@ impl Queue {
         Descriptor::of(bytes)
     }
 
-    /// Where the first bytes of a slot's buffer are.
+    /// Range of the first bytes of a slot's buffer.
     fn place(&self, tag: u16, length: usize) -> std::ops::Range<usize> {
         let start = usize::from(tag) * BUFFER_BYTES as usize;
         start..start + length.min(BUFFER_BYTES as usize)

@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What the contents of several devices may take.
+/// The room for the contents of several devices.
 #[derive(Debug, Clone)]
 pub struct ContentRoom {
     /// Pages of memory that are left.
@@ -18,7 +18,7 @@ pub struct ContentRoom {
 }
 
 impl ContentRoom {
-    /// So many bytes of memory.
+    /// Makes room of so many bytes of memory.
     pub fn new(bytes: u64) -> Self {
         Self {
             memory: Arc::new(AtomicU64::new(bytes / PAGE)),
@@ -85,7 +85,7 @@ struct HostPages {
     free: Mutex<FreePages>,
 }
 
-/// Which pages nothing is kept in.
+/// The pages that nothing is kept in.
 #[derive(Debug, Default)]
 struct FreePages {
     /// Bytes from the beginning that were taken at least once.

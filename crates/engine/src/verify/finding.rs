@@ -10,16 +10,16 @@ use super::sector::{Label, Sector, sectors};
 use crate::content::SECTOR;
 use crate::shape::BlockStep;
 
-/// Up to this many wrong bits are reported as damage even if they hit the sector's header. More
-/// cannot be told from a sector of another program.
+/// Most wrong bits that are reported as damage even if they hit the sector's header. More cannot be
+/// told from a sector of another program.
 const DAMAGE_BITS_MAX: u32 = 64;
 
 /// A read that did not hold what it must.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ContentMismatch {
-    /// Of the first wrong sector, bytes from the beginning of the file.
+    /// Offset of the first wrong sector, bytes from the beginning of the file.
     pub(crate) offset: u64,
-    /// What was expected and what was found.
+    /// The expected and the found content, in words.
     pub(crate) detail: String,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct ContentMismatch {
 struct Suspect<'a> {
     ledger: &'a ContentLedger,
     file: u32,
-    /// Where the unit begins in the file, bytes.
+    /// Beginning of the unit in the file, bytes.
     begin: u64,
     sectors: &'a [Sector],
     expected: Expected,
@@ -88,7 +88,7 @@ impl Suspect<'_> {
         generation.is_some_and(|generation| self.expected.allows(generation))
     }
 
-    /// What is wrong, beginning at this sector.
+    /// Describes the fault that begins at this sector.
     fn describe(&self, first: usize) -> String {
         let sector = &self.sectors[first];
         // The most telling first: ours and in its place, ours from elsewhere, zeros, damage.
@@ -110,7 +110,7 @@ impl Suspect<'_> {
         self.damaged(first)
     }
 
-    /// What the unit must hold.
+    /// The content that the unit must hold, in words.
     fn wanted(&self) -> String {
         let Expected { oldest, newest } = self.expected;
         if oldest == newest {
@@ -161,7 +161,7 @@ impl Suspect<'_> {
         )
     }
 
-    /// Neighbouring sectors of the same generation; `None`: neither undamaged nor in place.
+    /// Neighbouring sectors of the same generation; `None` if neither undamaged nor in place.
     fn runs(&self) -> Vec<(std::ops::Range<usize>, Option<u32>)> {
         let mut runs: Vec<(std::ops::Range<usize>, Option<u32>)> = Vec::new();
         for index in 0..self.sectors.len() {
@@ -255,7 +255,7 @@ impl Suspect<'_> {
     }
 }
 
-/// How many bytes at the beginning are equal.
+/// Number of bytes at the beginning that are equal.
 fn same_bytes(a: &Sector, b: &Sector) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }

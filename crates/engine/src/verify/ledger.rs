@@ -21,8 +21,8 @@ const GENERATION_MAX: u32 = UNSURE - 1;
 /// A header in each sector is not compressed away.
 const RATIO_MAX: f64 = (SECTOR / HEADER_BYTES) as f64;
 
-/// What the content of some files must be: shared by all workers of a phase, and by all phases
-/// that work on these files.
+/// The content that some files must have: shared by all workers of a phase, and by all phases that
+/// work on these files.
 ///
 /// Takes 4 bytes of memory per unit: 1 MiB for each GiB of files in units of 4 KiB.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub struct ContentLedger {
     unit_bytes: u32,
     content: Content,
     stamp: Stamp,
-    /// What the sectors of each file are marked with.
+    /// Marks of the sectors of each file.
     marks: Vec<u64>,
     /// Number of the first unit of each file, then the number of all units.
     starts: Vec<usize>,
@@ -48,12 +48,12 @@ pub(super) struct Expected {
 }
 
 impl Expected {
-    /// Nothing is known of a unit no write to which ever succeeded.
+    /// Returns true if the content is known: nothing is known of a unit no write to which ever succeeded.
     pub(super) fn is_known(self) -> bool {
         self.oldest != 0
     }
 
-    /// Whether the unit may hold this generation.
+    /// Returns true if the unit may hold this generation.
     pub(super) fn allows(self, generation: u32) -> bool {
         // After the largest number comes 1, so ages count back from the newest.
         let age = |generation: u32| self.newest.wrapping_sub(generation) & GENERATION_MAX;
@@ -250,7 +250,7 @@ impl ContentLedger {
         newest % GENERATION_MAX + 1
     }
 
-    /// What a unit must hold.
+    /// The generations that a unit may hold.
     #[inline]
     pub(super) fn expected(&self, unit: usize) -> Expected {
         let word = self.units[unit].load(Ordering::Relaxed);

@@ -35,7 +35,7 @@ const PURPOSE_MARK: u64 = 0x6d61_726b_0000_0000;
 /// One sector, as it lies in a buffer.
 pub(crate) type Sector = [u8; SECTOR];
 
-/// What a sector says it is.
+/// The identity that a sector states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Label {
     /// The file, as [`Stamp::mark`] gives it.
@@ -55,7 +55,7 @@ impl Label {
         header
     }
 
-    /// What a sector says it is, believed without its checksum. `None`: it says nothing.
+    /// Reads what a sector says it is, believed without its checksum. `None` if it says nothing.
     pub(super) fn claimed(sector: &Sector) -> Option<Label> {
         let word = |at: usize| {
             let bytes = sector[at..at + 8].first_chunk();
@@ -69,7 +69,7 @@ impl Label {
         })
     }
 
-    /// What an undamaged sector is. `None`: it is damaged, or none of ours.
+    /// Reads what an undamaged sector is. `None` if it is damaged, or none of ours.
     pub(crate) fn read(sector: &Sector) -> Option<Label> {
         Label::claimed(sector).filter(|_| sector[..8] == checksum(sector))
     }
@@ -96,7 +96,7 @@ impl Stamp {
         }
     }
 
-    /// What the sectors of this file are marked with.
+    /// The mark of the sectors of this file.
     pub(super) fn mark(&self, file: u32) -> u64 {
         derive(self.seed, PURPOSE_MARK | u64::from(file))
     }
@@ -119,7 +119,7 @@ impl Stamp {
         sector[..8].copy_from_slice(&checksum);
     }
 
-    /// Whether a sector is what the label says.
+    /// Returns true if a sector is what the label says.
     #[inline]
     pub(super) fn holds(sector: &Sector, label: Label) -> bool {
         sector[8..HEADER_BYTES] == label.header() && sector[..8] == checksum(sector)

@@ -408,7 +408,7 @@ fn a_ring_holds_back_what_overlaps_and_keeps_the_order() {
     }
 }
 
-/// What is found fails the worker, whole, and everything under way is given back.
+/// A finding fails the worker, whole, and everything under way is given back.
 #[test]
 fn a_finding_fails_the_worker() {
     let mut spec = worker::spec(1.0, 100);

@@ -55,12 +55,12 @@ pub(crate) struct Verified<'a, I> {
     inner: I,
     ledger: &'a ContentLedger,
     files: &'a [OwnedFd],
-    /// Where the bytes that were checked are added up, in the end.
+    /// Sum to which the bytes that were checked are added, in the end.
     total: &'a AtomicU64,
     checked: u64,
-    /// What the operation that is issued next has so far.
+    /// Claim of the operation that is issued next, so far.
     pending: Claim,
-    /// What each operation under way has.
+    /// Claim of each operation under way.
     claims: Vec<Claim>,
 }
 

@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use stackrace_base::event::FORMAT;
 use stackrace_base::owned::OwnError;
 
-/// Why the record could not be written, read or found.
+/// The reason for which the record could not be written, read or found.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// The system refused something.
     #[error("cannot {tried} {}: {source}", path.display())]
     System {
-        /// What was tried, as a verb: `write`.
+        /// The attempt, as a verb: `write`.
         tried: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
     /// The disk below the store is full.
@@ -34,9 +34,9 @@ pub enum RecordError {
     /// The log is not at its path any more, with all that was written.
     #[error("{}", elsewhere(path, now))]
     Moved {
-        /// Where it was made.
+        /// The path it was made at.
         path: PathBuf,
-        /// Where it is; its own path: something is mounted over it.
+        /// The path it is at; its own path means that something is mounted over it.
         now: PathBuf,
     },
     /// A file or directory of the store is a link, or another user can have written it.
@@ -65,7 +65,7 @@ pub enum RecordError {
     /// The event cannot be read back from its own text (a figure that is not a number).
     #[error("an event could not be read back from its own text: {why}")]
     Unreadable {
-        /// What the reader said.
+        /// Message of the reader.
         why: String,
     },
     /// The log does not begin with a readable `run-started`.
@@ -73,7 +73,7 @@ pub enum RecordError {
     NoHead {
         /// The log.
         path: PathBuf,
-        /// What the reader said.
+        /// Message of the reader.
         why: String,
     },
     /// The log was written by an older program, in a format that is no longer read.
@@ -111,7 +111,7 @@ pub enum RecordError {
     /// No run begins like this.
     #[error("no run begins with \"{}\"", wanted.escape_debug())]
     Unknown {
-        /// What the user typed.
+        /// Text that the user typed.
         wanted: String,
         /// The ids most like it, best first.
         nearest: Vec<String>,
@@ -119,32 +119,32 @@ pub enum RecordError {
     /// More than one run begins like this.
     #[error("{count} runs begin with \"{}\"", wanted.escape_debug())]
     Ambiguous {
-        /// What the user typed.
+        /// Text that the user typed.
         wanted: String,
         /// The newest of those that do, newest first.
         candidates: Vec<String>,
-        /// How many do.
+        /// Number of runs that do.
         count: usize,
     },
     /// A database that runs are read from does not give them.
     #[error("{what}")]
     Team {
-        /// What was tried, on what, and what the server said.
+        /// The attempt, its object, and the answer of the server.
         what: String,
-        /// What to do.
+        /// Advice to the user.
         next: String,
     },
     /// The index failed; the logs are not affected.
     #[error("cannot {tried} the index: {why}")]
     Index {
-        /// What was tried.
+        /// The attempt, as a verb.
         tried: &'static str,
-        /// What SQLite said.
+        /// Message of SQLite.
         why: String,
     },
 }
 
-/// What became of a log that is not where it was made: nothing of it is lost.
+/// Tells what became of a log that is not where it was made: nothing of it is lost.
 fn elsewhere(path: &Path, now: &Path) -> String {
     let whole = "it has all results";
     if path == now {
@@ -196,12 +196,12 @@ impl RecordError {
         }
     }
 
-    /// Whether it was refused before anything was done: what is there is not the user's own.
+    /// Returns true if it was refused before anything was done: what is there is not the user's own.
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::NotOwn(_) | Self::OtherRun { .. })
     }
 
-    /// What the user can do: one sentence that begins with a verb; empty: nothing to advise.
+    /// Advice to the user: one sentence that begins with a verb; empty if there is nothing to advise.
     pub fn next(&self) -> String {
         match self {
             Self::System { source, .. } if source.kind() == io::ErrorKind::FileTooLarge => {

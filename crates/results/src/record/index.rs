@@ -18,7 +18,7 @@ use stackrace_base::owned::OwnDir;
 pub(super) const SCHEMA: i32 = 2;
 /// Name of the index in the store's directory.
 pub(super) const INDEX: &str = "stackrace.db";
-/// How long another writer is waited for.
+/// Longest wait for another writer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Every table, in an order in which they can be dropped.
 const TABLES: [&str; 11] = [
@@ -42,8 +42,8 @@ pub struct Index {
 }
 
 impl Index {
-    /// Opens the index below `store`; none: it is missing, damaged or of an older schema and must
-    /// be rebuilt.
+    /// Opens the index below `store`. Returns `None` if it is missing, damaged or of an older
+    /// schema and must be rebuilt.
     pub(super) fn open(store: &Path) -> Result<Option<Self>, RecordError> {
         let store = OwnDir::open(store)?;
         // None: the caller makes one of all logs, where an empty one would lack the older runs.
@@ -200,8 +200,8 @@ fn version(connection: &Connection) -> rusqlite::Result<i32> {
 /// The files SQLite makes, by what follows the name of the first.
 const FILES: [&str; 4] = ["", "-wal", "-shm", "-journal"];
 
-/// Where the index is, if all its files are regular and the user's own. It is made where it is
-/// missing, for the user alone: SQLite gives its other files the same mode.
+/// Path of the index, if all its files are regular and the user's own. The index is made where it
+/// is missing, for the user alone: SQLite gives its other files the same mode.
 fn own(store: &OwnDir) -> Result<PathBuf, RecordError> {
     for suffix in FILES {
         let name = format!("{INDEX}{suffix}");

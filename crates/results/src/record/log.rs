@@ -17,7 +17,7 @@ use stackrace_base::time::Clock;
 
 /// Name of the log in its run's directory.
 pub(super) const LOG: &str = "log.jsonl";
-/// Where the rest of a torn last line is kept.
+/// Name of the file that keeps the rest of a torn last line.
 const TORN: &str = "log.torn";
 /// The study as it was given, for people who look into the directory.
 const STUDY: &str = "study.toml";
@@ -157,8 +157,8 @@ fn refused(error: AppendError, path: &Path) -> RecordError {
     }
 }
 
-/// Whether an event must have reached the disk before the run goes on. A sync costs the disk that
-/// may be measured, so only what cannot be found out again is durable at once.
+/// Durability of an event: at once if it must have reached the disk before the run goes on. A sync
+/// costs the disk that may be measured, so only what cannot be found out again is durable at once.
 fn durable(event: &Event) -> Durable {
     match event {
         Event::RunStarted(_)
@@ -188,7 +188,7 @@ pub(super) fn hold(dir: &OwnDir) -> Result<AppendLog, RecordError> {
     Ok(held.log)
 }
 
-/// Whether a process writes the log in `dir` right now.
+/// Returns true if a process writes the log in `dir` right now.
 pub(super) fn written(dir: &OwnDir) -> bool {
     is_being_written(dir, LOG)
 }

@@ -8,12 +8,12 @@ use stackrace_base::event::{Cut, LossLine};
 pub struct RecordedLoss<'a> {
     /// The power cut that broke it.
     pub cut: &'a Cut,
-    /// The promise; none: nothing could be mounted.
+    /// The promise; `None` if nothing could be mounted.
     pub line: Option<&'a LossLine>,
 }
 
 impl RecordedLoss<'_> {
-    /// What was lost, in a few words.
+    /// The loss, in a few words.
     pub fn what(&self) -> String {
         match self.line {
             Some(line) => format!("{}: {}", line.ledger.object, line.found),

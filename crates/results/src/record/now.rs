@@ -20,30 +20,30 @@ use stackrace_base::owned::OwnDir;
 const NOW: &str = "now.json";
 /// Version of the file's format.
 const FORMAT: u32 = 2;
-/// More is never read: a file of this name need not be ours.
+/// Most bytes that are read: a file of this name need not be ours.
 const BYTES_MAX: u64 = 64 << 10;
 
-/// How often the lock of a reader is tried for.
+/// Number of attempts at the lock of a reader.
 const LOCK_TRIES: u32 = 100;
 
-/// What a run is doing.
+/// The present work of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Now {
     /// Version of the format.
     pub format: u32,
     /// The process that runs it.
     pub pid: u32,
-    /// When this was written, RFC 3339.
+    /// Time of this news, RFC 3339.
     pub at: String,
     /// Round, from 1.
     pub round: u32,
     /// Configuration by index.
     pub configuration: usize,
-    /// Workload by index; none while a stack is set up.
+    /// Workload by index; `None` while a stack is set up.
     pub workload: Option<usize>,
     /// `set up`, `prepare`, `settle`, or the name of the phase.
     pub part: String,
-    /// Since the part began, ns.
+    /// Time since the part began, ns.
     pub elapsed_ns: u64,
     /// Operations of the part so far.
     pub ops: u64,
@@ -57,7 +57,7 @@ pub struct Now {
     pub unit: String,
     /// The last rates of the part, oldest first.
     pub recent: Vec<f64>,
-    /// The run takes at most so much longer, s; none: it cannot be told yet.
+    /// The run takes at most so much longer, s; `None` if it cannot be told yet.
     pub left_s: Option<f64>,
 }
 
@@ -70,8 +70,8 @@ pub struct NowFile {
 }
 
 impl NowFile {
-    /// Makes the file in a run's directory; none where the system refuses, for a run goes on
-    /// without watchers.
+    /// Makes the file in a run's directory. Returns `None` where the system refuses, for a run goes
+    /// on without watchers.
     pub(super) fn create(dir: OwnDir) -> Option<Self> {
         // A killed run leaves one behind, and a reader may still have it open: do not write over it.
         let _ = dir.remove_file(NOW);
@@ -112,7 +112,7 @@ impl Drop for NowFile {
     }
 }
 
-/// The news in a run's directory; none: there are none, or they cannot be read.
+/// The news in a run's directory; `None` if there are none, or they cannot be read.
 pub(super) fn read(dir: &OwnDir) -> Option<Now> {
     let file = dir.read(NOW).ok()?;
     // The writer holds its lock for the time of one write. Another process may hold one for ever.

@@ -12,9 +12,9 @@ use stackrace_base::event::{
     RunStarted, SlicesEnded, StorageIdentity,
 };
 
-/// How the system says that a disk is full or broken, not there, or not to be written: what can be
-/// mended by hand, so that another try makes sense. A configuration that gives back wrong data or
-/// refuses an option stays out.
+/// Messages by which the system says that a disk is full or broken, not there, or not to be
+/// written: what can be mended by hand, so that another try makes sense. A configuration that gives
+/// back wrong data or refuses an option stays out.
 const MENDABLE: [&str; 7] = [
     "No space left on device",
     "Disk quota exceeded",
@@ -32,27 +32,27 @@ pub struct Record {
     pub head: RunStarted,
     /// Every line, the first included.
     pub lines: Vec<LogLine>,
-    /// What could not be read, one sentence each.
+    /// Parts that could not be read, one sentence each.
     pub notes: Vec<String>,
 }
 
-/// How an execution ended.
+/// The end of an execution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunEnd<'a> {
     /// Time of day of that, RFC 3339, UTC.
     pub at: &'a str,
     /// `decided`, `rounds`, `time`, `interrupted` or `failed`.
     pub reason: &'a str,
-    /// For a person.
+    /// Explanation for a person.
     pub detail: &'a str,
 }
 
-/// How long one round took.
+/// The duration of one round.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RoundTime {
-    /// From 1.
+    /// Number of the round, from 1.
     pub round: u32,
-    /// From the first line of the round to its last, s.
+    /// Time from the first line of the round to its last, s.
     pub seconds: f64,
 }
 
@@ -107,7 +107,7 @@ impl Record {
         Ok(Self { head, lines, notes })
     }
 
-    /// Whether a text can be the id of a run.
+    /// Returns true if a text can be the id of a run.
     pub fn fits_id(run: &str) -> bool {
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '-';
         !run.is_empty() && run.len() <= 64 && run.chars().all(fits)
@@ -128,7 +128,7 @@ impl Record {
         }
     }
 
-    /// A record that begins with this line; none: the line begins no run.
+    /// A record that begins with this line; `None` if the line begins no run.
     pub fn begin(line: LogLine) -> Option<Self> {
         let Event::RunStarted(head) = &line.event else {
             return None;
@@ -166,7 +166,7 @@ impl Record {
         })
     }
 
-    /// What the operations of a trial were promised; none: it has no ledger.
+    /// The promises made to the operations of a trial; `None` if it has no ledger.
     pub fn promised(&self, round: u32, configuration: usize, workload: usize) -> Option<&Promised> {
         let mut all = self.events().filter_map(|event| match event {
             Event::Promised(promised) => Some(&**promised),
@@ -244,7 +244,7 @@ impl Record {
         })
     }
 
-    /// Whether the figures were imported: another tool measured them, in no order that is known.
+    /// Returns true if the figures were imported: another tool measured them, in no order that is known.
     pub fn imported(&self) -> bool {
         self.events()
             .any(|event| matches!(event, Event::Imported(_)))
@@ -280,8 +280,8 @@ impl Record {
         })
     }
 
-    /// The orders of the workloads of a round that was begun; none: it was not begun; empty: it goes
-    /// in whole turns.
+    /// The orders of the workloads of a round that was begun. `None` if it was not begun; empty if
+    /// it goes in whole turns.
     pub fn orders_of(&self, round: u32) -> Option<Vec<Vec<usize>>> {
         self.events().find_map(|event| match event {
             Event::RoundStarted {
@@ -293,18 +293,18 @@ impl Record {
         })
     }
 
-    /// Whether the results were checked after so many complete rounds.
+    /// Returns true if the results were checked after so many complete rounds.
     pub fn checked_at(&self, rounds: u32) -> bool {
         self.events()
             .any(|event| matches!(event, Event::Checked { rounds: at, .. } if *at == rounds))
     }
 
-    /// When the run began, RFC 3339.
+    /// Start of the run, RFC 3339.
     pub fn started_at(&self) -> &str {
         self.lines.first().map_or("", |line| &line.at)
     }
 
-    /// How long the run's executions took together, s; the pauses between them are not counted.
+    /// Time of the run's executions together, s; the pauses between them are not counted.
     pub fn elapsed_seconds(&self) -> f64 {
         let mut total = 0.0;
         let mut began = self.started_at();
@@ -319,8 +319,7 @@ impl Record {
         total + seconds_between(began, last)
     }
 
-    /// How long each complete round took, ascending; an interrupted one counts from its last
-    /// beginning.
+    /// Durations of the complete rounds, ascending; an interrupted one counts from its last beginning.
     pub fn round_times(&self) -> Vec<RoundTime> {
         let mut times: Vec<RoundTime> = Vec::new();
         let mut began: Option<(u32, &str)> = None;
@@ -345,8 +344,8 @@ impl Record {
         times
     }
 
-    /// What the layers of a configuration really got each time it was set up, first to last, bottom
-    /// up; empty: it was never set up.
+    /// The facts of a configuration's layers as they really were each time it was set up, first to
+    /// last, bottom up; empty if it was never set up.
     pub fn layer_facts(&self, configuration: usize) -> Vec<&[LayerFacts]> {
         self.events()
             .filter_map(|event| match event {
@@ -360,8 +359,8 @@ impl Record {
             .collect()
     }
 
-    /// What a configuration lay on when it was first set up: the directories that the user named for
-    /// it; empty: none is named, or an older program made the log.
+    /// The storage that a configuration lay on when it was first set up: the directories that the
+    /// user named for it. Empty if none is named, or an older program made the log.
     pub fn lies_on(&self, configuration: usize) -> &[StorageIdentity] {
         // The first alone: whatever came later is compared with it.
         let mut first = self.events().filter_map(|event| match event {
@@ -375,7 +374,7 @@ impl Record {
         first.next().unwrap_or_default()
     }
 
-    /// What was warned of, in order, each once.
+    /// The warnings, in order, each once.
     pub fn warnings(&self) -> Vec<&str> {
         let mut warnings: Vec<&str> = Vec::new();
         for event in self.events() {
@@ -388,7 +387,7 @@ impl Record {
         warnings
     }
 
-    /// How the last execution ended; none: it is going on, or it was killed.
+    /// The end of the last execution; `None` if it is going on, or it was killed.
     pub fn ended(&self) -> Option<RunEnd<'_>> {
         let line = self.lines.last()?;
         match &line.event {

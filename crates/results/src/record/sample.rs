@@ -12,19 +12,19 @@ use stackrace_base::event::{
     RunStarted, Settled, SliceSum, Sliced, Until, WorkloadHead,
 };
 
-/// What a made-up run looks like.
+/// The shape of a made-up run.
 pub struct SampleShape {
-    /// Of the study.
+    /// Title of the study.
     pub title: &'static str,
     /// The names of the factors; empty: a study that lists its configurations.
     pub factors: Vec<&'static str>,
-    /// Each with a name and its level of every factor.
+    /// Configurations, each with a name and its level of every factor.
     pub configurations: Vec<(String, Vec<String>)>,
-    /// In the order they run in each trial.
+    /// Workloads in the order they run in each trial.
     pub workloads: Vec<WorkloadHead>,
-    /// The configuration that the others are compared with; none: each with each.
+    /// The configuration that the others are compared with; `None` means each with each.
     pub comparison: Option<&'static str>,
-    /// Complete ones; each tries every configuration once.
+    /// Number of complete rounds; each tries every configuration once.
     pub rounds: u32,
     /// Bytes a second of (configuration, workload), before noise.
     pub speed: fn(usize, usize) -> f64,
@@ -407,7 +407,7 @@ fn raised(shape: &SampleShape, round: u32, configuration: usize) -> Event {
     }
 }
 
-/// So many reads of so many bytes together, with a mean latency in ns.
+/// An observation of so many reads of so many bytes together, with a mean latency in ns.
 fn reads(dice: &mut Dice, count: u64, bytes: u64, mean: f64) -> OperationObservation {
     let (latency, histogram) = latencies(dice, count, mean);
     OperationObservation {

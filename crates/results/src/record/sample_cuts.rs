@@ -10,7 +10,7 @@ use stackrace_base::event::{
 /// Cuts of each configuration.
 const CUTS: u32 = 40;
 
-/// How many broken promises a cut of a configuration finds.
+/// Number of broken promises that a cut of a configuration finds.
 fn losses(configuration: usize, number: u32) -> u64 {
     match configuration {
         // Three of four, and a different number each time.

@@ -20,11 +20,12 @@ pub trait RunSource: std::fmt::Debug + Send + Sync {
     /// They cannot be listed.
     fn summaries(&self) -> Result<Vec<RunSummary>, RecordError>;
 
-    /// Whether there is a run of exactly this id. To be asked before anything else about a run whose
-    /// id a visitor named.
+    /// Returns true if there is a run of exactly this id. To be asked before anything else about a
+    /// run whose id a visitor named.
     fn holds(&self, run: &str) -> bool;
 
-    /// What changes whenever a run's log does; none: it is not there, or cannot be looked at.
+    /// The version of a run's log, which changes whenever the log does. `None` if it is not there,
+    /// or cannot be looked at.
     fn version(&self, run: &str) -> Option<LogVersion>;
 
     /// Reads a run by its whole id, which [`Self::holds`] knows.
@@ -33,13 +34,13 @@ pub trait RunSource: std::fmt::Debug + Send + Sync {
     /// It is not found, or its log cannot be read.
     fn read(&self, run: &str) -> Result<Record, RecordError>;
 
-    /// Whether a process writes the run's log; none: that cannot be seen from here.
+    /// Returns true if a process writes the run's log; `None` if that cannot be seen from here.
     fn goes_on(&self, run: &str) -> Option<bool>;
 
-    /// What a run is doing, where it tells.
+    /// The present work of a run, where it tells.
     fn now(&self, run: &str) -> Option<Now>;
 
-    /// Whether the runs are those of a team, measured wherever its people are.
+    /// Returns true if the runs are those of a team, measured wherever its people are.
     fn shared(&self) -> bool;
 }
 

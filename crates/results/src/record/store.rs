@@ -26,11 +26,11 @@ use stackrace_base::event::{Event, LogLine, RunStarted};
 use stackrace_base::owned::{OwnDir, OwnError};
 use stackrace_base::time::Clock;
 
-/// Beside the log: what depends on the machine, where the log itself does not.
+/// Name of the file beside the log: what depends on the machine, where the log itself does not.
 const MADE_ON: &str = "made-on.json";
 /// Name of the directory of all runs.
 const RUNS: &str = "runs";
-/// How many ids an error lists.
+/// Number of ids that an error lists.
 const LISTED: usize = 5;
 /// Characters of an id that are its time: `2026-11-21T1405`.
 const ID_TIME: usize = 15;
@@ -50,23 +50,23 @@ pub struct RunSummary {
     pub title: String,
     /// Hash of the study's text; empty alike.
     pub study_hash: String,
-    /// When it began, RFC 3339.
+    /// Start of the run, RFC 3339.
     pub started_at: String,
     /// Names of the configurations.
     pub configurations: Vec<String>,
-    /// How many workloads.
+    /// Number of workloads.
     pub workloads: usize,
     /// Complete rounds.
     pub rounds: usize,
     /// Trials, complete or not.
     pub trials: usize,
-    /// Why it ended (`decided` …); none: it is going on, or it was killed.
+    /// Reason of its end (`decided` …); `None` if it is going on, or it was killed.
     pub ended: Option<String>,
     /// The verdict's sentence at the last look.
     pub sentence: Option<String>,
     /// Words the user put on it, sorted.
     pub tags: Vec<String>,
-    /// Why the log cannot be read.
+    /// Reason for which the log cannot be read.
     pub unreadable: Option<String>,
 }
 
@@ -154,7 +154,7 @@ impl Store {
         Log::create(&self.all()?, head, clock)
     }
 
-    /// Whether the log of a run (by its whole id) is there.
+    /// Returns true if the log of a run (by its whole id) is there.
     pub fn has_log(&self, run: &str) -> bool {
         self.own(run).is_ok_and(|dir| dir.has(LOG))
     }
@@ -179,18 +179,18 @@ impl Store {
         written.map_err(|source| RecordError::system("write", &dir.path().join(MADE_ON), source))
     }
 
-    /// Begins to tell what a run is doing; none where its directory does not take it.
+    /// Begins to tell what a run is doing; `None` where its directory does not take it.
     pub fn tell_now(&self, run: &str) -> Option<NowFile> {
         NowFile::create(self.own(run).ok()?)
     }
 
-    /// What a run is doing; none: it does not say.
+    /// The present work of a run; `None` if it does not say.
     pub fn now(&self, run: &str) -> Option<Now> {
         now::read(&self.own(run).ok()?)
     }
 
-    /// Whether a run that has not ended is going on: a process writes its log. One that has not
-    /// ended and does not go on was killed.
+    /// Returns true if a run that has not ended is going on: a process writes its log. One that has
+    /// not ended and does not go on was killed.
     pub fn goes_on(&self, run: &str) -> bool {
         self.own(run).is_ok_and(|dir| log::written(&dir))
     }

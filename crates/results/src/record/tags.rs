@@ -30,7 +30,7 @@ pub(super) fn write(dir: &OwnDir, tags: &BTreeSet<String>) -> Result<(), RecordE
     written.map_err(|source| RecordError::system("write", &dir.path().join(TAGS), source))
 }
 
-/// Whether a word can be a tag: it must be usable wherever a run is named.
+/// Checks that a word can be a tag: it must be usable wherever a run is named.
 pub(super) fn check(tag: &str) -> Result<(), RecordError> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let begins_well = tag.starts_with(|c: char| c.is_ascii_alphanumeric());

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-/// The values of one column, one per row; none: missing.
+/// The values of one column, one per row; `None` means missing.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ColumnValues {
     /// Text, never empty.
@@ -22,19 +22,19 @@ pub enum ColumnValues {
 pub struct Column {
     /// The head of the column, as `docs/formats/export.md` lists it.
     pub name: String,
-    /// One for each row, all of one type.
+    /// Values, one for each row, all of one type.
     pub values: ColumnValues,
 }
 
 /// A table: columns of equal length.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DataTable {
-    /// From left to right.
+    /// Columns from left to right.
     pub columns: Vec<Column>,
 }
 
 impl DataTable {
-    /// How many rows it has.
+    /// Number of rows of the table.
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |column| column.values.len())
     }
@@ -64,19 +64,19 @@ impl ColumnValues {
     }
 }
 
-/// Where a row has the value of a column, and of what type it is.
+/// The place of a column's value in a row, and its type.
 pub enum ColumnOf<R> {
     /// An empty text is a missing one: not every form can tell them apart.
     Text(fn(&R) -> &str),
     /// Text that is made for the table.
     Made(fn(&R) -> String),
-    /// A count, or a size in bytes; none: an empty cell.
+    /// A count, or a size in bytes; `None` means an empty cell.
     Whole(fn(&R) -> Option<u64>),
     /// A number that is not finite is a missing one.
     Real(fn(&R) -> Option<f64>),
     /// RFC 3339; what is no time of day is missing.
     Time(fn(&R) -> &str),
-    /// Yes or no; none: not known.
+    /// Yes or no; `None` means not known.
     Flag(fn(&R) -> Option<bool>),
 }
 

@@ -9,7 +9,7 @@ pub(super) const FILE_LENGTH: u16 = 1 << 11;
 pub(super) const NAME: u16 = 1 << 13;
 pub(super) const UNIX: u16 = 1 << 15;
 
-/// What is asked for about every file, and about every directory.
+/// Bits of the parameters that are asked for about every file, and about every directory.
 pub(super) const OF_FILE: u16 = MODIFIED | NODE | FILE_LENGTH | UNIX;
 pub(super) const OF_DIRECTORY: u16 = MODIFIED | NODE | UNIX;
 
@@ -26,15 +26,15 @@ pub(super) const UTF8: u32 = 0x0800_0103;
 /// A name in UTF-8, on the wire.
 pub(super) const UTF8_NAME: u8 = 3;
 
-/// What makes a file a symbolic link: its type and who made it, in Finder's words.
+/// Mark that makes a file a symbolic link: its type and who made it, in Finder's words.
 pub(super) const SYMBOLIC_LINK: &[u8; 8] = b"slnkrhap";
 
-/// What a file or directory is.
+/// The parameters of a file or directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileParameters {
     /// Its number, in the server's database of them (CNID).
     pub id: u32,
-    /// Whether it is a directory.
+    /// Set if it is a directory.
     pub is_directory: bool,
     /// Seconds since 1970; whole ones, the protocol has no others.
     pub modified: i64,
@@ -42,7 +42,7 @@ pub struct FileParameters {
     pub length: u64,
     /// Owner and mode.
     pub unix: Unix,
-    /// Empty where it was not asked for.
+    /// Name; empty where it was not asked for.
     pub name: String,
 }
 
@@ -53,7 +53,7 @@ pub struct Unix {
     pub uid: u32,
     /// Group.
     pub gid: u32,
-    /// As `st_mode` in stat(2).
+    /// Mode, as `st_mode` in stat(2).
     pub mode: u32,
 }
 
@@ -64,7 +64,7 @@ pub struct Space {
     pub free: u64,
     /// Bytes of the whole volume.
     pub total: u64,
-    /// Of one block.
+    /// Bytes of one block.
     pub block: u32,
 }
 

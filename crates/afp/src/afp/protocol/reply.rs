@@ -77,12 +77,12 @@ pub(in crate::afp) fn opened(reply: &[u8]) -> Result<(u16, FileParameters), AfpE
     Ok((fork, parameters(reading.0, bits, false)?))
 }
 
-/// Where the next byte would be written.
+/// Reads the place at which the next byte would be written.
 pub(in crate::afp) fn written(reply: &[u8]) -> Result<u64, AfpError> {
     Reading(reply).u64()
 }
 
-/// What a file or directory is.
+/// Reads the parameters of a file or directory.
 pub(in crate::afp) fn described(reply: &[u8]) -> Result<FileParameters, AfpError> {
     let mut reading = Reading(reply);
     let (of_file, of_directory) = (reading.u16()?, reading.u16()?);
@@ -92,7 +92,7 @@ pub(in crate::afp) fn described(reply: &[u8]) -> Result<FileParameters, AfpError
     parameters(reading.0, bits, is_directory)
 }
 
-/// In the byte that says what an entry is.
+/// Bit of a directory, in the byte that says what an entry is.
 const IS_DIRECTORY: u8 = 0x80;
 
 /// The entries of a directory.
@@ -121,8 +121,8 @@ pub(in crate::afp) fn listed(reply: &[u8]) -> Result<Vec<FileParameters>, AfpErr
     Ok(entries)
 }
 
-/// What the bits say is there, in their order. Texts are at the end, by their distance from the
-/// beginning.
+/// Reads the parameters that the bits say are there, in their order. Texts are at the end, by their
+/// distance from the beginning.
 fn parameters(bytes: &[u8], bits: u16, is_directory: bool) -> Result<FileParameters, AfpError> {
     let asked = if is_directory { OF_DIRECTORY } else { OF_FILE };
     // The bits say which fields follow: with others, every offset would be wrong.

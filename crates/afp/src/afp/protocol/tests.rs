@@ -7,7 +7,7 @@ fn at(directory: u32, name: &str) -> CatalogPath<'_> {
     CatalogPath { directory, name }
 }
 
-/// What a server sends about a file or directory, as the reference describes it.
+/// The bytes that a server sends about a file or directory, as the reference describes it.
 fn sent(about: &FileParameters, named: bool) -> Vec<u8> {
     let mut bytes = Vec::new();
     let since = i32::try_from(about.modified - EPOCH).unwrap();
@@ -33,7 +33,7 @@ fn sent(about: &FileParameters, named: bool) -> Vec<u8> {
     bytes
 }
 
-/// What a server sends about the entries of a directory.
+/// The bytes that a server sends about the entries of a directory.
 fn sent_list(entries: &[FileParameters]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let count = u16::try_from(entries.len()).unwrap();
