@@ -44,7 +44,7 @@ pub fn last(words: &[OsString]) -> String {
     word(words, words.len().saturating_sub(1))
 }
 
-/// What words like `-o name=value`, `--name value` and `--name=value` ask for.
+/// Values that words like `-o name=value`, `--name value` and `--name=value` ask for.
 pub fn asked(words: &[OsString]) -> BTreeMap<String, String> {
     let pair = |(name, value): (&str, &str)| (name.to_string(), value.to_string());
     let of = |at: usize| {

@@ -13,7 +13,7 @@ use super::{busy::unmount, devices, gone, peers};
 use crate::host::{Host, HostError};
 use std::collections::BTreeSet;
 
-/// What undoing came to.
+/// Result of undoing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UndoReport {
     /// Undone, in the order it was done.
@@ -35,7 +35,7 @@ pub fn undo_all(
     undo(host, journal, journal.pending(), kinds)
 }
 
-/// What is pending, newest first, checked as before it is undone.
+/// Entries that are pending, newest first, checked as before they are undone.
 ///
 /// # Errors
 /// An entry does not prove to be of the journal's own run.

@@ -1,13 +1,13 @@
 //! Processor time: of this process (getrusage) and of the whole machine (`/proc/stat`).
 
-/// What this process used.
+/// Processor time of this process.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ProcessCpu {
     pub(super) user_ns: u64,
     pub(super) system_ns: u64,
 }
 
-/// What the machine used.
+/// Processor time of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MachineCpu {
     /// user + nice + system + irq + softirq, ns.

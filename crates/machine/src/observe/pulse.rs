@@ -25,12 +25,12 @@ pub struct Pulse {
     beating: Option<JoinHandle<Beats>>,
 }
 
-/// How late the beats were.
+/// Lateness of the beats.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Beats {
     /// All together, ns.
     late_ns: u64,
-    /// Those late by a second or more, ns.
+    /// Beats late by a second or more, ns.
     paused_ns: u64,
 }
 
@@ -66,7 +66,7 @@ impl Clocks {
         }
     }
 
-    /// How long the machine was suspended from here on, ns.
+    /// Time for which the machine was suspended from here on, ns.
     fn suspended_ns(&self, later: &Self) -> u64 {
         let suspended = (later.boot - later.monotonic) - (self.boot - self.monotonic);
         // The clocks are read one after the other: a moment is no suspension.

@@ -64,8 +64,7 @@ impl SliceCounter {
         }
     }
 
-    /// What was counted in all slices, completed by `whole`: what was counted from the first slice of
-    /// any trial to the last.
+    /// Counts of all slices, completed by `whole`: those from the first slice of any trial to the last.
     pub fn counted(&self, whole: &Counted) -> Counted {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         completed(state.counted.clone(), whole)
