@@ -134,7 +134,7 @@ impl Stack {
         !disks.is_empty() && disks.iter().all(|disk| disk.model.is_some())
     }
 
-    /// On how many machines the workload runs at once.
+    /// Number of machines on which the workload runs at once.
     pub fn loaded_from(&self) -> usize {
         self.layers.last().map_or(1, |top| top.loaded_from())
     }

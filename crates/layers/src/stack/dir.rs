@@ -118,7 +118,7 @@ impl Layer for Dir {
 }
 
 impl Dir {
-    /// With what the study says of the line to the storage.
+    /// Adds what the study says of the line to the storage.
     fn with_line(&self, mut standing: StandingLayer) -> StandingLayer {
         let fact = |rate| Fact::rate(line::DECLARED, rate, "as the study says");
         standing.facts.facts.extend(self.line.map(fact));

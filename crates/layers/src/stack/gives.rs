@@ -42,11 +42,11 @@ pub enum GivesKind {
 /// Place of the layers below one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Below {
-    /// On this machine.
+    /// This machine.
     Here,
-    /// On the peer instead.
+    /// The peer instead.
     OnPeer,
-    /// On this machine and on the peer, alike.
+    /// This machine and the peer, alike.
     OnBoth,
 }
 
@@ -112,13 +112,13 @@ pub enum Origin {
     LoopOn(PathBuf),
     /// A whole disk the study names, guarded.
     Disk(NamedDisk),
-    /// Put together of devices below for this stack, under a name that is drawn for it.
+    /// A device put together of devices below for this stack, under a name that is drawn for it.
     Made(String),
     /// A disk of the lab, by its serial: the guest and all its disks are disposable.
     Lab(String),
     /// A modelled drive of the lab, which this process made and serves: it began as nothing but zeros.
     Served,
-    /// Of DRBD, by the name of its resource, which is drawn for it.
+    /// A device of DRBD, by the name of its resource, which is drawn for it.
     Replica(String),
 }
 

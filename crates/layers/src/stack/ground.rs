@@ -26,7 +26,7 @@ pub(super) struct Ground {
 }
 
 impl Ground {
-    /// Of a stack that was just set up, with the root of its own file system.
+    /// Finds the ground of a stack that was just set up, with the root of its own file system.
     ///
     /// # Errors
     /// A directory that the user named is gone already, or it cannot be found out what it lies on.
@@ -133,7 +133,7 @@ fn seen(
     Ok(compared(before, now.ok()).map(|exchanged| named(first, node, exchanged)))
 }
 
-/// With the name of the machine, where it is not the first one.
+/// Adds the name of the machine, where it is not the first one.
 fn named(first: &dyn Host, node: usize, exchanged: ExchangedStorage) -> ExchangedStorage {
     let peer = (node > 1).then(|| first.peer(node).ok()).flatten();
     exchanged.seen_by(peer.map(Host::name))

@@ -41,8 +41,8 @@ pub struct LayerKind {
     pub data: FileData,
     /// Functions that read what its tools print: none of them may fail on any text.
     pub reads: &'static [fn(&str) -> Vec<Fact>],
-    /// Of disks in whose place `run --drive` puts modelled drives: the settings that those keep. Of any
-    /// other layer, none.
+    /// Settings that disks keep in whose place `run --drive` puts modelled drives. Of any other
+    /// layer, none.
     pub kept_by_drives: &'static [&'static str],
     /// The stacks it is tested with.
     pub tried: Tried,
@@ -81,7 +81,7 @@ pub struct FileData {
 }
 
 impl FileData {
-    /// Of a file system of which neither is known.
+    /// Treatment by a file system of which neither is known.
     pub const UNKNOWN: Self = Self {
         in_place: false,
         page_cache_alone: false,
@@ -114,7 +114,7 @@ pub struct Tried {
 }
 
 impl Tried {
-    /// Not tested with anything.
+    /// No tests at all.
     pub const NOWHERE: Self = Self {
         shapes: &[],
         on_devices: &[],
@@ -141,15 +141,15 @@ pub struct RealStack {
 /// Condition on a fact.
 #[derive(Debug, Clone, Copy)]
 pub enum Expected {
-    /// Exactly this.
+    /// Exactly this text.
     Is(&'static str),
     /// A text with these words in it.
     Has(&'static str),
     /// A text without these words in it.
     Lacks(&'static str),
-    /// Anything.
+    /// Any text.
     There,
-    /// Not told at all.
+    /// No fact at all.
     Absent,
 }
 
@@ -228,7 +228,7 @@ pub trait Layer: Send + Sync {
     fn is_shared(&self) -> bool {
         false
     }
-    /// On how many machines the workload runs at once, each in a directory of its own.
+    /// Number of machines on which the workload runs at once, each in a directory of its own.
     fn loaded_from(&self) -> usize {
         1
     }

@@ -81,10 +81,10 @@ pub enum DeviceContent {
     },
 }
 
-/// Read without a gap at either end of a device, bytes.
+/// Length of what is read without a gap at either end of a device, bytes.
 const ENDS_BYTES: u64 = 4 << 20;
 
-/// From sample to sample over the first [`STEPS`] of them, bytes.
+/// Distance from sample to sample over the first [`STEPS`] of them, bytes.
 const STEP_BYTES: u64 = 1 << 20;
 
 /// Number of samples that are a step apart, and of those spread evenly over the whole device. A
@@ -428,7 +428,7 @@ impl<'a> Samples<'a> {
         places(self.size)
     }
 
-    /// At most [`CHUNK_BYTES`].
+    /// Reads at most [`CHUNK_BYTES`].
     fn read(&mut self, at: u64, bytes: u64) -> std::io::Result<&[u8]> {
         let bytes = bytes.min(self.size.saturating_sub(at)) as usize;
         let start = self.buffer.as_ptr().align_offset(SAMPLE_BYTES as usize);

@@ -37,10 +37,10 @@ const FIRST_READ: u32 = 8;
 struct Shelf {
     /// True if all that is written is kept.
     logged: bool,
-    /// By serial: what the drives hold that are started next. Two machines in one kernel have drives
-    /// of the same serial: the first one's is started first.
+    /// Contents of the drives that are started next, by serial. Two machines in one kernel have
+    /// drives of the same serial: the first one's is started first.
     media: BTreeMap<String, VecDeque<Medium>>,
-    /// By serial.
+    /// Drives that are served, by serial.
     served: Vec<(String, ServedDevice)>,
 }
 
@@ -50,7 +50,7 @@ fn shelf<T>(what: impl FnOnce(&mut Shelf) -> T) -> T {
     what(&mut shelf.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// From now on all that is written to drives that are started is kept, for crash images.
+/// Keeps from now on all that is written to drives that are started, for crash images.
 pub fn keep_logs() {
     // Drives that are served already keep none: their beginning would be missing.
     shelf(|shelf| shelf.logged = true);

@@ -356,7 +356,7 @@ impl World {
         }
     }
 
-    /// Removes what was away with what it lies on, and with its labels; so it does what lay on that.
+    /// Removes the signature of a device, and the assemblies that lie on it with all that they gave.
     fn blank(&mut self, device: &OsStr) {
         self.signatures.remove(device);
         let on = |_: &String, assembly: &mut Assembly| {

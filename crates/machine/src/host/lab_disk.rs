@@ -79,13 +79,13 @@ impl DiskModel {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DriveCache {
-    /// In a cache that is lost with the power, and that a flush empties.
+    /// A cache that is lost with the power, and that a flush empties.
     Volatile,
-    /// In a cache that survives.
+    /// A cache that survives.
     Protected,
-    /// In a cache that is lost with the power; flushes are acknowledged and not obeyed.
+    /// A cache that is lost with the power; flushes are acknowledged and not obeyed.
     Lying,
-    /// On the medium.
+    /// The medium.
     Off,
 }
 
@@ -122,7 +122,7 @@ pub enum DeclaredFault {
         from: u64,
         /// The first byte behind the range.
         to: u64,
-        /// Added to the time of each request, ns.
+        /// Time added to each request, ns.
         longer_ns: u64,
     },
     /// Reads of these bytes fail after so long, ns, until the bytes are written again.
@@ -131,12 +131,12 @@ pub enum DeclaredFault {
         from: u64,
         /// The first byte behind the range.
         to: u64,
-        /// Until the error is reported, ns.
+        /// Time until the error is reported, ns.
         longer_ns: u64,
     },
     /// The disk answers nothing any more so long after it appeared, ns.
     DiesAt {
-        /// From the moment it appeared, ns.
+        /// Time from the moment it appeared, ns.
         after_ns: u64,
     },
 }

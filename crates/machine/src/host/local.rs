@@ -82,7 +82,7 @@ impl LocalHost {
         }
     }
 
-    /// With these peers, from number 2 on.
+    /// Adds these peers, from number 2 on.
     pub fn with_peers(self, peers: Vec<Box<dyn Host>>) -> Self {
         Self { peers, ..self }
     }

@@ -15,7 +15,7 @@ pub struct Needs {
     pub drivers: &'static [Driver],
     /// Servers that are started: none of them may run there already.
     pub daemons: &'static [Daemon],
-    /// To be inside the lab.
+    /// True if it has to be inside the lab.
     pub lab: bool,
     /// A part of this program that can be left out when it is built.
     pub part: Option<ProgramPart>,
@@ -24,7 +24,7 @@ pub struct Needs {
 /// A part of this program that can be left out when it is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProgramPart {
-    /// In words: `the AFP client`.
+    /// The part in words: `the AFP client`.
     pub name: &'static str,
     /// True if this program has it.
     pub built: bool,

@@ -24,7 +24,7 @@ pub struct Step {
     pub argv: Vec<OsString>,
     /// True if a command is run; otherwise this program does it itself.
     pub command: bool,
-    /// On which machine; empty: this one.
+    /// Name of the machine; empty means this one.
     pub host: &'static str,
 }
 
@@ -54,7 +54,7 @@ pub enum Fault {
 /// A host that only imagines.
 pub struct PlanHost {
     world: Mutex<World>,
-    /// Of this machine and its peers together.
+    /// Log of this machine and its peers together.
     log: Arc<Mutex<Log>>,
     user_commands: UserCommands,
     /// Empty: it is a peer itself.
@@ -89,7 +89,7 @@ impl PlanHost {
         machine("plan", peers.into())
     }
 
-    /// Of another system, as `uname -s` names it, where these directories exist.
+    /// Sets another system, as `uname -s` names it, where these directories exist.
     pub fn of_system(self, system: &str, directories: impl IntoIterator<Item = PathBuf>) -> Self {
         self.world().system = system.to_owned();
         self.world().shell = true;
@@ -105,7 +105,8 @@ impl PlanHost {
         self
     }
 
-    /// With what the devices of these machines carry: they lost their power and were started again.
+    /// Carries over what the devices of these machines carry: they lost their power and were
+    /// started again.
     #[cfg(any(test, feature = "testing"))]
     pub fn instead_of(self, before: &Self) -> Self {
         self.world().carries_what(&before.world());

@@ -155,8 +155,8 @@ pub(super) fn about(id: Pid, what: &str) -> String {
     reading::text(Path::new(&path)).unwrap_or_default()
 }
 
-/// The session a process is in; empty: it is gone. Not by getsid(2), which says 0 of a session that
-/// this name space of processes does not have, and 0 is no process.
+/// The session a process is in; empty if it is gone. Not by getsid(2), which says 0 of a session
+/// that this name space of processes does not have, and 0 is no process.
 pub(super) fn session(id: Pid) -> String {
     status(id, 3)
 }

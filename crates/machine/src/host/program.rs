@@ -59,7 +59,7 @@ pub struct ProgramCall<'a> {
 pub enum ProgramCut {
     /// Its time was over.
     TimeOver,
-    /// The user's wish that it be stopped.
+    /// A request to stop it.
     Stopped,
 }
 
@@ -78,7 +78,7 @@ pub struct ProgramRun {
     pub stdout_cut: bool,
     /// The end of what it said on standard error.
     pub stderr: String,
-    /// From its start to its end, ns.
+    /// Time from its start to its end, ns.
     pub elapsed_ns: u64,
     /// Processor time of it and of the children it waited for, ns.
     pub cpu_user_ns: u64,
@@ -88,7 +88,7 @@ pub struct ProgramRun {
     pub read_bytes: Option<u64>,
     /// Bytes that they wrote, likewise.
     pub written_bytes: Option<u64>,
-    /// The smallest step of the clock that timed it, ns; 0: too small to matter.
+    /// The smallest step of the clock that timed it, ns; 0 if too small to matter.
     pub step_ns: u64,
 }
 

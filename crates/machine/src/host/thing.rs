@@ -28,7 +28,7 @@ pub struct MadeThing {
     /// Time at which it was made, ns since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_ns: Option<u64>,
-    /// Of a mount, the kernel's number of it.
+    /// The kernel's number of a mount.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mount: Option<u64>,
     /// The kind of its file system.
@@ -57,7 +57,8 @@ pub enum Whereabouts {
 /// Numbers of a thing at a path as a machine tells them, links not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SeenThing {
-    /// Device number of its file system: major, minor; 0, 0: the system has no table with such numbers.
+    /// Device number of its file system: major, minor; 0 and 0 if the system has no table with such
+    /// numbers.
     pub device: (u32, u32),
     /// Its number in the file system.
     pub inode: u64,

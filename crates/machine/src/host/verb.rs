@@ -56,7 +56,7 @@ pub enum Verb {
     },
     /// [`Host::sync_file_system`].
     SyncFileSystem {
-        /// In which.
+        /// A path in the file system, on that machine.
         path: PathBuf,
     },
     /// [`Host::read_text`].
@@ -147,7 +147,7 @@ pub enum Verb {
     MeasureLine {
         /// The machine that listens, and its port.
         address: SocketAddr,
-        /// With how many bytes.
+        /// Number of bytes to send.
         bytes: u64,
     },
     /// [`Host::end_daemon`].

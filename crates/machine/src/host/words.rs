@@ -33,7 +33,7 @@ pub fn text_after(words: &[OsString], option: &str) -> Option<String> {
     after(words, option).map(|word| word.to_string_lossy().into_owned())
 }
 
-/// The word at a place, as text; empty: there is none.
+/// The word at a place, as text; empty if there is none.
 pub fn word(words: &[OsString], at: usize) -> String {
     let word = words.get(at).map(|word| word.to_string_lossy());
     word.unwrap_or_default().into_owned()

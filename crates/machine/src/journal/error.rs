@@ -20,7 +20,7 @@ pub enum JournalError {
     Broken {
         /// Path of the journal with that line.
         path: PathBuf,
-        /// From 1.
+        /// Number of the line, from 1.
         line: usize,
     },
     /// Another version of the program wrote it.

@@ -304,7 +304,7 @@ fn system(what: &'static str, path: &Path, error: std::io::Error) -> JournalErro
     JournalError::System(HostError::path(what, path, error))
 }
 
-/// Sum of the lines of a journal.
+/// State that the lines of a journal come to.
 #[derive(Debug)]
 struct Replayed {
     /// Number of the next entry.
@@ -317,7 +317,7 @@ struct Replayed {
 }
 
 impl Replayed {
-    /// Of a journal without a line.
+    /// State of a journal without a line.
     fn new(path: &Path) -> Self {
         let own = path.parent().unwrap_or(Path::new(""));
         Self {

@@ -37,7 +37,7 @@ pub(super) fn is_mark(text: &str) -> bool {
 }
 
 impl Proof {
-    /// Of the run in a directory.
+    /// The proof of the run in a directory.
     pub(super) fn of_run(own: &Path) -> Self {
         Self {
             own: is_plain(own).then(|| own.to_path_buf()),

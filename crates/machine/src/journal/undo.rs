@@ -16,9 +16,9 @@ use std::collections::BTreeSet;
 /// Result of undoing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UndoReport {
-    /// Undone, in the order it was done.
+    /// Steps undone, in the order it was done.
     pub undone: Vec<Undo>,
-    /// Not undone, each with why.
+    /// Steps not undone, each with why.
     pub failed: Vec<(Undo, String)>,
 }
 

@@ -12,7 +12,7 @@ pub(super) struct ProcessCpu {
 pub(super) struct MachineCpu {
     /// user + nice + system + irq + softirq, ns.
     pub(super) busy_ns: u64,
-    /// Taken away by the hypervisor, ns.
+    /// Time taken away by the hypervisor, ns.
     pub(super) steal_ns: u64,
     /// Processors listed.
     pub(super) cpus: u32,

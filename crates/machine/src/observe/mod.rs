@@ -160,7 +160,7 @@ impl Snapshot {
     }
 }
 
-/// Only this many processors are checked for throttling: each costs reading two files next to the
+/// Most processors that are checked for throttling: each costs reading two files next to the
 /// measured time.
 const CPUS_MAX: u32 = 1024;
 

@@ -319,7 +319,7 @@ const NETWORK: &str = "ip netns";
 const ADDRESS: &str = "ip address";
 const TC: &str = "tc";
 
-/// Of a card it is remembered how many others its lines are slowed to.
+/// Imagines tc(8): remembers of a card how many others its lines are slowed to.
 fn imagined_tc(world: &mut World, words: &[OsString]) -> Output {
     let card = text_after(words, "dev").unwrap_or_default();
     let slowed = world.assembly(&card).map(|queue| queue.parts.len());

@@ -37,7 +37,7 @@ pub(crate) struct Plain {
     pub repair: &'static [&'static str],
     /// Reads back how it was made.
     pub geometry: Geometry,
-    /// Every option in force, defaults included, of a device by the kernel's name; empty: the
+    /// Every option in force, defaults included, of a device by the kernel's name; empty if the
     /// driver does not say.
     pub all_options: fn(&dyn Host, &str) -> Vec<String>,
 }
@@ -126,8 +126,8 @@ impl Layer for Asked {
     }
 }
 
-/// Mounts a file system again after a power cut; `repair`: what repairs it where it cannot be mounted,
-/// before the device; empty: nothing does.
+/// Mounts a file system again after a power cut; `repair` is the command that repairs it where it
+/// cannot be mounted, before the device, and is empty if nothing does.
 ///
 /// # Errors
 /// It can neither be mounted nor repaired.
@@ -240,7 +240,7 @@ fn imagined_format(world: &mut World, words: &[OsString]) -> Output {
     said("")
 }
 
-/// Of a driver that does not list its options.
+/// Options in force of a driver that does not list its options.
 pub(crate) fn untold(_host: &dyn Host, _device: &str) -> Vec<String> {
     Vec::new()
 }

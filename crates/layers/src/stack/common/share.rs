@@ -252,7 +252,7 @@ impl ServerPlace {
         }
     }
 
-    /// In words that follow others.
+    /// The place in words that follow others.
     pub(crate) fn asked(self) -> String {
         let server = if self.on_peer {
             ", served by a peer"
