@@ -39,8 +39,7 @@ pub struct Setup<'a> {
     pub(super) there: Gives,
 }
 
-/// The things that exist because of a stack: settling and tearing down need them when the set-up is
-/// over.
+/// The existing parts of a stack: settling and tearing down need them when the set-up is over.
 #[derive(Debug, Default)]
 pub(super) struct StackParts {
     /// Entries of the journal, in the order in which things were made.
@@ -168,8 +167,7 @@ impl<'a> Setup<'a> {
         Ok([here, there])
     }
 
-    /// Measures the line from this machine to its peer, with so many bytes; `None` if it is only
-    /// planned.
+    /// Measures the line from this machine to its peer, with so many bytes; `None` if only planned.
     pub fn measure_line(&self, bytes: u64) -> Result<Option<LineSpeed>, HostError> {
         let peer = self.peer()?;
         match self.home {

@@ -120,7 +120,7 @@ pub enum Verb {
     },
     /// [`Host::outlive`].
     Outlive {
-        /// The run.
+        /// The run whose commands are waited for.
         run: String,
     },
     /// [`Host::lab_disk`].

@@ -13,7 +13,7 @@ use super::{busy::unmount, devices, gone, peers};
 use crate::host::{Host, HostError};
 use std::collections::BTreeSet;
 
-/// Result of undoing.
+/// Result of undoing: what was undone, and what was not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UndoReport {
     /// Steps undone, in the order it was done.

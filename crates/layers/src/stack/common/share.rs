@@ -205,7 +205,7 @@ pub(crate) fn listening(host: &dyn Host, server: &str, port: u16) -> Result<(), 
     Err(LayerError::refused(why, ""))
 }
 
-/// Place of the server.
+/// Machine of the server, and the line to it if it is the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ServerPlace {
     on_peer: bool,
