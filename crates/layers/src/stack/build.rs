@@ -47,13 +47,13 @@ impl Stack {
         built
     }
 
-    /// The first layer that could not be brought back after a power cut; none: all can.
+    /// The first layer that could not be brought back after a power cut; `None` if all can.
     pub fn lost_with_power(&self) -> Option<&dyn Layer> {
         let mut layers = self.layers.iter().map(AsRef::as_ref);
         layers.find(|layer| !layer.returns())
     }
 
-    /// What everything else stands on; none: a stack without layers.
+    /// The layer that everything else stands on; `None` if the stack has no layers.
     pub fn lowest(&self) -> Option<&dyn Layer> {
         self.layers.first().map(AsRef::as_ref)
     }
@@ -178,7 +178,7 @@ struct Built {
     bare: Option<Bare>,
     facts: Vec<LayerFacts>,
     devices: Vec<String>,
-    /// Root of the file system that was made for it; none: it has none.
+    /// Root of the file system that was made for it; `None` if it has none.
     mounted: Option<PathBuf>,
 }
 

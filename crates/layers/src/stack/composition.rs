@@ -75,14 +75,14 @@ impl Stack {
         }
     }
 
-    /// Whether it leaves bare devices to the workload, and no file system.
+    /// Returns true if it leaves bare devices to the workload, and no file system.
     pub fn is_bare(&self) -> bool {
         let top = self.layers.last();
         top.is_some_and(|top| top.gives() == GivesKind::Bare)
     }
 
-    /// Where setting up this stack takes how many bytes of disk; an empty path is the site's scratch
-    /// directory.
+    /// Directories in which setting up this stack takes disk, each with its bytes; an empty path is
+    /// the site's scratch directory.
     pub fn disk_needed(&self) -> Vec<(PathBuf, u64)> {
         self.layers
             .iter()
@@ -108,7 +108,7 @@ impl Stack {
         }
     }
 
-    /// How many machines it needs.
+    /// Number of machines it needs.
     pub fn nodes(&self) -> usize {
         let layers = self.layers.iter().enumerate();
         // A layer that stands on the second machine and needs a peer needs a third one.
@@ -116,7 +116,7 @@ impl Stack {
         nodes.max().unwrap_or(1)
     }
 
-    /// Why it cannot stand in one kernel, as a clause; none: it can.
+    /// The reason why it cannot stand in one kernel, as a clause; `None` if it can.
     pub fn apart(&self) -> Option<String> {
         if let Some(why) = self.layers.iter().find_map(|layer| layer.apart()) {
             return Some(why);
@@ -128,13 +128,13 @@ impl Stack {
         })
     }
 
-    /// Whether all its disks are modelled, and it has some.
+    /// Returns true if all its disks are modelled, and it has some.
     pub fn is_modelled(&self) -> bool {
         let disks = self.lab_disks();
         !disks.is_empty() && disks.iter().all(|disk| disk.model.is_some())
     }
 
-    /// On how many machines the workload runs at once.
+    /// Number of machines on which the workload runs at once.
     pub fn loaded_from(&self) -> usize {
         self.layers.last().map_or(1, |top| top.loaded_from())
     }
@@ -144,12 +144,12 @@ impl Stack {
         1 + self.above(index, Below::OnPeer)
     }
 
-    /// Whether a layer of it stands on the peer too, alike.
+    /// Returns true if a layer of it stands on the peer too, alike.
     pub fn is_doubled(&self, index: usize) -> bool {
         self.above(index, Below::OnBoth) > 0
     }
 
-    /// How many layers above one have what they take there.
+    /// Number of layers above one that have what they take there.
     fn above(&self, index: usize, place: Below) -> usize {
         let above = self.layers[index + 1..].iter();
         // Each layer that takes what stands on a peer moves all layers below it one machine
@@ -162,7 +162,7 @@ impl Stack {
         self.layers.iter().flat_map(|l| l.lab_disks()).collect()
     }
 
-    /// What a power cut hits.
+    /// The part of the stack that a power cut hits.
     pub fn cut_of(&self) -> CutOf {
         let mut said = self.layers.iter().filter_map(|layer| layer.cut_of());
         said.next().unwrap_or_default()
@@ -177,8 +177,7 @@ impl Stack {
         }
     }
 
-    /// What must be there before it is set up: each layer, by its number, with a machine and what it
-    /// needs there.
+    /// Needs of each layer, by its number, with a machine and what must be there before it is set up.
     pub fn needs(&self) -> Vec<(usize, usize, Needs)> {
         let mut needs = Vec::new();
         for (index, layer) in self.layers.iter().enumerate() {
@@ -198,7 +197,7 @@ impl Stack {
         needs
     }
 
-    /// What is missing on the machines it needs, with the number of the layer that needs it.
+    /// Things missing on the machines it needs, with the number of the layer that needs each.
     fn lacks(&self, host: &dyn Host) -> Vec<(Option<usize>, HostError)> {
         let node = self.nodes();
         // Nothing can be asked of a machine that is not there.
@@ -213,7 +212,7 @@ impl Stack {
         lacks
     }
 
-    /// What its layers on one of its machines need: directories, and the bytes in each.
+    /// Disk that its layers need on one of its machines: directories, and the bytes in each.
     pub fn disk_needed_on(&self, node: usize) -> Vec<(PathBuf, u64)> {
         let layers = self.layers.iter().enumerate();
         layers
@@ -232,7 +231,7 @@ impl Stack {
         self.disks().map(|disk| disk.id.as_str())
     }
 
-    /// What is on devices this stack would write over, on this machine as it is now.
+    /// Contents of devices this stack would write over, on this machine as it is now.
     pub fn dangers(&self, host: &dyn Host, wipe: &[String]) -> Vec<Danger> {
         self.layers
             .iter()
@@ -330,7 +329,8 @@ fn plural(given: GivesKind) -> &'static str {
     }
 }
 
-/// What is missing to set up some stacks, none twice, each need asked for once; empty: nothing.
+/// Things missing to set up some stacks, none twice, each need asked for once; empty if nothing is
+/// missing.
 pub fn missing<'a>(stacks: impl Iterator<Item = &'a Stack>, host: &dyn Host) -> Vec<HostError> {
     let mut asked: Vec<(usize, Needs)> = Vec::new();
     let mut missing = Vec::new();
@@ -354,7 +354,7 @@ pub fn missing<'a>(stacks: impl Iterator<Item = &'a Stack>, host: &dyn Host) -> 
     missing
 }
 
-/// What one of the machines lacks of what is needed there.
+/// The needs that one of the machines does not meet.
 fn lacking(host: &dyn Host, node: usize, needs: &Needs) -> Vec<HostError> {
     match node {
         1 => host.missing(needs),
@@ -364,7 +364,7 @@ fn lacking(host: &dyn Host, node: usize, needs: &Needs) -> Vec<HostError> {
     }
 }
 
-/// What makes a directory of it.
+/// The kind of layer that makes a directory of it.
 fn above(given: GivesKind) -> &'static str {
     match given {
         GivesKind::Pool => "a dataset",

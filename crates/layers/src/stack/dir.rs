@@ -38,7 +38,7 @@ pub(super) const KIND: LayerKind = LayerKind {
 
 struct Dir {
     path: PathBuf,
-    /// What the line to the storage carries, B/s.
+    /// Rate of the line to the storage, B/s.
     line: Option<u64>,
 }
 
@@ -118,7 +118,7 @@ impl Layer for Dir {
 }
 
 impl Dir {
-    /// With what the study says of the line to the storage.
+    /// Adds what the study says of the line to the storage.
     fn with_line(&self, mut standing: StandingLayer) -> StandingLayer {
         let fact = |rate| Fact::rate(line::DECLARED, rate, "as the study says");
         standing.facts.facts.extend(self.line.map(fact));
@@ -180,7 +180,8 @@ fn standing(
     })
 }
 
-/// What ZFS does with requests to sync where the directory lies; none: it is no ZFS, or does not say.
+/// The way ZFS treats requests to sync where the directory lies; `None` if it is no ZFS, or does
+/// not say.
 fn sync_of(host: &dyn Host, mount: &MountInfo) -> Option<Fact> {
     if mount.file_system != "zfs" {
         return None;

@@ -4,7 +4,7 @@ use stackrace_machine::host::HostError;
 use stackrace_machine::journal::JournalError;
 use std::fmt;
 
-/// Why one layer could not do its work.
+/// The reason why one layer could not do its work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LayerError {
     /// The machine refused a command or a file.
@@ -13,9 +13,9 @@ pub enum LayerError {
     Journal(JournalError),
     /// The layer itself refused.
     Refused {
-        /// What is wrong, in one clause that begins in lower case.
+        /// The error, in one clause that begins in lower case.
         message: String,
-        /// What to do: one sentence that begins with a verb; empty: nothing helpful.
+        /// Advice: one sentence that begins with a verb; empty if there is nothing helpful.
         next: String,
     },
 }
@@ -31,7 +31,7 @@ impl LayerError {
 }
 
 impl LayerError {
-    /// What the user can do about it; empty: nothing better than what the system said.
+    /// Advice to the user about it; empty if there is nothing better than what the system said.
     pub fn next(&self) -> String {
         match self {
             Self::Host(error) => error.next(),
@@ -63,16 +63,16 @@ impl fmt::Display for LayerError {
     }
 }
 
-/// Why a stack could not be set up, settled or torn down.
+/// The reason why a stack could not be set up, settled or torn down.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StackError {
-    /// Which layer, from 0 at the bottom; none: the stack as a whole.
+    /// The layer, from 0 at the bottom; `None` means the stack as a whole.
     pub layer: Option<usize>,
     /// Kind of that layer; `stack` for the whole.
     pub kind: String,
-    /// What went wrong in the layer.
+    /// The error of the layer.
     pub cause: Box<LayerError>,
-    /// What could not be undone, each with why; it stays in the journal.
+    /// Things that could not be undone, each with why; they stay in the journal.
     pub left: Vec<String>,
 }
 
@@ -87,7 +87,7 @@ impl StackError {
         }
     }
 
-    /// What the user can do about it; empty: nothing better than what the system said.
+    /// Advice to the user about it; empty if there is nothing better than what the system said.
     pub fn next(&self) -> String {
         // First what is left behind: it may keep any other stack from being set up.
         if !self.left.is_empty() {

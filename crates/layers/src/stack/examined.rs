@@ -5,16 +5,16 @@ use super::written;
 use stackrace_machine::host::{Host, HostError, Needs, is_of, modules};
 use std::path::Path;
 
-/// Whether one kind of layer can be set up on a machine, with the settings of its example.
+/// A kind of layer, and what a machine lacks to set it up with the settings of its example.
 #[derive(Debug)]
 pub struct Examined {
     /// The name of the kind.
     pub layer: &'static str,
-    /// Whether it needs the rights of root.
+    /// True if it needs the rights of root.
     pub root: bool,
-    /// How many machines it needs.
+    /// Number of machines it needs.
     pub machines: usize,
-    /// What is missing, the rights of root left out; empty: nothing.
+    /// Things that are missing, the rights of root left out; empty if there are none.
     pub missing: Vec<HostError>,
 }
 
@@ -70,7 +70,7 @@ fn lacking(host: &dyn Host, modules: &Modules, needs: &Needs) -> Vec<HostError> 
     missing
 }
 
-/// What the kernel has, and could load.
+/// Modules that the kernel has, and could load.
 struct Modules {
     /// Paths of all modules of the running kernel, those that are built in too, one a line.
     lists: String,
@@ -83,12 +83,12 @@ impl Modules {
         }
     }
 
-    /// Whether there is a module of that name.
+    /// Returns true if there is a module of that name.
     fn have(&self, module: &str) -> bool {
         self.lists.lines().any(|line| is_of(line, module))
     }
 
-    /// Whether the kernel knows a file system, or could load it.
+    /// Returns true if the kernel knows a file system, or could load it.
     fn know(&self, host: &dyn Host, name: &str) -> bool {
         let known = host.read_text(Path::new("/proc/filesystems"));
         let known = known.unwrap_or_default();

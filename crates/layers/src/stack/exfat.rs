@@ -139,7 +139,7 @@ const CLUSTER_BYTES_MAX: u64 = 32 << 20;
 /// Largest power of two that mkfs.exfat reads as an alignment, in bytes.
 const ALIGN_BYTES_MAX: u64 = 2 << 30;
 
-/// Why it is not made on disks.
+/// The reason why it is not made on disks.
 const UNMARKED: Unmarked = Unmarked {
     kind: KIND.name,
     why: "an exFAT cannot be given a mark of ours, by which it would be wiped from a disk again",
@@ -147,9 +147,9 @@ const UNMARKED: Unmarked = Unmarked {
 
 /// An exFAT as a study asks for it.
 struct Exfat {
-    /// Bytes; none: as mkfs.exfat chooses.
+    /// Bytes; `None` means as mkfs.exfat chooses.
     cluster_size: Option<u64>,
-    /// Bytes; none: as mkfs.exfat chooses.
+    /// Bytes; `None` means as mkfs.exfat chooses.
     boundary_align: Option<u64>,
     mkfs: Vec<String>,
     mount: Vec<String>,
@@ -244,7 +244,7 @@ impl Layer for Exfat {
     }
 }
 
-/// What `dump.exfat` prints of what matters to figures.
+/// Facts that matter to figures, of all that `dump.exfat` prints.
 fn geometry(text: &str) -> Vec<Fact> {
     plain::told(text, &GEOMETRY)
 }

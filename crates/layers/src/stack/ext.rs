@@ -20,7 +20,7 @@ use stackrace_machine::host::{Host, Package, argv};
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// What is given to `mkfs` where the study gives no `-E` of its own. With lazy initialisation the
+/// Options given to `mkfs` where the study gives no `-E` of its own. With lazy initialisation the
 /// kernel would write inode tables during the first trials; a discard would give back blocks that
 /// were laid out (mke2fs(8)).
 pub(super) const EXTENDED: &str = "lazy_itable_init=0,lazy_journal_init=0,nodiscard";
@@ -326,7 +326,7 @@ fn geometry(host: &dyn Host, _root: &Path, device: &Path) -> Result<Vec<Fact>, L
     Ok(header(&output.stdout))
 }
 
-/// What `dumpe2fs -h` prints of what matters to figures.
+/// Facts that matter to figures, of all that `dumpe2fs -h` prints.
 pub(super) fn header(text: &str) -> Vec<Fact> {
     let facts = text.lines().filter_map(|line| {
         let (name, value) = line.split_once(':')?;

@@ -15,7 +15,7 @@ use stackrace_base::event::Fact;
 use stackrace_machine::host::{Host, Package};
 use std::path::Path;
 
-/// What the driver tells of a mounted file system.
+/// Files in which the driver tells of a mounted file system.
 const TOLD: [&str; 3] = ["features", "encoding", "current_reserved_blocks"];
 
 /// The layer `f2fs` of a study.
@@ -148,7 +148,7 @@ const F2FS: &Plain = &Plain {
     all_options: plain::untold,
 };
 
-/// What the driver shows in `/sys/fs/f2fs`; what this kernel does not show is left out.
+/// Facts that the driver shows in `/sys/fs/f2fs`; what this kernel does not show is left out.
 fn told(host: &dyn Host, _root: &Path, device: &Path) -> Result<Vec<Fact>, LayerError> {
     let about = Path::new("/sys/fs/f2fs").join(block::kernel_name(host, device));
     let fact = |name: &&str| {

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 /// Most devices one layer gives or takes.
 pub(super) const DEVICES_MAX: usize = 64;
 
-/// What a layer takes from the one below.
+/// Things that a layer takes from the one below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
     /// Nothing: it stands at the bottom.
@@ -26,7 +26,7 @@ pub enum Takes {
     Pool,
 }
 
-/// What a kind of layer gives.
+/// Things that a kind of layer gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GivesKind {
     /// Block devices.
@@ -39,18 +39,18 @@ pub enum GivesKind {
     Bare,
 }
 
-/// Where the layers below one stand.
+/// Place of the layers below one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Below {
-    /// On this machine.
+    /// This machine.
     Here,
-    /// On the peer instead.
+    /// The peer instead.
     OnPeer,
-    /// On this machine and on the peer, alike.
+    /// This machine and the peer, alike.
     OnBoth,
 }
 
-/// What a standing layer gives to the one above.
+/// Things that a standing layer gives to the one above.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Gives {
     /// Below the first layer.
@@ -90,7 +90,7 @@ pub(super) fn pool(below: Gives) -> Result<Pool, LayerError> {
 pub struct Device {
     /// `/dev/loop3`.
     pub path: PathBuf,
-    /// Why it may be written over.
+    /// The reason why it may be written over.
     pub origin: Origin,
 }
 
@@ -105,38 +105,38 @@ impl Device {
     }
 }
 
-/// Where a device comes from: what may be formatted follows from it.
+/// The source of a device: what may be formatted follows from it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     /// A loop device on a file that the loop layer below created for this stack.
     LoopOn(PathBuf),
     /// A whole disk the study names, guarded.
     Disk(NamedDisk),
-    /// Put together of devices below for this stack, under a name that is drawn for it.
+    /// A device put together of devices below for this stack, under a name that is drawn for it.
     Made(String),
     /// A disk of the lab, by its serial: the guest and all its disks are disposable.
     Lab(String),
     /// A modelled drive of the lab, which this process made and serves: it began as nothing but zeros.
     Served,
-    /// Of DRBD, by the name of its resource, which is drawn for it.
+    /// A device of DRBD, by the name of its resource, which is drawn for it.
     Replica(String),
 }
 
-/// What setting up a layer would do to what is there already.
+/// Harm that setting up a layer would do to what is there already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Danger {
     /// The disk must not be written over.
     Refused(LayerError),
-    /// It would be lost: `on ata-MODEL_SERIAL: ext4 "photos"`.
+    /// The content would be lost: `on ata-MODEL_SERIAL: ext4 "photos"`.
     Lost(String),
 }
 
 /// A layer after it was set up: what it gives, and what it got.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StandingLayer {
-    /// What it gives to the layer above.
+    /// Things given to the layer above.
     pub gives: Gives,
-    /// What it really got.
+    /// Facts about what it really got.
     pub facts: LayerFacts,
     /// Block devices that show its traffic (`loop3`).
     pub devices: Vec<String>,
@@ -144,13 +144,13 @@ pub struct StandingLayer {
     pub disks: Vec<String>,
 }
 
-/// What a workload that needs bare devices is given.
+/// Things given to a workload that needs bare devices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bare {
     /// The devices, in order.
     pub devices: Vec<PathBuf>,
     /// Names of the two pools that may be made of them, drawn for this stack.
     pub pools: [String; 2],
-    /// Where files may be made and pools mounted.
+    /// Directory in which files may be made and pools mounted.
     pub directory: PathBuf,
 }

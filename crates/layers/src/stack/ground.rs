@@ -14,19 +14,19 @@ pub(super) fn on(host: &dyn Host, node: usize) -> Result<&dyn Host, HostError> {
     if node == 1 { Ok(host) } else { host.peer(node) }
 }
 
-/// What a standing stack lies on.
+/// The storage that a standing stack lies on.
 #[derive(Debug, Default)]
 pub(super) struct Ground {
     /// Directories of the user's, in the order of the layers.
     pub(super) named: Vec<StorageIdentity>,
     /// The same directories by their machines, and as the study calls them.
     at: Vec<(usize, PathBuf)>,
-    /// The file system that was made for the stack; none: there is none, or it cannot be told.
+    /// The file system that was made for the stack; `None` if there is none, or it cannot be told.
     own: Option<StorageIdentity>,
 }
 
 impl Ground {
-    /// Of a stack that was just set up, with the root of its own file system.
+    /// Finds the ground of a stack that was just set up, with the root of its own file system.
     ///
     /// # Errors
     /// A directory that the user named is gone already, or it cannot be found out what it lies on.
@@ -60,7 +60,7 @@ impl Ground {
         Ok(ground)
     }
 
-    /// What is not there any more or is something else, the first of it; none: all is as it was.
+    /// The first storage that is not there any more or is something else; `None` if all is as it was.
     ///
     /// # Errors
     /// A machine does not answer.
@@ -81,8 +81,8 @@ impl Ground {
         found.transpose()
     }
 
-    /// What the stack was set up on against what it lay on when it was first set up; none: it is the
-    /// same, or it was not known.
+    /// The storage the stack was set up on against what it lay on when it was first set up; `None`
+    /// if it is the same, or was not known.
     pub(super) fn exchanged_since(
         &self,
         first: &dyn Host,
@@ -99,7 +99,8 @@ impl Ground {
     }
 }
 
-/// What a stack that cannot be set up any more lay on, if that is not there or is something else.
+/// The storage that a stack that cannot be set up any more lay on, if that is not there or is
+/// something else.
 ///
 /// # Errors
 /// A machine does not answer.
@@ -132,13 +133,13 @@ fn seen(
     Ok(compared(before, now.ok()).map(|exchanged| named(first, node, exchanged)))
 }
 
-/// With the name of the machine, where it is not the first one.
+/// Adds the name of the machine, where it is not the first one.
 fn named(first: &dyn Host, node: usize, exchanged: ExchangedStorage) -> ExchangedStorage {
     let peer = (node > 1).then(|| first.peer(node).ok()).flatten();
     exchanged.seen_by(peer.map(Host::name))
 }
 
-/// What was exchanged, if it is not the same storage any more.
+/// The exchange, if it is not the same storage any more.
 pub fn compared(
     before: &StorageIdentity,
     now: Option<StorageIdentity>,

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 /// A disk as a study names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// Where links with stable names are: `/dev/disk/by-id`.
+    /// Directory of links with stable names: `/dev/disk/by-id`.
     pub directory: PathBuf,
     /// The name of the link.
     pub id: String,
     /// Bytes.
     pub size: u64,
-    /// As the kernel gives it, without blanks around it.
+    /// The model as the kernel gives it, without blanks around it.
     pub model: String,
 }
 

@@ -108,7 +108,7 @@ const GEOMETRY: [&str; 5] = [
     "Allocation group size",
 ];
 
-/// Why it is not made on disks.
+/// The reason why it is not made on disks.
 const UNMARKED: Unmarked = Unmarked {
     kind: KIND.name,
     why: "mkfs.jfs cannot give a JFS a mark of ours, by which it would be wiped from a disk again",
@@ -173,7 +173,7 @@ impl Layer for Jfs {
     }
 }
 
-/// What `jfs_tune -l` prints of what matters to figures.
+/// Facts that matter to figures, of all that `jfs_tune -l` prints.
 fn geometry(text: &str) -> Vec<Fact> {
     plain::told(text, &GEOMETRY)
 }

@@ -21,9 +21,9 @@ pub struct LayerKind {
     pub summary: &'static str,
     /// Every setting that a study may give it.
     pub settings: &'static [SettingDoc],
-    /// What it takes from the layer below, whatever its settings.
+    /// Things it takes from the layer below, whatever its settings.
     pub takes: Takes,
-    /// What it gives to the layer above.
+    /// Things it gives to the layer above.
     pub gives: GivesKind,
     /// One line of TOML that works.
     pub example: &'static str,
@@ -33,16 +33,16 @@ pub struct LayerKind {
     pub words: &'static [&'static Words],
     /// Packages with its programs; the lab's guests have them all.
     pub packages: &'static [Package],
-    /// How it undoes what only its own tools can undo.
+    /// Ways in which it undoes what only its own tools can undo.
     pub undo: &'static [UndoKind],
     /// Its programs as a plan imagines them.
     pub imagined: &'static [Tool],
-    /// What its file system does with data; of other layers, nothing.
+    /// Treatment of data by its file system; unknown for other layers.
     pub data: FileData,
-    /// What it reads out of what its tools print: none of these may fail on any text.
+    /// Functions that read what its tools print: none of them may fail on any text.
     pub reads: &'static [fn(&str) -> Vec<Fact>],
-    /// Of disks in whose place `run --drive` puts modelled drives: the settings that those keep. Of any
-    /// other layer, none.
+    /// Settings that disks keep in whose place `run --drive` puts modelled drives. Of any other
+    /// layer, none.
     pub kept_by_drives: &'static [&'static str],
     /// The stacks it is tested with.
     pub tried: Tried,
@@ -70,17 +70,18 @@ impl LayerKind {
     };
 }
 
-/// What a file system does with the data of files.
+/// Treatment of the data of files by a file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileData {
-    /// Whether it writes over a block where it lies: data that are written over stay laid out as they were.
+    /// True if it writes over a block where it lies: data that are written over stay laid out as
+    /// they were.
     pub in_place: bool,
-    /// Whether it caches them in the kernel's page cache and nowhere else.
+    /// True if it caches them in the kernel's page cache and nowhere else.
     pub page_cache_alone: bool,
 }
 
 impl FileData {
-    /// Of a file system of which neither is known.
+    /// Treatment by a file system of which neither is known.
     pub const UNKNOWN: Self = Self {
         in_place: false,
         page_cache_alone: false,
@@ -99,7 +100,7 @@ pub(super) type TriedStack = &'static [&'static str];
 pub struct Tried {
     /// Whole stacks in which every step fails once, on an imagined machine.
     pub shapes: &'static [TriedStack],
-    /// What can stand on so many devices: random stacks are put together of these.
+    /// Stacks that can stand on so many devices: random stacks are put together of these.
     pub on_devices: &'static [(usize, TriedStack)],
     /// Stacks that are set up, used and torn down with the real tools of this machine.
     pub real: &'static [RealStack],
@@ -113,7 +114,7 @@ pub struct Tried {
 }
 
 impl Tried {
-    /// Not tested with anything.
+    /// No tests at all.
     pub const NOWHERE: Self = Self {
         shapes: &[],
         on_devices: &[],
@@ -127,41 +128,41 @@ impl Tried {
 /// One stack on the real machine.
 #[derive(Debug, Clone, Copy)]
 pub struct RealStack {
-    /// What the test calls it.
+    /// The test's name for it.
     pub name: &'static str,
     /// The layers, from the bottom up.
     pub layers: TriedStack,
-    /// What the name of the first block device under its file system begins with; empty: it has none.
+    /// Beginning of the name of the first block device under its file system; empty if it has none.
     pub device: &'static str,
     /// Facts of a layer, from 0 at the bottom, that must be read back.
     pub expected: &'static [(usize, &'static str, Expected)],
 }
 
-/// What a fact has to be.
+/// Condition on a fact.
 #[derive(Debug, Clone, Copy)]
 pub enum Expected {
-    /// Exactly this.
+    /// Exactly this text.
     Is(&'static str),
-    /// Something with these words in it.
+    /// A text with these words in it.
     Has(&'static str),
-    /// Something without these words in it.
+    /// A text without these words in it.
     Lacks(&'static str),
-    /// Anything.
+    /// Any text.
     There,
-    /// Not told at all.
+    /// No fact at all.
     Absent,
 }
 
 /// One stack in which the program is killed.
 #[derive(Debug, Clone, Copy)]
 pub struct KillStack {
-    /// What the test calls it.
+    /// The test's name for it.
     pub name: &'static str,
-    /// Size and number of the disks it stands on; none: on no disk.
+    /// Size and number of the disks it stands on; 0 disks if on none.
     pub disks: (&'static str, usize),
     /// Its layers; `{server}` is where a server is: `same`, or `peer` with two machines.
     pub layers: TriedStack,
-    /// How many machines it can be set up on.
+    /// Numbers of machines it can be set up on.
     pub machines: &'static [usize],
 }
 
@@ -188,7 +189,7 @@ pub struct LayerCommand<'a> {
     pub what: &'static str,
     /// The command, for sh.
     pub line: &'a str,
-    /// Whether it takes down what another one set up: `clean` may have to run it.
+    /// True if it takes down what another one set up: `clean` may have to run it.
     pub undoes: bool,
 }
 
@@ -202,9 +203,9 @@ pub trait Layer: Send + Sync {
     }
     /// One line for the plan: what is asked for.
     fn describe_asked(&self) -> String;
-    /// What it takes with these settings.
+    /// Things it takes with these settings.
     fn takes(&self) -> Takes;
-    /// How many devices it gives; none: it gives no devices.
+    /// Number of devices it gives; `None` if it gives no devices.
     fn devices_given(&self) -> Option<usize> {
         None
     }
@@ -212,31 +213,31 @@ pub trait Layer: Send + Sync {
     fn written_below(&self, bytes: u64, _devices: usize) -> u64 {
         bytes
     }
-    /// Whether the layer above gets devices, a directory or a pool.
+    /// The kind of thing that the layer above gets: devices, a directory or a pool.
     fn gives(&self) -> GivesKind {
         match self.devices_given() {
             Some(_) => GivesKind::Devices,
             None => GivesKind::Directory,
         }
     }
-    /// Where what it takes stands.
+    /// Place of what it takes.
     fn below(&self) -> Below {
         Below::Here
     }
-    /// Whether both machines may write what it gives at once.
+    /// Returns true if both machines may write what it gives at once.
     fn is_shared(&self) -> bool {
         false
     }
-    /// On how many machines the workload runs at once, each in a directory of its own.
+    /// Number of machines on which the workload runs at once, each in a directory of its own.
     fn loaded_from(&self) -> usize {
         1
     }
-    /// How many machines it needs.
+    /// Number of machines it needs.
     fn nodes(&self) -> usize {
         // Otherwise what it takes stands on the peer, or on both machines.
         if self.below() == Below::Here { 1 } else { 2 }
     }
-    /// Why its machines cannot be in one kernel, as a clause; none: they can.
+    /// The reason why its machines cannot be in one kernel, as a clause; `None` if they can.
     fn apart(&self) -> Option<String> {
         None
     }
@@ -252,23 +253,23 @@ pub trait Layer: Send + Sync {
     fn commands(&self) -> Vec<LayerCommand<'_>> {
         Vec::new()
     }
-    /// What must be there before it can be set up, on each machine it stands on.
+    /// Needs that must be met before it can be set up, on each machine it stands on.
     fn needs(&self) -> Needs;
-    /// What must be there where its server is, if it has one: on the peer if what it takes stands
-    /// there, else on this machine.
+    /// Needs of the machine of its server, if it has one: the peer if what it takes stands there,
+    /// else this machine.
     fn server_needs(&self) -> Option<Needs> {
         None
     }
-    /// The directory of the user's that it measures as it is; none: it makes something.
+    /// The directory of the user's that it measures as it is; `None` if it makes something.
     fn existing_directory(&self) -> Option<&Path> {
         None
     }
-    /// Where it needs how many bytes of disk; an empty path is the site's scratch directory.
+    /// Directory in which it needs disk, and the bytes; an empty path is the site's scratch directory.
     fn disk_needed(&self) -> Option<(PathBuf, u64)> {
         None
     }
-    /// A directory of the user's that it lies in, and that has to stay the same one; none: it lies in
-    /// none.
+    /// A directory of the user's that it lies in, and that has to stay the same one; `None` if it
+    /// lies in none.
     fn named_directory(&self) -> Option<PathBuf> {
         let (directory, _) = self.disk_needed()?;
         (!directory.as_os_str().is_empty()).then_some(directory)
@@ -277,7 +278,7 @@ pub trait Layer: Send + Sync {
     fn disks(&self) -> &[Identity] {
         &[]
     }
-    /// What is on devices it would write over, on this machine as it is now; `wipe` are ids of
+    /// Contents of devices it would write over, on this machine as it is now; `wipe` are ids of
     /// devices that may be wiped.
     fn dangers(&self, _host: &dyn Host, _wipe: &[String]) -> Vec<Danger> {
         Vec::new()
@@ -292,11 +293,11 @@ pub trait Layer: Send + Sync {
     /// When the system refuses, or what was obtained is not what was asked for. What was created
     /// until then is in the journal and undone by the caller.
     fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError>;
-    /// Whether it can be brought back after a power cut.
+    /// Returns true if it can be brought back after a power cut.
     fn returns(&self) -> bool {
         false
     }
-    /// What a power cut hits, where that is not all that the stack stands on.
+    /// The part that a power cut hits, where that is not all that the stack stands on.
     fn cut_of(&self) -> Option<CutOf> {
         None
     }

@@ -131,7 +131,7 @@ pub fn devices_under(host: &dyn Host, path: &Path) -> Vec<String> {
     devices
 }
 
-/// What each layer of a standing stack got, and where its data will lie.
+/// Facts about what each layer of a standing stack got, and where its data will lie.
 pub fn facts(host: &dyn Host, stack: &StandingStack) -> Vec<LayerFacts> {
     let mut facts = stack.facts().to_vec();
     // This process sees the files of its own machine alone.
@@ -161,7 +161,7 @@ pub fn undo_all(host: &dyn Host, journal: &Journal) -> Result<UndoReport, Journa
     journal::undo_all(host, journal, undo_kinds())
 }
 
-/// What is pending in a journal, newest first, checked as before it is undone.
+/// Returns what is pending in a journal, newest first, checked as before it is undone.
 ///
 /// # Errors
 /// As [`journal::undo_all`], before anything is undone.
@@ -187,13 +187,13 @@ pub fn imagined(fault: Fault) -> PlanHost {
     PlanHost::new(tools.chain(line::IMAGINED).copied().collect(), fault)
 }
 
-/// What a machine has of all that the layers need, found out without changing anything.
+/// Finds what a machine has of all that the layers need, without changing anything.
 pub fn examined(host: &dyn Host) -> Vec<Examined> {
     examined::of(ALL, host)
 }
 
-/// What the file system of that name does with data, as its layer says; of one that no layer makes, nothing
-/// is known.
+/// Treatment of data by the file system of that name, as its layer says; of one that no layer
+/// makes, nothing is known.
 pub fn file_data(file_system: &str) -> FileData {
     let kind = ALL.iter().find(|kind| kind.name == file_system);
     kind.map_or(FileData::UNKNOWN, |kind| kind.data)

@@ -15,7 +15,7 @@ use stackrace_base::event::Fact;
 use stackrace_machine::host::{Host, Package};
 use std::path::Path;
 
-/// What the driver tells of a mounted file system, below `/sys/fs/nilfs2/DEVICE`.
+/// Files in which the driver tells of a mounted file system, below `/sys/fs/nilfs2/DEVICE`.
 const TOLD: [&str; 5] = [
     "revision",
     "blocksize",
@@ -110,7 +110,7 @@ const NILFS2: &Plain = &Plain {
     all_options: plain::untold,
 };
 
-/// What the driver shows; what this kernel does not show is left out.
+/// Facts that the driver shows; what this kernel does not show is left out.
 fn told(host: &dyn Host, _root: &Path, device: &Path) -> Result<Vec<Fact>, LayerError> {
     let about = Path::new("/sys/fs/nilfs2").join(block::kernel_name(host, device));
     let fact = |name: &&str| {

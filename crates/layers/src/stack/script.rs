@@ -23,7 +23,7 @@ use std::path::Path;
 /// The word in a study.
 const NAME: &str = "script";
 
-/// What each command is for; also what the shell calls it in its messages.
+/// Purpose of each command; also the shell's name for it in its messages.
 const SET_UP: &str = "set-up";
 const TEAR_DOWN: &str = "tear-down";
 const DESCRIBE: &str = "describe";
@@ -131,7 +131,7 @@ fn command(what: &str, line: &str, mount: &Path) -> Vec<OsString> {
     command
 }
 
-/// Whether an entry of a journal can only be undone with a command of the study.
+/// Returns true if an entry of a journal can only be undone with a command of the study.
 pub fn needs_command(undo: &Undo) -> bool {
     matches!(undo, Undo::Layer(entry) if entry.layer() == NAME)
 }
@@ -211,7 +211,7 @@ impl Layer for Script {
     }
 }
 
-/// What `describe` printed: a fact for each line, by the name before its first colon.
+/// Facts that `describe` printed: one for each line, by the name before its first colon.
 fn told(text: &str) -> Vec<Fact> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let short = |text: &str| {

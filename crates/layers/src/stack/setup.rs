@@ -13,18 +13,18 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What a layer builds with.
+/// The means by which a layer builds.
 pub struct Setup<'a> {
     site: &'a Site<'a>,
     /// Common beginning of every name of this set-up; it is drawn for it.
     mark: String,
     /// 16 random digits, the end of `mark`.
     nonce: String,
-    /// How many names and UUIDs were drawn.
+    /// Number of names and UUIDs that were drawn.
     drawn: u32,
-    /// Whether what lies at the bottom is still there when the stack is gone.
+    /// True if what lies at the bottom is still there when the stack is gone.
     outlived: bool,
-    /// Whether the stack was set up before and lost its power.
+    /// True if the stack was set up before and lost its power.
     returning: bool,
     /// Commands that repaired what could not be brought back otherwise, as typed.
     pub(super) repairs: Vec<String>,
@@ -35,11 +35,11 @@ pub struct Setup<'a> {
     node: usize,
     /// The machine the layer under way stands on; its peer is the next one.
     home: usize,
-    /// What the layers below gave on the peer.
+    /// Things that the layers below gave on the peer.
     pub(super) there: Gives,
 }
 
-/// What exists because of a stack: settling and tearing down need it when the set-up is over.
+/// The existing parts of a stack: settling and tearing down need them when the set-up is over.
 #[derive(Debug, Default)]
 pub(super) struct StackParts {
     /// Entries of the journal, in the order in which things were made.
@@ -63,28 +63,28 @@ pub(super) struct StackParts {
 pub(super) struct Mounted {
     /// The machine it is on, by its number.
     pub node: usize,
-    /// What mounted it, and mounts it again.
+    /// The command that mounted it, and mounts it again.
     pub command: Vec<OsString>,
     /// Its mount point.
     pub path: PathBuf,
-    /// Whether its content is still there after unmounting.
+    /// True if its content is still there after unmounting.
     pub survives: bool,
 }
 
-/// Something of ours that is cold once it was taken away and brought back.
+/// A thing of ours that is cold once it was taken away and brought back.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Movable {
-    /// What takes it away.
+    /// The command that takes it away.
     pub(super) away: Vec<OsString>,
-    /// What brings it back.
+    /// The command that brings it back.
     pub(super) back: Vec<OsString>,
 }
 
-/// Where the files of [`Setup::prove`] are.
+/// Directory of the files of [`Setup::prove`].
 const PROOFS: &str = "/run";
 
-/// How often a device that a tool has just made is looked for, and how long is waited between: a minute
-/// in all, which udev may need on an emulated machine that has others beside it.
+/// Number of times, and pause between them, that a device that a tool has just made is looked for:
+/// a minute in all, which udev may need on an emulated machine that has others beside it.
 const APPEARS_TRIES: usize = 600;
 const APPEARS_PAUSE: Duration = Duration::from_millis(100);
 
@@ -167,7 +167,7 @@ impl<'a> Setup<'a> {
         Ok([here, there])
     }
 
-    /// Measures the line from this machine to its peer, with so many bytes; none: it is only planned.
+    /// Measures the line from this machine to its peer, with so many bytes; `None` if only planned.
     pub fn measure_line(&self, bytes: u64) -> Result<Option<LineSpeed>, HostError> {
         let peer = self.peer()?;
         match self.home {
@@ -199,13 +199,13 @@ impl<'a> Setup<'a> {
         self.on_peer(build)
     }
 
-    /// What the layers below gave on the peer.
+    /// Takes what the layers below gave on the peer.
     pub fn there(&mut self) -> Gives {
         // Taken away, so that no second layer is put on the same devices.
         std::mem::replace(&mut self.there, Gives::Nothing)
     }
 
-    /// What stands until now stays when settling: it is served, or open.
+    /// Lets what stands until now stay when settling: it is served, or open.
     pub fn keep_standing(&mut self) {
         self.parts.movable.clear();
         self.parts.awaited.clear();
@@ -214,7 +214,7 @@ impl<'a> Setup<'a> {
         }
     }
 
-    /// Whether another machine than the first is built on.
+    /// Returns true if another machine than the first is built on.
     pub fn is_on_peer(&self) -> bool {
         self.node > 1
     }
@@ -229,7 +229,7 @@ impl<'a> Setup<'a> {
         &self.mark
     }
 
-    /// Whether the stack was set up before and lost its power.
+    /// Returns true if the stack was set up before and lost its power.
     pub fn is_returning(&self) -> bool {
         self.returning
     }
@@ -291,7 +291,7 @@ impl<'a> Setup<'a> {
         self.parts.held.push(disk.clone());
     }
 
-    /// Whether devices at the bottom outlive the stack.
+    /// Returns true if devices at the bottom outlive the stack.
     pub fn is_outlived(&self) -> bool {
         self.outlived
     }
@@ -548,7 +548,7 @@ impl<'a> Setup<'a> {
         Ok(())
     }
 
-    /// What a layer got, with the machine it stands on unless that is the first.
+    /// The facts of a layer, with the machine it stands on unless that is the first.
     pub(super) fn placed(&self, facts: LayerFacts) -> LayerFacts {
         match self.node {
             1 => facts,
@@ -591,7 +591,7 @@ pub(super) fn appears(host: &dyn Host, device: &Path) -> Result<(), LayerError> 
     ))
 }
 
-/// Whether a file system lives in memory alone, and is lost when unmounted.
+/// Life of a file system: in memory alone, so that it is lost when unmounted, or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Memory {
     Yes,

@@ -24,21 +24,22 @@ pub struct StandingStack {
     /// Common beginning of all its names.
     pub(super) mark: String,
     pub(super) directory: PathBuf,
-    /// What keeps [`StandingStack::directory`] the same whatever happens to its name; none: its path
-    /// is its name, below a mount or a directory of the run's own.
+    /// The open directory that keeps [`StandingStack::directory`] the same whatever happens to its
+    /// name; `None` if its path is its name, below a mount or a directory of the run's own.
     pub(super) held: Option<HeldDir>,
     pub(super) bare: Option<Bare>,
     pub(super) facts: Vec<LayerFacts>,
     pub(super) devices: Vec<String>,
     pub(super) parts: StackParts,
     pub(super) nodes: usize,
-    /// What tells this start of each machine from any other, from node 2 on.
+    /// Marks that tell this start of each machine from any other, from node 2 on.
     pub(super) boots: Vec<String>,
     /// Directories of the user's, and its own file system, as they were when it was set up.
     pub(super) lies_on: Ground,
 }
 
-/// What tells the present start of each machine from any other, from node 2 up to a number.
+/// Reads the marks that tell the present start of each machine from any other, from node 2 up to a
+/// number.
 ///
 /// # Errors
 /// When one is not there.
@@ -78,12 +79,12 @@ impl StandingStack {
         self.bare.as_ref()
     }
 
-    /// What each layer really got, bottom up.
+    /// Facts about what each layer really got, bottom up.
     pub fn facts(&self) -> &[LayerFacts] {
         &self.facts
     }
 
-    /// Whether the stack mounted a file system of its own.
+    /// Returns true if the stack mounted a file system of its own.
     pub fn has_mounts(&self) -> bool {
         !self.parts.mounts.is_empty()
     }
@@ -93,8 +94,8 @@ impl StandingStack {
         &self.lies_on.named
     }
 
-    /// Whether it still lies on what it was set up on, and its own file system is where it was mounted;
-    /// none: it does.
+    /// Checks that it still lies on what it was set up on, and that its own file system is where it
+    /// was mounted; `None` if so.
     ///
     /// # Errors
     /// One of its machines does not answer.
@@ -102,7 +103,8 @@ impl StandingStack {
         self.lies_on.exchanged(host)
     }
 
-    /// Whether it was set up on something else than the same configuration was before; none: it was not.
+    /// Compares what it was set up on with what the same configuration was set up on before; `None`
+    /// if they are the same.
     pub fn exchanged_since(
         &self,
         host: &dyn Host,
@@ -117,8 +119,9 @@ impl StandingStack {
         &self.devices
     }
 
-    /// The line to the peer as it was measured (see `common::line`), the nearest to the workload where
-    /// there are two, or the one to the storage as the study declares it; none: there is none.
+    /// The line to the peer as it was measured (see `common::line`), the nearest to the workload
+    /// where there are two, or the one to the storage as the study declares it; `None` if there is
+    /// none.
     pub fn line(&self) -> Option<Fact> {
         let mut facts = self.facts.iter().rev().flat_map(|layer| &layer.facts);
         facts
@@ -210,7 +213,7 @@ impl StandingStack {
         Ok(())
     }
 
-    /// Whether every machine of it has been there since before it was raised: one that lost its
+    /// Checks that every machine of it has been there since before it was raised: one that lost its
     /// power does not hold its part any more.
     ///
     /// # Errors

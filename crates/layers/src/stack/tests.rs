@@ -419,7 +419,8 @@ fn a_device_that_is_not_ours_is_never_formatted() {
     assert_eq!(host.steps().len(), before);
 }
 
-/// What can stand on so many devices, of all kinds: what gives devices again, and what ends a stack.
+/// Layers that can stand on so many devices, of all kinds: those that give devices again, and those
+/// that end a stack.
 fn on_devices() -> [Vec<(usize, TriedStack)>; 2] {
     let all = ALL.iter().flat_map(|kind| kind.tried.on_devices).copied();
     let (between, above): (Vec<_>, Vec<_>) = all.partition(|(_, lines)| {
@@ -465,7 +466,7 @@ proptest::proptest! {
     }
 }
 
-/// What the imagined first disk carries is wiped by permission alone, and only before the stack.
+/// The content of the imagined first disk is wiped by permission alone, and only before the stack.
 #[test]
 fn a_disk_that_carries_something_is_refused_unless_its_id_is_repeated() {
     let base = tempfile::tempdir().unwrap();

@@ -5,7 +5,7 @@ use super::{Host, HostError, LAB_MARK, argv};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Where apt keeps what its sources have.
+/// Directory in which apt keeps what its sources have.
 const LISTS: &str = "/var/lib/apt/lists";
 
 /// The advice where nothing on this machine helps.
@@ -50,7 +50,8 @@ pub fn advised(host: &dyn Host, missing: &[HostError], lab: Option<&str>) -> Vec
     lines.collect()
 }
 
-/// Packages that could be installed here, of those that hold what is missing; none: apt cannot be asked.
+/// Packages that could be installed here, of those that hold what is missing; `None` if apt cannot
+/// be asked.
 pub fn known_packages(host: &dyn Host, missing: &[HostError]) -> Option<BTreeSet<String>> {
     let names = missing.iter().filter_map(HostError::package);
     let names: BTreeSet<&str> = names.map(|package| package.name).collect();
@@ -88,7 +89,7 @@ fn candidates(said: &str) -> BTreeSet<String> {
     known
 }
 
-/// Whether the package of a tool can be installed, as far as that is known.
+/// Returns true if the package of a tool can be installed, as far as that is known.
 fn has_package(error: &HostError, known: Option<&BTreeSet<String>>) -> bool {
     match (error.package(), known) {
         (Some(package), Some(known)) => known.contains(package.name),
@@ -96,7 +97,7 @@ fn has_package(error: &HostError, known: Option<&BTreeSet<String>>) -> bool {
     }
 }
 
-/// What to do where the system's sources do not have a package and the lab would not do.
+/// Advice where the system's sources do not have a package and the lab would not do.
 fn elsewhere(error: &HostError) -> String {
     let package = error.package().map_or("it", |package| package.name);
     format!(
@@ -104,7 +105,7 @@ fn elsewhere(error: &HostError) -> String {
     )
 }
 
-/// Whether a module lies where the running kernel would load it from.
+/// Returns true if a module lies where the running kernel would load it from.
 fn has_module(host: &dyn Host, module: &str) -> bool {
     modules(host).lines().any(|line| is_of(line, module))
 }
@@ -118,7 +119,7 @@ pub fn modules(host: &dyn Host) -> String {
     at("modules.dep") + &at("modules.builtin")
 }
 
-/// Whether a line of such a list is the file of a module.
+/// Returns true if a line of such a list is the file of a module.
 pub fn is_of(line: &str, module: &str) -> bool {
     // The file of `dm_mod` is `dm-mod.ko`; what a module needs stands behind the colon.
     let same = |name: &str| name.replace('-', "_") == module.replace('-', "_");

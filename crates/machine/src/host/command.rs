@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 
-/// What a command left behind.
+/// Result of a command.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Output {
-    /// Exit status; none: ended by a signal.
+    /// Exit status; `None` if it was ended by a signal.
     pub status: Option<i32>,
     /// Standard output, cut at [`super::local::OUTPUT_MAX`], lossy where it is not UTF-8.
     pub stdout: String,

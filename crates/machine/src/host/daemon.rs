@@ -24,7 +24,7 @@ pub(super) fn running(program: &str) -> Option<String> {
     Some(format!("{program} (process {})", found.as_raw_nonzero()))
 }
 
-/// The process that listens at a port, TCP or UDP, any address; none: the port is free.
+/// The process that listens at a port, TCP or UDP, any address; `None` if the port is free.
 pub(super) fn listener(port: u16) -> Option<String> {
     // TCP's state of listening; and that of UDP, which knows no other.
     let tables = [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")];
@@ -83,7 +83,7 @@ impl Ours {
         self.held.is_empty()
     }
 
-    /// Whether one of these is the parent of a process.
+    /// Returns true if one of these is the parent of a process.
     fn began(&self, id: Pid) -> bool {
         process::parent(id).is_some_and(|parent| self.held.contains_key(&parent))
     }
@@ -108,7 +108,7 @@ impl Ours {
     }
 }
 
-/// Whether a process that is held has ended; also one that was not waited for.
+/// Returns true if a process that is held has ended; also one that was not waited for.
 fn has_ended(process: &OwnedFd) -> bool {
     let now = Timespec {
         tv_sec: 0,
@@ -118,7 +118,7 @@ fn has_ended(process: &OwnedFd) -> bool {
     poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
 }
 
-/// Whether a process has a mark in its environment.
+/// Returns true if a process has a mark in its environment.
 fn bears(id: Pid, mark: &str) -> bool {
     let environment = process::about(id, "environ");
     let variable = format!("{MARK}={mark}");

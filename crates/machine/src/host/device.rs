@@ -21,7 +21,7 @@ use std::sync::Arc;
 pub struct DeviceNumber {
     /// Number of the driver, the first half of a device number.
     pub major: u32,
-    /// Which device of that driver.
+    /// Number of the device among those of that driver.
     pub minor: u32,
     /// Grows with every device, and every medium, that the kernel sees; none before Linux 5.16.
     pub sequence: Option<u64>,
@@ -32,7 +32,7 @@ pub struct DeviceNumber {
 pub struct FixedDevice {
     /// The kernel's own path: `/dev/sdb`.
     pub node: PathBuf,
-    /// Its numbers; none: a host that only imagines, or is far.
+    /// Its numbers; `None` if the host only imagines, or is far.
     pub number: Option<DeviceNumber>,
     /// While this is open, the kernel gives the path to no other device.
     #[cfg_attr(
@@ -67,32 +67,32 @@ impl FixedDevice {
     }
 }
 
-/// What a device holds, as far as reading samples of it tells.
+/// Content of a device, as far as reading samples of it tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeviceContent {
     /// Zeros, or ones as erased flash has them.
     Blank,
-    /// What this program left there, and no one has written since.
+    /// Content that this program left there, and that no one has written over since.
     Left,
-    /// Something else; it begins at or before this byte.
+    /// Other content; it begins at or before this byte.
     Data {
         /// Offset of the first sample that is not blank.
         at: u64,
     },
 }
 
-/// Read without a gap at either end of a device, bytes.
+/// Length of what is read without a gap at either end of a device, bytes.
 const ENDS_BYTES: u64 = 4 << 20;
 
-/// From sample to sample over the first [`STEPS`] of them, bytes.
+/// Distance from sample to sample over the first [`STEPS`] of them, bytes.
 const STEP_BYTES: u64 = 1 << 20;
 
-/// How many samples are a step apart, and how many are spread evenly over the whole device. A hard
-/// disk needs about 8 ms for each.
+/// Number of samples that are a step apart, and of those spread evenly over the whole device. A
+/// hard disk needs about 8 ms for each.
 const STEPS: u64 = 1024;
 
-/// How many samples lie at random places; the same ones each time, so that what was left there can
-/// be compared.
+/// Number of samples at random places; the same ones each time, so that what was left there can be
+/// compared.
 const DRAWN: u64 = 512;
 
 /// Bytes of a sample, and what it is aligned to: the largest sector of a disk.
@@ -163,9 +163,9 @@ fn node(number: DeviceNumber) -> Result<PathBuf, HostError> {
         .ok_or_else(|| HostError::path("find the name in", &file, std::io::ErrorKind::NotFound))
 }
 
-/// Who uses a device or one of its partitions in a way that `/sys/…/holders` does not show: loop
-/// devices on it, servers of the kernel, processes that have it open, and the holder of the
-/// kernel's exclusive right.
+/// Users of a device or one of its partitions that `/sys/…/holders` does not show: loop devices on
+/// it, servers of the kernel, processes that have it open, and the holder of the kernel's exclusive
+/// right.
 pub(super) fn users(device: &FixedDevice) -> Vec<String> {
     let Some(number) = device.number else {
         return vec!["it could not be found out who uses it".to_string()];
@@ -236,10 +236,11 @@ fn device_at(path: &Path) -> Option<u64> {
     about.file_type().is_block_device().then(|| about.rdev())
 }
 
-/// Where the kernel shows what it was configured to do.
+/// Directory in which the kernel shows what it was configured to do.
 const CONFIGURED: &str = "/sys/kernel/config";
 
-/// Where the kernel's own servers of disks (LIO, NVMe) keep what they serve, below [`CONFIGURED`].
+/// Directories in which the kernel's own servers of disks (LIO, NVMe) keep what they serve, below
+/// [`CONFIGURED`].
 const EXPORTS: [(&str, &[&str], &str); 2] = [
     ("target/core", &["", ""], "udev_path"),
     ("nvmet/subsystems", &["", "namespaces", ""], "device_path"),
@@ -427,7 +428,7 @@ impl<'a> Samples<'a> {
         places(self.size)
     }
 
-    /// At most [`CHUNK_BYTES`].
+    /// Reads at most [`CHUNK_BYTES`].
     fn read(&mut self, at: u64, bytes: u64) -> std::io::Result<&[u8]> {
         let bytes = bytes.min(self.size.saturating_sub(at)) as usize;
         let start = self.buffer.as_ptr().align_offset(SAMPLE_BYTES as usize);
@@ -437,8 +438,8 @@ impl<'a> Samples<'a> {
     }
 }
 
-/// Where samples of a device of this size are taken, in order, each with its length; without the
-/// first sector.
+/// Places of samples of a device of this size, in order, each with its length; without the first
+/// sector.
 fn places(size: u64) -> Vec<(u64, u64)> {
     let aligned = |at: u64| at / SAMPLE_BYTES * SAMPLE_BYTES;
     let end = aligned(size.saturating_sub(ENDS_BYTES)).max(SAMPLE_BYTES);

@@ -18,29 +18,29 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 /// Memory that the guest keeps for itself when drives are filled, bytes.
 const RESERVED: u64 = 384 << 20;
 
-/// What the way of a request into this process and back takes longer than the kernel's way to a
-/// drive that answers by itself, ns: how much sooner this process answers.
+/// Time by which the way of a request into this process and back takes longer than the kernel's way
+/// to a drive that answers by itself, ns: this process answers so much sooner.
 const LEAD_NS: u64 = 19_000;
 
 /// Size of the file in which the host keeps what a guest's memory has no room for, bytes. The same
 /// everywhere, because a guest sees it and its log would differ; holes in it take no disk.
 pub const CONTENT_BYTES: u64 = 64 << 30;
 
-/// How long a request to a drive that died is waited for, ns: Linux gives a disk 30 s.
+/// Longest wait for a request to a drive that died, ns: Linux gives a disk 30 s.
 const GIVEN_UP_NS: u64 = 30_000_000_000;
 
 /// Bytes that the head reads before the drive is used: they decide where it is.
 const FIRST_READ: u32 = 8;
 
-/// What this process serves, and what the next drives hold.
+/// Drives that this process serves, and contents of the next ones.
 #[derive(Debug, Default)]
 struct Shelf {
-    /// Whether all that is written is kept.
+    /// True if all that is written is kept.
     logged: bool,
-    /// By serial: what the drives hold that are started next. Two machines in one kernel have drives
-    /// of the same serial: the first one's is started first.
+    /// Contents of the drives that are started next, by serial. Two machines in one kernel have
+    /// drives of the same serial: the first one's is started first.
     media: BTreeMap<String, VecDeque<Medium>>,
-    /// By serial.
+    /// Drives that are served, by serial.
     served: Vec<(String, ServedDevice)>,
 }
 
@@ -50,13 +50,13 @@ fn shelf<T>(what: impl FnOnce(&mut Shelf) -> T) -> T {
     what(&mut shelf.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// From now on all that is written to drives that are started is kept, for crash images.
+/// Keeps from now on all that is written to drives that are started, for crash images.
 pub fn keep_logs() {
     // Drives that are served already keep none: their beginning would be missing.
     shelf(|shelf| shelf.logged = true);
 }
 
-/// What was written to each drive since it was started, by serial.
+/// Log of what was written to each drive since it was started, by serial.
 pub fn logs() -> Vec<(String, DeviceLog)> {
     shelf(|shelf| {
         let served = shelf.served.iter();
@@ -164,7 +164,7 @@ pub(super) fn start(disk: &LabDisk, model: &DiskModel) -> Result<PathBuf, HostEr
 }
 
 impl DriveCache {
-    /// What becomes of it when the power is cut.
+    /// Fate of the cache's content when the power is cut.
     pub fn durability(self) -> Durability {
         match self {
             Self::Volatile => Durability::Honest,
@@ -212,7 +212,7 @@ fn monotonic_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// What each drive that this process serves has cost so far.
+/// Cost of each drive that this process serves, so far.
 pub fn served() -> Vec<ServedCost> {
     let cost = |drive: &ServedDevice| {
         let (requests, busy_ns) = drive.cost();
@@ -255,7 +255,7 @@ fn modelled(card: &Card, bytes: u64, accident: u64) -> Result<Box<dyn Drive>, St
     Ok(drive)
 }
 
-/// What is written to the drives goes to memory first, then to the host's file, if this guest has one.
+/// Room for what is written to the drives: memory first, then the host's file, if this guest has one.
 fn content_room() -> Result<ContentRoom, String> {
     let memory = ContentRoom::new(available().saturating_sub(RESERVED));
     match shared_memory(CONTENT_BYTES)? {

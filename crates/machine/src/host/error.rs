@@ -5,7 +5,7 @@ use super::needs::{Package, ProgramPart};
 use super::tools;
 use std::path::{Path, PathBuf};
 
-/// Why a host could not do something.
+/// The reason why a host could not do something.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HostError {
     /// A program is not installed.
@@ -16,10 +16,10 @@ pub enum HostError {
         /// The package that holds it, where its owner named one.
         package: Option<Package>,
     },
-    /// This program was built without a part.
+    /// A part without which this program was built.
     #[error("this program was built without {}", .0.name)]
     NotBuilt(ProgramPart),
-    /// This process lacks rights.
+    /// Rights that this process lacks.
     #[error("this needs the rights of root")]
     NeedsRoot,
     /// The kernel does not know something.
@@ -30,15 +30,15 @@ pub enum HostError {
         /// The module that would have it, as `modprobe` takes it.
         module: String,
     },
-    /// Something that only the lab has.
+    /// A thing that only the lab has.
     #[error("disks of the lab exist only in the lab")]
     OutsideLab,
     /// A server that is to be started runs there already, or its port is taken.
     #[error("{}{why}", on(host))]
     Occupied {
-        /// Which machine; `local`: this one.
+        /// The machine; `local` means this one.
         host: String,
-        /// Who is in the way, one clause.
+        /// The one in the way, one clause.
         why: String,
     },
     /// A stack needs a second machine and there is none.
@@ -54,15 +54,15 @@ pub enum HostError {
         host: String,
         /// The answer of that machine, in its own words.
         said: String,
-        /// What to do about it.
+        /// Advice about it.
         next: String,
-        /// What kind of error it is.
+        /// Kind of error.
         kind: std::io::ErrorKind,
     },
     /// A command could not be started.
     #[error("`{command}` could not be started: {cause}")]
     NotStarted {
-        /// As it would be typed.
+        /// The command as it would be typed.
         command: String,
         /// The system's words.
         cause: String,
@@ -70,9 +70,9 @@ pub enum HostError {
     /// A command failed.
     #[error("`{command}` {}", failure(output))]
     Failed {
-        /// As it would be typed.
+        /// The command as it would be typed.
         command: String,
-        /// What it said.
+        /// Its result.
         output: Output,
     },
     /// A system call on a path failed.
@@ -84,31 +84,31 @@ pub enum HostError {
         path: PathBuf,
         /// The system's words.
         cause: String,
-        /// What kind of error it is.
+        /// Kind of error.
         kind: std::io::ErrorKind,
     },
     /// A command of the study that the user has not permitted, or that is not known.
     #[error("{why}")]
     Unpermitted {
-        /// What is not run, why, and what to do.
+        /// The command that is not run, why, and what to do.
         why: String,
     },
-    /// Something that was to be undone is there all the same: not at its path, but elsewhere.
+    /// A thing that was to be undone is there all the same: not at its path, but elsewhere.
     #[error("it is not gone: {why}")]
     Moved {
         /// The path that it was made at.
         path: PathBuf,
-        /// Where it is, one clause.
+        /// The place where it is, one clause.
         why: String,
         /// The command that cleans it, after what has to be done first.
         next: String,
     },
-    /// Something that must not be removed.
+    /// A thing that must not be removed.
     #[error("{} is not removed: {why}", path.display())]
     NotOurs {
         /// The file, directory or device.
         path: PathBuf,
-        /// Why it is not touched.
+        /// The reason why it is not touched.
         why: String,
     },
 }
@@ -125,8 +125,8 @@ impl HostError {
         }
     }
 
-    /// What the user can do about it: one sentence that begins with a verb; empty: nothing better
-    /// than what the system said.
+    /// Advice to the user about it: one sentence that begins with a verb; empty if there is nothing
+    /// better than what the system said.
     pub fn next(&self) -> String {
         match self {
             Self::ToolMissing { tool, package } => {
@@ -194,12 +194,12 @@ impl HostError {
         }
     }
 
-    /// Whether it is about something that was moved or hidden.
+    /// Returns true if it is about something that was moved or hidden.
     pub fn is_elsewhere(&self) -> bool {
         matches!(self, Self::Moved { .. })
     }
 
-    /// Whether something was in the way that was there before.
+    /// Returns true if something was in the way that was there before.
     pub fn is_already_there(&self) -> bool {
         matches!(
             self,

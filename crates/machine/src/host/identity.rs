@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-/// What tells one start of Linux from another.
+/// File whose text tells one start of Linux from another.
 pub const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
 /// File systems whose numbers of directories stay after they have left the kernel's memory. Others (FAT,
@@ -18,26 +18,27 @@ const LASTING_INODES: [&str; 18] = [
     "ocfs2", "tmpfs", "ramfs", "nfs", "nfs4", "ufs", "apfs",
 ];
 
-/// How Linux, the BSDs with macOS, and illumos show that something is mounted read-only.
+/// Words by which Linux, the BSDs with macOS, and illumos show that something is mounted read-only.
 const READ_ONLY: [&str; 3] = ["ro", "read-only", "read only"];
 
-/// Whether a file system numbers its directories for good.
+/// Returns true if a file system numbers its directories for good.
 pub fn has_lasting_inodes(file_system: &str) -> bool {
     LASTING_INODES.contains(&file_system)
 }
 
-/// Whether a file system ends when it is unmounted.
+/// Returns true if a file system ends when it is unmounted.
 pub fn is_in_memory(file_system: &str) -> bool {
     ["tmpfs", "ramfs"].contains(&file_system)
 }
 
-/// Whether it keeps when a directory was made.
+/// Returns true if it keeps the time at which a directory was made.
 fn keeps_times(file_system: &str) -> bool {
     // An overlay tells the time of the directory below it.
     has_lasting_inodes(file_system) || file_system == "overlay"
 }
 
-/// As the table of mounts alone tells it; `boot` is what tells this start of the machine from others.
+/// The identity as the table of mounts alone tells it; `boot` is what tells this start of the
+/// machine from others.
 pub fn of_mount(path: &Path, mount: &MountInfo, boot: Option<String>) -> StorageIdentity {
     let source = mount.source.to_string_lossy().into_owned();
     StorageIdentity {
@@ -58,8 +59,8 @@ pub fn of_mount(path: &Path, mount: &MountInfo, boot: Option<String>) -> Storage
     }
 }
 
-/// As this machine's kernel tells it. Everything is asked of one open directory, so that all of it is
-/// of the same one.
+/// The identity as this machine's kernel tells it. Everything is asked of one open directory, so
+/// that all of it is of the same one.
 pub(super) fn here(path: &Path) -> Result<StorageIdentity, HostError> {
     let cannot = |error: rustix::io::Errno| {
         HostError::path("find out what holds", path, std::io::Error::from(error))

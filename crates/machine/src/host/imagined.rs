@@ -13,14 +13,14 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where the parameters of the kernel's modules are, and of the loopback device.
+/// Directories of the parameters of the kernel's modules, and of the loopback device.
 const PARAMETERS: [&str; 2] = ["/sys/module", "/sys/class/net/lo"];
 
 fn is_parameter(path: &Path) -> bool {
     PARAMETERS.iter().any(|place| path.starts_with(place))
 }
 
-/// What each of them is until it is written.
+/// Value of each of them until it is written.
 const BEFORE: &str = "{before}";
 
 /// A program as it is imagined.
@@ -29,7 +29,7 @@ pub struct Tool {
     /// Its name; `mount.TYPE` is asked by mount(8) about file systems of that type. The path of a file
     /// stands for a driver that answers when the file is read.
     pub name: &'static str,
-    /// What it does when it is called with these words, its name the first.
+    /// Imitates the program when it is called with these words, its name the first.
     pub run: fn(&mut World, &[OsString]) -> Output,
 }
 
@@ -40,7 +40,7 @@ pub struct World {
     machine: &'static str,
     /// Its system, as `uname -s` names it.
     pub(super) system: String,
-    /// Whether it has nothing but a shell: then POSIX commands stand for what this program does itself.
+    /// True if it has nothing but a shell: then POSIX commands stand for what this program does itself.
     pub(super) shell: bool,
     tools: Arc<[Tool]>,
     pub(super) dirs: BTreeSet<PathBuf>,
@@ -48,7 +48,7 @@ pub struct World {
     pub(super) mounts: Vec<MountInfo>,
     devices: BTreeMap<OsString, ImaginedDevice>,
     signatures: BTreeMap<OsString, Signature>,
-    /// What tools put together, by a name or UUID that nothing else has.
+    /// Assemblies that tools put together, by a name or UUID that nothing else has.
     assemblies: BTreeMap<String, Assembly>,
     /// Servers that run, with the ports they listen at.
     processes: BTreeMap<String, &'static [u16]>,
@@ -62,31 +62,31 @@ pub struct World {
     drawn: usize,
 }
 
-/// One block device that is not given by an [`Assembly`].
+/// A block device that is not given by an [`Assembly`].
 #[derive(Clone, Default)]
 pub struct ImaginedDevice {
     /// The file it lies on, which cannot be removed meanwhile.
     pub file: Option<PathBuf>,
-    /// What `/sys/block` says of it, by the path below its name.
+    /// Texts of the files of `/sys/block` about it, by the path below its name.
     pub about: BTreeMap<&'static str, String>,
-    /// Whether it was there before: then it is not left behind.
+    /// True if it was there before: then it is not left behind.
     pub given: bool,
-    /// Whether what is on it ends with the machine.
+    /// True if what is on it ends with the machine.
     pub disposable: bool,
 }
 
-/// What a device carries.
+/// Content of a device.
 #[derive(Debug, Clone, Default)]
 pub struct Signature {
-    /// As blkid(8) names it.
+    /// The file system as blkid(8) names it.
     pub file_system: String,
     /// UUID or label, where it is one of ours.
     pub mark: String,
-    /// What else its tool was asked for and tells again.
+    /// Other values that its tool was asked for and tells again.
     pub notes: BTreeMap<&'static str, String>,
 }
 
-/// What a tool put together: an array, a pool, an export.
+/// A thing that a tool put together: an array, a pool, an export.
 #[derive(Debug, Clone, Default)]
 pub struct Assembly {
     /// The tool, by the name of its program.
@@ -95,13 +95,13 @@ pub struct Assembly {
     pub members: Vec<OsString>,
     /// Devices it gives.
     pub gives: Vec<OsString>,
-    /// Whether it is on its members alone: it gives nothing and holds nothing.
+    /// True if it is on its members alone: it gives nothing and holds nothing.
     pub away: bool,
-    /// What its tool was asked.
+    /// Values that its tool was asked for.
     pub asked: BTreeMap<String, String>,
     /// The parts it holds by name, each with what was asked.
     pub parts: BTreeMap<String, BTreeMap<String, String>>,
-    /// What `/sys/block` says of each device it gives, by the path below its name.
+    /// Texts of the files of `/sys/block` about each device it gives, by the path below its name.
     pub about: BTreeMap<&'static str, String>,
 }
 
@@ -127,7 +127,7 @@ impl World {
         }
     }
 
-    /// Whether something of that name exists, imagined or real.
+    /// Returns true if something of that name exists, imagined or real.
     pub(super) fn exists(&self, path: &Path) -> bool {
         self.dirs.contains(path)
             || self.files.contains_key(path)
@@ -171,12 +171,12 @@ impl World {
         self.drawn
     }
 
-    /// The size of an imagined file; none: there is no such file.
+    /// The size of an imagined file; `None` if there is no such file.
     pub fn file_size(&self, path: &Path) -> Option<u64> {
         self.files.get(path).copied()
     }
 
-    /// What a driver answers when one of its files is read; none: no tool stands for the file.
+    /// Answer of a driver when one of its files is read; `None` if no tool stands for the file.
     pub(super) fn answered(&mut self, file: &Path) -> Option<String> {
         let driver = self.tool(file.to_str()?)?;
         Some((driver.run)(self, &[file.into()]).stdout)
@@ -201,7 +201,7 @@ impl World {
             || standing.any(|assembly| assembly.gives.iter().any(|given| given == name))
     }
 
-    /// Whether it is mounted, or a member of something.
+    /// Returns true if it is mounted, or a member of something.
     pub fn in_use(&self, device: &OsStr) -> bool {
         let mounted = |source: &OsStr| {
             let source = source.to_string_lossy();
@@ -236,7 +236,7 @@ impl World {
         self.devices.get(device)?.file.clone()
     }
 
-    /// Where a device is mounted.
+    /// Mount point of a device.
     pub fn mounted_from(&self, device: &OsStr) -> Option<PathBuf> {
         let mut mounts = self.mounts.iter();
         let mount = mounts.find(|mount| mount.source == device)?;
@@ -276,12 +276,12 @@ impl World {
         PathBuf::from(name)
     }
 
-    /// What a device carries.
+    /// Content of a device.
     pub fn signature(&self, device: &OsStr) -> Option<&Signature> {
         self.signatures.get(device)
     }
 
-    /// What the device carries that is mounted at a directory.
+    /// Content of the device that is mounted at a directory.
     pub fn signature_at(&self, point: &Path) -> Option<&Signature> {
         let mut mounts = self.mounts.iter();
         let mount = mounts.find(|mount| mount.mount_point == point)?;
@@ -316,7 +316,7 @@ impl World {
         said("")
     }
 
-    /// What a tool put together.
+    /// Assemblies that a tool put together.
     pub fn assembled<'a>(
         &'a self,
         tool: &'static str,
@@ -325,12 +325,12 @@ impl World {
         assemblies.filter(move |(_, assembly)| assembly.tool == tool)
     }
 
-    /// One of them by its name.
+    /// An assembly by its name.
     pub fn assembly(&mut self, name: &str) -> Option<&mut Assembly> {
         self.assemblies.get_mut(name)
     }
 
-    /// Whether something that an assembly gives or holds is in use.
+    /// Returns true if something that an assembly gives or holds is in use.
     pub fn is_busy(&self, name: &str) -> bool {
         let Some(assembly) = self.assemblies.get(name) else {
             return false;
@@ -356,7 +356,7 @@ impl World {
         }
     }
 
-    /// What was away is gone with what it lies on, and with its labels; so is what lay on that.
+    /// Removes the signature of a device, and the assemblies that lie on it with all that they gave.
     fn blank(&mut self, device: &OsStr) {
         self.signatures.remove(device);
         let on = |_: &String, assembly: &mut Assembly| {
@@ -421,7 +421,7 @@ impl World {
         }
     }
 
-    /// What `/sys` says of an imagined device, or of a parameter of the kernel.
+    /// Text of a file of `/sys` about an imagined device, or of a parameter of the kernel.
     pub(super) fn in_sys(&self, path: &Path) -> Option<String> {
         if is_parameter(path) {
             let written = self.texts.get(path).cloned();
@@ -561,7 +561,7 @@ impl World {
         left
     }
 
-    /// Whether a directory or file may be made at a path.
+    /// Checks that a directory or file may be made at a path.
     pub(super) fn may_create(&self, what: &'static str, path: &Path) -> Result<(), HostError> {
         let refuse = |kind: std::io::ErrorKind| Err(HostError::path(what, path, kind));
         if self.exists(path) {
@@ -580,7 +580,7 @@ impl World {
         Ok(())
     }
 
-    /// Whether a file lies under a device.
+    /// Returns true if a file lies under a device.
     pub(super) fn carries_device(&self, path: &Path) -> bool {
         !self.devices_on(path).is_empty()
     }

@@ -7,25 +7,25 @@ use stackrace_drives::Card;
 /// A disk of the lab as it is asked for; the virtual machine is started with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabDisk {
-    /// What the guest knows it by, at most 20 characters.
+    /// The guest's name for it, at most 20 characters.
     pub serial: String,
     /// Size, bytes.
     pub bytes: u64,
     /// Smallest unit it reads and writes, bytes.
     pub logical_sector: u64,
-    /// What it says its media are written in, bytes.
+    /// Unit in which it says its media are written, bytes.
     pub physical_sector: u64,
-    /// Most B/s, reads and writes together; none: as fast as it goes.
+    /// Most B/s, reads and writes together; `None` means as fast as it goes.
     pub rate: Option<u64>,
-    /// Most requests per second, reads and writes together; none: as many as go.
+    /// Most requests per second, reads and writes together; `None` means as many as go.
     pub requests: Option<u64>,
-    /// How long a request takes at least, ns; none: no longer than it does.
+    /// Shortest time that a request takes, ns; `None` means no longer than it does.
     pub latency_ns: Option<u64>,
-    /// The model that decides how long requests take; none: QEMU emulates the disk.
+    /// The model that decides how long requests take; `None` means that QEMU emulates the disk.
     pub model: Option<DiskModel>,
 }
 
-/// Which drive a modelled disk is.
+/// The drive that a modelled disk is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskModel {
     /// The card's word, as `stackrace show drives` lists it, or the text of a card of the user's own.
@@ -36,10 +36,10 @@ pub struct DiskModel {
     /// Decides where the head and the platter are when the disk is first used: another one in each
     /// round.
     pub accident: u64,
-    /// What kind of cache it has; none: that of its card.
+    /// Kind of its cache; `None` means that of its card.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<DriveCache>,
-    /// What goes wrong with it.
+    /// Faults that it is to have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<DeclaredFault>,
 }
@@ -56,13 +56,13 @@ impl DiskModel {
         }
     }
 
-    /// The card with the values that hold here; none: the program has no such card, or there is no
-    /// drive with these values. Studies are refused for that before they start.
+    /// The card with the values that hold here; `None` if the program has no such card, or there is
+    /// no drive with these values. Studies are refused for that before they start.
     pub fn card(&self) -> Option<Card> {
         Card::meant(&self.card).ok()??.with(&self.parameters).ok()
     }
 
-    /// What people call it: its card's word, and whether the card is the user's own.
+    /// Its name among people: its card's word, and whether the card is the user's own.
     pub fn name(&self) -> String {
         // The cards that ship need not be read for the word of one.
         if !Card::is_text(&self.card) {
@@ -75,17 +75,17 @@ impl DiskModel {
     }
 }
 
-/// How a modelled drive keeps what it has acknowledged.
+/// Place in which a modelled drive keeps what it has acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DriveCache {
-    /// In a cache that is lost with the power, and that a flush empties.
+    /// A cache that is lost with the power, and that a flush empties.
     Volatile,
-    /// In a cache that survives.
+    /// A cache that survives.
     Protected,
-    /// In a cache that is lost with the power; flushes are acknowledged and not obeyed.
+    /// A cache that is lost with the power; flushes are acknowledged and not obeyed.
     Lying,
-    /// On the medium.
+    /// The medium.
     Off,
 }
 
@@ -101,7 +101,7 @@ impl DriveCache {
         kinds.find_map(|(kind, known)| (*known == word).then_some(kind))
     }
 
-    /// As a study writes it.
+    /// The kind as a study writes it.
     pub fn word(self) -> &'static str {
         match self {
             Self::Volatile => "volatile",
@@ -112,7 +112,7 @@ impl DriveCache {
     }
 }
 
-/// What is declared to go wrong with a modelled disk.
+/// A fault that is declared of a modelled disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DeclaredFault {
@@ -122,7 +122,7 @@ pub enum DeclaredFault {
         from: u64,
         /// The first byte behind the range.
         to: u64,
-        /// Added to the time of each request, ns.
+        /// Time added to each request, ns.
         longer_ns: u64,
     },
     /// Reads of these bytes fail after so long, ns, until the bytes are written again.
@@ -131,12 +131,12 @@ pub enum DeclaredFault {
         from: u64,
         /// The first byte behind the range.
         to: u64,
-        /// Until the error is reported, ns.
+        /// Time until the error is reported, ns.
         longer_ns: u64,
     },
-    /// It answers nothing any more so long after it appeared, ns.
+    /// The disk answers nothing any more so long after it appeared, ns.
     DiesAt {
-        /// From the moment it appeared, ns.
+        /// Time from the moment it appeared, ns.
         after_ns: u64,
     },
 }
@@ -167,7 +167,7 @@ impl std::fmt::Display for DeclaredFault {
 }
 
 impl LabDisk {
-    /// What it is like, in one line.
+    /// Describes it in one line.
     pub fn described(&self) -> String {
         if let Some(model) = &self.model {
             let cache = model

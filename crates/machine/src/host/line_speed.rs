@@ -9,21 +9,21 @@ use std::io::{ErrorKind, Read, Write, copy, sink};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
-/// How often a short message goes there and back.
+/// Number of times that a short message goes there and back.
 const ROUND_TRIPS: u8 = 20;
 
 /// Bytes handed to the system at a time.
 const CHUNK: usize = 64 * 1024;
 
-/// How long the machine that measures may take to connect.
+/// Longest time in which the machine that measures connects.
 const CONNECT: Duration = Duration::from_secs(15);
 
-/// How long it is waited for, and how long it may then stay: a slow line takes a minute for the
-/// fewest bytes that are sent.
+/// Longest time that it is waited for, and that it may then stay: a slow line takes a minute for
+/// the fewest bytes that are sent.
 const COMES: Duration = Duration::from_secs(30);
 const STAYS: Duration = Duration::from_secs(300);
 
-/// How often it is checked whether it has come.
+/// Pause between checks that it has come.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Measures the line to where another machine listens: the shortest of some round trips, and a number

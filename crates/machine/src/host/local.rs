@@ -32,22 +32,23 @@ use std::time::Duration;
 /// Most bytes kept of each of a command's two outputs; what comes after is read and counted.
 pub const OUTPUT_MAX: u64 = 64 * 1024;
 
-/// How often a command is begun again that a signal ended before it began.
+/// Number of times that a command is begun again that a signal ended before it began.
 const SIGNALLED_TRIES: usize = 3;
 
-/// How often, and with what pause, commands of a dead program are waited for: half a minute.
+/// Number of times, and pause between them, that commands of a dead program are waited for: half a
+/// minute.
 const ORPHAN_TRIES: usize = 300;
 const ORPHAN_PAUSE: Duration = Duration::from_millis(100);
 
-/// How often, and with what pause, it is looked again who uses a device: udev opens each that was
-/// written to for a moment.
+/// Number of times, and pause between them, that the users of a device are looked for again: udev
+/// opens each that was written to for a moment.
 const LOOK_TRIES: usize = 20;
 const LOOK_PAUSE: Duration = Duration::from_millis(100);
 
 /// Bytes drawn and written at a time when a file is filled.
 const FILL_BYTES: usize = 1 << 20;
 
-/// Who is told of every command.
+/// Receiver of every command.
 pub type Sink = Arc<dyn Fn(CommandRun) + Send + Sync>;
 
 /// The machine that this program runs on.
@@ -61,7 +62,7 @@ pub struct LocalHost {
 }
 
 impl LocalHost {
-    /// This machine; the sink is told of every command.
+    /// Sets up this machine; the sink is told of every command.
     pub fn new(sink: Sink) -> Self {
         Self {
             name: "local",
@@ -81,7 +82,7 @@ impl LocalHost {
         }
     }
 
-    /// With these peers, from number 2 on.
+    /// Adds these peers, from number 2 on.
     pub fn with_peers(self, peers: Vec<Box<dyn Host>>) -> Self {
         Self { peers, ..self }
     }

@@ -3,8 +3,8 @@
 use super::{Host, HostError, LAB_MARK, Needs, argv};
 use std::path::Path;
 
-/// What a host lacks of what is needed, each with what to do about it; what the kernel can load is
-/// loaded. `finds` says whether it has a program.
+/// Finds what a host lacks of what is needed, each with what to do about it; what the kernel can
+/// load is loaded. `finds` says whether it has a program.
 ///
 /// # Errors
 /// Those of `finds`: it cannot be asked.

@@ -60,7 +60,7 @@ use std::time::Duration;
 /// The command that removes what is left on the machine that it is typed at.
 pub const CLEAN: &str = "stackrace clean";
 
-/// What a new file is filled with.
+/// Content of a new file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Filling {
@@ -71,12 +71,12 @@ pub enum Filling {
     Allocated,
     /// Incompressible bytes drawn from the seed, written and synced.
     Written {
-        /// What the bytes follow from.
+        /// Seed of the bytes.
         seed: u64,
     },
 }
 
-/// How fast the line between two machines was found to be.
+/// Speed of the line between two machines, as measured.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LineSpeed {
     /// Shortest of several round trips of a short message, ns.
@@ -114,16 +114,17 @@ pub trait Host: Send + Sync {
         }
     }
 
-    /// What is missing on this machine, each with what to do about it; empty: nothing.
+    /// Needs that this machine does not meet, each with what to do about it; empty if it meets all.
     fn missing(&self, needs: &Needs) -> Vec<HostError>;
-    /// Whether this process has the rights of root there.
+    /// Returns true if this process has the rights of root there.
     fn is_root(&self) -> bool;
 
-    /// Whether this process runs on it, and can look at counters, pages and processes by itself.
+    /// Returns true if this process runs on it, and can look at counters, pages and processes by
+    /// itself.
     fn is_here(&self) -> bool {
         true
     }
-    /// Why the way to it broke since this was last asked; none: it did not.
+    /// The reason why the way to it broke since this was last asked; `None` if it did not.
     fn lost(&self) -> Option<String> {
         None
     }
@@ -143,7 +144,7 @@ pub trait Host: Send + Sync {
         program::run(call)
     }
 
-    /// Commands of the study's own that this machine may be asked to run; none: it runs none.
+    /// Commands of the study's own that this machine may be asked to run; `None` if it runs none.
     fn user_commands(&self) -> Option<&UserCommands> {
         None
     }
@@ -153,8 +154,8 @@ pub trait Host: Send + Sync {
     /// # Errors
     /// Also when something of that name exists.
     fn create_dir(&self, path: &Path) -> Result<(), HostError>;
-    /// Holds a directory that was just made, so that it can be worked in whatever happens to its name;
-    /// none: it is on another machine, or imagined.
+    /// Holds a directory that was just made, so that it can be worked in whatever happens to its
+    /// name; `None` if it is on another machine, or imagined.
     ///
     /// # Errors
     /// Something else is in its place.
@@ -202,8 +203,8 @@ pub trait Host: Send + Sync {
         // A host that cannot hold devices still follows a link only once.
         Ok(FixedDevice::by_path(self.canonical(path)?))
     }
-    /// Who uses a device or its partitions in a way that `/sys/…/holders` does not show, a clause
-    /// each: processes, loop devices, servers of the kernel, a holder of the exclusive right.
+    /// Users of a device or its partitions that `/sys/…/holders` does not show, a clause each:
+    /// processes, loop devices, servers of the kernel, a holder of the exclusive right.
     fn device_users(&self, device: &FixedDevice) -> Vec<String> {
         let node = device.node.display();
         // Not knowing counts as in use.
@@ -244,9 +245,9 @@ pub trait Host: Send + Sync {
     fn answers(&self) -> Result<(), HostError> {
         Ok(())
     }
-    /// Whether something of that name exists, a dangling link included; of a lost machine: no.
+    /// Returns true if something of that name exists, a dangling link included; of a lost machine: no.
     fn exists(&self, path: &Path) -> bool;
-    /// Whether it is a directory, links followed.
+    /// Returns true if it is a directory, links followed.
     fn is_dir(&self, path: &Path) -> bool;
     /// Absolute, without links.
     ///
@@ -275,7 +276,8 @@ pub trait Host: Send + Sync {
     /// # Errors
     /// When the path does not exist or the mount is not in the table.
     fn mount_of(&self, path: &Path) -> Result<MountInfo, HostError>;
-    /// What a directory lies on, so that another storage in its place is noticed.
+    /// Identity of the storage that a directory lies on, so that another storage in its place is
+    /// noticed.
     ///
     /// # Errors
     /// It is not there, or the system does not say.
@@ -285,13 +287,13 @@ pub trait Host: Send + Sync {
         let boot = self.read_text(Path::new(identity::BOOT)).ok();
         Ok(identity::of_mount(&directory, &mount, boot))
     }
-    /// What tells a file or a directory from any other that may be at its path later; none: nothing is
-    /// there, or this machine does not say.
+    /// Marks that tell a file or a directory from any other that may be at its path later; `None`
+    /// if nothing is there, or this machine does not say.
     fn thing_at(&self, path: &Path) -> Option<MadeThing> {
         let _ = path;
         None
     }
-    /// Where something is that was made at a path and is not there any more.
+    /// Finds a thing that was made at a path and is not there any more.
     fn find_thing(&self, thing: &MadeThing, path: &Path) -> Whereabouts {
         let _ = (thing, path);
         Whereabouts::NotKnown
@@ -300,7 +302,7 @@ pub trait Host: Send + Sync {
     fn cleaned_by(&self) -> &str {
         CLEAN
     }
-    /// Who keeps something open in or below a directory, as far as this process may see:
+    /// Processes that keep something open in or below a directory, as far as this process may see:
     /// `bash (process 4711)`.
     fn holders(&self, path: &Path) -> Vec<String>;
 
@@ -331,7 +333,7 @@ pub trait Host: Send + Sync {
     /// # Errors
     /// When the machine cannot be asked.
     fn running(&self, program: &str) -> Result<Option<String>, HostError>;
-    /// Who listens at a port, TCP or UDP, at any address.
+    /// The process that listens at a port, TCP or UDP, at any address.
     ///
     /// # Errors
     /// When the machine cannot be asked.
@@ -360,7 +362,7 @@ pub trait Host: Send + Sync {
     /// When one does not end.
     fn end_daemon(&self, program: &str, mark: &str) -> Result<(), HostError>;
 
-    /// How many machines a stack raised from here can live on: this one and its peers.
+    /// Number of machines that a stack raised from here can live on: this one and its peers.
     fn nodes(&self) -> usize {
         1
     }
@@ -371,7 +373,7 @@ pub trait Host: Send + Sync {
     fn peer(&self, node: usize) -> Result<&dyn Host, HostError> {
         Err(HostError::NoPeer { node })
     }
-    /// Whether this machine as a peer is in the same kernel as the first one.
+    /// Returns true if this machine as a peer is in the same kernel as the first one.
     fn shares_kernel(&self) -> bool {
         false
     }
@@ -382,19 +384,19 @@ pub trait Host: Send + Sync {
     fn line(&self) -> Result<[IpAddr; 2], HostError> {
         Err(HostError::NoPeer { node: 1 })
     }
-    /// The run's own directory on this machine, where it is a peer that has one of its own; none: the
-    /// same path as on the first machine.
+    /// The run's own directory on this machine, where it is a peer that has one of its own; `None`
+    /// means the same path as on the first machine.
     fn own_scratch(&self) -> Option<&Path> {
         None
     }
-    /// Where this machine as a peer listens to one who measures the line to it.
+    /// Address at which this machine as a peer listens to one who measures the line to it.
     ///
     /// # Errors
     /// When it is no peer, or cannot listen.
     fn measured_at(&self) -> Result<SocketAddr, HostError> {
         Err(HostError::NoPeer { node: 1 })
     }
-    /// Measures the line to this machine as a peer, with so many bytes; none: it is only planned.
+    /// Measures the line to this machine as a peer, with so many bytes; `None` if it is only planned.
     ///
     /// # Errors
     /// When it is no peer, or the line fails.
@@ -424,5 +426,5 @@ pub trait Host: Send + Sync {
     fn nonce(&self) -> Result<String, HostError>;
 }
 
-/// This exists inside a guest of the lab and nowhere else.
+/// A path that exists inside a guest of the lab and nowhere else.
 pub const LAB_MARK: &str = "/run/stackrace-lab";

@@ -18,7 +18,7 @@ pub struct MountInfo {
     pub st_dev: (u32, u32),
     /// Directory of the file system that is seen at the mount point.
     pub root: PathBuf,
-    /// Where it is seen.
+    /// Directory at which it is seen.
     pub mount_point: PathBuf,
     /// Options in force: those of this mount, then those of the file system, none twice.
     pub options: Vec<String>,

@@ -1,6 +1,6 @@
 //! What a layer needs of a machine: programs, drivers, servers.
 
-/// What must be there before a layer can be raised.
+/// Things that must be there before a layer can be raised.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Rights of root.
@@ -15,7 +15,7 @@ pub struct Needs {
     pub drivers: &'static [Driver],
     /// Servers that are started: none of them may run there already.
     pub daemons: &'static [Daemon],
-    /// To be inside the lab.
+    /// True if it has to be inside the lab.
     pub lab: bool,
     /// A part of this program that can be left out when it is built.
     pub part: Option<ProgramPart>,
@@ -24,22 +24,22 @@ pub struct Needs {
 /// A part of this program that can be left out when it is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProgramPart {
-    /// In words: `the AFP client`.
+    /// The part in words: `the AFP client`.
     pub name: &'static str,
-    /// Whether this program has it.
+    /// True if this program has it.
     pub built: bool,
 }
 
 /// A package of the distribution (Debian's name), in the image of the lab's guests too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Package {
-    /// As the distribution names it.
+    /// The name that the distribution gives it.
     pub name: &'static str,
     /// Programs that it installs.
     pub programs: &'static [&'static str],
-    /// The only system of the lab that has it; none: all have.
+    /// The only system of the lab that has it; `None` if all have.
     pub only_on: Option<&'static str>,
-    /// Where it comes from and its SHA-256, where the distribution of that system lacks it.
+    /// Its source and its SHA-256, where the distribution of that system lacks it.
     pub pinned: Option<[&'static str; 2]>,
 }
 
@@ -58,11 +58,11 @@ impl Package {
 /// A driver of the kernel that a layer needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Driver {
-    /// As `modprobe` takes it.
+    /// The module as `modprobe` takes it.
     pub module: &'static str,
     /// A path that is there once it is loaded.
     pub shown_by: &'static str,
-    /// What it is, in words: `arrays (md)`.
+    /// The driver in words: `arrays (md)`.
     pub what: &'static str,
 }
 
@@ -71,6 +71,6 @@ pub struct Driver {
 pub struct Daemon {
     /// Its program, or its threads, by the name the kernel has: at most 15 characters.
     pub program: &'static str,
-    /// Where it listens, TCP or UDP; none: nowhere, or where others may.
+    /// Port at which it listens, TCP or UDP; `None` means nowhere, or where others may.
     pub port: Option<u16>,
 }

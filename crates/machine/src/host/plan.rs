@@ -17,19 +17,19 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// One thing that would be done.
+/// A step that would be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
     /// The command, or one that does the same as this program's own system calls.
     pub argv: Vec<OsString>,
-    /// Whether a command is run; otherwise this program does it itself.
+    /// True if a command is run; otherwise this program does it itself.
     pub command: bool,
-    /// On which machine; empty: this one.
+    /// Name of the machine; empty means this one.
     pub host: &'static str,
 }
 
 impl Step {
-    /// As it would be typed.
+    /// The step as it would be typed.
     pub fn shown(&self) -> String {
         match self.host {
             "" => shown(&self.argv),
@@ -38,7 +38,7 @@ impl Step {
     }
 }
 
-/// When the imagined machine fails.
+/// Moment at which the imagined machine fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     /// Every step succeeds.
@@ -54,14 +54,14 @@ pub enum Fault {
 /// A host that only imagines.
 pub struct PlanHost {
     world: Mutex<World>,
-    /// Of this machine and its peers together.
+    /// Log of this machine and its peers together.
     log: Arc<Mutex<Log>>,
     user_commands: UserCommands,
     /// Empty: it is a peer itself.
     peers: Vec<PlanHost>,
     /// `plan`, `node2`, `node3`.
     name: &'static str,
-    /// Whether it is a peer in the kernel of the first machine.
+    /// True if it is a peer in the kernel of the first machine.
     one_kernel: bool,
 }
 
@@ -89,7 +89,7 @@ impl PlanHost {
         machine("plan", peers.into())
     }
 
-    /// Of another system, as `uname -s` names it, where these directories exist.
+    /// Sets another system, as `uname -s` names it, where these directories exist.
     pub fn of_system(self, system: &str, directories: impl IntoIterator<Item = PathBuf>) -> Self {
         self.world().system = system.to_owned();
         self.world().shell = true;
@@ -105,7 +105,8 @@ impl PlanHost {
         self
     }
 
-    /// With what the devices of these machines carry: they lost their power and were started again.
+    /// Carries over what the devices of these machines carry: they lost their power and were
+    /// started again.
     #[cfg(any(test, feature = "testing"))]
     pub fn instead_of(self, before: &Self) -> Self {
         self.world().carries_what(&before.world());
@@ -203,7 +204,7 @@ impl PlanHost {
         }
     }
 
-    /// What steps on this machine are shown with.
+    /// Word with which steps on this machine are shown.
     fn prefix(&self) -> &'static str {
         match self.peers.is_empty() {
             false => "",

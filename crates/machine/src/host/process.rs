@@ -14,7 +14,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus, Stdio};
 
-/// What a program's input and outputs are.
+/// Input and outputs of a program.
 #[derive(Debug, Clone, Copy)]
 pub enum Streams<'a> {
     /// No input; both outputs, in the C locale, go to a new file in the directory it works in.
@@ -23,7 +23,7 @@ pub enum Streams<'a> {
     Open(&'a File),
     /// All three are read and written by this program: see [`Process::pipes`].
     Pipes,
-    /// Those of this program: it is used at the terminal, and shares its process group.
+    /// Streams of this program: it is used at the terminal, and shares its process group.
     Ours,
 }
 
@@ -106,7 +106,7 @@ impl Process {
         self.child.id()
     }
 
-    /// As it would be typed.
+    /// The command as it would be typed.
     pub fn command(&self) -> &str {
         &self.command
     }
@@ -121,7 +121,7 @@ impl Process {
         ))
     }
 
-    /// How it ended; none: it is running.
+    /// Status with which it ended; `None` if it is running.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         // A child of ours that cannot be asked is gone.
         self.child.try_wait().unwrap_or_default()
@@ -149,19 +149,19 @@ pub(super) fn all() -> impl Iterator<Item = Pid> {
         .filter_map(|name| Pid::from_raw(name.to_str()?.parse().ok()?))
 }
 
-/// What `/proc` has of a process under a name; empty: it is gone, or belongs to another user.
+/// Text of a file of `/proc` about a process; empty if it is gone, or belongs to another user.
 pub(super) fn about(id: Pid, what: &str) -> String {
     let path = format!("/proc/{}/{what}", id.as_raw_nonzero());
     reading::text(Path::new(&path)).unwrap_or_default()
 }
 
-/// The session a process is in; empty: it is gone. Not by getsid(2), which says 0 of a session that
-/// this name space of processes does not have, and 0 is no process.
+/// The session a process is in; empty if it is gone. Not by getsid(2), which says 0 of a session
+/// that this name space of processes does not have, and 0 is no process.
 pub(super) fn session(id: Pid) -> String {
     status(id, 3)
 }
 
-/// The parent of a process; none: it is gone, or has none here.
+/// The parent of a process; `None` if it is gone, or has none here.
 pub(super) fn parent(id: Pid) -> Option<Pid> {
     Pid::from_raw(status(id, 1).parse().ok()?)
 }
@@ -268,8 +268,8 @@ pub(super) fn holders(path: &Path) -> Vec<String> {
     found
 }
 
-/// Whether a process may write through one of its open files. One that only reads a log, a pager for
-/// example, does not run what the log is about.
+/// Returns true if a process may write through one of its open files. One that only reads a log, a
+/// pager for example, does not run what the log is about.
 fn is_written(pid: u32, number: &OsStr) -> bool {
     let path = Path::new("/proc")
         .join(pid.to_string())

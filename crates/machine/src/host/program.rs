@@ -29,66 +29,66 @@ pub const DIRECTORY: &str = "STACKRACE_DIR";
 pub const PRINTED_MAX: usize = 8 << 20;
 /// Bytes kept of what it says on standard error, from its end.
 const ERRORS_MAX: usize = 64 << 10;
-/// How often it is asked whether the program is to be stopped.
+/// Pause between checks that the program is to be stopped, ms.
 const LOOK_MS: i64 = 20;
-/// How long a program that was asked to end may take before it is made to.
+/// Longest time that a program that was asked to end may take before it is made to, ns.
 const GRACE_NS: u64 = 5_000_000_000;
-/// How long its outputs may stay open after its end.
+/// Longest time that its outputs may stay open after its end.
 const OUTPUTS: Duration = Duration::from_secs(2);
 
 /// A program to be measured.
 pub struct ProgramCall<'a> {
     /// Program and arguments.
     pub argv: &'a [OsString],
-    /// Where it works; its real path is in [`DIRECTORY`].
+    /// Directory in which it works; its real path is in [`DIRECTORY`].
     pub directory: &'a Path,
     /// Further variables of its environment.
     pub environment: &'a [(&'a str, OsString)],
     /// Longest time it may take, ns.
     pub time_max_ns: u64,
-    /// Whether its time ends only when what it wrote is on the storage.
+    /// True if its time ends only when what it wrote is on the storage.
     pub durable: bool,
-    /// Whether it starts a server that goes on; whatever else a program leaves running is ended.
+    /// True if it starts a server that goes on; whatever else a program leaves running is ended.
     pub leaves_server: bool,
-    /// Whether it is to be ended.
+    /// Returns true if it is to be ended.
     pub stopped: &'a dyn Fn() -> bool,
 }
 
-/// Why a program did not come to its own end.
+/// The reason why a program did not come to its own end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProgramCut {
     /// Its time was over.
     TimeOver,
-    /// It was to be stopped.
+    /// A request to stop it.
     Stopped,
 }
 
 /// A program that has ended.
 #[derive(Debug, Clone, Default)]
 pub struct ProgramRun {
-    /// Its exit status; none: a signal ended it.
+    /// Its exit status; `None` if a signal ended it.
     pub status: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// Why it was ended; none: it ended by itself.
+    /// The reason why it was ended; `None` if it ended by itself.
     pub cut: Option<ProgramCut>,
     /// The beginning of what it printed.
     pub stdout: String,
-    /// Whether it printed more than was kept.
+    /// True if it printed more than was kept.
     pub stdout_cut: bool,
     /// The end of what it said on standard error.
     pub stderr: String,
-    /// From its start to its end, ns.
+    /// Time from its start to its end, ns.
     pub elapsed_ns: u64,
     /// Processor time of it and of the children it waited for, ns.
     pub cpu_user_ns: u64,
     /// The same in the kernel.
     pub cpu_system_ns: u64,
-    /// Bytes that they read by system calls, from files, pipes and terminals; none: not known.
+    /// Bytes that they read by system calls, from files, pipes and terminals; `None` if not known.
     pub read_bytes: Option<u64>,
     /// Bytes that they wrote, likewise.
     pub written_bytes: Option<u64>,
-    /// The smallest step of the clock that timed it, ns; 0: too small to matter.
+    /// The smallest step of the clock that timed it, ns; 0 if too small to matter.
     pub step_ns: u64,
 }
 
@@ -221,7 +221,7 @@ fn moved(pid: Pid) -> [Option<u64>; 2] {
     })
 }
 
-/// What is kept of an output, and whether more came.
+/// Part of an output that is kept, and true if more came.
 type Kept = fn(&mut dyn Read) -> (Vec<u8>, bool);
 
 /// Reads an output to its end on a thread of its own: a full pipe would stop the program.

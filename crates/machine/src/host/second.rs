@@ -8,7 +8,7 @@ use std::path::Path;
 
 use stackrace_engine::system::{enter_network, take_host_name};
 
-/// What it is called.
+/// Name of the second machine.
 pub const SECOND: &str = "node2";
 
 /// The run's directory there: both machines see the same file systems.
@@ -31,7 +31,7 @@ const fn on_network(machine: u8) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(10, 77, 0, machine))
 }
 
-/// Whether it has a network of its own now.
+/// Returns true if it has a network of its own now.
 pub(super) fn has_network() -> bool {
     Path::new(NETWORK).exists()
 }

@@ -2,14 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-/// Where the kernel shows devices.
+/// Directory in which the kernel shows devices.
 const DEVICES: &str = "/sys/bus/pci/devices";
 
 /// Maker and model of QEMU's device for shared memory.
 const IDENTITY: [(&str, &str); 2] = [("vendor", "0x1af4"), ("device", "0x1110")];
 
 /// Switches on the device with so many bytes of shared memory, by which a guest tells its devices
-/// apart; the file to map, none: this guest has no such device.
+/// apart; returns the file to map, or `None` if this guest has no such device.
 ///
 /// # Errors
 /// The system refuses.

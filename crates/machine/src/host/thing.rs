@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// So many names are looked at for something that was moved: a moment, also on a slow disk.
+/// Most names looked at for something that was moved: a moment, also on a slow disk.
 const NAMES_MAX: usize = 200_000;
 
 /// A file, a directory or a mount as it was right after it was made.
@@ -25,10 +25,10 @@ pub struct MadeThing {
     /// The number of the directory that it was made in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<u64>,
-    /// When it was made, ns since 1970.
+    /// Time at which it was made, ns since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_ns: Option<u64>,
-    /// Of a mount, the kernel's number of it.
+    /// The kernel's number of a mount.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mount: Option<u64>,
     /// The kind of its file system.
@@ -38,30 +38,31 @@ pub struct MadeThing {
     pub boot: Option<String>,
 }
 
-/// Where something is that is not at the path that it was made at.
+/// Place of a thing that is not at the path that it was made at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Whereabouts {
-    /// It does not exist any more.
+    /// The thing does not exist any more.
     Gone,
-    /// It has another path.
+    /// Its new path.
     MovedTo(PathBuf),
-    /// Something is mounted here, over a directory above it.
+    /// The mount point, over a directory above it, that hides it.
     HiddenBy(PathBuf),
     /// Its file system is not mounted.
     NotMounted,
-    /// There was too much to look at.
+    /// The search ended early: there was too much to look at.
     NotKnown,
 }
 
-/// What a machine tells of something at a path, links not followed.
+/// Numbers of a thing at a path as a machine tells them, links not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SeenThing {
-    /// Device number of its file system: major, minor; 0, 0: the system has no table with such numbers.
+    /// Device number of its file system: major, minor; 0 and 0 if the system has no table with such
+    /// numbers.
     pub device: (u32, u32),
     /// Its number in the file system.
     pub inode: u64,
-    /// When it was made, ns since 1970; none: it is not known.
+    /// Time at which it was made, ns since 1970; `None` if it is not known.
     pub made_ns: Option<u64>,
 }
 
@@ -84,17 +85,17 @@ impl SeenThing {
     }
 }
 
-/// What is at a path of this machine; none: nothing.
+/// Reads what is at a path of this machine; `None` if nothing is.
 pub(super) fn seen_here(path: &Path) -> Option<SeenThing> {
     Some(SeenThing::of(&path.symlink_metadata().ok()?))
 }
 
 /// The few reads by which something is found again, on whatever machine it is.
 pub trait ThingReads {
-    /// The numbers of what is at a path, links not followed; none: nothing is there.
+    /// The numbers of what is at a path, links not followed; `None` if nothing is there.
     fn seen_at(&self, path: &Path) -> Option<SeenThing>;
-    /// Where something is below a directory, on the directory's file system; `left` is how many names may
-    /// be looked at, and becomes less.
+    /// Path of a thing below a directory, on the directory's file system; `left` is how many names
+    /// may be looked at, and becomes less.
     ///
     /// # Errors
     /// There was too much to look at.
@@ -104,11 +105,11 @@ pub trait ThingReads {
         thing: &MadeThing,
         left: &mut usize,
     ) -> Result<Option<PathBuf>, TooMuch>;
-    /// Whether it is a directory, links followed.
+    /// Returns true if it is a directory, links followed.
     fn leads_on(&self, path: &Path) -> bool;
-    /// Every mount; none: it cannot be told.
+    /// Every mount; `None` if it cannot be told.
     fn table(&self) -> Option<Vec<MountInfo>>;
-    /// What tells the present start of the machine from others.
+    /// Text that tells the present start of the machine from others.
     fn boot(&self) -> Option<String>;
 }
 
@@ -117,7 +118,7 @@ pub fn boot_of(text: &str) -> String {
     text.trim().to_owned()
 }
 
-/// What is at a path, links not followed; none: nothing, or its numbers do not last.
+/// The thing at a path, links not followed; `None` if there is nothing, or its numbers do not last.
 pub fn at(host: &dyn ThingReads, path: &Path) -> Option<MadeThing> {
     let seen = host.seen_at(path)?;
     let parent = host.seen_at(path.parent()?)?;
@@ -151,7 +152,7 @@ pub(crate) fn mounted(mount: &MountInfo, boot: Option<String>) -> MadeThing {
     }
 }
 
-/// Whether two paths end alike from the last name on that carries 16 random digits of a run.
+/// Returns true if two paths end alike from the last name on that carries 16 random digits of a run.
 pub(crate) fn is_same_name(a: &Path, b: &Path) -> bool {
     fn tail(path: &Path) -> Option<Vec<&OsStr>> {
         let names: Vec<&OsStr> = path.iter().collect();
@@ -163,7 +164,7 @@ pub(crate) fn is_same_name(a: &Path, b: &Path) -> bool {
 }
 
 impl MadeThing {
-    /// Whether it was made since the machine was started, so that device numbers still hold.
+    /// Returns true if it was made since the machine was started, so that device numbers still hold.
     pub(crate) fn is_of_this_start(&self, boot: Option<String>) -> bool {
         match (&self.boot, boot) {
             (Some(then), Some(now)) => *then == now && self.device != UNNUMBERED,
@@ -171,7 +172,7 @@ impl MadeThing {
         }
     }
 
-    /// Whether what is seen now is the same.
+    /// Returns true if the thing that is seen now is the same.
     pub fn is(&self, now: &Self) -> bool {
         let numbered = self.boot != now.boot || self.device == now.device;
         // A disk that was away may have another number: number and nanosecond are enough.
@@ -182,13 +183,13 @@ impl MadeThing {
         self.inode == now.inode && same
     }
 
-    /// Whether something of the same file system is the same.
+    /// Returns true if something of the same file system is the same.
     pub fn is_seen(&self, seen: &SeenThing) -> bool {
         let times = seen.made_ns.zip(self.made_ns);
         Some(seen.inode) == self.inode && times.is_none_or(|(now, then)| now == then)
     }
 
-    /// Whether a mount is the one that was made: it has its number, or its directory.
+    /// Returns true if a mount is the one that was made: it has its number, or its directory.
     pub(crate) fn is_mount(&self, mount: &MountInfo, point: &Path) -> bool {
         self.device == mount.st_dev
             && self.file_system == mount.file_system
@@ -256,7 +257,7 @@ fn around<'a>(path: &Path, mounts: &'a [MountInfo]) -> Option<&'a MountInfo> {
     holds.max_by_key(|mount| mount.mount_point.components().count())
 }
 
-/// Where something is mounted over a directory above it.
+/// The mount over a directory above a thing, which hides it.
 fn covering(thing: &MadeThing, path: &Path, mounts: &[MountInfo]) -> Option<PathBuf> {
     let seen = around(path, mounts)?;
     let own = mounts.iter().find(|mount| mount.st_dev == thing.device)?;

@@ -38,14 +38,14 @@ pub(super) fn path() -> OsString {
     std::env::join_paths(all).unwrap_or_default()
 }
 
-/// Whether a program makes file systems.
+/// Returns true if a program makes file systems.
 pub(super) fn formats(program: &Path) -> bool {
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     // Some words of these are names of files that they would read.
     name.starts_with("mkfs") || name == "bcachefs"
 }
 
-/// Where a program is.
+/// Path of a program.
 pub(super) fn find(tool: &str) -> Option<PathBuf> {
     if tool == OURSELVES {
         // The program that runs, even where it was replaced or removed since.

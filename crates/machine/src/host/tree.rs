@@ -9,14 +9,14 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
-/// What [`in_parent`] tries, as errors say it.
+/// Word for what [`in_parent`] tries, in errors.
 const REMOVE: &str = "remove";
 
-/// How the last name of everything begins that this program may remove as a tree.
+/// Beginning of the last name of everything that this program may remove as a tree.
 pub(super) const MARK: &str = ".stackrace-";
 
-/// Whether a path may be removed as a tree: absolute, without `..`, last name marked as ours, no
-/// mount on it or in it.
+/// Checks that a path may be removed as a tree: absolute, without `..`, last name marked as ours,
+/// no mount on it or in it.
 ///
 /// # Errors
 /// [`HostError::NotOurs`], saying why.
@@ -99,7 +99,7 @@ pub(super) fn make_in_parent<T>(
     made.map_err(|error| refused(what, path, error))
 }
 
-/// Why something of a path was not done.
+/// The error that something of a path was not done.
 pub(super) fn refused(what: &'static str, path: &Path, error: OwnError) -> HostError {
     match error {
         OwnError::System { path, source, .. } => HostError::path(what, &path, source),

@@ -3,11 +3,11 @@
 use super::{Host, HostError, Output, argv};
 use std::ffi::OsString;
 
-/// How often a pool is tried to be made while udev looks at its disks.
+/// Number of times that a pool is tried to be made while udev looks at its disks.
 const TRIES: usize = 5;
 
-/// What `zpool create` says when udev was in its way: it had the disk open when the kernel was to read
-/// the partition table, or was not done with the new partition after half a minute (ENODEV).
+/// Errors of `zpool create` when udev was in its way: it had the disk open when the kernel was to
+/// read the partition table, or was not done with the new partition after half a minute (ENODEV).
 const UDEV_IN_THE_WAY: [&str; 2] = [
     "failed to rescan the partition table",
     "failed to detect device partitions",

@@ -6,7 +6,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-/// What is known of a study's commands on one machine.
+/// Commands of a study that are known on one machine.
 #[derive(Debug, Default)]
 pub struct UserCommands {
     known: Mutex<Known>,
@@ -18,7 +18,7 @@ struct Known {
     permitted: bool,
 }
 
-/// What a digest turned out to mean.
+/// Meaning of a digest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UserCommand {
     /// A command that the user permitted.
@@ -49,7 +49,7 @@ impl UserCommands {
     }
 }
 
-/// What stands for a command in a journal: 64 hexadecimal digits (BLAKE3).
+/// Digest that stands for a command in a journal: 64 hexadecimal digits (BLAKE3).
 pub fn digest(command: &str) -> String {
     blake3::hash(command.as_bytes()).to_hex().to_string()
 }

@@ -7,13 +7,13 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-/// One verb of [`Host`] with what it is done to; commands are asked for by their words instead.
+/// A verb of [`Host`] with what it is done to; commands are asked for by their words instead.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "verb", rename_all = "kebab-case")]
 pub enum Verb {
     /// [`Host::is_root`].
     IsRoot,
-    /// Whether it has a program.
+    /// Asks whether it has a program.
     Finds {
         /// Its name.
         tool: String,
@@ -29,7 +29,7 @@ pub enum Verb {
         path: PathBuf,
         /// Its size.
         bytes: u64,
-        /// What it holds.
+        /// Its content.
         filling: Filling,
     },
     /// [`Host::remove_file`].
@@ -56,7 +56,7 @@ pub enum Verb {
     },
     /// [`Host::sync_file_system`].
     SyncFileSystem {
-        /// In which.
+        /// A path in the file system, on that machine.
         path: PathBuf,
     },
     /// [`Host::read_text`].
@@ -108,7 +108,7 @@ pub enum Verb {
     },
     /// [`Host::find_thing`].
     FindThing {
-        /// What it was when it was made.
+        /// The thing as it was when it was made.
         thing: MadeThing,
         /// The path that it was made at.
         path: PathBuf,
@@ -120,7 +120,7 @@ pub enum Verb {
     },
     /// [`Host::outlive`].
     Outlive {
-        /// Which run.
+        /// The run whose commands are waited for.
         run: String,
     },
     /// [`Host::lab_disk`].
@@ -147,14 +147,14 @@ pub enum Verb {
     MeasureLine {
         /// The machine that listens, and its port.
         address: SocketAddr,
-        /// With how many bytes.
+        /// Number of bytes to send.
         bytes: u64,
     },
     /// [`Host::end_daemon`].
     EndDaemon {
         /// Its name.
         program: String,
-        /// What it bears.
+        /// The mark that it bears.
         mark: String,
     },
 }
@@ -210,7 +210,7 @@ pub fn perform(host: &dyn Host, verb: Verb) -> Result<Value, HostError> {
     })
 }
 
-/// What could not be done with an address.
+/// The error that something could not be done with an address.
 fn cannot(what: &'static str, address: impl ToString, error: std::io::Error) -> HostError {
     HostError::path(what, Path::new(&address.to_string()), error)
 }
@@ -218,16 +218,16 @@ fn cannot(what: &'static str, address: impl ToString, error: std::io::Error) -> 
 /// An error as it is told to another machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemoteError {
-    /// What went wrong.
+    /// The error in words.
     said: String,
-    /// What to do about it.
+    /// Advice about it.
     next: String,
-    /// Whether something was in the way.
+    /// True if something was in the way.
     already_there: bool,
 }
 
 impl RemoteError {
-    /// What is told of an error.
+    /// The error as it is told to another machine.
     pub fn of(error: &HostError) -> Self {
         Self {
             said: error.to_string(),

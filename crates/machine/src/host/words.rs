@@ -33,7 +33,7 @@ pub fn text_after(words: &[OsString], option: &str) -> Option<String> {
     after(words, option).map(|word| word.to_string_lossy().into_owned())
 }
 
-/// The word at a place, as text; empty: there is none.
+/// The word at a place, as text; empty if there is none.
 pub fn word(words: &[OsString], at: usize) -> String {
     let word = words.get(at).map(|word| word.to_string_lossy());
     word.unwrap_or_default().into_owned()
@@ -44,7 +44,7 @@ pub fn last(words: &[OsString]) -> String {
     word(words, words.len().saturating_sub(1))
 }
 
-/// What words like `-o name=value`, `--name value` and `--name=value` ask for.
+/// Values that words like `-o name=value`, `--name value` and `--name=value` ask for.
 pub fn asked(words: &[OsString]) -> BTreeMap<String, String> {
     let pair = |(name, value): (&str, &str)| (name.to_string(), value.to_string());
     let of = |at: usize| {

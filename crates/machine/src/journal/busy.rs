@@ -5,10 +5,10 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
-/// How often something busy is tried again.
+/// Number of times that something busy is tried again.
 const BUSY_TRIES: usize = 30;
 
-/// How long is waited between two tries.
+/// Pause between two tries.
 const BUSY_PAUSE: Duration = Duration::from_millis(100);
 
 /// Most mounts on top of each other at one directory that are taken away.
@@ -65,7 +65,8 @@ pub fn until_free(host: &dyn Host, command: &[OsString]) -> Result<(), HostError
     }
 }
 
-/// Whether a tool failed because something is in use, in the words of umount, zpool, mdadm and LVM.
+/// Returns true if a tool failed because something is in use, in the words of umount, zpool, mdadm
+/// and LVM.
 fn is_busy(output: &Output) -> bool {
     // Tools have no exit status of their own for this; the words are those of umount, LVM, mdadm and
     // ZFS, whose locale this program sets to C.
@@ -73,7 +74,7 @@ fn is_busy(output: &Output) -> bool {
     output.status != Some(0) && words.iter().any(|word| output.stderr.contains(word))
 }
 
-/// That something is busy, and who holds it where that can be found out.
+/// The error that something is busy, and who holds it where that can be found out.
 pub fn busy(host: &dyn Host, path: &Path, what: &'static str) -> HostError {
     let holders = host.holders(path);
     let by = if holders.is_empty() {

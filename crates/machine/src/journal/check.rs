@@ -17,7 +17,7 @@ const PARAMETERS: [&str; 4] = [
 /// Most digits of such a parameter.
 const PARAMETER_DIGITS: usize = 20;
 
-/// Where an entry says that something is created, if the run has not said so yet.
+/// Directory in which an entry says that something is created, if the run has not said so yet.
 pub(super) fn new_place(proof: &Proof, undo: &Undo) -> Option<PathBuf> {
     match undo {
         Undo::OnPeer { undo, .. } => new_place(&proof.there(), undo),
@@ -30,8 +30,8 @@ pub(super) fn new_place(proof: &Proof, undo: &Undo) -> Option<PathBuf> {
     }
 }
 
-/// Whether an entry may be carried out; `kinds` are the ways of all layers, none: it is only written,
-/// by this program itself.
+/// Returns true if an entry may be carried out; `kinds` are the ways of all layers, `None` means
+/// that it is only written, by this program itself.
 pub(super) fn accepts(proof: &Proof, undo: &Undo, kinds: Option<&[&UndoKind]>) -> bool {
     match undo {
         Undo::RemoveFile(path)
@@ -66,7 +66,7 @@ pub(super) fn accepts(proof: &Proof, undo: &Undo, kinds: Option<&[&UndoKind]>) -
     }
 }
 
-/// Whether a path is that of a device; a plan writes `{disk x}`.
+/// Returns true if a path is that of a device; a plan writes `{disk x}`.
 fn is_device(path: &Path) -> bool {
     (is_plain(path) && path.starts_with("/dev")) || path.as_os_str().as_bytes().starts_with(b"{")
 }

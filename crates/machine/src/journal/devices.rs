@@ -15,12 +15,12 @@ const ENDS_BYTES: u64 = 1 << 20;
 /// `/sys` counts sizes in 512 byte units, whatever the device's sectors are.
 const SYS_SECTOR_BYTES: u64 = 512;
 
-/// What a device shows of itself, as `blkid --probe` reads it from the device.
+/// Signs that a device shows of itself, as `blkid --probe` reads them from the device.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Shown {
     /// `ext4`, `linux_raid_member`, `zfs_member` …
     kind: Option<String>,
-    /// Whether there is a partition table.
+    /// True if there is a partition table.
     table: bool,
     /// UUID and label.
     names: Vec<String>,
@@ -81,7 +81,7 @@ fn wipe_ours(host: &dyn Host, device: &Path, mark: &str) -> Result<bool, HostErr
 }
 
 impl Shown {
-    /// Whether a name is the mark, or begins with it: one mark may stand for several pools.
+    /// Returns true if a name is the mark, or begins with it: one mark may stand for several pools.
     fn bears(&self, mark: &str) -> bool {
         let mark = digits(mark);
         let bears = |name: &String| digits(name).starts_with(&mark);

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
 
-/// How one thing is undone.
+/// The way in which one thing is undone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Undo {
@@ -22,7 +22,7 @@ pub enum Undo {
     Unmount(#[serde(with = "bytes")] PathBuf),
     /// Wipe the signatures from a device, if they bear our mark.
     Blank {
-        /// Which device, by a name that stays.
+        /// The device, by a name that stays.
         #[serde(with = "bytes")]
         device: PathBuf,
         /// The UUID or label, chosen by us, that no other signature bears.
@@ -33,9 +33,9 @@ pub enum Undo {
         /// Path of the parameter's file.
         #[serde(with = "bytes")]
         file: PathBuf,
-        /// What we wrote.
+        /// The value that we wrote.
         ours: String,
-        /// What it was before.
+        /// The value before.
         before: String,
     },
     /// End the virtual machine that keeps its files in a directory.
@@ -44,18 +44,18 @@ pub enum Undo {
     EndProcess {
         /// The name the kernel has of it.
         program: String,
-        /// What is in its environment ([`crate::host::daemon::MARK`]), chosen by us.
+        /// The mark in its environment ([`crate::host::daemon::MARK`]), chosen by us.
         mark: String,
     },
-    /// What a layer undoes itself, by the words of its own tools.
+    /// A thing that a layer undoes itself, by the words of its own tools.
     Layer(LayerUndo),
-    /// Something on a peer.
+    /// A thing on a peer.
     OnPeer {
         /// Its number then, from 2.
         node: usize,
-        /// What it is called.
+        /// Name of the peer.
         host: String,
-        /// What is undone over there.
+        /// The step that is undone over there.
         undo: Box<Undo>,
     },
 }
@@ -156,12 +156,12 @@ pub struct Entry {
     /// Its number in the journal, from 1.
     #[serde(rename = "entry")]
     pub id: EntryId,
-    /// What belongs together: within a group, an older entry is only undone when every newer one
+    /// The group it belongs to: within a group, an older entry is only undone when every newer one
     /// has been.
     pub group: String,
     /// The step that undoes it.
     pub undo: Undo,
-    /// What was made, where that is known; a line of its own says it.
+    /// The thing that was made, where that is known; a line of its own says it.
     #[serde(skip)]
     pub thing: Option<MadeThing>,
 }

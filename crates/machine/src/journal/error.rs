@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// Version of the file's format.
 pub(super) const FORMAT: u32 = 4;
 
-/// Why a journal cannot be used.
+/// The reason why a journal cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JournalError {
     /// Another process holds it.
@@ -20,7 +20,7 @@ pub enum JournalError {
     Broken {
         /// Path of the journal with that line.
         path: PathBuf,
-        /// From 1.
+        /// Number of the line, from 1.
         line: usize,
     },
     /// Another version of the program wrote it.
@@ -42,22 +42,22 @@ pub enum JournalError {
         /// The run it names.
         run: String,
     },
-    /// It is a link, or another user can have written it.
+    /// The journal is a link, or another user can have written it.
     #[error("{why}")]
     NotOwn {
-        /// What is wrong with which file or directory.
+        /// The fault, and the file or directory that has it.
         why: String,
-        /// What the user can do.
+        /// Advice to the user.
         next: String,
     },
     /// The file is not at its path any more: the store was moved, or something hides it.
     #[error("{}", elsewhere(path, now, *hidden))]
     Moved {
-        /// Where it was made.
+        /// The path it was made at.
         path: PathBuf,
-        /// Where it is.
+        /// Its path now.
         now: PathBuf,
-        /// Whether something is mounted over it; otherwise it was moved.
+        /// True if something is mounted over it; otherwise it was moved.
         hidden: bool,
     },
     /// The system refused something.
@@ -65,7 +65,7 @@ pub enum JournalError {
     System(HostError),
 }
 
-/// What became of a journal that is not at its path.
+/// Tells what became of a journal that is not at its path.
 fn elsewhere(path: &Path, now: &Path, hidden: bool) -> String {
     let path = path.display();
     match hidden {
@@ -75,13 +75,13 @@ fn elsewhere(path: &Path, now: &Path, hidden: bool) -> String {
 }
 
 impl JournalError {
-    /// Whether there is no journal.
+    /// Returns true if there is no journal.
     pub fn is_missing(&self) -> bool {
         let missing = std::io::ErrorKind::NotFound;
         matches!(self, Self::System(HostError::Path { kind, .. }) if *kind == missing)
     }
 
-    /// What the user can do about it.
+    /// Advice to the user about it.
     pub fn next(&self) -> String {
         match self {
             Self::Live { .. } => "wait until that run has ended, or interrupt it".to_string(),

@@ -50,7 +50,7 @@ pub struct Journal {
 }
 
 struct State {
-    /// None: a plan, nothing is kept.
+    /// The log and its path; `None` means a plan, of which nothing is kept.
     file: Option<(AppendLog, PathBuf)>,
     next: u64,
     pending: Vec<Entry>,
@@ -95,7 +95,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// What a journal says, without a change to it.
+    /// Reads a journal without a change to it.
     ///
     /// # Errors
     /// As [`Journal::open`].
@@ -110,7 +110,7 @@ impl Journal {
         Self::with(None, Replayed::new(Path::new("")))
     }
 
-    /// What a file says, kept in memory alone. `path` is where the file would be.
+    /// Reads a journal from bytes, kept in memory alone. `path` is where the file would be.
     ///
     /// # Errors
     /// The first line that cannot be understood, or another format.
@@ -224,13 +224,13 @@ impl Journal {
         }
     }
 
-    /// What is still to be undone, newest first.
+    /// Entries still to be undone, newest first.
     pub fn pending(&self) -> Vec<Entry> {
         // Newest first: what was made last stands on what was made before.
         self.state.lock().pending.iter().rev().cloned().collect()
     }
 
-    /// What the run said of itself.
+    /// The run's statements about itself.
     pub(super) fn proof(&self) -> Proof {
         self.state.lock().proof.clone()
     }
@@ -304,20 +304,20 @@ fn system(what: &'static str, path: &Path, error: std::io::Error) -> JournalErro
     JournalError::System(HostError::path(what, path, error))
 }
 
-/// What the lines of a journal come to.
+/// State that the lines of a journal come to.
 #[derive(Debug)]
 struct Replayed {
     /// Number of the next entry.
     next: u64,
-    /// What is still to be undone, oldest first.
+    /// Entries still to be undone, oldest first.
     pending: Vec<Entry>,
     proof: Proof,
-    /// Of the last head; none: it has no line.
+    /// Format of the last head; `None` if there is no line.
     format: Option<u32>,
 }
 
 impl Replayed {
-    /// Of a journal without a line.
+    /// State of a journal without a line.
     fn new(path: &Path) -> Self {
         let own = path.parent().unwrap_or(Path::new(""));
         Self {

@@ -10,16 +10,16 @@ use crate::host::{CLEAN, Host, HostError, MadeThing, MountInfo, Whereabouts, arg
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
-/// How layers call the undo of a device on a file; the file is its first word.
+/// The layers' word for the undo of a device on a file; the file is its first word.
 const DETACH: &str = "detach";
 
-/// What to do with something that was moved.
+/// Advice about something that was moved.
 const MOVE_BACK: &str = "move it back";
 
 /// Parts of a store in which a run keeps its own directory.
 const IN_A_STORE: [&str; 2] = ["runs", "probes"];
 
-/// What was just made by an entry, where that can be told.
+/// The thing just made by an entry, where that can be told.
 pub(super) fn made(host: &dyn Host, undo: &Undo) -> Option<MadeThing> {
     match undo {
         Undo::RemoveFile(path) | Undo::RemoveDir(path) | Undo::RemoveTree(path) => {
@@ -42,7 +42,7 @@ pub(super) fn made(host: &dyn Host, undo: &Undo) -> Option<MadeThing> {
     }
 }
 
-/// What tells the present start of a machine from others.
+/// Text that tells the present start of a machine from others.
 fn boot(host: &dyn Host) -> Option<String> {
     let text = host.read_text(Path::new(peers::BOOT)).ok()?;
     Some(boot_of(&text))
@@ -173,7 +173,8 @@ fn device_by_name(host: &dyn Host, file: &Path) -> Option<(PathBuf, PathBuf)> {
     })
 }
 
-/// Whether a mount is what was mounted at a path, wherever it is now; `thing` is of this start of the machine.
+/// Returns true if a mount is what was mounted at a path, wherever it is now; `thing` is of this
+/// start of the machine.
 fn is_ours(mount: &MountInfo, path: &Path, thing: Option<&MadeThing>) -> bool {
     if let Some(thing) = thing {
         return thing.is_mount(mount, path);
@@ -234,7 +235,7 @@ fn still(what: &str, now: &Path, moved: HostError) -> HostError {
     }
 }
 
-/// Something that has another path; what was renamed is told from what only moved along.
+/// The error that something has another path; what was renamed is told from what only moved along.
 fn moved(host: &dyn Host, path: &Path, now: &Path) -> HostError {
     let clean = host.cleaned_by();
     let parts = |path: &Path| -> Vec<_> {
@@ -265,7 +266,7 @@ fn moved(host: &dyn Host, path: &Path, now: &Path) -> HostError {
     }
 }
 
-/// The store in whose run something lies; none: it lies in no run's own directory.
+/// The store in whose run something lies; `None` if it lies in no run's own directory.
 fn store_of(path: &Path) -> Option<PathBuf> {
     let mut store = PathBuf::new();
     for part in path.components() {

@@ -22,26 +22,26 @@ const DIGEST_DIGITS: usize = 64;
 pub struct LayerUndo {
     /// The layer that knows how.
     pub(super) name: String,
-    /// Which of its ways.
+    /// The way in which it is undone, among those of the layer.
     pub(super) undo: String,
-    /// What is undone, as its [`UndoKind`] declares.
+    /// The words of what is undone, as its [`UndoKind`] declares.
     #[serde(with = "bytes::list")]
     pub(super) of: Vec<OsString>,
 }
 
-/// One way a layer undoes something.
+/// A way in which a layer undoes something.
 pub struct UndoKind {
     /// The layer, as its folder is called.
     pub layer: &'static str,
     /// The way, in words with hyphens: `stop-array`.
     pub name: &'static str,
-    /// What an entry says, in order.
+    /// Meanings of the words of an entry, in order.
     pub params: &'static [Param],
     /// Does it; nothing to undo is fine.
     pub undo: fn(&dyn Host, &[OsString]) -> Result<(), HostError>,
 }
 
-/// What a word of an entry may be.
+/// The kinds of words that an entry may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Param {
     /// A name that carries a mark of the run.
@@ -119,7 +119,7 @@ impl LayerUndo {
         &self.name
     }
 
-    /// The way this entry is undone; none: no layer undoes such an entry.
+    /// The way this entry is undone; `None` if no layer undoes such an entry.
     pub(super) fn kind<'a>(&self, kinds: &[&'a UndoKind], proof: &Proof) -> Option<&'a UndoKind> {
         let mut kinds = kinds.iter();
         kinds.find(|kind| kind.accepts(self, proof)).copied()

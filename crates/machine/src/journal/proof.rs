@@ -9,17 +9,17 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-/// How names of ours begin: those of files, and those that tools know.
+/// Beginning of names of ours: those of files, and those that tools know.
 pub(super) const HIDDEN: &str = ".stackrace-";
 const OURS: &str = "stackrace-";
 
 /// Hexadecimal digits of the mark that tells a run's own things.
 const MARK_DIGITS: usize = 16;
 
-/// What a plan writes where a run draws digits.
+/// Text that a plan writes where a run draws digits.
 const PLANNED: &str = "{id}";
 
-/// What a run said of itself before it created anything.
+/// The run's statements about itself before it created anything.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Proof {
     /// The run's own directory, as it was found; what lies below it is the run's.
@@ -30,14 +30,14 @@ pub(super) struct Proof {
     places: BTreeSet<PathBuf>,
 }
 
-/// Whether a text can be a mark: 16 hexadecimal digits.
+/// Returns true if a text can be a mark: 16 hexadecimal digits.
 pub(super) fn is_mark(text: &str) -> bool {
     let digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     text == PLANNED || (text.len() == MARK_DIGITS && text.bytes().all(digit))
 }
 
 impl Proof {
-    /// Of the run in a directory.
+    /// The proof of the run in a directory.
     pub(super) fn of_run(own: &Path) -> Self {
         Self {
             own: is_plain(own).then(|| own.to_path_buf()),
@@ -55,12 +55,12 @@ impl Proof {
         self.places.insert(place);
     }
 
-    /// Whether digits are a mark of the run.
+    /// Returns true if digits are a mark of the run.
     pub(super) fn has_mark(&self, mark: &str) -> bool {
         self.marks.contains(mark)
     }
 
-    /// Where something with a mark of the run is created at a path, if that is not known yet.
+    /// Directory in which something with a mark of the run is created, if that is not known yet.
     pub(super) fn place_of(&self, path: &Path) -> Option<PathBuf> {
         if self.is_below_own(path) {
             return None;
@@ -69,8 +69,8 @@ impl Proof {
         (!self.places.contains(place)).then(|| place.to_path_buf())
     }
 
-    /// Whether a path is the run's: below its own directory, or below something that carries its
-    /// mark in a place of its own.
+    /// Returns true if a path is the run's: below its own directory, or below something that
+    /// carries its mark in a place of its own.
     pub(super) fn is_ours(&self, path: &Path) -> bool {
         let mut marked = self.marked(path);
         self.is_below_own(path) || marked.any(|(place, _)| self.places.contains(place))
@@ -100,25 +100,26 @@ impl Proof {
         })
     }
 
-    /// Whether a name that a tool knows is the run's: `stackrace-r1-t0-0123456789abcdef-pool-1`.
+    /// Returns true if a name that a tool knows is the run's:
+    /// `stackrace-r1-t0-0123456789abcdef-pool-1`.
     pub(super) fn is_name(&self, name: &str) -> bool {
         name.starts_with(OURS) && self.carries(name)
     }
 
-    /// Whether a UUID is the run's: it begins with a mark.
+    /// Returns true if a UUID is the run's: it begins with a mark.
     pub(super) fn is_uuid(&self, uuid: &str) -> bool {
         let digits = uuid.replace([':', '-'], "");
         let begins = |mark: &String| digits.starts_with(mark.as_str());
         self.marks.iter().any(begins)
     }
 
-    /// Whether one of the words of a name is a mark, whole.
+    /// Returns true if one of the words of a name is a mark, whole.
     fn carries(&self, name: &str) -> bool {
         name.split(['-', '.']).any(|word| self.marks.contains(word))
     }
 }
 
-/// Whether a path means one thing only: absolute, and without `..`.
+/// Returns true if a path means one thing only: absolute, and without `..`.
 pub(super) fn is_plain(path: &Path) -> bool {
     path.is_absolute() && !path.components().any(|part| part == Component::ParentDir)
 }

@@ -283,7 +283,7 @@ fn an_older_journal_counts_only_where_nothing_is_left_to_undo() {
     }
 }
 
-/// What could not be undone later is not created.
+/// A thing that could not be undone later is not created.
 #[test]
 fn an_entry_that_proves_nothing_is_not_written() {
     let journal = nowhere();

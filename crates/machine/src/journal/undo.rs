@@ -13,12 +13,12 @@ use super::{busy::unmount, devices, gone, peers};
 use crate::host::{Host, HostError};
 use std::collections::BTreeSet;
 
-/// What undoing came to.
+/// Result of undoing: what was undone, and what was not.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UndoReport {
-    /// Undone, in the order it was done.
+    /// Steps undone, in the order it was done.
     pub undone: Vec<Undo>,
-    /// Not undone, each with why.
+    /// Steps not undone, each with why.
     pub failed: Vec<(Undo, String)>,
 }
 
@@ -35,7 +35,7 @@ pub fn undo_all(
     undo(host, journal, journal.pending(), kinds)
 }
 
-/// What is pending, newest first, checked as before it is undone.
+/// Entries that are pending, newest first, checked as before they are undone.
 ///
 /// # Errors
 /// An entry does not prove to be of the journal's own run.

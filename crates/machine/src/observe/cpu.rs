@@ -1,18 +1,18 @@
 //! Processor time: of this process (getrusage) and of the whole machine (`/proc/stat`).
 
-/// What this process used.
+/// Processor time of this process.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ProcessCpu {
     pub(super) user_ns: u64,
     pub(super) system_ns: u64,
 }
 
-/// What the machine used.
+/// Processor time of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MachineCpu {
     /// user + nice + system + irq + softirq, ns.
     pub(super) busy_ns: u64,
-    /// Taken away by the hypervisor, ns.
+    /// Time taken away by the hypervisor, ns.
     pub(super) steal_ns: u64,
     /// Processors listed.
     pub(super) cpus: u32,

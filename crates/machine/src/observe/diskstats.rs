@@ -41,7 +41,7 @@ fn line(line: &str) -> Option<(String, DeviceTotals)> {
 }
 
 impl DeviceTotals {
-    /// What was counted from `self` to `later`.
+    /// Counts from `self` to `later`.
     pub(super) fn until(&self, later: &Self, name: &str) -> DeviceCounted {
         DeviceCounted {
             device: name.to_owned(),

@@ -20,7 +20,7 @@ pub fn environment() -> Vec<Fact> {
     facts
 }
 
-/// The same from files as `read` gives them by path; none: there is no such file.
+/// The same from files as `read` gives them by path; `None` from it if there is no such file.
 pub fn environment_of(read: &dyn Fn(&str) -> Option<String>) -> Vec<Fact> {
     let mut facts = Vec::new();
     facts.push(Fact::new("kernel", kernel()));
@@ -122,7 +122,7 @@ fn kernel_settings(
     );
 }
 
-/// Whether a control group limits the I/O of this program.
+/// Returns true if a control group limits the I/O of this program.
 pub fn io_limited() -> bool {
     io_limit(&read).is_some()
 }

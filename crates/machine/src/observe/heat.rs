@@ -1,7 +1,7 @@
 //! How often processors were slowed down because they were hot: `thermal_throttle` of each of them
 //! in `/sys/devices/system/cpu` (x86; other machines have none).
 
-/// Events so far, of cores and of their packages, over all processors; none: nothing counts them.
+/// Events so far, of cores and of their packages, over all processors; `None` if nothing counts them.
 pub(super) fn throttled(cpus: u32, read: impl Fn(&str) -> Option<String>) -> Option<u64> {
     let mut sum: Option<u64> = None;
     for cpu in 0..cpus {

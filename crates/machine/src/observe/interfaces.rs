@@ -42,7 +42,7 @@ fn line(line: &str) -> Option<InterfaceTotals> {
     })
 }
 
-/// Mbit/s as B/s; none: -1, which cards of virtual machines say.
+/// Mbit/s as B/s; `None` for -1, which cards of virtual machines say.
 fn speed(text: &str) -> Option<u64> {
     let megabits: u64 = text.trim().parse().ok()?;
     // 4294967295 is -1 to older kernels.
@@ -51,7 +51,7 @@ fn speed(text: &str) -> Option<u64> {
         .then(|| megabits * 125_000)
 }
 
-/// What each moved from a moment to a later one; those that moved nothing are left out.
+/// Bytes that each moved from a moment to a later one; those that moved nothing are left out.
 pub(super) fn between(
     before: &[InterfaceTotals],
     later: &[InterfaceTotals],

@@ -13,8 +13,8 @@ const THROTTLES: &[&str] = &[
     "blkio.throttle.write_iops_device",
 ];
 
-/// The first limit of this program's group or of one above it, as the kernel writes it: `io.max: 8:16
-/// rbps=2097152`; none: nothing is limited, as far as it can be read.
+/// The first limit of this program's group or of one above it, as the kernel writes it: `io.max:
+/// 8:16 rbps=2097152`; `None` if nothing is limited, as far as it can be read.
 pub(super) fn io_limit(read: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     read("/proc/self/cgroup")?.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);

@@ -100,7 +100,7 @@ impl Snapshot {
         }
     }
 
-    /// What was counted from `self` to `later`.
+    /// Counts from `self` to `later`.
     pub fn until(&self, later: &Self) -> Counted {
         let mut counted = Counted {
             cpu_user_ns: later.own_cpu.user_ns.saturating_sub(self.own_cpu.user_ns),
@@ -160,7 +160,7 @@ impl Snapshot {
     }
 }
 
-/// Only this many processors are checked for throttling: each costs reading two files next to the
+/// Most processors that are checked for throttling: each costs reading two files next to the
 /// measured time.
 const CPUS_MAX: u32 = 1024;
 
@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(sum.kernel_thread, Some(thread("loop0", 11)));
     }
 
-    /// What is read on a real machine, while one thread of it works.
+    /// Counts read on a real machine, while one thread of it works.
     #[test]
     fn a_snapshot_of_this_machine_has_a_window() {
         let before = Snapshot::take(&[]);

@@ -12,7 +12,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use stackrace_base::event::Counted;
 
-/// Between two beats.
+/// Time between two beats.
 const BEAT: Duration = Duration::from_millis(100);
 /// A beat that comes later than this by so much is a pause, ns: no scheduler makes a thread wait for
 /// a second that is not stopped.
@@ -25,12 +25,12 @@ pub struct Pulse {
     beating: Option<JoinHandle<Beats>>,
 }
 
-/// How late the beats were.
+/// Lateness of the beats.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Beats {
     /// All together, ns.
     late_ns: u64,
-    /// Those late by a second or more, ns.
+    /// Beats late by a second or more, ns.
     paused_ns: u64,
 }
 
@@ -49,7 +49,7 @@ struct Clocks {
     monotonic: i128,
     /// Goes on while the machine is suspended.
     boot: i128,
-    /// Can be set.
+    /// The clock that can be set.
     wall: i128,
 }
 
@@ -66,7 +66,7 @@ impl Clocks {
         }
     }
 
-    /// How long the machine was suspended from here on, ns.
+    /// Time for which the machine was suspended from here on, ns.
     fn suspended_ns(&self, later: &Self) -> u64 {
         let suspended = (later.boot - later.monotonic) - (self.boot - self.monotonic);
         // The clocks are read one after the other: a moment is no suspension.
@@ -76,7 +76,7 @@ impl Clocks {
             .unwrap_or(0)
     }
 
-    /// By how much the wall clock was set from here on, ns.
+    /// Time by which the wall clock was set from here on, ns.
     fn set_ns(&self, later: &Self) -> i64 {
         let set = (later.wall - later.boot) - (self.wall - self.boot);
         i64::try_from(set).unwrap_or(i64::MAX)

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use super::{Snapshot, add, now_ns};
 use stackrace_base::event::Counted;
 
-/// Read at both ends of each slice.
+/// Files that are read at both ends of each slice.
 const QUICK: &[&str] = &[
     "/proc/self/io",
     "/proc/self/stat",
@@ -31,7 +31,7 @@ struct SliceState {
 }
 
 impl SliceCounter {
-    /// For a stack on these devices, named as in `/proc/diskstats`.
+    /// Slices for a stack on these devices, named as in `/proc/diskstats`.
     pub fn new(devices: Vec<String>) -> Self {
         let state = Mutex::default();
         Self { devices, state }
@@ -64,8 +64,7 @@ impl SliceCounter {
         }
     }
 
-    /// What was counted in all slices, completed by `whole`: what was counted from the first slice of
-    /// any trial to the last.
+    /// Counts of all slices, completed by `whole`: those from the first slice of any trial to the last.
     pub fn counted(&self, whole: &Counted) -> Counted {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         completed(state.counted.clone(), whole)

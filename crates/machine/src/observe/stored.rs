@@ -6,12 +6,13 @@ use stackrace_engine::extents;
 
 use stackrace_base::event::StoredBytes;
 
-/// Of the files below a directory, `files_max` of them at most; none: the file system does not tell.
+/// Bytes stored of the files below a directory, `files_max` of them at most; `None` if the file
+/// system does not tell.
 pub fn stored_below(directory: &Path, files_max: usize) -> Option<StoredBytes> {
     extents::of_tree(directory, files_max).ok().map(recorded)
 }
 
-/// Of one file; none: the file system does not tell.
+/// Bytes stored of one file; `None` if the file system does not tell.
 pub fn stored_file(file: &Path) -> Option<StoredBytes> {
     extents::of_file(file).ok().map(recorded)
 }

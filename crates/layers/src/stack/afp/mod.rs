@@ -26,7 +26,7 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// Where the server keeps its own: all users may go through there.
+/// Directory of the server's own files: all users may go through there.
 const OWN: &str = "/run";
 
 /// The user that a guest is at the server, the one without rights; netatalk lets no guest be root.
@@ -35,10 +35,10 @@ const GUEST: &str = "nobody";
 /// Name of the share.
 const SHARE: &str = "work";
 
-/// Where AFP is spoken.
+/// Port of AFP.
 const PORT: u16 = 548;
 
-/// Where those who keep the database are asked, by the server alone.
+/// Port at which the keepers of the database are asked, by the server alone.
 const DATABASE_PORT: u16 = 4700;
 
 /// The server: who starts the others, who speaks AFP, who keeps the database.
@@ -57,10 +57,10 @@ const SERVERS: [Daemon; 3] = [
     },
 ];
 
-/// What the kernel calls every file system in user space.
+/// The kernel's name of every file system in user space.
 const FUSE: &str = "fuse";
 
-/// What mounts it, in a machine of its own.
+/// The program that mounts it, in a machine of its own.
 const CLIENT: ProgramPart = ProgramPart {
     name: "the AFP client",
     built: cfg!(feature = "afp"),
@@ -184,14 +184,14 @@ const OPTIONS: Words = Words {
 
 const YES_NO: &[&str] = &["yes", "no", "true", "false", "1", "0"];
 
-/// Where the database lies.
+/// Place of the database.
 enum Database {
     Volume,
     Disk(LabDisk),
     Memory(u64),
 }
 
-/// Where its server put the database.
+/// Place where its server put the database.
 struct Kept {
     /// The file it will be in.
     file: PathBuf,

@@ -304,7 +304,7 @@ fn imagined(world: &mut World, words: &[OsString]) -> Output {
 mod tests {
     use super::*;
 
-    /// What bcachefs-tools 1.3.3 printed of a file system that Linux 6.12 had mounted, shortened.
+    /// Output of bcachefs-tools 1.3.3 about a file system that Linux 6.12 had mounted, shortened.
     #[test]
     fn the_options_of_the_superblock_become_facts() {
         let facts = options_of(concat!(

@@ -300,7 +300,7 @@ impl Btrfs {
         words.chain(self.mkfs.iter().cloned()).collect()
     }
 
-    /// What the user asked to be in force.
+    /// Options that the user asked to be in force.
     fn options_asked(&self) -> Vec<String> {
         let mut asked = self.mount.clone();
         asked.extend(
@@ -461,7 +461,7 @@ pub(super) fn profile_of<'a>(spread: &'a str, kind: &str) -> Vec<&'a str> {
         .collect()
 }
 
-/// One fact a line that has a value.
+/// One fact for each line that has a value.
 pub(super) fn lines(prefix: &str, text: &str) -> Vec<Fact> {
     text.lines()
         .filter_map(|line| line.split_once(':'))

@@ -19,7 +19,7 @@ pub(crate) fn name(device: &Path) -> String {
         .unwrap_or_default()
 }
 
-/// What so many bytes take on devices of which `parity` hold no data.
+/// Bytes that so many bytes take on devices of which `parity` hold no data.
 pub(crate) fn with_parity(bytes: u64, devices: usize, parity: usize) -> u64 {
     // With too few devices the layer itself is refused.
     let data = devices.saturating_sub(parity).max(1);
@@ -80,7 +80,7 @@ pub(crate) fn disks(host: &dyn Host, devices: &[String]) -> Vec<String> {
 pub(super) struct FoundDevice {
     /// The kernel's name of it.
     pub(super) name: String,
-    /// Whether it lies on nothing else of this machine.
+    /// True if it lies on nothing else of this machine.
     is_disk: bool,
 }
 
@@ -113,7 +113,7 @@ fn descend(host: &dyn Host, device: &str, depth_left: u32, found: &mut Vec<Found
     }
 }
 
-/// What the device of a directory of `/sys` lies on; none: it is a whole disk.
+/// Devices on which the device of a directory of `/sys` lies; `None` if it is a whole disk.
 fn below(host: &dyn Host, directory: &Path) -> Option<Vec<String>> {
     // A partition's directory lies in that of its disk.
     if host.exists(&directory.join("partition")) {
@@ -135,7 +135,7 @@ fn below(host: &dyn Host, directory: &Path) -> Option<Vec<String>> {
     Some(under_mount(host, &host.mount_of(folder).ok()?))
 }
 
-/// What a whole disk is, in one line: model, size, sectors, scheduler, rotation, write cache.
+/// Describes a whole disk in one line: model, size, sectors, scheduler, rotation, write cache.
 pub(crate) fn fact(host: &dyn Host, disk: &str) -> Fact {
     let directory = Path::new("/sys/class/block").join(disk);
     let read = |name: &str| {
@@ -178,7 +178,7 @@ pub(crate) fn chosen(all: &str) -> &str {
         .map_or(all, |(word, _)| word)
 }
 
-/// The kernel's release, as a fact; none: it cannot be read.
+/// The kernel's release, as a fact; `None` if it cannot be read.
 pub(crate) fn kernel(host: &dyn Host) -> Option<Fact> {
     host.read_text(Path::new("/proc/sys/kernel/osrelease"))
         .ok()

@@ -150,8 +150,8 @@ fn still_on(host: &dyn Host, device: &Device, file: &Path) -> Result<(), LayerEr
     Err(not_ours(device, &why))
 }
 
-/// How a file system is mounted, and which asked options are not seen. `defaults_too` are options
-/// known to be in force besides those in the table of mounts.
+/// Facts about how a file system is mounted, and about asked options that are not seen.
+/// `defaults_too` are options known to be in force besides those in the table of mounts.
 ///
 /// # Errors
 /// When it is not mounted there, or as another file system.
@@ -230,7 +230,7 @@ pub(crate) fn standing(
     }
 }
 
-/// What is mounted at a directory.
+/// The mount at a directory.
 ///
 /// # Errors
 /// When nothing is.

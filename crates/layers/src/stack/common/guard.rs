@@ -14,36 +14,36 @@ use stackrace_machine::journal::{erase, partitions};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-/// What the model of a disk is that reports none.
+/// Model of a disk that reports none.
 pub(crate) const NO_MODEL: &str = "none";
 
 /// A disk that a study names, found once and held since.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedDisk {
-    /// As the study names it.
+    /// The disk as the study names it.
     pub asked: Identity,
     /// The device it was found to be.
     pub device: FixedDevice,
 }
 
-/// What was seen of a disk.
+/// Findings about a disk.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// The kernel's name: `sdb`; none: there is no such link.
+    /// The kernel's name: `sdb`; `None` if there is no such link.
     pub name: Option<String>,
-    /// Whether it is a part of a disk.
+    /// True if it is a part of a disk.
     pub partition: bool,
     /// Bytes.
     pub size: Option<u64>,
-    /// As the kernel gives it; [`NO_MODEL`] where it gives none.
+    /// The model as the kernel gives it; [`NO_MODEL`] where it gives none.
     pub model: String,
-    /// What would be lost: `ext4 "photos"`, `the partition sdb1`.
+    /// Content that would be lost: `ext4 "photos"`, `the partition sdb1`.
     pub carries: Vec<String>,
     /// Its uses: `mounted at /srv`.
     pub uses: Vec<String>,
 }
 
-/// What speaks against writing over a disk, each with what to do; none: it may be.
+/// Objections to writing over a disk, each with what to do; empty if there are none.
 pub(crate) fn objections(asked: &Identity, found: &Found, wipe: bool) -> Vec<(String, String)> {
     let id = &asked.id;
     let Some(name) = &found.name else {
@@ -177,7 +177,7 @@ pub(crate) fn still_there(host: &dyn Host, disk: &NamedDisk) -> Result<(), Layer
     ))
 }
 
-/// That two ids of a study lead to one disk.
+/// The error that two ids of a study lead to one disk.
 pub(crate) fn same_disk(one: &str, other: &str, node: &Path) -> LayerError {
     LayerError::refused(
         format!(
@@ -220,12 +220,12 @@ pub(crate) fn inspect(host: &dyn Host, asked: &Identity) -> Result<Found, LayerE
     Ok(look(host, &find(host, asked)?, Looking::AtAll)?)
 }
 
-/// How much of a disk is looked at.
+/// Extent to which a disk is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Looking {
-    /// What the tools know, and samples of all it holds.
+    /// Everything that the tools know, and samples of all it holds.
     AtAll,
-    /// What the tools know.
+    /// Everything that the tools know.
     AtSignatures,
 }
 
@@ -294,7 +294,7 @@ fn ask(host: &dyn Host, words: &[&str], device: &Path) -> Result<Output, HostErr
     host.exec(&argv(words.chain([device.as_os_str().to_os_string()])))
 }
 
-/// What one device or partition carries, as each tool names it, and whether its pool is imported.
+/// Finds what one device or partition carries, as each tool names it, and whether its pool is imported.
 fn carried(host: &dyn Host, device: &Path, found: &mut Found) -> Result<(), HostError> {
     let listed = [
         "wipefs",
@@ -326,8 +326,8 @@ fn carried(host: &dyn Host, device: &Path, found: &mut Found) -> Result<(), Host
     pooled(host, device, found)
 }
 
-/// What md, LVM and ZFS know of a device, where they are installed: each finds remains of its own
-/// that the others do not know.
+/// Finds what md, LVM and ZFS know of a device, where they are installed: each finds remains of its
+/// own that the others do not know.
 fn pooled(host: &dyn Host, device: &Path, found: &mut Found) -> Result<(), HostError> {
     let installed = |tool: &'static [&'static str]| {
         let needs = Needs {
@@ -383,7 +383,7 @@ pub(crate) fn pool_of(labels: &str) -> Option<&str> {
     Some(line.trim().trim_matches('\''))
 }
 
-/// What one device or partition is used for, as the system's tables show it.
+/// Finds what one device or partition is used for, as the system's tables show it.
 fn used(host: &dyn Host, device: &Path, uses: &mut Vec<String>) -> Result<(), HostError> {
     let name = block::name(device);
     let directory = Path::new("/sys/class/block").join(&name);

@@ -52,7 +52,7 @@ pub(crate) const RATE: SettingDoc = SettingDoc::bytes(
     "Most bytes per second between the machines, each way: \"12.5 MB\" is 100 Mbit/s; as fast as it goes unless given.",
 );
 
-/// What a study declares of a line.
+/// A line as a study declares it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Line {
     delay_ns: Option<u64>,
@@ -63,12 +63,12 @@ pub(crate) struct Line {
 pub(crate) struct Ready {
     /// Addresses of this machine and of the peer on it.
     pub addresses: [IpAddr; 2],
-    /// What it was found to do.
+    /// Facts about the line: as it was asked for, and as it was measured.
     pub facts: Vec<Fact>,
 }
 
 impl Line {
-    /// What the settings declare.
+    /// Reads the line that the settings declare.
     ///
     /// # Errors
     /// A rate at which nothing would pass.
@@ -89,12 +89,12 @@ impl Line {
         })
     }
 
-    /// How much longer a packet takes, each way, ns; 0: no longer than it does.
+    /// Time that a packet takes longer, each way, ns; 0 if no longer than it does.
     pub(crate) fn delay_ns(self) -> u64 {
         self.delay_ns.unwrap_or(0)
     }
 
-    /// What is asked, in words that follow others; empty: nothing.
+    /// The wishes, in words that follow others; empty if there are none.
     pub(crate) fn asked(self) -> String {
         let mut text = String::new();
         if let Some(delay) = self.delay_ns {
@@ -160,7 +160,7 @@ impl Line {
         Ok(Ready { addresses, facts })
     }
 
-    /// One end: what leaves this machine for the other.
+    /// Slows down one end: what leaves this machine for the other.
     fn slow(self, setup: &mut Setup<'_>, other: IpAddr) -> Result<(), LayerError> {
         if self.delay_ns.is_none() && self.rate.is_none() {
             return Ok(());
@@ -319,7 +319,7 @@ const NETWORK: &str = "ip netns";
 const ADDRESS: &str = "ip address";
 const TC: &str = "tc";
 
-/// Of a card it is remembered how many others its lines are slowed to.
+/// Imagines tc(8): remembers of a card how many others its lines are slowed to.
 fn imagined_tc(world: &mut World, words: &[OsString]) -> Output {
     let card = text_after(words, "dev").unwrap_or_default();
     let slowed = world.assembly(&card).map(|queue| queue.parts.len());

@@ -13,12 +13,12 @@ use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::Path;
 
-/// Whose sockets are at the ends of a line.
+/// Owner of the sockets at the ends of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sockets {
-    /// Those of a driver, in the kernel's first network.
+    /// Sockets of a driver, in the kernel's first network.
     OfKernel,
-    /// Those of processes, or of what the kernel does for the network of one.
+    /// Sockets of processes, or of what the kernel does for the network of one.
     OfProcesses,
 }
 
@@ -27,14 +27,14 @@ pub(crate) enum Sockets {
 const LOOPBACK: &str = "lo";
 const LOOPBACK_NET: &str = "/8";
 
-/// Where the size of its packets is set, and that of Ethernet, bytes.
+/// File that sets the size of its packets, and that size on Ethernet, bytes.
 const LOOPBACK_MTU: &str = "/sys/class/net/lo/mtu";
 const ETHERNET: &str = "1500";
 
-/// Where the cards of a machine are.
+/// Directory that shows the cards of a machine.
 const CARDS: &str = "/sys/class/net";
 
-/// What the card at the other end of the second machine's is called.
+/// Name of the card at the other end of the second machine's.
 const FIRST: &str = "node1";
 
 /// Addresses of this machine and of its peer on the line between them, which is made where both are in
@@ -67,7 +67,7 @@ pub(super) fn ends(setup: &mut Setup<'_>, sockets: Sockets) -> Result<[IpAddr; 2
     }
 }
 
-/// Whether both ends are in one network.
+/// Returns true if both ends are in one network.
 ///
 /// # Errors
 /// There is no second machine.

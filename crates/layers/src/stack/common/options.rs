@@ -91,7 +91,7 @@ pub(crate) fn mount(settings: &Settings, allowed: &Words) -> Result<Vec<String>,
     mount_options(settings, MOUNT.name, &[allowed, &ANY])
 }
 
-/// What was asked for and is not seen in the options in force, one fact each.
+/// Options that were asked for and are not seen among those in force, one fact each.
 pub(crate) fn missing(asked: &[String], in_force: &[String]) -> Vec<Fact> {
     let fact = |text: String| Some(Fact::new("mount option not as asked", text));
     asked

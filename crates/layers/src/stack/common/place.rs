@@ -14,8 +14,8 @@ use stackrace_machine::host::{Host, MountInfo};
 /// Name of the layer under which these facts are on record.
 const LAYER: &str = "place";
 
-/// What is mounted exactly at a directory; none: nothing is, and an empty directory of ours would be
-/// measured in its place.
+/// The mount exactly at a directory; `None` if nothing is mounted there, and an empty directory of
+/// ours would be measured in its place.
 ///
 /// # Errors
 /// The system does not show what is mounted.
@@ -34,8 +34,8 @@ pub(crate) fn mounted_at(host: &dyn Host, point: &Path) -> Result<Option<MountIn
     Ok(Some(mount).filter(|mount| mount.mount_point == point))
 }
 
-/// The facts of a directory, on a file system that this run mounted (`ours`) or found; none: it cannot
-/// be found out where it lies.
+/// The facts of a directory, on a file system that this run mounted (`ours`) or found; `None` if it
+/// cannot be found out where it lies.
 pub(crate) fn facts(host: &dyn Host, directory: &Path, ours: bool) -> Option<LayerFacts> {
     let mount = host.mount_of(directory).ok()?;
     // A file system that was there before may be old and full, which a new one is not.
@@ -77,7 +77,8 @@ fn used(directory: &Path) -> Option<Fact> {
     Some(Fact::new("space used", value).with(FactFigure::Used { bytes, of }))
 }
 
-/// When the file system was made, in seconds since 1970: its root directory is as old as itself.
+/// Time at which the file system was made, in seconds since 1970: its root directory is as old as
+/// itself.
 fn made(mount: &MountInfo) -> Option<Fact> {
     // Below another root (a bind mount, a subvolume) the directory seen may be younger.
     if mount.root != Path::new("/") {

@@ -12,10 +12,10 @@ use stackrace_machine::host::{Host, Needs, Output, Package, argv};
 use std::ffi::OsString;
 use std::path::Path;
 
-/// What one of them takes.
+/// The devices that one of them takes.
 pub(crate) const TAKES: Takes = Takes::Devices { min: 1, max: 1 };
 
-/// What is special about one of them.
+/// Properties that set one of them apart.
 pub(crate) struct Plain {
     /// Its name: in a study, to the kernel and after `mkfs.`.
     pub name: &'static str,
@@ -32,16 +32,17 @@ pub(crate) struct Plain {
     pub keeping: fn(&[String]) -> &'static [&'static str],
     /// Words for mkfs that set the UUID.
     pub uuid: fn(&str) -> [String; 2],
-    /// What repairs it where it cannot be mounted, before the device; empty: nothing does.
+    /// The command that repairs it where it cannot be mounted, before the device; empty if nothing
+    /// does.
     pub repair: &'static [&'static str],
-    /// How it was made, read back.
+    /// Reads back how it was made.
     pub geometry: Geometry,
-    /// Every option in force, defaults included, of a device by the kernel's name; empty: the
+    /// Every option in force, defaults included, of a device by the kernel's name; empty if the
     /// driver does not say.
     pub all_options: fn(&dyn Host, &str) -> Vec<String>,
 }
 
-/// What a machine tells of a file system with this root on this device.
+/// Facts that a machine tells of a file system with this root on this device.
 type Geometry = fn(&dyn Host, &Path, &Path) -> Result<Vec<Fact>, LayerError>;
 
 impl Plain {
@@ -58,7 +59,7 @@ impl Plain {
     }
 }
 
-/// One of them as a study asks for it.
+/// One of these file systems as a study asks for it.
 struct Asked {
     of: &'static Plain,
     mkfs: Vec<String>,
@@ -125,8 +126,8 @@ impl Layer for Asked {
     }
 }
 
-/// Mounts a file system again after a power cut; `repair`: what repairs it where it cannot be mounted,
-/// before the device; empty: nothing does.
+/// Mounts a file system again after a power cut; `repair` is the command that repairs it where it
+/// cannot be mounted, before the device, and is empty if nothing does.
 ///
 /// # Errors
 /// It can neither be mounted nor repaired.
@@ -148,12 +149,13 @@ pub(crate) fn brought_back(
     Ok(filesystem::standing(host, kind, root, facts, &devices))
 }
 
-/// Why a file system that cannot bear a mark of ours is not made on disks, and where it can be made.
+/// The reason why a file system that cannot bear a mark of ours is not made on disks, and where it
+/// can be made.
 #[derive(Clone, Copy)]
 pub(crate) struct Unmarked {
     /// Its name to the kernel.
     pub kind: &'static str,
-    /// What it cannot do, as a sentence.
+    /// The thing it cannot do, as a sentence.
     pub why: &'static str,
 }
 
@@ -198,7 +200,7 @@ impl Unmarked {
     }
 }
 
-/// Where a file system without a mark can be made.
+/// Places where a file system without a mark can be made.
 const ELSEWHERE: &str = "put it on loop or on lab-disks";
 
 /// The lines `NAME: VALUE` of these names.
@@ -238,7 +240,7 @@ fn imagined_format(world: &mut World, words: &[OsString]) -> Output {
     said("")
 }
 
-/// Of a driver that does not list its options.
+/// Options in force of a driver that does not list its options.
 pub(crate) fn untold(_host: &dyn Host, _device: &str) -> Vec<String> {
     Vec::new()
 }

@@ -28,14 +28,14 @@ pub(crate) const SERVER: SettingDoc = SettingDoc::choice(
     "peer: the layers below and the server are on another machine, the client is here; same: all on this one.",
 );
 
-/// What a kind of share adds to what all of them do.
+/// The part of a kind of share that the others do not have.
 pub(crate) trait Share: Send + Sync {
     /// The word in a study.
     const KIND: &'static str;
-    /// What the client has to know of what is served.
+    /// Facts that the client has to know of what is served.
     type Served;
 
-    /// What it is, for the plan: `NFS 4.2, sync`.
+    /// The share in words, for the plan: `NFS 4.2, sync`.
     fn asked(&self) -> String;
     /// Options its server is given.
     fn options(&self) -> &[String] {
@@ -45,15 +45,16 @@ pub(crate) trait Share: Send + Sync {
     fn mount_options(&self) -> &[String] {
         &[]
     }
-    /// What must be installed and allowed where the share is mounted.
+    /// Needs of the machine that mounts the share: what must be installed and allowed there.
     fn client_needs(&self) -> Needs;
-    /// What must be installed and allowed where the share is served.
+    /// Needs of the machine that serves the share: what must be installed and allowed there.
     fn server_needs(&self) -> Needs;
     /// Disks the virtual machine has to be started with.
     fn lab_disks(&self) -> Vec<LabDisk> {
         Vec::new()
     }
-    /// Whether an administrator brings it back after a power cut by serving and mounting it again.
+    /// Returns true if an administrator brings it back after a power cut by serving and mounting it
+    /// again.
     fn returns(&self) -> bool {
         false
     }
@@ -83,7 +84,7 @@ pub(crate) trait Share: Send + Sync {
 
 /// The two ends of a share, and their addresses.
 pub(crate) struct Ends {
-    /// Where the server is.
+    /// Place of the server.
     pub place: ServerPlace,
     /// The client's address: no other is let in.
     pub client: IpAddr,
@@ -184,7 +185,7 @@ pub(crate) fn options(settings: &Settings, allowed: &Words) -> Result<Vec<String
     words::lines(settings, "options", '=', allowed)
 }
 
-/// How often, and with what pause, it is looked whether a server listens.
+/// Number of times, and pause between them, that it is looked whether a server listens.
 const LOOKS: usize = 300;
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -204,7 +205,7 @@ pub(crate) fn listening(host: &dyn Host, server: &str, port: u16) -> Result<(), 
     Err(LayerError::refused(why, ""))
 }
 
-/// Where the server is.
+/// Machine of the server, and the line to it if it is the peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ServerPlace {
     on_peer: bool,
@@ -212,7 +213,7 @@ pub(crate) struct ServerPlace {
 }
 
 impl ServerPlace {
-    /// This machine, as `server = "same"` says.
+    /// A server on this machine, as `server = "same"` says.
     #[cfg(any(test, feature = "testing"))]
     pub(crate) fn same() -> Self {
         Self {
@@ -221,7 +222,7 @@ impl ServerPlace {
         }
     }
 
-    /// What the settings say.
+    /// Reads the place from the settings.
     ///
     /// # Errors
     /// A line where there is none.
@@ -242,7 +243,7 @@ impl ServerPlace {
         })
     }
 
-    /// Where the layers below stand.
+    /// Place of the layers below.
     pub(crate) fn below(self) -> Below {
         if self.on_peer {
             Below::OnPeer
@@ -251,7 +252,7 @@ impl ServerPlace {
         }
     }
 
-    /// In words that follow others.
+    /// The place in words that follow others.
     pub(crate) fn asked(self) -> String {
         let server = if self.on_peer {
             ", served by a peer"

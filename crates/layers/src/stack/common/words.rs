@@ -11,9 +11,9 @@ const VALUE_MAX: usize = 128;
 
 /// The options of one tool that a study may give.
 pub struct Words {
-    /// What takes them: `mkfs.ext4`, `a mount of ext4`.
+    /// The tool that takes them: `mkfs.ext4`, `a mount of ext4`.
     pub tool: &'static str,
-    /// Where they are described: `mke2fs(8)`.
+    /// The page that describes them: `mke2fs(8)`.
     pub manual: &'static str,
     /// Every option that a study may use.
     pub options: &'static [Allowed],
@@ -22,7 +22,7 @@ pub struct Words {
 /// One option, and what it takes.
 pub(crate) type Allowed = (&'static str, OptionValue);
 
-/// What an option takes.
+/// Values that an option takes.
 #[derive(Debug, Clone, Copy)]
 pub enum OptionValue {
     /// Nothing.
@@ -31,7 +31,7 @@ pub enum OptionValue {
     Amount,
     /// One word without a path.
     Word,
-    /// One of these.
+    /// One of these words.
     OneOf(&'static [&'static str]),
     /// Names with commas between them, `^` before one that is turned off.
     Names,
@@ -192,7 +192,7 @@ fn pair_of(lists: &[&Words], text: &str) -> Result<(), Refused> {
     check(option, *kind, value)
 }
 
-/// Whether an option may have a value.
+/// Checks that an option may have a value.
 fn check(option: &'static str, kind: OptionValue, value: Option<&str>) -> Result<(), Refused> {
     let word = |text: &str| {
         // No slash and no comma: neither a path nor a second option fits into a value.
@@ -239,10 +239,10 @@ fn is_amount(text: &str) -> bool {
         && digits.parse::<f64>().is_ok()
 }
 
-/// Why a word is refused.
+/// The reason why a word is refused.
 struct Refused {
     word: String,
-    /// What the option takes; none: there is no such option.
+    /// The option, and the values it takes; `None` if there is no such option.
     takes: Option<(&'static str, OptionValue)>,
     /// The option whose value it is a part of.
     inside: Option<(&'static str, &'static [Allowed])>,

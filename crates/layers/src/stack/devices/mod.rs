@@ -18,7 +18,7 @@ use stackrace_machine::host::{Host, Needs, local::LocalHost};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Where udev keeps links whose names stay.
+/// Directory in which udev keeps links whose names stay.
 const BY_ID: &str = "/dev/disk/by-id";
 
 /// Smallest disk: room for what is written over at both ends.
@@ -92,7 +92,7 @@ pub(super) fn in_directory(settings: &Settings, directory: &Path) -> Result<Disk
     Ok(Disks { disks })
 }
 
-/// One value for all, or one each.
+/// Values of a setting: one for all, or one each.
 fn each(settings: &Settings, name: &str, count: usize) -> Result<Vec<String>, Refusal> {
     let values = settings.optional_texts(name)?.unwrap_or_default();
     match values.len() {
@@ -222,7 +222,7 @@ impl Layer for Disks {
     }
 }
 
-/// How a disk is found that may be taken: by its host, its id, and whether it may be wiped.
+/// Finds a disk that may be taken, by its host, its id, and whether it may be wiped.
 type Finding = fn(&dyn Host, &Identity, bool) -> Result<NamedDisk, LayerError>;
 
 impl Disks {

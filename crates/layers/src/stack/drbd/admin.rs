@@ -15,7 +15,8 @@ const SAID: [(&str, &str); 3] = [
     ("dstate", "disks"),
 ];
 
-/// How often, and with what pause, it is looked whether the machines have found each other.
+/// Number of times, and pause between them, that it is looked whether the machines have found each
+/// other.
 const LOOKS: usize = 150;
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -37,7 +38,7 @@ impl Admin {
         command
     }
 
-    /// What the command with these words says.
+    /// Runs the command with these words, and returns what it says.
     ///
     /// # Errors
     /// It fails.
@@ -73,7 +74,7 @@ impl Admin {
         ))
     }
 
-    /// How the resource is now.
+    /// Facts about the present state of the resource.
     ///
     /// # Errors
     /// It cannot be asked.
@@ -83,7 +84,7 @@ impl Admin {
     }
 }
 
-/// Why the machines have not found each other, with what there has to be between them.
+/// The error that the machines have not found each other, with what there has to be between them.
 pub(super) fn unconnected(error: LayerError, ends: &[End; 2]) -> LayerError {
     let port = port(ends);
     let [here, there] = [&ends[0], &ends[1]].map(|end| format!("{}:{port}", end.address));

@@ -16,11 +16,11 @@ const MINORS: usize = 64;
 
 /// One of the two machines.
 pub(super) struct End {
-    /// What it calls itself.
+    /// The machine's name for itself.
     pub(super) name: String,
     /// Number of its device.
     pub(super) minor: usize,
-    /// What is replicated.
+    /// The disk that is replicated.
     pub(super) disk: PathBuf,
     /// Its address on the line.
     pub(super) address: IpAddr,

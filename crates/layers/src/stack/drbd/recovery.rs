@@ -11,8 +11,8 @@ use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, StandingLayer};
 use crate::stack::setup::Setup;
 
-/// What an end says of its connection as soon as the machines have found each other: which one has the
-/// newer data is settled then, and the rest is copied meanwhile.
+/// States of the connection that an end reports as soon as the machines have found each other: the
+/// end with the newer data is settled then, and the rest is copied meanwhile.
 const FOUND: [&str; 4] = ["Connected", "SyncSource", "PausedSyncS", "VerifyS"];
 
 impl Drbd {

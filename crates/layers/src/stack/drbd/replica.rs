@@ -13,7 +13,7 @@ use stackrace_machine::host::{Host, argv};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-/// What the two ends are to each other.
+/// Relation of the two ends to each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReplicaState {
     Connected,
@@ -21,7 +21,7 @@ pub(super) enum ReplicaState {
     Resyncing,
 }
 
-/// Which machines come back after a power cut.
+/// Machines that come back after a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AfterCut {
     Both,
@@ -39,7 +39,7 @@ impl AfterCut {
         }
     }
 
-    /// What is asked, in words that follow others; empty: both come back.
+    /// The wish, in words that follow others; empty if both come back.
     pub(super) fn asked(self) -> &'static str {
         match self {
             Self::Both => "",
@@ -53,13 +53,13 @@ impl AfterCut {
 pub(super) struct Drbd {
     /// A, B or C.
     pub(super) protocol: String,
-    /// What the ends are to each other while the workload runs.
+    /// Relation of the ends to each other while the workload runs.
     pub(super) state: ReplicaState,
-    /// Whether both machines are primary.
+    /// True if both machines are primary.
     pub(super) dual: bool,
-    /// Which machines come back after a power cut.
+    /// Machines that come back after a power cut.
     pub(super) after_cut: AfterCut,
-    /// What a power cut hits.
+    /// The part that a power cut hits.
     pub(super) cut: CutOf,
     /// Lines of the section net.
     pub(super) net: Vec<String>,
@@ -179,7 +179,7 @@ impl Drbd {
         Ok(facts)
     }
 
-    /// What is in force, as `drbdsetup show` prints it; an error where the protocol is another.
+    /// Options in force, as `drbdsetup show` prints them; an error where the protocol is another.
     fn checked(&self, shown: &str) -> Result<Vec<Fact>, LayerError> {
         let lines: Vec<&str> = shown.lines().map(str::trim).collect();
         let value = |name: &str| {
@@ -216,7 +216,7 @@ impl Drbd {
     }
 }
 
-/// What the resource of a stack is called.
+/// Name of the resource of a stack.
 fn resource(setup: &Setup<'_>) -> String {
     setup.name("drbd").trim_start_matches('.').to_string()
 }

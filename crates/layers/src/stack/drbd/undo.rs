@@ -13,11 +13,11 @@ pub(super) const DOWN: UndoKind = UndoKind {
     undo: down,
 };
 
-/// How often, and with what pause, a device that is open is tried again.
+/// Number of times, and pause between them, that a device that is open is tried again.
 const BUSY_TRIES: usize = 30;
 const BUSY_PAUSE: Duration = Duration::from_millis(100);
 
-/// What drbdsetup says of a name it does not know, and where its driver is not loaded.
+/// Answers of drbdsetup to a name it does not know, and where its driver is not loaded.
 const NO_REPLICA: [&str; 4] = [
     "Unknown resource",
     "does not exist",

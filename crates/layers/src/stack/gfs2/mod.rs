@@ -25,22 +25,23 @@ use std::time::Duration;
 /// Name of the cluster.
 const CLUSTER: &str = "stackrace";
 
-/// Where the kernel's configuration file system belongs; dlm_controld talks to the kernel there.
+/// Directory to which the kernel's configuration file system belongs; dlm_controld talks to the
+/// kernel there.
 const CONFIGFS: &str = "/sys/kernel/config";
 
-/// Who says which machines are there: it listens at a port of its own, UDP.
+/// The daemon that says which machines are there: it listens at a port of its own, UDP.
 const COROSYNC: Daemon = Daemon {
     program: "corosync",
     port: Some(5405),
 };
 
-/// Who keeps the locks.
+/// The daemon that keeps the locks.
 const DLM: Daemon = Daemon {
     program: "dlm_controld",
     port: None,
 };
 
-/// How often, and with what pause, it is looked whether the cluster is complete.
+/// Number of times, and pause between them, that it is looked whether the cluster is complete.
 const LOOKS: usize = 150;
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -336,7 +337,7 @@ impl Layer for Gfs2 {
 }
 
 impl Gfs2 {
-    /// What the file system says of its locks.
+    /// Facts that the file system tells of its locks.
     fn locks(&self, host: &dyn Host, device: &str) -> Vec<Fact> {
         let mounts = host.list(Path::new("/sys/fs/gfs2")).unwrap_or_default();
         let mut facts = vec![
@@ -409,7 +410,7 @@ fn locked(host: &dyn Host) -> Result<(), LayerError> {
     Ok(())
 }
 
-/// How many machines `dlm_tool status` calls members: `node 2 M add 20 rem 0 …`.
+/// Number of machines that `dlm_tool status` calls members: `node 2 M add 20 rem 0 …`.
 fn lockers(said: &str) -> usize {
     let lines = said.lines().map(str::trim);
     let of_node = lines.filter_map(|line| line.strip_prefix("node "));
@@ -436,7 +437,7 @@ fn complete(host: &dyn Host) -> Result<(), LayerError> {
     ))
 }
 
-/// How many machines `corosync-quorumtool -s` says there are.
+/// Number of machines that `corosync-quorumtool -s` says there are.
 fn members(said: &str) -> Option<u32> {
     let line = said.lines().find_map(|line| line.strip_prefix("Nodes:"))?;
     line.trim().parse().ok()

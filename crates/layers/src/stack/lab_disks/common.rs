@@ -6,7 +6,7 @@ use stackrace_base::setting::{Refusal, Settings};
 /// Smallest disk: below it no file system fits, and the mistake is a unit.
 pub(super) const SIZE_MIN: u64 = 1 << 20;
 
-/// How many disks a study asks for.
+/// Number of disks that a study asks for.
 pub(super) fn disk_count(settings: &Settings) -> Result<u64, Refusal> {
     let count = settings.count("count")?;
     if (1..=DEVICES_MAX as u64).contains(&count) {

@@ -35,7 +35,7 @@ const OWN_NUMBER: u64 = DEVICES_MAX as u64 + 1;
 /// Sector sizes a disk can have.
 const SECTORS: [u64; 2] = [512, 4096];
 
-/// What an emulated or a modelled disk is like.
+/// Settings of an emulated or a modelled disk.
 const SETTINGS: [SettingDoc; 13] = [
     SettingDoc::text(
         "model",
@@ -112,7 +112,7 @@ pub(super) const KIND: LayerKind = LayerKind {
 
 struct LabDisks {
     disks: Vec<LabDisk>,
-    /// Which of them does not come back after a power cut, from 1; 0: all do.
+    /// Number of the disk that does not come back after a power cut, from 1; 0 if all do.
     gone: usize,
 }
 
@@ -228,7 +228,7 @@ fn emulated(settings: &Settings) -> Result<Vec<LabDisk>, Refusal> {
     Ok(disks.collect())
 }
 
-/// How long each request is to take at least, ns.
+/// Shortest time that each request is to take, ns.
 fn latency(settings: &Settings) -> Result<Option<u64>, Refusal> {
     let latency = settings
         .optional_time_ns("latency")?
@@ -244,7 +244,7 @@ fn latency(settings: &Settings) -> Result<Option<u64>, Refusal> {
     ))
 }
 
-/// How fast a disk is, if that is said.
+/// Speed of a disk, if that is said.
 fn some(settings: &Settings, name: &str, value: Option<u64>) -> Result<Option<u64>, Refusal> {
     match value {
         Some(0) => Err(Refusal::at(
@@ -449,7 +449,7 @@ fn in_use(disk: &LabDisk, setup: &Setup<'_>, number: u64) -> LabDisk {
     disk
 }
 
-/// How long requests were found to take where a latency is declared; an error where it was less.
+/// Time that requests were found to take where a latency is declared; an error where it was less.
 fn waited(host: &dyn Host, device: &Path, asked: &LabDisk) -> Result<Option<Fact>, LayerError> {
     let Some(latency) = asked.latency_ns else {
         return Ok(None);
@@ -491,7 +491,7 @@ fn taken_ns(said: &str) -> Option<f64> {
     Some(seconds * 1e9)
 }
 
-/// What the guest sees; an error where it is not what was asked.
+/// The disk as the guest sees it; an error where it is not what was asked.
 pub(super) fn read_back(
     host: &dyn Host,
     device: &Path,

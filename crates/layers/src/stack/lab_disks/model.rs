@@ -129,7 +129,7 @@ fn named(settings: &Settings, name: &str, word: &str) -> Result<Card, Refusal> {
     ))
 }
 
-/// Whether this can be the word of a card: it is shown wherever its figures are.
+/// Returns true if this can be the word of a card: it is shown wherever its figures are.
 fn is_word(text: &str) -> bool {
     let known = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     (1..=40).contains(&text.len()) && text.chars().all(known)
@@ -184,8 +184,8 @@ fn one(card: &Card, bytes: u64, model: DiskModel, number: u64) -> LabDisk {
     }
 }
 
-/// What tells this disk from others. Disks of studies that say nothing of a cache, of values or of
-/// faults keep their serials.
+/// Numbers that tell this disk from others. Disks of studies that say nothing of a cache, of values
+/// or of faults keep their serials.
 fn kind_of(bytes: u64, model: &DiskModel) -> Vec<u64> {
     // Cards differ by their words.
     let mut like = vec![bytes, hash(&model.card)];
@@ -207,7 +207,7 @@ fn hash(words: &str) -> u64 {
     u64::from_le_bytes(*hash.as_bytes().first_chunk().unwrap_or(&[0; 8]))
 }
 
-/// As much of the drive as the study asks for, bytes; all of it unless it says so.
+/// The part of the drive that the study asks for, bytes; all of it unless it says so.
 fn size(settings: &Settings, name: &str, card: &Card) -> Result<u64, Refusal> {
     let (span, word) = (settings.span_of(name), card.model());
     let sector = card.identity().physical_sector;

@@ -373,7 +373,7 @@ fn cannot_allocate(error: LayerError) -> LayerError {
     }
 }
 
-/// What the kernel set up; an error where it is not what was asked.
+/// The device as the kernel set it up; an error where it is not what was asked.
 fn read_back(host: &dyn Host, device: &Path, asked: &Loop) -> Result<Fact, LayerError> {
     let name = block::name(device);
     let read = |what: &str| {

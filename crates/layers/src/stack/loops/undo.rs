@@ -7,7 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How often, and with what pause, it is checked whether the kernel has let go of a device.
+/// Number of times, and pause between them, that it is checked whether the kernel has let go of a
+/// device.
 const BUSY_TRIES: usize = 30;
 const BUSY_PAUSE: Duration = Duration::from_millis(100);
 

@@ -18,7 +18,7 @@ use stackrace_machine::host::{Driver, Host, Needs, Package, argv};
 use std::ffi::OsString;
 use std::path::Path;
 
-/// What `lvs` is asked for.
+/// Columns that `lvs` is asked for.
 const COLUMNS: &str = "lv_name,segtype,stripes,stripe_size,chunk_size,lv_size,cache_mode,cache_policy,origin,pool_lv,devices";
 
 /// The layer `lvm` of a study.
@@ -161,7 +161,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     }))
 }
 
-/// What a volume is made with, over what its blocks may carry.
+/// The command that makes a volume, over whatever its blocks may carry.
 const CREATE: [&str; 4] = ["lvcreate", "--yes", "--wipesignatures", "y"];
 
 impl Lvm {
@@ -262,7 +262,7 @@ impl Lvm {
         Ok(())
     }
 
-    /// What was made, as `lvs` tells it.
+    /// Reads back the volume that was made, as `lvs` tells it.
     fn read_back(
         &self,
         host: &dyn Host,

@@ -2,7 +2,7 @@
 
 use super::{regrouped, reported};
 
-/// After lvmreport(7), JSON; columns as asked for here.
+/// Output in JSON after lvmreport(7); columns as asked for here.
 #[test]
 fn what_lvs_reports_is_understood() {
     let text = concat!(

@@ -63,7 +63,7 @@ fn create(world: &mut World, words: &[OsString], device: &OsString) -> Output {
     world.assemble(uuid, array)
 }
 
-/// What `/sys/class/block/NAME/md` says.
+/// Contents of the files in `/sys/class/block/NAME/md`.
 fn about(asked: &BTreeMap<String, String>, members: usize) -> BTreeMap<&'static str, String> {
     let word = |name: &str| asked.get(name).cloned().unwrap_or_default();
     let count: usize = word("raid-devices").parse().unwrap_or(0);
@@ -85,7 +85,7 @@ fn about(asked: &BTreeMap<String, String>, members: usize) -> BTreeMap<&'static 
     ])
 }
 
-/// What keeps stripes consistent, in the driver's word.
+/// The means of keeping stripes consistent, in the driver's word.
 fn policy(asked: &BTreeMap<String, String>) -> String {
     let policy = asked.get("consistency-policy");
     match asked.contains_key("write-journal") {

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 /// Levels of mdadm(8) that this layer makes.
 const LEVELS: &[&str] = &["0", "1", "4", "5", "6", "10"];
 
-/// What the driver tells of an array, besides what is compared.
+/// Files in which the driver tells of an array, besides what is compared.
 const TOLD: [&str; 7] = [
     "array_state",
     "bitmap/chunksize",
@@ -102,7 +102,7 @@ struct Md {
     level: String,
     chunk: Option<u64>,
     bitmap: Option<String>,
-    /// What keeps stripes consistent instead of a bitmap; none: nothing else does.
+    /// The means of keeping stripes consistent instead of a bitmap; `None` if nothing else does.
     policy: Option<String>,
     metadata: String,
     layout: Option<String>,
@@ -173,7 +173,7 @@ fn copies(layout: Option<&str>) -> u64 {
     number.unwrap_or(2)
 }
 
-/// What a study asks for instead of a bitmap.
+/// Reads what a study asks for instead of a bitmap.
 ///
 /// # Errors
 /// The level has no such thing, or something else is asked for that cannot be had beside it.
@@ -231,7 +231,7 @@ impl Md {
         members + self.journals()
     }
 
-    /// How many of the devices, the last ones, are a journal and no members.
+    /// Number of devices, the last ones, that are a journal and no members.
     fn journals(&self) -> usize {
         usize::from(self.policy.as_deref() == Some("journal"))
     }
@@ -293,7 +293,7 @@ impl Md {
         words
     }
 
-    /// What the driver made of it.
+    /// Reads back what the driver made of it.
     fn read_back(
         &self,
         host: &dyn Host,

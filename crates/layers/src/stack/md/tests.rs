@@ -3,7 +3,7 @@
 use super::{copies, exported, is_layout};
 use stackrace_base::event::Fact;
 
-/// After the example of MD_ words in mdadm(8), --detail --export.
+/// Output after the example of MD_ words in mdadm(8), --detail --export.
 #[test]
 fn what_mdadm_exports_becomes_facts() {
     let facts = exported(concat!(

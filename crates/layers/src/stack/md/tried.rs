@@ -2,7 +2,7 @@
 
 use crate::stack::layer::{Expected, KillStack, ON_TWO_DISKS, RealStack, Tried};
 
-/// How the tests make arrays, and what has to stand then.
+/// Arrays that the tests make, and what has to stand then.
 pub(super) const TRIED: Tried = Tried {
     shapes: &[
         &[

@@ -51,7 +51,7 @@ fn digits(uuid: &str) -> String {
 mod tests {
     use super::*;
 
-    /// What `mdadm --detail --scan` 4.2 prints (mdadm(8), mdadm.conf(5)).
+    /// Output of `mdadm --detail --scan` 4.2 (mdadm(8), mdadm.conf(5)).
     #[test]
     fn an_array_is_found_by_its_uuid_however_the_digits_are_grouped() {
         let scan = concat!(

@@ -6,7 +6,7 @@ use stackrace_machine::journal::{Param, UndoKind, until_free};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-/// What puts a device on a file.
+/// The tool that puts a device on a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OnFile {
     /// mdconfig(8) of FreeBSD.
@@ -52,12 +52,13 @@ fn named(
     }
 }
 
-/// How mdconfig(8) says that no device is on a file: it fails without a word, which only its source tells.
+/// Recognises how mdconfig(8) says that no device is on a file: it fails without a word, which only
+/// its source tells.
 fn says_nothing(said: &Output) -> bool {
     said.stdout.trim().is_empty() && said.stderr.trim().is_empty()
 }
 
-/// How lofiadm(8) says that no device is on a file, which only its source tells.
+/// Recognises how lofiadm(8) says that no device is on a file, which only its source tells.
 fn finds_nothing(said: &Output) -> bool {
     said.stderr.contains("could not find device")
 }

@@ -119,7 +119,7 @@ fn all_words() -> String {
 }
 
 impl Native {
-    /// What the machine's system makes it with.
+    /// Finds what the machine's system makes it with.
     fn found(
         &self,
         host: &dyn Host,

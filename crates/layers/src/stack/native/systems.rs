@@ -10,11 +10,11 @@ use std::ffi::OsString;
 
 /// A system by what `uname -s` says.
 pub(super) struct NativeSystem {
-    /// What it says.
+    /// The system's word.
     pub(super) name: &'static str,
-    /// What people call it.
+    /// The name that people use.
     pub(super) called: &'static str,
-    /// What it can make by itself.
+    /// File systems it can make by itself.
     pub(super) file_systems: &'static [NativeFileSystem],
 }
 
@@ -24,17 +24,17 @@ pub(super) struct NativeFileSystem {
     pub(super) word: &'static str,
     /// Programs that it takes.
     pub(super) tools: &'static [&'static str],
-    /// How it is made.
+    /// The way it is made.
     pub(super) way: NativeWay,
 }
 
-/// How a file system comes onto a file.
+/// The way in which a file system comes onto a file.
 pub(super) enum NativeWay {
     /// A device is put on the file, the file system made on it, and mounted.
     Device {
-        /// What puts a device on a file.
+        /// The tool that puts a device on a file.
         on: OnFile,
-        /// What makes the file system on a device that mount(8) takes.
+        /// The command that makes the file system on a device that mount(8) takes.
         make: fn(device: &str) -> Vec<OsString>,
         /// The command that mounts it, up to the device.
         mount: &'static [&'static str],

@@ -27,13 +27,14 @@ use std::time::Duration;
 /// Threads of the server: what the kernel's own scripts start.
 const THREADS: &str = "8";
 
-/// Where the kernel's server is told what to do.
+/// Directory in which the kernel's server is told what to do.
 const CONTROL: &str = "/proc/fs/nfsd";
 
-/// Where the kernel's server is told that no client claims locks of before any more (nfsd(7)).
+/// File that tells the kernel's server that no client claims locks of before any more (nfsd(7)).
 const END_OF_CLAIMS: &str = "/proc/fs/nfsd/v4_end_grace";
 
-/// How often and after what pause the end of claims is looked for: as long as it was set to.
+/// Number of times, and pause between them, that the end of claims is looked for: as long as it was
+/// set to.
 const CLAIM_LOOKS: u32 = 100;
 const CLAIM_LOOK: Duration = Duration::from_millis(100);
 
@@ -43,13 +44,14 @@ const SERVER: Daemon = Daemon {
     port: Some(2049),
 };
 
-/// Who tells a client what it may mount.
+/// The daemon that tells a client what it may mount.
 const MOUNTD: Daemon = Daemon {
     program: "rpc.mountd",
     port: None,
 };
 
-/// Who tells which service is at which port: many machines run one, which is then used and left alone.
+/// The daemon that tells which service is at which port: many machines run one, which is then used
+/// and left alone.
 const RPCBIND: Daemon = Daemon {
     program: "rpcbind",
     port: Some(111),

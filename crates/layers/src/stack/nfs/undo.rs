@@ -23,7 +23,7 @@ pub(super) const END_SERVER: UndoKind = UndoKind {
     undo: end_server,
 };
 
-/// What the kernel's NFS server exports, a line each.
+/// Reads what the kernel's NFS server exports, a line each.
 ///
 /// # Errors
 /// When the tool fails.
@@ -31,7 +31,7 @@ pub(super) fn exported(host: &dyn Host) -> Result<String, HostError> {
     Ok(host.must(&argv(["exportfs", "-s"]))?.stdout)
 }
 
-/// What `exportfs -u` says of what is not exported.
+/// Answer of `exportfs -u` about what is not exported.
 const NOT_EXPORTED: &str = "Could not find";
 
 /// Exports a directory to a client no more; one that is not exported to it is fine.

@@ -22,13 +22,13 @@ use stackrace_machine::host::{Daemon, Needs, Package, argv};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// Where the server keeps its own, sockets among it: their paths are short by law (`sun_path`).
+/// Directory of the server's own files, sockets among them: their paths are short by law (`sun_path`).
 const OWN: &str = "/run";
 
-/// Where SMB is spoken.
+/// Port of SMB.
 const PORT: u16 = 445;
 
-/// How Samba's server is started and found.
+/// Samba's server, as it is started and found.
 const SERVER: Daemon = Daemon {
     program: "smbd",
     port: Some(PORT),

@@ -16,7 +16,7 @@ use std::any::Any;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-/// What is done between two layers; it sees what is handed on.
+/// Action between two layers; it sees what is handed on.
 type Act = dyn Fn(&mut Setup<'_>, &Gives) -> Result<(), LayerError> + Send + Sync;
 
 /// A layer that does something, and hands on what it is given.
@@ -155,7 +155,7 @@ pub(super) fn a_disk_that_is_opened_while_it_is_wiped() -> Ended {
     Ok(())
 }
 
-/// What another program has taken exclusively is not marked as left by us.
+/// A device that another program has taken exclusively is not marked as left by us.
 pub(super) fn what_is_in_use_is_not_given_back() -> Ended {
     let disk = disk(&["mkfs.ext4", "mount"])?;
     let fixed = disk.host.fix_device(&disk.device).unwrap();

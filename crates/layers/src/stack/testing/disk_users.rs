@@ -57,7 +57,7 @@ impl Drop for Mount {
     }
 }
 
-/// What a test takes back when it ends, in whatever way.
+/// Runs a command by which a test takes back what it made, in whatever way it ends.
 ///
 /// Other programs open block devices for a moment: udev, or a search for signatures beside the test.
 /// A device that is busy is therefore tried again for a minute.

@@ -12,17 +12,17 @@ use stackrace_machine::host::Host;
 use std::any::Any;
 use std::io::Read as _;
 
-/// What is brought to a disk.
+/// Things that are brought to a disk.
 enum Case {
     /// Bytes at an offset from the start.
     Bytes(u64, &'static [u8]),
     /// Bytes at a distance from the end.
     AtEnd(u64, &'static [u8]),
-    /// What a command makes; then zeros over so many bytes from the start.
+    /// The work of a command; then zeros over so many bytes from the start.
     Made(&'static [&'static str], &'static str, u64),
-    /// What a function does.
+    /// The work of a function.
     Done(&'static [&'static str], fn(&Disk)),
-    /// Something that uses it as long as what is returned lives, and the words that tell of it.
+    /// A user of the disk, as long as what is returned lives, and the words that tell of it.
     Used(
         &'static [&'static str],
         &'static str,
@@ -306,8 +306,8 @@ pub fn cases() -> impl Iterator<Item = NamedCase> {
     })
 }
 
-/// It is refused without permission; with permission what it carries is wiped, what uses it never
-/// touched.
+/// Checks that the disk is refused without permission; with permission what it carries is wiped,
+/// what uses it never touched.
 fn is_guarded(case: &'static Case) -> Ended {
     let tools = match case {
         Bytes(..) | AtEnd(..) => &[],

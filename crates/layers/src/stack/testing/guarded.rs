@@ -21,7 +21,7 @@ pub(super) const SIZE: u64 = 320 << 20;
 /// A loop device under an id.
 pub(super) struct Disk {
     pub(super) base: tempfile::TempDir,
-    /// What `/dev/disk/by-id` is for other disks.
+    /// Directory that stands for the `/dev/disk/by-id` of other disks.
     pub(super) ids: tempfile::TempDir,
     pub(super) host: LocalHost,
     pub(super) device: PathBuf,
@@ -110,12 +110,12 @@ impl Disk {
         device.sync_all().unwrap();
     }
 
-    /// What is on it, all of it. Holes of the file are zeros, and are not read.
+    /// Digest of all that is on it. Holes of the file are zeros, and are not read.
     pub(super) fn digest(&self) -> String {
         self.digest_of_first(u64::MAX)
     }
 
-    /// What is on so many of its first bytes.
+    /// Digest of so many of its first bytes.
     pub(super) fn digest_of_first(&self, bytes: u64) -> String {
         let mut hash = blake3::Hasher::new();
         let file = std::fs::File::open(self.base.path().join("file")).unwrap();
@@ -135,7 +135,7 @@ impl Disk {
         hash.finalize().to_hex().to_string()
     }
 
-    /// One of the tools tells of it in these words.
+    /// Checks that one of the tools tells of it in these words.
     fn assert_carries(&self, what: &str) -> guard::Found {
         let found = guard::inspect(&self.host, &self.identity()).unwrap();
         assert!(
@@ -146,8 +146,8 @@ impl Disk {
         found
     }
 
-    /// What is on it, judged: nothing may be written while it carries something, then it is wiped
-    /// by permission, and blank.
+    /// Checks what is on it: nothing may be written while it carries something, then it is wiped by
+    /// permission, and blank.
     fn assert_guarded(&self, what: &str) {
         let asked = self.identity();
         let found = self.assert_carries(what);
@@ -161,7 +161,7 @@ impl Disk {
     }
 }
 
-/// What this command makes is recognised as this.
+/// The result of this command is recognised as this.
 pub(super) fn recognised(tool: &'static [&'static str], command: &str, what: &str) -> Ended {
     let disk = disk(tool)?;
     disk.run(command);
@@ -277,7 +277,7 @@ pub(super) fn a_pool() -> Ended {
     Ok(())
 }
 
-/// What is in use is never wiped, whatever is allowed.
+/// A disk in use is never wiped, whatever is allowed.
 pub(super) fn what_is_in_use_is_refused_with_permission_too() -> Ended {
     let disk = disk(&["mkfs.ext4", "mount", "mkswap", "swapon", "swapoff"])?;
     let asked = disk.identity();

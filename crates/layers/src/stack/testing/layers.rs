@@ -67,9 +67,8 @@ pub(super) fn a_refused_option_is_an_error_and_nothing_is_left() -> Ended {
     Ok(())
 }
 
-/// What is busy is not torn away: the error names who holds it, the journal keeps it, and once it
-/// is let go everything goes.
-/// The lists of words are one fence; this is the one behind it.
+/// A busy thing is not torn away: the error names who holds it, the journal keeps it, and once it
+/// is let go everything goes. The lists of words are one fence; this is the one behind it.
 pub(super) fn a_relative_path_leads_a_formatting_tool_nowhere() -> Ended {
     let stack = stack(&["loop = { size = \"64 MiB\" }", "ext4 = {}"]);
     let ground = ground(&stack)?;

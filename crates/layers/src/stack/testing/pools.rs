@@ -11,7 +11,7 @@ use std::sync::Arc;
 const TWO: &str = "loop = { size = \"128 MiB\", count = 2 }";
 const FOUR: &str = "loop = { size = \"128 MiB\", count = 4 }";
 
-/// What is missing where no ZFS answers.
+/// Tells what is missing where no ZFS answers.
 pub(super) fn answers() -> Ended {
     let host = LocalHost::new(Arc::new(|_| {}));
     let answer = host.exec(&argv(["zpool", "list", "-H", "-o", "name"]));
@@ -22,7 +22,7 @@ pub(super) fn answers() -> Ended {
     }
 }
 
-/// What is missing where it is not that of the kernel, which alone has volumes, lz4 and zstd.
+/// Tells what is missing where ZFS is not that of the kernel, which alone has volumes, lz4 and zstd.
 fn of_the_kernel() -> Ended {
     if Path::new("/sys/module/zfs").exists() {
         Ok(())

@@ -173,7 +173,7 @@ fn words(kind: &LayerKind) -> impl Iterator<Item = &'static str> {
         .chain([kind.name])
 }
 
-/// Whether a file belongs to a layer, or is a test: tests may name any layer.
+/// Returns true if a file belongs to a layer, or is a test: tests may name any layer.
 fn may_name_layers(path: &Path) -> bool {
     let is_test = |part: &Path| part.ends_with("tests") || part.ends_with("testing");
     let name = path.file_name().unwrap_or_default();
@@ -311,7 +311,7 @@ fn the_how_to_names_every_file_and_field_of_a_layer() {
     }
 }
 
-/// One that is not tested would be noticed only when it fails.
+/// A layer that is not tested would be noticed only when it fails.
 #[test]
 fn every_layer_is_tried() {
     let shapes = || ALL.iter().flat_map(|kind| kind.tried.shapes).copied();

@@ -178,8 +178,8 @@ fn devices_and_what_is_put_together_of_them_are_refused_where_they_stand() {
     ]);
 }
 
-/// What a study from anywhere might try: each of these would name a file or another device, mount
-/// or share elsewhere, or run a command, as root.
+/// Words that a study from anywhere might try: each of these would name a file or another device,
+/// mount or share elsewhere, or run a command, as root.
 #[test]
 fn words_that_reach_beyond_the_stack_are_refused() {
     for line in stackrace_test_needs::attacks([
@@ -250,7 +250,7 @@ fn words_that_reach_beyond_the_stack_are_refused() {
     }
 }
 
-/// What a study may give is written down for its author, and nothing else is.
+/// Every word that a study may give is written down for its author, and nothing else is.
 #[test]
 fn the_page_on_studies_lists_every_word_of_a_tool() {
     let page = include_str!("../../../../../docs/study.md");

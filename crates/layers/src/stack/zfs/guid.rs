@@ -4,7 +4,7 @@ use stackrace_base::event::{StorageIdentity, ZfsIdentity};
 use stackrace_machine::host::{Host, argv};
 use std::ffi::OsString;
 
-/// The numbers of a pool and a dataset; none: it is no ZFS, or its tools do not say.
+/// The numbers of a pool and a dataset; `None` if it is no ZFS, or its tools do not say.
 pub(in crate::stack) fn of(host: &dyn Host, identity: &StorageIdentity) -> Option<ZfsIdentity> {
     if identity.file_system != "zfs" {
         return None;

@@ -480,7 +480,7 @@ fn link(host: &dyn Host, links: &Path, devices: &[Device]) -> Result<(), LayerEr
     Ok(())
 }
 
-/// What imports a pool whose devices are linked in a directory.
+/// The command that imports a pool whose devices are linked in a directory.
 fn import(links: &Path, more: &[&str], pool: &str) -> Vec<OsString> {
     let mut import = argv(["zpool", "import", "-d"]);
     import.push(links.into());
@@ -490,7 +490,8 @@ fn import(links: &Path, more: &[&str], pool: &str) -> Vec<OsString> {
     import
 }
 
-/// Where the label of a device given to `zpool create` is: ZFS makes a partition on a whole disk.
+/// The device that bears the label of one given to `zpool create`: ZFS makes a partition on a whole
+/// disk.
 fn leaf(host: &dyn Host, device: &Path) -> PathBuf {
     let mut partitions = partitions(host, device).into_iter();
     partitions.next().unwrap_or_else(|| device.to_path_buf())
@@ -520,7 +521,7 @@ pub(super) fn layout(status: &str, pool: &str) -> String {
 mod tests {
     use super::*;
 
-    /// What zfs-fuse 0.7.0 printed of two loop devices.
+    /// Output of zfs-fuse 0.7.0 about two loop devices.
     #[test]
     fn layout_and_ashift_are_read_back() {
         let status = concat!(

@@ -168,7 +168,7 @@ pub(super) fn load(host: &dyn Host) {
     }
 }
 
-/// What was found of a property.
+/// A property as it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Property {
     name: String,
@@ -177,7 +177,7 @@ pub(super) struct Property {
     source: String,
 }
 
-/// What the shared settings and `texts` ask for, in order; then `properties`.
+/// Properties that the shared settings and `texts` ask for, in order; then `properties`.
 ///
 /// # Errors
 /// A compression ZFS does not have, a property that cannot be asked for.
@@ -281,7 +281,7 @@ pub(crate) fn obtained(
     Ok(facts(asked, &found))
 }
 
-/// What `zfs get -Hp` prints: name, property, value, source between tabs.
+/// Reads the output of `zfs get -Hp`: name, property, value, source between tabs.
 pub(super) fn lines(text: &str) -> Vec<Property> {
     let property = |line: &str| {
         let mut words = line.split('\t').skip(1);
@@ -338,7 +338,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// Whether two values are one: levels that have two names, and sizes with and without a unit.
+/// Returns true if two values are one: levels that have two names, and sizes with and without a unit.
 fn same(name: &str, asked: &str, found: &str) -> bool {
     let bytes = |text: &str| {
         // `zpool get` prints 128K where 131072 was asked.
@@ -380,7 +380,7 @@ pub(super) fn facts(asked: &[(String, String)], found: &[Property]) -> Vec<Fact>
 mod tests {
     use super::*;
 
-    /// What zfs-fuse 0.7.0 printed.
+    /// Output of zfs-fuse 0.7.0.
     const DATASET: &str = concat!(
         "p/data\ttype\tfilesystem\t-\n",
         "p/data\trecordsize\t8192\tlocal\n",
