@@ -28,11 +28,11 @@ const OWN_SHARE: f64 = 0.5;
 struct Loaded {
     /// `to the peer`, `eth0`, `eth0 of c2`.
     name: String,
-    /// What it carries, in words.
+    /// The traffic it carries, in words.
     words: String,
     /// The same, B/s.
     bytes_per_s: f64,
-    /// What it carried, B/s.
+    /// The traffic it carried, B/s.
     moved_per_s: f64,
 }
 

@@ -68,7 +68,7 @@ pub(super) fn reading(trial: &Observation) -> TrialReading<'_> {
     }
 }
 
-/// What a check says of a trial.
+/// Finding of a check in a trial.
 pub(super) fn found(check: &AuditCheck, trial: &Observation) -> Option<CheckFinding> {
     (check.judge)(&reading(trial))
 }

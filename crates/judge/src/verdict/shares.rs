@@ -14,7 +14,7 @@ pub(super) struct Shares {
 }
 
 impl Shares {
-    /// Those of a study; `pairs`: how many comparisons it asks for.
+    /// Shares of a study; `pairs`: the number of comparisons it asks for.
     pub(super) fn of(table: &ObservationTable<'_>, pairs: usize) -> Self {
         let decide = &table.evidence.head.decide;
         let error = 1.0 - decide.confidence;

@@ -20,7 +20,7 @@ impl VerdictWord {
         }
     }
 
-    /// Whether it answers the question, one way or the other.
+    /// Returns true if it answers the question, one way or the other.
     pub fn decides(self) -> bool {
         matches!(
             self,
@@ -28,12 +28,12 @@ impl VerdictWord {
         )
     }
 
-    /// Whether it rules out that B is the best: it is worse than A, or no better than A.
+    /// Returns true if it rules out that B is the best: it is worse than A, or no better than A.
     pub(super) fn settles_rank(self) -> bool {
         matches!(self, Self::Worse { .. } | Self::NoDifference { .. })
     }
 
-    /// Whether it says that there is no difference that matters.
+    /// Returns true if it says that there is no difference that matters.
     pub fn is_tie(self) -> bool {
         matches!(self, Self::NoDifference { .. })
     }

@@ -23,7 +23,7 @@ const SEEDED: [&str; 6] = [
     "delete-tree",
 ];
 
-/// What differs between two machines, as far as both are on record, one clause each.
+/// Differences between two machines, as far as both are on record, one clause each.
 pub(super) fn other_machine(a: &RunStarted, b: &RunStarted) -> Vec<String> {
     let mut differing: Vec<String> = MACHINE
         .iter()
@@ -58,7 +58,7 @@ fn same_memory(a: &Fact, b: &Fact) -> bool {
     }
 }
 
-/// What differs between two workloads by index, one clause each; empty: they are the same work.
+/// Differences between two workloads by index, one clause each; empty if they are the same work.
 pub(super) fn other_work((a, in_a): (&Record, usize), (b, in_b): (&Record, usize)) -> Vec<String> {
     let (head_a, head_b) = (&a.head.workloads[in_a], &b.head.workloads[in_b]);
     let mut differing = Vec::new();
@@ -80,7 +80,7 @@ pub(super) fn other_work((a, in_a): (&Record, usize), (b, in_b): (&Record, usize
     differing
 }
 
-/// Whether another seed is another amount of work.
+/// Returns true if another seed is another amount of work.
 fn draws_sizes(head: &WorkloadHead) -> bool {
     let may = || {
         let seeded = SEEDED.contains(&head.kind.as_str());
@@ -103,7 +103,7 @@ fn work(head: &WorkloadHead) -> String {
         .replace("thread(s)", "threads")
 }
 
-/// Whether two records hold the same results: one run, or two imports of one text.
+/// Returns true if two records hold the same results: one run, or two imports of one text.
 pub(super) fn same_results(a: &Record, b: &Record) -> bool {
     // A text that was imported twice has two run ids and one hash.
     let hashes = |record: &Record| -> Vec<String> {

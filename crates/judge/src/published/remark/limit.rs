@@ -63,7 +63,7 @@ pub(super) fn cpu(_: &Card, table: &PublishedTable) -> Vec<String> {
     texts
 }
 
-/// Where the processor is the limit all configurations are alike; one that is not was disturbed.
+/// Finds outliers: where the processor is the limit all configurations are alike; one that is not was disturbed.
 pub(super) fn outlier(card: &Card, table: &PublishedTable) -> Vec<String> {
     let mut texts = Vec::new();
     for (workload, metric) in table.metrics() {
@@ -210,7 +210,7 @@ pub(super) fn size(card: &Card, table: &PublishedTable) -> Vec<String> {
         .collect()
 }
 
-/// Whether a load crosses the line, and in which direction writes do.
+/// Returns true if all of a load crosses the line: over DRBD only its writes do.
 fn crosses(card: &Card, figure: &PublishedFigure) -> bool {
     figure.metric.unit == "B/s" && !card.factors.iter().any(|f| f.name == "drbd_protocol")
 }
