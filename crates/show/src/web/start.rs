@@ -17,7 +17,7 @@ pub(super) fn read_only(site: &WebSite) -> HttpResponse {
     frame::sorry(site, 403, why)
 }
 
-/// What can be started, and what was.
+/// Page of the studies that can be started, and of those that were.
 pub(super) fn page(site: &WebSite) -> HttpResponse {
     let Some(control) = &site.control else {
         return read_only(site);

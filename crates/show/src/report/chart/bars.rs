@@ -26,11 +26,11 @@ pub(in crate::report) struct BarGroup {
 
 /// A bar with its label and its interval.
 pub(in crate::report) struct BarRow {
-    /// Whose value it is.
+    /// Name of the thing whose value it is.
     pub(in crate::report) label: String,
     /// Configuration by index: its colour.
     pub(in crate::report) configuration: usize,
-    /// The value; none: it could not be had.
+    /// The value; `None` if it could not be had.
     pub(in crate::report) value: Option<Interval>,
 }
 

@@ -29,7 +29,7 @@ const SIGN: f64 = 18.0;
 pub struct Picture {
     /// Name of its file, without the ending: the same for every run of one study.
     pub name: String,
-    /// What it shows, one line.
+    /// Content of the picture, one line.
     pub title: String,
     /// The whole file.
     pub svg: String,
