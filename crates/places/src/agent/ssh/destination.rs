@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Where a machine is: `[USER@]HOST[:PORT]`.
+/// Place of a machine: `[USER@]HOST[:PORT]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Destination {
     /// As it was asked for.
