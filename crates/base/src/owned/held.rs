@@ -82,7 +82,7 @@ impl HeldDir {
     }
 }
 
-/// Whether a file system keeps the owners that the system gives to files.
+/// Returns true if a file system keeps the owners that the system gives to files.
 ///
 /// Over NFS root may be mapped to another user; SMB, 9P and FUSE say what they like; FAT, exFAT and NTFS
 /// have the owner of their mount. There the owner of a directory says nothing about who made it.
