@@ -12,27 +12,27 @@ use super::reading::{TrialReading, moved, share};
 use stackrace_base::event::{DeviceCounted, PhaseObservation};
 use stackrace_base::unit;
 
-/// At this share of the time with a request in flight a device is full: what is missing is the
+/// Share of the time with a request in flight at which a device is full: what is missing is the
 /// moment between a completion and the next request.
 const BUSY_SHARE: f64 = 0.95;
 
 /// Below this busy share a device that is waited for is held back by something above it.
 const IDLE_SHARE: f64 = 0.50;
 
-/// At this share of the time some task waited for I/O, the program did little but wait.
+/// Share of the time some task waited for I/O at which the program did little but wait.
 const WAITING_SHARE: f64 = 0.90;
 
 /// Rates of equal parts of a phase that spread less than this (see [`spread`]) are flat: storage left
 /// to itself rarely is, a meter always.
 const FLAT_SPREAD: f64 = 0.03;
 
-/// So many equal parts a phase is cut into to tell whether its rate is flat.
+/// Number of equal parts a phase is cut into to tell whether its rate is flat.
 const PARTS: usize = 8;
 
 /// A part is at least so long, ns: meters count in slices of 100 ms.
 const PART_NS_MIN: f64 = 500e6;
 
-/// At this share of a physical limit the link is full: headers take the rest.
+/// Share of a physical limit at which the link is full: headers take the rest.
 const LINK_SHARE: f64 = 0.90;
 
 /// A request that takes longer than this on a busy device, ns, waits for something that moves: half

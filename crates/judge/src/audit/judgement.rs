@@ -21,7 +21,7 @@ pub enum Grade {
 }
 
 impl Grade {
-    /// As it is written in tables.
+    /// The word as it is written in tables.
     pub fn word(self) -> &'static str {
         match self {
             Self::NotJudged => "not judged",
@@ -65,7 +65,7 @@ impl EvidenceFigure {
         }
     }
 
-    /// As people read it: `bytes read from memory 62 % (threshold 10 %)`.
+    /// The words as people read them: `bytes read from memory 62 % (threshold 10 %)`.
     pub fn words(&self) -> String {
         let name = &self.name;
         let value = shown(self.value, self.unit);
@@ -119,7 +119,7 @@ pub enum LimitedBy {
 }
 
 impl LimitedBy {
-    /// As it is written after "limited by".
+    /// The words as they are written after "limited by".
     pub fn words(self) -> &'static str {
         match self {
             Self::DeviceRate => "device rate",
@@ -185,7 +185,7 @@ pub struct Judgement {
     pub check: &'static str,
     /// The gravest of all trials.
     pub grade: Grade,
-    /// Of the trial that shows it most, one clause.
+    /// The clause of the trial that shows it most.
     pub sentence: String,
     /// Trials of this grade.
     pub trials: usize,

@@ -9,7 +9,7 @@ use super::reading::{TrialReading, WINDOW_NS_MIN};
 use stackrace_base::event::InterfaceCounted;
 use stackrace_base::unit;
 
-/// At this share of its rate a line is full: frames and headers take 5 to 10 %.
+/// Share of its rate at which a line is full: frames and headers take 5 to 10 %.
 const LINE_SHARE: f64 = 0.90;
 
 pub(super) const CHECK: AuditCheck = AuditCheck {

@@ -6,7 +6,7 @@ use super::{
     memory, neighbours, pause, processor, short, squeezed, steady, stolen,
 };
 
-/// In any order: what counts is the priority each one states.
+/// The checks in any order: what counts is the priority each one states.
 pub(super) const REGISTERED: &[AuditCheck] = &[
     behind::CHECK,
     cached::CHECK,

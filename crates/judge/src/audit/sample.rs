@@ -17,7 +17,7 @@ pub(super) fn device(name: &str) -> DeviceCounted {
     }
 }
 
-/// So many operations of a kind, each of so many bytes.
+/// A number of operations of a kind, each of so many bytes.
 pub(super) fn operation(op: &str, count: u64, bytes: u64) -> OperationObservation {
     OperationObservation {
         op: op.to_owned(),

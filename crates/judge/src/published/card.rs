@@ -49,7 +49,7 @@ impl Card {
 
 /// A factor that the study varied.
 pub struct PublishedFactor {
-    /// As in the data.
+    /// Name as in the data.
     pub name: &'static str,
     /// Its levels; of several that were measured, the first is the baseline.
     pub levels: &'static [&'static str],

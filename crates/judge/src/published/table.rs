@@ -8,7 +8,7 @@ use stackrace_base::printed::bonnie::report::{BonnieColumn, FILES_UNIT, SEEKS};
 /// Every figure of a study.
 #[derive(Debug, Clone, Default)]
 pub struct PublishedTable {
-    /// In the order published.
+    /// The figures in the order published.
     pub figures: Vec<PublishedFigure>,
 }
 
@@ -38,7 +38,7 @@ pub struct PublishedFigure {
 /// The value published for one figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PublishedValue {
-    /// In base units.
+    /// The value in base units.
     Value(f64),
     /// `+++++`: the tool found the phase too short to measure.
     TooShort,

@@ -27,7 +27,7 @@ pub struct Question {
     pub workload: Option<String>,
     /// Differences smaller than this ratio do not matter.
     pub margin: Option<f64>,
-    /// Everything answered at once holds together with this probability.
+    /// Probability that everything answered at once holds together.
     pub confidence: Option<f64>,
 }
 
@@ -41,7 +41,7 @@ pub enum Sought {
 }
 
 impl Question {
-    /// Nothing but what the study asks.
+    /// Returns true if nothing is asked but what the study asks.
     fn is_the_study_s(&self) -> bool {
         self.sought.is_none()
             && self.metric.is_none()
@@ -56,7 +56,7 @@ impl Question {
 pub struct RunAnswer {
     /// Id of the run.
     pub run: String,
-    /// As its study gives it.
+    /// The title as its study gives it.
     pub title: String,
     /// Another tool measured it: no verdict follows.
     pub imported: bool,
@@ -88,7 +88,7 @@ pub struct QuestionError {
     pub run: String,
     /// `configuration`, `factor`, `metric`, `workload`.
     pub what: &'static str,
-    /// As it was asked.
+    /// The name as it was asked.
     pub name: String,
     /// The names that the run has.
     pub valid: Vec<String>,

@@ -16,7 +16,7 @@ use stackrace_base::unit;
 /// Trials that must show the same.
 const TRIALS_MIN: usize = 2;
 
-/// Of more phases than this whose trials are too short, one sentence speaks.
+/// Number of phases with too short trials above which one sentence speaks of all.
 const PHASES_APART_MAX: usize = 2;
 
 /// Course of the trials of one configuration on one phase of a workload.
@@ -211,7 +211,7 @@ struct Short {
     place: String,
     /// `trials`, or `trials of 1 of 4 configurations`.
     whose: String,
-    /// Of how many configurations.
+    /// Number of configurations it is of.
     configurations: usize,
     /// The largest noise of them, as a share.
     widest: f64,

@@ -19,7 +19,7 @@ pub struct DurabilityRow {
     pub name: String,
     /// Index of the workload.
     pub workload: usize,
-    /// As the study names it.
+    /// Name of the workload in the study.
     pub workload_name: String,
     /// Cuts, and after how many of them a promise was broken.
     pub cuts: u32,

@@ -20,7 +20,7 @@ struct Taken<'a> {
     broken: usize,
     /// Most acknowledged work that one cut took, ns.
     rpo_ns: u64,
-    /// Under which other factors no cut broke a promise: `barrier = 1`.
+    /// Levels of other factors under which no cut broke a promise: `barrier = 1`.
     never: Vec<String>,
 }
 

@@ -7,7 +7,7 @@ use super::table::ObservationTable;
 pub(super) struct Shares {
     /// Over all workloads.
     pub(super) overall: f64,
-    /// On one workload.
+    /// Share of one workload.
     pub(super) workload: f64,
     /// Within levels of another factor: not corrected for their number.
     pub(super) within: f64,

@@ -62,7 +62,7 @@ pub enum VerdictWord {
         /// 0.03 is 3 %.
         larger_than: f64,
     },
-    /// Not decided, but the plain 80 % interval of these rounds excludes 1: a hint, no claim.
+    /// A hint, no claim: not decided, but the plain 80 % interval of these rounds excludes 1.
     Probably {
         /// True if B seems better, false if worse.
         better: bool,
@@ -95,7 +95,7 @@ pub struct Coarseness {
 }
 
 impl Coarseness {
-    /// That of a statement about figures that another program `printed`, or not.
+    /// Coarseness of a statement about figures that another program `printed`, or not.
     pub(super) fn of(said: &Statement, printed: bool) -> Self {
         Self {
             undecidable: said.too_coarse,
@@ -103,7 +103,7 @@ impl Coarseness {
         }
     }
 
-    /// That of figures whose ratio may be off by so much on the log scale.
+    /// Coarseness of figures whose ratio may be off by so much on the log scale.
     pub(super) fn known_to(log_width: f64, printed: bool) -> Self {
         Self {
             resolution: resolution::share(log_width),
@@ -153,7 +153,7 @@ pub struct Comparison {
 pub struct ConfigurationRow {
     /// Index in the record.
     pub configuration: usize,
-    /// As reports name it.
+    /// Name in reports.
     pub name: String,
     /// Level of each factor.
     pub levels: Vec<String>,
@@ -176,7 +176,7 @@ pub struct ConfigurationRow {
 /// The way a configuration came to be measured no more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Left {
-    /// After how many complete rounds.
+    /// Number of complete rounds after which it left.
     pub after: u32,
     /// Every comparison with it is answered; otherwise it was beaten, or it failed.
     pub answered: bool,
@@ -224,7 +224,7 @@ impl ConfigurationRow {
 pub struct MetricCell {
     /// Workload by index.
     pub workload: usize,
-    /// As the study names it.
+    /// Name of the workload in the study.
     pub workload_name: String,
     /// The figure of the workload, with its unit.
     pub metric: MetricHead,

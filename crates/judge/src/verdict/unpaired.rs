@@ -184,8 +184,7 @@ pub struct FigurePair {
     /// B over A, oriented so that above 1 B is better; its ends are not numbers where no interval
     /// can be given.
     pub ratio: Interval,
-    /// By what share the ratio may be off because the figures are given in steps (0.08 is 8 %); part of
-    /// the interval.
+    /// Share by which the ratio may be off because the figures are given in steps (0.08 is 8 %); part of the interval.
     pub resolution: f64,
     /// The interval excludes a ratio of 1.
     pub differs: bool,

@@ -7,7 +7,7 @@ use super::gate::GateOutcome;
 use super::statement::{State, VerdictWord};
 
 impl VerdictWord {
-    /// As tables for programs and the classes of a page have it.
+    /// Name in tables for programs and the classes of a page.
     pub fn name(self) -> &'static str {
         match self {
             Self::Better { .. } => "better",
@@ -40,7 +40,7 @@ impl VerdictWord {
 }
 
 impl State {
-    /// As tables for programs have it.
+    /// Name in tables for programs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Decided => "decided",
@@ -50,7 +50,7 @@ impl State {
         }
     }
 
-    /// As people read it.
+    /// Label for people.
     pub fn label(self) -> &'static str {
         match self {
             Self::TooFew => "too few rounds",
@@ -61,7 +61,7 @@ impl State {
 }
 
 impl GateOutcome {
-    /// As people and programs read it; a page shows it in capitals.
+    /// Name for people and programs; a page shows it in capitals.
     pub fn name(self) -> &'static str {
         match self {
             Self::Passed => "passed",

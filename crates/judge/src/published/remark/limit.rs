@@ -5,9 +5,9 @@ use crate::published::card::Card;
 use crate::published::table::{PublishedFigure, PublishedTable, PublishedValue, distinct};
 use stackrace_base::unit;
 
-/// From this share of the line's rate on, the line is what was measured.
+/// Share of the line's rate from which on the line is what was measured.
 const LINE_SHARE: f64 = 0.9;
-/// So many times the seeks its disks did in the same run is no work of disks.
+/// Multiple of the seeks its disks did in the same run that is no work of disks.
 const NO_SEEK: f64 = 10.0;
 /// A figure of a processor may differ by this factor from the median of its peers.
 const OUTLIER: f64 = 1.5;

@@ -10,7 +10,7 @@ use stackrace_base::event::MetricHead;
 pub struct Threshold {
     /// Worse by more than this share is too much (0.05: 5 %).
     pub worse_than: f64,
-    /// Everything said holds together with at least this probability; `None` means as the run was asked.
+    /// Least probability that everything said holds together; `None` means as the run was asked.
     pub confidence: Option<f64>,
     /// Workloads by name; empty for the overall figure, or all that have the metric.
     pub workloads: Vec<String>,
@@ -23,18 +23,18 @@ pub struct Threshold {
 /// Reasons there can be no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GateError {
-    /// Something named is not there.
+    /// A name that is not there.
     Unknown {
         /// `workload`, `metric`.
         what: &'static str,
-        /// As it was named.
+        /// The name as it was given.
         name: String,
         /// The names that the runs have.
         valid: Vec<String>,
     },
     /// The two runs have no overall figure in common.
     NothingInCommon,
-    /// They did other work, or ran on another machine: what differs.
+    /// The runs did other work, or ran on another machine: what differs.
     OtherWork(Vec<String>),
     /// A run, or a text that was imported, is there more than once.
     SameResults(String),
@@ -70,8 +70,8 @@ pub struct FigureAnswer {
     pub metric: Option<MetricHead>,
     /// Over the baseline, oriented so that above 1 is better; `None` if there are too few values.
     pub ratio: Option<Interval>,
-    /// By what share the ratio may be off because the figures are given in steps (0.08 is 8 %); part of the
-    /// interval, so that no pass rests on figures that are too coarse for it.
+    /// Share by which the ratio may be off because the figures are given in steps (0.08 is 8 %); part of the interval,
+    /// so that no pass rests on figures that are too coarse for it.
     pub resolution: f64,
     /// Rounds used of the baseline and of what is compared with it; of separate runs, how many runs.
     pub values: (usize, usize),
@@ -87,7 +87,7 @@ pub struct FigureAnswer {
 pub struct GateAnswer {
     /// The worst of the answers.
     pub outcome: GateOutcome,
-    /// In plain words.
+    /// The answer in plain words.
     pub sentence: String,
     /// The runs that are to pass.
     pub compared: GateSide,
