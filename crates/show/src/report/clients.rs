@@ -17,7 +17,7 @@ pub(super) const CLIENTS_FEW: usize = 8;
 #[derive(Debug, Default)]
 struct ClientTrials {
     processes: usize,
-    /// Of all operations while all were at work, a share for each trial.
+    /// Share of all operations while all were at work, for each trial.
     shares: Vec<f64>,
     /// Delay after the first one at which it began each phase, ns.
     began_ns: Vec<f64>,

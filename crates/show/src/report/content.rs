@@ -21,7 +21,7 @@ pub(super) struct TextTable {
     pub(super) head: Vec<String>,
     /// Columns that are text, not figures, by position.
     pub(super) text: Vec<usize>,
-    /// As many as there are; each has a cell for every column.
+    /// Rows, as many as there are; each has a cell for every column.
     pub(super) rows: Vec<TextRow>,
 }
 
@@ -61,7 +61,7 @@ pub(super) struct TextRow {
     pub(super) dropped: bool,
     /// The configuration the row is about, by index: its colour. `None` if no single one.
     pub(super) configuration: Option<usize>,
-    /// On a page, the row's own address, and where its first cell leads; empty if none.
+    /// Address of the row on a page, and of the place its first cell leads to; empty if none.
     pub(super) id: String,
     pub(super) href: String,
 }

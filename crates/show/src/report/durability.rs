@@ -66,7 +66,7 @@ pub(super) fn kinds(rows: &[DurabilityRow]) -> Vec<TextTable> {
     broken.into_iter().chain(back).collect()
 }
 
-/// Of the promises of all cuts, how many were broken in which way.
+/// Number of promises of all cuts that were broken in each way.
 fn broken(rows: &[DurabilityRow]) -> Option<TextTable> {
     let of_kind = |kind: Loss| move |row: &DurabilityRow| row.counts.of(kind);
     let kinds = Loss::ALL.map(|kind| (kind.word(), of_kind(kind)));

@@ -20,7 +20,7 @@ pub struct Standings {
 pub struct Standing {
     /// Configuration by index.
     pub configuration: usize,
-    /// As reports name it.
+    /// Name in reports.
     pub name: String,
     /// The figure; `–` where there is none yet.
     pub figure: String,

@@ -22,7 +22,7 @@ fn colour_of(configuration: usize) -> u8 {
 /// A way in which a part of a text is set off. A word or a mark says the same without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Style {
-    /// Not at all.
+    /// No style at all.
     #[default]
     Plain,
     /// Bold: headings, and what runs now.

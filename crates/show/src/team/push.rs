@@ -11,8 +11,8 @@ use crate::export;
 use stackrace_base::failure::Failure;
 use stackrace_results::record::{Record, RunSummary};
 
-/// Held while the tables are made: two may push into a new database at once. Any number does that no
-/// other program is likely to use.
+/// Number of the lock that is held while the tables are made: two may push into a new database at once. Any number does
+/// that no other program is likely to use.
 const MAKING: i64 = 0x7374_6163_6b72;
 /// Tables of the export that are kept beside the lines, and whether they have levels of factors.
 pub(super) const KEPT: [(&str, bool); 3] = [

@@ -28,7 +28,7 @@ type Known = Mutex<VecDeque<(String, LogVersion, Arc<Judged>)>>;
 pub(super) struct RunCache {
     source: Arc<dyn RunSource>,
     records: Known,
-    /// Without complete trials: what a history needs of many runs.
+    /// Records without complete trials: what a history needs of many runs.
     outlines: Known,
 }
 

@@ -19,7 +19,7 @@ use stackrace_results::record::Now;
 
 /// Interval between two looks.
 const LOOK: Duration = Duration::from_millis(250);
-/// Between two pieces that cost work, ns.
+/// Time between two pieces that cost work, ns.
 const WORK_NS: u64 = 1_000_000_000;
 /// Silence after which the visitor is asked whether it is still there, ns.
 const SILENCE_NS: u64 = 10_000_000_000;
@@ -39,8 +39,8 @@ pub(super) enum EventStream {
 }
 
 impl EventStream {
-    /// Of a run. A visitor that comes back says what it heard last; one that is new what its page
-    /// shows.
+    /// The stream of a run. A visitor that comes back says what it heard last; one that is new what
+    /// its page shows.
     pub(super) fn of_run(run: &str, request: &HttpRequest) -> Self {
         let last = request.header("last-event-id");
         let seen = last.or_else(|| request.asked("seen"));

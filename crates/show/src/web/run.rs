@@ -91,7 +91,7 @@ pub(super) fn report(site: &WebSite, run: &str) -> HttpResponse {
     )
 }
 
-/// There is no such run, or it cannot be read.
+/// Page for a run that is not there, or cannot be read.
 pub(super) fn missing(site: &WebSite, error: &RecordError) -> HttpResponse {
     let status = match error {
         RecordError::Unknown { .. } | RecordError::NoRuns { .. } => 404,

@@ -46,7 +46,7 @@ pub struct TextReader {
     pub read: fn(&str, String) -> Result<ImportSource, ImportError>,
 }
 
-/// Something that was started from the page.
+/// A command that was started from the page.
 #[derive(Debug, Clone)]
 pub struct Begun {
     /// `run demo.toml`.

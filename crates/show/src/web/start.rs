@@ -11,7 +11,7 @@ use super::http::{HttpRequest, HttpResponse};
 use super::site::{Begun, RunControl, WebSite};
 use stackrace_results::record::RunSummary;
 
-/// Without control over runs.
+/// Page without control over runs.
 pub(super) fn read_only(site: &WebSite) -> HttpResponse {
     let why = "This server is read-only. Start it with --control to allow this.";
     frame::sorry(site, 403, why)

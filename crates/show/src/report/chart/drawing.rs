@@ -275,7 +275,7 @@ impl Gallery {
         element
     }
 
-    /// As [`Gallery::hang`], under its title.
+    /// Hangs a plot as [`Gallery::hang`], under its title.
     pub(in crate::report) fn captioned(&self, plot: Plot) -> Markup {
         html! { figure { figcaption { (plot.title) } (self.hang(plot)) } }
     }

@@ -63,7 +63,7 @@ pub(in crate::report) struct LineChart<'a> {
     pub(in crate::report) y_name: String,
     /// Label of a value on it.
     pub(in crate::report) y_label: &'a dyn Fn(f64) -> String,
-    /// At most [`SERIES_MAX`] lines; further ones are not drawn.
+    /// Lines, at most [`SERIES_MAX`]; further ones are not drawn.
     pub(in crate::report) lines: Vec<ChartLine>,
     /// Values that cannot be exceeded, with their names: dashed lines across.
     pub(in crate::report) limits: Vec<(f64, String)>,

@@ -290,7 +290,7 @@ pub(super) fn time(record: &Record, verdict: &Verdict, gallery: &Gallery) -> Mar
 
 /// One phase of one configuration's median trial.
 struct Timed<'a> {
-    /// Of the configuration.
+    /// Name of the configuration.
     name: &'a str,
     /// Index of the configuration.
     configuration: usize,

@@ -17,7 +17,7 @@ use stackrace_results::record::Record;
 
 /// Around the drawing, user units.
 const BORDER: f64 = 10.0;
-/// From one line of text to the next.
+/// Distance from one line of text to the next.
 const LINE: f64 = 18.0;
 /// Characters of the title in a line: what fits above the narrowest chart.
 const TITLE_COLUMNS: usize = 46;
