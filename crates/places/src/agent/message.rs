@@ -175,7 +175,7 @@ pub enum TurnRequest {
     /// Execute turns of one workload each, every one of another configuration, whose trials alternate in
     /// slices: [`TurnReply::Executed`] as for one turn.
     ExecuteInSlices {
-        /// In the order of the first lap.
+        /// Turns in the order of the first lap.
         turns: Vec<Turn>,
         /// Duration of a slice, ns.
         slice_ns: u64,
@@ -208,7 +208,7 @@ pub enum TurnRequest {
 /// Trials of one configuration in one round that have no result yet: all of them, or one workload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
-    /// From 1.
+    /// Round, from 1.
     pub round: u32,
     /// Position in the round's order, from 0.
     pub position: usize,
@@ -227,11 +227,11 @@ pub struct Turn {
 /// drives were told to write, and what was promised.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecoverOrder {
-    /// From 1.
+    /// Round, from 1.
     pub round: u32,
     /// Configuration by index.
     pub configuration: usize,
-    /// In the order in which they are made.
+    /// Cuts in the order in which they are made.
     pub cuts: Vec<CutOrder>,
 }
 
@@ -261,7 +261,7 @@ pub enum TurnReply {
     },
     /// A part of a trial begins; for the live view.
     Began {
-        /// From 1.
+        /// Round, from 1.
         round: u32,
         /// Configuration by index.
         configuration: usize,
@@ -322,7 +322,7 @@ pub enum PhaseRequest {
     SetUp,
     /// Begin the phase that is set up at one instant: [`PhaseReply::Measured`]. Clients only.
     StartAt {
-        /// By the monotonic clock of the machine that is told, ns.
+        /// Time by the monotonic clock of the machine that is told, ns.
         at_ns: u64,
     },
     /// End what is under way: [`PhaseReply::Ended`].

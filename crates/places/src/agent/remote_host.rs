@@ -23,7 +23,7 @@ const RETRY: Duration = Duration::from_millis(200);
 /// Another machine of a stack, as its first machine reaches it: through the coordinator.
 #[derive(Clone)]
 pub struct Peer {
-    /// To the coordinator.
+    /// Connection to the coordinator.
     pub connection: Arc<Connection>,
     /// Its number, from 2.
     pub machine: u32,
@@ -152,7 +152,7 @@ impl RemoteHost {
         self.peer.as_ref().ok_or(HostError::NoPeer { node: 1 })
     }
 
-    /// Something that is missing here, as it is told elsewhere.
+    /// The error of something that is missing here, as it is told elsewhere.
     fn lacks(&self, error: &HostError) -> HostError {
         if let HostError::Occupied { .. } | HostError::Elsewhere { .. } = error {
             // It bears the machine's name already.

@@ -16,7 +16,7 @@ const LOST: Duration = Duration::from_secs(4);
 /// asked no client.
 const UNANSWERED: u32 = 3;
 
-/// After how many seconds without a word from the coordinator a client ends by itself.
+/// Seconds without a word from the coordinator after which a client ends by itself.
 pub const ORPHAN_S: u32 = 20;
 
 /// Speaks to each client every second, and gives a connection up that has been silent for four. Ends

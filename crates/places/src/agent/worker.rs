@@ -72,7 +72,7 @@ impl WorkerRefusal {
 /// Request for a worker to clean.
 #[derive(Debug, Clone)]
 pub struct AskedCleaning {
-    /// To say only what would be undone.
+    /// True to say only what would be undone.
     pub list: bool,
     /// Name of the machine on the command line; `None` if it is the one that is typed at.
     pub called: Option<String>,

@@ -33,7 +33,7 @@ pub enum Accelerator {
 }
 
 impl Accelerator {
-    /// As QEMU calls it.
+    /// Name in QEMU.
     pub fn name(self) -> &'static str {
         match self {
             Self::Kvm => "kvm",

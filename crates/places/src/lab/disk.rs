@@ -71,8 +71,8 @@ struct Disk {
     /// Least time a request takes.
     latency: Duration,
     failing: Mutex<Option<Failing>>,
-    /// Held while anything is written, so that a flush covers all writes before it; `None` if what
-    /// was answered is on the medium.
+    /// Volatile cache, held while anything is written, so that a flush covers all writes before it;
+    /// `None` if what was answered is on the medium.
     cache: Option<Mutex<VolatileCache>>,
     ended: AtomicBool,
 }
@@ -395,7 +395,7 @@ fn next(stream: &mut impl Read) -> std::io::Result<Request> {
     }
 }
 
-/// So many bytes of a buffer that begin where direct I/O may; the same ones each time.
+/// A number of bytes of a buffer that begin where direct I/O may; the same ones each time.
 fn aligned(room: &mut Vec<u8>, length: usize) -> &mut [u8] {
     if room.len() < length + BLOCK {
         room.resize(length + BLOCK, 0);

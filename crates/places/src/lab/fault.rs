@@ -30,7 +30,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Time a program that has connected may take to send its request.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Something that happens to a machine.
+/// A fault of a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "fault", rename_all = "kebab-case")]
 pub enum MachineFault {
@@ -48,7 +48,7 @@ pub enum MachineFault {
         /// True if it is cut.
         cut: bool,
     },
-    /// Something happens to a disk.
+    /// A fault of a disk.
     Disk {
         /// The guest, from 1.
         node: usize,

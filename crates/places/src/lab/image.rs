@@ -194,7 +194,7 @@ pub enum Stocked {
     Used(&'static System, Image),
     /// ZFS modules that no image here fits, while a system has none yet: that one may.
     Spare(Image),
-    /// Of another recipe than this program's, or of a version that no image has.
+    /// An image of another recipe than this program's, or of a version that no image has.
     Unneeded(Image),
     /// A file is missing, or is not what was built.
     Damaged(PathBuf),

@@ -81,7 +81,7 @@ pub struct LabMachine {
     dir: PathBuf,
     nodes: Vec<GuestNode>,
     switch: Option<NetworkSwitch>,
-    /// By number of the guest and serial.
+    /// Disks by number of the guest and serial.
     disks: BTreeMap<(usize, String), Served>,
     accelerator: Accelerator,
     facts: Vec<Fact>,
@@ -401,7 +401,7 @@ impl LabMachine {
         self.accelerator
     }
 
-    /// From the start of the slowest guest to the first answer of its worker, ns.
+    /// Time from the start of the slowest guest to the first answer of its worker, ns.
     pub fn boot_ns(&self) -> u64 {
         self.nodes
             .iter()

@@ -26,7 +26,7 @@ const HASH_LEN: usize = 12;
 /// An operating system that guests can run.
 #[derive(Debug, PartialEq, Eq)]
 pub struct System {
-    /// As `--system` takes it; the names of its images begin with it.
+    /// Name as `--system` takes it; the names of its images begin with it.
     pub name: &'static str,
     /// The distribution's name of the release.
     pub(super) suite: &'static str,

@@ -75,7 +75,7 @@ pub struct VirtualLab<'a> {
     site: &'a MachineSite<'a>,
     dir: PathBuf,
     first_bytes: u64,
-    /// Of each guest, beside what its image takes, bytes.
+    /// Memory of each guest, beside what its image takes, bytes.
     memory_bytes: u64,
 }
 

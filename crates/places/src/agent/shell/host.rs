@@ -40,7 +40,7 @@ const ORPHAN_PAUSE: Duration = Duration::from_millis(100);
 pub struct ShellHost {
     way: Way,
     line: Mutex<Option<ShellLine>>,
-    /// As `uname -s` says.
+    /// Name of the system, as `uname -s` says.
     system: String,
     about: Vec<Fact>,
     timer: Timer,
@@ -185,7 +185,7 @@ impl ShellHost {
         }
     }
 
-    /// Something on a path that has to succeed; what it printed.
+    /// Runs something on a path that has to succeed; returns what it printed.
     fn text(&self, what: &'static str, path: &Path, script: &str) -> Result<String, HostError> {
         let answer = self.ask(script, OUTPUT_MAX as usize)?;
         let cannot = |kind, why: &str| {
@@ -240,8 +240,8 @@ impl ShellHost {
         }
     }
 
-    /// As root, refuses a way that another user could lead elsewhere: every directory on it has to be
-    /// root's, and written to by others only where they cannot rename what is not theirs.
+    /// Refuses, as root, a way that another user could lead elsewhere: every directory on it has to be root's, and
+    /// written to by others only where they cannot rename what is not theirs.
     fn only_root_leads(&self, path: &Path) -> Result<(), HostError> {
         for directory in path.ancestors() {
             let script = format!("ls -ldn {}", quoted(directory.as_os_str()));

@@ -62,7 +62,7 @@ pub(super) enum NotRun {
 }
 
 impl Timer {
-    /// From what [`TIMER`] shows; `None` if nothing there tells the time.
+    /// The timer by what [`TIMER`] shows; `None` if nothing there tells the time.
     pub(super) fn of(shown: &str) -> Option<Self> {
         let decimals = |text: &str| {
             text.split_once('.')
@@ -292,7 +292,7 @@ struct Times {
     real_ns: Option<u64>,
     user_ns: Option<u64>,
     system_ns: Option<u64>,
-    /// By two calls of date(1).
+    /// Time between two calls of date(1), ns.
     between_ns: Option<u64>,
 }
 
