@@ -66,7 +66,7 @@ impl Failure {
         Self::new(FailureKind::Refused, text)
     }
 
-    /// This machine cannot do it.
+    /// A failure because this machine cannot do it.
     pub fn unable(text: impl Into<String>) -> Self {
         Self::new(FailureKind::Unable, text)
     }
@@ -97,7 +97,7 @@ impl Failure {
         (self.text, self.next)
     }
 
-    /// As it is printed.
+    /// The text as it is printed.
     pub fn render(&self) -> String {
         // A refused study is rendered already, with its lines and carets.
         let mut text = if self.text.starts_with("error") {

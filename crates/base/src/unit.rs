@@ -185,7 +185,7 @@ pub fn long_time(seconds: f64) -> String {
     }
 }
 
-/// So many of a thing: `1 trial`, `2 trials`.
+/// Words for a count of a thing: `1 trial`, `2 trials`.
 pub fn counted(count: usize, thing: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {thing}{plural}")

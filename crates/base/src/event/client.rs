@@ -23,7 +23,7 @@ pub struct ClientPart {
     /// The shortest round trip to it when the clocks were compared, ns: the starts are known to half
     /// of it.
     pub round_trip_ns: u64,
-    /// By how much its wall clock is ahead of that of the first client, ns.
+    /// Time its wall clock is ahead of that of the first client, ns.
     pub wall_clock_ahead_ns: i64,
     /// Way its caches were emptied: `drop_caches`, `advice`, `none`.
     pub caches: String,
@@ -60,11 +60,11 @@ pub struct ClientPhase {
 pub struct CommonPhase {
     /// Name of the phase within the workload.
     pub name: String,
-    /// From the first start to the last one, ns.
+    /// Time from the first start to the last one, ns.
     pub skew_ns: u64,
     /// Time all were at work: from the last start to the first end, ns.
     pub window_ns: u64,
-    /// From the first start to the last end, ns.
+    /// Time from the first start to the last end, ns.
     pub elapsed_ns: u64,
 }
 

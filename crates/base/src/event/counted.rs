@@ -39,10 +39,10 @@ pub struct Counted {
     /// with its rate. `None` if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<Fact>,
-    /// From the first reading of the counters to the last, ns: a little more than the measured part.
+    /// Time from the first reading of the counters to the last, ns: a little more than the measured part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_ns: Option<u64>,
-    /// Of `sent_bytes`, those that were dropped before they were sent: of files cut or removed.
+    /// Bytes of `sent_bytes` that were dropped before they were sent: of files cut or removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancelled_bytes: Option<u64>,
     /// Bytes of the whole machine that were in memory only (dirty, or on their way) when a phase
@@ -61,13 +61,13 @@ pub struct Counted {
     /// Pauses of a second or more in which the program was stopped, frozen or had no processor, ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused_ns: Option<u64>,
-    /// By how much a thread that only has to wake up was late, all together, ns; pauses included.
+    /// Lateness of a thread that only has to wake up, all together, ns; pauses included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_ns: Option<u64>,
     /// Time the machine was suspended, ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspended_ns: Option<u64>,
-    /// By how much the wall clock was set, ns.
+    /// Time by which the wall clock was set, ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_set_ns: Option<i64>,
     /// The thread of the kernel that used the most processor time.

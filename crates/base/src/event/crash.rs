@@ -29,7 +29,7 @@ pub enum Promise {
 }
 
 impl Promise {
-    /// As it is written in the log and in every table.
+    /// The word as it is written in the log and in every table.
     pub fn word(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -110,7 +110,7 @@ pub struct Promised {
     pub lines: Vec<LedgerLine>,
 }
 
-/// So many lines of a ledger make one piece: about 2.5 MiB.
+/// Number of lines of a ledger that make one piece: about 2.5 MiB.
 pub const LEDGER_LINES: usize = 10_000;
 
 impl Promised {
@@ -132,7 +132,7 @@ pub enum Loss {
     Lost,
     /// Part of it is there.
     Torn,
-    /// Something older is there, whole.
+    /// Older content is there, whole.
     Stale,
     /// The content of another place is there.
     Misplaced,
@@ -153,7 +153,7 @@ impl Loss {
         Self::Collateral,
     ];
 
-    /// As it is written in the log and in every table.
+    /// The word as it is written in the log and in every table.
     pub fn word(self) -> &'static str {
         match self {
             Self::Lost => "lost",
@@ -195,7 +195,7 @@ pub struct LossCounts {
     pub swapped: u64,
     /// [`Loss::Collateral`].
     pub collateral: u64,
-    /// Of all of these, those after which a later operation survived.
+    /// Number of these after which a later operation survived.
     pub reordered: u64,
 }
 
@@ -243,7 +243,7 @@ impl LossCounts {
     }
 }
 
-/// So many broken promises of one cut are kept with all details, the first ones; all are counted.
+/// Number of broken promises of one cut that are kept with all details, the first ones; all are counted.
 pub const LOSSES_KEPT: usize = 100;
 
 /// Findings of a checker after a cut.
@@ -262,7 +262,7 @@ pub struct CheckedPromises {
     pub unpromised_ns: u64,
     /// Acknowledged operations whose promise was broken, data at rest not counted.
     pub rpo_operations: u64,
-    /// From the acknowledgement of the first of them to the cut, ns: work of that time is lost.
+    /// Time from the acknowledgement of the first of them to the cut, ns: work of that time is lost.
     pub rpo_ns: u64,
 }
 
@@ -275,7 +275,7 @@ pub struct Recovery {
     pub needed_operator: bool,
     /// The commands of repair that were needed, as typed.
     pub repair: Vec<String>,
-    /// From the first command to the mounted file system, or to the answering server of a database, ns.
+    /// Time from the first command to the mounted file system, or to the answering server of a database, ns.
     pub mount_ns: u64,
     /// Message of the system where it could not be mounted, or the server of a database did not start.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -10,7 +10,7 @@ use super::older;
 pub struct Fact {
     /// `kernel`, `mount options in force` …
     pub name: String,
-    /// As the system gave it, or in words: for people.
+    /// The value as the system gave it, or in words: for people.
     pub value: String,
     /// The same as a value, for what computes with it; `None` if it is words alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]

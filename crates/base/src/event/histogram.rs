@@ -16,7 +16,7 @@ const HISTOGRAM_BYTES_MAX: u64 = 1 << 20;
 /// which the library negates without looking. Counts of ours are far below.
 const NO_COUNT: [u8; 9] = [0xff; 9];
 
-/// As it is written. Writing into memory cannot fail; an empty text would say it did.
+/// The text of a histogram as it is written. Writing into memory cannot fail; an empty text would say it did.
 pub fn encoded(histogram: &Histogram<u64>) -> String {
     let mut bytes = Vec::new();
     match V2DeflateSerializer::new().serialize(histogram, &mut bytes) {

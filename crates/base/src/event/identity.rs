@@ -38,10 +38,10 @@ pub struct StorageIdentity {
     /// UUID of the file system, where it can be had without root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uuid: Option<String>,
-    /// Of ZFS, the numbers of pool and dataset.
+    /// ZFS numbers of pool and dataset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zfs: Option<ZfsIdentity>,
-    /// Of a network file system, where it comes from.
+    /// Origin of a network file system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remote: Option<RemoteExport>,
     /// The start of the machine in which this was seen: device numbers hold no longer than that.
@@ -68,7 +68,7 @@ pub struct RemoteExport {
 }
 
 impl RemoteExport {
-    /// Of what is mounted, by its source; `None` if it comes from no other machine.
+    /// The export of what is mounted, by its source; `None` if it comes from no other machine.
     pub fn of(source: &str) -> Option<Self> {
         // `//server/share` of SMB; `server:/export` of NFS, SSHFS, GlusterFS, and of Ceph, whose
         // servers are a list.

@@ -101,7 +101,7 @@ pub enum Event {
     },
     /// The order of one round, written before it begins.
     RoundStarted {
-        /// From 1.
+        /// Round, from 1.
         round: u32,
         /// Configurations by index, in the order they are tried; of several orders, the first.
         order: Vec<usize>,
@@ -147,7 +147,7 @@ pub enum Event {
     Cut(Box<Cut>),
     /// Every live configuration has been tried once more.
     RoundFinished {
-        /// From 1.
+        /// Round, from 1.
         round: u32,
     },
     /// The results were checked after a round.
@@ -162,7 +162,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         whole: Vec<SlicesEnded>,
     },
-    /// Something the reader of the results must know.
+    /// A warning the reader of the results must know.
     Warned {
         /// One sentence.
         text: String,
@@ -214,7 +214,7 @@ pub struct RunStarted {
     pub workloads: Vec<WorkloadHead>,
     /// Question, and when to stop.
     pub decide: Decide,
-    /// Everything random follows from it.
+    /// Seed that everything random follows from.
     // Kept, so that a resumed run draws the orders and data that it would have drawn.
     pub seed: u64,
     /// Place it is made at; `None` if it was imported, or its log is from before this was kept ([`RunStarted::place`]).
@@ -353,7 +353,7 @@ pub enum Better {
 }
 
 impl Better {
-    /// As it is written in the log and in every table.
+    /// The word as it is written in the log and in every table.
     pub fn word(self) -> &'static str {
         match self {
             Self::Higher => "higher",
@@ -381,7 +381,7 @@ pub struct Decide {
     pub margin: f64,
     /// 0.95: all statements of the run hold together with at least this probability.
     pub confidence: f64,
-    /// At most so many rounds.
+    /// Greatest number of rounds.
     pub rounds_max: u32,
     /// No round is begun that would end later than this, ns since the run began.
     pub time_max_ns: u64,

@@ -22,7 +22,7 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// As it is written in the log and in every table.
+    /// The word as it is written in the log and in every table.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Complete => "complete",
@@ -184,8 +184,7 @@ pub struct AwayTime<'a> {
 }
 
 impl AwayTime<'_> {
-    /// As a share of the measured part; above 1 where the machine was suspended for longer than it was
-    /// measured.
+    /// Share of the measured part; above 1 where the machine was suspended for longer than it was measured.
     pub fn share(&self) -> f64 {
         let away = self.paused_ns as f64 + self.suspended_ns as f64;
         away / (self.elapsed_ns as f64).max(1.0)
@@ -267,13 +266,13 @@ pub struct Settled {
 /// Bytes of a trial's data by how they are stored when the clock starts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredBytes {
-    /// Of all files that were looked at.
+    /// Bytes of all files that were looked at.
     pub bytes: u64,
-    /// In holes: read as zeros without a device.
+    /// Bytes in holes: read as zeros without a device.
     pub hole_bytes: u64,
-    /// In extents that were reserved and never written: read as zeros too.
+    /// Bytes in extents that were reserved and never written: read as zeros too.
     pub unwritten_bytes: u64,
-    /// In extents that are compressed or encrypted.
+    /// Bytes in extents that are compressed or encrypted.
     pub encoded_bytes: u64,
 }
 
@@ -285,7 +284,7 @@ pub const AWAY_SHARE: f64 = 0.05;
 pub struct PhaseObservation {
     /// Name of the phase within the workload.
     pub name: String,
-    /// From the first start to the last end, ns.
+    /// Time from the first start to the last end, ns.
     pub elapsed_ns: u64,
     /// Processor time of this process within the phase alone, user, ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -6,28 +6,28 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunPlace {
-    /// On this machine.
+    /// A run on this machine.
     Here {
         /// The directory that it was begun in: relative paths of the study mean what they meant there. `None` if it has
         /// no name.
         directory: Option<String>,
     },
-    /// On other machines over SSH, with this program on them.
+    /// A run on other machines over SSH, with this program on them.
     Ssh(OtherMachines),
-    /// On other machines over SSH that have nothing but a shell.
+    /// A run on other machines over SSH that have nothing but a shell.
     Shell(OtherMachines),
-    /// By several clients of one storage.
+    /// A run by several clients of one storage.
     Clients {
-        /// As `--clients` named them.
+        /// The clients as `--clients` named them.
         started: String,
         /// Processes on each of them.
         processes: u32,
     },
-    /// In guests of the lab, in real time.
+    /// A run in guests of the lab, in real time.
     Lab(LabGuests),
-    /// In guests of the lab, in virtual time.
+    /// A run in guests of the lab, in virtual time.
     Virtual(LabGuests),
-    /// On a machine over SSH whose power is really cut.
+    /// A run on a machine over SSH whose power is really cut.
     RealCut(OtherMachines),
 }
 

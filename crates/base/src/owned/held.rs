@@ -171,7 +171,7 @@ mod tests {
         ));
     }
 
-    /// As on systems where no path follows a descriptor.
+    /// Holds a directory by name, as on systems where no path follows a descriptor.
     #[test]
     fn a_directory_that_is_held_by_name_has_its_own_path() {
         let base = tempfile::tempdir().unwrap();

@@ -44,7 +44,7 @@ const STICKY: u32 = 0o1000;
 #[derive(Debug)]
 pub struct OwnDir {
     handle: OwnedFd,
-    /// Without links.
+    /// Path without links.
     path: PathBuf,
 }
 

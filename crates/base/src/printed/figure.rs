@@ -108,7 +108,7 @@ impl PrintedFigure {
         }
     }
 
-    /// Of two statements of one figure the one with more digits.
+    /// The one with more digits of two statements of one figure.
     pub fn finer(self, other: Self) -> Self {
         match other.coarse() < self.coarse() {
             true => other,
@@ -122,7 +122,7 @@ impl PrintedFigure {
     }
 }
 
-/// In another unit.
+/// Conversion to another unit.
 impl Mul<f64> for PrintedFigure {
     type Output = Self;
 

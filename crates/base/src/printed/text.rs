@@ -23,9 +23,9 @@ impl ImportError {
 /// One line of a text.
 #[derive(Debug, Clone, Copy)]
 pub struct TextLine<'a> {
-    /// From 0.
+    /// Index of the line, from 0.
     pub index: usize,
-    /// Without its line break.
+    /// The line without its line break.
     pub text: &'a str,
 }
 

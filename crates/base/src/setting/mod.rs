@@ -180,7 +180,7 @@ pub struct Settings {
     pub owner: String,
     /// Position of the table.
     pub span: Span,
-    /// As written, in order.
+    /// Settings as written, in order.
     pub settings: Vec<GivenSetting>,
     /// Documentation by the owner: the getters take the defaults from here.
     pub docs: &'static [SettingDoc],

@@ -30,7 +30,7 @@ impl Refusal {
 /// A value as written, placeholders already replaced.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// In quotes: `"ext4"`.
+    /// A text in quotes: `"ext4"`.
     Text(String),
     /// `12`.
     Integer(i64),
@@ -38,7 +38,7 @@ pub enum Value {
     Float(f64),
     /// `true`.
     Flag(bool),
-    /// In brackets: `["ext4", "xfs"]`.
+    /// A list in brackets: `["ext4", "xfs"]`.
     List(Vec<Value>),
 }
 

@@ -106,7 +106,7 @@ impl BonnieColumn {
     }
 }
 
-/// In which order metrics are reported: the first is primary, so characters, which measure the
+/// Order in which metrics are reported: the first is primary, so characters, which measure the
 /// processor, do not stand there.
 const METRICS: [BonnieColumn; 12] = [
     BonnieColumn::BlockOutput,
@@ -128,7 +128,7 @@ const METRICS: [BonnieColumn; 12] = [
 pub enum BonnieFigure {
     /// `+++++`: took less than half a second.
     TooFast,
-    /// As a report gives it.
+    /// The rate as a report gives it.
     Rate {
         /// KiB/s, or operations per second.
         per_s: PrintedFigure,
@@ -142,7 +142,7 @@ pub enum BonnieFigure {
         /// Percent of one processor.
         cpu_percent: u32,
     },
-    /// As we measured it.
+    /// The rate as we measured it.
     Measured {
         /// KiB or operations.
         amount: f64,
@@ -246,7 +246,7 @@ pub struct BonnieReport {
     pub data: Option<Data>,
     /// Files part; `None` if this part was left out.
     pub files: Option<BonnieFiles>,
-    /// In the order of [`BonnieColumn::ALL`].
+    /// Cells in the order of [`BonnieColumn::ALL`].
     pub cells: [Cell; 12],
     /// Parts of the text that could not be read, and the reason.
     pub left_out: Option<String>,
