@@ -17,16 +17,16 @@ use rustix::io::Errno;
 
 use crate::owned::{OwnDir, OwnError};
 
-/// Whether a line must be on the disk before the program goes on.
+/// Durability of a line: on the disk before the program goes on, or not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durable {
-    /// It is when [`AppendLog::append`] returns.
+    /// Durable when [`AppendLog::append`] returns.
     Yes,
-    /// It gets there with the next durable line.
+    /// Durable with the next durable line.
     No,
 }
 
-/// Why a file of lines cannot be opened or written.
+/// Errors of opening or writing a file of lines.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
     /// Another process writes it.
@@ -35,24 +35,24 @@ pub enum AppendError {
     /// An earlier write or sync failed in a way that leaves the end of the file unknown.
     #[error("an earlier write failed, so its end is unknown")]
     Broken,
-    /// It was removed while it was written; what was added is lost.
+    /// The file was removed while it was written; what was added is lost.
     #[error("it was removed while it was written")]
     Removed,
-    /// It is not at its path any more, and holds all that was added.
+    /// The file is not at its path any more, and holds all that was added.
     #[error("it was moved while it was written, and is at {} now", now.display())]
     Moved {
-        /// Where it is; its own path: something is mounted over it.
+        /// Path where it is; its own path if something is mounted over it.
         now: PathBuf,
     },
-    /// It cannot be opened, or is not the user's own.
+    /// The file cannot be opened, or is not the user's own.
     #[error(transparent)]
     NotOpened(#[from] OwnError),
     /// The system refused something.
     #[error("cannot {tried}: {source}")]
     System {
-        /// What was tried, as a verb: `write`.
+        /// Operation that was tried, as a verb: `write`.
         tried: &'static str,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
 }
@@ -76,7 +76,7 @@ pub struct Reopened {
     pub log: AppendLog,
     /// Its whole lines.
     pub whole: Vec<u8>,
-    /// What a kill or a power cut left behind them.
+    /// Bytes a kill or a power cut left behind them.
     pub torn: Vec<u8>,
 }
 
@@ -134,7 +134,7 @@ impl AppendLog {
         self.tail.append(line, durable)
     }
 
-    /// Whether it still is at the path that it was made or opened at.
+    /// Checks that it still is at the path that it was made or opened at.
     ///
     /// # Errors
     /// [`AppendError::Moved`], [`AppendError::Removed`]
@@ -195,8 +195,8 @@ pub fn look(dir: &OwnDir, name: &str) -> Result<(Vec<u8>, Vec<u8>), AppendError>
     }
 }
 
-/// Whether a process writes the file right now. Only ask of a file that has its first line: a
-/// writer that is about to begin would find this question's lock in its way.
+/// Returns true if a process writes the file right now. Only ask of a file that has its first line:
+/// a writer that is about to begin would find this question's lock in its way.
 pub fn is_being_written(dir: &OwnDir, name: &str) -> bool {
     let Ok(file) = dir.read(name) else {
         return false;
@@ -221,7 +221,7 @@ pub fn split_torn(bytes: &[u8]) -> (&[u8], &[u8]) {
     bytes.split_at(end)
 }
 
-/// Position after the last line break in the first `end` bytes; 0: there is none.
+/// Position after the last line break in the first `end` bytes; 0 if there is none.
 fn line_break_before(bytes: &[u8], end: usize) -> usize {
     bytes[..end]
         .iter()
@@ -229,12 +229,12 @@ fn line_break_before(bytes: &[u8], end: usize) -> usize {
         .map_or(0, |at| at + 1)
 }
 
-/// What lines are written to: a file, or a disk that fills up in a test.
+/// Destination of lines: a file, or a disk that fills up in a test.
 trait Medium {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
     fn cut(&mut self, length: u64) -> io::Result<()>;
     fn sync(&mut self) -> io::Result<()>;
-    /// Whether it has no name any more: what is added goes when it is closed.
+    /// Returns true if it has no name any more: what is added goes when it is closed.
     fn is_removed(&self) -> bool;
 }
 

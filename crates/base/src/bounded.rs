@@ -42,7 +42,7 @@ impl ByteLimit {
         }
     }
 
-    /// The next line without its line break; none: the stream has ended.
+    /// The next line without its line break; `None` if the stream has ended.
     ///
     /// # Errors
     /// As [`Self::read`]; how much of the line is then left unread is not said.

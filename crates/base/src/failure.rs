@@ -6,7 +6,7 @@ pub const INTERRUPTED: u8 = 130;
 /// Ends a refusal.
 const UNCHANGED: &str = "nothing was changed\n";
 
-/// What kind of failure it is; each has an exit code of its own.
+/// Kind of a failure; each has an exit code of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureKind {
     /// The program cannot go on, through no fault of the command line.
@@ -38,7 +38,7 @@ impl FailureKind {
     }
 }
 
-/// What went wrong, and what to do next.
+/// A failure, and what to do next.
 #[derive(Debug)]
 pub struct Failure {
     kind: FailureKind,
@@ -66,7 +66,7 @@ impl Failure {
         Self::new(FailureKind::Refused, text)
     }
 
-    /// This machine cannot do it.
+    /// A failure because this machine cannot do it.
     pub fn unable(text: impl Into<String>) -> Self {
         Self::new(FailureKind::Unable, text)
     }
@@ -92,12 +92,12 @@ impl Failure {
         self.kind.exit_code()
     }
 
-    /// What went wrong, and what to do.
+    /// Error text, and what to do.
     pub fn into_parts(self) -> (String, String) {
         (self.text, self.next)
     }
 
-    /// As it is printed.
+    /// The text as it is printed.
     pub fn render(&self) -> String {
         // A refused study is rendered already, with its lines and carets.
         let mut text = if self.text.starts_with("error") {

@@ -23,7 +23,7 @@ impl Interrupt {
         }
     }
 
-    /// Whether it was asked.
+    /// Returns true if it was asked.
     pub fn raised(&self) -> bool {
         self.flag.load(Ordering::SeqCst)
     }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Where time comes from.
+/// Source of time.
 pub trait Clock: Send + Sync {
     /// Nanoseconds since some fixed moment; never goes back.
     fn now_ns(&self) -> u64;
@@ -56,7 +56,7 @@ pub struct GivenClock {
 }
 
 impl GivenClock {
-    /// A clock that shows a time of day (RFC 3339); none: that is no time.
+    /// A clock that shows a time of day (RFC 3339); `None` if that is no time.
     pub fn at(today: &str) -> Option<Self> {
         let time: jiff::Timestamp = today.parse().ok()?;
         let unix_ns = AtomicU64::new(u64::try_from(time.as_nanosecond()).ok()?);

@@ -185,7 +185,7 @@ pub fn long_time(seconds: f64) -> String {
     }
 }
 
-/// So many of a thing: `1 trial`, `2 trials`.
+/// Words for a count of a thing: `1 trial`, `2 trials`.
 pub fn counted(count: usize, thing: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {thing}{plural}")
@@ -226,8 +226,8 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// The step of the last digit of a number in plain digits, which may have a sign, a point and a power of
-/// ten: 1 of `95`, 0.01 of `1.50`, 10⁻⁶ of `8.5e-05`; none: it is no such number.
+/// The step of the last digit of a number in plain digits, which may have a sign, a point and a power of ten: 1 of
+/// `95`, 0.01 of `1.50`, 10⁻⁶ of `8.5e-05`; `None` if it is no such number.
 pub fn written_step(word: &str) -> Option<f64> {
     let word = word.trim();
     let word = word.strip_prefix(['-', '+']).unwrap_or(word);

@@ -15,7 +15,7 @@ use crate::event::{Better, MetricHead};
 /// Bytes of a MiB.
 const MIB: f64 = 1_048_576.0;
 
-/// How a pixel is stored: the name and bytes per pixel, as a fraction.
+/// A way to store a pixel: the name and bytes per pixel, as a fraction.
 type Codec = (&'static str, u32, u32);
 /// Width, height, frames per second as written, as a fraction.
 type Format = (u32, u32, &'static str, u32, u32);
@@ -138,7 +138,7 @@ impl StreamRates {
         })
     }
 
-    /// Whether a format of this rate can be recorded and played back.
+    /// Tells whether a format of this rate can be recorded and played back.
     fn fit(&self, needs: f64) -> Fit {
         let asked = needs * self.times;
         // Both directions: a recording that cannot be played back is useless.
@@ -167,7 +167,7 @@ impl StreamRates {
     }
 }
 
-/// Whether a storage is fast enough for a format.
+/// Fitness of a storage for the speed of a format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fit {
     Yes,

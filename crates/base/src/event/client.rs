@@ -3,7 +3,7 @@
 use super::counted::Counted;
 use serde::{Deserialize, Serialize};
 
-/// What each client did, and how well they did it at the same time.
+/// Work of each client, and how well they did it at the same time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientsTogether {
     /// Each process, by rank: its place in this value.
@@ -12,34 +12,34 @@ pub struct ClientsTogether {
     pub phases: Vec<CommonPhase>,
 }
 
-/// What one process of a client did.
+/// Work of one process of a client.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientPart {
     // One entry for each process: several of them may be of one client.
     /// The client, as the user named it.
     pub client: String,
-    /// Which of its processes, from 1.
+    /// Number of the process, from 1.
     pub process: u32,
     /// The shortest round trip to it when the clocks were compared, ns: the starts are known to half
     /// of it.
     pub round_trip_ns: u64,
-    /// By how much its wall clock is ahead of that of the first client, ns.
+    /// Time its wall clock is ahead of that of the first client, ns.
     pub wall_clock_ahead_ns: i64,
-    /// How its caches were emptied: `drop_caches`, `advice`, `none`.
+    /// Way its caches were emptied: `drop_caches`, `advice`, `none`.
     pub caches: String,
-    /// What it did in each phase.
+    /// Work in each phase.
     pub phases: Vec<ClientPhase>,
     // Of each apart: a limit of one client is not one of all.
-    /// What its system counted, all phases together.
+    /// Counters of its system, all phases together.
     pub counted: Counted,
 }
 
-/// What one process did in a phase.
+/// Work of one process in a phase.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClientPhase {
-    /// How long after the first one it began, ns.
+    /// Delay after the first one at which it began, ns.
     pub began_ns: u64,
-    /// How long it took, ns.
+    /// Duration, ns.
     pub elapsed_ns: u64,
     /// Operations that completed, fsyncs left out.
     pub operations: u64,
@@ -51,20 +51,20 @@ pub struct ClientPhase {
     pub window_operations: f64,
     /// Bytes they moved.
     pub window_bytes: f64,
-    /// 99th percentile of the latency of the most frequent operation, ns; 0: there was none.
+    /// 99th percentile of the latency of the most frequent operation, ns; 0 if there was none.
     pub latency_ns_p99: u64,
 }
 
-/// How well the clients did a phase at the same time.
+/// Overlap of the clients in a phase.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommonPhase {
     /// Name of the phase within the workload.
     pub name: String,
-    /// From the first start to the last one, ns.
+    /// Time from the first start to the last one, ns.
     pub skew_ns: u64,
-    /// How long all were at work: from the last start to the first end, ns.
+    /// Time all were at work: from the last start to the first end, ns.
     pub window_ns: u64,
-    /// From the first start to the last end, ns.
+    /// Time from the first start to the last end, ns.
     pub elapsed_ns: u64,
 }
 

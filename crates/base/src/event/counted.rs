@@ -3,7 +3,7 @@
 use super::fact::Fact;
 use serde::{Deserialize, Serialize};
 
-/// What the system counted during the measured part.
+/// Counters of the system during the measured part.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counted {
     /// CPU of this process, user, ns.
@@ -36,13 +36,13 @@ pub struct Counted {
     /// See `pressure_cpu_ns`.
     pub pressure_memory_ns: Option<u64>,
     /// The network line the data take, as it was measured when the stack was set up: `line NAME`,
-    /// with its rate. None: there is none.
+    /// with its rate. `None` if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<Fact>,
-    /// From the first reading of the counters to the last, ns: a little more than the measured part.
+    /// Time from the first reading of the counters to the last, ns: a little more than the measured part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_ns: Option<u64>,
-    /// Of `sent_bytes`, those that were dropped before they were sent: of files cut or removed.
+    /// Bytes of `sent_bytes` that were dropped before they were sent: of files cut or removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancelled_bytes: Option<u64>,
     /// Bytes of the whole machine that were in memory only (dirty, or on their way) when a phase
@@ -61,13 +61,13 @@ pub struct Counted {
     /// Pauses of a second or more in which the program was stopped, frozen or had no processor, ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused_ns: Option<u64>,
-    /// By how much a thread that only has to wake up was late, all together, ns; pauses included.
+    /// Lateness of a thread that only has to wake up, all together, ns; pauses included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_ns: Option<u64>,
-    /// How long the machine was suspended, ns.
+    /// Time the machine was suspended, ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspended_ns: Option<u64>,
-    /// By how much the wall clock was set, ns.
+    /// Time by which the wall clock was set, ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_set_ns: Option<i64>,
     /// The thread of the kernel that used the most processor time.
@@ -82,16 +82,16 @@ pub struct Counted {
     pub interfaces: Vec<InterfaceCounted>,
 }
 
-/// What one network interface moved, frames and headers with it (differences over the measured part).
+/// Traffic of one network interface, frames and headers with it (differences over the measured part).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InterfaceCounted {
     /// `eth0`.
     pub interface: String,
-    /// What came in, with the frames of other programs.
+    /// Bytes that came in, with the frames of other programs.
     pub received_bytes: u64,
-    /// What went out, likewise.
+    /// Bytes that went out, likewise.
     pub sent_bytes: u64,
-    /// The speed at which it is connected, B/s in each direction; none: it does not say.
+    /// The speed at which it is connected, B/s in each direction; `None` if it does not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_per_s: Option<u64>,
 }
@@ -105,7 +105,7 @@ pub struct ThreadCounted {
     pub cpu_ns: u64,
 }
 
-/// What the block layer counted for one device (differences over the measured part).
+/// Counters of the block layer for one device (differences over the measured part).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeviceCounted {
     /// `loop3`, `nvme0n1`.

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What an operation was promised when it was acknowledged.
+/// Promise of an operation when it was acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Promise {
@@ -29,7 +29,7 @@ pub enum Promise {
 }
 
 impl Promise {
-    /// As it is written in the log and in every table.
+    /// The word as it is written in the log and in every table.
     pub fn word(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -44,7 +44,7 @@ impl Promise {
     }
 }
 
-/// What an operation did.
+/// Kinds of operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OperationKind {
@@ -73,22 +73,22 @@ pub struct LedgerLine {
     pub number: u64,
     /// Thread that did it, from 0.
     pub worker: u32,
-    /// What it did.
+    /// Kind of the operation.
     pub kind: OperationKind,
     /// File, relative to the directory of the trial; of a database: its file or its name, `#` and the row.
     // One text for files and rows: what is lost is named as a person would look for it.
     pub object: String,
-    /// Where in the file, bytes.
+    /// Offset in the file, bytes.
     pub offset: u64,
-    /// How much it wrote, bytes.
+    /// Amount it wrote, bytes.
     pub bytes: u64,
     /// Generation of what it wrote, from 1: each write of the same place has a higher one.
     pub generation: u32,
-    /// What it was promised.
+    /// Promise given to it.
     pub promise: Promise,
-    /// When it was begun, ns.
+    /// Time when it was begun, ns.
     pub begun_ns: u64,
-    /// When it was acknowledged, ns; none: it was not.
+    /// Time when it was acknowledged, ns; `None` if it was not.
     // Operations in flight stay in the ledger: the old and the new are both right after a cut.
     pub acknowledged_ns: Option<u64>,
 }
@@ -102,7 +102,7 @@ pub struct Promised {
     pub configuration: usize,
     /// Workload by index.
     pub workload: usize,
-    /// What the contents follow from: it tells the files of this trial from all others.
+    /// Seed the contents follow from: it tells the files of this trial from all others.
     pub seed: u64,
     /// Directory of the trial, which is cut.
     pub directory: String,
@@ -110,12 +110,11 @@ pub struct Promised {
     pub lines: Vec<LedgerLine>,
 }
 
-/// So many lines of a ledger make one piece: about 2.5 MiB.
+/// Number of lines of a ledger that make one piece: about 2.5 MiB.
 pub const LEDGER_LINES: usize = 10_000;
 
 impl Promised {
-    /// The same ledger in pieces, each of which fits into one message and one record; none: it has no
-    /// line.
+    /// The same ledger in pieces, each of which fits into one message and one record; `None` if it has no line.
     pub fn pieces(&self) -> impl ExactSizeIterator<Item = Self> {
         self.lines.chunks(LEDGER_LINES).map(|lines| Self {
             directory: self.directory.clone(),
@@ -125,19 +124,19 @@ impl Promised {
     }
 }
 
-/// How a promise was broken.
+/// Ways a promise is broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Loss {
-    /// It is not there: no file, a file that ends before it, or zeros.
+    /// The content is not there: no file, a file that ends before it, or zeros.
     Lost,
     /// Part of it is there.
     Torn,
-    /// Something older is there, whole.
+    /// Older content is there, whole.
     Stale,
-    /// What belongs to another place is there.
+    /// The content of another place is there.
     Misplaced,
-    /// What belongs to another place is there, and that place has what belongs here.
+    /// The content of another place is there, and that place has what belongs here.
     Swapped,
     /// Data at rest, which nothing had touched, are damaged.
     Collateral,
@@ -154,7 +153,7 @@ impl Loss {
         Self::Collateral,
     ];
 
-    /// As it is written in the log and in every table.
+    /// The word as it is written in the log and in every table.
     pub fn word(self) -> &'static str {
         match self {
             Self::Lost => "lost",
@@ -172,16 +171,16 @@ impl Loss {
 pub struct LossLine {
     /// The operation and its promise.
     pub ledger: LedgerLine,
-    /// How it was broken.
+    /// Way it was broken.
     pub loss: Loss,
-    /// Whether an operation that was begun after its acknowledgement survived.
+    /// True if an operation that was begun after its acknowledgement survived.
     // A flag beside the kind: a lost operation stays a lost one for its reader.
     pub reordered: bool,
-    /// What was found, in plain words.
+    /// Finding, in plain words.
     pub found: String,
 }
 
-/// How many promises were broken in which way.
+/// Numbers of promises broken in each way.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LossCounts {
     /// [`Loss::Lost`].
@@ -196,12 +195,12 @@ pub struct LossCounts {
     pub swapped: u64,
     /// [`Loss::Collateral`].
     pub collateral: u64,
-    /// Of all of these, those after which a later operation survived.
+    /// Number of these after which a later operation survived.
     pub reordered: u64,
 }
 
 impl LossCounts {
-    /// How many promises were broken in this way.
+    /// Number of promises that were broken in this way.
     pub fn of(&self, loss: Loss) -> u64 {
         match loss {
             Loss::Lost => self.lost,
@@ -238,16 +237,16 @@ impl LossCounts {
         self.reordered += other.reordered;
     }
 
-    /// How many promises were broken, in all ways together.
+    /// Number of promises that were broken, in all ways together.
     pub fn all(&self) -> u64 {
         Loss::ALL.into_iter().map(|loss| self.of(loss)).sum()
     }
 }
 
-/// So many broken promises of one cut are kept with all details, the first ones; all are counted.
+/// Number of broken promises of one cut that are kept with all details, the first ones; all are counted.
 pub const LOSSES_KEPT: usize = 100;
 
-/// What a checker found after a cut.
+/// Findings of a checker after a cut.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckedPromises {
     /// Operations that had a promise, and were acknowledged when the power went.
@@ -259,26 +258,26 @@ pub struct CheckedPromises {
     pub losses: Vec<LossLine>,
     /// Operations without a promise that were done when the power went and are not there.
     pub unpromised_lost: u64,
-    /// How far back the oldest of those lies, ns before the cut.
+    /// Age of the oldest of those, ns before the cut.
     pub unpromised_ns: u64,
     /// Acknowledged operations whose promise was broken, data at rest not counted.
     pub rpo_operations: u64,
-    /// From the acknowledgement of the first of them to the cut, ns: work of that time is lost.
+    /// Time from the acknowledgement of the first of them to the cut, ns: work of that time is lost.
     pub rpo_ns: u64,
 }
 
-/// How a machine came back after a cut.
+/// Recovery of a machine after a cut.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recovery {
-    /// Whether the stack could be set up and mounted at all, with or without repair.
+    /// True if the stack could be set up and mounted at all, with or without repair.
     pub mounted: bool,
-    /// Whether it came back only by a decision or a command of an operator.
+    /// True if it came back only by a decision or a command of an operator.
     pub needed_operator: bool,
     /// The commands of repair that were needed, as typed.
     pub repair: Vec<String>,
-    /// From the first command to the mounted file system, or to the answering server of a database, ns.
+    /// Time from the first command to the mounted file system, or to the answering server of a database, ns.
     pub mount_ns: u64,
-    /// What the system said where it could not be mounted, or the server of a database did not start.
+    /// Message of the system where it could not be mounted, or the server of a database did not start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     // Verbatim: it is what an administrator would search for.
     pub refused: Option<String>,
@@ -295,23 +294,23 @@ pub struct Cut {
     pub workload: usize,
     /// Number of the cut within the configuration, from 1.
     pub number: u32,
-    /// What the drives drew from: the same seed and instant give the same crash image.
+    /// Seed the drives drew from: the same seed and instant give the same crash image.
     pub seed: u64,
-    /// When, ns, on the clock of the ledger.
+    /// Time, ns, on the clock of the ledger.
     pub at_ns: u64,
-    /// Where the instant was drawn from: `anywhere`, `flush`, `journal commit` …
+    /// Stratum the instant was drawn from: `anywhere`, `flush`, `journal commit` …
     pub stratum: String,
-    /// What was cut: `all machines`, `this machine`, `the line`, or the name of a real machine.
+    /// Thing that was cut: `all machines`, `this machine`, `the line`, or the name of a real machine.
     pub of: String,
-    /// How it came back.
+    /// Recovery after it.
     pub recovery: Recovery,
-    /// What was found; nothing: it could not be mounted.
+    /// Findings; `None` if it could not be mounted.
     // Not an empty finding: that would read as a promise that was looked for and kept.
     pub found: Option<CheckedPromises>,
 }
 
 impl Cut {
-    /// Whether anything that was promised is gone: a file system that cannot be mounted keeps none.
+    /// Returns true if anything that was promised is gone: a file system that cannot be mounted keeps none.
     pub fn broke_a_promise(&self) -> bool {
         self.found
             .as_ref()

@@ -4,15 +4,15 @@ use serde::{Deserialize, Serialize};
 
 use super::older;
 
-/// What is known of a machine or a stack, under a name.
+/// A fact about a machine or a stack, under a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "FactOnRecord")]
 pub struct Fact {
     /// `kernel`, `mount options in force` …
     pub name: String,
-    /// As the system gave it, or in words: for people.
+    /// The value as the system gave it, or in words: for people.
     pub value: String,
-    /// The same as a value, for what computes with it; none: it is words alone.
+    /// The same as a value, for what computes with it; `None` if it is words alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub figure: Option<FactFigure>,
 }
@@ -53,20 +53,20 @@ pub enum FactFigure {
         /// All bytes.
         of: u64,
     },
-    /// What a device or a line carries at most.
+    /// The most that a device or a line carries.
     Rate {
         /// Bytes per second.
         bytes_per_s: u64,
-        /// How that is known: `PCIe 8.0 GT/s x4`.
+        /// Source of that: `PCIe 8.0 GT/s x4`.
         known_by: String,
     },
     /// Seconds since the beginning of 1970.
     SecondsSince1970(u64),
-    /// Whether it was there before the run, and not made by it.
+    /// True if it was there before the run, and not made by it.
     BeforeTheRun(bool),
     /// Block devices by name, from the top down.
     Devices(Vec<String>),
-    /// Whether the cache of a drive loses its content with the power, unless it is flushed.
+    /// True if the cache of a drive loses its content with the power, unless it is flushed.
     VolatileCache(bool),
 }
 
@@ -107,14 +107,14 @@ impl Fact {
         })
     }
 
-    /// The value of the first fact of a name; none: there is no such fact.
+    /// The value of the first fact of a name; `None` if there is no such fact.
     pub fn value_of<'a>(facts: &'a [Self], name: &str) -> Option<&'a str> {
         let found = facts.iter().find(|fact| fact.name == name)?;
         Some(&found.value)
     }
 }
 
-/// What one layer really got.
+/// Facts that one layer really got.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LayerFacts {
     /// Kind of layer (`loop`, `ext4` …).

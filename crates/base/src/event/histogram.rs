@@ -12,11 +12,11 @@ const DIGITS_MAX: u32 = 3;
 const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 const HISTOGRAM_BYTES_MAX: u64 = 1 << 20;
 
-/// What only a count that negates to nothing begins with: nine bytes of it are the largest number
-/// there is, which the library negates without looking. Counts of ours are far below.
+/// Beginning of a count that negates to nothing: nine bytes of it are the largest number there is,
+/// which the library negates without looking. Counts of ours are far below.
 const NO_COUNT: [u8; 9] = [0xff; 9];
 
-/// As it is written. Writing into memory cannot fail; an empty text would say it did.
+/// The text of a histogram as it is written. Writing into memory cannot fail; an empty text would say it did.
 pub fn encoded(histogram: &Histogram<u64>) -> String {
     let mut bytes = Vec::new();
     match V2DeflateSerializer::new().serialize(histogram, &mut bytes) {
@@ -25,7 +25,7 @@ pub fn encoded(histogram: &Histogram<u64>) -> String {
     }
 }
 
-/// The histogram that a text holds; none: nothing that can be read, or nothing is in it.
+/// The histogram that a text holds; `None` if nothing can be read, or nothing is in it.
 pub fn decoded(text: &str) -> Option<Histogram<u64>> {
     let plain = plain(text)?;
     // An empty one says nothing, and has no percentiles.
@@ -40,9 +40,9 @@ pub fn empty() -> Option<Histogram<u64>> {
     Histogram::new_with_bounds(1, LATENCY_NS_MAX, DIGITS_MAX as u8).ok()
 }
 
-/// Adds the histogram that a text holds to a sum; none: nothing that can be read, or nothing is in it,
-/// and the sum is as it was. The same as to decode and to add, but the thirty thousand counts that are
-/// nearly all zero are not laid out for each of a thousand trials.
+/// Adds the histogram that a text holds to a sum; `None` if nothing can be read, or nothing is in it, and the sum is as
+/// it was. The same as to decode and to add, but the thirty thousand counts that are nearly all zero are not laid out
+/// for each of a thousand trials.
 pub fn add(text: &str, sum: &mut Histogram<u64>) -> Option<()> {
     let counts = counts(&plain(text)?)?;
     if counts.is_empty() {
@@ -96,7 +96,7 @@ fn number(rest: &mut &[u8]) -> Option<u64> {
 }
 
 /// The lowest latency that is counted at a place: 2,048 of a nanosecond each, then 1,024 to each
-/// doubling (HdrHistogram with three digits); none: no latency is that long.
+/// doubling (HdrHistogram with three digits); `None` if no latency is that long.
 fn value(index: u64) -> Option<u64> {
     const HALF: u64 = 1024;
     let doubling = (index / HALF).saturating_sub(1);
@@ -116,8 +116,8 @@ fn long(plain: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_be_bytes(*plain.get(at..)?.first_chunk()?))
 }
 
-/// The histogram of a text without its deflation; none: it is none, or larger than any of ours. The
-/// library takes memory as its header says before it looks at the rest, so the header is looked at first.
+/// The histogram of a text without its deflation; `None` if it is none, or larger than any of ours. The library takes
+/// memory as its header says before it looks at the rest, so the header is looked at first.
 fn plain(text: &str) -> Option<Vec<u8>> {
     let bytes = base64::engine::general_purpose::STANDARD
         .decode(text)

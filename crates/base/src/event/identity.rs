@@ -6,7 +6,7 @@ use std::fmt;
 
 /// A directory and the storage that it lies on.
 ///
-/// What is not told by the system is none and is never compared.
+/// A field that the system does not tell is `None` and is never compared.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StorageIdentity {
     /// The directory: absolute, without links.
@@ -14,34 +14,34 @@ pub struct StorageIdentity {
     /// Device number of the file system: major, minor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<(u32, u32)>,
-    /// `ext4`, `tmpfs` …; empty: not told.
+    /// `ext4`, `tmpfs` …; empty if not told.
     pub file_system: String,
-    /// `/dev/vda1`, `tank/data`, `server:/export` …; empty: not told.
+    /// `/dev/vda1`, `tank/data`, `server:/export` …; empty if not told.
     pub source: String,
-    /// Where the file system is mounted; empty: not told.
+    /// Mount point of the file system; empty if not told.
     pub mount_point: String,
     /// Directory of the file system that is seen there.
     #[serde(default)]
     pub root: String,
-    /// Whether it is mounted read-only.
+    /// True if it is mounted read-only.
     #[serde(default)]
     pub read_only: bool,
-    /// Number of the directory in its file system; none: its numbers do not last.
+    /// Number of the directory in its file system; `None` if its numbers do not last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inode: Option<u64>,
-    /// When the directory was made, ns since 1970.
+    /// Time when the directory was made, ns since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made_ns: Option<u64>,
-    /// What the file system calls itself (`f_fsid` of `statvfs(3)`).
+    /// Identity of the file system by its own account (`f_fsid` of `statvfs(3)`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_system_id: Option<u64>,
     /// UUID of the file system, where it can be had without root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uuid: Option<String>,
-    /// Of ZFS, the numbers of pool and dataset.
+    /// ZFS numbers of pool and dataset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zfs: Option<ZfsIdentity>,
-    /// Of a network file system, where it comes from.
+    /// Origin of a network file system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remote: Option<RemoteExport>,
     /// The start of the machine in which this was seen: device numbers hold no longer than that.
@@ -58,17 +58,17 @@ pub struct ZfsIdentity {
     pub dataset: String,
 }
 
-/// Where a network file system comes from.
+/// Origin of a network file system.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemoteExport {
     /// The server's name or address.
     pub server: String,
-    /// What it gives out under this name.
+    /// Directory that it gives out under this name.
     pub export: String,
 }
 
 impl RemoteExport {
-    /// Of what is mounted, by its source; none: it comes from no other machine.
+    /// The export of what is mounted, by its source; `None` if it comes from no other machine.
     pub fn of(source: &str) -> Option<Self> {
         // `//server/share` of SMB; `server:/export` of NFS, SSHFS, GlusterFS, and of Ceph, whose
         // servers are a list.
@@ -89,12 +89,12 @@ impl RemoteExport {
 /// A trial whose storage was not the same all the time: what was there, and what is there now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExchangedStorage {
-    /// The machine that saw it, as the command line calls it; none: the one that the run was begun on.
+    /// The machine that saw it, as the command line calls it; `None` for the one that the run was begun on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
-    /// What the configuration lay on when it was first set up, or when the trial began.
+    /// Storage the configuration lay on when it was first set up, or when the trial began.
     pub before: StorageIdentity,
-    /// What is there now; none: the directory is not there any more.
+    /// Storage there now; `None` if the directory is not there any more.
     #[serde(default)]
     pub now: Option<StorageIdentity>,
 }
@@ -105,13 +105,13 @@ fn unlike<T: PartialEq>(a: Option<T>, b: Option<T>) -> bool {
 }
 
 impl StorageIdentity {
-    /// Whether something names the file system that stays through mounting it again.
+    /// Returns true if something names the file system that stays through mounting it again.
     fn is_lasting(&self) -> bool {
         let own = self.uuid.is_some() || self.file_system_id.is_some();
         own || self.zfs.is_some() || self.remote.is_some()
     }
 
-    /// Whether it is the same directory on the same storage.
+    /// Returns true if it is the same directory on the same storage.
     pub fn is_same(&self, now: &Self) -> bool {
         self.is_same_storage(now)
             && self.read_only == now.read_only
@@ -120,8 +120,8 @@ impl StorageIdentity {
             && !unlike(self.made_ns, now.made_ns)
     }
 
-    /// Whether its name leads to another directory now. Where directories have lasting numbers, these say
-    /// more: the same one may be reached by another way.
+    /// Returns true if its name leads to another directory now. Where directories have lasting numbers, these say more:
+    /// the same one may be reached by another way.
     fn leads_elsewhere(&self, now: &Self) -> bool {
         self.inode.zip(now.inode).is_none() && self.directory != now.directory
     }
@@ -153,7 +153,7 @@ impl StorageIdentity {
             && !unlike(self.file_system_id, now.file_system_id)
     }
 
-    /// What both differ in, as a sentence without its end; none: nothing.
+    /// Differences between both, as a sentence without its end; `None` if nothing differs.
     pub fn difference(&self, now: &Self) -> Option<String> {
         let directory = &self.directory;
         if self.is_same(now) {
@@ -212,7 +212,7 @@ impl ExchangedStorage {
         )
     }
 
-    /// What was there before and what is there now.
+    /// Storage that was there before and that is there now.
     pub fn told(&self) -> String {
         let told = match &self.now {
             Some(now) => self.before.difference(now),

@@ -35,15 +35,15 @@ pub const FORMAT: u32 = 3;
 /// One line of a run's log.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct LogLine {
-    /// When, RFC 3339, UTC.
+    /// Time, RFC 3339, UTC.
     pub at: String,
-    /// What happened.
+    /// The event.
     // One flat object a line: SQL and jq then reach every field without a path.
     #[serde(flatten)]
     pub event: Event,
 }
 
-/// What is looked at first of a line.
+/// Part of a line that is looked at first.
 #[derive(Deserialize)]
 struct LineKind<'a> {
     #[serde(borrow)]
@@ -72,7 +72,7 @@ impl LogLine {
     }
 }
 
-/// What a modelled drive has cost the guest that serves it.
+/// Cost of a modelled drive to the guest that serves it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServedCost {
     /// The block device: `ublkb0`.
@@ -83,7 +83,7 @@ pub struct ServedCost {
     pub busy_ns: u64,
 }
 
-/// What can happen in a run.
+/// Events of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
@@ -101,12 +101,12 @@ pub enum Event {
     },
     /// The order of one round, written before it begins.
     RoundStarted {
-        /// From 1.
+        /// Round, from 1.
         round: u32,
         /// Configurations by index, in the order they are tried; of several orders, the first.
         order: Vec<usize>,
-        /// Where a round goes workload by workload: the order of the configurations in each
-        /// workload. Empty: each configuration goes through all workloads in its turn.
+        /// Order of the configurations in each workload, where a round goes workload by workload.
+        /// Empty if each configuration goes through all workloads in its turn.
         // Logs of rounds in whole turns have no such field, and stay as they were.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         orders: Vec<Vec<usize>>,
@@ -117,13 +117,13 @@ pub enum Event {
         round: u32,
         /// Configuration by index.
         configuration: usize,
-        /// What each layer really got, bottom up.
+        /// Facts each layer really got, bottom up.
         layers: Vec<LayerFacts>,
         /// The directories that the user named for it, in the order of the layers, each with what it
         /// lies on. Empty in logs of older versions, and where none is named.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         lies_on: Vec<StorageIdentity>,
-        /// How long it took, ns.
+        /// Duration, ns.
         elapsed_ns: u64,
     },
     /// A stack was torn down.
@@ -132,7 +132,7 @@ pub enum Event {
         round: u32,
         /// Configuration by index.
         configuration: usize,
-        /// What serving its modelled drives cost.
+        /// Cost of serving its modelled drives.
         // Only stacks in virtual time have such drives: other logs stay as they were.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         served: Vec<ServedCost>,
@@ -141,13 +141,13 @@ pub enum Event {
     Command(CommandRun),
     /// One trial ended, well or not.
     Trial(Box<Observation>),
-    /// What the operations of a trial were promised, where its workload keeps a ledger.
+    /// Promises to the operations of a trial, where its workload keeps a ledger.
     Promised(Box<Promised>),
     /// The power was cut, and what was promised was looked for.
     Cut(Box<Cut>),
     /// Every live configuration has been tried once more.
     RoundFinished {
-        /// From 1.
+        /// Round, from 1.
         round: u32,
     },
     /// The results were checked after a round.
@@ -162,7 +162,7 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         whole: Vec<SlicesEnded>,
     },
-    /// Something the reader of the results must know.
+    /// A warning the reader of the results must know.
     Warned {
         /// One sentence.
         text: String,
@@ -171,7 +171,7 @@ pub enum Event {
     RunEnded {
         /// `decided`, `rounds`, `time`, `interrupted`, `failed` or `imported`.
         reason: String,
-        /// What happened, for a person.
+        /// Description of the event, for a person.
         detail: String,
     },
 }
@@ -181,7 +181,7 @@ pub enum Event {
 pub struct SlicesEnded {
     /// Workload by index.
     pub workload: usize,
-    /// Why, as a clause: `slices change what is measured`.
+    /// Reason, as a clause: `slices change what is measured`.
     pub why: String,
 }
 
@@ -199,7 +199,7 @@ pub struct RunStarted {
     /// The study, verbatim.
     // The text itself, because the file may have changed when the run is resumed.
     pub study: String,
-    /// Where it was read from (a path, or `compare`).
+    /// Source it was read from (a path, or `compare`).
     pub study_name: String,
     /// Hash of the study's text (BLAKE3, hex).
     pub study_hash: String,
@@ -212,12 +212,12 @@ pub struct RunStarted {
     pub configurations: Vec<ConfigurationHead>,
     /// Every workload; its position is its index everywhere else.
     pub workloads: Vec<WorkloadHead>,
-    /// What is asked and when to stop.
+    /// Question, and when to stop.
     pub decide: Decide,
-    /// Everything random follows from it.
+    /// Seed that everything random follows from.
     // Kept, so that a resumed run draws the orders and data that it would have drawn.
     pub seed: u64,
-    /// Where it is made; none: it was imported, or its log is from before this was kept ([`RunStarted::place`]).
+    /// Place it is made at; `None` if it was imported, or its log is from before this was kept ([`RunStarted::place`]).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<RunPlace>,
     /// The machine.
@@ -240,7 +240,7 @@ const AGAIN: [(&str, bool); 7] = [
 ];
 
 impl RunStarted {
-    /// Where the run is made; in a log from before this was kept, what its facts say.
+    /// Place the run is made at; in a log from before this was kept, what its facts say.
     pub fn place(&self) -> Cow<'_, RunPlace> {
         match &self.place {
             Some(place) => Cow::Borrowed(place),
@@ -248,7 +248,7 @@ impl RunStarted {
         }
     }
 
-    /// Whether the study gives commands, so that it runs only with the user's permission.
+    /// Returns true if the study gives commands, so that it runs only with the user's permission.
     pub fn gives_commands(&self) -> bool {
         // A layer's commands leave no trace here but the option without which they did not run.
         self.command.iter().any(|word| word == ALLOW_COMMANDS)
@@ -292,7 +292,7 @@ impl RunStarted {
 pub struct ImportedText {
     /// The file as it was named.
     pub file: String,
-    /// Which tool's output it is, the first where several are in it.
+    /// Tool whose output it is, the first where several are in it.
     pub tool: String,
     /// Version of the tool, if the text says it.
     pub version: Option<String>,
@@ -321,12 +321,12 @@ pub struct WorkloadHead {
     pub kind: String,
     /// One sentence: what it does, with its numbers.
     pub summary: String,
-    /// Weight in the overall figure (a weighted geometric mean); 0: not in it.
+    /// Weight in the overall figure (a weighted geometric mean); 0 if not in it.
     pub weight: f64,
-    /// What it reports; the first is primary.
+    /// Metrics it reports; the first is primary.
     pub metrics: Vec<MetricHead>,
-    /// Whether the sizes of its files are drawn, so that another seed is other work; none: the log is from
-    /// before this was kept.
+    /// True if the sizes of its files are drawn, so that another seed is other work; `None` if the log is from before
+    /// this was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drawn_sizes: Option<bool>,
     /// Whether its rate ought to be level, because it does one thing from the beginning of a phase to its end;
@@ -368,14 +368,14 @@ impl WorkloadHead {
     }
 }
 
-/// What a workload reports: a name, a unit and a direction.
+/// Metric of a workload: a name, a unit and a direction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MetricHead {
     /// `throughput`, `operations`, `elapsed`, `read latency p95` …
     pub name: String,
     /// `B/s`, `op/s`, `s`, `ns`, `%`.
     pub unit: String,
-    /// Which direction is better.
+    /// Direction that is better.
     pub better: Better,
 }
 
@@ -390,7 +390,7 @@ pub enum Better {
 }
 
 impl Better {
-    /// As it is written in the log and in every table.
+    /// The word as it is written in the log and in every table.
     pub fn word(self) -> &'static str {
         match self {
             Self::Higher => "higher",
@@ -408,17 +408,17 @@ impl Better {
     }
 }
 
-/// What is asked of the run and when it may stop.
+/// Question of the run and when it may stop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Decide {
-    /// Factor whose levels are compared, the first level being the baseline; none: which
+    /// Factor whose levels are compared, the first level being the baseline; `None` asks which
     /// configuration is best.
     pub comparison: Option<String>,
     /// Differences smaller than this ratio do not matter (0.05: 5 %).
     pub margin: f64,
     /// 0.95: all statements of the run hold together with at least this probability.
     pub confidence: f64,
-    /// At most so many rounds.
+    /// Greatest number of rounds.
     pub rounds_max: u32,
     /// No round is begun that would end later than this, ns since the run began.
     pub time_max_ns: u64,
@@ -438,7 +438,7 @@ impl Decide {
     }
 }
 
-/// How much must be decided before a run stops by itself.
+/// Part of the question that must be decided before a run stops by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Until {
@@ -453,17 +453,17 @@ pub enum Until {
 /// One command as it was run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandRun {
-    /// Where (`local`).
+    /// Name of the host (`local`).
     pub host: String,
     /// Program and arguments (lossy where they are not UTF-8).
     pub argv: Vec<String>,
-    /// Exit status; none: ended by a signal or not started.
+    /// Exit status; `None` if ended by a signal or not started.
     pub status: Option<i32>,
     /// Standard output, cut at a stated limit.
     pub stdout: String,
     /// Standard error, cut at a stated limit.
     pub stderr: String,
-    /// How long, ns.
+    /// Duration, ns.
     pub elapsed_ns: u64,
 }
 

@@ -6,23 +6,23 @@ use super::identity::ExchangedStorage;
 use crate::unit;
 use serde::{Deserialize, Serialize};
 
-/// How a trial ended.
+/// Way a trial ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "state")]
 pub enum Ended {
-    /// It measured what it was to measure.
+    /// The trial measured what it was to measure.
     Complete,
-    /// It was interrupted; what was measured until then is kept and never judged.
+    /// The trial was interrupted; what was measured until then is kept and never judged.
     Interrupted,
     /// Something failed; what was measured until then is kept and never judged.
     Failed {
-        /// What was tried, on what, what the system said.
+        /// Operation tried, its object and the system's error.
         error: String,
     },
 }
 
 impl Ended {
-    /// As it is written in the log and in every table.
+    /// The word as it is written in the log and in every table.
     pub fn word(&self) -> &'static str {
         match self {
             Self::Complete => "complete",
@@ -31,7 +31,7 @@ impl Ended {
         }
     }
 
-    /// What failed, if something did.
+    /// Error of the trial, if something failed.
     pub fn error(&self) -> Option<&str> {
         match self {
             Self::Failed { error } => Some(error),
@@ -51,46 +51,46 @@ pub struct Observation {
     pub configuration: usize,
     /// Workload by index.
     pub workload: usize,
-    /// How it ended.
+    /// Way it ended.
     pub ended: Ended,
-    /// When its clock started, RFC 3339.
+    /// Time when its clock started, RFC 3339.
     pub started_at: String,
     /// Preparation (data laid out), outside the clock, ns.
     pub prepare_ns: u64,
     /// Settling (caches, remount), outside the clock, ns.
     pub settle_ns: u64,
-    /// What settling did and found.
+    /// Work and findings of settling.
     pub settled: Settled,
-    /// How the stack was brought to rest before; none: the study does not ask for it, or the stack
-    /// has stood since an earlier round.
+    /// Preconditioning before it; `None` if the study does not ask for it, or the stack has stood
+    /// since an earlier round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preconditioned: Option<Preconditioned>,
     /// The measured part, ns.
     pub elapsed_ns: u64,
-    /// What the system counted meanwhile.
+    /// Counters of the system meanwhile.
     pub counted: Counted,
     /// The phases, in order.
     pub phases: Vec<PhaseObservation>,
-    /// Value of each metric of the workload that could be had, in its order; none: not measured.
+    /// Value of each metric of the workload that could be had, in its order; `None` if not measured.
     pub metrics: Vec<Option<f64>>,
-    /// How finely each of these values is known, in its own unit: the last digit printed, the tick of the
-    /// clock, one operation. None, or not there: no coarser than the digits of the value itself.
+    /// Fineness of each of these values, in its own unit: the last digit printed, the tick of the clock, one operation.
+    /// `None`, or not there, means no coarser than the digits of the value itself.
     // Beside the values, so that logs from before it was kept are read as they were.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resolution: Vec<Option<f64>>,
-    /// What the reader must know of this trial.
+    /// Notes the reader must know of this trial.
     pub notes: Vec<String>,
     /// The other machines that did the same at the same time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<OtherNode>,
-    /// The clients that measured it together; everything else here is of all of them. None: one
+    /// The clients that measured it together; everything else here is of all of them. `None` if one
     /// machine did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<ClientsTogether>,
-    /// How it took turns with the trials of other configurations; none: it was measured in one go.
+    /// Turns it took with the trials of other configurations; `None` if it was measured in one go.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sliced: Option<Sliced>,
-    /// It did not lie on the same storage all the time, and failed for that; none: it did.
+    /// Storage that was exchanged, for which the trial failed; `None` if it lay on the same all the time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exchanged: Option<Box<ExchangedStorage>>,
 }
@@ -128,20 +128,20 @@ impl Observation {
 /// backwards (A B, B A, ...). Nothing is left out of any slice.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Sliced {
-    /// How long a slice was to be, ns.
+    /// Planned duration of a slice, ns.
     pub slice_ns: u64,
-    /// How many it had.
+    /// Number of slices it had.
     pub slices: u64,
-    /// Those of laps in the order of the round.
+    /// Slices of laps in the order of the round.
     pub forwards: SliceSum,
-    /// Those of laps in the opposite order.
+    /// Slices of laps in the opposite order.
     pub backwards: SliceSum,
 }
 
-/// What was done in several slices together.
+/// Work done in several slices together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SliceSum {
-    /// How long they took, ns.
+    /// Duration, ns.
     pub ns: u64,
     /// Operations that completed, fsyncs left out.
     pub operations: u64,
@@ -151,7 +151,7 @@ pub struct SliceSum {
     pub latency_ns: u64,
 }
 
-/// What another machine measured in a trial, doing the same as the first at the same time.
+/// Measurement of another machine in a trial, doing the same as the first at the same time.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct OtherNode {
     /// `node2`.
@@ -165,15 +165,15 @@ pub struct OtherNode {
     /// Pauses of a second or more of the program there, as [`Counted::paused_ns`], ns.
     #[serde(default)]
     pub paused_ns: u64,
-    /// How long that machine was suspended, ns.
+    /// Time that machine was suspended, ns.
     #[serde(default)]
     pub suspended_ns: u64,
 }
 
-/// How long one of a trial's machines did not run while it measured.
+/// Time one of a trial's machines did not run while it measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AwayTime<'a> {
-    /// `node2`; empty: the first machine.
+    /// `node2`; empty for the first machine.
     pub host: &'a str,
     /// The program was stopped or had no processor, ns.
     pub paused_ns: u64,
@@ -184,8 +184,7 @@ pub struct AwayTime<'a> {
 }
 
 impl AwayTime<'_> {
-    /// As a share of the measured part; above 1 where the machine was suspended for longer than it was
-    /// measured.
+    /// Share of the measured part; above 1 where the machine was suspended for longer than it was measured.
     pub fn share(&self) -> f64 {
         let away = self.paused_ns as f64 + self.suspended_ns as f64;
         away / (self.elapsed_ns as f64).max(1.0)
@@ -193,7 +192,7 @@ impl AwayTime<'_> {
 }
 
 impl Observation {
-    /// How finely the value of a metric is known, in its own unit; 0: exactly, or there is no value.
+    /// Fineness of the value of a metric, in its own unit; 0 if it is exact, or there is no value.
     pub fn step(&self, metric: usize) -> f64 {
         let told = self.resolution.get(metric).copied().flatten();
         let value = self.metrics.get(metric).copied().flatten();
@@ -232,48 +231,48 @@ impl Observation {
     }
 }
 
-/// How a stack was brought to its steady state before a trial.
+/// Preconditioning of a stack to its steady state before a trial.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Preconditioned {
-    /// Bytes written from beginning to end first, all times together; 0: they were before an
+    /// Bytes written from beginning to end first, all times together; 0 if they were before an
     /// earlier trial on the same stack.
     pub written_bytes: u64,
-    /// How long all of it took, ns.
+    /// Duration of all of it, ns.
     pub elapsed_ns: u64,
-    /// The primary metric in each pass of the workload that followed; none: it could not be had.
+    /// The primary metric in each pass of the workload that followed; `None` if it could not be had.
     pub passes: Vec<Option<f64>>,
-    /// Whether the last five passes satisfy the criterion of the steady state; else as many were
+    /// True if the last five passes satisfy the criterion of the steady state; else as many were
     /// done as the specification allows.
     pub steady: bool,
 }
 
-/// What settling did before the clock started.
+/// Work of settling before the clock started.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Settled {
     /// `drop_caches`, `advice` (posix_fadvise, no root), `none`, or `unknown` (imported).
     pub caches: String,
-    /// Whether the file system was unmounted and mounted again.
+    /// True if the file system was unmounted and mounted again.
     pub remounted: bool,
-    /// Bytes of the prepared data that were in the page cache when the clock started; none:
+    /// Bytes of the prepared data that were in the page cache when the clock started; `None` if
     /// nothing was prepared, or it could not be found out.
     pub resident_bytes: Option<u64>,
     /// Bytes of prepared data that was looked at.
     pub prepared_bytes: Option<u64>,
-    /// How the file system stores the data; none: it does not tell.
+    /// Bytes of the data by how the file system stores them; `None` if it does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stored: Option<StoredBytes>,
 }
 
-/// How the bytes of a trial's data are stored when the clock starts.
+/// Bytes of a trial's data by how they are stored when the clock starts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredBytes {
-    /// Of all files that were looked at.
+    /// Bytes of all files that were looked at.
     pub bytes: u64,
-    /// In holes: read as zeros without a device.
+    /// Bytes in holes: read as zeros without a device.
     pub hole_bytes: u64,
-    /// In extents that were reserved and never written: read as zeros too.
+    /// Bytes in extents that were reserved and never written: read as zeros too.
     pub unwritten_bytes: u64,
-    /// In extents that are compressed or encrypted.
+    /// Bytes in extents that are compressed or encrypted.
     pub encoded_bytes: u64,
 }
 
@@ -285,7 +284,7 @@ pub const AWAY_SHARE: f64 = 0.05;
 pub struct PhaseObservation {
     /// Name of the phase within the workload.
     pub name: String,
-    /// From the first start to the last end, ns.
+    /// Time from the first start to the last end, ns.
     pub elapsed_ns: u64,
     /// Processor time of this process within the phase alone, user, ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -297,9 +296,9 @@ pub struct PhaseObservation {
     pub engine: String,
     /// Clock in use.
     pub clock: String,
-    /// Mean operations outstanding; 0: not measured.
+    /// Mean operations outstanding; 0 if not measured.
     pub depth_achieved: f64,
-    /// Operations per second the schedule asked for; none: a closed loop.
+    /// Operations per second the schedule asked for; `None` for a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered_per_s: Option<f64>,
     /// Each kind of operation.
@@ -379,8 +378,8 @@ pub struct OperationObservation {
     pub latency_ns_max: u64,
     /// The whole histogram: HdrHistogram V2, deflated, base64.
     pub histogram: String,
-    /// Open loop only: from the issue to the completion, the latencies above being counted from
-    /// the intended start. None: the latencies are the service times.
+    /// Open loop only: from the issue to the completion, the latencies above being counted from the
+    /// intended start. `None` if the latencies are the service times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<TimingObservation>,
 }

@@ -47,7 +47,7 @@ pub(super) fn work(summary: &str) -> String {
 /// Memory of a guest that is not on record, bytes.
 const GUEST_BYTES: u64 = 1 << 30;
 
-/// Where a run was made, from the facts of its head.
+/// Place a run was made at, from the facts of its head.
 pub(super) fn place(facts: &[Fact]) -> RunPlace {
     let fact = |name: &str| Fact::value_of(facts, name);
     let owned = |name: &str| fact(name).map(str::to_owned);
@@ -90,7 +90,7 @@ pub(super) fn place(facts: &[Fact]) -> RunPlace {
     }
 }
 
-/// The value of a fact, from its name and its words; none: it is words alone.
+/// The value of a fact, from its name and its words; `None` if it is words alone.
 pub(super) fn figure(name: &str, words: &str) -> Option<FactFigure> {
     match name {
         "space used" => used(words),

@@ -2,39 +2,39 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Where a run is made: all that `resume` needs to go on there.
+/// Place a run is made at: all that `resume` needs to go on there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunPlace {
-    /// On this machine.
+    /// A run on this machine.
     Here {
-        /// The directory that it was begun in: relative paths of the study mean what they meant there. None:
-        /// it has no name.
+        /// The directory that it was begun in: relative paths of the study mean what they meant there. `None` if it has
+        /// no name.
         directory: Option<String>,
     },
-    /// On other machines over SSH, with this program on them.
+    /// A run on other machines over SSH, with this program on them.
     Ssh(OtherMachines),
-    /// On other machines over SSH that have nothing but a shell.
+    /// A run on other machines over SSH that have nothing but a shell.
     Shell(OtherMachines),
-    /// By several clients of one storage.
+    /// A run by several clients of one storage.
     Clients {
-        /// As `--clients` named them.
+        /// The clients as `--clients` named them.
         started: String,
         /// Processes on each of them.
         processes: u32,
     },
-    /// In guests of the lab, in real time.
+    /// A run in guests of the lab, in real time.
     Lab(LabGuests),
-    /// In guests of the lab, in virtual time.
+    /// A run in guests of the lab, in virtual time.
     Virtual(LabGuests),
-    /// On a machine over SSH whose power is really cut.
+    /// A run on a machine over SSH whose power is really cut.
     RealCut(OtherMachines),
 }
 
 /// Machines of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OtherMachines {
-    /// The only one, as `--on` named it; none: those that the study names, or this one with its peers.
+    /// The only one, as `--on` named it; `None` for those that the study names, or this one with its peers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub on: Option<String>,
     /// Its peers, from number 2 on, each with the address of the line to it.
@@ -48,7 +48,7 @@ pub struct OtherMachines {
 /// Guests of the lab.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabGuests {
-    /// Their system; none: those that the study names.
+    /// Their system; `None` for those that the study names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
     /// Memory of each of them, bytes.
@@ -68,7 +68,7 @@ impl RunPlace {
         }
     }
 
-    /// Whether its clock is simulated.
+    /// Returns true if its clock is simulated.
     pub fn in_virtual_time(&self) -> bool {
         matches!(self, Self::Virtual(_))
     }

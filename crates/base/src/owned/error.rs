@@ -3,32 +3,32 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why a file or directory is not used.
+/// Reasons a file or directory is not used.
 #[derive(Debug, thiserror::Error)]
 pub enum OwnError {
     /// The system refused something.
     #[error("cannot {tried} {}: {source}", path.display())]
     System {
-        /// What was tried, as a verb: `open`.
+        /// Operation that was tried, as a verb: `open`.
         tried: &'static str,
         /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the system.
         source: io::Error,
     },
-    /// It is a link, or reached through one of another user's.
+    /// The path is a link, or reached through one of another user's.
     #[error("{} is a link, which is not followed here", path.display())]
     Link {
         /// The file or directory that is refused.
         path: PathBuf,
     },
-    /// It is a FIFO, a device or the like.
+    /// The path is a FIFO, a device or the like.
     #[error("{} is no regular file", path.display())]
     NoFile {
         /// The file or directory that is refused.
         path: PathBuf,
     },
-    /// It belongs to another user.
+    /// The path belongs to another user.
     #[error("{} belongs to another user (uid {owner})", path.display())]
     Foreign {
         /// The file or directory that is refused.
@@ -55,12 +55,12 @@ impl OwnError {
         }
     }
 
-    /// Whether nothing of that name is there.
+    /// Returns true if nothing of that name is there.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::System { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 
-    /// What the user can do about it; empty: nothing better than what the system said.
+    /// Advice for the user; empty if there is nothing better than what the system said.
     pub fn next(&self) -> String {
         match self {
             Self::System { .. } => String::new(),

@@ -82,7 +82,7 @@ impl HeldDir {
     }
 }
 
-/// Whether a file system keeps the owners that the system gives to files.
+/// Returns true if a file system keeps the owners that the system gives to files.
 ///
 /// Over NFS root may be mapped to another user; SMB, 9P and FUSE say what they like; FAT, exFAT and NTFS
 /// have the owner of their mount. There the owner of a directory says nothing about who made it.
@@ -171,7 +171,7 @@ mod tests {
         ));
     }
 
-    /// As on systems where no path follows a descriptor.
+    /// Holds a directory by name, as on systems where no path follows a descriptor.
     #[test]
     fn a_directory_that_is_held_by_name_has_its_own_path() {
         let base = tempfile::tempdir().unwrap();

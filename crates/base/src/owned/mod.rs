@@ -26,7 +26,7 @@ use stackrace_engine::system::{PLACE_ONLY, mode_of};
 
 pub use error::OwnError;
 
-/// What the paths of directories begin with that this process holds open (proc_pid_fd(5)).
+/// Beginning of the paths of directories that this process holds open (proc_pid_fd(5)).
 const DESCRIPTORS: &str = "/proc/self/fd/";
 
 /// Most links that are followed on the way to a directory.
@@ -44,11 +44,11 @@ const STICKY: u32 = 0o1000;
 #[derive(Debug)]
 pub struct OwnDir {
     handle: OwnedFd,
-    /// Without links.
+    /// Path without links.
     path: PathBuf,
 }
 
-/// Which links are followed, and which directories are walked through, on the way to a directory.
+/// Rule on the links that are followed, and the directories that are walked through, on the way to a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     /// Through any directory; for root, links only of its own.
@@ -85,7 +85,7 @@ impl OwnDir {
         Ok((Self::walk(parent, Way::OwnLinks, false)?, name.to_owned()))
     }
 
-    /// Where a directory is, without links.
+    /// Path of a directory, without links.
     ///
     /// # Errors
     /// As [`OwnDir::around`].
@@ -148,7 +148,7 @@ impl OwnDir {
         here.readable()
     }
 
-    /// Where the way of a path begins, and the names that follow: at a directory that this process
+    /// Beginning of the way of a path, and the names that follow: at a directory that this process
     /// holds, or at the root.
     fn start(path: &Path) -> Result<(Self, VecDeque<OsString>), OwnError> {
         let Ok(inside) = path.strip_prefix(DESCRIPTORS) else {
@@ -204,7 +204,7 @@ impl OwnDir {
         self.checked(true)
     }
 
-    /// Where it is, without links.
+    /// Path of the directory, without links.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -277,7 +277,7 @@ impl OwnDir {
         }
     }
 
-    /// Why a name could not be opened; the system has one error for several reasons.
+    /// Reason a name could not be opened; the system has one error for several reasons.
     fn not_opened(&self, name: &OsStr, path: &Path, error: Errno) -> OwnError {
         let found = rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW);
         let path = path.to_path_buf();
@@ -372,7 +372,7 @@ impl OwnDir {
         Ok(file)
     }
 
-    /// Whether something of a name is there, of whatever kind.
+    /// Returns true if something of a name is there, of whatever kind.
     pub fn has(&self, name: &str) -> bool {
         rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
     }
@@ -444,7 +444,7 @@ impl OwnDir {
     }
 }
 
-/// Whether this process has to distrust what other users own, also where it only reads.
+/// Returns true if this process has to distrust what other users own, also where it only reads.
 fn is_strict() -> bool {
     rustix::process::geteuid().is_root()
 }
@@ -461,7 +461,7 @@ fn check_above(about: &Stat, path: &Path) -> Result<(), OwnError> {
     check_own(about, path)
 }
 
-/// What is obeyed.
+/// Checks the owner and the mode of what is obeyed.
 fn check_own(about: &Stat, path: &Path) -> Result<(), OwnError> {
     let path = path.to_path_buf();
     if !is_mine_or_roots(about) {

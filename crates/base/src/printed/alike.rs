@@ -29,8 +29,8 @@ pub fn told_apart(results: &[Imported]) -> Vec<String> {
     results.iter().map(|result| named(result, &apart)).collect()
 }
 
-/// What each result of each source is called: its workload, with the settings in which repetitions
-/// of it differ within a configuration.
+/// Name of each result of each source: its workload, with the settings in which repetitions of it
+/// differ within a configuration.
 pub(super) fn workloads(
     sources: &[ImportSource],
     configurations: &[Vec<String>],

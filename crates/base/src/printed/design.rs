@@ -28,19 +28,19 @@ pub fn title(sources: &[ImportSource]) -> String {
 
 /// A run without a study.
 pub struct Design {
-    /// What a run without a study has for one: a comment that names the sources.
+    /// Study text of a run without a study: a comment that names the sources.
     pub study: String,
     /// Names in the order of the files.
     pub configurations: Vec<ConfigurationHead>,
-    /// What all configurations have comes into the overall figure.
+    /// Workloads, of which those that all configurations have come into the overall figure.
     pub workloads: Vec<WorkloadHead>,
-    /// What the texts say of the machines.
+    /// Facts the texts give on the machines.
     pub environment: Vec<Fact>,
     /// Nothing is left to be decided.
     pub decide: Decide,
     /// The texts themselves.
     pub origins: Vec<Origin>,
-    /// What must be known before the figures are compared.
+    /// Warnings that must be known before the figures are compared.
     pub warnings: Vec<String>,
     /// Ordered by round.
     pub trials: Vec<Observation>,
@@ -213,7 +213,7 @@ fn position_or_add<T: PartialEq>(all: &mut Vec<T>, one: T) -> usize {
         })
 }
 
-/// Which configuration each result of each source belongs to.
+/// Name of the configuration that each result of each source belongs to.
 fn names(sources: &[ImportSource]) -> Vec<Vec<String>> {
     let labels = |source: &ImportSource| -> Vec<Option<String>> {
         let mut labels = Vec::new();
@@ -343,7 +343,7 @@ fn trial(placed: &Placed<'_>, heads: &[WorkloadHead], position: usize, at: &str)
     }
 }
 
-/// What the texts say, with the configuration where they do not all say the same.
+/// Facts of the texts, with the configuration where they do not all say the same.
 fn environment(placed: &[Placed<'_>], configurations: &[String]) -> Vec<Fact> {
     let mut told: Vec<(Fact, Vec<usize>)> = Vec::new();
     for placed in placed {

@@ -12,8 +12,8 @@ use crate::unit;
 pub struct PrintedFigure {
     /// The figure.
     pub value: f64,
-    /// How finely it is known, in the same unit: what the last printed digit counts, or the tick of the clock
-    /// that it rests on; 0: exactly.
+    /// Fineness, in the same unit: what the last printed digit counts, or the tick of the clock that it rests on; 0 if
+    /// exact.
     pub step: f64,
 }
 
@@ -49,7 +49,7 @@ impl PrintedFigure {
         Self { value, step: 0.0 }
     }
 
-    /// The quotient; none: the divisor is 0.
+    /// The quotient; `None` if the divisor is 0.
     pub fn per(self, divisor: Self) -> Option<Self> {
         (divisor.value > 0.0).then(|| {
             let value = self.value / divisor.value;
@@ -108,7 +108,7 @@ impl PrintedFigure {
         }
     }
 
-    /// Of two statements of one figure the one with more digits.
+    /// The one with more digits of two statements of one figure.
     pub fn finer(self, other: Self) -> Self {
         match other.coarse() < self.coarse() {
             true => other,
@@ -116,13 +116,13 @@ impl PrintedFigure {
         }
     }
 
-    /// Whether both can be of one figure: as far as the steps of both leave it open.
+    /// Returns true if both can be of one figure: as far as the steps of both leave it open.
     pub fn agrees(self, other: Self) -> bool {
         (self.value - other.value).abs() <= self.step + other.step
     }
 }
 
-/// In another unit.
+/// Conversion to another unit.
 impl Mul<f64> for PrintedFigure {
     type Output = Self;
 
@@ -146,7 +146,7 @@ impl Add for PrintedFigure {
     }
 }
 
-/// Whether a word is digits and nothing else, and not more of them than any real figure has.
+/// Returns true if a word is digits and nothing else, and not more of them than any real figure has.
 pub(super) fn plain_digits(word: &str) -> bool {
     // Of more digits a float would be infinite or wrong.
     (1..=19).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit())

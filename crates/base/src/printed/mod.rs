@@ -26,21 +26,21 @@ pub struct Imported {
     pub tool: &'static str,
     /// Its version, where the text says it.
     pub version: Option<String>,
-    /// What the text itself calls the thing that was measured (a machine, a test's name).
+    /// The text's own name for the thing that was measured (a machine, a test's name).
     pub label: Option<String>,
-    /// What was done, such that equal words mean comparable results: `fio randread 4k`.
+    /// Description of the work, such that equal words mean comparable results: `fio randread 4k`.
     pub workload: String,
     /// Kind of workload. That of the native workload where the semantics are the same.
     pub kind: String,
-    /// How it was set, as the text says.
+    /// Settings, as the text says.
     pub settings: Vec<Fact>,
     /// The machine and everything around it, as far as the text says.
     pub environment: Vec<Fact>,
-    /// What is reported; the first is primary.
+    /// Metrics that are reported; the first is primary.
     pub metrics: Vec<MetricHead>,
-    /// The figures, in the order of `metrics`; none: the text has none, and a note says why.
+    /// The figures, in the order of `metrics`; `None` if the text has none, and a note says why.
     pub values: Vec<Option<PrintedFigure>>,
-    /// What a reader of the figures must know.
+    /// Notes a reader of the figures must know.
     pub notes: Vec<String>,
 }
 
@@ -49,22 +49,22 @@ pub struct Imported {
 pub struct Importer {
     /// The word for it: `fio`.
     pub name: &'static str,
-    /// Which of its outputs are read.
+    /// Outputs that are read.
     pub summary: &'static str,
-    /// Whether a text has something that only this tool prints.
+    /// Returns true if a text has something that only this tool prints.
     pub recognises: fn(&str) -> bool,
     /// Every result in a text, in its order.
     pub read: fn(&str) -> Result<Vec<Imported>, ImportError>,
 }
 
-/// Why a text is not what it was taken for.
+/// Reason a text is not what it was taken for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportError {
-    /// Where, from 1.
+    /// Line, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// Description of the error.
     pub what: String,
-    /// What to do.
+    /// Advice on it.
     pub next: String,
 }
 

@@ -8,7 +8,7 @@ use super::source::ImportSource;
 /// differ in some digit.
 const FIGURES_MIN: usize = 3;
 
-/// What counts, and what is to be said of the rest.
+/// Results that count, and what is to be said of the rest.
 pub struct Repeated {
     /// For each source and each of its results, whether it counts.
     pub counts: Vec<Vec<bool>>,
@@ -49,7 +49,7 @@ pub fn find(sources: &[ImportSource]) -> Repeated {
     found
 }
 
-/// Whether each result of a source counts, and the files that the others repeat.
+/// Flags for each result of a source that counts, and the files that the others repeat.
 fn counts<'a>(
     before: &'a [ImportSource],
     counted: &[Vec<bool>],
@@ -75,7 +75,7 @@ fn counts<'a>(
     (counts, of)
 }
 
-/// Whether two results are one run: the same work with the same figures, to the last digit.
+/// Returns true if two results are one run: the same work with the same figures, to the last digit.
 fn same_run(a: &Imported, b: &Imported) -> bool {
     let work = |result: &'_ Imported| (result.kind.clone(), result.workload.clone());
     let figures = a.values.iter().flatten().count();

@@ -7,7 +7,7 @@ use super::Imported;
 /// One text and what was read from it.
 #[derive(Debug, Clone)]
 pub struct ImportSource {
-    /// The name it was given on the command line; none: what the text says, or the file's name.
+    /// The name it was given on the command line; `None` for what the text says, or the file's name.
     pub name: Option<String>,
     /// The file as it was named.
     pub file: String,
@@ -17,12 +17,12 @@ pub struct ImportSource {
     pub hash: String,
     /// The whole text.
     pub text: String,
-    /// What was read from it.
+    /// Results that were read from it.
     pub results: Vec<Imported>,
 }
 
 impl ImportSource {
-    /// What was read from a text, as that of a file of this name.
+    /// Results of a text, as those of a file of this name.
     pub fn of(name: Option<String>, file: &str, text: String, results: Vec<Imported>) -> Self {
         let stem = Path::new(file).file_stem();
         Self {

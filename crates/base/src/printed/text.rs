@@ -23,9 +23,9 @@ impl ImportError {
 /// One line of a text.
 #[derive(Debug, Clone, Copy)]
 pub struct TextLine<'a> {
-    /// From 0.
+    /// Index of the line, from 0.
     pub index: usize,
-    /// Without its line break.
+    /// The line without its line break.
     pub text: &'a str,
 }
 
@@ -61,7 +61,7 @@ impl<'a> TextLine<'a> {
         whole.ok_or_else(|| self.refuse(format!("a whole number where \"{}\" is", cut(word))))
     }
 
-    /// What follows a word, in this line.
+    /// Text that follows a word, in this line.
     pub fn after(self, word: &str) -> Option<&'a str> {
         self.text.trim().strip_prefix(word).map(str::trim)
     }
@@ -90,7 +90,7 @@ pub fn end(text: &str, missing: &str) -> ImportError {
     )
 }
 
-/// Whether two statements of one figure agree as far as they were rounded.
+/// Returns true if two statements of one figure agree as far as they were rounded.
 pub fn agree(one: f64, other: f64) -> bool {
     (one - other).abs() <= ROUNDING * one.max(other)
 }
@@ -129,7 +129,7 @@ pub fn cut(text: &str) -> String {
     cut_at(text, SHOWN)
 }
 
-/// What a reader of JSON or XML says is wrong: it may quote as much of the text as it likes.
+/// Words of a reader of JSON or XML on an error, cut short: it may quote as much of the text as it likes.
 pub fn cause(error: &dyn std::fmt::Display) -> String {
     cut_at(&error.to_string(), 2 * SHOWN)
 }
@@ -155,7 +155,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Adds a metric with its value; none: the text has the metric, and no value of it.
+    /// Adds a metric with its value; `None` if the text has the metric, and no value of it.
     pub fn add(
         &mut self,
         name: impl Into<String>,
@@ -187,7 +187,7 @@ impl Figures {
         self.add(name, unit, Better::Lower, value);
     }
 
-    /// A sentence about the figures that are missing; empty: none is.
+    /// A sentence about the figures that are missing; empty if none is.
     pub fn missing(&self, why: &str) -> Vec<String> {
         let missing: Vec<&str> = self
             .metrics

@@ -31,7 +31,7 @@ pub(super) fn fits(setting: &GivenSetting, kind: Kind) -> Result<(), Refusal> {
     }
 }
 
-/// How a value of a kind is written.
+/// Spelling of a value of a kind.
 pub fn example(kind: Kind) -> String {
     match kind {
         Kind::Bytes => "\"4 KiB\"".to_owned(),

@@ -17,7 +17,7 @@ use std::borrow::Cow;
 
 use convert::*;
 
-/// What a setting is where a study leaves it out.
+/// Value of a setting where a study leaves it out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fallback {
     /// A study must not leave it out.
@@ -36,9 +36,9 @@ pub enum Fallback {
 pub struct SettingDoc {
     /// The word, kebab-case.
     pub name: &'static str,
-    /// What it takes.
+    /// Kind of value it takes.
     pub kind: Kind,
-    /// What it is where it is left out.
+    /// Value where it is left out.
     pub fallback: Fallback,
     /// One sentence.
     pub doc: &'static str,
@@ -113,7 +113,7 @@ impl SettingDoc {
         }
     }
 
-    /// The default, as it is shown; none: there is none.
+    /// The default, as it is shown; `None` if there is none.
     pub fn default_words(&self) -> Option<&'static str> {
         match self.fallback {
             Fallback::Value(words) | Fallback::Computed(words) => Some(words),
@@ -121,7 +121,7 @@ impl SettingDoc {
         }
     }
 
-    /// The default, as if it were written at `span`; none: there is none, or the owner works it out.
+    /// The default, as if it were written at `span`; `None` if there is none, or the owner works it out.
     ///
     /// # Errors
     /// The documented default is not of the setting's kind.
@@ -178,11 +178,11 @@ impl SettingDoc {
 pub struct Settings {
     /// Kind of layer or workload, for messages.
     pub owner: String,
-    /// Where the table stands.
+    /// Position of the table.
     pub span: Span,
-    /// As written, in order.
+    /// Settings as written, in order.
     pub settings: Vec<GivenSetting>,
-    /// What the owner documents: the getters take the defaults from here.
+    /// Documentation by the owner: the getters take the defaults from here.
     pub docs: &'static [SettingDoc],
 }
 
@@ -329,12 +329,12 @@ impl Settings {
         })
     }
 
-    /// Whether a word was given.
+    /// Returns true if a word was given.
     pub fn given(&self, name: &str) -> bool {
         self.find(name).is_some()
     }
 
-    /// Whether a getter without `optional` finds something: a value given, or a documented one.
+    /// Returns true if a getter without `optional` finds something: a value given, or a documented one.
     pub fn has_value(&self, name: &str) -> bool {
         // A computed default counts as none: only its owner knows the value.
         let documented = |doc: &SettingDoc| matches!(doc.fallback, Fallback::Value(_));
@@ -342,7 +342,7 @@ impl Settings {
         self.given(name) || own.any(documented)
     }
 
-    /// Where the value of a setting stands; the table, where it is not given.
+    /// Position of the value of a setting; the table, where it is not given.
     pub fn span_of(&self, name: &str) -> &Span {
         self.find(name).map_or(&self.span, |setting| &setting.span)
     }

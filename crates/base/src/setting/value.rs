@@ -5,14 +5,14 @@ use std::ops::Range;
 /// Bytes of the study's text that a message points at.
 pub type Span = Range<usize>;
 
-/// Why something written in a study is refused.
+/// Refusal of something written in a study.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// Where; none: the study as a whole.
+    /// Position; `None` for the study as a whole.
     pub span: Option<Span>,
-    /// What is wrong, in one clause that begins in lower case.
+    /// Error, in one clause that begins in lower case.
     pub message: String,
-    /// What to write instead; empty: nothing helpful to say.
+    /// Advice on what to write instead; empty if there is nothing helpful to say.
     pub help: String,
 }
 
@@ -30,7 +30,7 @@ impl Refusal {
 /// A value as written, placeholders already replaced.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// In quotes: `"ext4"`.
+    /// A text in quotes: `"ext4"`.
     Text(String),
     /// `12`.
     Integer(i64),
@@ -38,11 +38,11 @@ pub enum Value {
     Float(f64),
     /// `true`.
     Flag(bool),
-    /// In brackets: `["ext4", "xfs"]`.
+    /// A list in brackets: `["ext4", "xfs"]`.
     List(Vec<Value>),
 }
 
-/// What kind of value a setting takes.
+/// Kind of value a setting takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// An amount of bytes with its unit, or a whole number of bytes.
@@ -72,16 +72,16 @@ pub enum Kind {
 pub struct GivenSetting {
     /// The setting's word in the study.
     pub name: String,
-    /// What stands behind the word.
+    /// Value behind the word.
     pub value: Value,
-    /// Where the value stands.
+    /// Position of the value.
     pub span: Span,
-    /// Where the word stands.
+    /// Position of the word.
     pub name_span: Span,
 }
 
 impl Value {
-    /// What it is, for a message.
+    /// Name of the kind, for a message.
     pub fn what(&self) -> &'static str {
         match self {
             Self::Text(_) => "a text",

@@ -8,7 +8,7 @@ const WORD_MAX: usize = 64;
 /// Longest list in a message, bytes.
 const LIST_MAX: usize = 2000;
 
-/// The word of a list nearest to a misspelt one; none: nothing is near.
+/// The word of a list nearest to a misspelt one; `None` if nothing is near.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     // Other tools write block_size or "block size": those are no spelling mistakes.
     let plain = |text: &str| text.to_lowercase().replace(['_', ' '], "-");

@@ -36,7 +36,7 @@ pub fn line(
     })
 }
 
-/// A value as a study has it; none: no setting has a value like this.
+/// A value as a study has it; `None` if no setting has a value like this.
 fn value_of(value: &toml::Value) -> Option<Value> {
     Some(match value {
         toml::Value::String(text) => Value::Text(text.clone()),

@@ -54,7 +54,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     })
 }
 
-/// Whether what was achieved is not the load that was offered, both in operations per second.
+/// Returns true if what was achieved is not the load that was offered, both in operations per second.
 pub fn not_achieved(offered: f64, achieved: f64) -> bool {
     achieved < ACHIEVED_SHARE * offered
 }

@@ -82,7 +82,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     Some(CheckFinding::new(grade, sentence, evidence))
 }
 
-/// Bytes that the disks below the upper devices read; none: there are none.
+/// Bytes that the disks below the upper devices read; `None` if there are none.
 fn piled(reading: &TrialReading<'_>) -> Option<f64> {
     let piled = reading.lower().map(|device| device.read_bytes as f64);
     reading.lower().next().map(|_| piled.sum())

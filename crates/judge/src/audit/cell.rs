@@ -13,16 +13,16 @@ pub struct AuditCell {
     pub workload: usize,
     /// Complete trials.
     pub trials: usize,
-    /// What set the pace in more than half of them; none: it cannot be told.
+    /// The limit that set the pace in more than half of them; `None` if it cannot be told.
     pub limited_by: Option<LimitedBy>,
     /// The figures of that in the middle one of those trials: `loop0 97 % busy, 412 MB/s`.
     pub limited_how: String,
-    /// What each check says that could say something.
+    /// Judgements of the checks that could say something.
     pub judgements: Vec<Judgement>,
 }
 
 impl AuditCell {
-    /// What a check says of this cell; none: it could not tell.
+    /// The judgement of a check of this cell; `None` if it could not tell.
     pub fn judgement(&self, check: &str) -> Option<&Judgement> {
         self.judgements
             .iter()

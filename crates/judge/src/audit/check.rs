@@ -8,13 +8,13 @@ use super::reading::TrialReading;
 pub struct AuditCheck {
     /// Its name, as a heading of a column.
     pub name: &'static str,
-    /// What it answers, as a question.
+    /// The question it answers.
     pub question: &'static str,
-    /// Whether it looks for what limits the rate, not for what spoils a figure.
+    /// True if it looks for what limits the rate, not for what spoils a figure.
     pub limits: bool,
     /// Its rank among all checks, 1 the first; no two share one. Where a trial has several limits,
     /// the check of the lowest rank names it; notes and columns follow the same order.
     pub(super) priority: u8,
-    /// Judges one trial; none: its counters are missing, or it does not apply.
+    /// Judges one trial; `None` if its counters are missing, or it does not apply.
     pub(super) judge: fn(&TrialReading<'_>) -> Option<CheckFinding>,
 }

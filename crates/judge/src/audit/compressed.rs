@@ -25,7 +25,7 @@ pub(super) const CHECK: AuditCheck = AuditCheck {
     judge,
 };
 
-/// Where the bytes of a trial that wrote are.
+/// Places of the bytes of a trial that wrote.
 pub(super) struct Written {
     /// Sent towards storage, bytes.
     pub(super) sent: f64,
@@ -35,7 +35,7 @@ pub(super) struct Written {
     pub(super) in_memory: f64,
 }
 
-/// None: too few, or not known.
+/// Returns `None` if they are too few, or not known.
 pub(super) fn written(reading: &TrialReading<'_>) -> Option<Written> {
     let counted = &reading.trial.counted;
     let wrote = reading.written_bytes();

@@ -12,27 +12,27 @@ use super::reading::{TrialReading, moved, share};
 use stackrace_base::event::{DeviceCounted, PhaseObservation};
 use stackrace_base::unit;
 
-/// At this share of the time with a request in flight a device is full: what is missing is the
+/// Share of the time with a request in flight at which a device is full: what is missing is the
 /// moment between a completion and the next request.
 const BUSY_SHARE: f64 = 0.95;
 
 /// Below this busy share a device that is waited for is held back by something above it.
 const IDLE_SHARE: f64 = 0.50;
 
-/// At this share of the time some task waited for I/O, the program did little but wait.
+/// Share of the time some task waited for I/O at which the program did little but wait.
 const WAITING_SHARE: f64 = 0.90;
 
 /// Rates of equal parts of a phase that spread less than this (see [`spread`]) are flat: storage left
 /// to itself rarely is, a meter always.
 const FLAT_SPREAD: f64 = 0.03;
 
-/// So many equal parts a phase is cut into to tell whether its rate is flat.
+/// Number of equal parts a phase is cut into to tell whether its rate is flat.
 const PARTS: usize = 8;
 
 /// A part is at least so long, ns: meters count in slices of 100 ms.
 const PART_NS_MIN: f64 = 500e6;
 
-/// At this share of a physical limit the link is full: headers take the rest.
+/// Share of a physical limit at which the link is full: headers take the rest.
 const LINK_SHARE: f64 = 0.90;
 
 /// A request that takes longer than this on a busy device, ns, waits for something that moves: half
@@ -52,7 +52,7 @@ pub(super) const CHECK: AuditCheck = AuditCheck {
     judge,
 };
 
-/// What the busiest device did.
+/// The activity of the busiest device.
 struct Seen<'a> {
     device: &'a DeviceCounted,
     /// Share of the time with a request in flight.
@@ -93,7 +93,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
 }
 
 impl Seen<'_> {
-    /// What it limits, if anything, and in which words.
+    /// The limit it is, if any, and the words for it.
     fn limit(&self) -> (Option<LimitedBy>, String) {
         let brief = format!(
             "{} {} busy, {}",
@@ -138,8 +138,8 @@ impl Seen<'_> {
         share(self.rate, self.requests)
     }
 
-    /// Whether a busy device moves for each request. Waiting for a flush takes as long, and is no
-    /// seek.
+    /// Returns true if a busy device moves for each request. Waiting for a flush takes as long, and
+    /// is no seek.
     fn seeks(&self) -> bool {
         let requests = self.device.reads as f64 + self.device.writes as f64;
         let flushes = self.device.flushes.unwrap_or(0) as f64;
@@ -194,11 +194,10 @@ impl Seen<'_> {
     }
 }
 
-/// How much the rate of the longest phase spreads: from the least to the greatest of the middle half
-/// of its parts, over their mean; of normal noise that is 0.95 standard deviations. The outer half is
-/// left out because a meter first lets a burst through and then nothing until that is paid back, and
-/// a single stall tells nothing about the rest. None: too short, or an open loop, whose rate is as
-/// even as it was asked to be.
+/// Spread of the rate of the longest phase: from the least to the greatest of the middle half of its parts, over their
+/// mean; of normal noise that is 0.95 standard deviations. The outer half is left out because a meter first lets a
+/// burst through and then nothing until that is paid back, and a single stall tells nothing about the rest. `None` if
+/// it is too short, or an open loop, whose rate is as even as it was asked to be.
 fn spread(reading: &TrialReading<'_>) -> Option<f64> {
     let phase = reading
         .trial

@@ -91,8 +91,8 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     Some(CheckFinding::new(grade, sentence, evidence))
 }
 
-/// Whether a device was written to, may hold that in volatile memory, and was never told to flush. Each
-/// is judged alone: the flushes of one do not empty the cache of another.
+/// Returns true if a device was written to, may hold that in volatile memory, and was never told to flush. Each is
+/// judged alone: the flushes of one do not empty the cache of another.
 fn never_flushed(device: &DeviceCounted, all: &[DeviceCounted]) -> bool {
     // A partition does not count flushes, its disk does.
     let mut others = all.iter();

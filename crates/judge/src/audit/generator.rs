@@ -82,8 +82,8 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     Some(CheckFinding::new(grade, sentence, evidence).limiting(limit))
 }
 
-/// Mean lateness and mean response time of the phase whose generator was latest, ns; none: there
-/// was no open loop.
+/// Mean lateness and mean response time of the phase whose generator was latest, ns; `None` if
+/// there was no open loop.
 fn lateness(reading: &TrialReading<'_>) -> Option<(f64, f64)> {
     let phases = reading.trial.phases.iter().filter_map(|phase| {
         let late = phase.lateness.as_ref()?.ns_mean;

@@ -4,11 +4,11 @@ use serde::Serialize;
 
 use stackrace_base::unit;
 
-/// How grave a judgement is, mildest first.
+/// Gravity of a judgement, mildest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Grade {
-    /// What was counted does not tell.
+    /// The counters do not tell.
     NotJudged,
     /// Nothing to say against the figure.
     Ok,
@@ -21,7 +21,7 @@ pub enum Grade {
 }
 
 impl Grade {
-    /// As it is written in tables.
+    /// The word as it is written in tables.
     pub fn word(self) -> &'static str {
         match self {
             Self::NotJudged => "not judged",
@@ -36,13 +36,13 @@ impl Grade {
 /// A figure that a judgement rests on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EvidenceFigure {
-    /// What was counted.
+    /// Name of what was counted.
     pub name: String,
-    /// How much.
+    /// Its amount.
     pub value: f64,
     /// `B`, `B/s`, `op/s`, `ns`, `share` (1 is all), or empty for a number.
     pub unit: &'static str,
-    /// The threshold the value is held against, in the same unit; none: it is context.
+    /// The threshold the value is held against, in the same unit; `None` if it is context.
     pub threshold: Option<f64>,
 }
 
@@ -65,7 +65,7 @@ impl EvidenceFigure {
         }
     }
 
-    /// As people read it: `bytes read from memory 62 % (threshold 10 %)`.
+    /// The words as people read them: `bytes read from memory 62 % (threshold 10 %)`.
     pub fn words(&self) -> String {
         let name = &self.name;
         let value = shown(self.value, self.unit);
@@ -98,7 +98,7 @@ pub(super) fn bytes(value: f64) -> String {
     rate.trim_end_matches("/s").to_owned()
 }
 
-/// What can set the pace of a trial.
+/// Things that can set the pace of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LimitedBy {
@@ -119,7 +119,7 @@ pub enum LimitedBy {
 }
 
 impl LimitedBy {
-    /// As it is written after "limited by".
+    /// The words as they are written after "limited by".
     pub fn words(self) -> &'static str {
         match self {
             Self::DeviceRate => "device rate",
@@ -133,15 +133,15 @@ impl LimitedBy {
     }
 }
 
-/// What a check found in one trial.
+/// Finding of a check in one trial.
 #[derive(Debug, Clone)]
 pub(super) struct CheckFinding {
     pub(super) grade: Grade,
-    /// What sets the pace, if that is what was found.
+    /// The limit that sets the pace, if that is what was found.
     pub(super) limit: Option<LimitedBy>,
-    /// How strong it is, for choosing the trial that is shown.
+    /// Strength of the finding, for choosing the trial that is shown.
     pub(super) strength: f64,
-    /// Whether a trial may show it by chance: then it counts only where at least two trials do, and
+    /// True if a trial may show it by chance: then it counts only where at least two trials do, and
     /// half of all.
     pub(super) by_chance: bool,
     /// One clause without a full stop, this trial's figures in it.
@@ -178,14 +178,14 @@ impl CheckFinding {
     }
 }
 
-/// What a check says of all trials of one configuration on one workload.
+/// Judgement of a check on all trials of one configuration on one workload.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Judgement {
     /// Name of the check.
     pub check: &'static str,
     /// The gravest of all trials.
     pub grade: Grade,
-    /// Of the trial that shows it most, one clause.
+    /// The clause of the trial that shows it most.
     pub sentence: String,
     /// Trials of this grade.
     pub trials: usize,
@@ -198,7 +198,7 @@ pub struct Judgement {
     /// The first of these figures in every trial of this grade.
     #[serde(skip)]
     pub(super) values: Vec<f64>,
-    /// How strong it is in that trial.
+    /// Strength of the finding in that trial.
     #[serde(skip)]
     pub(super) strength: f64,
 }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use stackrace_base::event::{Fact, FactFigure};
 
-/// What a device or a network line can carry at most.
+/// The most that a device or a network line can carry.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Limit {
     /// `nvme0n1`; of a network line, its name.
@@ -13,7 +13,7 @@ pub struct Limit {
     pub bytes_per_s: f64,
     /// `PCIe 8.0 GT/s x4`.
     pub words: String,
-    /// Whether it is a network line that the data take, not the link of a device.
+    /// True if it is a network line that the data take, not the link of a device.
     pub line: bool,
 }
 
@@ -47,13 +47,13 @@ pub(super) fn limit(fact: &Fact) -> Option<Limit> {
 }
 
 impl Limit {
-    /// Whether it is the limit of this device: the disk itself, or a partition of it.
+    /// Returns true if it is the limit of this device: the disk itself, or a partition of it.
     pub fn is_of(&self, device: &str) -> bool {
         device == self.device || is_partition(device, &self.device)
     }
 }
 
-/// Whether a name is that of a partition of a disk: `sda1`, `nvme0n1p2`.
+/// Returns true if a name is that of a partition of a disk: `sda1`, `nvme0n1p2`.
 pub(super) fn is_partition(name: &str, disk: &str) -> bool {
     let Some(rest) = name.strip_prefix(disk) else {
         return false;

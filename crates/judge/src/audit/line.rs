@@ -9,7 +9,7 @@ use super::reading::{TrialReading, WINDOW_NS_MIN};
 use stackrace_base::event::InterfaceCounted;
 use stackrace_base::unit;
 
-/// At this share of its rate a line is full: frames and headers take 5 to 10 %.
+/// Share of its rate at which a line is full: frames and headers take 5 to 10 %.
 const LINE_SHARE: f64 = 0.90;
 
 pub(super) const CHECK: AuditCheck = AuditCheck {
@@ -28,11 +28,11 @@ const OWN_SHARE: f64 = 0.5;
 struct Loaded {
     /// `to the peer`, `eth0`, `eth0 of c2`.
     name: String,
-    /// What it carries, in words.
+    /// The traffic it carries, in words.
     words: String,
     /// The same, B/s.
     bytes_per_s: f64,
-    /// What it carried, B/s.
+    /// The traffic it carried, B/s.
     moved_per_s: f64,
 }
 

@@ -6,7 +6,7 @@ use super::{
     memory, neighbours, pause, processor, short, squeezed, steady, stolen,
 };
 
-/// In any order: what counts is the priority each one states.
+/// The checks in any order: what counts is the priority each one states.
 pub(super) const REGISTERED: &[AuditCheck] = &[
     behind::CHECK,
     cached::CHECK,
@@ -70,7 +70,7 @@ mod tests {
         assert!(REGISTERED.iter().all(|check| check.question.ends_with('?')));
     }
 
-    /// Which limit is named where there are several: the device before the generator before the
+    /// The limit that is named where there are several: the device before the generator before the
     /// network before the processor.
     #[test]
     fn the_checks_of_limits_have_the_priorities_that_are_documented() {

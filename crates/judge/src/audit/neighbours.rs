@@ -82,7 +82,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
 }
 
 /// The device most used by others, with the share of its bytes that is beyond what this program can
-/// have caused; none: there is no device.
+/// have caused; `None` if there is no device.
 fn foreign(reading: &TrialReading<'_>) -> Option<(String, f64)> {
     let counted = &reading.trial.counted;
     // Not what a mirror writes to each side: each device is held against all that was sent.

@@ -6,15 +6,15 @@ use super::neighbours::PROCESSORS_SHARE;
 use super::reading::{TrialReading, share};
 use stackrace_base::unit;
 
-/// At this share of a processor a thread is never idle: the rest are moments in which another
+/// Share of a processor at which a thread is never idle: the rest are moments in which another
 /// thread had it, and the rounding of ticks.
 const THREAD_SHARE: f64 = 0.90;
 
-/// At this share of all processors the machine is full, for the same reasons.
+/// Share of all processors at which the machine is full, for the same reasons.
 const MACHINE_SHARE: f64 = 0.90;
 
-/// From this share of a full machine on, this run is what fills it. Below, most of it is the load of
-/// others, which they may take elsewhere: no limit of what was measured.
+/// Share of a full machine from which on this run is what fills it. Below, most of it is the load of others, which they
+/// may take elsewhere: no limit of what was measured.
 const OURS_SHARE: f64 = 0.50;
 
 pub(super) const CHECK: AuditCheck = AuditCheck {

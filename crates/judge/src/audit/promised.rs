@@ -5,8 +5,7 @@
 
 use stackrace_base::event::{Fact, FactFigure, LayerFacts};
 
-/// One clause for each part of a stack that has a say, bottom up as in the record; empty: nothing is
-/// known of any.
+/// One clause for each part of a stack that has a say, bottom up as in the record; empty if nothing is known of any.
 pub fn promised(layers: &[LayerFacts]) -> Vec<String> {
     let mut clauses = Vec::new();
     for layer in layers {
@@ -98,7 +97,7 @@ fn drbd(protocol: &str) -> Option<&'static str> {
     }
 }
 
-/// What the kernel knows of a drive's cache.
+/// The kernel's knowledge of a drive's cache.
 fn cache(disk: &str, known: &FactFigure) -> Option<String> {
     match known {
         FactFigure::VolatileCache(true) => Some(format!(

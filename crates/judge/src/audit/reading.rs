@@ -55,13 +55,13 @@ impl<'a> TrialReading<'a> {
         these.map(|op| op.count as f64).sum()
     }
 
-    /// How many fsyncs the trial completed.
+    /// Number of fsyncs the trial completed.
     pub(super) fn fsyncs(&self) -> f64 {
         let these = self.operations().filter(|op| op.op == "fsync");
         these.map(|op| op.count as f64).sum()
     }
 
-    /// The time the counters cover, ns; none: too short for shares of it, or nothing was counted.
+    /// The time the counters cover, ns; `None` if it is too short for shares of it, or nothing was counted.
     pub(super) fn window_ns(&self) -> Option<f64> {
         // A machine has a processor: where none is counted, the other counters are not idle but missing.
         if self.trial.counted.cpus == 0 {
@@ -96,7 +96,7 @@ impl<'a> TrialReading<'a> {
             .sum()
     }
 
-    /// Share of the data that is compressed; none: the file system does not tell.
+    /// Share of the data that is compressed; `None` if the file system does not tell.
     pub(super) fn squeezed(&self) -> Option<f64> {
         let stored = self.trial.settled.stored?;
         share(stored.encoded_bytes as f64, stored.bytes as f64)
@@ -155,19 +155,19 @@ impl<'a> TrialReading<'a> {
     }
 }
 
-/// Whether a device is made of others.
+/// Returns true if a device is made of others.
 fn is_stacked(device: &DeviceCounted) -> bool {
     device.device.starts_with("loop") || !counts_flushes(device)
 }
 
-/// Whether the kernel counts a device's flushes. It does so where it queues them (block/blk-flush.c); these
+/// Returns true if the kernel counts a device's flushes. It does so where it queues them (block/blk-flush.c); these
 /// kinds pass on what they are given, and the devices below them count.
 pub(super) fn counts_flushes(device: &DeviceCounted) -> bool {
     let mut without = ["dm-", "md", "drbd", "bcache", "zd"].iter();
     !without.any(|kind| device.device.starts_with(kind))
 }
 
-/// Whether a device is the whole disk of a partition in the list.
+/// Returns true if a device is the whole disk of a partition in the list.
 fn has_partition(device: &DeviceCounted, devices: &[DeviceCounted]) -> bool {
     let mut others = devices.iter();
     others.any(|other| is_partition(&other.device, &device.device))

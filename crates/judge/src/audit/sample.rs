@@ -17,7 +17,7 @@ pub(super) fn device(name: &str) -> DeviceCounted {
     }
 }
 
-/// So many operations of a kind, each of so many bytes.
+/// A number of operations of a kind, each of so many bytes.
 pub(super) fn operation(op: &str, count: u64, bytes: u64) -> OperationObservation {
     OperationObservation {
         op: op.to_owned(),
@@ -69,7 +69,7 @@ pub(super) fn reading(trial: &Observation) -> TrialReading<'_> {
     }
 }
 
-/// What a check says of a trial.
+/// Finding of a check in a trial.
 pub(super) fn found(check: &AuditCheck, trial: &Observation) -> Option<CheckFinding> {
     (check.judge)(&reading(trial))
 }

@@ -19,7 +19,7 @@ struct SetUp<'a> {
 }
 
 impl<'a> SetUps<'a> {
-    /// Those among the events of a run.
+    /// Collects the set-ups among the events of a run.
     pub fn of(events: impl Iterator<Item = &'a Event>) -> Self {
         let (mut all, mut standing) = (Vec::new(), Vec::new());
         for event in events {
@@ -60,8 +60,8 @@ impl<'a> SetUps<'a> {
         place.facts.iter().find(|fact| fact.name == name)
     }
 
-    /// Whether two configurations were there at the same time: both stood, or one lies on a file system
-    /// that is always there.
+    /// Returns true if two configurations were there at the same time: both stood, or one lies on a file system that is
+    /// always there.
     pub(super) fn together(&self, a: usize, b: usize) -> bool {
         let beside = |one: usize, other: usize| {
             let mut mine = self.of_configuration(one);

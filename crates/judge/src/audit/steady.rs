@@ -32,7 +32,7 @@ fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     }
 }
 
-/// The course of one phase of one trial; none: it has no series, or nothing was done.
+/// The course of one phase of one trial; `None` if it has no series, or nothing was done.
 ///
 /// Of bytes where any were moved, else of operations. The last step is left out unless the phase
 /// filled it.
@@ -49,7 +49,7 @@ pub fn course(phase: &PhaseObservation) -> Option<Course> {
     Course::of(&amounts)
 }
 
-/// Whether the phase that is furthest from level is level; none: it need not be, or is too short.
+/// Judges whether the phase that is furthest from level is level; `None` if it need not be, or is too short.
 fn level(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     if !reading.level {
         return None;
@@ -82,7 +82,7 @@ fn level(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     Some(CheckFinding::new(Grade::Note, words(warming, level), evidence).by_chance())
 }
 
-/// What the passes before the trial came to.
+/// Result of the passes before the trial.
 fn worn_in(before: &Preconditioned) -> CheckFinding {
     let passes = before.passes.len();
     let figures: Vec<f64> = before

@@ -7,23 +7,23 @@ use super::list::checks_of;
 use super::reading::TrialReading;
 use stackrace_base::event::{Ended, Fact, FactFigure, Observation};
 
-/// What is said of one trial alone.
+/// Audit of one trial alone.
 #[derive(Debug, Clone)]
 pub struct TrialAudit {
-    /// What set the pace; none: it cannot be told.
+    /// The limit that set the pace; `None` if it cannot be told.
     pub limited_by: Option<LimitedBy>,
     /// The figures of that: `loop0 97 % busy, 412 MB/s`.
     pub limited_how: String,
     /// Names of the checks that say more than "ok", with their grades.
     pub remarks: Vec<(&'static str, Grade)>,
-    /// What they say, in the same order.
+    /// Sentences of the checks, in the same order.
     pub sentences: Vec<String>,
 }
 
-/// What the checks found in one trial, by priority.
+/// Findings of the checks in one trial, by priority.
 pub(super) type Findings = Vec<(&'static AuditCheck, CheckFinding)>;
 
-/// What set the pace of one trial, how strongly, and in which words.
+/// The limit that set the pace of one trial, its strength and its words.
 pub(super) struct TrialPace {
     pub(super) by: LimitedBy,
     pub(super) strength: f64,
@@ -76,7 +76,7 @@ pub fn trial_audit(of: &AuditedTrial<'_>, trial: &Observation) -> Option<TrialAu
     })
 }
 
-/// What each check says of a trial.
+/// Findings of each check in a trial.
 pub(super) fn findings(checks: &[&'static AuditCheck], reading: &TrialReading<'_>) -> Findings {
     let judged = checks.iter();
     judged

@@ -30,7 +30,7 @@ pub struct Audit {
     pub limits: Vec<Limit>,
     /// Each configuration on each workload that has a complete trial, workload by workload.
     pub cells: Vec<AuditCell>,
-    /// What differs between the configurations and was not asked about, bottlenecks first.
+    /// Differences between the configurations that were not asked about, bottlenecks first.
     pub unlike: Vec<Unlike>,
 }
 
@@ -101,7 +101,7 @@ impl Audit {
         audit
     }
 
-    /// What is said of one trial.
+    /// Audit of one trial.
     pub fn trial(&self, head: &RunStarted, trial: &Observation) -> Option<TrialAudit> {
         let workload = head.workloads.get(trial.workload)?;
         let of = AuditedTrial {
@@ -113,7 +113,7 @@ impl Audit {
         trial_audit(&of, trial)
     }
 
-    /// One configuration on one workload; none: it has no complete trial.
+    /// One configuration on one workload; `None` if it has no complete trial.
     #[cfg(test)]
     fn cell(&self, configuration: usize, workload: usize) -> Option<&AuditCell> {
         let place =
@@ -167,7 +167,7 @@ fn judgement(check: &'static str, found: &[(u32, &CheckFinding)]) -> Option<Judg
     })
 }
 
-/// What set the pace in more than half of the trials, with the words of the middle one of them.
+/// The limit that set the pace in more than half of the trials, with the words of the middle one of them.
 fn paced(trials: &[Judged]) -> (Option<LimitedBy>, String) {
     let paces = trials.iter().filter_map(|trial| pace(&trial.findings));
     let paces: Vec<TrialPace> = paces.collect();
@@ -377,7 +377,7 @@ mod tests {
         );
     }
 
-    /// What else uses the processor there is the stack's own server, or serves its drives.
+    /// Other users of a guest's processor are the stack's own server, or serve its drives.
     #[test]
     fn a_guest_in_virtual_time_has_no_neighbours() {
         let (mut head, trials) = run(|trial| {

@@ -2,27 +2,27 @@
 
 use super::counterpart::{self, Counterpart};
 
-/// What a published study measured, on what, and how.
+/// A published study: its measurements, its systems and its methods.
 pub struct Card {
     /// The word it is asked for by, and the name of the runnable study that ships.
     pub name: &'static str,
     /// A title of our own.
     pub title: &'static str,
-    /// When it was published or, where only plots are known, the year of the systems.
+    /// Year of publication or, where only plots are known, the year of the systems.
     pub year: u16,
-    /// What was asked.
+    /// The question of the study.
     pub question: &'static str,
     /// The stack and its surroundings, as published.
     pub environment: &'static [(&'static str, &'static str)],
-    /// What the authors say in words where no figures are published.
+    /// Statements of the authors in words where no figures are published.
     pub words: &'static [&'static str],
-    /// What was stated as numbers and the checks need.
+    /// Numbers that were stated and that the checks need.
     pub stated: Stated,
-    /// What was varied, in the order of the data.
+    /// The factors that were varied, in the order of the data.
     pub factors: &'static [PublishedFactor],
     /// The figures.
     pub source: PublishedSource,
-    /// How the study that ships maps to it.
+    /// Mapping to the study that ships.
     pub counterpart: Counterpart,
 }
 
@@ -49,7 +49,7 @@ impl Card {
 
 /// A factor that the study varied.
 pub struct PublishedFactor {
-    /// As in the data.
+    /// Name as in the data.
     pub name: &'static str,
     /// Its levels; of several that were measured, the first is the baseline.
     pub levels: &'static [&'static str],
@@ -58,11 +58,11 @@ pub struct PublishedFactor {
     pub nested: bool,
 }
 
-/// Stated numbers; none: not stated.
+/// Stated numbers; `None` if not stated.
 pub struct Stated {
     /// Memory of the machine that was measured, bytes.
     pub memory_bytes: Option<u64>,
-    /// What the network carries at most, B/s.
+    /// The most that the network carries, B/s.
     // A figure near this rate is a figure of the network.
     pub line: Option<f64>,
     /// Bytes each load moves.

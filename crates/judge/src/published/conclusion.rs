@@ -5,8 +5,8 @@ use super::ratio::{PublishedRatio, comparisons, geometric_mean};
 use super::remark;
 use super::table::{PublishedTable, distinct};
 
-/// What the figures say of each factor, a sentence per level: which metrics speak with one voice,
-/// how loud, and the mean over all.
+/// Conclusions of the figures on each factor, a sentence per level: which metrics speak with one
+/// voice, how loud, and the mean over all.
 ///
 /// Figures that measured the processor, were over too soon, or contradict another are left out
 /// here (and named among the remarks): what they say of storage is nothing.

@@ -9,9 +9,9 @@ pub struct Counterpart {
     pub metrics: &'static [MetricPair],
     /// Other studies that ship with a part of it.
     pub also: &'static [&'static str],
-    /// Whether the study that ships runs in the lab alone.
+    /// True if the study that ships runs in the lab alone.
     pub lab: bool,
-    /// What the stacks of the program lack, and what stands in for it.
+    /// Parts the stacks of the program lack, and what stands in for them.
     pub stands_in: &'static str,
 }
 
@@ -40,7 +40,7 @@ const fn pair(
     MetricPair { own, published }
 }
 
-/// What bonnie++ measures, in the workloads that measure the same.
+/// Metrics of bonnie++, each with the workload that measures the same.
 const BONNIE: &[MetricPair] = &[
     pair(("block output", "throughput"), ("bonnie++", "block output")),
     pair(("rewrite", "throughput"), ("bonnie++", "rewrite")),

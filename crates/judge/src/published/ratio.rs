@@ -17,9 +17,9 @@ pub struct PublishedRatio {
     pub b: String,
     /// Levels of the other factors (of `b`, where a factor is nested), those that apply.
     pub within: String,
-    /// Which load.
+    /// Name of the load.
     pub workload: String,
-    /// On which metric.
+    /// The metric it is on.
     pub metric: MetricHead,
     /// B over A, oriented so that above 1 B is better.
     pub ratio: f64,
@@ -46,7 +46,7 @@ pub(super) fn on(workload: &str, metric: &str) -> String {
 
 /// Every comparison of a study, by factor, then in the order published.
 ///
-/// What was computed from other figures is left out: its ratios would be theirs again.
+/// A figure computed from others is left out: its ratios would be theirs again.
 pub fn comparisons(card: &Card, table: &PublishedTable) -> Vec<PublishedRatio> {
     (0..card.factors.len())
         .flat_map(|factor| of_factor(card, table, factor))

@@ -8,37 +8,37 @@ use stackrace_base::printed::bonnie::report::{BonnieColumn, FILES_UNIT, SEEKS};
 /// Every figure of a study.
 #[derive(Debug, Clone, Default)]
 pub struct PublishedTable {
-    /// In the order published.
+    /// The figures in the order published.
     pub figures: Vec<PublishedFigure>,
 }
 
 /// One figure of one configuration.
 #[derive(Debug, Clone)]
 pub struct PublishedFigure {
-    /// Which load: `bonnie++ 1.03e`, `copy-file`.
+    /// Name of the load: `bonnie++ 1.03e`, `copy-file`.
     pub workload: String,
-    /// What was measured, in base units (B/s, op/s, s).
+    /// The metric measured, in base units (B/s, op/s, s).
     pub metric: MetricHead,
-    /// The unit it was published in; empty: computed here from what was published.
+    /// The unit it was published in; empty if it was computed here from what was published.
     pub original: String,
-    /// Level of each factor of the card, in its order; empty: it does not apply.
+    /// Level of each factor of the card, in its order; empty if it does not apply.
     pub levels: Vec<String>,
-    /// The machine as the tool named it; empty: not said.
+    /// The machine as the tool named it; empty if not said.
     pub machine: String,
     /// The figure.
     pub reading: PublishedValue,
-    /// CPU while it was measured, per cent of one processor; none: not published.
+    /// CPU while it was measured, per cent of one processor; `None` if not published.
     pub cpu_percent: Option<f64>,
-    /// Work done: bytes moved (a rate of bytes, or an elapsed time) or operations; none: not said.
+    /// Work done: bytes moved (a rate of bytes, or an elapsed time) or operations; `None` if not said.
     pub work: Option<f64>,
-    /// Bytes of the data it worked on; none: not said.
+    /// Bytes of the data it worked on; `None` if not said.
     pub data_bytes: Option<u64>,
 }
 
-/// What was published for one figure.
+/// The value published for one figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PublishedValue {
-    /// In base units.
+    /// The value in base units.
     Value(f64),
     /// `+++++`: the tool found the phase too short to measure.
     TooShort,
@@ -53,12 +53,12 @@ impl PublishedFigure {
         }
     }
 
-    /// Whether it was computed here from what was published.
+    /// Returns true if it was computed here from what was published.
     pub fn derived(&self) -> bool {
         self.original.is_empty()
     }
 
-    /// Seconds it took: the work divided by the rate; none: not known.
+    /// Seconds it took: the work divided by the rate; `None` if not known.
     pub fn seconds(&self) -> Option<f64> {
         let value = self.value()?;
         match self.metric.unit.as_str() {

@@ -18,7 +18,7 @@ fn table(name: &str) -> PublishedTable {
     PublishedTable::of(card(name)).unwrap()
 }
 
-/// What one check says.
+/// Sentences of one check.
 fn said(name: &str, check: &str, table: &PublishedTable) -> Vec<String> {
     remarks(card(name), table)
         .into_iter()

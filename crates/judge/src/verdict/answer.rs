@@ -14,16 +14,16 @@ pub struct Verdict {
     pub sentence: String,
     /// Further sentences: one per workload that differs from the overall answer, at most five.
     pub details: Vec<String>,
-    /// Whether the question asked is answered.
+    /// State of the answer to the question asked.
     pub state: State,
-    /// Whether more rounds of the configurations that did not fail would change nothing.
+    /// True if more rounds of the configurations that did not fail would change nothing.
     #[serde(skip)]
     pub settled: bool,
     /// All that is open is so because the figures are too coarse: no number of rounds would answer it.
     pub too_coarse: bool,
     /// Complete rounds in the record.
     pub rounds: u32,
-    /// Complete rounds the statements rest on; none: too few for any.
+    /// Complete rounds the statements rest on; `None` if there are too few for any.
     pub checked_at: Option<u32>,
     /// No claim of the verdict is wrong, at any check, with at least this probability.
     pub confidence: f64,
@@ -38,20 +38,20 @@ pub struct Verdict {
     pub workloads: Vec<Comparison>,
     /// Every configuration, best first where a ranking is asked, else in the study's order.
     pub configurations: Vec<ConfigurationRow>,
-    /// What each factor does, where two or more are varied: the overall figure, then each workload.
+    /// Effects of each factor, where two or more are varied: the overall figure, then each workload.
     pub effects: Vec<EffectTable>,
-    /// What the time series of the trials say, of each configuration, workload and phase.
+    /// Findings in the time series of the trials, of each configuration, workload and phase.
     pub courses: Vec<PhaseCourse>,
-    /// What the order of turns did, of each workload whose slices stayed.
+    /// Effects of the order of turns, of each workload whose slices stayed.
     pub order_effects: Vec<OrderEffect>,
     /// Projection: how many more rounds would decide.
     pub more: Option<More>,
-    /// What the reader must know before believing the figures.
+    /// Notes the reader must know before believing the figures.
     pub notes: Vec<String>,
 }
 
 impl Verdict {
-    /// Whether the question is open, and there is a hint which way it goes: a grade of its own.
+    /// Returns true if the question is open, and there is a hint which way it goes: a grade of its own.
     pub fn hints(&self) -> bool {
         let mut comparisons = self.overall.iter().chain(&self.ranking);
         // A hint on one comparison of an answered question is no news: the claims are its grade.
@@ -59,13 +59,13 @@ impl Verdict {
             && comparisons.any(|c| matches!(c.word, VerdictWord::Probably { .. }))
     }
 
-    /// Whether a configuration was dropped, by name.
+    /// Returns true if a configuration was dropped, by name.
     pub(super) fn dropped(&self, name: &str) -> bool {
         let mut rows = self.configurations.iter();
         rows.any(|row| row.name == name && row.dropped_after.is_some())
     }
 
-    /// How far the question is answered, as people read it.
+    /// Degree to which the question is answered, as people read it.
     pub fn grade(&self) -> &'static str {
         match self.hints() {
             true => "probably",

@@ -16,22 +16,22 @@ use super::table::{ComparedFigure, Evidence, ObservationTable};
 use stackrace_base::event::RunStarted;
 use stackrace_results::record::Record;
 
-/// What is asked; what is left out is as the study has it.
+/// A question; what is left out is as the study has it.
 #[derive(Debug, Clone, Default)]
 pub struct Question {
-    /// What is set against what.
+    /// Sides that are set against each other.
     pub sought: Option<Sought>,
-    /// Name of a metric; none: the overall figure and each workload's primary metric.
+    /// Name of a metric; `None` for the overall figure and each workload's primary metric.
     pub metric: Option<String>,
-    /// Name of a workload; none: all.
+    /// Name of a workload; `None` for all.
     pub workload: Option<String>,
     /// Differences smaller than this ratio do not matter.
     pub margin: Option<f64>,
-    /// Everything answered at once holds together with this probability.
+    /// Probability that everything answered at once holds together.
     pub confidence: Option<f64>,
 }
 
-/// What is set against what.
+/// Sides that are set against each other.
 #[derive(Debug, Clone)]
 pub enum Sought {
     /// `A,B`: two configurations, or two levels of one factor; B against A.
@@ -41,7 +41,7 @@ pub enum Sought {
 }
 
 impl Question {
-    /// Nothing but what the study asks.
+    /// Returns true if nothing is asked but what the study asks.
     fn is_the_study_s(&self) -> bool {
         self.sought.is_none()
             && self.metric.is_none()
@@ -51,18 +51,18 @@ impl Question {
     }
 }
 
-/// What a run says to a question.
+/// The answer of a run to a question.
 #[derive(Debug, Clone, Serialize)]
 pub struct RunAnswer {
     /// Id of the run.
     pub run: String,
-    /// As its study gives it.
+    /// The title as its study gives it.
     pub title: String,
     /// Another tool measured it: no verdict follows.
     pub imported: bool,
     /// The question, or a part of it, was not the study's: exploratory.
     pub chosen_after: bool,
-    /// How many comparisons share the error, over all runs asked at once; of the study's own
+    /// Number of comparisons that share the error, over all runs asked at once; of the study's own
     /// question, how many it has.
     pub family: usize,
     /// All of them hold together with at least this probability.
@@ -71,24 +71,24 @@ pub struct RunAnswer {
     pub margin: f64,
     /// Complete rounds.
     pub rounds: u32,
-    /// Complete rounds at the check the statements hold at; none: too few rounds.
+    /// Complete rounds at the check the statements hold at; `None` if there are too few rounds.
     pub checked_at: Option<u32>,
     /// A sentence for each comparison; of the study's own question, its verdict.
     pub sentences: Vec<String>,
-    /// What was compared, with ratios and intervals.
+    /// The comparisons, with ratios and intervals.
     pub comparisons: Vec<Comparison>,
-    /// What the reader must know before believing the figures.
+    /// Notes the reader must know before believing the figures.
     pub notes: Vec<String>,
 }
 
-/// Why a run cannot answer.
+/// The reason a run cannot answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuestionError {
     /// Id of the run.
     pub run: String,
     /// `configuration`, `factor`, `metric`, `workload`.
     pub what: &'static str,
-    /// As it was asked.
+    /// The name as it was asked.
     pub name: String,
     /// The names that the run has.
     pub valid: Vec<String>,
@@ -152,7 +152,7 @@ fn own(record: &Record) -> RunAnswer {
 struct Asked {
     sides: Vec<Sides>,
     figures: Vec<ComparedFigure>,
-    /// Which configuration is best is asked, of more than two: the data decide which pairs matter.
+    /// True if the best of more than two configurations is asked for: the data decide which pairs matter.
     ranked: bool,
 }
 
@@ -312,7 +312,7 @@ fn of_levels(head: &RunStarted, factor: usize, a: &str, b: &str) -> Option<Sides
     })
 }
 
-/// What it is asked on.
+/// The figures it is asked on.
 fn figures(head: &RunStarted, question: &Question) -> Result<Vec<ComparedFigure>, QuestionError> {
     let workloads: Vec<usize> = (0..head.workloads.len())
         .filter(|w| {

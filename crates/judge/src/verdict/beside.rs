@@ -17,11 +17,11 @@ use stackrace_base::event::{ConfigurationHead, RunStarted};
 pub struct Beside {
     /// Name of the published study.
     pub study: String,
-    /// What stands in for what cannot be built.
+    /// Stand-ins for what cannot be built.
     pub stands_in: String,
     /// Each ratio that has a partner.
     pub rows: Vec<BesideRow>,
-    /// What has none, a sentence each.
+    /// Parts without a partner, a sentence each.
     pub unmatched: Vec<String>,
 }
 
@@ -32,19 +32,19 @@ pub struct BesideRow {
     pub own: String,
     /// `lz4 against off`.
     pub published: String,
-    /// Own levels of the other factors both vary; empty: there are none.
+    /// Own levels of the other factors both vary; empty if there are none.
     pub within: String,
     /// Own workload and metric.
     pub own_on: String,
     /// Published load and metric.
     pub published_on: String,
-    /// Own ratio, above 1: better; none: too few rounds.
+    /// Own ratio, above 1: better; `None` if there are too few rounds.
     pub ratio: Option<Interval>,
     /// The published ratio, a geometric mean where several have this partner.
     pub published_ratio: f64,
-    /// How many published ratios that is.
+    /// Number of published ratios that is.
     pub published_count: usize,
-    /// Whether the published ratio lies inside the own interval; none: there is no interval.
+    /// True if the published ratio lies inside the own interval; `None` if there is no interval.
     pub inside: Option<bool>,
     /// A figure behind the published ratio is no figure of storage (see its remarks).
     pub remarked: bool,
@@ -205,7 +205,7 @@ impl Matching<'_> {
         sides
     }
 
-    /// One row without its names of levels; none: one of the two sides is missing.
+    /// One row without its names of levels; `None` if one of the two sides is missing.
     fn row(
         &self,
         metric: &MetricPair,
@@ -267,7 +267,7 @@ impl Matching<'_> {
         })
     }
 
-    /// What has no partner, on either side.
+    /// Lists the parts without a partner, on either side.
     fn unmatched(&self, rows: &[BesideRow]) -> Vec<String> {
         // Without figures every list below would only repeat that.
         if self.figures.figures.is_empty() {

@@ -94,8 +94,8 @@ pub(super) fn overall(
         .collect()
 }
 
-/// What the reader must know of the order in a round, once for each workload where it is taken out of a
-/// comparison and matters.
+/// Notes for the reader on the order in a round, once for each workload where it is taken out of a comparison and
+/// matters.
 pub(super) fn order_notes<'a>(
     head: &RunStarted,
     compared: impl Iterator<Item = &'a Comparison>,
@@ -125,7 +125,7 @@ pub(super) fn order_notes<'a>(
     notes
 }
 
-/// What the reader must know of figures that are coarse beside the margin, once for each workload.
+/// Notes for the reader on figures that are coarse beside the margin, once for each workload.
 pub(super) fn coarse_notes<'a>(
     head: &RunStarted,
     compared: impl Iterator<Item = &'a Comparison>,

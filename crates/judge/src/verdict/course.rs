@@ -16,10 +16,10 @@ use stackrace_base::unit;
 /// Trials that must show the same.
 const TRIALS_MIN: usize = 2;
 
-/// Of more phases than this whose trials are too short, one sentence speaks.
+/// Number of phases with too short trials above which one sentence speaks of all.
 const PHASES_APART_MAX: usize = 2;
 
-/// What trials of one configuration on one phase of a workload went like.
+/// Course of the trials of one configuration on one phase of a workload.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PhaseCourse {
     /// Configuration by index.
@@ -48,11 +48,11 @@ pub struct RateChange {
     pub after_bytes: f64,
     /// Rate after it over the rate before it.
     pub ratio: f64,
-    /// How many changes a trial has; this is the largest.
+    /// Number of changes a trial has, of which this is the largest.
     pub times: f64,
 }
 
-/// What the trials of each configuration, workload and phase went like, in this order.
+/// Courses of the trials of each configuration, workload and phase, in this order.
 pub(super) fn courses(evidence: &Evidence<'_>) -> Vec<PhaseCourse> {
     let head = evidence.head;
     let mut all = Vec::new();
@@ -79,7 +79,7 @@ pub(super) fn courses(evidence: &Evidence<'_>) -> Vec<PhaseCourse> {
     all
 }
 
-/// Trials of one phase; none: not one has a course.
+/// Trials of one phase; `None` if not one has a course.
 fn together(phases: &[&PhaseObservation]) -> Option<PhaseCourse> {
     let trials: Vec<(&PhaseObservation, Course)> = phases
         .iter()
@@ -211,13 +211,13 @@ struct Short {
     place: String,
     /// `trials`, or `trials of 1 of 4 configurations`.
     whose: String,
-    /// Of how many configurations.
+    /// Number of configurations it is of.
     configurations: usize,
     /// The largest noise of them, as a share.
     widest: f64,
 }
 
-/// Whether the trials of a phase are too short. Where the rate changes midway, that is the reason, and is
+/// Returns the reason if the trials of a phase are too short. Where the rate changes midway, that is the reason, and is
 /// said instead.
 fn short(courses: &[&PhaseCourse], margin: f64, place: String) -> Option<Short> {
     let wide = courses

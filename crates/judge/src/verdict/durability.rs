@@ -10,7 +10,7 @@ use stackrace_base::event::{Cut, Event, LossCounts};
 use stackrace_base::unit;
 use stackrace_results::record::Record;
 
-/// What the cuts of one configuration showed, in one workload.
+/// Result of the cuts of one configuration, in one workload.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DurabilityRow {
     /// Index of the configuration.
@@ -19,7 +19,7 @@ pub struct DurabilityRow {
     pub name: String,
     /// Index of the workload.
     pub workload: usize,
-    /// As the study names it.
+    /// Name of the workload in the study.
     pub workload_name: String,
     /// Cuts, and after how many of them a promise was broken.
     pub cuts: u32,
@@ -46,17 +46,17 @@ pub struct DurabilityRow {
     pub rpo_ns: u64,
     /// Most work lost by one cut that was never promised, ns.
     pub unpromised_ns: u64,
-    /// Longest time until it was mounted again, ns; none: it never was.
+    /// Longest time until it was mounted again, ns; `None` if it never was.
     pub rto_ns: Option<u64>,
-    /// The primary metric of the workload; none: not measured.
+    /// The primary metric of the workload; `None` if not measured.
     pub speed: Option<f64>,
     /// `op/s`, `B/s` or another unit of a metric.
     pub speed_unit: String,
     /// The probability of a difference like that to `against` if both lose equally often.
     pub p: Option<f64>,
-    /// Name of the configuration this one is compared with; none: it is that one.
+    /// Name of the configuration this one is compared with; `None` if it is that one.
     pub against: Option<String>,
-    /// Number of its first loss in the run, for `crash show`; none: there is none.
+    /// Number of its first loss in the run, for `crash show`; `None` if there is none.
     pub first_loss: Option<usize>,
     /// All of it in one plain sentence.
     pub sentence: String,
@@ -95,7 +95,7 @@ fn numbered(record: &Record) -> Vec<NumberedCut<'_>> {
     .collect()
 }
 
-/// What the cuts of a record showed, configuration by configuration; empty without cuts.
+/// Results of the cuts of a record, configuration by configuration; empty without cuts.
 pub fn durability(record: &Record, verdict: &Verdict) -> Vec<DurabilityRow> {
     let cuts = numbered(record);
     let mut rows = Vec::new();
@@ -115,9 +115,9 @@ pub fn durability(record: &Record, verdict: &Verdict) -> Vec<DurabilityRow> {
     rows
 }
 
-/// Whether the cuts of a record answer which configurations keep their promises, after a round that made
-/// `group` cuts of each: none broke a promise and the bound is `enough`, or what broke some is told
-/// from the best. Only where a look was passed, because all looks share the error.
+/// Returns true if the cuts of a record answer which configurations keep their promises, after a round that made
+/// `group` cuts of each: none broke a promise and the bound is `enough`, or what broke some is told from the best. Only
+/// where a look was passed, because all looks share the error.
 pub fn cuts_decide(record: &Record, verdict: &Verdict, group: u32, enough: f64) -> bool {
     let mut rows = durability(record, verdict);
     // One that failed is cut no more, and would keep the question open for ever.

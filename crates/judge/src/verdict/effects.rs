@@ -17,9 +17,9 @@ use stackrace_base::event::{MetricHead, RunStarted};
 /// The effects on one figure.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EffectTable {
-    /// Name of the workload; empty: over all workloads.
+    /// Name of the workload; empty for all workloads.
     pub workload: String,
-    /// Metric; none: the overall figure.
+    /// Metric; `None` for the overall figure.
     pub metric: Option<MetricHead>,
     /// Main effects, then effects within levels, then interactions.
     pub rows: Vec<EffectRow>,
@@ -36,13 +36,13 @@ pub struct EffectRow {
     pub a: String,
     /// The level compared with it.
     pub b: String,
-    /// The other factor; empty: a main effect.
+    /// The other factor; empty for a main effect.
     pub other: String,
     /// Levels of the other factor: the one this is within, or the baseline of an interaction and
     /// the one compared with it.
     pub at: Vec<String>,
     /// B over A, above 1: better; of an interaction, the ratio there over the ratio at the other
-    /// factor's baseline. None: too few complete rounds.
+    /// factor's baseline. `None` if there are too few complete rounds.
     pub ratio: Option<Interval>,
     /// The word that follows from the interval.
     pub word: VerdictWord,
@@ -52,7 +52,7 @@ pub struct EffectRow {
     pub rounds: usize,
 }
 
-/// What an effect is about.
+/// The subject of an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EffectKind {
@@ -60,7 +60,7 @@ pub enum EffectKind {
     Main,
     /// The same at one level of another factor.
     Within,
-    /// How much larger the effect is at a level of another factor than at its first.
+    /// The ratio by which the effect is larger at a level of another factor than at its first.
     Interaction,
 }
 
@@ -139,7 +139,7 @@ impl Factor {
 struct Values {
     /// Logarithms; a missing one is not a number.
     logs: Vec<Vec<f64>>,
-    /// How finely each is known.
+    /// Step widths of each.
     steps: Vec<Vec<f64>>,
     printed: bool,
 }

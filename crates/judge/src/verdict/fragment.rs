@@ -7,7 +7,7 @@ use stackrace_base::unit;
 /// An interval whose ends differ by more than this factor says nothing that is worth a sentence.
 const TELLS_MAX: f64 = 4.0;
 
-/// What a comparison says, as a fragment that follows "B is" or stands alone.
+/// Words of a comparison, as a fragment that follows "B is" or stands alone.
 pub(super) fn fragment(word: VerdictWord, ratio: Option<Interval>, coarse: Coarseness) -> String {
     match word {
         VerdictWord::Better { at_least, at_most } => faster(at_least, at_most),
@@ -34,7 +34,7 @@ pub(super) fn fragment(word: VerdictWord, ratio: Option<Interval>, coarse: Coars
     }
 }
 
-/// What an interaction says: how the effect there compares with the effect at the baseline.
+/// Words of an interaction: how the effect there compares with the effect at the baseline.
 pub(super) fn interaction(
     word: VerdictWord,
     ratio: Option<Interval>,
@@ -88,7 +88,7 @@ pub(super) fn known_to(coarse: Coarseness) -> String {
     format!("the figures have {digits}, and 1 in the last is {step}")
 }
 
-/// How figures are got that are less coarse.
+/// Ways to get figures that are less coarse.
 pub(super) fn finer(coarse: Coarseness) -> &'static str {
     match coarse.printed {
         true => "take the JSON output of the tool, let it print more digits, or let it run longer",
@@ -96,13 +96,13 @@ pub(super) fn finer(coarse: Coarseness) -> &'static str {
     }
 }
 
-/// Whether an interval excludes enough to be written as words.
+/// Returns true if an interval excludes enough to be written as words.
 pub(super) fn tells(ratio: &Interval) -> bool {
     // With ends that are no numbers this is false.
     ratio.high / ratio.low <= TELLS_MAX
 }
 
-/// What is said of results that were not made in turn: never that one is faster.
+/// Words for results that were not made in turn: never that one is faster.
 fn unpaired(runs: (usize, usize), differs: bool, ratio: Option<Interval>) -> String {
     match (ratio.filter(|ratio| ratio.low.is_finite()), runs) {
         (Some(ratio), _) if differs => format!("differs: {}, unpaired", range(ratio)),

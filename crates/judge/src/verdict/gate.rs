@@ -33,8 +33,7 @@ const PAIRS_MIN: usize = 3;
 /// Differing facts that are named in the notes.
 const FACTS_MAX: usize = 8;
 
-/// A figure by workload and metric, as the first run that is asked about has them; none: the overall
-/// figure.
+/// A figure by workload and metric, as the first run that is asked about has them; `None` for the overall figure.
 type GatedFigure = Option<(usize, usize)>;
 
 /// Both sides; each has one run at least.
@@ -217,7 +216,7 @@ impl GatePair<'_> {
         }
     }
 
-    /// What differs in the work, or in the machine, between the first run and any other: one clause
+    /// Differences in the work, or in the machine, between the first run and any other: one clause
     /// each.
     fn differing(&self, figures: &[GatedFigure]) -> Result<Vec<String>, GateError> {
         let own = self.compared[0].0;
@@ -245,7 +244,7 @@ impl GatePair<'_> {
         Ok(distinct(differing.into_iter()))
     }
 
-    /// What the study did not ask before its results were there, one name each.
+    /// Parts the study did not ask before its results were there, one name each.
     fn undeclared(&self, question: &Threshold) -> Vec<String> {
         let head = self.head();
         let mut undeclared = Vec::new();
@@ -278,7 +277,7 @@ impl GatePair<'_> {
         undeclared
     }
 
-    /// Whether the study compares these two.
+    /// Returns true if the study compares these two.
     fn pair_declared(&self) -> bool {
         let head = self.head();
         let (a, b) = (self.baseline[0].1, self.compared[0].1);
@@ -381,7 +380,7 @@ impl GatePair<'_> {
         }
     }
 
-    /// What the reader must know, what differs in the work first.
+    /// Notes for the reader, what differs in the work first.
     fn notes(&self, differing: Vec<String>) -> Vec<String> {
         if self.paired() {
             return Vec::new();
@@ -440,13 +439,13 @@ fn metric(head: &RunStarted, workload: usize, name: &str) -> Result<usize, GateE
     })
 }
 
-/// What the values of a figure say.
+/// Result of the values of a figure.
 struct Found {
     ratio: Option<Ratio>,
     /// Mean log difference and its standard deviation per round.
     effect: f64,
     deviation: f64,
-    /// How far the ratio may be off because the figures are given in steps, log scale.
+    /// Uncertainty of the ratio because the figures are given in steps, log scale.
     resolution: f64,
     alpha: f64,
     values: (usize, usize),

@@ -13,14 +13,14 @@ const WRITTEN_OUT: usize = 4;
 /// Conditions that are written out under which nothing was lost.
 const NEVER_MAX: usize = 2;
 
-/// What the cuts of the configurations of one name took.
+/// Losses in the cuts of the configurations of one name.
 struct Taken<'a> {
     name: &'a str,
     cuts: usize,
     broken: usize,
     /// Most acknowledged work that one cut took, ns.
     rpo_ns: u64,
-    /// Under which other factors no cut broke a promise: `barrier = 1`.
+    /// Levels of other factors under which no cut broke a promise: `barrier = 1`.
     never: Vec<String>,
 }
 
@@ -85,8 +85,7 @@ fn lost(taken: &Taken<'_>) -> String {
     format!("{} {what} in {} of {cuts}{never}", taken.name, taken.broken)
 }
 
-/// What the cuts of all configurations of a name took: of one, or of all with one level of the factor
-/// that is compared.
+/// Losses in the cuts of all configurations of a name: of one, or of all with one level of the factor that is compared.
 fn taken<'a>(evidence: &Evidence<'_>, name: &'a str, cuts: &[&Cut]) -> Taken<'a> {
     let head = evidence.head;
     let compared = head.decide.comparison.as_ref();
@@ -123,7 +122,7 @@ fn taken<'a>(evidence: &Evidence<'_>, name: &'a str, cuts: &[&Cut]) -> Taken<'a>
     taken
 }
 
-/// What a configuration has of the factors that are not compared: `barrier = 1`.
+/// Levels of the factors that are not compared, of a configuration: `barrier = 1`.
 fn others(head: &RunStarted, configuration: usize, compared: Option<usize>) -> String {
     let levels = head.configurations[configuration].levels.iter();
     let levels = head.factors.iter().zip(levels).enumerate();

@@ -31,9 +31,9 @@ pub struct HistoryPoint {
     pub run: usize,
     /// Geometric mean with its own interval.
     pub value: Interval,
-    /// How many results it rests on.
+    /// Number of results it rests on.
     pub results: usize,
-    /// This run and the next ones against those before; none: there are too few of the same work.
+    /// This run and the next ones against those before; `None` if there are too few of the same work.
     pub change: Option<HistoryChange>,
 }
 
@@ -51,11 +51,11 @@ const WINDOW: usize = RUNS_MIN;
 
 /// One run's results, for the changes.
 struct RunResults {
-    /// What the workload did: runs that did something else are not set against each other.
+    /// The work of the workload: runs that did something else are not set against each other.
     work: String,
     /// A logarithm for each run there is (an imported one may hold several), oriented up.
     logs: Vec<f64>,
-    /// How finely they are known: the mean width of a step, log scale.
+    /// Fineness of the values: the mean width of a step, log scale.
     log_step: f64,
 }
 
@@ -126,7 +126,7 @@ pub fn history(runs: &[(&Record, &Verdict)]) -> Vec<HistoryLine> {
     courses
 }
 
-/// The runs from this place on against those before it; none: they are too few, or did other work.
+/// The runs from this place on against those before it; `None` if they are too few, or did other work.
 fn change(results: &[RunResults], at: usize) -> Option<HistoryChange> {
     // Near either end there are too few runs on one side, and `get` finds none.
     let before = results.get(at.checked_sub(WINDOW)?..at)?;

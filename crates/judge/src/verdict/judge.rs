@@ -18,7 +18,7 @@ use super::table::{ComparedFigure, Evidence, ObservationTable};
 use super::{course, effects, outlook, rows, sentence, slices};
 use stackrace_base::event::{Decide, Until};
 
-/// What the record says so far.
+/// Judges the record so far.
 pub fn judge(evidence: &Evidence<'_>) -> Verdict {
     let decide = &evidence.head.decide;
     let table = ObservationTable::new(evidence);
@@ -97,8 +97,8 @@ pub fn to_drop(evidence: &Evidence<'_>, decide: &Decide) -> Vec<usize> {
     dropped
 }
 
-/// Those that the verdict says are worse than the best one: a drop is no further claim and has no
-/// further error.
+/// Configurations that the verdict says are worse than the best one: a drop is no further claim and
+/// has no further error.
 fn beaten(table: &ObservationTable<'_>) -> Vec<usize> {
     let ranked = ranked_sides(table);
     let shares = Shares::of(table, ranked.len());
@@ -110,9 +110,8 @@ fn beaten(table: &ObservationTable<'_>) -> Vec<usize> {
     worse.map(|(sides, _)| sides.b[0]).collect()
 }
 
-/// Those whose level's comparison with the first level is decided, and the difference known to within half
-/// of itself. The claim has spent its share of the error up to this check, and no later round can take it
-/// back.
+/// Configurations whose level's comparison with the first level is decided, and the difference known to within half of
+/// itself. The claim has spent its share of the error up to this check, and no later round can take it back.
 fn answered(table: &ObservationTable<'_>, until: Until) -> Vec<usize> {
     // Where slices end, the rounds before do not count any more: what was answered may be open again.
     if (0..table.workloads()).any(|workload| table.evidence.in_slices(workload)) {
@@ -133,7 +132,7 @@ fn answered(table: &ObservationTable<'_>, until: Until) -> Vec<usize> {
     answered.flat_map(|sides| sides.b.iter().copied()).collect()
 }
 
-/// Whether a decided difference is known to within half of itself: the near end of its interval is at least
+/// Returns true if a decided difference is known to within half of itself: the near end of its interval is at least
 /// half as far from "equal" as the estimate, on the scale of logarithms. That there is none is known.
 fn is_known(compared: &Comparison) -> bool {
     if matches!(compared.word, VerdictWord::NoDifference { .. }) {

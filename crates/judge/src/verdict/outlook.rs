@@ -10,8 +10,8 @@ use super::statement::{Comparison, More, State, VerdictWord};
 use super::table::{ComparedFigure, Evidence, ObservationTable};
 use stackrace_base::event::{Decide, Until};
 
-/// Whether more rounds would change nothing for those that did not fail: what is asked, over all
-/// workloads, is answered.
+/// Returns true if more rounds would change nothing for those that did not fail: what is asked,
+/// over all workloads, is answered.
 pub(super) fn settled(
     table: &ObservationTable<'_>,
     overall: &[Comparison],
@@ -44,8 +44,8 @@ pub(super) fn state(table: &ObservationTable<'_>, checked: bool, settled: bool) 
     }
 }
 
-/// Whether the run may stop here, by what is asked of it now: it is answered, or no further round can
-/// answer what is open.
+/// Returns true if the run may stop here, by what is asked of it now: it is answered, or no further round can answer
+/// what is open.
 pub fn may_stop(verdict: &Verdict, decide: &Decide) -> bool {
     let settled = verdict.settled || verdict.too_coarse;
     match decide.until {
@@ -59,12 +59,12 @@ pub fn may_stop(verdict: &Verdict, decide: &Decide) -> bool {
     }
 }
 
-/// Whether more rounds would change nothing about a comparison.
+/// Returns true if more rounds would change nothing about a comparison.
 fn is_closed(comparison: &Comparison) -> bool {
     comparison.word.decides() || comparison.coarse.undecidable
 }
 
-/// Whether all that is still open is so because the figures are too coarse for it.
+/// Returns true if all that is still open is so because the figures are too coarse for it.
 pub(super) fn too_coarse(
     table: &ObservationTable<'_>,
     overall: &[Comparison],
@@ -107,7 +107,7 @@ pub fn undecided_workloads(evidence: &Evidence<'_>) -> Vec<usize> {
     if undecided.is_empty() { all } else { undecided }
 }
 
-/// How many more rounds would decide, for each comparison with a probability of 80 %.
+/// Number of further rounds that would decide, for each comparison with a probability of 80 %.
 pub(super) fn more(
     table: &ObservationTable<'_>,
     verdict: &Verdict,

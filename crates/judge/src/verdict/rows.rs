@@ -115,7 +115,7 @@ fn cells(table: &ObservationTable<'_>, configuration: usize) -> Vec<MetricCell> 
     cells
 }
 
-/// What spoils or limits the figures.
+/// Notes on what spoils or limits the figures.
 pub(super) fn notes(table: &ObservationTable<'_>) -> Vec<String> {
     if table.evidence.imported {
         return unpaired::notes(table.evidence);

@@ -144,7 +144,7 @@ fn ratio(c: &Comparison, over: &str) -> String {
     }
 }
 
-/// How sure that is: only claims have a confidence.
+/// Certainty of the verdict: only claims have a confidence.
 fn certainty(verdict: &Verdict) -> String {
     let rounds = counted(verdict.checked_at.unwrap_or(0) as usize, "round");
     let mut comparisons = verdict.overall.iter().chain(&verdict.ranking);
@@ -282,7 +282,7 @@ fn resume(head: &RunStarted) -> String {
     head.resume_command() + " --until-decided"
 }
 
-/// What would decide, as long as it is open.
+/// Text on what would decide, as long as it is open.
 fn outlook(verdict: &Verdict, evidence: &Evidence<'_>) -> String {
     if verdict.too_coarse && verdict.state == State::Undecided {
         return coarse_outlook(verdict);
@@ -325,7 +325,7 @@ fn outlook(verdict: &Verdict, evidence: &Evidence<'_>) -> String {
     }
 }
 
-/// Why no number of rounds would decide, and what would.
+/// The reason that no number of rounds would decide, and what would.
 fn coarse_outlook(verdict: &Verdict) -> String {
     let all = verdict.ranking.iter().chain(&verdict.overall);
     let mut open = all.filter(|c| c.coarse.undecidable);
@@ -388,7 +388,7 @@ fn against_one(comparisons: &[&Comparison], over: &str, whole: bool) -> String {
     )
 }
 
-/// Which is best, what it is ahead of, and what it is not separated from.
+/// The best configuration, what it is ahead of, and what it is not separated from.
 fn ranking(verdict: &Verdict, head: &RunStarted) -> String {
     let leader = verdict.ranking.first().map_or("", |c| c.a.as_str());
     // One that was dropped is out by what was said then, whatever its interval says now.
@@ -423,7 +423,7 @@ fn not_separated(c: &Comparison) -> String {
     }
 }
 
-/// What the leader is ahead of, and by how much.
+/// The configurations the leader is ahead of, and by how much.
 fn ahead(leader: &str, behind: &[&Comparison]) -> Option<String> {
     let ratio = |c: &&Comparison| c.ratio.map(turned);
     if behind.is_empty() {

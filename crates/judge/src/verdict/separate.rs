@@ -11,15 +11,15 @@ pub(super) const RUNS_MIN: usize = 3;
 /// One side of a comparison of stored results: a configuration, by index, of each of its runs.
 pub(crate) type Side<'a> = [(&'a Record, usize)];
 
-/// A workload and a metric by name; none: the overall figure.
+/// A workload and a metric by name; `None` for the overall figure.
 pub(super) type NamedFigure<'a> = Option<(&'a str, &'a str)>;
 
-/// What each run of a side has of a figure.
+/// A figure in each run of a side.
 #[derive(Debug, Default)]
 pub(super) struct RunLogs {
     /// Its logarithm, oriented so that larger is better.
     pub(super) logs: Vec<f64>,
-    /// How finely it is known: the width of a step on the log scale.
+    /// Fineness of the values: the width of a step on the log scale.
     pub(super) steps: Vec<f64>,
 }
 

@@ -7,14 +7,14 @@ use super::table::ObservationTable;
 pub(super) struct Shares {
     /// Over all workloads.
     pub(super) overall: f64,
-    /// On one workload.
+    /// Share of one workload.
     pub(super) workload: f64,
     /// Within levels of another factor: not corrected for their number.
     pub(super) within: f64,
 }
 
 impl Shares {
-    /// Those of a study; `pairs`: how many comparisons it asks for.
+    /// Shares of a study; `pairs`: the number of comparisons it asks for.
     pub(super) fn of(table: &ObservationTable<'_>, pairs: usize) -> Self {
         let decide = &table.evidence.head.decide;
         let error = 1.0 - decide.confidence;

@@ -28,7 +28,7 @@ impl Sides {
         }
     }
 
-    /// Whether all of them are still measured.
+    /// Returns true if all of them are still measured.
     pub(super) fn live(&self, table: &ObservationTable<'_>) -> bool {
         self.a.iter().chain(&self.b).all(|t| table.live(*t))
     }
@@ -43,8 +43,8 @@ impl Sides {
         pairs.map(|(at, d)| (table.rounds[at], d)).collect()
     }
 
-    /// How far the mean of these differences may be off because the figures are given in steps, on the log
-    /// scale: of equal figures it is the same in every round, so it does not average out.
+    /// Uncertainty of the mean of these differences because the figures are given in steps, on the log scale: of equal
+    /// figures it is the same in every round, so it does not average out.
     pub(super) fn resolution(&self, table: &ObservationTable<'_>, figure: ComparedFigure) -> f64 {
         let of_round = |at: usize| {
             let pairs = self.a.iter().zip(&self.b);
@@ -59,7 +59,7 @@ impl Sides {
         }
     }
 
-    /// The same differences without the effect of the order in a round; none: more than two
+    /// The same differences without the effect of the order in a round; `None` if more than two
     /// configurations are in them, the order did not vary, or all of it was measured in slices.
     pub(super) fn without_order(
         &self,

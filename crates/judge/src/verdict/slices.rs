@@ -14,9 +14,9 @@ use super::table::Evidence;
 use stackrace_base::event::{Ended, Observation, SliceSum, SlicesEnded};
 use stackrace_base::unit;
 
-/// What the order of turns changes matters from a third of the margin on.
+/// Share of the margin from which on the effect of the order of turns matters.
 pub(super) const SHARE_OF_MARGIN: f64 = 1.0 / 3.0;
-/// How often the order of turns seems to matter at some check although it does not.
+/// Probability that the order of turns seems to matter at some check although it does not.
 const ERROR: f64 = 0.05;
 /// Two one-sided tests at 5 % each that whole trials say the same, as an interval of 90 %.
 const SAME: f64 = 0.10;
@@ -33,7 +33,7 @@ pub fn end_slices(evidence: &Evidence<'_>) -> Vec<SlicesEnded> {
         .collect()
 }
 
-/// What the reader must know of slices that ended.
+/// Notes for the reader on slices that ended.
 pub(super) fn notes(evidence: &Evidence<'_>) -> Vec<String> {
     let ended = evidence.slices_ended.iter();
     ended
@@ -49,16 +49,16 @@ pub(super) fn notes(evidence: &Evidence<'_>) -> Vec<String> {
         .collect()
 }
 
-/// What the order of turns did to a workload whose slices stayed.
+/// Effect of the order of turns on a workload whose slices stayed.
 #[derive(Debug, Clone, Serialize)]
 pub struct OrderEffect {
     /// Workload by index.
     pub workload: usize,
-    /// How large the effect was, in plain words.
+    /// Size of the effect, in plain words.
     pub sentence: String,
 }
 
-/// How large the effect of the order was, of each workload whose slices stayed.
+/// Sizes of the effect of the order, of each workload whose slices stayed.
 pub(super) fn order_effects(evidence: &Evidence<'_>) -> Vec<OrderEffect> {
     let workloads = 0..evidence.head.workloads.len();
     let stayed = workloads.filter(|workload| evidence.in_slices(*workload));
@@ -77,7 +77,7 @@ struct Slices<'a> {
 }
 
 impl Slices<'_> {
-    /// Why its slices must end; none: they may stay.
+    /// The reason its slices must end; `None` if they may stay.
     fn must_end(&self) -> Option<String> {
         let head = self.evidence.head;
         // On the log scale, as the effects are.
@@ -109,7 +109,7 @@ impl Slices<'_> {
         })
     }
 
-    /// How much the order of turns matters, for the configuration where it may matter most.
+    /// Size of the effect of the order of turns, for the configuration where it may matter most.
     fn effect_words(&self) -> String {
         let head = self.evidence.head;
         let ns = self
@@ -192,8 +192,8 @@ impl Slices<'_> {
     }
 }
 
-/// How much better a trial did in laps in the order of the round than in others, as a logarithm. The
-/// rate of an open loop is given: there it is the response time.
+/// Advantage of a trial in laps in the order of the round over others, as a logarithm. The rate of an open loop is
+/// given: there it is the response time.
 fn forwards_effect(trial: &Observation) -> Option<f64> {
     let sliced = trial.sliced.as_ref()?;
     let open = trial
@@ -212,12 +212,12 @@ fn forwards_effect(trial: &Observation) -> Option<f64> {
 /// The size of an effect over some rounds, whichever its direction, as logarithms.
 struct EffectSize {
     estimate: f64,
-    /// It is no larger than this, with the confidence of the test over all checks.
+    /// Upper bound of it, with the confidence of the test over all checks.
     most: f64,
 }
 
 impl EffectSize {
-    /// None: too few rounds.
+    /// Returns `None` if there are too few rounds.
     fn of(effects: &[f64]) -> Option<Self> {
         let ratio = tested(effects)?;
         let most = ln(ratio.low).abs().max(ln(ratio.high).abs());
@@ -238,19 +238,19 @@ impl EffectSize {
     }
 }
 
-/// An effect with its interval over all checks; none: too few rounds.
+/// An effect with its interval over all checks; `None` if there are too few rounds.
 fn tested(effects: &[f64]) -> Option<Ratio> {
     let rounds = u32::try_from(effects.len()).unwrap_or(u32::MAX);
     let enough = rounds >= FIRST_LOOK;
     enough.then(|| paired_ratio(effects, two_sided_level(ERROR, rounds)))?
 }
 
-/// Whether an effect is larger than allowed, and no chance of these rounds.
+/// Returns true if an effect is larger than allowed, and no chance of these rounds.
 fn matters(effects: &[f64], allowed: f64) -> bool {
     tested(effects).is_some_and(|ratio| ratio.excludes_one() && ln(ratio.estimate).abs() > allowed)
 }
 
-/// Whether an effect is certainly not larger than allowed.
+/// Returns true if an effect is certainly not larger than allowed.
 fn within(effects: &[f64], allowed: f64) -> bool {
     let enough = effects.len() >= FIRST_LOOK as usize;
     let ratio = paired_ratio(effects, SAME).filter(|_| enough);

@@ -5,7 +5,7 @@ use stackrace_stats::{Ratio, Statement, resolution};
 
 use stackrace_base::event::MetricHead;
 
-/// How far the question is answered.
+/// State of the answer to the question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
@@ -19,12 +19,12 @@ pub enum State {
     Unpaired,
 }
 
-/// What would decide it.
+/// The further work that would decide it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct More {
-    /// Further rounds that are enough with a probability of 80 %; none: it cannot be told yet.
+    /// Further rounds that are enough with a probability of 80 %; `None` if it cannot be told yet.
     pub rounds: Option<u32>,
-    /// How long they take at the pace so far, seconds.
+    /// Time they take at the pace so far, seconds.
     pub seconds: Option<f64>,
 }
 
@@ -62,9 +62,9 @@ pub enum VerdictWord {
         /// 0.03 is 3 %.
         larger_than: f64,
     },
-    /// Not decided, but the plain 80 % interval of these rounds excludes 1: a hint, no claim.
+    /// A hint, no claim: not decided, but the plain 80 % interval of these rounds excludes 1.
     Probably {
-        /// Whether B seems better, or worse.
+        /// True if B seems better, false if worse.
         better: bool,
     },
     /// The interval allows too much.
@@ -73,18 +73,18 @@ pub enum VerdictWord {
     TooFew,
     /// Results that were not made in turn.
     Unpaired {
-        /// How many A has, and B.
+        /// Numbers of runs of A and B.
         runs: (usize, usize),
-        /// Whether an interval could be given, and it excludes a ratio of 1.
+        /// True if an interval could be given, and it excludes a ratio of 1.
         differs: bool,
     },
 }
 
-/// How finely the figures of a comparison are known: the last digit printed, the tick of a clock, whole
-/// operations. Both ends of the interval are moved out by it.
+/// Fineness of the figures of a comparison: the last digit printed, the tick of a clock, whole operations. Both ends of
+/// the interval are moved out by it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Coarseness {
-    /// By what share the ratio may be off because of it (0.08 is 8 %); 0: not at all.
+    /// Share by which the ratio may be off because of it (0.08 is 8 %); 0 if not at all.
     pub resolution: f64,
     /// Nothing is decided, and no number of rounds would: the resolution is larger than what is asked.
     #[serde(rename = "too_coarse")]
@@ -95,7 +95,7 @@ pub struct Coarseness {
 }
 
 impl Coarseness {
-    /// That of a statement about figures that another program `printed`, or not.
+    /// Coarseness of a statement about figures that another program `printed`, or not.
     pub(super) fn of(said: &Statement, printed: bool) -> Self {
         Self {
             undecidable: said.too_coarse,
@@ -103,7 +103,7 @@ impl Coarseness {
         }
     }
 
-    /// That of figures whose ratio may be off by so much on the log scale.
+    /// Coarseness of figures whose ratio may be off by so much on the log scale.
     pub(super) fn known_to(log_width: f64, printed: bool) -> Self {
         Self {
             resolution: resolution::share(log_width),
@@ -120,16 +120,16 @@ pub struct Comparison {
     pub a: String,
     /// Compared with it.
     pub b: String,
-    /// Levels of the other factors this is within; empty: over all of them.
+    /// Levels of the other factors this is within; empty for all of them.
     pub within: String,
-    /// Name of the workload; empty: over all workloads (weighted geometric mean).
+    /// Name of the workload; empty for all workloads (weighted geometric mean).
     pub workload: String,
-    /// Metric; none: the overall figure.
+    /// Metric; `None` for the overall figure.
     pub metric: Option<MetricHead>,
     /// B over A, oriented so that above 1 B is better; its ends are not numbers where no interval
     /// can be given (only of imported results).
     pub ratio: Option<Interval>,
-    /// What the interval says.
+    /// Meaning of the interval.
     pub word: VerdictWord,
     /// The word as a sentence fragment (`12-19 % faster`).
     pub text: String,
@@ -137,10 +137,10 @@ pub struct Comparison {
     pub rounds: Vec<(u32, f64)>,
     /// Robust companion (Hodges–Lehmann), from 8 rounds on.
     pub robust: Option<Interval>,
-    /// How many times as good a configuration is when it comes later in a round than the other one, if the
-    /// intervals are without that; none: they are those of the rounds as they are.
+    /// Factor by which a configuration is better when it comes later in a round than the other one, if the intervals
+    /// are without that; `None` if they are those of the rounds as they are.
     pub order_effect: Option<f64>,
-    /// How finely the figures are known, which is part of the interval.
+    /// Fineness of the figures, which is part of the interval.
     #[serde(flatten)]
     pub coarse: Coarseness,
     /// Log differences of the rounds that the intervals rest on.
@@ -153,37 +153,37 @@ pub struct Comparison {
 pub struct ConfigurationRow {
     /// Index in the record.
     pub configuration: usize,
-    /// As reports name it.
+    /// Name in reports.
     pub name: String,
     /// Level of each factor.
     pub levels: Vec<String>,
-    /// After how many complete rounds it was dropped: it is measured no more. None: it is still in.
+    /// Number of complete rounds after which it was dropped: it is measured no more. `None` if it is still in.
     pub dropped_after: Option<u32>,
-    /// It was dropped because every comparison with it is answered, not because it was beaten or failed.
+    /// True if it was dropped because every comparison with it is answered, not because it was beaten or failed.
     pub answered: bool,
     /// Overall figure relative to the baseline (1 for itself), oriented up.
     pub overall: Option<Interval>,
-    /// It is the baseline: its 1 is no measurement and has no interval.
+    /// True if it is the baseline: its 1 is no measurement and has no interval.
     #[serde(skip)]
     pub baseline: bool,
-    /// It has complete rounds, and too few of them to be compared with the baseline.
+    /// True if it has complete rounds, and too few of them to be compared with the baseline.
     #[serde(skip)]
     pub too_few: bool,
     /// Every metric of every workload, in the record's order.
     pub cells: Vec<MetricCell>,
 }
 
-/// How a configuration came to be measured no more.
+/// The way a configuration came to be measured no more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Left {
-    /// After how many complete rounds.
+    /// Number of complete rounds after which it left.
     pub after: u32,
     /// Every comparison with it is answered; otherwise it was beaten, or it failed.
     pub answered: bool,
 }
 
 impl Left {
-    /// How it left, where room is short: `out, round 3`, `answered, round 5`, `failed`.
+    /// Short form for where room is short: `out, round 3`, `answered, round 5`, `failed`.
     pub fn short(self) -> String {
         match self.after {
             0 => self.word().to_owned(),
@@ -211,7 +211,7 @@ impl std::fmt::Display for Left {
 }
 
 impl ConfigurationRow {
-    /// That it is measured no more; none: it is still in.
+    /// The end of its measurement; `None` if it is still in.
     pub fn left(&self) -> Option<Left> {
         let after = self.dropped_after?;
         let answered = self.answered;
@@ -224,17 +224,17 @@ impl ConfigurationRow {
 pub struct MetricCell {
     /// Workload by index.
     pub workload: usize,
-    /// As the study names it.
+    /// Name of the workload in the study.
     pub workload_name: String,
-    /// Which of the workload's figures it is, with its unit.
+    /// The figure of the workload, with its unit.
     pub metric: MetricHead,
-    /// Whether it is the workload's primary metric.
+    /// True if it is the workload's primary metric.
     pub primary: bool,
     /// Geometric mean over the rounds with its own interval (not for comparing configurations).
     pub value: Option<Interval>,
     /// Value in each round, with the round's number.
     pub rounds: Vec<(u32, f64)>,
-    /// How finely the values are known: the mean width of a step on the log scale.
+    /// Fineness of the values: the mean width of a step on the log scale.
     #[serde(skip)]
     pub log_step: f64,
 }

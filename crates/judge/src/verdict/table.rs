@@ -7,14 +7,14 @@ use stackrace_base::event::{
 use stackrace_results::record::Record;
 use stackrace_stats::resolution;
 
-/// What a verdict is made from; nothing else is looked at.
+/// Evidence a verdict is made from; nothing else is looked at.
 #[derive(Debug, Clone)]
 pub struct Evidence<'a> {
     /// The run's head.
     pub head: &'a RunStarted,
     /// Every trial on record.
     pub trials: Vec<&'a Observation>,
-    /// Those that failed and keep their configuration out ([`Record::failures`]).
+    /// Trials that failed and keep their configuration out ([`Record::failures`]).
     pub failures: Vec<&'a Observation>,
     /// Rounds that were finished, ascending.
     pub rounds: Vec<u32>,
@@ -42,12 +42,12 @@ pub(super) struct FailedConfiguration {
     pub(super) configuration: usize,
     /// The round it failed in.
     pub(super) round: u32,
-    /// What went wrong.
+    /// Error of the trial.
     pub(super) error: String,
 }
 
 impl<'a> Evidence<'a> {
-    /// What a record holds.
+    /// Collects the evidence a record holds.
     pub fn of(record: &'a Record) -> Self {
         let rounds = record.complete_rounds();
         let mut dropped = record.dropped();
@@ -92,21 +92,21 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// How many complete rounds do not count for a workload, because its slices ended after them.
+    /// Number of complete rounds that do not count for a workload, because its slices ended after them.
     pub(super) fn rounds_before(&self, workload: usize) -> usize {
         let mut ended = self.slices_ended.iter();
         let found = ended.find(|(_, ended)| ended.workload == workload);
         found.map_or(0, |(rounds, _)| *rounds as usize)
     }
 
-    /// Whether a workload was measured in slices, and is so still.
+    /// Returns true if a workload was measured in slices, and is so still.
     pub(super) fn in_slices(&self, workload: usize) -> bool {
         let mut trials = self.trials.iter();
         self.rounds_before(workload) == 0
             && trials.any(|trial| trial.workload == workload && trial.sliced.is_some())
     }
 
-    /// Whether the question is which of more than two configurations is best.
+    /// Returns true if the question is which of more than two configurations is best.
     pub(super) fn ranks(&self) -> bool {
         self.head.decide.comparison.is_none() && self.head.configurations.len() > 2
     }
@@ -127,7 +127,7 @@ impl<'a> Evidence<'a> {
         failed
     }
 
-    /// What failed and was tried again after a resume, one sentence each.
+    /// Trials that failed and were tried again after a resume, one sentence each.
     pub(super) fn tried_again(&self) -> Vec<String> {
         let again = |trial: &&&Observation| {
             // The very trial, not one that is equal to it: two attempts may fail in the same way.
@@ -170,7 +170,7 @@ impl ComparedFigure {
         }
     }
 
-    /// Name of the workload; empty: over all of them.
+    /// Name of the workload; empty for all of them.
     pub(super) fn workload_name(self, head: &RunStarted) -> String {
         match self {
             Self::Overall => String::new(),
@@ -178,7 +178,7 @@ impl ComparedFigure {
         }
     }
 
-    /// Whether another program printed it, so that its digits are the program's choice.
+    /// Returns true if another program printed it, so that its digits are the program's choice.
     pub(super) fn is_printed(self, evidence: &Evidence<'_>) -> bool {
         let workloads = &evidence.head.workloads;
         evidence.imported
@@ -190,7 +190,7 @@ impl ComparedFigure {
             }
     }
 
-    /// The metric; none: the overall figure.
+    /// The metric; `None` for the overall figure.
     pub(super) fn metric(self, head: &RunStarted) -> Option<&MetricHead> {
         match self {
             Self::Overall => None,
@@ -278,8 +278,8 @@ impl<'a> ObservationTable<'a> {
         }
     }
 
-    /// Whether a configuration came before another one in a round; none: they took turns in slices, or
-    /// one of them was not measured.
+    /// Returns true if a configuration came before another one in a round; `None` if they took turns in slices, or one
+    /// of them was not measured.
     pub(super) fn first(
         &self,
         one: usize,
@@ -320,13 +320,13 @@ impl<'a> ObservationTable<'a> {
         self.values[configuration][workload].get(metric)?[at]
     }
 
-    /// How finely a figure is known: the width of one step on the log scale; 0: there is no value.
+    /// Fineness of a figure: the width of one step on the log scale; 0 if there is no value.
     pub(super) fn log_step(&self, configuration: usize, figure: ComparedFigure, at: usize) -> f64 {
         self.apart(&[configuration], figure, at)
     }
 
-    /// How far the ratio of two configurations may be off because their figures are given in steps: a
-    /// step of the coarser one, on the log scale.
+    /// Uncertainty of the ratio of two configurations because their figures are given in steps: a step of the coarser
+    /// one, on the log scale.
     pub(super) fn apart(&self, either: &[usize], figure: ComparedFigure, at: usize) -> f64 {
         let of = |workload: usize, metric: usize| {
             let steps = either.iter().filter_map(|t| {
@@ -381,7 +381,7 @@ impl<'a> ObservationTable<'a> {
         }
     }
 
-    /// How many of the rounds, from the first, a configuration took part in.
+    /// Number of the rounds, from the first, that a configuration took part in.
     pub(super) fn rounds_of(&self, configuration: usize) -> usize {
         let all = self.rounds.len();
         self.evidence
@@ -391,7 +391,7 @@ impl<'a> ObservationTable<'a> {
             .map_or(all, |(_, n)| all.min(*n as usize))
     }
 
-    /// Whether a configuration is still in the race.
+    /// Returns true if a configuration is still in the race.
     pub(super) fn live(&self, configuration: usize) -> bool {
         !self
             .evidence
@@ -401,7 +401,7 @@ impl<'a> ObservationTable<'a> {
     }
 }
 
-/// The value of a metric in a trial; none: it is no figure that has a logarithm.
+/// The value of a metric in a trial; `None` if it is no figure that has a logarithm.
 fn known(trial: &Observation, metric: usize) -> Option<Known> {
     let value = trial.metrics.get(metric).copied().flatten()?;
     // Only a positive, finite figure has a logarithm.

@@ -41,7 +41,7 @@ pub(super) fn ratio(a: &[f64], b: &[f64], resolution: f64) -> Option<Interval> {
     ))
 }
 
-/// How far the ratio of two means may be off: a mean step of the side with the coarser ones, log scale.
+/// Uncertainty of the ratio of two means: a mean step of the side with the coarser ones, log scale.
 pub(super) fn coarser(steps_a: &[f64], steps_b: &[f64]) -> f64 {
     let of = |steps: &[f64]| match steps.is_empty() {
         true => 0.0,
@@ -50,7 +50,7 @@ pub(super) fn coarser(steps_a: &[f64], steps_b: &[f64]) -> f64 {
     of(steps_a).max(of(steps_b))
 }
 
-/// Whether there is an interval, and it excludes a ratio of 1.
+/// Returns true if there is an interval, and it excludes a ratio of 1.
 pub(super) fn differs(ratio: Option<Interval>) -> bool {
     // Comparisons with what is no number are false.
     ratio.is_some_and(|ratio| ratio.low > 1.0 || ratio.high < 1.0)
@@ -99,7 +99,7 @@ pub(super) fn comparison(
     }
 }
 
-/// What a reader of imported ratios must know, and what was noted while they were read.
+/// Notes for the reader of imported ratios, and what was noted while they were read.
 pub(super) fn notes(evidence: &Evidence<'_>) -> Vec<String> {
     let mut notes = vec![
         "imported figures: the runs were neither randomized nor measured in turn, so any other change between them (time, machine, versions, settings) is in the ratio".to_owned(),
@@ -129,11 +129,11 @@ pub struct Stored {
     pub title: String,
     /// Name of the configuration in that run.
     pub configuration: String,
-    /// Which of the run's configurations that is, from 0.
+    /// Index of the configuration of the run, from 0.
     pub index: usize,
     /// Another tool measured it.
     pub imported: bool,
-    /// What only this one has, as `workload: metric`.
+    /// Figures only this one has, as `workload: metric`.
     pub only: Vec<String>,
 }
 
@@ -144,14 +144,14 @@ pub struct Difference {
     pub a: Stored,
     /// Compared with it.
     pub b: Stored,
-    /// What is known of the machine and the stack and is not the same: name, A, B; none: not told.
+    /// Facts of the machine and the stack that are not the same: name, A, B; `None` if not told.
     pub environment: Vec<(String, Option<String>, Option<String>)>,
     /// Workloads both have.
     pub workloads: Vec<WorkloadPair>,
-    /// Why nothing, or not everything, is compared: another machine, or the same results; one
+    /// Reasons nothing, or not everything, is compared: another machine, or the same results; one
     /// sentence each.
     pub refused: Vec<String>,
-    /// What was warned of in either run, settings that differ within an imported one among it.
+    /// Warnings in either run, settings that differ within an imported one among them.
     pub notes: Vec<String>,
 }
 
@@ -164,7 +164,7 @@ pub struct WorkloadPair {
     pub a: (String, String),
     /// The same in B.
     pub b: (String, String),
-    /// What differs in the work, one clause each; empty: it is the same work.
+    /// Differences in the work, one clause each; empty if it is the same work.
     pub other_work: Vec<String>,
     /// Metrics both have; empty where the work differs, unless it is compared all the same.
     pub figures: Vec<FigurePair>,
@@ -173,19 +173,18 @@ pub struct WorkloadPair {
 /// One metric of both.
 #[derive(Debug, Clone, Serialize)]
 pub struct FigurePair {
-    /// Which figure it is, with its unit.
+    /// The figure, with its unit.
     pub metric: MetricHead,
     /// Geometric mean of A's results, in the metric's unit.
     pub a: f64,
     /// Geometric mean of B's results, in the metric's unit.
     pub b: f64,
-    /// How many runs each has.
+    /// Number of runs of each.
     pub results: (usize, usize),
     /// B over A, oriented so that above 1 B is better; its ends are not numbers where no interval
     /// can be given.
     pub ratio: Interval,
-    /// By what share the ratio may be off because the figures are given in steps (0.08 is 8 %); part of
-    /// the interval.
+    /// Share by which the ratio may be off because the figures are given in steps (0.08 is 8 %); part of the interval.
     pub resolution: f64,
     /// The interval excludes a ratio of 1.
     pub differs: bool,
@@ -242,7 +241,7 @@ pub fn difference(a: &Side<'_>, b: &Side<'_>, anyway: bool) -> Difference {
     }
 }
 
-/// Why two sides are not compared at all, one sentence each.
+/// Reasons two sides are not compared at all, one sentence each.
 fn refused(a: &Side<'_>, b: &Side<'_>) -> Vec<String> {
     let own = a[0].0;
     let mut refused: Vec<String> = Vec::new();
@@ -264,7 +263,7 @@ fn refused(a: &Side<'_>, b: &Side<'_>) -> Vec<String> {
     refused
 }
 
-/// What differs in the work of a workload between any run of either side and the first.
+/// Differences in the work of a workload between any run of either side and the first.
 fn other_work(a: &Side<'_>, b: &Side<'_>, name_a: &str, name_b: &str) -> Vec<String> {
     let at = |record: &Record, name: &str| {
         let mut workloads = record.head.workloads.iter();
@@ -294,7 +293,7 @@ fn other_work(a: &Side<'_>, b: &Side<'_>, name_a: &str, name_b: &str) -> Vec<Str
     differing
 }
 
-/// What is shown of a side; `used` are the figures, by workload and metric, that both have.
+/// The shown part of a side; `used` are the figures, by workload and metric, that both have.
 fn stored(side: &Side<'_>, used: &[(usize, usize)]) -> Stored {
     let (record, configuration) = side[0];
     let head = &record.head;
@@ -320,7 +319,7 @@ fn stored(side: &Side<'_>, used: &[(usize, usize)]) -> Stored {
     }
 }
 
-/// What is known of the machine and the stack and is not the same: name, A, B; none: not told.
+/// Facts of the machine and the stack that are not the same: name, A, B; `None` if not told.
 pub(super) fn differing_facts(
     a: (&Record, usize),
     b: (&Record, usize),

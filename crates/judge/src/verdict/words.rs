@@ -7,7 +7,7 @@ use super::gate::GateOutcome;
 use super::statement::{State, VerdictWord};
 
 impl VerdictWord {
-    /// As tables for programs and the classes of a page have it.
+    /// Name in tables for programs and the classes of a page.
     pub fn name(self) -> &'static str {
         match self {
             Self::Better { .. } => "better",
@@ -20,7 +20,7 @@ impl VerdictWord {
         }
     }
 
-    /// Whether it answers the question, one way or the other.
+    /// Returns true if it answers the question, one way or the other.
     pub fn decides(self) -> bool {
         matches!(
             self,
@@ -28,19 +28,19 @@ impl VerdictWord {
         )
     }
 
-    /// Whether it rules out that B is the best: it is worse than A, or no better than A.
+    /// Returns true if it rules out that B is the best: it is worse than A, or no better than A.
     pub(super) fn settles_rank(self) -> bool {
         matches!(self, Self::Worse { .. } | Self::NoDifference { .. })
     }
 
-    /// Whether it says that there is no difference that matters.
+    /// Returns true if it says that there is no difference that matters.
     pub fn is_tie(self) -> bool {
         matches!(self, Self::NoDifference { .. })
     }
 }
 
 impl State {
-    /// As tables for programs have it.
+    /// Name in tables for programs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Decided => "decided",
@@ -50,7 +50,7 @@ impl State {
         }
     }
 
-    /// As people read it.
+    /// Label for people.
     pub fn label(self) -> &'static str {
         match self {
             Self::TooFew => "too few rounds",
@@ -61,7 +61,7 @@ impl State {
 }
 
 impl GateOutcome {
-    /// As people and programs read it; a page shows it in capitals.
+    /// Name for people and programs; a page shows it in capitals.
     pub fn name(self) -> &'static str {
         match self {
             Self::Passed => "passed",

@@ -47,7 +47,7 @@ fn same_memory(a: &Fact, b: &Fact) -> bool {
     }
 }
 
-/// What differs between two workloads by index, one clause each; empty: they are the same work.
+/// Differences between two workloads by index, one clause each; empty if they are the same work.
 pub(super) fn other_work((a, in_a): (&Record, usize), (b, in_b): (&Record, usize)) -> Vec<String> {
     let (head_a, head_b) = (&a.head.workloads[in_a], &b.head.workloads[in_b]);
     let mut differing = Vec::new();

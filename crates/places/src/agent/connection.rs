@@ -14,13 +14,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// Why there is no connection to a machine any more.
+/// Reason there is no connection to a machine any more.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 pub struct ConnectionError {
-    /// What happened.
+    /// The event that ended it.
     pub why: String,
-    /// What the user can do about it.
+    /// Advice for the user.
     pub next: String,
 }
 
@@ -34,7 +34,7 @@ impl ConnectionError {
     }
 }
 
-/// Says why a connection is lost. It is told what this end knows; none: the stream has ended.
+/// Says why a connection is lost. It is told what this end knows; `None` if the stream has ended.
 pub type WhyLost = Box<dyn Fn(Option<&str>) -> ConnectionError + Send + Sync>;
 
 /// Does what a worker is asked. Every conversation has a thread of its own, so that nothing has to
@@ -53,11 +53,11 @@ pub(super) trait Carrier: Send + Sync {
     fn lost(&self, machine: u32, connection: &Connection, why: &str);
 }
 
-/// What an end does with what it has no conversation for.
+/// Role of an end: its answer to what it has no conversation for.
 enum Role {
-    /// It does what it is asked.
+    /// A worker does what it is asked.
     Worker(Arc<dyn Service>),
-    /// It carries frames between the workers; this one's number among them.
+    /// A coordinator carries frames between the workers; this one's number among them.
     Coordinator(Arc<dyn Carrier>, u32),
 }
 
@@ -69,7 +69,7 @@ type Key = (u32, u64);
 /// machine that sends so many says more than anything here asked for.
 const WAITING_MAX: usize = MESSAGE_MAX;
 
-/// Where the replies of a conversation wait for it.
+/// Queue where the replies of a conversation wait for it.
 struct Inbox {
     sender: Sender<Incoming>,
     /// Bytes of the messages that wait.
@@ -81,11 +81,11 @@ type Incoming = Result<(WorkerReply, usize), ConnectionError>;
 
 #[derive(Default)]
 struct Conversations {
-    /// Those that this end opened.
+    /// Conversations that this end opened.
     opened: HashMap<Key, Inbox>,
-    /// Those that the other end, or another machine through it, opened.
+    /// Conversations that the other end, or another machine through it, opened.
     served: HashMap<Key, Sender<WorkerRequest>>,
-    /// Why the connection is lost; none: it stands.
+    /// Reason the connection is lost; `None` if it stands.
     lost: Option<ConnectionError>,
 }
 
@@ -180,12 +180,12 @@ impl Connection {
         Ok(conversation)
     }
 
-    /// Where the replies of a conversation go that was handed over in another way than as frames.
+    /// Destination of the replies of a conversation that was handed over in another way than as frames.
     pub(super) fn replies_unasked(self: &Arc<Self>) -> Replies {
         self.replies((COORDINATOR, 0))
     }
 
-    /// How long nothing has come, ns.
+    /// Time nothing has come, ns.
     pub fn silent_ns(&self) -> u64 {
         let heard = self.heard_ns.load(Ordering::Relaxed);
         SystemClock.now_ns().saturating_sub(heard)
@@ -353,7 +353,7 @@ impl Drop for Connection {
     }
 }
 
-/// What the clocks of this machine show.
+/// Readings of the clocks of this machine.
 fn clocks() -> WorkerReply {
     WorkerReply::Clocks {
         monotonic_ns: SystemClock.now_ns(),
@@ -420,7 +420,7 @@ impl Conversation {
         self.taken(next)
     }
 
-    /// The next reply; none: there was none for so long.
+    /// The next reply; `None` if there was none for so long.
     ///
     /// # Errors
     /// As [`Conversation::receive`].
@@ -435,7 +435,7 @@ impl Conversation {
         }
     }
 
-    /// What was taken out of the inbox waits no more.
+    /// Counts a reply that was taken out of the inbox as waiting no more.
     fn taken(&self, next: Incoming) -> Result<WorkerReply, ConnectionError> {
         let (reply, bytes) = next?;
         self.waiting.fetch_sub(bytes, Ordering::SeqCst);
@@ -464,7 +464,7 @@ impl Drop for Conversation {
     }
 }
 
-/// Where a worker's replies go.
+/// Destination of a worker's replies.
 #[derive(Clone)]
 pub struct Replies {
     connection: Arc<Connection>,
@@ -483,9 +483,9 @@ impl Replies {
 
 /// A conversation that a worker serves.
 pub struct Task {
-    /// Where its replies go.
+    /// Destination of its replies.
     pub replies: Replies,
-    /// What follows the first request. Its end says that nothing of this is wanted any more.
+    /// Requests that follow the first one. Their end says that nothing of this is wanted any more.
     pub requests: Receiver<WorkerRequest>,
 }
 

@@ -15,7 +15,7 @@ const HEADER: usize = 20;
 /// Most bytes of one message. The largest are observations of trials with many slices and threads.
 pub const MESSAGE_MAX: usize = 64 << 20;
 
-/// What a frame carries: a request, a reply, or the end of conversations.
+/// Content of a frame: a request, a reply, or the end of conversations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameKind {
     /// A [`WorkerRequest`](super::message::WorkerRequest), the first of its conversation or a further one.
@@ -31,7 +31,7 @@ pub enum FrameKind {
 /// The unit of the protocol: one message with its addresses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WireFrame {
-    /// What the message is, and how it is read.
+    /// Kind of the message, which tells how it is read.
     pub kind: FrameKind,
     /// The machine at the other end of the conversation. A worker reads here who sent the frame, and
     /// writes here who shall receive it.
@@ -84,7 +84,7 @@ impl WireFrame {
         output.flush()
     }
 
-    /// The next frame; none: the stream ended between two frames.
+    /// The next frame; `None` if the stream ended between two frames.
     ///
     /// # Errors
     /// The system's; when the stream ends within a frame, or what comes is none of this version.

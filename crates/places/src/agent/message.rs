@@ -22,14 +22,14 @@ pub const COORDINATOR: u32 = 0;
 /// Number of the first machine: it alone asks others of its stack, and none of them asks it.
 pub(super) const FIRST: u32 = 1;
 
-/// How often a coordinator says [`WorkerRequest::Hello`] over a connection whose worker listens for
-/// silence.
+/// Interval at which a coordinator says [`WorkerRequest::Hello`] over a connection whose worker
+/// listens for silence.
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// Name of a guest's serial port, inside and outside.
 pub const PORT: &str = "stackrace";
 
-/// What a machine is asked.
+/// Requests to a machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkerRequest {
@@ -53,14 +53,14 @@ pub enum ExecRequest {
     Command {
         /// Program and arguments.
         argv: Vec<String>,
-        /// The run it belongs to, by which [`Verb::Outlive`] finds it; none: to no run.
+        /// The run it belongs to, by which [`Verb::Outlive`] finds it; `None` for no run.
         run: Option<String>,
     },
     /// Do what a host does: [`WorkerReply::Value`].
     Operation(Verb),
     /// Say what a study would do there: [`WorkerReply::Value`] with a [`PlanAnswer`].
     Plan {
-        /// Which study, and where.
+        /// The study and its place.
         assignment: Assignment,
     },
     /// Undo what dead runs left there: [`WorkerReply::Value`] with a [`CleanAnswer`].
@@ -69,16 +69,16 @@ pub enum ExecRequest {
         store: PathBuf,
         /// Machines on which something may be left, too.
         peers: Vec<PeerAddress>,
-        /// Whether to say only what would be undone.
+        /// True to say only what would be undone.
         list: bool,
-        /// How the command line calls the machine; none: it is the one that is typed at.
+        /// Name of the machine on the command line; `None` if it is the one that is typed at.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         called: Option<String>,
     },
     /// Keep other runs out of directories as long as the worker lives: [`WorkerReply::Value`] with a
     /// sentence for each that another run has.
     Take {
-        /// Which directories there.
+        /// Directories there.
         directories: Vec<PathBuf>,
     },
 }
@@ -86,9 +86,9 @@ pub enum ExecRequest {
 /// A study as a worker gets it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assignment {
-    /// Where the worker may keep a journal.
+    /// Directory where the worker may keep a journal.
     pub store: PathBuf,
-    /// How the command line calls the machine; none: it is the one that is typed at, or a guest.
+    /// Name of the machine on the command line; `None` if it is the one that is typed at, or a guest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub called: Option<String>,
     /// The other machines of its stacks, from number 2 on.
@@ -99,18 +99,18 @@ pub struct Assignment {
     pub text: String,
     /// Seed of everything random.
     pub seed: u64,
-    /// The level of the study's factor of places that is tried there; none: all of it is.
+    /// The level of the study's factor of places that is tried there; `None` if all of it is.
     pub place: Option<String>,
     /// Ids of disks that may be wiped there.
     pub wipe: Vec<String>,
-    /// The clients that measure at once; none: the machine measures alone, or with the peers of its
-    /// stack.
+    /// The clients that measure at once; `None` if the machine measures alone, or with the peers of
+    /// its stack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<Clients>,
-    /// Whether the second machine of its stacks is in the kernel of the first, as in virtual time.
+    /// True if the second machine of its stacks is in the kernel of the first, as in virtual time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub one_kernel: bool,
-    /// On which side of a real power cut the worker is; none: no power is really cut.
+    /// Side of a real power cut that the worker is on; `None` if no power is really cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<RealCut>,
 }
@@ -119,9 +119,9 @@ pub struct Assignment {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RealCut {
-    /// It measures until then.
+    /// The worker measures until the cut.
     Before,
-    /// It finds out what is left. Disks bear what the run made.
+    /// The worker finds out what is left. Disks bear what the run made.
     After,
 }
 
@@ -138,15 +138,15 @@ pub struct Clients {
 /// Another machine of a stack, as the first one knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PeerAddress {
-    /// What the user calls it.
+    /// The user's name for it.
     pub name: String,
-    /// Where the stack's own traffic goes.
+    /// Address for the stack's own traffic.
     pub address: IpAddr,
-    /// The run's directory there, which is made when it is needed; none: a guest needs none.
+    /// The run's directory there, which is made when it is needed; `None` if it is a guest, which needs none.
     pub directory: Option<PathBuf>,
 }
 
-/// What a study would do on a machine.
+/// Plan of a study on a machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanAnswer {
     /// For programs.
@@ -155,12 +155,12 @@ pub struct PlanAnswer {
     pub text: String,
 }
 
-/// What became of what dead runs left.
+/// Result of cleaning up what dead runs left.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CleanAnswer {
     /// One line for each thing.
     pub lines: Vec<String>,
-    /// Whether something is left: what could not be undone, or belongs to a run that is alive.
+    /// True if something is left: what could not be undone, or belongs to a run that is alive.
     pub left: bool,
 }
 
@@ -175,9 +175,9 @@ pub enum TurnRequest {
     /// Execute turns of one workload each, every one of another configuration, whose trials alternate in
     /// slices: [`TurnReply::Executed`] as for one turn.
     ExecuteInSlices {
-        /// In the order of the first lap.
+        /// Turns in the order of the first lap.
         turns: Vec<Turn>,
-        /// How long a slice lasts, ns.
+        /// Duration of a slice, ns.
         slice_ns: u64,
     },
     /// Cut the power of what was captured, bring the stack back, check promises; in virtual time
@@ -186,9 +186,9 @@ pub enum TurnRequest {
     /// Execute a turn of one workload, on a machine whose power is going to be cut meanwhile: what is
     /// planned is told first ([`TurnReply::WillPromise`]), then each [`TurnReply::Acknowledged`].
     ExecuteUntilCut(Turn),
-    /// What a trial planned is known, or one more operation of a thread is.
+    /// Acknowledges the plan of a trial, or one more operation of a thread.
     Heard {
-        /// Of which thread, from 0; none: what is planned.
+        /// Number of the thread, from 0; `None` for what is planned.
         thread: Option<u32>,
     },
     /// Part of what was promised on this machine before its power was cut; [`TurnRequest::Recover`]
@@ -208,7 +208,7 @@ pub enum TurnRequest {
 /// Trials of one configuration in one round that have no result yet: all of them, or one workload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
-    /// From 1.
+    /// Round, from 1.
     pub round: u32,
     /// Position in the round's order, from 0.
     pub position: usize,
@@ -216,9 +216,9 @@ pub struct Turn {
     pub configuration: usize,
     /// Workloads by index that have no complete trial in this round yet.
     pub missing: Vec<usize>,
-    /// Whether the stack stays up afterwards, for another turn.
+    /// True if the stack stays up afterwards, for another turn.
     pub keep: bool,
-    /// What the configuration lay on when it was first set up; empty: that is not known yet.
+    /// Storage the configuration lay on when it was first set up; empty if that is not known yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lies_on: Vec<StorageIdentity>,
 }
@@ -227,11 +227,11 @@ pub struct Turn {
 /// drives were told to write, and what was promised.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecoverOrder {
-    /// From 1.
+    /// Round, from 1.
     pub round: u32,
     /// Configuration by index.
     pub configuration: usize,
-    /// In the order in which they are made.
+    /// Cuts in the order in which they are made.
     pub cuts: Vec<CutOrder>,
 }
 
@@ -242,15 +242,15 @@ pub struct CutOrder {
     pub workload: usize,
     /// Number of the cut within the configuration, from 1.
     pub number: u32,
-    /// What the drives draw from.
+    /// Seed the drives draw from.
     pub seed: u64,
-    /// When, ns, on the clock of the guest whose drives they were.
+    /// Time, ns, on the clock of the guest whose drives they were.
     pub at_ns: u64,
-    /// Where the instant was drawn from.
+    /// Stratum the instant was drawn from.
     pub stratum: String,
 }
 
-/// What a worker says of its turns.
+/// Messages of a worker on its turns.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TurnReply {
@@ -261,13 +261,13 @@ pub enum TurnReply {
     },
     /// A part of a trial begins; for the live view.
     Began {
-        /// From 1.
+        /// Round, from 1.
         round: u32,
         /// Configuration by index.
         configuration: usize,
         /// Workload by index; none while a stack is set up.
         workload: Option<usize>,
-        /// Which part.
+        /// Name of the part.
         part: String,
     },
     /// A warning for the user; what has to be on record comes as an event.
@@ -284,23 +284,23 @@ pub enum TurnReply {
         mark: String,
         /// Lines of the ledger; none of its operations was begun.
         promised: Box<Promised>,
-        /// Whether it is the last part.
+        /// True if it is the last part.
         last: bool,
     },
     /// The next operation of a thread was acknowledged, or failed.
     Acknowledged {
-        /// Which thread, from 0.
+        /// Number of the thread, from 0.
         thread: u32,
-        /// When it was begun, ns, by the monotonic clock there.
+        /// Time when it was begun, ns, by the monotonic clock there.
         begun_ns: u64,
-        /// When it was acknowledged, ns; none: it failed.
+        /// Time when it was acknowledged, ns; `None` if it failed.
         acknowledged_ns: Option<u64>,
     },
     /// The turn, or the turns in slices, are over.
     Executed {
         /// Its trials were done, well or not; else it was interrupted.
         done: bool,
-        /// Which client was lost meanwhile, and why; none: all are there.
+        /// Client that was lost meanwhile, and the reason; `None` if all are there.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         lost: Option<String>,
     },
@@ -322,7 +322,7 @@ pub enum PhaseRequest {
     SetUp,
     /// Begin the phase that is set up at one instant: [`PhaseReply::Measured`]. Clients only.
     StartAt {
-        /// By the monotonic clock of the machine that is told, ns.
+        /// Time by the monotonic clock of the machine that is told, ns.
         at_ns: u64,
     },
     /// End what is under way: [`PhaseReply::Ended`].
@@ -345,23 +345,23 @@ pub struct PhaseOrder {
     /// Seed of its data and offsets: another one than that of the first machine. Of clients: the one that
     /// they have in common.
     pub seed: u64,
-    /// Which of the clients of one storage it is; none: it is a machine of a stack.
+    /// Seat among the clients of one storage; `None` if it is a machine of a stack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seat: Option<ClientSeat>,
 }
 
-/// Which of the processes that measure one storage at once this is.
+/// Place among the processes that measure one storage at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientSeat {
     /// Its number among them, from 0. It changes from round to round.
     pub rank: u32,
-    /// How many there are.
+    /// Number of processes.
     pub of: u32,
-    /// Whether caches are to be emptied before a phase.
+    /// True if caches are to be emptied before a phase.
     pub cold: bool,
 }
 
-/// What a peer says of a workload.
+/// Messages of a peer on a workload.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PhaseReply {
@@ -369,24 +369,24 @@ pub enum PhaseReply {
     Prepared,
     /// A phase is over.
     Measured {
-        /// What it measured.
+        /// The peer's measurement.
         observation: Box<PhaseObservation>,
         /// The trial's metrics; they come with the last phase.
         metrics: Vec<Option<f64>>,
-        /// How long the program there was stopped or had no processor meanwhile, ns.
+        /// Time the program there was stopped or had no processor meanwhile, ns.
         paused_ns: u64,
-        /// How long the machine was suspended meanwhile, ns.
+        /// Time the machine was suspended meanwhile, ns.
         suspended_ns: u64,
-        /// When it began, by the monotonic clock there, ns; 0: not known.
+        /// Time when it began, by the monotonic clock there, ns; 0 if not known.
         #[serde(default)]
         began_ns: u64,
-        /// What a client's system counted meanwhile; none: it is no client.
+        /// Counters of a client's system meanwhile; `None` if it is no client.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         counted: Option<Box<Counted>>,
     },
     /// A client's caches are empty.
     Settled {
-        /// How: `drop_caches`, `advice` or `none`.
+        /// Way of emptying them: `drop_caches`, `advice` or `none`.
         caches: String,
     },
     /// A client's phase is set up, and waits for its start.
@@ -395,9 +395,9 @@ pub enum PhaseReply {
     Failed(String),
     /// The storage that this machine sees is another one than before.
     Exchanged {
-        /// What was there, and what is there.
+        /// Storage that was there, and that is there.
         storage: Box<ExchangedStorage>,
-        /// What failed, most likely because of that; none: nothing yet.
+        /// Failure that most likely is because of that; `None` if nothing failed yet.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         effect: Option<String>,
     },
@@ -405,13 +405,13 @@ pub enum PhaseReply {
     Ended,
 }
 
-/// What a machine answers.
+/// Answers of a machine.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkerReply {
-    /// What was asked for is done, and there is nothing to say of it.
+    /// Success: the request is done, and there is nothing to say of it.
     Done,
-    /// What its clocks show.
+    /// Readings of its clocks.
     Clocks {
         /// The monotonic clock, ns since some moment of its own.
         monotonic_ns: u64,
@@ -420,34 +420,34 @@ pub enum WorkerReply {
     },
     /// A command ended.
     Output(Output),
-    /// What a host answered.
+    /// Answer of a host.
     Value(Value),
     /// A host could not do it.
     Failed(RemoteError),
-    /// It was refused, or this program there could not go on.
+    /// Refusal, or failure of this program there to go on.
     Refused {
         /// The exit code it would have had as a command.
         code: u8,
-        /// What went wrong.
+        /// Error of the refusal.
         text: String,
-        /// What to do about it.
+        /// Advice on it.
         next: String,
     },
     /// The coordinator cannot reach the machine that was asked; nothing was done there.
     Undelivered {
-        /// Why it did not arrive.
+        /// Reason that it did not arrive.
         why: String,
-        /// Whether the machine may come back soon.
+        /// True if the machine may come back soon.
         may_return: bool,
     },
-    /// What a turn says while it goes on, and at its end.
+    /// Message of a turn while it goes on, and at its end.
     Turn(TurnReply),
-    /// What a phase says while it goes on, and at its end.
+    /// Message of a phase while it goes on, and at its end.
     Phase(PhaseReply),
 }
 
 impl WorkerReply {
-    /// Whether nothing follows in the same conversation.
+    /// Returns true if nothing follows in the same conversation.
     pub fn is_last(&self) -> bool {
         match self {
             Self::Turn(reply) => matches!(reply, TurnReply::Closed),

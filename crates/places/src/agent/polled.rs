@@ -22,14 +22,14 @@ pub const PIPE_BYTES: usize = 4096;
 /// Bytes of zeros after each frame and its time.
 const PADDING: usize = PIPE_BYTES + 1;
 
-/// Where a guest finds its orders: QEMU's configuration device, which answers at once.
+/// Place of a guest's orders: QEMU's configuration device, which answers at once.
 pub const ORDERS_NAME: &str = "opt/stackrace/orders";
 
-/// What a guest in virtual time does: everything that will ever be asked of it.
+/// Orders for a guest in virtual time: everything that will ever be asked of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GuestOrders {
-    /// How long it waits before it begins, ns: by how much the kernel's timers are ahead is one of
-    /// the accidents that differ between two rounds.
+    /// Time it waits before it begins, ns: by how much the kernel's timers are ahead is one of the
+    /// accidents that differ between two rounds.
     pub delay_ns: u64,
     /// One conversation, from its first request to its last.
     pub requests: Vec<WorkerRequest>,
@@ -53,7 +53,7 @@ impl<W: Write> Write for PolledWriter<W> {
 /// Reads what such a guest says. Nothing is read ahead: see the head of this file.
 pub struct PolledReader<R> {
     input: R,
-    /// Whether the padding of the last frame is still to be read.
+    /// True if the padding of the last frame is still to be read.
     padded: bool,
 }
 
@@ -84,7 +84,7 @@ impl<R: Read> PolledReader<R> {
         Ok(padded)
     }
 
-    /// The next frame, and the guest's clock when it was written, ns; none: the guest has ended.
+    /// The next frame, and the guest's clock when it was written, ns; `None` if the guest has ended.
     ///
     /// # Errors
     /// The system's; what comes is no frame of this version.

@@ -25,7 +25,7 @@ impl Program {
     }
 }
 
-/// The newest version of glibc a program names (`GLIBC_2.34`); none: it is static.
+/// The newest version of glibc a program names (`GLIBC_2.34`); `None` if it is static.
 pub fn libc_needed(program: &[u8]) -> Option<(u32, u32)> {
     let mark = b"GLIBC_";
     let places = program.windows(mark.len()).enumerate();

@@ -17,17 +17,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often it is tried to reach a machine that may come back.
+/// Interval between tries to reach a machine that may come back.
 const RETRY: Duration = Duration::from_millis(200);
 
 /// Another machine of a stack, as its first machine reaches it: through the coordinator.
 #[derive(Clone)]
 pub struct Peer {
-    /// To the coordinator.
+    /// Connection to the coordinator.
     pub connection: Arc<Connection>,
     /// Its number, from 2.
     pub machine: u32,
-    /// What the coordinator says of it.
+    /// The coordinator's description of it.
     pub address: PeerAddress,
 }
 
@@ -42,7 +42,7 @@ impl Peer {
         peers.collect()
     }
 
-    /// It as a host; the sink is told of every command. `first` is what cleans the first machine.
+    /// The machine as a host; the sink is told of every command. `first` is what cleans the first machine.
     pub fn host(&self, sink: Sink, first: &str) -> RemoteHost {
         RemoteHost {
             cleaned_by: format!("{first} --peer {}", self.address.name),
@@ -60,9 +60,9 @@ pub struct RemoteHost {
     name: String,
     machine: u32,
     connection: Arc<Connection>,
-    /// What is known of it as a peer; none: the coordinator itself asks it.
+    /// Address of it as a peer; `None` if the coordinator itself asks it.
     peer: Option<PeerAddress>,
-    /// What removes what is left on it.
+    /// Command that removes what is left on it.
     cleaned_by: String,
     sink: Sink,
 }
@@ -119,7 +119,7 @@ impl RemoteHost {
         }
     }
 
-    /// What comes of a request whose reply is a value.
+    /// Result of a request whose reply is a value.
     ///
     /// # Errors
     /// It cannot be done there, or the connection is lost.
@@ -140,7 +140,7 @@ impl RemoteHost {
         self.value(ExecRequest::Operation(verb))
     }
 
-    /// Whether there is something at a path, where it matters that the machine answers.
+    /// Returns true if there is something at a path, where it matters that the machine answers.
     ///
     /// # Errors
     /// It does not answer.
@@ -152,7 +152,7 @@ impl RemoteHost {
         self.peer.as_ref().ok_or(HostError::NoPeer { node: 1 })
     }
 
-    /// Something that is missing here, as it is told elsewhere.
+    /// The error of something that is missing here, as it is told elsewhere.
     fn lacks(&self, error: &HostError) -> HostError {
         if let HostError::Occupied { .. } | HostError::Elsewhere { .. } = error {
             // It bears the machine's name already.

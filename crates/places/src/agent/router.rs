@@ -17,7 +17,7 @@ use std::time::Duration;
 /// The machines of one stack.
 pub struct Router {
     machines: Mutex<BTreeMap<u32, MachineLink>>,
-    /// How long a machine that is lost may take to come back.
+    /// Time a machine that is lost may take to come back.
     patience: Duration,
 }
 
@@ -149,8 +149,7 @@ impl Carrier for Router {
     }
 }
 
-/// What the first machine of a stack gets when a peer sends these bytes. For the checks of what comes
-/// from outside.
+/// Frames the first machine of a stack gets when a peer sends these bytes. For the checks of what comes from outside.
 #[cfg(any(test, feature = "testing"))]
 pub fn forwarded(bytes: &[u8]) -> Vec<WireFrame> {
     use super::connection::ConnectionError;

@@ -30,9 +30,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What is asked of ssh besides what the user asks: never a question at the terminal, an end to
-/// waiting for a machine that does not answer, and for one that has fallen silent, after as long as
-/// the worker there waits ([`super::worker::stdio`]).
+/// Options of ssh besides what the user asks: never a question at the terminal, an end to waiting
+/// for a machine that does not answer, and for one that has fallen silent, after as long as the
+/// worker there waits ([`super::worker::stdio`]).
 const OPTIONS: [&str; 8] = [
     "-o",
     "BatchMode=yes",
@@ -56,28 +56,28 @@ const GREETING_LINE: ByteLimit = ByteLimit::new(16 << 10);
 /// Most bytes kept of what ssh and the shell there say, the last ones.
 const SAID_MAX: usize = 4096;
 
-/// How long an ssh whose connection has ended may take to say why and end.
+/// Time an ssh whose connection has ended may take to say why and end.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-/// How often it is looked at meanwhile.
+/// Interval between looks meanwhile.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How ssh ends when it has failed itself (ssh(1)).
+/// Exit status of ssh when it has failed itself (ssh(1)).
 pub const SSH_FAILED: i32 = 255;
 
-/// How a machine is reached.
+/// Way to reach a machine.
 #[derive(Debug, Clone)]
 pub struct Way {
-    /// Where it is.
+    /// Place of the machine.
     pub to: Destination,
     /// The ssh command with options of the user's: `ssh -i key`.
     pub ssh: Vec<String>,
-    /// Whether to be root there, by `sudo`.
+    /// True to be root there, by `sudo`.
     pub sudo: bool,
-    /// After how many seconds of silence the worker there ends; none: as long as it does by itself.
+    /// Seconds of silence after which the worker there ends; `None` for its own time.
     pub silence_s: Option<u32>,
     /// Words of a command that runs those that follow on that machine, with its input and output here:
-    /// `srun --nodelist=n1`. None: it is reached with ssh.
+    /// `srun --nodelist=n1`. `None` if it is reached with ssh.
     pub launcher: Option<Vec<String>>,
 }
 
@@ -89,18 +89,18 @@ pub struct Remote {
     found: Found,
 }
 
-/// What the shell there says of its machine.
+/// Findings of the shell there on its machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Found {
     /// `Linux x86_64`.
     system: String,
-    /// `glibc 2.36`; empty: it does not say.
+    /// `glibc 2.36`; empty if it does not say.
     libc: String,
-    /// `$SSH_CONNECTION`: address and port of the client, of the server; empty: sshd does not say.
+    /// `$SSH_CONNECTION`: address and port of the client, of the server; empty if sshd does not say.
     connection: String,
-    /// Whether this very program is there and runs.
+    /// True if this very program is there and runs.
     have: bool,
-    /// Where it is, or will be.
+    /// Path where it is, or will be.
     program: PathBuf,
     /// The directory of the stores of what is done there from elsewhere.
     stores: PathBuf,
@@ -176,7 +176,7 @@ impl Remote {
         })
     }
 
-    /// Where it is, as it was asked for.
+    /// Place of the machine, as it was asked for.
     pub fn to(&self) -> String {
         self.to.to_string()
     }
@@ -220,7 +220,7 @@ impl Remote {
         self.ours(copies)
     }
 
-    /// What is ours in a directory, by name.
+    /// Entries of ours in a directory, by name.
     fn ours(&self, directory: &Path) -> Result<Vec<PathBuf>, HostError> {
         let host = self.host();
         // Not `is_dir`: a connection that is lost does not mean that nothing is there.
@@ -275,8 +275,8 @@ pub fn words(way: &Way, script: &str) -> Vec<String> {
     words
 }
 
-/// What the shell there is to do, as one line that any login shell hands on as it is: neither a single
-/// quote nor a backslash, line break or exclamation mark is in it.
+/// Commands for the shell there, as one line that any login shell hands on as it is: neither a single quote nor a
+/// backslash, line break or exclamation mark is in it.
 ///
 /// Lines of ours that it prints begin with [`MARK`]. The program is read by `head`, which may read
 /// further than it must: nothing more is sent until the shell has said `ready`. Directories on the
@@ -317,7 +317,7 @@ fn script(hash: &str, sudo: bool, silence_s: Option<u32>) -> String {
 /// Directory of the copies of this program, in the cache of the user there.
 const COPIES: &str = "bin";
 
-/// How the names of what is ours to remove begin; a copy's hash follows, or what a store is for.
+/// Beginning of the names of what is ours to remove; a copy's hash follows, or what a store is for.
 const OURS: &str = ".stackrace-";
 
 /// Directory of the stores of what is done there from elsewhere, in the user's state there.
@@ -332,7 +332,7 @@ struct Login<'a> {
 }
 
 impl Login<'_> {
-    /// The next word and value that is meant for us; none: the shell has ended.
+    /// The next word and value that is meant for us; `None` if the shell has ended.
     fn next(&mut self) -> Option<(String, String)> {
         for _ in 0..GREETING_MAX {
             let line = match GREETING_LINE.line(&mut self.lines) {
@@ -395,7 +395,7 @@ impl Login<'_> {
         }
     }
 
-    /// Why it did not come to a worker; `word` is the last thing the shell there said.
+    /// Reason it did not come to a worker; `word` is the last thing the shell there said.
     fn failed(&mut self, word: &str) -> SshError {
         let status = ended(&self.process);
         let (to, said) = (self.to.clone(), self.said.whole());
@@ -444,7 +444,7 @@ fn wait<T>(patience: Duration, answer: impl Fn() -> Option<T>) -> Option<T> {
     }
 }
 
-/// How an ssh ended that said nothing for people.
+/// Description of how an ssh ended that said nothing for people.
 fn silent_end(status: Option<i32>) -> String {
     match status {
         // ssh(1): its own failures, and the end of the program over there by a signal.
@@ -454,7 +454,7 @@ fn silent_end(status: Option<i32>) -> String {
     }
 }
 
-/// The exit status of an ssh whose connection has ended; none: a signal ended it.
+/// The exit status of an ssh whose connection has ended; `None` if a signal ended it.
 pub fn ended(ssh: &Mutex<Process>) -> Option<i32> {
     if wait(LAST_WORDS, || ssh.lock().ended()).is_none() {
         // It has nothing more to do.
@@ -463,7 +463,7 @@ pub fn ended(ssh: &Mutex<Process>) -> Option<i32> {
     ssh.lock().ended().and_then(|status| status.code())
 }
 
-/// What ssh, and the shell there, say for people; the end of it.
+/// Words of ssh, and of the shell there, for people; the end of them.
 pub struct SshWords {
     text: Arc<Mutex<String>>,
     reading: Mutex<Option<JoinHandle<()>>>,

@@ -20,7 +20,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What a worker of these tests does with studies.
+/// Duties of a worker of these tests.
 struct Idle {
     /// Told when a conversation of turns ends.
     ended: Mutex<Sender<()>>,

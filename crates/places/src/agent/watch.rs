@@ -6,17 +6,17 @@ use stackrace_base::time::{Clock, SystemClock};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often each client is spoken to.
+/// Interval at which each client is spoken to.
 const BEAT: Duration = Duration::from_secs(1);
 
 /// A client that was silent for so long is lost.
 const LOST: Duration = Duration::from_secs(4);
 
-/// It was asked so many times meanwhile: if this program itself was stopped for a while, it has asked no
-/// client.
+/// Number of unanswered questions at which a client is lost: if this program itself was stopped for a while, it has
+/// asked no client.
 const UNANSWERED: u32 = 3;
 
-/// After how many seconds without a word from the coordinator a client ends by itself.
+/// Seconds without a word from the coordinator after which a client ends by itself.
 pub const ORPHAN_S: u32 = 20;
 
 /// Speaks to each client every second, and gives a connection up that has been silent for four. Ends
@@ -53,11 +53,11 @@ fn look(connection: &Arc<Connection>, silence: &mut Silence) -> bool {
     connection.open(COORDINATOR, &WorkerRequest::Hello).is_ok()
 }
 
-/// What is known of a client's silence.
+/// Record of a client's silence.
 struct Silence {
-    /// When it was asked last, ns.
+    /// Time when it was asked last, ns.
     asked_ns: u64,
-    /// How many questions in turn it has not answered.
+    /// Number of questions in turn it has not answered.
     unanswered: u32,
 }
 
@@ -69,7 +69,7 @@ impl Silence {
         }
     }
 
-    /// Whether a client that has been silent for so long is lost; if not, it is asked now.
+    /// Returns true if a client that has been silent for so long is lost; if not, it is asked now.
     fn is_lost(&mut self, now_ns: u64, silent_ns: u64) -> bool {
         let heard_ns = now_ns.saturating_sub(silent_ns);
         self.unanswered = match heard_ns >= self.asked_ns {

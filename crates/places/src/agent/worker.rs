@@ -27,26 +27,26 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-/// How long a coordinator may be silent that says something every [`HEARTBEAT`], until it counts as lost.
+/// Time a coordinator may be silent that says something every [`HEARTBEAT`], until it counts as lost.
 const SILENCE: Duration = Duration::from_secs(120);
 
-/// How long turns and phases may take to end when the coordinator is lost. What hangs longer cannot
-/// be ended, and `clean` finds what it left.
+/// Time turns and phases may take to end when the coordinator is lost. What hangs longer cannot be
+/// ended, and `clean` finds what it left.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Where the kernel shows what QEMU was started with.
+/// File where the kernel shows what QEMU was started with.
 const ORDERS_FILE: &str = "/sys/firmware/qemu_fw_cfg/by_name";
 
-/// How often it is checked whether they have ended, or whether a port was opened.
+/// Interval at which it is checked whether they have ended, or whether a port was opened.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A refusal of what a worker was asked.
 pub struct WorkerRefusal {
     /// The exit code of a command that is refused like this.
     pub code: u8,
-    /// What went wrong.
+    /// Error of the worker.
     pub text: String,
-    /// What to do about it.
+    /// Advice on it.
     pub next: String,
 }
 
@@ -69,16 +69,16 @@ impl WorkerRefusal {
     }
 }
 
-/// How a worker is to clean.
+/// Request for a worker to clean.
 #[derive(Debug, Clone)]
 pub struct AskedCleaning {
-    /// To say only what would be undone.
+    /// True to say only what would be undone.
     pub list: bool,
-    /// How the command line calls the machine; none: it is the one that is typed at.
+    /// Name of the machine on the command line; `None` if it is the one that is typed at.
     pub called: Option<String>,
 }
 
-/// What a worker does with studies; the room of sessions knows how.
+/// Duties of a worker with studies; the room of sessions knows how.
 pub trait Duties: Send + Sync + 'static {
     /// Says what a study would do on this machine.
     ///
@@ -124,7 +124,7 @@ pub trait Duties: Send + Sync + 'static {
 /// The service of a worker.
 struct Worker<D> {
     duties: D,
-    /// How many turns and phases go on: the process must not end before them.
+    /// Number of turns and phases that go on: the process must not end before them.
     going_on: AtomicUsize,
 }
 

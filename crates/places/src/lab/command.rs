@@ -23,7 +23,7 @@ const DEVICES_OTHER: usize = 5;
 /// Most disks of one guest.
 pub(super) const DISKS_MAX: usize = DEVICES_MAX - DEVICES_OTHER;
 
-/// What runs the guest's instructions.
+/// Means of running the guest's instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accelerator {
     /// The processor itself.
@@ -33,7 +33,7 @@ pub enum Accelerator {
 }
 
 impl Accelerator {
-    /// As QEMU calls it.
+    /// Name in QEMU.
     pub fn name(self) -> &'static str {
         match self {
             Self::Kvm => "kvm",
@@ -42,7 +42,7 @@ impl Accelerator {
     }
 }
 
-/// Where the files of one guest are.
+/// Files of one guest.
 pub(super) struct GuestFiles<'a> {
     /// The machine's directory.
     pub(super) dir: &'a Path,
@@ -52,7 +52,7 @@ pub(super) struct GuestFiles<'a> {
     pub(super) root: &'a Path,
     /// Its ZFS modules.
     pub(super) zfs: Option<&'a Path>,
-    /// Whether what the kernel unpacks first has PostgreSQL.
+    /// True if the archive the kernel unpacks first has PostgreSQL.
     pub(super) postgresql: bool,
 }
 
@@ -175,9 +175,9 @@ fn append(
 /// A disk that this program serves from a file (see [`super::disk`]). The page cache of this machine
 /// is bypassed: what a disk forgets in a power cut and how fast it is would depend on it.
 ///
-/// Where its sectors are larger than what the guest may write, QEMU reads the rest of a sector and
-/// writes the whole, as such a disk does (`blkdebug` with nothing but `align`); each of these
-/// requests counts. Bytes are counted above that: a throttle below would count what is discarded.
+/// QEMU reads the rest of a sector and writes the whole where its sectors are larger than what the guest may write, as
+/// such a disk does (`blkdebug` with nothing but `align`); each of these requests counts. Bytes are counted above that:
+/// a throttle below would count what is discarded.
 fn drive(file: &str, disk: &LabDisk) -> String {
     let serial = &disk.serial;
     let mut text = String::new();

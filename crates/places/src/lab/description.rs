@@ -3,10 +3,10 @@
 use super::disk_cache::DiskCache;
 use stackrace_machine::host::LabDisk;
 
-/// What a machine is to be like; all its guests are alike.
+/// Description of a machine; all its guests are alike.
 #[derive(Debug, Clone)]
 pub struct Description {
-    /// How many guests.
+    /// Number of guests.
     pub nodes: usize,
     /// Processors of each.
     pub processors: usize,
@@ -14,9 +14,9 @@ pub struct Description {
     pub memory_bytes: u64,
     /// Disks of each.
     pub disks: Vec<LabDisk>,
-    /// What a power cut does to the disks. The one for what a guest keeps never lies.
+    /// Effect of a power cut on the disks. The one for what a guest keeps never lies.
     pub disk_cache: DiskCache,
-    /// A disk for what a guest keeps while it lives; none: memory alone.
+    /// A disk for what a guest keeps while it lives; `None` for memory alone.
     pub scratch_bytes: Option<u64>,
     /// The guest, from 1, whose console is this terminal.
     pub shell_on: Option<usize>,

@@ -26,10 +26,10 @@ use std::time::Duration;
 /// Requests a disk works on at the same time: as many as QEMU sends over one connection.
 pub(super) const WORKERS: usize = 16;
 
-/// How often it is checked whether the disk is still needed, and whether QEMU connects.
+/// Interval at which it is checked whether the disk is still needed, and whether QEMU connects.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What is read and written past the page cache is aligned to this in the file and in memory, bytes.
+/// Alignment of what is read and written past the page cache, in the file and in memory, bytes.
 const BLOCK: usize = 4096;
 
 /// Longest read or write that is served, bytes; QEMU sends no longer ones.
@@ -46,7 +46,7 @@ const REPLY: u32 = 0x6744_6698;
 
 /// Handshake: fixed newstyle, no padding.
 const HANDSHAKE: u16 = 3;
-/// What is understood besides reading and writing: flush, FUA, trim, write zeroes.
+/// Features understood besides reading and writing: flush, FUA, trim, write zeroes.
 const UNDERSTOOD: u16 = 1 | 4 | 8 | 32 | 64;
 /// A request that is to be on the medium when it is answered.
 const FUA: u16 = 1;
@@ -65,14 +65,14 @@ pub(super) struct Served {
 
 struct Disk {
     cached: File,
-    /// The same file past the page cache; none: its file system cannot.
+    /// The same file past the page cache; `None` if its file system cannot.
     direct: Option<File>,
     bytes: u64,
-    /// How long a request takes at least.
+    /// Least time a request takes.
     latency: Duration,
     failing: Mutex<Option<Failing>>,
-    /// Held while anything is written, so that a flush covers all writes before it; none: what was
-    /// answered is on the medium.
+    /// Volatile cache, held while anything is written, so that a flush covers all writes before it;
+    /// `None` if what was answered is on the medium.
     cache: Option<Mutex<VolatileCache>>,
     ended: AtomicBool,
 }
@@ -131,7 +131,7 @@ impl Served {
         Ok(Self { disk })
     }
 
-    /// Lets requests fail; none: no longer.
+    /// Lets requests fail; `None` for no longer.
     pub(super) fn fail(&self, failing: Option<Failing>) {
         *held(&self.disk.failing) = failing;
     }
@@ -395,7 +395,7 @@ fn next(stream: &mut impl Read) -> std::io::Result<Request> {
     }
 }
 
-/// So many bytes of a buffer that begin where direct I/O may; the same ones each time.
+/// A number of bytes of a buffer that begin where direct I/O may; the same ones each time.
 fn aligned(room: &mut Vec<u8>, length: usize) -> &mut [u8] {
     if room.len() < length + BLOCK {
         room.resize(length + BLOCK, 0);

@@ -11,27 +11,27 @@ use std::os::unix::fs::FileExt;
 /// Smallest part of a write that survives or does not, bytes.
 const SECTOR: usize = 512;
 
-/// What a power cut does to a disk.
+/// Effect of a power cut on a disk.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum DiskCache {
     /// Nothing: what was answered is on the medium.
     #[default]
     Off,
-    /// It may take what was not flushed.
+    /// A cut may take what was not flushed.
     Volatile,
-    /// It may take anything: a flush is answered, and not done.
+    /// A cut may take anything: a flush is answered, and not done.
     Lying,
 }
 
-/// What a volatile cache may lose.
+/// Data that a volatile cache may lose.
 pub(super) struct VolatileCache {
     lying: bool,
-    /// What each sector that was not flushed held before, by its number.
+    /// Old content of each sector that was not flushed, by its number.
     before: HashMap<u64, [u8; SECTOR]>,
 }
 
 impl VolatileCache {
-    /// The cache of a disk; none: it loses nothing.
+    /// The cache of a disk; `None` if it loses nothing.
     pub(super) fn of(cache: DiskCache) -> Option<Self> {
         (cache != DiskCache::Off).then(|| Self {
             lying: cache == DiskCache::Lying,

@@ -8,7 +8,7 @@ use std::path::Path;
 /// The part of the recipe that builds it, in a tree of its own: a guest needs no compiler.
 pub(super) const SCRIPT: &str = "ublk.sh";
 
-/// What is in that tree, besides what the script fetches.
+/// Packages in that tree, besides what the script fetches.
 pub(super) const PACKAGES: &str = "kmod,make,xz-utils";
 
 /// The built driver, in the working directory and in `/usr/lib` of the image.
@@ -17,7 +17,7 @@ const FILE: &str = "ublk_drv.ko";
 /// Says which kernel it was built for, in the working directory.
 const BUILT_FOR: &str = "ublk";
 
-/// The option of mmdebstrap that puts the driver into a tree; none: none was built.
+/// The option of mmdebstrap that puts the driver into a tree; `None` if none was built.
 pub(super) fn upload(work: &Path) -> Option<String> {
     let file = work.join(FILE);
     let upload = || {

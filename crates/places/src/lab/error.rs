@@ -5,7 +5,7 @@ use stackrace_machine::host::HostError;
 use stackrace_machine::journal::JournalError;
 use std::path::PathBuf;
 
-/// Why the lab could not do something.
+/// Reasons the lab could not do something.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LabError {
     /// The image of a system was not built.
@@ -19,15 +19,15 @@ pub enum LabError {
     MovedOn {
         /// The system whose image it is.
         system: &'static System,
-        /// What the distribution has.
+        /// Version the distribution has.
         now: String,
     },
     /// This program needs a newer C library than the image has.
     #[error("this program needs glibc {needs}, the guest has {has}: it cannot run there")]
     Libc {
-        /// What the program needs.
+        /// Version the program needs.
         needs: String,
-        /// What the image has.
+        /// Version the image has.
         has: String,
     },
     /// A guest did not come up; the end of what it printed.
@@ -42,7 +42,7 @@ pub enum LabError {
     /// A guest, or a part of the lab, refused.
     #[error("{0}")]
     Refused(String),
-    /// What this machine lacks, all of it.
+    /// Everything that this machine lacks.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Lacks(Vec<HostError>),
     /// This machine refused.
@@ -54,7 +54,7 @@ pub enum LabError {
 }
 
 impl LabError {
-    /// What the user can do about it.
+    /// Advice for the user.
     pub fn next(&self) -> String {
         match self {
             Self::NoImage(system) => format!("build it once: {}", system.build()),
@@ -87,7 +87,7 @@ impl LabError {
     }
 }
 
-/// One command that installs everything; none: something else is missing than packages.
+/// One command that installs everything; `None` if something else is missing than packages.
 fn install(missing: &[HostError]) -> Option<String> {
     let packages = missing.iter().map(|error| Some(error.package()?.name));
     let packages: Vec<&str> = packages.collect::<Option<_>>()?;

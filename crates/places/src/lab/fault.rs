@@ -24,13 +24,13 @@ const SOCKET: &str = "faults";
 /// A request or a reply, as one line.
 const LINE: ByteLimit = ByteLimit::new(64 << 10);
 
-/// How often it is checked whether a request comes, and whether the machine is still needed.
+/// Interval at which it is checked whether a request comes, and whether the machine is still needed.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How long a program that has connected may take to send its request.
+/// Time a program that has connected may take to send its request.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Something that happens to a machine.
+/// A fault of a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "fault", rename_all = "kebab-case")]
 pub enum MachineFault {
@@ -38,33 +38,33 @@ pub enum MachineFault {
     Power {
         /// The guest, from 1.
         node: usize,
-        /// Whether it comes back.
+        /// True if it comes back.
         on: bool,
     },
     /// The network link of a guest is cut, or mended.
     Link {
         /// The guest, from 1.
         node: usize,
-        /// Whether it is cut.
+        /// True if it is cut.
         cut: bool,
     },
-    /// Something happens to a disk.
+    /// A fault of a disk.
     Disk {
         /// The guest, from 1.
         node: usize,
         /// The disk.
         serial: String,
-        /// What happens to it.
+        /// Fault of the disk.
         #[serde(flatten)]
         what: DiskFault,
     },
 }
 
-/// What may happen to a disk.
+/// Faults of a disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "disk", rename_all = "kebab-case")]
 pub enum DiskFault {
-    /// It is pulled: the guest has it no more.
+    /// The disk is pulled: the guest has it no more.
     Pull,
     /// Requests fail that touch these bytes; none are given: all of them.
     Fail {
@@ -132,11 +132,11 @@ impl MachineFault {
 pub struct FaultTarget<'a> {
     /// The guest, which runs.
     pub machine: &'a LabMachine,
-    /// What it was made with.
+    /// Site it was made with.
     pub site: &'a MachineSite<'a>,
-    /// What it was made like.
+    /// Description it was made from.
     pub description: &'a Description,
-    /// What it is called where there are several; none: it is alone.
+    /// Name among several; `None` if it is alone.
     pub name: Option<&'a str>,
 }
 
@@ -196,7 +196,7 @@ pub fn while_open_to<T>(
     }))
 }
 
-/// What is answered: none: it happened; else why it did not.
+/// Answer: `None` if it happened; else the reason that it did not.
 type Answer = Option<String>;
 
 fn answer(
@@ -216,7 +216,7 @@ fn answer(
     stream.write_all(&line)
 }
 
-/// Whether a machine in a directory can be asked for faults.
+/// Returns true if a machine in a directory can be asked for faults.
 pub fn can_be_asked(dir: &Path) -> bool {
     Short::of(dir).is_ok_and(|short| short.join(SOCKET).exists())
 }

@@ -16,7 +16,7 @@ use stackrace_machine::host::{Host, HostError, Needs, argv};
 use stackrace_machine::journal::{Journal, Undo};
 use std::path::{Path, PathBuf};
 
-/// What building needs.
+/// Needs of building.
 pub const NEEDS: Needs = Needs {
     root: true,
     tools: &["mmdebstrap", "mksquashfs", "xz"],
@@ -34,7 +34,7 @@ const MANIFEST: &str = "manifest.json";
 /// Name of the hypervisor's file.
 const HYPERVISOR: &str = "hypervisor";
 
-/// What the names of ZFS modules begin with.
+/// Beginning of the names of ZFS modules.
 const ZFS: &str = "zfs-";
 
 /// One file of an image.
@@ -45,7 +45,7 @@ struct Part {
     blake3: String,
 }
 
-/// What is known of an image.
+/// Description of an image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Manifest {
     /// Release of its kernel.
@@ -63,7 +63,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// Where its files are.
+    /// Directory of its files.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -79,7 +79,7 @@ impl Image {
         &self.manifest.kernel
     }
 
-    /// What its files hold, as 16 digits of a hash: two builds of one recipe can differ.
+    /// Hash of its files' contents, as 16 digits: two builds of one recipe can differ.
     pub fn content(&self) -> String {
         let mut hash = blake3::Hasher::new();
         for part in &self.manifest.parts {
@@ -100,7 +100,7 @@ impl Image {
         self.dir.join(name)
     }
 
-    /// The hypervisor that starts before the kernel; none: the kernel starts alone.
+    /// The hypervisor that starts before the kernel; `None` if the kernel starts alone.
     pub fn hypervisor(&self) -> Option<PathBuf> {
         let mut parts = self.manifest.parts.iter();
         let found = parts.any(|part| part.name == HYPERVISOR);
@@ -162,7 +162,7 @@ pub fn find(cache: &Path, system: &'static System) -> Result<Image, LabError> {
     }
 }
 
-/// Whether what a layer needs is in the ZFS modules.
+/// Returns true if what a layer needs is in the ZFS modules.
 pub fn wants_zfs(needs: &Needs) -> bool {
     needs
         .tools
@@ -170,7 +170,7 @@ pub fn wants_zfs(needs: &Needs) -> bool {
         .any(|tool| ["zfs", "zpool"].contains(tool))
 }
 
-/// The ZFS modules that fit an image; none: they were not built.
+/// The ZFS modules that fit an image; `None` if they were not built.
 ///
 /// # Errors
 /// When a file is missing.
@@ -187,14 +187,14 @@ fn zfs_name(image: &Image) -> Result<String, LabError> {
     Ok(format!("{ZFS}{version}-{}", image.kernel()))
 }
 
-/// What something in the cache is to this program.
+/// Use that this program has for something in the cache.
 #[derive(Debug)]
 pub enum Stocked {
     /// The image of a system, or what is added to it.
     Used(&'static System, Image),
     /// ZFS modules that no image here fits, while a system has none yet: that one may.
     Spare(Image),
-    /// Of another recipe than this program's, or of a version that no image has.
+    /// An image of another recipe than this program's, or of a version that no image has.
     Unneeded(Image),
     /// A file is missing, or is not what was built.
     Damaged(PathBuf),
@@ -243,13 +243,13 @@ pub fn stock(cache: &Path) -> Vec<Stocked> {
     stock
 }
 
-/// Where an image is built, and with what.
+/// Place where an image is built, and the means.
 pub struct Builder<'a> {
     /// This machine.
     pub host: &'a dyn Host,
-    /// What is created is said here first.
+    /// Journal that is told first of what is created.
     pub journal: &'a Journal,
-    /// Where images are kept.
+    /// Directory of the images.
     pub cache: &'a Path,
     /// Unique: names what is made meanwhile.
     pub mark: &'a str,

@@ -8,23 +8,23 @@ use stackrace_machine::host::{Host, argv};
 /// Bytes of a BIOS, which ends where the processor begins.
 const BIOS_BYTES: usize = 64 << 10;
 
-/// Where a processor begins, from the end of the BIOS.
+/// Place where a processor begins, from the end of the BIOS.
 const BEGINNING: usize = 16;
 
-/// What the guest writes to the port that ends it.
+/// Value that the guest writes to the port that ends it.
 const SAID: u8 = 0x10;
 
 /// The guest: write to the port, then wait for ever.
 const GUEST: [u8; 5] = [0xb0, SAID, 0xe6, 0xf4, 0xf4];
 
-/// How QEMU ends when the guest wrote that, as its `isa-debug-exit` makes it.
+/// Exit status of QEMU when the guest wrote that, as its `isa-debug-exit` makes it.
 const EXECUTED: i32 = ((SAID as i32) << 1) | 1;
 
 /// Longest time it may take, s.
 const TIME: &str = "10";
 
-/// Whether a guest executes instructions with KVM; none: it cannot be tried, for lack of QEMU or of a place for
-/// its file.
+/// Returns true if a guest executes instructions with KVM; `None` if it cannot be tried, for lack of QEMU or of a place
+/// for its file.
 pub fn executes(host: &dyn Host) -> Option<bool> {
     let file = tempfile::NamedTempFile::new().ok()?;
     std::fs::write(file.path(), bios()).ok()?;

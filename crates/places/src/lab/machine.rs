@@ -33,7 +33,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// What tells one start of this machine from another.
+/// File that tells one start of this machine from another.
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
 /// Name of a machine's directory.
@@ -42,32 +42,32 @@ pub(super) const DIR: &str = ".stackrace-lab";
 /// Most guests of one machine.
 const NODES_MAX: usize = 16;
 
-/// How long a guest may take until its worker answers.
+/// Time a guest may take until its worker answers.
 const UP: Duration = Duration::from_secs(180);
 
-/// How long a trial guest may take to show that the accelerator works.
+/// Time a trial guest may take to show that the accelerator works.
 const PROBE: Duration = Duration::from_secs(15);
 
-/// How long a guest whose power was cut is waited for by the others of its machine.
+/// Time the others of its machine wait for a guest whose power was cut.
 const RETURN: Duration = Duration::from_secs(60);
 
-/// How often a guest that comes up is looked at.
+/// Interval at which a guest that comes up is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Lines of a guest's console that are shown when it did not come up.
 const LAST_WORDS: usize = 12;
 
-/// Where a guest keeps what is too large for its memory.
+/// Directory where a guest keeps what is too large for its memory.
 pub const SCRATCH_DIR: &str = "/scratch";
 
-/// Where machines begun in the subdirectories of a directory have their files.
+/// Directories of the files of machines begun in the subdirectories of a directory.
 pub fn dirs_in(dir: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let dirs = entries.map(|entry| entry.path().join(DIR));
     dirs.filter(|dir| dir.is_dir()).collect()
 }
 
-/// What a machine's files take up, bytes.
+/// Size of a machine's files, bytes.
 pub fn bytes_in(dir: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
@@ -81,7 +81,7 @@ pub struct LabMachine {
     dir: PathBuf,
     nodes: Vec<GuestNode>,
     switch: Option<NetworkSwitch>,
-    /// By number of the guest and serial.
+    /// Disks by number of the guest and serial.
     disks: BTreeMap<(usize, String), Served>,
     accelerator: Accelerator,
     facts: Vec<Fact>,
@@ -238,7 +238,7 @@ impl LabMachine {
         peers.collect()
     }
 
-    /// How many guests it has.
+    /// Number of guests.
     pub fn nodes(&self) -> usize {
         self.nodes.len()
     }
@@ -296,7 +296,7 @@ impl LabMachine {
         Ok(())
     }
 
-    /// Lets requests to a disk fail, those that touch the bytes of a range; none: no longer.
+    /// Lets requests to a disk fail, those that touch the bytes of a range; `None` for no longer.
     ///
     /// # Errors
     /// When there is no such disk, or the range is none of it.
@@ -386,22 +386,22 @@ impl LabMachine {
         Ok(())
     }
 
-    /// Where its files are.
+    /// Directory of its files.
     pub(super) fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// What it is, for the record.
+    /// Facts on it, for the record.
     pub fn facts(&self) -> &[Fact] {
         &self.facts
     }
 
-    /// What runs its instructions.
+    /// Means of running its instructions.
     pub fn accelerator(&self) -> Accelerator {
         self.accelerator
     }
 
-    /// From the start of the slowest guest to the first answer of its worker, ns.
+    /// Time from the start of the slowest guest to the first answer of its worker, ns.
     pub fn boot_ns(&self) -> u64 {
         self.nodes
             .iter()
@@ -519,8 +519,8 @@ impl GuestNode {
     }
 }
 
-/// The accelerator that was found to work since this machine started, as the file `known` has it; none: no
-/// guest was tried.
+/// The accelerator that was found to work since this machine started, as the file `known` has it; `None` if no guest
+/// was tried.
 pub fn accelerator_found(host: &dyn Host, known: &Path) -> Option<Accelerator> {
     let boot = host.read_text(Path::new(BOOT)).ok()?;
     let text = host.read_text(known).ok()?;

@@ -11,23 +11,23 @@ use std::path::Path;
 /// The layer's only file, also in what the kernel unpacks first.
 pub(super) const FILE: &str = "postgresql.squashfs";
 
-/// What tells the first program of a guest of it.
+/// Word that tells the first program of a guest of it.
 pub(super) const TOLD: &str = " lab.postgresql";
 
 /// The distribution's package, which depends on that of its current version.
 const PACKAGE: &str = "postgresql";
 
-/// Whether what a workload needs is in the layer.
+/// Returns true if what a workload needs is in the layer.
 pub fn wanted(needs: &Needs) -> bool {
     needs.packages.iter().any(|package| package.name == PACKAGE)
 }
 
-/// Whether a package is in the layer.
+/// Returns true if a package is in the layer.
 pub fn has(package: &Package) -> bool {
     package.name == PACKAGE
 }
 
-/// The layer for a system's image; none: it was not built.
+/// The layer for a system's image; `None` if it was not built.
 ///
 /// # Errors
 /// When a file is missing.

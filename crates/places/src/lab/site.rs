@@ -13,15 +13,15 @@ use stackrace_machine::host::{Host, HostError, argv};
 use stackrace_machine::journal::Journal;
 use std::path::{Path, PathBuf};
 
-/// What a machine is made with.
+/// Things a machine is made with.
 pub struct MachineSite<'a> {
     /// This machine.
     pub host: &'a dyn Host,
-    /// What is created is said here first.
+    /// Journal that is told first of what is created.
     pub journal: &'a Journal,
     /// An existing directory for the machine's own.
     pub dir: PathBuf,
-    /// What guests are made of.
+    /// Image that guests are made of.
     pub image: &'a Image,
     /// ZFS modules for it.
     pub zfs: Option<&'a Image>,
@@ -57,7 +57,7 @@ pub(super) fn start_node(
     Ok(Process::start(&words, dir, streams)?)
 }
 
-/// What the kernel unpacks first: a shell, the modules it needs, this program; where it is `whole`, the
+/// Writes the archive the kernel unpacks first: a shell, the modules it needs, this program; where it is `whole`, the
 /// root file system and the ZFS modules too, because nothing can be read later.
 pub(super) fn write_first(site: &MachineSite<'_>, path: &Path, whole: bool) -> std::io::Result<()> {
     let file = std::io::BufWriter::new(std::fs::File::create(path)?);

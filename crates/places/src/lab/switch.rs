@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Largest frame: Ethernet's header and what segmentation offload may put behind it.
 const FRAME_MAX: usize = 1 << 17;
 
-/// How soon a port notices that it is no longer wanted.
+/// Time in which a port notices that it is no longer wanted.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The socket a guest sends to.

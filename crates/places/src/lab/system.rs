@@ -4,7 +4,7 @@ use stackrace_layers::stack;
 use stackrace_machine::host::Package;
 use std::fmt;
 
-/// What is in the image of every system, by file name.
+/// Files in the image of every system, by file name.
 const COMMON: &[(&str, &str)] = &[
     ("image.sh", include_str!("recipe/image.sh")),
     ("kernel.sh", include_str!("recipe/kernel.sh")),
@@ -14,7 +14,7 @@ const COMMON: &[(&str, &str)] = &[
 /// A guest's first program, run by the BusyBox of its image.
 pub(super) const INIT: &str = include_str!("recipe/init");
 
-/// How PostgreSQL is packed for guests.
+/// Script that packs PostgreSQL for guests.
 const POSTGRESQL: &str = include_str!("recipe/postgresql.sh");
 
 /// Time of every file in an image, s since 1970: the same packages give the same bytes.
@@ -26,21 +26,21 @@ const HASH_LEN: usize = 12;
 /// An operating system that guests can run.
 #[derive(Debug, PartialEq, Eq)]
 pub struct System {
-    /// As `--system` takes it; the names of its images begin with it.
+    /// Name as `--system` takes it; the names of its images begin with it.
     pub name: &'static str,
     /// The distribution's name of the release.
     pub(super) suite: &'static str,
-    /// Where its packages come from, in APT's format.
+    /// Sources of its packages, in APT's format.
     pub(super) sources: &'static str,
     /// The system with the same programs and the distribution's usual kernel: itself, or another one.
     pub(super) release: &'static str,
     /// The package that depends on the newest kernel of its kind.
     pub(super) kernel: &'static str,
-    /// The package of the hypervisor that starts first, with the kernel as its first guest; none: the
-    /// kernel starts alone.
+    /// The package of the hypervisor that starts first, with the kernel as its first guest; `None` if the kernel starts
+    /// alone.
     pub(super) hypervisor: Option<&'static str>,
-    /// Whether the driver by which a guest serves modelled drives to itself (ublk) has to be built for its
-    /// kernel: Debian does so since Linux 6.3.
+    /// True if the driver by which a guest serves modelled drives to itself (ublk) has to be built for its kernel:
+    /// Debian does so since Linux 6.3.
     pub(super) builds_ublk: bool,
 }
 
@@ -123,7 +123,7 @@ impl System {
         format!("postgresql-{}-{}", &hash[..HASH_LEN / 2], self.image_name())
     }
 
-    /// Whether its distribution has a package that not every one has.
+    /// Returns true if its distribution has a package that not every one has.
     pub fn has(&self, package: &Package) -> bool {
         package.only_on.is_none_or(|only| only == self.release)
     }
@@ -152,7 +152,7 @@ impl System {
         self.recipe().chain([zfs, postgresql])
     }
 
-    /// What the image follows from.
+    /// Inputs that the image follows from.
     fn recipe(&self) -> impl Iterator<Item = (&'static str, String)> {
         let common = COMMON
             .iter()

@@ -26,10 +26,10 @@ use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 
-/// What the guest's processor is like, for every page that shows a figure.
+/// Description of the guest's processor, for every page that shows a figure.
 pub const PROCESSOR: &str = "1 GIPS: one instruction takes 1 ns";
 
-/// When every guest's clock begins.
+/// Time when every guest's clock begins.
 const EPOCH: &str = "2026-01-01";
 
 /// Two processor features by which the kernel would copy byte by byte: an instruction for each, where a real
@@ -41,7 +41,7 @@ const WITHOUT: &str = "-rdseed,-erms,-fsrm";
 /// it return from an interrupt with the rights of the hypervisor, which this feature forbids.
 const WITHOUT_BESIDE_HYPERVISOR: &str = ",-smap";
 
-/// What a hypervisor is told: the scheduler that was its default in 2008, and where to write.
+/// Options of a hypervisor: the scheduler that was its default in 2008, and where to write.
 const HYPERVISOR_TOLD: &str = "console=com1 com1=115200,8n1 sched=credit";
 
 /// Name of the kernel's file in the directory of guests.
@@ -58,7 +58,7 @@ const COPIES: u64 = 2;
 pub struct SideBySide {
     /// The guest's place among them, from 0; no two have the same.
     pub place: usize,
-    /// How many there are at most.
+    /// Greatest number of guests.
     pub guests: usize,
 }
 
@@ -70,12 +70,12 @@ impl SideBySide {
     };
 }
 
-/// What guests in virtual time are made of, in a directory of its own.
+/// Things that guests in virtual time are made of, in a directory of its own.
 pub struct VirtualLab<'a> {
     site: &'a MachineSite<'a>,
     dir: PathBuf,
     first_bytes: u64,
-    /// Of each guest, beside what its image takes, bytes.
+    /// Memory of each guest, beside what its image takes, bytes.
     memory_bytes: u64,
 }
 
@@ -264,8 +264,8 @@ impl VirtualLab<'_> {
     }
 }
 
-/// What gives a guest the memory in a file, which QEMU makes if it is not there: full of holes, so it
-/// takes as much of the disk as was written to it.
+/// Options that give a guest the memory in a file, which QEMU makes if it is not there: full of holes, so it takes as
+/// much of the disk as was written to it.
 fn shared_words(what: &str, number: usize, bytes: u64) -> Vec<String> {
     let file = command::file(number, what);
     let backend = format!("memory-backend-file,id={what},share=on,mem-path={file},size={bytes}");
@@ -298,13 +298,13 @@ impl VirtualGuest {
         self.place
     }
 
-    /// Whether it ended without having opened its port: QEMU refused.
+    /// Returns the error if it ended without having opened its port: QEMU refused.
     pub fn refused(&mut self) -> Option<LabError> {
         let ended = self.process.ended().is_some();
         ended.then(|| LabError::NotUp(last_words(&self.dir, self.number)))
     }
 
-    /// What the guest put into the memory that it shares.
+    /// Data the guest put into the memory that it shares.
     ///
     /// # Errors
     /// It has none, or it cannot be read.
@@ -323,9 +323,9 @@ impl VirtualGuest {
         read().map_err(|error| HostError::path("read", &path, error).into())
     }
 
-    /// What the guest says next, and its clock then, ns; none: it was only let go on. To be called when
-    /// its port can be read: then this waits for the rest of a frame at most, and not for what the
-    /// guest does before the next one, while which other guests would stand still.
+    /// The guest's next message, and its clock then, ns; `None` if it was only let go on. To be called when its port
+    /// can be read: then this waits for the rest of a frame at most, and not for what the guest does before the next
+    /// one, while which other guests would stand still.
     ///
     /// # Errors
     /// The guest has ended; its last words.

@@ -9,7 +9,7 @@ use super::error::LabError;
 use stackrace_machine::host::{Host, HostError, argv};
 use std::path::Path;
 
-/// How a kernel is packed.
+/// Compression of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Packing {
     /// Compressed with XZ.

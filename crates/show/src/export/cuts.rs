@@ -18,7 +18,7 @@ struct CutOfRun<'a> {
 }
 
 impl CutOfRun<'_> {
-    /// A number of what was found; none: nothing could be mounted, so nothing was looked for.
+    /// A number of findings; `None` if nothing could be mounted, so nothing was looked for.
     fn number(&self, number: fn(&CheckedPromises) -> u64) -> Option<u64> {
         self.cut.found.as_ref().map(number)
     }
@@ -47,7 +47,7 @@ fn of_run(record: &Record) -> impl Iterator<Item = CutOfRun<'_>> {
 
 type CutColumn<'a> = (&'static str, ColumnOf<CutOfRun<'a>>);
 
-/// Which cut it is, and how it came back.
+/// Columns on the cut itself and how it came back.
 fn about<'a>() -> Vec<CutColumn<'a>> {
     vec![
         ("run", ColumnOf::Text(|r| &r.record.head.run)),
@@ -96,7 +96,7 @@ fn about<'a>() -> Vec<CutColumn<'a>> {
     ]
 }
 
-/// What was found.
+/// Columns of the findings.
 fn found<'a>() -> Vec<CutColumn<'a>> {
     vec![
         // Missing, not 0, where nothing could be mounted: it was never looked for.

@@ -7,7 +7,7 @@ use stackrace_results::tables::DataTable;
 pub struct ExportTable {
     /// The word it is asked for by, and the name of its file.
     pub name: &'static str,
-    /// What a row is, one clause.
+    /// Meaning of a row, one clause.
     pub summary: &'static str,
     /// The table over any number of runs.
     pub of: fn(&[Record]) -> DataTable,

@@ -32,7 +32,8 @@ pub(super) struct ExportTrial<'a> {
     record: &'a Record,
     /// Position in the log, from 0.
     at: usize,
-    /// What another tool measured has only its figures: the counters beside them mean nothing.
+    /// True if this program measured it: what another tool measured has only its figures, and the
+    /// counters beside them mean nothing.
     own: bool,
     pub(super) seen: &'a Observation,
     configuration: &'a ConfigurationHead,
@@ -225,7 +226,7 @@ fn trials(records: &[Record]) -> DataTable {
     DataTable { columns: table }
 }
 
-/// What the system counted meanwhile.
+/// Counters of the system meanwhile.
 fn counted(trials: &[ExportTrial<'_>]) -> Vec<Column> {
     columns(
         trials,

@@ -48,7 +48,7 @@ fn rounds(answer: &RunAnswer) -> String {
     answer.rounds.to_string()
 }
 
-/// How far the sentences can be relied on.
+/// Reliability of the sentences.
 fn worth(answer: &RunAnswer) -> Option<String> {
     if answer.imported {
         return Some(

@@ -87,7 +87,7 @@ fn pace(cells: &[&AuditCell], head: &RunStarted, briefly: bool) -> String {
     limits.iter().map(part).collect::<Vec<_>>().join("; ")
 }
 
-/// What set the pace of a cell; `–` where it cannot be told.
+/// The limit that set the pace of a cell; `–` where it cannot be told.
 pub(super) fn pace_word(cell: &AuditCell) -> &'static str {
     cell.limited_by.map_or(figure::MISSING, LimitedBy::words)
 }
@@ -157,7 +157,7 @@ pub(super) fn limits_near(
         .collect()
 }
 
-/// `; not judged: page cache`; empty: every check that applies could judge.
+/// `; not judged: page cache`; empty if every check that applies could judge.
 fn unjudged(cell: &AuditCell) -> String {
     let judgements = cell.judgements.iter();
     let open = judgements.filter(|judgement| judgement.grade == Grade::NotJudged);

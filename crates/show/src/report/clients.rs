@@ -13,13 +13,13 @@ pub(super) const CLIENTS: &str = "Clients";
 /// Clients that are listed where room is short: those with the smallest shares.
 pub(super) const CLIENTS_FEW: usize = 8;
 
-/// What one client did in the trials it took part in.
+/// Work of one client in the trials it took part in.
 #[derive(Debug, Default)]
 struct ClientTrials {
     processes: usize,
-    /// Of all operations while all were at work, a share for each trial.
+    /// Share of all operations while all were at work, for each trial.
     shares: Vec<f64>,
-    /// How long after the first one it began each phase, ns.
+    /// Delay after the first one at which it began each phase, ns.
     began_ns: Vec<f64>,
     /// For how much of each phase it was at work.
     at_work: Vec<f64>,
@@ -61,8 +61,8 @@ fn complete(record: &Record) -> Vec<&ClientsTogether> {
         .collect()
 }
 
-/// How far apart they began, how long all were at work, how well the starts are known; one sentence.
-/// None: the run has no clients.
+/// A sentence on how far apart they began, how long all were at work, and how well the starts are known. `None` if the
+/// run has no clients.
 pub(super) fn sentence(record: &Record) -> Option<String> {
     let trials = complete(record);
     let phases: Vec<_> = trials.iter().flat_map(|trial| &trial.phases).collect();
@@ -81,7 +81,7 @@ pub(super) fn sentence(record: &Record) -> Option<String> {
     ))
 }
 
-/// A row for each client, the smallest share first; `most`: how many rows. None: the run has no clients.
+/// A row for each client, the smallest share first; `most`: the number of rows. `None` if the run has no clients.
 pub(super) fn table(record: &Record, most: usize) -> Option<TextTable> {
     let note = sentence(record)?;
     let trials = complete(record);
@@ -135,7 +135,7 @@ pub(super) fn table(record: &Record, most: usize) -> Option<TextTable> {
     })
 }
 
-/// What each client did in a trial: its processes together.
+/// Adds the work of each client in a trial: its processes together.
 fn add<'a>(trial: &'a ClientsTogether, clients: &mut BTreeMap<&'a str, ClientTrials>) {
     let of = |part: &stackrace_base::event::ClientPart| -> f64 {
         part.phases

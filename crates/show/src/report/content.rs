@@ -21,7 +21,7 @@ pub(super) struct TextTable {
     pub(super) head: Vec<String>,
     /// Columns that are text, not figures, by position.
     pub(super) text: Vec<usize>,
-    /// As many as there are; each has a cell for every column.
+    /// Rows, as many as there are; each has a cell for every column.
     pub(super) rows: Vec<TextRow>,
 }
 
@@ -32,7 +32,7 @@ const NAME_WIDTH: usize = 14;
 const PADDING: usize = 2;
 
 impl TextTable {
-    /// Whether all columns but the first fit into so many of a terminal without giving way.
+    /// Returns true if all columns but the first fit into so many of a terminal without giving way.
     pub(super) fn counts_fit(&self, width: usize) -> bool {
         let widest = |at: usize| {
             let cells = self.rows.iter().filter_map(|row| row.cells.get(at));
@@ -43,7 +43,7 @@ impl TextTable {
         others.sum::<usize>() + NAME_WIDTH + PADDING < width
     }
 
-    /// Whether one word names a column, and nothing below it is longer.
+    /// Returns true if one word names a column, and nothing below it is longer.
     pub(super) fn head_is_widest(&self, at: usize) -> bool {
         let long = |text: &str| text.chars().count();
         let head = self.head.get(at).filter(|head| !head.contains(' '));
@@ -59,9 +59,9 @@ pub(super) struct TextRow {
     pub(super) cells: Vec<String>,
     /// The configuration is out of the race.
     pub(super) dropped: bool,
-    /// The configuration the row is about, by index: its colour. None: no single one.
+    /// The configuration the row is about, by index: its colour. `None` if no single one.
     pub(super) configuration: Option<usize>,
-    /// On a page, the row's own address, and where its first cell leads; empty: none.
+    /// Address of the row on a page, and of the place its first cell leads to; empty if none.
     pub(super) id: String,
     pub(super) href: String,
 }
@@ -141,7 +141,7 @@ pub(super) fn facts(record: &Record, verdict: &Verdict) -> Vec<String> {
 /// Title of [`order_effects`].
 pub(super) const ORDER_EFFECTS: &str = "Order of turns";
 
-/// What the order of turns did to each workload that was measured in slices, a sentence each.
+/// Effects of the order of turns on each workload that was measured in slices, a sentence each.
 pub(super) fn order_effects(record: &Record, verdict: &Verdict) -> Vec<String> {
     let effects = verdict.order_effects.iter();
     effects
@@ -171,7 +171,7 @@ pub(super) fn notes(record: &Record, verdict: &Verdict) -> Vec<String> {
     notes
 }
 
-/// How stacks were brought to rest, over all trials; none: the study did not ask for it.
+/// Ways that stacks were brought to rest, over all trials; `None` if the study did not ask for it.
 pub(super) fn preconditioning(record: &Record) -> Option<String> {
     let done: Vec<&Preconditioned> = record
         .trials()
@@ -210,7 +210,7 @@ pub(super) fn configuration_name(row: &ConfigurationRow) -> String {
     }
 }
 
-/// The index of the configuration of that name; none: there is none (a level of a factor).
+/// The index of the configuration of that name; `None` if there is none (a level of a factor).
 pub(super) fn configuration_of(verdict: &Verdict, name: &str) -> Option<usize> {
     let mut rows = verdict.configurations.iter();
     rows.find(|row| row.name == name)
@@ -224,7 +224,7 @@ pub(super) fn primary(row: &ConfigurationRow, workload: usize) -> Option<&Metric
         .find(|cell| cell.workload == workload && cell.primary)
 }
 
-/// All configurations over all workloads; none: there is no overall figure.
+/// All configurations over all workloads; `None` if there is no overall figure.
 pub(super) fn overall(verdict: &Verdict) -> Option<TextTable> {
     // One configuration, or imported ones without a common metric: a table of nothing but dashes.
     if verdict
@@ -379,7 +379,7 @@ pub(super) fn video_tables(verdict: &Verdict) -> Vec<TextTable> {
     tables
 }
 
-/// What a comparison compares: `xfs against ext4, 4 KiB`.
+/// Name of a comparison: `xfs against ext4, 4 KiB`.
 pub(super) fn comparison_name(comparison: &Comparison) -> String {
     let mut name = format!("{} against {}", comparison.b, comparison.a);
     if !comparison.within.is_empty() {
@@ -389,7 +389,7 @@ pub(super) fn comparison_name(comparison: &Comparison) -> String {
     name
 }
 
-/// Where a comparison was measured.
+/// Place where a comparison was measured.
 pub(super) fn comparison_place(comparison: &Comparison) -> String {
     match (&comparison.metric, comparison.workload.as_str()) {
         (_, "") => "all workloads".to_owned(),
@@ -398,7 +398,7 @@ pub(super) fn comparison_place(comparison: &Comparison) -> String {
     }
 }
 
-/// Every comparison, the overall ones first; none: there is none.
+/// Every comparison, the overall ones first; `None` if there is none.
 pub(super) fn comparisons(verdict: &Verdict) -> Option<TextTable> {
     let rows: Vec<TextRow> = verdict
         .overall
@@ -536,7 +536,7 @@ fn beside_row(row: &BesideRow) -> TextRow {
     ])
 }
 
-/// What has no published partner, and what stands in for what.
+/// Notes on parts without a published partner, and what stands in for what.
 pub(super) fn beside_notes(beside: &Beside) -> Vec<String> {
     let mut notes = vec![beside.stands_in.clone()];
     notes.extend(beside.unmatched.iter().cloned());

@@ -126,7 +126,7 @@ fn names(rows: &[CsvRow<'_>]) -> Vec<Column> {
     )
 }
 
-/// What was measured.
+/// Columns of the figures.
 fn figures(rows: &[CsvRow<'_>]) -> Vec<Column> {
     columns(
         rows,
@@ -196,7 +196,7 @@ fn counted(rows: &[CsvRow<'_>]) -> Vec<Column> {
     )
 }
 
-/// What the device and the system did during a trial, and what the audit says of it.
+/// Columns of the device's and the system's work during a trial, and of the audit's words on it.
 fn observed(rows: &[CsvRow<'_>]) -> Vec<Column> {
     columns(
         rows,

@@ -91,7 +91,7 @@ fn ratios(pair: &WorkloadPair, configuration: usize) -> ForestGroup {
     }
 }
 
-/// What can be said of a ratio.
+/// Word for a ratio.
 fn word(differs: bool) -> &'static str {
     match differs {
         true => "differs, unpaired",
@@ -159,7 +159,7 @@ fn sheet(difference: &Difference) -> Sheet {
     }
 }
 
-/// Why something is not compared, or must not be taken for a comparison of storage.
+/// Reasons something is not compared, or must not be taken for a comparison of storage.
 pub fn refused(difference: &Difference) -> Vec<String> {
     let mut refused = difference.refused.clone();
     for pair in &difference.workloads {
@@ -239,7 +239,7 @@ fn figures(pair: &WorkloadPair) -> TextTable {
     }
 }
 
-/// What only one side has, named.
+/// Figures only one side has, named.
 fn only(label: &str, side: &Stored) -> Option<SheetPart> {
     let mut names: Vec<String> = side.only.iter().take(ONLY_MAX).cloned().collect();
     if side.only.len() > ONLY_MAX {

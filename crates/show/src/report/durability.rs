@@ -48,10 +48,10 @@ pub(super) fn guarantees(rows: &[DurabilityRow], verdict: &Verdict) -> TextTable
     }
 }
 
-/// What is counted of a row.
+/// Count taken of a row.
 type Count<'a> = &'a dyn Fn(&DurabilityRow) -> u64;
 
-/// How promises were broken, and what it took to come back; empty: none was broken.
+/// Tables of how promises were broken, and of what it took to come back; empty if none was broken.
 pub(super) fn kinds(rows: &[DurabilityRow]) -> Vec<TextTable> {
     let broken = broken(rows).filter(|_| rows.iter().any(|row| row.broken > 0));
     let back = counts(
@@ -66,7 +66,7 @@ pub(super) fn kinds(rows: &[DurabilityRow]) -> Vec<TextTable> {
     broken.into_iter().chain(back).collect()
 }
 
-/// Of the promises of all cuts, how many were broken in which way.
+/// Number of promises of all cuts that were broken in each way.
 fn broken(rows: &[DurabilityRow]) -> Option<TextTable> {
     let of_kind = |kind: Loss| move |row: &DurabilityRow| row.counts.of(kind);
     let kinds = Loss::ALL.map(|kind| (kind.word(), of_kind(kind)));
@@ -86,7 +86,7 @@ fn broken(rows: &[DurabilityRow]) -> Option<TextTable> {
     )
 }
 
-/// A table of counts. Those that are 0 everywhere would only make it wider than a screen; none: all are.
+/// A table of counts. Those that are 0 everywhere would only make it wider than a screen; `None` if all are.
 fn counts(
     rows: &[DurabilityRow],
     title: &str,
@@ -120,7 +120,7 @@ pub(super) fn sentences(rows: &[DurabilityRow], record: &Record) -> Vec<(String,
     rows.iter().map(said).collect()
 }
 
-/// The command that lists every loss with its own command; none: nothing was lost.
+/// The command that lists every loss with its own command; `None` if nothing was lost.
 pub(super) fn all_losses(record: &Record) -> Option<String> {
     let count = record.losses().len();
     let run = &record.head.run;
@@ -133,7 +133,7 @@ pub(super) fn all_losses(record: &Record) -> Option<String> {
 /// Losses that a page lists; of more, the command that lists all of them.
 const LISTED: usize = 500;
 
-/// Every loss with the command that makes it again; none: nothing was lost.
+/// Every loss with the command that makes it again; `None` if nothing was lost.
 pub(super) fn losses(record: &Record) -> Option<TextTable> {
     let all = record.losses();
     let name = |names: Option<&String>| names.cloned().unwrap_or_else(|| MISSING.to_owned());
@@ -171,8 +171,8 @@ pub(super) fn losses(record: &Record) -> Option<TextTable> {
     })
 }
 
-/// What the stack of each configuration promises by its settings, one sentence each; stacks of which
-/// nothing is known are left out. Alike stacks share a sentence.
+/// Promises of the stack of each configuration by its settings, one sentence each; stacks of which nothing is known are
+/// left out. Alike stacks share a sentence.
 pub(super) fn promised(record: &Record) -> Vec<String> {
     let mut said: Vec<(Vec<String>, Vec<&str>)> = Vec::new();
     for (at, head) in record.head.configurations.iter().enumerate() {
@@ -201,7 +201,7 @@ pub(super) fn promised(record: &Record) -> Vec<String> {
     said.into_iter().map(sentence).collect()
 }
 
-/// What the cuts of a record showed.
+/// Results of the cuts of a record.
 pub(super) fn rows(record: &Record, verdict: &Verdict) -> Vec<DurabilityRow> {
     durability(record, verdict)
 }

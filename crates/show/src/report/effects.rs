@@ -20,7 +20,7 @@ pub(super) fn short(verdict: &Verdict) -> Option<TextTable> {
     Some(table(verdict, first, ROWS_MAX))
 }
 
-/// What the effects of a table are on: `all workloads`, `browse: throughput`.
+/// Scope of the effects of a table: `all workloads`, `browse: throughput`.
 pub(super) fn place(effects: &EffectTable) -> String {
     match (&effects.metric, effects.workload.as_str()) {
         (_, "") => "all workloads".to_owned(),

@@ -7,7 +7,7 @@ use stackrace_base::unit;
 pub(super) use stackrace_base::unit::counted;
 use stackrace_judge::verdict::Interval;
 
-/// What is shown where there is no value.
+/// Sign shown where there is no value.
 pub(super) const MISSING: &str = "–";
 
 /// A value of a metric in the unit people use for it.

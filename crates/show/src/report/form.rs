@@ -8,7 +8,7 @@ use stackrace_results::record::Record;
 pub trait ReportForm: Sync {
     /// The word it is asked for by: `html`.
     fn name(&self) -> &'static str;
-    /// What it is for, one clause.
+    /// Purpose of the form, one clause.
     fn summary(&self) -> &'static str;
     /// The extension of its files, without the dot.
     fn extension(&self) -> &'static str;
@@ -16,15 +16,15 @@ pub trait ReportForm: Sync {
     fn render(&self, record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<u8>;
 }
 
-/// What the reader's side of a report is like.
+/// Options of the reader of a report.
 #[derive(Debug, Clone, Default)]
 pub struct ReportOptions {
-    /// What the terminal is like.
+    /// Properties of the terminal.
     pub screen: Screen,
     /// Lines of the terminal's page, of at least 16: where it would be longer, only the answer is
-    /// said, and where the rest is. None: the whole page.
+    /// said, and where the rest is. `None` for the whole page.
     pub lines_max: Option<usize>,
-    /// The command to propose next; empty: none.
+    /// The command to propose next; empty if none.
     pub next: String,
     /// Own ratios beside published ones, where asked for.
     pub beside: Option<Beside>,

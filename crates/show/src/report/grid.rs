@@ -22,14 +22,14 @@ const WORD_MAX: usize = 24;
 pub(super) struct GridLine {
     /// The style of its name.
     pub(super) style: Style,
-    /// What stands in the first column.
+    /// Content of the first column.
     pub(super) name: String,
-    /// What stands in the others.
+    /// Content of the other columns.
     pub(super) rest: String,
 }
 
-/// A table of so many columns of a terminal, a blank in front of each line not counted; none: it is too
-/// narrow for the words of the table.
+/// A table of so many columns of a terminal, a blank in front of each line not counted; `None` if it is too narrow for
+/// the words of the table.
 pub(super) fn lines(table: &TextTable, width: usize) -> Option<Vec<GridLine>> {
     let least: Vec<usize> = (0..table.head.len())
         .map(|at| least_width(table, at, is_figure(table, at, width)))
@@ -61,7 +61,7 @@ pub fn stacked<'a>(cells: impl Iterator<Item = (&'a str, &'a str)>, width: usize
     wrap(&named.collect::<Vec<_>>().join(" · "), width)
 }
 
-/// Whether a column is of figures, none of which is ever broken over two lines.
+/// Returns true if a column is of figures, none of which is ever broken over two lines.
 fn is_figure(table: &TextTable, at: usize, width: usize) -> bool {
     let count = table.counts_fit(width) && table.head_is_widest(at);
     at > 0 && (count || !table.text.contains(&at))
@@ -85,7 +85,7 @@ fn least_width(table: &TextTable, at: usize, figure: bool) -> usize {
     widths.max().unwrap_or(0) + 2
 }
 
-/// Whether every word of a table that was laid out is one of its texts.
+/// Returns true if every word of a table that was laid out is one of its texts.
 fn words_are_whole(table: &TextTable, lines: &[GridLine]) -> bool {
     let shown: Vec<String> = table
         .rows

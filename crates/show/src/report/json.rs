@@ -26,15 +26,15 @@ struct Page<'a> {
     rounds: Vec<u32>,
     verdict: &'a Verdict,
     notes: Vec<String>,
-    /// What set the pace and what spoils the figures, with the evidence (`docs/audit.md`).
+    /// Audit: what set the pace and what spoils the figures, with the evidence (`docs/audit.md`).
     audit: Audit,
-    /// Own ratios beside published ones; absent: not asked for.
+    /// Own ratios beside published ones; absent if not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     beside_published: Option<&'a Beside>,
-    /// What power cuts took, one entry for each configuration and workload; absent: there were none.
+    /// Losses of power cuts, one entry for each configuration and workload; absent if there were none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     durability: Vec<DurabilityRow>,
-    /// What the layers really got, of each configuration, each time it was raised.
+    /// Facts that the layers really got, of each configuration, each time it was raised.
     layers: Vec<Vec<&'a [LayerFacts]>>,
     trials: Vec<&'a Observation>,
 }

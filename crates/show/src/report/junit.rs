@@ -64,7 +64,7 @@ pub fn junit(gate: &GateAnswer, strict: bool) -> Vec<u8> {
 
 struct Case {
     name: String,
-    /// The element and what it says; none: passed.
+    /// The element and what it says; `None` if it passed.
     result: Option<(&'static str, String)>,
 }
 

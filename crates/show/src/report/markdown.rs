@@ -95,7 +95,7 @@ impl ReportForm for Markdown {
     }
 }
 
-/// What power cuts took, where the power was cut.
+/// Writes the losses of power cuts, where the power was cut.
 fn durability(text: &mut String, record: &Record, verdict: &Verdict) {
     let rows = durability::rows(record, verdict);
     if rows.is_empty() {

@@ -18,7 +18,7 @@ use stackrace_results::tables::{Column, ColumnOf, ColumnValues, DataTable, Table
 const FORMAT: u32 = 1;
 /// Columns of figures a table has at most: what 80 columns hold.
 const COLUMNS_MAX: usize = 3;
-/// What a terminal's columns leave for a table of ratios, one column for the mean set aside.
+/// Columns of a terminal that are left for a table of ratios, one column for the mean set aside.
 const RATIOS_WIDTH: usize = 66;
 /// Name of the row of means.
 const MEAN: &str = "all metrics";

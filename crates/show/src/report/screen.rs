@@ -8,7 +8,7 @@ const WIDTH_MAX: usize = 80;
 /// Fewer columns are not laid out for: names would be broken at every letter.
 const WIDTH_MIN: usize = 50;
 
-/// What a terminal is like.
+/// Properties of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Screen {
     /// Its columns.

@@ -2,7 +2,7 @@
 
 use super::content::TextTable;
 
-/// What a page holds.
+/// Content of a page.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sheet {
     /// Heading.
@@ -11,7 +11,7 @@ pub(super) struct Sheet {
     pub(super) lead: Vec<String>,
     /// Named facts; without a name: further words on the one before.
     pub(super) facts: Vec<(String, String)>,
-    /// What follows, in order.
+    /// Parts that follow, in order.
     pub(super) parts: Vec<SheetPart>,
 }
 

@@ -4,10 +4,10 @@ use super::{content, figure};
 use stackrace_judge::verdict::{Left, Verdict};
 use stackrace_results::record::Record;
 
-/// Where every configuration stands.
+/// Standings of all configurations.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Standings {
-    /// What the figure is: `ratio over all workloads`, `throughput of random write`.
+    /// Name of the figure: `ratio over all workloads`, `throughput of random write`.
     pub of: String,
     /// `95 % interval`.
     pub interval: String,
@@ -15,18 +15,18 @@ pub struct Standings {
     pub rows: Vec<Standing>,
 }
 
-/// Where one configuration stands.
+/// Standing of one configuration.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Standing {
     /// Configuration by index.
     pub configuration: usize,
-    /// As reports name it.
+    /// Name in reports.
     pub name: String,
     /// The figure; `–` where there is none yet.
     pub figure: String,
     /// Its interval; `–` alike.
     pub interval: String,
-    /// How it left the race; none: it is in.
+    /// The way it left the race; `None` if it is in.
     pub left: Option<Left>,
 }
 

@@ -22,7 +22,7 @@ fn colour_of(configuration: usize) -> u8 {
 /// A way in which a part of a text is set off. A word or a mark says the same without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Style {
-    /// Not at all.
+    /// No style at all.
     #[default]
     Plain,
     /// Bold: headings, and what runs now.
@@ -38,7 +38,7 @@ pub enum Style {
 }
 
 impl Style {
-    /// What begins and what ends it on a terminal.
+    /// Codes that begin and end it on a terminal.
     fn codes(self) -> (Cow<'static, str>, &'static str) {
         const END: &str = "\u{1b}[0m";
         match self {
@@ -101,7 +101,7 @@ impl Styled {
         self.plain().lines().count()
     }
 
-    /// What stands before the first empty line.
+    /// Text before the first empty line.
     pub fn first_paragraph(mut self) -> Self {
         let plain = self.plain();
         let mut left = plain.find("\n\n").map_or(plain.len(), |end| end + 1);

@@ -76,8 +76,8 @@ const MARGIN: usize = 9;
 const SENTENCE_LINES: usize = 5;
 const NOTES_LINES: usize = 2;
 
-/// What fits so many lines (at least [`LINES_MIN`]): the sentence, the ranking, then as many of the
-/// details as there is room for, and where the rest is.
+/// The part that fits so many lines (at least [`LINES_MIN`]): the sentence, the ranking, then as
+/// many of the details as there is room for, and where the rest is.
 fn brief(record: &Record, verdict: &Verdict, options: &ReportOptions, lines_max: usize) -> Styled {
     // The end first: what to do next must be seen, and the middle gets what room is left.
     let mut tail = Page::new(options);
@@ -119,8 +119,8 @@ fn brief(record: &Record, verdict: &Verdict, options: &ReportOptions, lines_max:
     text
 }
 
-/// The longest beginning of a text that fits with what comes behind it, and ends where a sentence, a
-/// clause or an item of it ends; none: not even the first one fits.
+/// The longest beginning of a text that fits with what comes behind it, and ends where a sentence, a clause or an item
+/// of it ends; `None` if not even the first one fits.
 fn beginning(text: &str, behind: &str, width: usize, lines_max: usize) -> Option<String> {
     let mut open = 0_i32;
     let mut ends = Vec::new();
@@ -299,7 +299,7 @@ impl Page {
         }
     }
 
-    /// What power cuts took, where the power was cut.
+    /// Losses of power cuts, where the power was cut.
     fn durability(&mut self, record: &Record, verdict: &Verdict) {
         let rows = durability::rows(record, verdict);
         if rows.is_empty() {

@@ -274,7 +274,7 @@ fn every_trial_and_metric_has_its_row() {
     }
 }
 
-/// As terminals count: East Asian characters take two columns, combining marks none.
+/// Width as terminals count it: East Asian characters take two columns, combining marks none.
 fn columns(line: &str) -> usize {
     line.chars()
         .map(|c| {

@@ -10,16 +10,16 @@ use super::password;
 use super::private::{Environment, private_text};
 use stackrace_base::failure::Failure;
 
-/// How long a server is waited for that does not answer.
+/// Time a server that does not answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Where servers of this machine listen, unless the address or `PGHOST` says otherwise.
+/// Directory of the sockets of servers of this machine, unless the address or `PGHOST` says otherwise.
 const SOCKETS: &str = "/var/run/postgresql";
 
 /// A database, and how it is reached.
 pub struct TeamAddress {
     /// For the library; holds the password.
     pub(super) config: Config,
-    /// File with the certificates that may sign the server's; none: those the system trusts.
+    /// File with the certificates that may sign the server's; `None` for those the system trusts.
     pub(super) roots: Option<PathBuf>,
     /// `user@host:port/database`, for people: never a password.
     pub(super) shown: String,
@@ -116,7 +116,7 @@ impl TeamAddress {
     }
 }
 
-/// Whether an address has a password, between the user and the host or behind the question mark.
+/// Returns true if an address has a password, between the user and the host or behind the question mark.
 fn has_password(url: &str) -> bool {
     let (place, query) = url.split_once('?').unwrap_or((url, ""));
     // A host has no `@`, so the last one ends the user: a password may have some.

@@ -16,7 +16,7 @@ use super::address::TeamAddress;
 use super::private::FILE_MAX;
 use stackrace_base::failure::Failure;
 
-/// Where systems keep the certificates they trust.
+/// Files where systems keep the certificates they trust.
 const TRUSTED: [&str; 4] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -86,7 +86,7 @@ pub(super) fn failed(tried: &str, address: &TeamAddress, error: &Error) -> Failu
     Failure::unable(what).next(advice(address, error))
 }
 
-/// Where a password may be put.
+/// Advice on the places for a password.
 const PASSWORD: &str = "give the password in ~/.pgpass, PGPASSFILE or PGPASSWORD, as for psql; or have pg_hba.conf let this user in";
 
 fn advice(address: &TeamAddress, error: &Error) -> String {
@@ -126,7 +126,7 @@ fn advice(address: &TeamAddress, error: &Error) -> String {
     "nothing of this run was entered; push it again when that is mended".to_owned()
 }
 
-/// The version of the tables; none: there are none.
+/// The version of the tables; `None` if there are none.
 ///
 /// # Errors
 /// The database cannot be asked.

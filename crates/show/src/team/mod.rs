@@ -22,5 +22,5 @@ pub use read::TeamRuns;
 
 /// Version of the tables, in `stackrace.schema_version`.
 const SCHEMA: i32 = 1;
-/// What the first push into a database carries out.
+/// Statements the first push into a database carries out.
 const TABLES: &str = include_str!("schema.sql");

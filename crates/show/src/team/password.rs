@@ -11,7 +11,7 @@ use stackrace_base::failure::Failure;
 /// The file of passwords in the user's home.
 const FILE: &str = ".pgpass";
 
-/// The password for a connection; none: none is known, and the server may need none.
+/// The password for a connection; `None` if none is known, and the server may need none.
 ///
 /// # Errors
 /// The file of passwords is there and cannot be used.

@@ -11,8 +11,8 @@ use crate::export;
 use stackrace_base::failure::Failure;
 use stackrace_results::record::{Record, RunSummary};
 
-/// Held while the tables are made: two may push into a new database at once. Any number does that no
-/// other program is likely to use.
+/// Number of the lock that is held while the tables are made: two may push into a new database at once. Any number does
+/// that no other program is likely to use.
 const MAKING: i64 = 0x7374_6163_6b72;
 /// Tables of the export that are kept beside the lines, and whether they have levels of factors.
 pub(super) const KEPT: [(&str, bool); 3] = [
@@ -27,16 +27,16 @@ pub struct PushedRun<'a> {
     pub log: &'a [u8],
     /// The same, understood.
     pub record: &'a Record,
-    /// What a list says of it.
+    /// Summary of the run in a list.
     pub summary: &'a RunSummary,
 }
 
-/// What pushing a run did.
+/// Outcome of pushing a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pushing {
     /// The run was not there; so many lines were entered.
     Entered(usize),
-    /// It was there in part; so many lines were added.
+    /// The run was there in part; so many lines were added.
     Added(usize),
     /// All of it was there; only its tags were entered.
     Tags,
@@ -117,7 +117,7 @@ fn ready(client: &mut Client) -> Result<i32, Error> {
     Ok(SCHEMA)
 }
 
-/// What of a run is in the database.
+/// Part of a run that is in the database.
 enum Standing {
     /// The first lines of the log; none of them: a new run.
     Until { lines: i64, bytes: usize },
@@ -165,7 +165,7 @@ impl Standing {
     }
 }
 
-/// Whether the lines that are there begin with those of the log.
+/// Returns true if the lines that are there begin with those of the log.
 fn begins_with(work: &mut Transaction<'_>, run: &PushedRun<'_>) -> Result<bool, Error> {
     for (number, line) in (0_i64..).zip(lines(run.log)) {
         let same = work.query_opt(
@@ -219,7 +219,7 @@ fn lengthen(
     })
 }
 
-/// What the list of runs shows.
+/// Writes the row of the run in the list of runs.
 fn describe(work: &mut Transaction<'_>, run: &PushedRun<'_>, lines: i64) -> Result<(), Error> {
     let (head, summary) = (&run.record.head, run.summary);
     let ended = run.record.ended();

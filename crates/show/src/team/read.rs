@@ -22,7 +22,7 @@ const CONNECTIONS: usize = 4;
 const RUNS_MAX: i64 = 10_000;
 /// Bytes of a log that is read.
 const LOG_MAX: usize = 256 << 20;
-/// How long a list counts as the newest, ns: every open page asks for it once a second.
+/// Time a list counts as the newest, ns: every open page asks for it once a second.
 const FRESH_NS: u64 = 1_000_000_000;
 /// Before each connection's first query: nothing is written through it, and no query hangs.
 const SETTINGS: &str = "SET default_transaction_read_only = on; SET statement_timeout = '30s'";

@@ -31,11 +31,11 @@ pub(super) struct ReceivedLine<'a> {
     clock: &'a dyn Clock,
 }
 
-/// What has arrived of a request.
+/// The part of a request that has arrived.
 pub(super) struct Arrived {
     /// The request; its form is read by [`ReceivedLine::form`].
     pub(super) request: HttpRequest,
-    /// What came behind the head.
+    /// Bytes behind the head.
     rest: Vec<u8>,
     until_ns: u64,
 }
@@ -183,7 +183,7 @@ impl<'a> ReceivedLine<'a> {
     }
 }
 
-/// How long one more silence may last; none: the time is over.
+/// Longest duration of one more silence; `None` if the time is over.
 fn patience(clock: &dyn Clock, until_ns: u64) -> Option<Duration> {
     let left_ns = until_ns.checked_sub(clock.now_ns()).filter(|ns| *ns > 0)?;
     Some(Duration::from_nanos(left_ns.min(SILENCE_NS)))

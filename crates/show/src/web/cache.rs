@@ -28,7 +28,7 @@ type Known = Mutex<VecDeque<(String, LogVersion, Arc<Judged>)>>;
 pub(super) struct RunCache {
     source: Arc<dyn RunSource>,
     records: Known,
-    /// Without complete trials: what a history needs of many runs.
+    /// Records without complete trials: what a history needs of many runs.
     outlines: Known,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct RunCache {
 pub(super) struct Judged {
     /// Everything that the log holds so far.
     pub(super) record: Record,
-    /// What the record says so far.
+    /// Verdict on the record so far.
     pub(super) verdict: Verdict,
     // A record never changes here, so what is written of it once holds: a report of a thousand trials
     // takes longer to make than to send.
@@ -72,18 +72,18 @@ impl Judged {
     }
 }
 
-/// How far a run is.
+/// Stage of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Stage {
-    /// It goes on; what it does at this moment, where it tells.
+    /// The run goes on; its work at this moment, where it tells.
     Running(Option<Box<Now>>),
-    /// It came to its end.
+    /// The run came to its end.
     Finished,
-    /// It was stopped or killed; `stackrace resume` goes on with it.
+    /// The run was stopped or killed; `stackrace resume` goes on with it.
     Interrupted,
-    /// It ended because something failed.
+    /// The run ended because something failed.
     Failed,
-    /// It had not ended when it was entered here; whether it goes on elsewhere is not known.
+    /// The run had not ended when it was entered here; whether it goes on elsewhere is not known.
     NotEnded,
     /// Its log cannot be read.
     Unreadable,
@@ -132,7 +132,7 @@ impl RunCache {
         Ok(list)
     }
 
-    /// How far a run is that ended for this reason, or did not end.
+    /// Stage of a run that ended for this reason, or did not end.
     pub(super) fn stage(&self, run: &str, ended: Option<&str>) -> Stage {
         match ended {
             None => match self.source.goes_on(run) {
@@ -146,27 +146,27 @@ impl RunCache {
         }
     }
 
-    /// Whether a process writes a run's log; the log is not read for that.
+    /// Returns true if a process writes a run's log; the log is not read for that.
     pub(super) fn goes_on(&self, run: &str) -> bool {
         self.source.goes_on(run) == Some(true)
     }
 
-    /// What changes whenever a run's log does; none: it is not there.
+    /// Value that changes whenever a run's log does; `None` if it is not there.
     pub(super) fn version(&self, run: &str) -> Option<LogVersion> {
         self.source.version(run)
     }
 
-    /// Whether they are those of a team, not of this machine.
+    /// Returns true if they are those of a team, not of this machine.
     pub(super) fn shared(&self) -> bool {
         self.source.shared()
     }
 
-    /// What a run is doing, where it tells.
+    /// Work of a run at the moment, where it tells.
     pub(super) fn now(&self, run: &str) -> Option<Now> {
         self.source.now(run)
     }
 
-    /// Whether there is a run of exactly this id. An id is never made part of a path before that.
+    /// Returns true if there is a run of exactly this id. An id is never made part of a path before that.
     pub(super) fn holds(&self, run: &str) -> bool {
         self.source.holds(run)
     }

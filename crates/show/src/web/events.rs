@@ -17,19 +17,19 @@ use super::{run, runs};
 use crate::report;
 use stackrace_results::record::Now;
 
-/// How often is looked.
+/// Interval between two looks.
 const LOOK: Duration = Duration::from_millis(250);
-/// Between two pieces that cost work, ns.
+/// Time between two pieces that cost work, ns.
 const WORK_NS: u64 = 1_000_000_000;
 /// Silence after which the visitor is asked whether it is still there, ns.
 const SILENCE_NS: u64 = 10_000_000_000;
 
-/// What is listened to.
+/// The events that are listened to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum EventStream {
     /// The list of runs.
     List,
-    /// What happens in one run.
+    /// Events in one run.
     Run {
         /// Its id.
         run: String,
@@ -39,8 +39,8 @@ pub(super) enum EventStream {
 }
 
 impl EventStream {
-    /// Of a run. A visitor that comes back says what it heard last; one that is new what its page
-    /// shows.
+    /// The stream of a run. A visitor that comes back says what it heard last; one that is new what
+    /// its page shows.
     pub(super) fn of_run(run: &str, request: &HttpRequest) -> Self {
         let last = request.header("last-event-id");
         let seen = last.or_else(|| request.asked("seen"));
@@ -155,7 +155,7 @@ fn one(site: &WebSite, line: &mut EventLine<'_, '_>, run: &str, mut seen: u64) -
     }
 }
 
-/// What stands above a run that has ended.
+/// Line above a run that has ended.
 fn end(site: &WebSite, run: &str) -> Markup {
     match site.cache.judged(run) {
         // The error may name a file as another user called it.

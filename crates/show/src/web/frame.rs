@@ -8,7 +8,7 @@ use crate::report;
 
 /// The script; see its own head.
 const SCRIPT: &str = include_str!("page.js");
-/// What the pages have beyond a report.
+/// Style sheet of the pages, beyond that of a report.
 const STYLE: &str = include_str!("page.css");
 
 /// The pages one can go to: address and name.
@@ -22,13 +22,13 @@ const PAGES: [(&str, &str); 5] = [
 
 /// A page, without what all pages share.
 pub(super) struct Page<'a> {
-    /// The address of the one of [`PAGES`] it belongs to; empty: none.
+    /// The address of the one of [`PAGES`] it belongs to; empty if none.
     pub(super) here: &'a str,
     /// Shown by the browser, in its tabs and its history.
     pub(super) title: &'a str,
-    /// Where the script hears what has changed; empty: nothing changes.
+    /// Address where the script hears what has changed; empty if nothing changes.
     pub(super) events: String,
-    /// What it says, a heading of the first level in it.
+    /// Content of the page, a heading of the first level in it.
     pub(super) content: Markup,
 }
 
@@ -102,7 +102,7 @@ pub(super) fn sorry(site: &WebSite, status: u16, why: &str) -> HttpResponse {
     )
 }
 
-/// How all pages look.
+/// Style sheet of all pages.
 pub(super) fn style() -> HttpResponse {
     HttpResponse::new(
         200,
@@ -116,7 +116,7 @@ pub(super) fn script() -> HttpResponse {
     HttpResponse::new(200, "text/javascript; charset=utf-8", SCRIPT)
 }
 
-/// How long ago something was, both RFC 3339: `5 min ago`, `3 days ago`.
+/// Time since something happened, both RFC 3339: `5 min ago`, `3 days ago`.
 pub(super) fn ago(then: &str, now: &str) -> String {
     let (Ok(then), Ok(now)) = (
         then.parse::<jiff::Timestamp>(),

@@ -11,10 +11,10 @@ use std::net::IpAddr;
 
 use super::http::{HttpRequest, Method};
 
-/// Who is let in, and by what.
+/// Rules on who is let in, and by what.
 #[derive(Debug, Clone)]
 pub struct Guard {
-    /// What a visitor has to know; none: everyone who reaches the port may read.
+    /// Secret a visitor has to know; `None` if everyone who reaches the port may read.
     pub token: Option<String>,
     /// Only this machine reaches the port.
     pub loopback: bool,
@@ -24,24 +24,24 @@ pub struct Guard {
     pub port: u16,
 }
 
-/// What is done with a request.
+/// Decision on a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Admission {
-    /// It is answered.
+    /// The request is answered.
     Granted,
     /// The token was in the address: it goes into a cookie, and the visitor to the address without.
     Cookie {
-        /// What the header `Set-Cookie` says.
+        /// Value of the header `Set-Cookie`.
         cookie: String,
         /// The address.
         place: String,
     },
-    /// It is not: status and a sentence.
+    /// The request is refused: status and a sentence.
     Refused(u16, &'static str),
 }
 
 impl Guard {
-    /// Whether a request is answered.
+    /// Decides whether a request is answered.
     pub(super) fn admit(&self, request: &HttpRequest) -> Admission {
         let Some(host) = request.header("host").filter(|host| self.ours(host)) else {
             return Admission::Refused(
@@ -101,8 +101,8 @@ impl Guard {
             })
     }
 
-    /// Whether a name is an address or this machine's own. The port is not looked at: a tunnel has
-    /// another one, and a rebound name would have ours.
+    /// Returns true if a name is an address or this machine's own. The port is not looked at: a
+    /// tunnel has another one, and a rebound name would have ours.
     fn ours(&self, host: &str) -> bool {
         // Brackets keep the colons of an IPv6 address apart from that of the port.
         let name = match host.strip_prefix('[') {
@@ -121,8 +121,8 @@ impl Guard {
     }
 }
 
-/// Whether a request comes from a page of ours or from no page. Browsers name the origin of what
-/// they send, and since 2023 all of them say how it relates to us.
+/// Returns true if a request comes from a page of ours or from no page. Browsers name the origin of
+/// what they send, and since 2023 all of them say how it relates to us.
 fn same_origin(request: &HttpRequest, host: &str) -> bool {
     // Asked of all headers: with two of them `header` finds none, and none is ours.
     if request.headers.iter().any(|(name, _)| name == "origin") {

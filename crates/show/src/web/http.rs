@@ -20,29 +20,29 @@ pub(super) enum Method {
     Post,
 }
 
-/// What a visitor asked for: head and body, both within the limits.
+/// A visitor's request: head and body, both within the limits.
 #[derive(Debug, Clone)]
 pub(super) struct HttpRequest {
-    /// Whether something is read or done.
+    /// Method: to read or to do something.
     pub(super) method: Method,
     /// Only the head of the answer is wanted.
     pub(super) head_only: bool,
     /// The path as it was sent: begins with `/`, escapes and all.
     pub(super) path: String,
-    /// What follows the `?`, read.
+    /// Query behind the `?`, read.
     pub(super) query: Vec<(String, String)>,
     /// Headers, names in small letters, in the order they came.
     pub(super) headers: Vec<(String, String)>,
-    /// What a form holds.
+    /// Fields of a form.
     pub(super) form: Vec<(String, String)>,
 }
 
-/// Why a request is not answered as it was meant.
+/// Reasons a request is not answered as it was meant.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum HttpError {
     /// The other side went away, or was silent for too long.
     Gone,
-    /// It is no request, too long, or nothing we speak: status and a sentence.
+    /// The text is no request, too long, or nothing we speak: status and a sentence.
     Refused(u16, &'static str),
 }
 
@@ -70,7 +70,7 @@ fn first<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
     found.map(|(_, value)| value.as_str())
 }
 
-/// The head, and where the body begins; none: it is not complete.
+/// The head, and where the body begins; `None` if it is not complete.
 ///
 /// # Errors
 /// It is no request, too long, or nothing we speak.
@@ -119,7 +119,7 @@ pub(super) fn head(bytes: &[u8]) -> Result<Option<(HttpRequest, usize)>, HttpErr
     Ok(Some((request, begin)))
 }
 
-/// A request without its body; none: its head is not complete.
+/// A request without its body; `None` if its head is not complete.
 #[cfg(any(test, feature = "testing"))]
 pub(super) fn understood(bytes: &[u8]) -> Result<Option<HttpRequest>, HttpError> {
     let Some((request, _)) = head(bytes)? else {
@@ -167,7 +167,7 @@ pub(super) fn pairs(text: &[u8]) -> Result<Vec<(String, String)>, HttpError> {
     }
 }
 
-/// What is sent back, whole.
+/// The reply to a visitor, whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HttpResponse {
     /// Status code of HTTP: 200, 404.
@@ -176,7 +176,7 @@ pub(super) struct HttpResponse {
     pub(super) kind: &'static str,
     /// Further headers.
     pub(super) headers: Vec<(&'static str, String)>,
-    /// What follows the headers, of the type `kind`.
+    /// Body behind the headers, of the type `kind`.
     pub(super) body: Vec<u8>,
 }
 

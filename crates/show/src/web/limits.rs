@@ -22,7 +22,7 @@ const THREADS_MAX: usize = CONNECTIONS_MAX + STREAMS_MAX + 48;
 /// Bytes of forms at a time, all visitors together.
 const FORM_BYTES_MAX: usize = 32 << 20;
 
-/// What visitors take at the moment.
+/// Resources that visitors take at the moment.
 #[derive(Debug, Default)]
 pub(super) struct Limits {
     connections: Mutex<Connections>,
@@ -47,7 +47,7 @@ struct Stream {
 }
 
 impl Stream {
-    /// Whether the visitor has closed its end.
+    /// Returns true if the visitor has closed its end.
     fn is_closed(&self) -> bool {
         use rustix::net::{RecvFlags, recv};
         // Takes nothing out of the connection, and does not wait.
@@ -60,8 +60,8 @@ impl Stream {
 }
 
 impl Limits {
-    /// Lets a connection in; the oldest ends where there are too many. None: even those that were
-    /// ended still take too much.
+    /// Lets a connection in; the oldest ends where there are too many. `None` if even those that
+    /// were ended still take too much.
     pub(super) fn arrive(self: &Arc<Self>, stream: &TcpStream) -> Option<Visit> {
         let handle = stream.try_clone().ok()?;
         // Counted first, then checked: two that arrive at once cannot both take the last place.
@@ -85,7 +85,7 @@ impl Limits {
         })
     }
 
-    /// Takes room for bytes of a form; none: others fill it at the moment.
+    /// Takes room for bytes of a form; `None` if others fill it at the moment.
     pub(super) fn form(self: &Arc<Self>, bytes: usize) -> Option<FormRoom> {
         let room = FormRoom {
             limits: Arc::clone(self),
@@ -111,8 +111,8 @@ pub(super) struct Visit {
 }
 
 impl Visit {
-    /// Makes an event stream of the connection, which then counts as one and nothing else. None: this
-    /// address has too many, or all have, or the connection was ended meanwhile.
+    /// Makes an event stream of the connection, which then counts as one and nothing else. `None` if this address has
+    /// too many, or all have, or the connection was ended meanwhile.
     pub(super) fn listen(&self, client: IpAddr) -> Option<Listener> {
         let mut streams = self.limits.streams.lock();
         let full = |streams: &[Stream]| {

@@ -34,7 +34,7 @@ const METRICS: [(&str, &str); 6] = [
     ),
 ];
 
-/// What monitoring reads, in the text format of OpenMetrics.
+/// The page monitoring reads, in the text format of OpenMetrics.
 pub(super) fn page(site: &WebSite) -> HttpResponse {
     let runs = match site.cache.list() {
         Ok(runs) => runs,
@@ -88,7 +88,7 @@ pub(super) fn page(site: &WebSite) -> HttpResponse {
     HttpResponse::new(200, kind, text.whole())
 }
 
-/// What the newest run of a study found.
+/// Writes the findings of the newest run of a study.
 fn figures(text: &mut MetricsText, study: &str, judged: &Arc<Judged>) {
     for row in &judged.verdict.configurations {
         let labels = [("study", study), ("configuration", &*row.name)];

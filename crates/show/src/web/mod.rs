@@ -37,8 +37,8 @@ const IMPORT_MAX: usize = 16 << 20;
 /// Bytes of any other form.
 const FORM_MAX: usize = 4 << 10;
 
-/// What a guard with a token says of the first bytes of a connection: a status, and whether they
-/// are let in; none: they are not a whole head. For the checks of what comes from outside.
+/// Judgement of a guard with a token on the first bytes of a connection: a status, and whether they
+/// are let in; `None` if they are not a whole head. For the checks of what comes from outside.
 #[cfg(any(test, feature = "testing"))]
 pub fn judged(bytes: &[u8]) -> Option<(u16, bool)> {
     let guard = Guard {
@@ -120,7 +120,7 @@ fn visit(site: &WebSite, mut stream: TcpStream, place: &Visit) {
     line.close();
 }
 
-/// What is sent to a visitor.
+/// Reply sent to a visitor.
 enum Answer {
     /// A response of a known length, sent at once.
     Whole(Box<HttpResponse>),
@@ -135,7 +135,7 @@ impl From<HttpResponse> for Answer {
 }
 
 impl WebSite {
-    /// What is answered to the request that arrives, and whether only the answer's head is wanted.
+    /// The answer to the request that arrives, and whether only the answer's head is wanted.
     fn answer(&self, line: &mut ReceivedLine<'_>) -> Result<(Answer, bool), HttpError> {
         let arrived = line.head()?;
         let head_only = arrived.request.head_only;

@@ -13,7 +13,7 @@ use stackrace_results::record::{Record, RunSummary};
 /// Runs that are shown, the newest of them.
 const RUNS_MAX: usize = 20;
 
-/// Where the history of a title is.
+/// Address of the history of a title.
 pub(super) fn address(title: &str) -> String {
     let query = form_urlencoded::Serializer::new(String::new())
         .append_pair("study", title)

@@ -46,7 +46,7 @@ pub(super) fn page(site: &WebSite, run: &str) -> HttpResponse {
     frame::page(site, 200, &page)
 }
 
-/// How far it is, where else it is shown, and what may be done.
+/// Line on the stage of the run, the other places it is shown, and what may be done.
 pub(super) fn stage_line(site: &WebSite, record: &Record, stage: &Stage) -> Markup {
     let run = &record.head.run;
     // A visitor permits no commands: that is for who can type the option.
@@ -91,7 +91,7 @@ pub(super) fn report(site: &WebSite, run: &str) -> HttpResponse {
     )
 }
 
-/// There is no such run, or it cannot be read.
+/// Page for a run that is not there, or cannot be read.
 pub(super) fn missing(site: &WebSite, error: &RecordError) -> HttpResponse {
     let status = match error {
         RecordError::Unknown { .. } | RecordError::NoRuns { .. } => 404,

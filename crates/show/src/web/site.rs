@@ -9,7 +9,7 @@ use stackrace_base::printed::{ImportError, ImportSource};
 use stackrace_base::time::Clock;
 use stackrace_results::record::RunSource;
 
-/// What may be done from the page.
+/// Actions that may be taken from the page.
 pub trait RunControl: Send + Sync {
     /// Studies that may be started, by the names of their files.
     fn studies(&self) -> Vec<String>;
@@ -33,7 +33,7 @@ pub trait RunControl: Send + Sync {
     /// # Errors
     /// Why not, for the visitor.
     fn keep(&self, sources: &[ImportSource], title: String) -> Result<String, String>;
-    /// What was started from the page, oldest first.
+    /// Runs that were started from the page, oldest first.
     fn begun(&self) -> Vec<Begun>;
 }
 
@@ -46,14 +46,14 @@ pub struct TextReader {
     pub read: fn(&str, String) -> Result<ImportSource, ImportError>,
 }
 
-/// Something that was started from the page.
+/// A command that was started from the page.
 #[derive(Debug, Clone)]
 pub struct Begun {
     /// `run demo.toml`.
     pub what: String,
     /// Its process.
     pub pid: u32,
-    /// How it ended, in words; none: it goes on.
+    /// Outcome, in words; `None` if it goes on.
     pub ended: Option<String>,
     /// The end of what it said.
     pub said: String,
@@ -63,15 +63,15 @@ pub struct Begun {
 pub struct WebSite {
     /// The runs.
     pub(super) cache: RunCache,
-    /// Who is let in.
+    /// Guard that decides who is let in.
     pub(super) guard: Guard,
-    /// What may be done; none: nothing.
+    /// Actions that may be taken; `None` if nothing.
     pub(super) control: Option<Arc<dyn RunControl>>,
     /// Reads what other tools printed.
     pub(super) reader: TextReader,
-    /// What tells the time.
+    /// Clock that tells the time.
     pub(super) clock: Arc<dyn Clock>,
-    /// What visitors take.
+    /// Resources that visitors take.
     pub(super) limits: Arc<Limits>,
 }
 

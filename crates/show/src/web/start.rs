@@ -11,13 +11,13 @@ use super::http::{HttpRequest, HttpResponse};
 use super::site::{Begun, RunControl, WebSite};
 use stackrace_results::record::RunSummary;
 
-/// Without control over runs.
+/// Page without control over runs.
 pub(super) fn read_only(site: &WebSite) -> HttpResponse {
     let why = "This server is read-only. Start it with --control to allow this.";
     frame::sorry(site, 403, why)
 }
 
-/// What can be started, and what was.
+/// Page of the studies that can be started, and of those that were.
 pub(super) fn page(site: &WebSite) -> HttpResponse {
     let Some(control) = &site.control else {
         return read_only(site);

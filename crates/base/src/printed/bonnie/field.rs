@@ -27,7 +27,7 @@ pub fn number(text: &str) -> Option<f64> {
     (number <= NUMBER_MAX).then_some(number)
 }
 
-/// As [`number`], with the step of its last digit.
+/// Reads as [`number`], with the step of its last digit.
 pub fn figure(text: &str) -> Option<PrintedFigure> {
     number(text).and_then(|_| PrintedFigure::read(text))
 }
@@ -38,7 +38,7 @@ pub fn whole(text: &str) -> Option<u64> {
     Some(number as u64)
 }
 
-/// As [`whole`], and none above 32 bits: for percentages, and numbers of files.
+/// Reads as [`whole`], and none above 32 bits: for percentages, and numbers of files.
 pub fn small(text: &str) -> Option<u32> {
     whole(text).and_then(|number| u32::try_from(number).ok())
 }

@@ -22,7 +22,7 @@ pub const TOO_FAST_NS: u64 = 500_000_000;
 /// Files are counted in units of this many.
 pub const FILES_UNIT: u64 = 1024;
 
-/// Which layout of report.
+/// Layout of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BonnieLayout {
     /// 1.03: no latencies.
@@ -35,7 +35,7 @@ pub enum BonnieLayout {
     V2_00,
 }
 
-/// What one pair of columns is about, in the order of the originals.
+/// Subject of one pair of columns, in the order of the originals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BonnieColumn {
     /// Output, a character at a time.
@@ -99,14 +99,14 @@ impl BonnieColumn {
         }
     }
 
-    /// Whether its rate is an amount of data per second.
+    /// Returns true if its rate is an amount of data per second.
     pub fn moves_data(self) -> bool {
         // Columns are in the order of `ALL`: data before seeks, files behind them.
         (self as usize) < BonnieColumn::Seeks as usize
     }
 }
 
-/// In which order metrics are reported: the first is primary, so characters, which measure the
+/// Order in which metrics are reported: the first is primary, so characters, which measure the
 /// processor, do not stand there.
 const METRICS: [BonnieColumn; 12] = [
     BonnieColumn::BlockOutput,
@@ -128,7 +128,7 @@ const METRICS: [BonnieColumn; 12] = [
 pub enum BonnieFigure {
     /// `+++++`: took less than half a second.
     TooFast,
-    /// As a report gives it.
+    /// The rate as a report gives it.
     Rate {
         /// KiB/s, or operations per second.
         per_s: PrintedFigure,
@@ -142,11 +142,11 @@ pub enum BonnieFigure {
         /// Percent of one processor.
         cpu_percent: u32,
     },
-    /// As we measured it.
+    /// The rate as we measured it.
     Measured {
         /// KiB or operations.
         amount: f64,
-        /// How long, ns.
+        /// Duration, ns.
         elapsed_ns: u64,
         /// Processor time, user and system, ns.
         cpu_ns: u64,
@@ -154,7 +154,7 @@ pub enum BonnieFigure {
 }
 
 impl BonnieFigure {
-    /// KiB/s, or operations per second; none: too fast to tell, or not shown.
+    /// KiB/s, or operations per second; `None` if it is too fast to tell, or not shown.
     pub fn per_s(self) -> Option<PrintedFigure> {
         match self {
             BonnieFigure::TooFast | BonnieFigure::Garbage { .. } => None,
@@ -180,12 +180,12 @@ impl BonnieFigure {
     }
 }
 
-/// What a report says of one column.
+/// Content of one column of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Cell {
-    /// None: the phase was left out.
+    /// Figure; `None` if the phase was left out.
     pub figure: Option<BonnieFigure>,
-    /// The longest operation, ns; none: 1.03, or left out.
+    /// The longest operation, ns; `None` for 1.03, or if left out.
     pub latency_ns: Option<PrintedFigure>,
 }
 
@@ -194,18 +194,18 @@ pub struct Cell {
 pub struct Data {
     /// Size, MiB.
     pub size_mib: u64,
-    /// Bytes of a chunk; none: the usual, or it is not said (2.00 never does).
+    /// Bytes of a chunk; `None` for the usual, or if not said (2.00 never does).
     pub chunk: Option<u64>,
-    /// How many seeks; none: it is not said.
+    /// Number of seeks; `None` if it is not said.
     pub seeks: Option<u32>,
-    /// By how many; none: it is not said.
+    /// Number of seekers; `None` if it is not said.
     pub seekers: Option<u32>,
 }
 
 /// The files that were created and removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BonnieFiles {
-    /// How many, in units of [`FILES_UNIT`].
+    /// Number of files, in units of [`FILES_UNIT`].
     pub number: u64,
     /// Files of which sizes, or links.
     pub made: Made,
@@ -213,7 +213,7 @@ pub struct BonnieFiles {
     pub directories: u32,
 }
 
-/// What created files are.
+/// Kinds of created files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Made {
     /// Files of such sizes, bytes.
@@ -229,12 +229,12 @@ pub enum Made {
     SymbolicLinks,
 }
 
-/// What one run of bonnie++ reports.
+/// Report of one run of bonnie++.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BonnieReport {
     /// The version whose layout it has.
     pub layout: BonnieLayout,
-    /// What the program calls itself: `1.03e`, `2.00a`.
+    /// Name and version of the program by its own account: `1.03e`, `2.00a`.
     pub program: String,
     /// The machine's name, as far as it is shown.
     pub name: String,
@@ -242,13 +242,13 @@ pub struct BonnieReport {
     pub concurrency: u32,
     /// The random seed, if it is shown.
     pub seed: Option<String>,
-    /// None: this part was left out.
+    /// Data part; `None` if this part was left out.
     pub data: Option<Data>,
-    /// None: this part was left out.
+    /// Files part; `None` if this part was left out.
     pub files: Option<BonnieFiles>,
-    /// In the order of [`BonnieColumn::ALL`].
+    /// Cells in the order of [`BonnieColumn::ALL`].
     pub cells: [Cell; 12],
-    /// What could not be read of the text, and why.
+    /// Parts of the text that could not be read, and the reason.
     pub left_out: Option<String>,
 }
 
@@ -269,8 +269,8 @@ impl BonnieReport {
     }
 }
 
-/// What every report can say: for each column its rate, the processor it took and its longest
-/// operation.
+/// Metrics that every report can have: for each column its rate, the processor it took and its
+/// longest operation.
 pub fn metrics() -> Vec<MetricHead> {
     METRICS.into_iter().flat_map(heads).collect()
 }
@@ -318,7 +318,7 @@ pub fn in_metric_order() -> impl Iterator<Item = BonnieColumn> {
     METRICS.into_iter()
 }
 
-/// Why figures are missing that the report has a place for.
+/// Reasons figures are missing that the report has a place for.
 pub fn notes(report: &BonnieReport) -> Vec<String> {
     let which = |wanted: fn(BonnieFigure) -> bool| {
         let columns = BonnieColumn::ALL.into_iter().filter(|column| {

@@ -15,7 +15,7 @@ const TRIALS_MIN: usize = 4;
 const ALPHA: f64 = 0.01;
 /// A client that does more than this share of what the median one does is not named.
 const SLOW: f64 = 0.9;
-/// What a client did that finished no operation, in operations.
+/// Operations counted for a client that finished none.
 const NOTHING: f64 = 0.5;
 /// The busiest client does so many times as much as the idlest: their shares differ.
 const UNEVEN: f64 = 2.0;
@@ -59,7 +59,7 @@ pub(super) fn judge(run: &RunReading<'_>) -> Vec<Unlike> {
     found
 }
 
-/// What each client did while all were at work, as a share of what the median one did.
+/// Work of each client while all were at work, as a share of what the median one did.
 fn shares(trial: &ClientsTogether) -> BTreeMap<&str, f64> {
     let mut done: BTreeMap<&str, f64> = BTreeMap::new();
     for part in &trial.each {

@@ -6,15 +6,15 @@ use crate::audit::cell::AuditCell;
 use crate::audit::set_ups::SetUps;
 use stackrace_base::event::{Observation, RunStarted};
 
-/// So many configurations are named in one sentence.
+/// Number of configurations that are named in one sentence.
 const NAMED_MAX: usize = 3;
 
-/// Something that differs between configurations and was not asked about.
+/// A thing that differs between configurations and was not asked about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Unlike {
-    /// Which check found it.
+    /// Name of the check that found it.
     pub check: &'static str,
-    /// What differs, on which evidence, and what that does: without a full stop.
+    /// The difference, its evidence and its effect, without a full stop.
     pub sentence: String,
 }
 

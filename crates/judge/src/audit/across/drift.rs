@@ -14,12 +14,12 @@ const ALPHA: f64 = 0.001;
 /// Smaller changes from the first round to the last are not named.
 const CHANGE: f64 = 0.10;
 
-/// How the figure of a configuration changes from the first round to the last.
+/// Change of the figure of a configuration from the first round to the last.
 #[derive(Clone, Copy)]
 struct Trend {
     /// Logarithm of last over first, oriented so that above 0 it becomes better.
     change: f64,
-    /// Whether it is more than chance, and large enough.
+    /// True if it is more than chance, and large enough.
     clear: bool,
 }
 
@@ -88,7 +88,7 @@ fn values(run: &RunReading<'_>, configuration: usize, workload: usize) -> Vec<(f
     values.collect()
 }
 
-/// A straight line through the logarithms; none: too few rounds.
+/// A straight line through the logarithms; `None` if there are too few rounds.
 fn trend(values: &[(f64, f64)]) -> Option<Trend> {
     let n = values.len();
     if n < ROUNDS_MIN {

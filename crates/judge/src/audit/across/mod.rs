@@ -27,7 +27,7 @@ const ALL: &[fn(&RunReading<'_>) -> Vec<Unlike>] = &[
     clients::judge,
 ];
 
-/// What differs, with its evidence in each sentence.
+/// Lists the differences, with the evidence in each sentence.
 pub(super) fn differences(reading: &RunReading<'_>) -> Vec<Unlike> {
     ALL.iter().flat_map(|judge| judge(reading)).collect()
 }

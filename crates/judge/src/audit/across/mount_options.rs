@@ -57,7 +57,7 @@ const CLASSES: &[OptionClass] = &[
 ];
 
 impl OptionClass {
-    /// The options of this class among those in force; empty: none.
+    /// The options of this class among those in force; empty if none.
     fn in_force(&self, options: &str) -> String {
         let mine = |option: &&str| {
             self.words.iter().any(|word| match word.ends_with('=') {

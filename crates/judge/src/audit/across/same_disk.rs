@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::difference::{RunReading, Unlike};
 
-/// What two configurations have in common.
+/// Storage that two configurations have in common.
 enum Shared<'a> {
     /// The first is a stack on the second, whose data are on this device.
     Backing(usize, usize, &'a str),

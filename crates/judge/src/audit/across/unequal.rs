@@ -9,18 +9,18 @@ use crate::audit::judgement::Grade;
 struct Disturbance {
     /// The check of single trials that finds it.
     check: &'static str,
-    /// Which of the trials it flags are meant.
+    /// The flagged trials that are meant.
     flagged: Flagged,
-    /// What disturbed, in plain words.
+    /// The disturbance, in plain words.
     words: &'static str,
 }
 
 /// Trials that a check flags.
 enum Flagged {
     All,
-    /// Those whose first figure is beyond its threshold.
+    /// Trials whose first figure is beyond its threshold.
     ByFirstFigure,
-    /// Those whose first figure is within its threshold: another figure flagged them.
+    /// Trials whose first figure is within its threshold: another figure flagged them.
     ByOtherFigures,
 }
 

@@ -5,9 +5,9 @@ use crate::published::card::Card;
 use crate::published::table::{PublishedFigure, PublishedTable, PublishedValue, distinct};
 use stackrace_base::unit;
 
-/// From this share of the line's rate on, the line is what was measured.
+/// Share of the line's rate from which on the line is what was measured.
 const LINE_SHARE: f64 = 0.9;
-/// So many times the seeks its disks did in the same run is no work of disks.
+/// Multiple of the seeks its disks did in the same run that is no work of disks.
 const NO_SEEK: f64 = 10.0;
 /// A figure of a processor may differ by this factor from the median of its peers.
 const OUTLIER: f64 = 1.5;
@@ -63,7 +63,7 @@ pub(super) fn cpu(_: &Card, table: &PublishedTable) -> Vec<String> {
     texts
 }
 
-/// Where the processor is the limit all configurations are alike; one that is not was disturbed.
+/// Finds outliers: where the processor is the limit all configurations are alike; one that is not was disturbed.
 pub(super) fn outlier(card: &Card, table: &PublishedTable) -> Vec<String> {
     let mut texts = Vec::new();
     for (workload, metric) in table.metrics() {
@@ -210,7 +210,7 @@ pub(super) fn size(card: &Card, table: &PublishedTable) -> Vec<String> {
         .collect()
 }
 
-/// Whether a load crosses the line, and in which direction writes do.
+/// Returns true if all of a load crosses the line: over DRBD only its writes do.
 fn crosses(card: &Card, figure: &PublishedFigure) -> bool {
     figure.metric.unit == "B/s" && !card.factors.iter().any(|f| f.name == "drbd_protocol")
 }

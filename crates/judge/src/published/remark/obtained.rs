@@ -48,7 +48,7 @@ pub(super) fn single_run(_: &Card, table: &PublishedTable) -> Vec<String> {
 /// An elapsed time and a rate of the same trial that cannot both be right.
 pub(super) struct Contradiction {
     pub(super) figures: [usize; 2],
-    /// What the elapsed time should be by the rate, seconds.
+    /// The elapsed time that the rate implies, seconds.
     implied_s: f64,
     factor: f64,
 }

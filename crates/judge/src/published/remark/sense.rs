@@ -8,7 +8,7 @@ use crate::published::ratio::comparisons;
 use crate::published::table::{PublishedFigure, PublishedTable, distinct};
 use stackrace_base::unit;
 
-/// What cannot depend on a factor, and differs by less, shows what chance does.
+/// Ratio below which a figure that cannot depend on a factor is a control: it shows what chance does.
 const CONTROL: f64 = 1.05;
 
 /// DRBD's protocols wait for less the earlier their letter: a figure of writes that rises from A

@@ -5,36 +5,36 @@ use serde::Serialize;
 use crate::verdict::Interval;
 use stackrace_base::event::MetricHead;
 
-/// What a gate lets pass, and on which figures.
+/// The change a gate lets pass, and the figures it looks at.
 #[derive(Debug, Clone)]
 pub struct Threshold {
     /// Worse by more than this share is too much (0.05: 5 %).
     pub worse_than: f64,
-    /// Everything said holds together with at least this probability; none: as the run was asked.
+    /// Least probability that everything said holds together; `None` means as the run was asked.
     pub confidence: Option<f64>,
-    /// Workloads by name; empty: the overall figure, or all that have the metric.
+    /// Workloads by name; empty for the overall figure, or all that have the metric.
     pub workloads: Vec<String>,
-    /// A metric by name; none: the primary ones.
+    /// A metric by name; `None` for the primary ones.
     pub metric: Option<String>,
     /// Other work or another machine is compared all the same, and the notes say so.
     pub anyway: bool,
 }
 
-/// Why there can be no answer.
+/// Reasons there can be no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GateError {
-    /// Something named is not there.
+    /// A name that is not there.
     Unknown {
         /// `workload`, `metric`.
         what: &'static str,
-        /// As it was named.
+        /// The name as it was given.
         name: String,
         /// The names that the runs have.
         valid: Vec<String>,
     },
     /// The two runs have no overall figure in common.
     NothingInCommon,
-    /// They did other work, or ran on another machine: what differs.
+    /// The runs did other work, or ran on another machine: what differs.
     OtherWork(Vec<String>),
     /// A run, or a text that was imported, is there more than once.
     SameResults(String),
@@ -64,20 +64,20 @@ pub struct GateSide {
 /// The answer on one figure.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FigureAnswer {
-    /// Name of the workload; empty: over all workloads.
+    /// Name of the workload; empty for all workloads.
     pub workload: String,
-    /// The metric; none: the overall figure.
+    /// The metric; `None` for the overall figure.
     pub metric: Option<MetricHead>,
-    /// Over the baseline, oriented so that above 1 is better; none: too few values.
+    /// Over the baseline, oriented so that above 1 is better; `None` if there are too few values.
     pub ratio: Option<Interval>,
-    /// By what share the ratio may be off because the figures are given in steps (0.08 is 8 %); part of the
-    /// interval, so that no pass rests on figures that are too coarse for it.
+    /// Share by which the ratio may be off because the figures are given in steps (0.08 is 8 %); part of the interval,
+    /// so that no pass rests on figures that are too coarse for it.
     pub resolution: f64,
     /// Rounds used of the baseline and of what is compared with it; of separate runs, how many runs.
     pub values: (usize, usize),
-    /// Whether the figure passes.
+    /// Outcome of the figure.
     pub outcome: GateOutcome,
-    /// Further rounds, or further runs of each, that would decide if all stayed as it is; none:
+    /// Further rounds, or further runs of each, that would decide if all stayed as it is; `None` if
     /// decided, or more than anyone would wait for.
     pub more: Option<u32>,
 }
@@ -87,11 +87,11 @@ pub struct FigureAnswer {
 pub struct GateAnswer {
     /// The worst of the answers.
     pub outcome: GateOutcome,
-    /// In plain words.
+    /// The answer in plain words.
     pub sentence: String,
     /// The runs that are to pass.
     pub compared: GateSide,
-    /// What it is compared with.
+    /// The side it is compared with.
     pub baseline: GateSide,
     /// The share that is too much.
     pub worse_than: f64,
@@ -101,11 +101,11 @@ pub struct GateAnswer {
     pub paired: bool,
     /// One per figure asked about.
     pub answers: Vec<FigureAnswer>,
-    /// What of the question the study did not ask before the results were there.
+    /// Parts of the question the study did not ask before the results were there.
     pub undeclared: Vec<String>,
     /// Error of the first failed trial of either: no other answer counts then.
     pub failed: Option<GateFailure>,
-    /// What the reader must know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
@@ -114,6 +114,6 @@ pub struct GateAnswer {
 pub struct GateFailure {
     /// Name of its configuration.
     pub configuration: String,
-    /// What failed.
+    /// Error of the trial.
     pub error: String,
 }

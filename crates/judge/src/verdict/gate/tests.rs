@@ -241,7 +241,7 @@ fn what_the_study_did_not_ask_is_marked() {
     assert_eq!(turned.undeclared, ["this pair of configurations"]);
 }
 
-/// What failed is no baseline either.
+/// A failed trial is no baseline either.
 #[test]
 fn a_failure_of_the_baseline_counts_too() {
     let record = sample::with_failure();

@@ -86,7 +86,7 @@ pub(super) fn share(value: f64) -> String {
     unit::percent(value).replace(".0 ", " ")
 }
 
-/// Whether the limit is nearer than a step of the figures.
+/// Returns true if the limit is nearer than a step of the figures.
 fn hidden(ratio: Interval, resolution: f64, worse_than: f64) -> bool {
     let beyond = ln(ratio.estimate) - ln(1.0 - worse_than);
     resolution > 0.0 && beyond.abs() <= ln(1.0 + resolution)

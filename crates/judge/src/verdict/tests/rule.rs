@@ -206,7 +206,7 @@ fn a_tie_is_named_as_one() {
     );
 }
 
-/// What is compared with the first configuration at the start is compared with it in the end.
+/// Comparisons that are with the first configuration at the start are with it in the end.
 #[test]
 fn the_baseline_never_moves_and_is_never_dropped() {
     let head = head(&["x"], &[&["a"], &["b"], &["c"]], 1, None);
@@ -304,7 +304,8 @@ fn rounds_go_to_the_workloads_that_are_not_decided() {
     assert_eq!(undecided_workloads(&evidence(&head, &data, 6)), [0, 1, 2]);
 }
 
-/// What failed before a round was complete was never out of a race, and a baseline is no measurement of itself.
+/// A configuration that failed before a round was complete was never out of a race, and a baseline is no measurement of
+/// itself.
 #[test]
 fn a_row_says_why_it_has_no_figure() {
     let levels: [&[&str]; 3] = [&["none"], &["near"], &["far"]];

@@ -23,16 +23,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the shell there says when something is in the way.
+/// Exit status of the shell there when something is in the way.
 const IN_THE_WAY: i32 = 17;
 
-/// What it says when something is not what its name says.
+/// Exit status when something is not what its name says.
 const NOT_OURS: i32 = 18;
 
-/// What a shell says of a command that it does not find (POSIX, XCU 2.8.2).
+/// Exit status of a shell for a command that it does not find (POSIX, XCU 2.8.2).
 const NOT_FOUND: i32 = 127;
 
-/// How often, and with what pause, it is waited for programs that a killed run has left running.
+/// Number of tries, and pause between them, for programs that a killed run has left running.
 const ORPHAN_TRIES: usize = 50;
 const ORPHAN_PAUSE: Duration = Duration::from_millis(100);
 
@@ -40,17 +40,17 @@ const ORPHAN_PAUSE: Duration = Duration::from_millis(100);
 pub struct ShellHost {
     way: Way,
     line: Mutex<Option<ShellLine>>,
-    /// As `uname -s` says.
+    /// Name of the system, as `uname -s` says.
     system: String,
     about: Vec<Fact>,
     timer: Timer,
     root: bool,
-    /// Where a program's outputs are kept while it runs; none: no run goes on.
+    /// Directory of a program's outputs while it runs; `None` if no run goes on.
     work: Mutex<Option<PathBuf>>,
-    /// Why the connection broke since it was last asked.
+    /// Reason the connection broke since it was last asked.
     broke: Mutex<Option<String>>,
     sink: Mutex<Sink>,
-    /// What removes what is left on it.
+    /// Command that removes what is left on it.
     cleaned_by: String,
     user_commands: UserCommands,
 }
@@ -98,12 +98,12 @@ impl ShellHost {
         })
     }
 
-    /// What is known of it, for the record.
+    /// Facts on it, for the record.
     pub fn facts(&self) -> &[Fact] {
         &self.about
     }
 
-    /// What the reader of its figures must know.
+    /// Warning for the reader of its figures.
     pub fn warning(&self) -> String {
         format!(
             "{}: measured over its own shell, without this program there ({}); not observed: {NOT_OBSERVED}",
@@ -112,17 +112,17 @@ impl ShellHost {
         )
     }
 
-    /// Where it is, as it was asked for.
+    /// Place of the machine, as it was asked for.
     pub fn to(&self) -> &Destination {
         &self.way.to
     }
 
-    /// Who is told of every command from here on.
+    /// Sets the sink that is told of every command from here on.
     pub fn tell(&self, sink: Sink) {
         *self.sink.lock() = sink;
     }
 
-    /// Where the outputs of measured programs are kept from here on.
+    /// Sets the directory of the outputs of measured programs from here on.
     pub fn works_in(&self, directory: &Path) {
         *self.work.lock() = Some(directory.to_path_buf());
     }
@@ -162,7 +162,7 @@ impl ShellHost {
         })
     }
 
-    /// What finds things again there.
+    /// Commands that find things again there.
     fn reads(&self) -> ShellReads<'_> {
         ShellReads {
             host: self,
@@ -185,7 +185,7 @@ impl ShellHost {
         }
     }
 
-    /// Something on a path that has to succeed; what it printed.
+    /// Runs something on a path that has to succeed; returns what it printed.
     fn text(&self, what: &'static str, path: &Path, script: &str) -> Result<String, HostError> {
         let answer = self.ask(script, OUTPUT_MAX as usize)?;
         let cannot = |kind, why: &str| {
@@ -214,7 +214,7 @@ impl ShellHost {
         self.text(what, path, script).map(drop)
     }
 
-    /// Whether a test of the shell holds; one that cannot be asked does not.
+    /// Returns true if a test of the shell holds; one that cannot be asked does not.
     fn holds(&self, test: &str) -> bool {
         self.ask(test, 0).is_ok_and(|answer| answer.status == 0)
     }
@@ -240,8 +240,8 @@ impl ShellHost {
         }
     }
 
-    /// As root, refuses a way that another user could lead elsewhere: every directory on it has to be
-    /// root's, and written to by others only where they cannot rename what is not theirs.
+    /// Refuses, as root, a way that another user could lead elsewhere: every directory on it has to be root's, and
+    /// written to by others only where they cannot rename what is not theirs.
     fn only_root_leads(&self, path: &Path) -> Result<(), HostError> {
         for directory in path.ancestors() {
             let script = format!("ls -ldn {}", quoted(directory.as_os_str()));

@@ -19,33 +19,32 @@ const PIECE_MAX: u64 = 64 << 10;
 /// Most lines that a login may print before the shell answers.
 const GREETING_MAX: usize = 1000;
 
-/// How often it is asked, while an answer is waited for, whether to go on waiting.
+/// Interval between questions whether to go on waiting, while an answer is waited for.
 const LOOK_NS: i64 = 20_000_000;
 
-/// Where commands of administrators are, on the systems that [`super`] is for; a login over ssh may not
-/// look there.
+/// Directories of administrators' commands, on the systems that [`super`] is for; a login over ssh may not look there.
 const PLACES: &str =
     "/sbin:/usr/sbin:/bin:/usr/bin:/usr/local/sbin:/usr/local/bin:/usr/pkg/sbin:/usr/pkg/bin";
 
-/// Why no answer came.
+/// Reasons no answer came.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NoAnswer {
     /// The connection ended: the words of ssh.
     Broken(String),
-    /// It was not waited for any longer.
+    /// The answer was not waited for any longer.
     GivenUp,
 }
 
-/// What a script did.
+/// Result of a script.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ShellAnswer {
     /// The beginning of what it printed.
     pub(super) out: Vec<u8>,
-    /// How many bytes more it printed.
+    /// Number of further bytes it printed.
     pub(super) dropped: u64,
     /// Exit status as a shell has it.
     pub(super) status: i32,
-    /// What it said on standard error, without the line breaks at its end.
+    /// Text on standard error, without the line breaks at its end.
     pub(super) errors: String,
 }
 
@@ -53,9 +52,9 @@ pub(super) struct ShellAnswer {
 pub(super) struct ShellSection {
     /// Its beginning.
     pub(super) kept: Vec<u8>,
-    /// How many bytes more there were.
+    /// Number of further bytes there were.
     pub(super) dropped: u64,
-    /// What stands behind the mark.
+    /// Text behind the mark.
     pub(super) says: String,
 }
 
@@ -230,13 +229,13 @@ impl ShellLine {
         }
     }
 
-    /// Why the connection ended, when it has.
+    /// Reason the connection ended, when it has.
     fn broken(&self) -> NoAnswer {
         ended(&self.process);
         NoAnswer::Broken(self.said.whole())
     }
 
-    /// Why it did not come to an answer.
+    /// Reason it did not come to an answer.
     fn unreached(&self, said: String) -> SshError {
         let to = self.to.clone();
         match ended(&self.process) {

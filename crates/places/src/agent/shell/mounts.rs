@@ -9,7 +9,7 @@ use stackrace_machine::host::identity::{self, has_lasting_inodes};
 use stackrace_machine::host::{MountInfo, mountinfo};
 use std::path::{Path, PathBuf};
 
-/// How `uname -s` calls Linux, which has a table that tells the numbers of devices, too.
+/// Name `uname -s` has for Linux, which has a table that tells the numbers of devices, too.
 pub(super) const LINUX: &str = "Linux";
 
 /// The command that shows all mounts on a system.
@@ -84,7 +84,7 @@ pub(super) fn seen(table: Vec<MountInfo>, path: &Path) -> Option<MountInfo> {
     holds.max_by_key(|mount| mount.mount_point.components().count())
 }
 
-/// What a directory lies on, as far as commands tell it; `mount`: none, the system shows no mounts.
+/// Storage a directory lies on, as far as commands tell it; `mount`: `None` if the system shows no mounts.
 pub(super) fn identity(
     mount: Option<&MountInfo>,
     boot: Option<String>,
@@ -119,7 +119,7 @@ pub(super) fn identity(
     }
 }
 
-/// What is said of a directory on a system that shows no mounts.
+/// Identity of a directory on a system that shows no mounts.
 pub(super) fn unknown() -> MountInfo {
     let unknown = "not told by the system";
     MountInfo {

@@ -1,6 +1,6 @@
 //! Whose a directory is, as `ls` shows it.
 
-/// Whether `ls -ldn` shows a directory of root's in which no other user renames what is not theirs.
+/// Returns true if `ls -ldn` shows a directory of root's in which no other user renames what is not theirs.
 pub(super) fn only_root_renames(shown: &str) -> bool {
     let mut words = shown.split_whitespace();
     let (Some(mode), Some(_), Some("0")) = (words.next(), words.next(), words.next()) else {

@@ -25,44 +25,44 @@ const ERRORS_MAX: usize = 64 << 10;
 /// Digits of a second that date(1) shows where it shows nanoseconds.
 const NANOSECOND_DIGITS: usize = 9;
 
-/// What a time by two calls of date(1) can be wrong by, ns: about what it takes to start one.
+/// Error that a time by two calls of date(1) can have, ns: about what it takes to start one.
 const DATE_STEP_NS: u64 = 1_000_000;
 
-/// What the script says where the directory that the program is to work in is missing.
+/// Output of the script where the directory that the program is to work in is missing.
 const NO_DIRECTORY: &str = "no-directory";
 
-/// What it says where the files for its outputs cannot be made.
+/// Output where the files for its outputs cannot be made.
 const NO_WORK: &str = "no-work";
 
-/// What it says where they are gone when it has ended.
+/// Output where they are gone when it has ended.
 const NO_OUTPUTS: &str = "no-outputs";
 
 /// Nanoseconds of a second.
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// How far a time over there may be above the one here, as one of so many parts: a clock that was set
-/// meanwhile is found by it.
+/// Divisor of the share by which a time over there may be above the one here: a clock that was set meanwhile is found
+/// by it.
 const AHEAD: u64 = 50;
 
-/// How a machine times a program.
+/// Way a machine times a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Timer {
-    /// Whether `time -p` is there, and its smallest step, ns.
+    /// Smallest step of `time -p`, ns; `None` if it is not there.
     time_step_ns: Option<u64>,
-    /// Whether date(1) shows nanoseconds, whole seconds, or cannot be used.
+    /// Step of date(1), nanoseconds or whole seconds; `None` if it cannot be used.
     date_step_ns: Option<u64>,
 }
 
-/// Why there is no result.
+/// Reasons there is no result.
 pub(super) enum NotRun {
     /// The connection ended: the words of ssh.
     Broken(String),
-    /// What came back makes no sense; a clause.
+    /// The answer makes no sense; a clause.
     Wrong(String),
 }
 
 impl Timer {
-    /// From what [`TIMER`] shows; none: nothing there tells the time.
+    /// The timer by what [`TIMER`] shows; `None` if nothing there tells the time.
     pub(super) fn of(shown: &str) -> Option<Self> {
         let decimals = |text: &str| {
             text.split_once('.')
@@ -101,7 +101,7 @@ impl Timer {
         steps.into_iter().flatten().min().unwrap_or(SECOND_NS)
     }
 
-    /// Whether the time is taken from date(1), which is finer here.
+    /// Returns true if the time is taken from date(1), which is finer here.
     fn by_date(&self) -> bool {
         match (self.time_step_ns, self.date_step_ns) {
             (Some(time), Some(date)) => date < time,
@@ -109,7 +109,7 @@ impl Timer {
         }
     }
 
-    /// How it measures, for the record.
+    /// Method of its measurement, for the record.
     pub(super) fn described(&self) -> String {
         let by = match (self.by_date(), self.step_ns()) {
             (true, DATE_STEP_NS) => "date +%s.%N",
@@ -120,7 +120,7 @@ impl Timer {
         format!("{by} there, in steps of {step}; a shorter trial than 100 steps has failed")
     }
 
-    /// What shows a moment.
+    /// Command that shows a moment.
     fn moment(&self) -> &'static str {
         match self.date_step_ns {
             Some(DATE_STEP_NS) => "date +%s.%N",
@@ -195,8 +195,8 @@ pub(super) fn run(
     })
 }
 
-/// Why a program was not run, or what it printed is not there, as the script says it in place of an exit
-/// status; a clause.
+/// Reason a program was not run, or what it printed is not there, as the script says it in place of an exit status; a
+/// clause.
 fn lacking(ended: &str, work: &Path, call: &ProgramCall<'_>) -> Option<String> {
     let work = work.display();
     match ended {
@@ -286,13 +286,13 @@ pub(super) fn left(work: &Path, name: &str) -> String {
     )
 }
 
-/// What was timed.
+/// Times of a program.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Times {
     real_ns: Option<u64>,
     user_ns: Option<u64>,
     system_ns: Option<u64>,
-    /// By two calls of date(1).
+    /// Time between two calls of date(1), ns.
     between_ns: Option<u64>,
 }
 
@@ -332,7 +332,7 @@ fn nanoseconds(text: &str) -> Option<u64> {
         .checked_add(part)
 }
 
-/// How long it took, as the finer of the clocks there says.
+/// Duration, as the finer of the clocks there says.
 fn elapsed(timer: &Timer, times: &Times, here_ns: u64) -> Result<u64, String> {
     let found = match timer.by_date() {
         true => times.between_ns,

@@ -39,7 +39,7 @@ pub(super) fn filled(path: &str, bytes: u64, filling: Filling) -> String {
     commands.join(" && ")
 }
 
-/// Free bytes by what `df -P -k FILE` prints; none: that cannot be read.
+/// Free bytes by what `df -P -k FILE` prints; `None` if that cannot be read.
 pub(super) fn free_bytes(text: &str) -> Option<u64> {
     // Filesystem 1024-blocks Used Available Capacity Mounted on. A name of either end may have blanks.
     let words: Vec<&str> = text.lines().next_back()?.split_whitespace().collect();

@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 pub(super) struct ShellReads<'a> {
     /// The machine.
     pub(super) host: &'a dyn AsksPath,
-    /// Whether its table of mounts has numbers of devices.
+    /// True if its table of mounts has numbers of devices.
     pub(super) numbered: bool,
 }
 
 /// A machine that is asked about a path by a script, and told of.
 pub(super) trait AsksPath: Host {
-    /// What the script prints; none: it failed.
+    /// Output of the script; `None` if it failed.
     fn printed(&self, path: &Path, script: &str) -> Option<String>;
 }
 
@@ -91,7 +91,7 @@ pub(super) fn read_seen(text: &str, numbered: bool) -> Option<SeenThing> {
     })
 }
 
-/// What the script of [`below`] says when there are too many names.
+/// Output of the script of [`below`] when there are too many names.
 const TOO_MUCH: &str = "too much";
 
 /// The script that looks for an inode below a directory, on its file system alone, and among so many

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-/// Where a machine is: `[USER@]HOST[:PORT]`.
+/// Place of a machine: `[USER@]HOST[:PORT]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Destination {
-    /// As it was asked for.
+    /// The text as it was asked for.
     text: String,
     /// `user@host`, or a name of the user's ssh configuration.
     pub(super) login: String,

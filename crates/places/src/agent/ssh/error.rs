@@ -3,7 +3,7 @@
 use super::destination::Destination;
 use stackrace_machine::host::HostError;
 
-/// Why there is no line to a machine.
+/// Reasons there is no line to a machine.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SshError {
     /// This machine cannot start ssh.
@@ -14,10 +14,10 @@ pub enum SshError {
     Unreached {
         /// The machine, as the user named it.
         to: Destination,
-        /// What it printed.
+        /// Text it printed.
         said: String,
     },
-    /// It is another kind of machine.
+    /// The machine is of another kind.
     #[error("{to} is {there}, this program is for {here}: it cannot run there")]
     Unlike {
         /// The machine, as the user named it.
@@ -32,7 +32,7 @@ pub enum SshError {
     Libc {
         /// The machine, as the user named it.
         to: Destination,
-        /// What the program needs.
+        /// The C library the program needs.
         needs: String,
         /// The version of glibc on that machine.
         has: String,
@@ -42,7 +42,7 @@ pub enum SshError {
     NotCopied {
         /// The machine, as the user named it.
         to: Destination,
-        /// What was said there.
+        /// Words that were said there.
         said: String,
     },
     /// The copy does not run.
@@ -50,7 +50,7 @@ pub enum SshError {
     NotRunning {
         /// The machine, as the user named it.
         to: Destination,
-        /// What was said there.
+        /// Words that were said there.
         said: String,
     },
     /// `sudo` wants a password, or is not there.
@@ -58,23 +58,23 @@ pub enum SshError {
     Sudo {
         /// The machine, as the user named it.
         to: Destination,
-        /// What it printed.
+        /// Text it printed.
         said: String,
     },
     /// The line ended.
     #[error("Lost the connection to {to}: {}", quoted(.said))]
     Ended {
-        /// Where to.
+        /// Destination that was tried.
         to: Destination,
         /// ssh's words, or those of the shell there.
         said: String,
     },
-    /// What answers there is no shell that can be used.
+    /// The answer there comes from no shell that can be used.
     #[error("{to} has no POSIX sh with a process group of its own: {}", quoted(.said))]
     NoShell {
         /// The machine, as the user named it.
         to: Destination,
-        /// What was said there.
+        /// Words that were said there.
         said: String,
     },
     /// Commands there have nothing to read from or to write to.
@@ -91,12 +91,12 @@ pub enum SshError {
     },
 }
 
-/// How a program is made that needs no C library.
+/// Way to make a program that needs no C library.
 const STATIC: &str = "use a stackrace that was built on that distribution or an older one, or statically: \
                       RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --target x86_64-unknown-linux-gnu";
 
 impl SshError {
-    /// What the user can do about it.
+    /// Advice for the user.
     pub fn next(&self) -> String {
         match self {
             Self::Here(error) => error.next(),
@@ -133,7 +133,7 @@ impl SshError {
     }
 }
 
-/// What to do about a failure of ssh's own, by its words.
+/// Advice on a failure of ssh's own, by its words.
 fn unreached(to: &Destination, said: &str) -> String {
     let by_hand = match to.port {
         Some(port) => format!("ssh -p {port} {}", to.login),
@@ -154,7 +154,7 @@ fn unreached(to: &Destination, said: &str) -> String {
     }
 }
 
-/// What was said, as a part of a sentence.
+/// The words, as a part of a sentence.
 fn quoted(said: &str) -> &str {
     match said {
         "" => "nothing was said",

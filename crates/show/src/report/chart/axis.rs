@@ -5,7 +5,7 @@ use stackrace_stats::elementary::{exp, ln, log10, pow};
 /// No figure of a storage is larger; an axis to here can still be widened without overflow.
 const MOST: f64 = 1e200;
 
-/// How values are spread.
+/// Spacing of the values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::report) enum Scale {
     /// Equal differences, equal lengths.
@@ -115,13 +115,13 @@ impl Axis {
         }
     }
 
-    /// Whether a value lies on the axis.
+    /// Returns true if a value lies on the axis.
     pub(in crate::report) fn holds(self, value: f64) -> bool {
         // A hair of room: the ends themselves must count in spite of rounding.
         value.is_finite() && (-1e-9..=1.0 + 1e-9).contains(&self.share(value))
     }
 
-    /// How far along the axis, 0 to 1; beyond that, outside.
+    /// Position along the axis, 0 to 1; beyond that, outside.
     fn share(self, value: f64) -> f64 {
         let (low, high) = (self.forward(self.low), self.forward(self.high));
         (self.forward(value) - low) / (high - low)

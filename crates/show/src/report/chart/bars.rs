@@ -26,11 +26,11 @@ pub(in crate::report) struct BarGroup {
 
 /// A bar with its label and its interval.
 pub(in crate::report) struct BarRow {
-    /// Whose value it is.
+    /// Name of the thing whose value it is.
     pub(in crate::report) label: String,
     /// Configuration by index: its colour.
     pub(in crate::report) configuration: usize,
-    /// The value; none: it could not be had.
+    /// The value; `None` if it could not be had.
     pub(in crate::report) value: Option<Interval>,
 }
 
@@ -69,8 +69,8 @@ pub(in crate::report) fn bars(id: &str, title: &str, groups: &[BarGroup]) -> Plo
     Plot::new(PlotName { id, title, desc }, (WIDTH, top + 4.0), content)
 }
 
-/// From 0 to the end of the longest interval, as far as that is not beyond reason: an interval that
-/// knows nothing must not squeeze the bars.
+/// Axis from 0 to the end of the longest interval, as far as that is not beyond reason: an interval
+/// that knows nothing must not squeeze the bars.
 fn scale(group: &BarGroup) -> Axis {
     let values = || group.rows.iter().filter_map(|row| row.value);
     let longest = values()

@@ -12,11 +12,11 @@ pub(super) const FONT: f64 = 12.0;
 
 /// The label of a value on a horizontal axis, held within the drawing.
 pub(super) struct Tick {
-    /// Where the value lies.
+    /// Position of the value.
     pub(super) x: f64,
-    /// Which part of the label lies there: `start`, `middle` or `end`.
+    /// Part of the label that lies there: `start`, `middle` or `end`.
     pub(super) anchor: &'static str,
-    /// The label; empty: there is no room for one.
+    /// The label; empty if there is no room for one.
     pub(super) label: String,
 }
 
@@ -56,8 +56,8 @@ pub(super) fn px(value: f64) -> String {
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
 
-/// How wide a text is at most, in multiples of the font's size: characters of East Asian scripts
-/// and symbols are square.
+/// Greatest width of a text, in multiples of the font's size: characters of East Asian scripts and
+/// symbols are square.
 pub(super) fn ems(text: &str) -> f64 {
     text.chars()
         // No font comes with the page and none can be measured: wide estimates, so that text fits.
@@ -133,7 +133,7 @@ pub(super) fn marker(series: usize, x: f64, y: f64) -> Markup {
     }
 }
 
-/// How wide a text is, about: no font is measured.
+/// Width of a text, about: no font is measured.
 pub(in crate::report) fn room(text: &str) -> f64 {
     ems(text) * FONT
 }
@@ -143,8 +143,7 @@ pub(in crate::report) fn swatch(configuration: usize) -> Markup {
     LegendEntry::of(configuration, "").swatch()
 }
 
-/// What a plot is of: an identifier that is unique in the page, a title, and a sentence for those who do not
-/// see it.
+/// Name of a plot: an identifier that is unique in the page, a title, and a sentence for those who do not see it.
 pub(super) struct PlotName<'a> {
     pub(super) id: &'a str,
     pub(super) title: &'a str,
@@ -177,7 +176,7 @@ pub(in crate::report) struct LegendEntry {
     pub(in crate::report) side: f64,
     /// The sign.
     pub(in crate::report) sign: Markup,
-    /// What it means.
+    /// Meaning of the entry.
     pub(in crate::report) words: String,
 }
 
@@ -230,7 +229,7 @@ impl Plot {
         Self { legend, ..self }
     }
 
-    /// What is drawn, without links.
+    /// The drawing, without links.
     pub(in crate::report) fn still(&self) -> &Markup {
         self.unlinked.as_ref().unwrap_or(&self.content)
     }
@@ -276,7 +275,7 @@ impl Gallery {
         element
     }
 
-    /// As [`Gallery::hang`], under its title.
+    /// Hangs a plot as [`Gallery::hang`], under its title.
     pub(in crate::report) fn captioned(&self, plot: Plot) -> Markup {
         html! { figure { figcaption { (plot.title) } (self.hang(plot)) } }
     }

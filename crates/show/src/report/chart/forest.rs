@@ -24,7 +24,7 @@ const FOOT: f64 = 44.0;
 
 /// Rows that belong together.
 pub(in crate::report) struct ForestGroup {
-    /// Heading; empty: none.
+    /// Heading; empty if none.
     pub(in crate::report) heading: String,
     /// Rows, top to bottom.
     pub(in crate::report) rows: Vec<ForestRow>,
@@ -32,12 +32,12 @@ pub(in crate::report) struct ForestGroup {
 
 /// A ratio with its interval, in a line of the plot.
 pub(in crate::report) struct ForestRow {
-    /// What is compared.
+    /// Name of the comparison.
     pub(in crate::report) label: String,
-    /// Configuration, by index, whose value is above the line of the ratio: its colour. None: no
-    /// single one.
+    /// Configuration, by index, whose value is above the line of the ratio: its colour. `None` if
+    /// no single one.
     pub(in crate::report) configuration: Option<usize>,
-    /// The ratio; none: it could not be had.
+    /// The ratio; `None` if it could not be had.
     pub(in crate::report) ratio: Option<Interval>,
     /// The verdict on it.
     pub(in crate::report) text: String,
@@ -120,7 +120,7 @@ enum Item<'a> {
     TextRow(&'a ForestRow),
 }
 
-/// Where everything is, from above, and where the rows end.
+/// Positions of everything, from above, and of the end of the rows.
 fn lay_out(groups: &[ForestGroup]) -> (Vec<(f64, Item<'_>)>, f64) {
     let mut top = 6.0;
     let mut placed = Vec::new();

@@ -19,16 +19,16 @@ pub(super) struct Label {
 }
 
 impl Label {
-    /// Whether its box meets another's.
+    /// Returns true if its box meets another's.
     pub(super) fn meets(&self, other: &Self) -> bool {
         let right = |label: &Self| label.left + ems(&label.text) * FONT + GAP;
         self.left < right(other) && other.left < right(self) && (self.y - other.y).abs() < LINE
     }
 }
 
-/// The labels, each moved up or down to the nearest free line between two baselines; none: there is
-/// no free line left. The first one asked for is placed first, so the same labels always go to the
-/// same places.
+/// The labels, each moved up or down to the nearest free line between two baselines; `None` if
+/// there is no free line left. The first one asked for is placed first, so the same labels always
+/// go to the same places.
 pub(super) fn spread(wanted: Vec<Label>, highest: f64, lowest: f64) -> Vec<Option<Label>> {
     let mut placed: Vec<Option<Label>> = Vec::new();
     for label in wanted {

@@ -39,7 +39,7 @@ pub(in crate::report) struct ChartLine {
     pub(in crate::report) marked: bool,
     /// Points of it with a ring around them.
     pub(in crate::report) rings: Vec<(f64, f64)>,
-    /// Where it changes, on the horizontal axis, and in words: an upright with a label.
+    /// Position of its change, on the horizontal axis, and in words: an upright with a label.
     pub(in crate::report) change: Option<(f64, String)>,
 }
 
@@ -49,21 +49,21 @@ pub(in crate::report) struct LineChart<'a> {
     pub(in crate::report) id: String,
     /// For those who do not see it.
     pub(in crate::report) title: String,
-    /// What it shows, in a sentence.
+    /// A sentence on the content of the chart.
     pub(in crate::report) desc: String,
     /// Horizontal axis.
     pub(in crate::report) x: Axis,
-    /// What the horizontal axis shows, with its unit.
+    /// Name of the horizontal axis, with its unit.
     pub(in crate::report) x_name: String,
     /// Label of a value on it.
     pub(in crate::report) x_label: &'a dyn Fn(f64) -> String,
     /// Vertical axis.
     pub(in crate::report) y: Axis,
-    /// What the vertical axis shows, with its unit.
+    /// Name of the vertical axis, with its unit.
     pub(in crate::report) y_name: String,
     /// Label of a value on it.
     pub(in crate::report) y_label: &'a dyn Fn(f64) -> String,
-    /// At most [`SERIES_MAX`] lines; further ones are not drawn.
+    /// Lines, at most [`SERIES_MAX`]; further ones are not drawn.
     pub(in crate::report) lines: Vec<ChartLine>,
     /// Values that cannot be exceeded, with their names: dashed lines across.
     pub(in crate::report) limits: Vec<(f64, String)>,
@@ -122,7 +122,7 @@ pub(in crate::report) fn line(chart: &LineChart<'_>) -> Plot {
     )
 }
 
-/// What is said within the drawing: uprights where a line changes, limits across, and their labels.
+/// Words within the drawing: uprights where a line changes, limits across, and their labels.
 fn words(
     chart: &LineChart<'_>,
     (left, floor): (f64, f64),

@@ -21,11 +21,11 @@ const FOOT: f64 = 30.0;
 pub(in crate::report) struct RoundsRow {
     /// Its name.
     pub(in crate::report) label: String,
-    /// It, by index: its colour.
+    /// Index of the configuration: its colour.
     pub(in crate::report) configuration: usize,
     /// Mean with its own interval.
     pub(in crate::report) mean: Option<Interval>,
-    /// Value in each round, with the round's number and where its trial is shown; empty: nowhere.
+    /// Value in each round, with the round's number and where its trial is shown; empty if nowhere.
     pub(in crate::report) rounds: Vec<(u32, f64, String)>,
 }
 

@@ -89,7 +89,7 @@ pub(super) fn study(record: &Record) -> Markup {
     }
 }
 
-/// How to do one trial again: as part of its run.
+/// Instructions to do one trial again: as part of its run.
 pub(super) fn trial(record: &Record, trial: &Observation) -> Markup {
     if record.imported() || record.head.study.is_empty() {
         return html! {};

@@ -11,7 +11,7 @@ use stackrace_judge::published::distinct;
 use stackrace_judge::verdict::{HistoryLine, HistoryPoint};
 use stackrace_results::record::Record;
 
-/// What has changed over these runs, oldest first; `courses` are of the same runs.
+/// Changes over these runs, oldest first; `courses` are of the same runs.
 pub fn history(runs: &[&Record], courses: &[HistoryLine]) -> Markup {
     // A page without pictures of its own.
     let gallery = Gallery::default();

@@ -96,7 +96,7 @@ fn merged(record: &Record) -> Merged {
     merged
 }
 
-/// The curve of a histogram as a log holds it; none: nothing that can be read.
+/// The curve of a histogram as a log holds it; `None` if it holds nothing that can be read.
 #[cfg(any(test, feature = "testing"))]
 pub fn latency_tail(text: &str) -> Option<Vec<(f64, f64)>> {
     histogram::decoded(text).map(|histogram| tail(&histogram))

@@ -8,7 +8,7 @@ use stackrace_base::unit;
 use stackrace_judge::verdict::Verdict;
 use stackrace_results::record::{Now, Record};
 
-/// How far the race is and where the configurations stand; changes with the record.
+/// Progress of the race and standings of the configurations; changes with the record.
 pub fn race(record: &Record, verdict: &Verdict) -> Markup {
     let done = verdict.rounds;
     let most = record.head.decide.rounds_max;
@@ -64,7 +64,7 @@ pub fn race(record: &Record, verdict: &Verdict) -> Markup {
     }
 }
 
-/// What runs now; changes four times a second.
+/// The work that runs now; changes four times a second.
 pub fn doing(record: &Record, now: Option<&Now>) -> Markup {
     let Some(now) = now else {
         return html! { p class="faint" { "The run does not report what it is doing." } };
@@ -99,7 +99,7 @@ pub fn doing(record: &Record, now: Option<&Now>) -> Markup {
     }
 }
 
-/// What the little chart shows, in words.
+/// Content of the little chart, in words.
 fn spoken(now: &Now, rate: &str) -> String {
     let most = now.recent.iter().copied().fold(0.0, f64::max);
     format!(

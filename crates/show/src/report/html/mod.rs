@@ -71,7 +71,7 @@ struct Section {
     content: Markup,
 }
 
-/// How all pages look.
+/// Style sheet of all pages.
 pub const STYLE: &str = include_str!("style.css");
 
 fn page(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Markup {

@@ -16,7 +16,7 @@ use stackrace_results::record::Record;
 
 /// Rows of the first chart; further comparisons are in one that can be opened.
 const HERO_ROWS: usize = 12;
-/// What each verdict's shape says, by the name of the verdict.
+/// Meanings of the verdicts' shapes, by the name of the verdict.
 const SHAPES: [(&str, &str); 5] = [
     ("better", "better"),
     ("worse", "worse"),
@@ -80,7 +80,7 @@ pub(super) fn hero(record: &Record, verdict: &Verdict, gallery: &Gallery) -> Mar
     }
 }
 
-/// What the shapes in a chart of ratios say, as far as they are in it.
+/// Meanings of the shapes in a chart of ratios, as far as they are in it.
 fn shapes(groups: &[ForestGroup]) -> Vec<LegendEntry> {
     let drawn = |word: &str| {
         groups
@@ -202,7 +202,7 @@ pub(super) fn rounds(record: &Record, verdict: &Verdict, gallery: &Gallery) -> M
     }
 }
 
-/// A configuration's values of a metric; none: there are none.
+/// A configuration's values of a metric; `None` if there are none.
 fn rounds_row(
     row: &ConfigurationRow,
     (workload, metric): (usize, &MetricHead),
@@ -290,9 +290,9 @@ pub(super) fn time(record: &Record, verdict: &Verdict, gallery: &Gallery) -> Mar
 
 /// One phase of one configuration's median trial.
 struct Timed<'a> {
-    /// Of the configuration.
+    /// Name of the configuration.
     name: &'a str,
-    /// It, by index.
+    /// Index of the configuration.
     configuration: usize,
     phase: &'a PhaseObservation,
     /// The change midway that most trials of the configuration show: of bytes where any were moved.
@@ -337,7 +337,7 @@ fn changed(change: &RateChange) -> (f64, String) {
     (change.after_s, words)
 }
 
-/// What is counted over time.
+/// The amount counted over time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Amount {
     Bytes,
@@ -432,7 +432,7 @@ fn median_trial(record: &Record, configuration: usize, workload: usize) -> Optio
         .map(|pair| pair.1)
 }
 
-/// Rate in each slice of a phase, s and bytes (or operations) per second; none: too short a phase.
+/// Rate in each slice of a phase, s and bytes (or operations) per second; `None` if the phase is too short.
 fn time_line(one: &Timed<'_>, amount: Amount) -> Option<ChartLine> {
     let phase = one.phase;
     let width = phase.step_ns as f64 / 1e9;

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::tables::table;
 use crate::report::sheet::{Sheet, SheetPart};
 
-/// What the page holds, its heading first, with a drawing before the facts.
+/// Content of the page, its heading first, with a drawing before the facts.
 pub(in crate::report) fn sheet(sheet: &Sheet, drawn: &Markup) -> Markup {
     html! {
         h1 class="title" { (sheet.title) }

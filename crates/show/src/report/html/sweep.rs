@@ -18,7 +18,7 @@ use stackrace_results::record::Record;
 /// Fewer sizes make no curve.
 const SIZES_MIN: usize = 3;
 
-/// The curves; empty: nothing is swept.
+/// The curves; empty if nothing is swept.
 pub(super) fn sweep(record: &Record, verdict: &Verdict, gallery: &Gallery) -> Markup {
     let mut charts = Vec::new();
     for factor in 0..record.head.factors.len() {
@@ -42,12 +42,12 @@ fn drawn(metrics: &[MetricHead]) -> impl Iterator<Item = (usize, &MetricHead)> {
         .filter(|(at, metric)| *at == 0 || view::has_view(&metric.unit))
 }
 
-/// What lies along the axis.
+/// Kind of amount along the axis.
 #[derive(Clone, Copy)]
 struct Along {
-    /// A level's place; none: it has none there.
+    /// A level's place; `None` if it has none there.
     place: fn(&str) -> Option<u64>,
-    /// How a place is written.
+    /// Label of a place.
     label: fn(f64) -> String,
 }
 
@@ -60,7 +60,7 @@ const COUNT: Along = Along {
     label: |value| format!("{value:.0}"),
 };
 
-/// What the levels of a factor are; none: they make no curve.
+/// Kind of amount that the levels of a factor are; `None` if they make no curve.
 fn along(verdict: &Verdict, factor: usize) -> Option<Along> {
     [BYTES, COUNT].into_iter().find(|along| {
         let rows = verdict.configurations.iter();

@@ -60,7 +60,7 @@ fn some(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }
 
-/// What each of several clients did, folded: there may be thousands.
+/// Work of each of several clients, folded: there may be thousands.
 pub(super) fn clients(record: &Record) -> Markup {
     let Some(clients) = clients::table(record, usize::MAX) else {
         return html! {};
@@ -141,7 +141,7 @@ fn all_metrics(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Markup {
 struct Means<'a>(Vec<&'a Observation>);
 
 impl Means<'_> {
-    /// Mean of what can be had; none: not one trial has it.
+    /// Mean of what can be had; `None` if not one trial has it.
     fn of(&self, value: impl Fn(&Observation) -> Option<f64>) -> Option<f64> {
         let values: Vec<f64> = self.0.iter().filter_map(|trial| value(trial)).collect();
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
@@ -177,7 +177,7 @@ impl Means<'_> {
     }
 }
 
-/// What a time is a share of.
+/// Whole that a time is a share of.
 #[derive(Clone, Copy)]
 enum Machine {
     /// All processors.
@@ -208,7 +208,7 @@ fn moved(trial: &Observation) -> u64 {
         .sum()
 }
 
-/// What each configuration used on each workload.
+/// Resources that each configuration used on each workload.
 pub(super) fn resources(record: &Record) -> Markup {
     let mut rows = Vec::new();
     for (w, workload) in record.head.workloads.iter().enumerate() {

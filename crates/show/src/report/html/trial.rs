@@ -16,7 +16,7 @@ use stackrace_results::record::Record;
 /// More trials have no cards: their points lead to the rows of the table, which is then open.
 const CARDS_MAX: usize = 300;
 
-/// Where the trial of each place in the design is shown: round, configuration, workload. The first
+/// Address of the trial of each place in the design: round, configuration, workload. The first
 /// complete one, as the verdict takes it.
 pub(super) struct Addresses(BTreeMap<(u32, usize, usize), usize>);
 
@@ -32,7 +32,7 @@ impl Addresses {
         Self(places)
     }
 
-    /// `#trial-12`; empty: it is not there.
+    /// `#trial-12`; empty if it is not there.
     pub(super) fn href(&self, round: u32, configuration: usize, workload: usize) -> String {
         let at = self.0.get(&(round, configuration, workload));
         at.map_or(String::new(), |at| format!("#{}", id(*at)))
@@ -162,7 +162,7 @@ fn settled(trial: &Observation) -> String {
     text
 }
 
-/// What the layers got, by round and configuration.
+/// Facts that the layers got, by round and configuration.
 type SetUp<'a> = BTreeMap<(u32, usize), &'a [LayerFacts]>;
 
 fn set_up(record: &Record) -> SetUp<'_> {
@@ -297,7 +297,7 @@ fn operations(trial: &Observation) -> Markup {
     }
 }
 
-/// What the system counted meanwhile.
+/// Counters of the system meanwhile.
 fn counted(trial: &Observation) -> Markup {
     let counted = &trial.counted;
     let ns = |ns: u64| unit::time_ns(ns as f64);

@@ -12,22 +12,22 @@ const OPEN_MAX: usize = 12;
 
 /// A chart and what it shows.
 pub(super) struct Chart {
-    /// It shows what its workload is judged by.
+    /// True if it shows what its workload is judged by.
     pub(super) primary: bool,
     /// Unit of the metric it shows.
     pub(super) unit: String,
-    /// It.
+    /// The plot itself.
     pub(super) plot: Plot,
 }
 
-/// What the reader can switch to: class, words, unit of the metrics.
+/// Views the reader can switch to: class, words, unit of the metrics.
 const VIEWS: [(&str, &str, &str); 3] = [
     ("rate", "MB/s", "B/s"),
     ("operations", "IOPS", "op/s"),
     ("latency", "latency", "ns"),
 ];
 
-/// Whether figures of this unit have a view of their own.
+/// Returns true if figures of this unit have a view of their own.
 pub(super) fn has_view(unit: &str) -> bool {
     VIEWS.iter().any(|(_, _, known)| *known == unit)
 }

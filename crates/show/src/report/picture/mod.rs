@@ -17,7 +17,7 @@ use stackrace_results::record::Record;
 
 /// Around the drawing, user units.
 const BORDER: f64 = 10.0;
-/// From one line of text to the next.
+/// Distance from one line of text to the next.
 const LINE: f64 = 18.0;
 /// Characters of the title in a line: what fits above the narrowest chart.
 const TITLE_COLUMNS: usize = 46;
@@ -29,7 +29,7 @@ const SIGN: f64 = 18.0;
 pub struct Picture {
     /// Name of its file, without the ending: the same for every run of one study.
     pub name: String,
-    /// What it shows, one line.
+    /// Content of the picture, one line.
     pub title: String,
     /// The whole file.
     pub svg: String,
