@@ -75,7 +75,7 @@ impl Fio {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
         let file = settings.optional_text(JOB)?;
         let Some(content) = settings.optional_text(CONTENT)? else {
-            let help = "write fio = { job = \"JOB.fio\" }, or the job itself with content";
+            let help = "write job = \"JOB.fio\", or the job itself with content";
             return Err(match file {
                 Some(file) => Refusal::at(
                     settings.span_of(JOB),

@@ -200,7 +200,7 @@ fn what_contradicts_itself_is_refused_with_what_to_write() {
         ("git = { files = 1 }", "between 2 and 1000000"),
         ("build = { jobs = 0 }", "between 1 and 1024"),
         ("postgresql = { time = \"1500 ms\" }", "whole seconds"),
-        ("fio = {}", "write fio = { job = \"JOB.fio\" }"),
+        ("fio = {}", "write job = \"JOB.fio\""),
         (
             "fio = { job = \"x.fio\" }",
             "the text of x.fio is not with the study",
