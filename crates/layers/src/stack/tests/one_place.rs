@@ -25,7 +25,12 @@ const SHARED: [&str; 16] = [
 ];
 
 /// Words of layers that other files say, and why they have to.
-const ELSEWHERE: [(&str, &[&str], &str); 21] = [
+const ELSEWHERE: [(&str, &[&str], &str); 22] = [
+    (
+        "crates/base/src/event/older.rs",
+        &["devices"],
+        "the name of a fact in logs from before",
+    ),
     (
         "src/cli/report.rs",
         &["md"],
