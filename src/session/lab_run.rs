@@ -6,10 +6,10 @@ use std::sync::{Arc, OnceLock};
 
 use super::context::Context;
 use super::execute::FinishedRun;
+use super::lab_options::LabOptions;
 use super::observer::Observer;
 use super::places::{self, PlacesRun, ReadyPlace, assignment};
 use super::resume::Stopped;
-use super::run_place::LabOptions;
 use super::study_file::part;
 use super::temporary;
 use crate::run::SharedLedger;

@@ -20,6 +20,7 @@ mod first_round;
 pub(crate) mod import;
 pub(crate) mod job_file;
 pub(crate) mod lab_needs;
+pub(crate) mod lab_options;
 pub(crate) mod lab_run;
 pub(crate) mod leftovers;
 pub(crate) mod load;

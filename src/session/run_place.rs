@@ -7,6 +7,7 @@ use super::context::Context;
 use super::crash::{self, PowerSource};
 use super::execute::{self, FinishedRun};
 use super::lab_needs;
+use super::lab_options::LabOptions;
 use super::lab_run::{self, Images};
 use super::machine_options::{MachineOptions, PowerOptions, SshOptions};
 use super::machines::{MachineWay, Permitted};
@@ -17,33 +18,10 @@ use super::virtual_run;
 use super::{
     clients, first_round, machines, permission, preflight, real_cuts, study_file, virtual_plan,
 };
-use stackrace_base::event::{LabGuests, RunPlace};
+use stackrace_base::event::RunPlace;
 use stackrace_base::failure::Failure;
 use stackrace_results::record::Store;
 use stackrace_study::study::Study;
-
-/// The lab, as the command line asks for it.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct LabOptions<'a> {
-    /// System of its machines; none: the default, or those of the study.
-    pub(crate) system: Option<&'a str>,
-    /// Memory of each machine, bytes.
-    pub(crate) memory_bytes: u64,
-    /// Whether the clock is virtual.
-    pub(crate) virtual_time: bool,
-    /// How many guests in virtual time run side by side; none: one for each processor.
-    pub(crate) jobs: Option<usize>,
-}
-
-impl LabOptions<'_> {
-    /// What a log keeps of them.
-    pub(super) fn on_record(&self) -> LabGuests {
-        LabGuests {
-            system: self.system.map(str::to_owned),
-            memory_bytes: self.memory_bytes,
-        }
-    }
-}
 
 /// What the command line says of the place of a new run.
 #[derive(Debug, Clone, Copy)]

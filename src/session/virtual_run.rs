@@ -11,13 +11,13 @@ use std::sync::Arc;
 use super::context::{Context, unjournalled, unrecorded};
 use super::crash::{self, PowerSource};
 use super::execute::{self, FinishedRun};
+use super::lab_options::LabOptions;
 use super::lab_run::{
     self, CONTENT, Guest, IMAGE, Images, MEMORY, SystemImage, guests, unable, with_postgresql,
 };
 use super::observer::Observer;
 use super::places::{assignment, merged};
 use super::resume::Stopped;
-use super::run_place::LabOptions;
 use super::temporary;
 use super::virtual_clock;
 use super::virtual_made_on::{MadeOn, ServingCost, hash_of, qemu, seconds, served};

@@ -44,7 +44,7 @@ impl Promise {
     }
 }
 
-/// Kinds of operations.
+/// Kinds of operations that a trial promises.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum OperationKind {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::older;
+use super::figure::{self, FactFigure};
 
 /// A fact about a machine or a stack, under a name.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,36 +40,6 @@ impl From<FactOnRecord> for Fact {
     }
 }
 
-/// A fact that can be computed with.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FactFigure {
-    /// Bytes.
-    Bytes(u64),
-    /// Bytes in use of all bytes.
-    Used {
-        /// Bytes in use.
-        bytes: u64,
-        /// All bytes.
-        of: u64,
-    },
-    /// The most that a device or a line carries.
-    Rate {
-        /// Bytes per second.
-        bytes_per_s: u64,
-        /// Source of that: `PCIe 8.0 GT/s x4`.
-        known_by: String,
-    },
-    /// Seconds since the beginning of 1970.
-    SecondsSince1970(u64),
-    /// True if it was there before the run, and not made by it.
-    BeforeTheRun(bool),
-    /// Block devices by name, from the top down.
-    Devices(Vec<String>),
-    /// True if the cache of a drive loses its content with the power, unless it is flushed.
-    VolatileCache(bool),
-}
-
 impl Fact {
     /// A fact of this name, with its value in words.
     pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
@@ -84,7 +54,7 @@ impl Fact {
     pub fn of_older_log(name: impl Into<String>, words: impl Into<String>) -> Self {
         let fact = Self::new(name, words);
         Self {
-            figure: older::figure(&fact.name, &fact.value),
+            figure: figure::of_words(&fact.name, &fact.value),
             ..fact
         }
     }

@@ -10,6 +10,7 @@ mod client;
 mod counted;
 mod crash;
 mod fact;
+mod figure;
 pub mod histogram;
 mod identity;
 mod observation;
@@ -20,6 +21,7 @@ pub use client::*;
 pub use counted::*;
 pub use crash::*;
 pub use fact::*;
+pub use figure::FactFigure;
 pub use identity::*;
 pub use observation::*;
 pub use place::*;
@@ -37,7 +39,7 @@ pub const FORMAT: u32 = 3;
 pub struct LogLine {
     /// Time, RFC 3339, UTC.
     pub at: String,
-    /// The event.
+    /// The event of that time.
     // One flat object a line: SQL and jq then reach every field without a path.
     #[serde(flatten)]
     pub event: Event,

@@ -45,7 +45,7 @@ pub struct OtherMachines {
     pub directory: Option<String>,
 }
 
-/// Guests of the lab.
+/// Guests of the lab that a run is made in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabGuests {
     /// Their system; `None` for those that the study names.

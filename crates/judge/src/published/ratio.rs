@@ -19,7 +19,7 @@ pub struct PublishedRatio {
     pub within: String,
     /// Name of the load.
     pub workload: String,
-    /// The metric it is on.
+    /// Metric whose values are divided.
     pub metric: MetricHead,
     /// B over A, oriented so that above 1 B is better.
     pub ratio: f64,

@@ -50,7 +50,7 @@ impl State {
         }
     }
 
-    /// Label for people.
+    /// Label of the word, as tables show it.
     pub fn label(self) -> &'static str {
         match self {
             Self::TooFew => "too few rounds",

@@ -24,7 +24,7 @@ const DIRECTORIES: SettingDoc =
 /// Half of the files are smaller.
 const SIZE_MEDIAN: SettingDoc =
     SettingDoc::bytes("size-median", "16 KiB", "Median size of a file.");
-/// Spread of the sizes.
+/// Standard deviation of the logarithm of the sizes.
 const SIZE_SPREAD: SettingDoc = SettingDoc::number(
     "size-spread",
     "1.5",

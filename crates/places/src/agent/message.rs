@@ -78,7 +78,7 @@ pub enum ExecRequest {
     /// Keep other runs out of directories as long as the worker lives: [`WorkerReply::Value`] with a
     /// sentence for each that another run has.
     Take {
-        /// Directories there.
+        /// Directories on the machine that is asked.
         directories: Vec<PathBuf>,
     },
 }

@@ -33,7 +33,7 @@ pub enum Accelerator {
 }
 
 impl Accelerator {
-    /// Name in QEMU.
+    /// Name that QEMU gives the machine.
     pub fn name(self) -> &'static str {
         match self {
             Self::Kvm => "kvm",

@@ -30,7 +30,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Time a program that has connected may take to send its request.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A fault of a machine.
+/// A fault of a machine, injected while it runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "fault", rename_all = "kebab-case")]
 pub enum MachineFault {
@@ -60,7 +60,7 @@ pub enum MachineFault {
     },
 }
 
-/// Faults of a disk.
+/// Faults of a disk, injected while the machine runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "disk", rename_all = "kebab-case")]
 pub enum DiskFault {

@@ -238,7 +238,7 @@ impl LabMachine {
         peers.collect()
     }
 
-    /// Number of guests.
+    /// Number of guests that make up the machine.
     pub fn nodes(&self) -> usize {
         self.nodes.len()
     }

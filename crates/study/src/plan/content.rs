@@ -247,7 +247,7 @@ pub struct Lint {
     pub text: String,
 }
 
-/// Weight of a lint.
+/// Weight of a remark on a plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LintWeight {

@@ -206,7 +206,7 @@ impl ChosenDatabase {
         Ok(Some(database))
     }
 
-    /// Returns its kind.
+    /// Returns the kind of database, as a ledger names it.
     pub(super) fn kind(&self) -> DatabaseKind {
         match self {
             Self::Sqlite(_) => DatabaseKind::Sqlite,

@@ -174,7 +174,7 @@ pub(in crate::report) struct LegendEntry {
     pub(in crate::report) class: String,
     /// Side of the square that the sign fits into, user units.
     pub(in crate::report) side: f64,
-    /// The sign.
+    /// The sign, around the middle of that square.
     pub(in crate::report) sign: Markup,
     /// Meaning of the entry.
     pub(in crate::report) words: String,
@@ -186,6 +186,7 @@ impl LegendEntry {
         Self {
             class: format!("s{}", configuration % SERIES_MAX),
             side: 12.0,
+            // In the middle: markers reach about 5 units to each side.
             sign: marker(configuration, 6.0, 6.0),
             words: words.to_owned(),
         }
@@ -270,6 +271,7 @@ pub(in crate::report) struct Gallery(RefCell<Vec<Plot>>);
 impl Gallery {
     /// Keeps a plot; what is returned is its place in the page.
     pub(in crate::report) fn hang(&self, plot: Plot) -> Markup {
+        // Drawn before it is kept: the page does not depend on the pictures made of it.
         let element = plot.render();
         self.0.borrow_mut().push(plot);
         element

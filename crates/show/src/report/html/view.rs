@@ -83,6 +83,7 @@ pub(super) fn charts(section: &str, charts: Vec<Chart>, gallery: &Gallery) -> Ma
 
 fn facets(charts: Vec<Chart>, gallery: &Gallery) -> Markup {
     html! {
+        // All of them are in the page, also those that the switch hides: paper shows what is chosen.
         div class="facets" {
             @for chart in charts { div class=(chart.class()) { (gallery.captioned(chart.plot)) } }
         }

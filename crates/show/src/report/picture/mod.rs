@@ -66,6 +66,7 @@ fn whole(plot: &Plot, style: &str, source: &str) -> Markup {
             @for (at, line) in title.iter().enumerate() {
                 text class="group" x=(BORDER) y=(BORDER + LINE * at as f64 + 12.0) { (line) }
             }
+            // Without links: they lead to other parts of a page that is not there.
             g transform={ "translate(" (BORDER) " " (above) ")" } { (plot.still()) }
             @for (at, row) in rows.iter().enumerate() {
                 @for (left, entry) in row {
@@ -82,6 +83,7 @@ fn rows(plot: &Plot) -> Vec<Vec<(f64, &LegendEntry)>> {
     let mut rows: Vec<Vec<(f64, &LegendEntry)>> = Vec::new();
     let mut left = f64::INFINITY;
     for entry in &plot.legend {
+        // A name is never cut here: the whole of it is nowhere else in the picture.
         let room = SIGN + chart::room(&entry.words) + SIGN;
         if left + room > BORDER + plot.size.0 {
             left = BORDER;

@@ -1,0 +1,182 @@
+//! Values of facts; in logs from before facts had values, read from their words.
+
+use serde::{Deserialize, Serialize};
+
+/// A fact that can be computed with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FactFigure {
+    /// Amount in bytes: memory.
+    Bytes(u64),
+    /// Bytes in use of all bytes.
+    Used {
+        /// Bytes in use.
+        bytes: u64,
+        /// All bytes.
+        of: u64,
+    },
+    /// The most that a device or a line carries.
+    Rate {
+        /// Bytes per second.
+        bytes_per_s: u64,
+        /// Source of that: `PCIe 8.0 GT/s x4`.
+        known_by: String,
+    },
+    /// Seconds since the beginning of 1970.
+    SecondsSince1970(u64),
+    /// True if it was there before the run, and not made by it.
+    BeforeTheRun(bool),
+    /// Block devices by name, from the top down.
+    Devices(Vec<String>),
+    /// True if the cache of a drive loses its content with the power, unless it is flushed.
+    VolatileCache(bool),
+}
+
+/// The value of a fact, from its name and its words; `None` if it is words alone.
+pub(super) fn of_words(name: &str, words: &str) -> Option<FactFigure> {
+    match name {
+        "space used" => used(words),
+        "file system made" => {
+            let seconds = words.strip_suffix(" s since 1970")?;
+            Some(FactFigure::SecondsSince1970(seconds.parse().ok()?))
+        }
+        "mounted" => Some(FactFigure::BeforeTheRun(words == "before the run")),
+        "devices" => Some(FactFigure::Devices(
+            words.split(", ").map(str::to_owned).collect(),
+        )),
+        _ => {
+            // Of several machines, each has a name of its own behind that of the fact.
+            let kind = name.split(' ').next()?;
+            match kind {
+                "memory" => memory(name, words),
+                "limit" | "line" => rate(words),
+                "disk" => cache(words),
+                _ => None,
+            }
+        }
+    }
+}
+
+/// `83.1 % of 320 MiB`: thousandths are all that is known.
+fn used(words: &str) -> Option<FactFigure> {
+    let percent: f64 = words.split_once(" % of ")?.0.parse().ok()?;
+    (0.0..=100.0).contains(&percent).then(|| FactFigure::Used {
+        bytes: (percent * 10.0).round() as u64,
+        of: 1000,
+    })
+}
+
+/// `24684084 kB`, which are KiB (proc_meminfo(5)); what was available at the start is another fact.
+fn memory(name: &str, words: &str) -> Option<FactFigure> {
+    let kib: u64 = words.strip_suffix("kB")?.trim().parse().ok()?;
+    (name == "memory" || name.starts_with("memory on "))
+        .then(|| FactFigure::Bytes(kib.saturating_mul(1024)))
+}
+
+/// `3938461538 B/s, PCIe 8.0 GT/s x4`
+fn rate(words: &str) -> Option<FactFigure> {
+    let (bytes_per_s, known_by) = words.split_once(" B/s, ")?;
+    Some(FactFigure::Rate {
+        bytes_per_s: bytes_per_s.parse().ok().filter(|rate| *rate > 0)?,
+        known_by: known_by.to_owned(),
+    })
+}
+
+/// `model X, 1 TiB, cache write back`
+fn cache(words: &str) -> Option<FactFigure> {
+    let mut parts = words.split(", ");
+    let cache = parts.find_map(|part| part.strip_prefix("cache "))?;
+    match cache {
+        "write back" => Some(FactFigure::VolatileCache(true)),
+        "write through" => Some(FactFigure::VolatileCache(false)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Fact;
+    use super::*;
+
+    /// A fact of an old log.
+    fn read(name: &str, value: &str) -> Option<FactFigure> {
+        let line = serde_json::json!({ "name": name, "value": value });
+        serde_json::from_value::<Fact>(line).unwrap().figure
+    }
+
+    #[test]
+    fn facts_of_older_logs_have_their_values() {
+        let rate = |bytes_per_s, known_by: &str| FactFigure::Rate {
+            bytes_per_s,
+            known_by: known_by.to_owned(),
+        };
+        for (name, value, figure) in [
+            (
+                "space used",
+                "83.1 % of 320 MiB",
+                FactFigure::Used {
+                    bytes: 831,
+                    of: 1000,
+                },
+            ),
+            (
+                "file system made",
+                "1000000 s since 1970",
+                FactFigure::SecondsSince1970(1_000_000),
+            ),
+            (
+                "memory",
+                "24684084 kB",
+                FactFigure::Bytes(24_684_084 * 1024),
+            ),
+            ("memory on far", "1 kB", FactFigure::Bytes(1024)),
+            ("mounted", "before the run", FactFigure::BeforeTheRun(true)),
+            ("mounted", "by this run", FactFigure::BeforeTheRun(false)),
+            (
+                "devices",
+                "sda1, sda",
+                FactFigure::Devices(vec!["sda1".to_owned(), "sda".to_owned()]),
+            ),
+            (
+                "limit sda",
+                "600000000 B/s, SATA 6.0 Gbit/s",
+                rate(600_000_000, "SATA 6.0 Gbit/s"),
+            ),
+            (
+                "line to the peer",
+                "5 B/s, one TCP connection",
+                rate(5, "one TCP connection"),
+            ),
+            (
+                "disk vda",
+                "model X, 1 TiB, cache write back",
+                FactFigure::VolatileCache(true),
+            ),
+            (
+                "disk vda",
+                "cache write through",
+                FactFigure::VolatileCache(false),
+            ),
+        ] {
+            assert_eq!(read(name, value), Some(figure), "{name}: {value}");
+        }
+        for (name, value) in [
+            ("limit zram0", "memory: no bus, no seeks"),
+            ("limit sda", "NaN B/s, x"),
+            ("memory available at the start", "100 kB"),
+            ("memory", "8 B/s, x"),
+            ("space used", "much"),
+            ("disk vda", "rotational"),
+            ("kernel", "6.1"),
+        ] {
+            assert_eq!(read(name, value), None, "{name}: {value}");
+        }
+    }
+
+    #[test]
+    fn a_fact_with_its_value_is_read_as_it_was_written() {
+        let fact = Fact::new("memory", "about 1 KiB").with(FactFigure::Bytes(1000));
+        let text = serde_json::to_string(&fact).unwrap();
+        assert_eq!(serde_json::from_str::<Fact>(&text).unwrap(), fact);
+    }
+}
