@@ -160,7 +160,7 @@ def rates(found):
 
 
 def section(results):
-    """All that is generated on the page."""
+    """All that is generated on the page: what is seen at a glance. `tables` has the rest."""
     machine = results["machine"]
     versions = "; ".join(f"{name}: {version}" for name, version in results["versions"].items())
     absent, other = ("; ".join(f"{name} ({why})" for name, why in results[key].items())
@@ -175,17 +175,20 @@ def section(results):
         "## In short", "", summary(results["cases"]), "",
         "## Where stackrace loses", "",
         "Tools that take less than stackrace for the same work (median of the ratios within each round):", "",
-        losses(results["cases"]), "",
-        "## All figures"]
-    for part in dict.fromkeys(case["part"] for case in results["cases"]):
-        for case in results["cases"]:
-            if case["part"] == part:
-                lines += ["", table(case)]
-        if part == "data" and results["rates"]:
-            lines += ["", rates(results["rates"])]
+        losses(results["cases"])]
     for part, why in results["refused"].items():
         lines += ["", f"Left out of part `{part}`: {why}."]
     return "\n".join(lines)
+
+
+def tables(results):
+    """Every figure: one table for each case."""
+    lines = []
+    for part in dict.fromkeys(case["part"] for case in results["cases"]):
+        lines += [table(case) for case in results["cases"] if case["part"] == part]
+        if part == "data" and results["rates"]:
+            lines.append(rates(results["rates"]))
+    return "\n\n".join(lines)
 
 
 def publish(results):

@@ -6,7 +6,7 @@
 //! Signal Processing Letters 12, 2005). The penalty decides what is believed. Neighbouring values
 //! of a trial resemble each other, and a penalty made for independent ones takes every slow
 //! wandering for a step; so it is made for noise of the correlation that the segments themselves
-//! leave behind. Its error rates are in `docs/methodology.md`, from simulations in
+//! leave behind. Its error rates are in `bench/results/rules.md`, from simulations in
 //! `examples/validate`.
 
 use crate::autocorrelation::lag_one;

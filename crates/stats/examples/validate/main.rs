@@ -1,4 +1,4 @@
-//! The error rates, powers and coverages of the rules, as tables for `docs/methodology.md`.
+//! The error rates, powers and coverages of the rules, as tables for `bench/results/rules.md`.
 //!
 //! `validate [STUDIES [SEED]]`, 4000 and 1 unless said, prints Markdown; `bench/validate` puts it
 //! where it belongs.

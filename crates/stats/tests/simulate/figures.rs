@@ -1,4 +1,4 @@
-//! The tables of `docs/methodology.md` in short, held to what they promise.
+//! The tables of `bench/results/rules.md` in short, held to what they promise.
 //!
 //! The same code as `examples/validate` with fewer studies. What is promised may be exceeded by
 //! three standard errors of the simulation; what is known not to hold is named with its limit.
