@@ -8,7 +8,7 @@ use stackrace_base::event::Promised;
 use stackrace_judge::verdict::Verdict;
 use stackrace_places::agent::message::{RecoverOrder, Turn};
 
-/// How a turn ended.
+/// End of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Turned {
     /// Its trials were done, well or not.
@@ -33,7 +33,7 @@ pub(crate) trait Executor {
     /// The record cannot be written.
     fn execute(&mut self, turn: &Turn) -> Result<Turned, Broken>;
 
-    /// Whether it can measure in slices.
+    /// Returns true if it can measure in slices.
     fn slices(&self) -> bool {
         false
     }

@@ -8,12 +8,12 @@ use super::executor::Broken;
 use stackrace_base::event::{Event, LogLine};
 use stackrace_results::record::{Index, Log, Record, RecordError};
 
-/// Where every event of a run goes.
+/// Keeper of every event of a run.
 pub(crate) struct Ledger {
     log: Log,
     index: Option<Index>,
     record: Record,
-    /// Why the index is no longer kept, for the one who asks.
+    /// Reason why the index is no longer kept, for the one who asks.
     index_trouble: Option<String>,
     copy: Option<LineCopy>,
 }
@@ -60,7 +60,7 @@ impl Ledger {
         }
     }
 
-    /// Why the index is not kept; none: it is.
+    /// Returns why the index is not kept; `None` if it is.
     pub(crate) fn index_trouble(&self) -> Option<&str> {
         self.index_trouble.as_deref()
     }

@@ -15,14 +15,14 @@ use stackrace_places::agent::message::Turn;
 use stackrace_places::agent::message::{TurnReply, TurnRequest, WorkerReply, WorkerRequest};
 use stackrace_study::study::Study;
 
-/// How long a worker is listened to before it is checked whether the turn is to be interrupted.
+/// Time for which a worker is listened to before it is checked whether the turn is to be interrupted.
 const MOMENT: Duration = Duration::from_millis(100);
 
 /// A worker that waits for its next turn.
 pub(crate) struct RemoteWorker {
-    /// Where it is; of several, a level of the study's factor of places.
+    /// Name of its place; of several, a level of the study's factor of places.
     pub(crate) place: String,
-    /// What its turns are asked for in.
+    /// Conversation in which its turns are asked for.
     pub(crate) conversation: Conversation,
 }
 
@@ -50,13 +50,13 @@ impl RemoteWorker {
 pub(crate) struct RemoteExecutor<'a> {
     /// The question.
     pub(crate) study: &'a Study,
-    /// Where results go.
+    /// Ledger to which results go.
     pub(crate) ledger: SharedLedger,
     /// Told what begins, and what went wrong.
     pub(crate) watcher: &'a dyn Watcher,
-    /// How to stop it.
+    /// Interrupt that stops it.
     pub(crate) interrupt: Arc<Interrupt>,
-    /// One for each place.
+    /// Worker of each place.
     pub(crate) workers: Vec<RemoteWorker>,
 }
 

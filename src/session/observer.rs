@@ -72,8 +72,8 @@ pub(crate) struct WatchedRun {
     pub(crate) workloads: Vec<String>,
     /// Rounds the study allows.
     pub(crate) rounds_max: u32,
-    /// Time it allows, s; none: there is no limit.
+    /// Time it allows, s; `None` if there is no limit.
     pub(crate) time_max_s: Option<f64>,
-    /// The file that tells other programs what the run is doing; none: it cannot be written.
+    /// The file that tells other programs what the run is doing; `None` if it cannot be written.
     pub(crate) now: Option<NowFile>,
 }

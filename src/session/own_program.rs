@@ -30,9 +30,9 @@ use stackrace_study::study::Study;
 /// A command, or one workload, to compare with, as it was typed.
 #[derive(Clone, Default)]
 pub(crate) struct OwnProgram {
-    /// A workload with its settings, as `load` takes them; none: a command.
+    /// A workload with its settings, as `load` takes them; `None` if it is a command.
     pub(crate) workload: Option<String>,
-    /// A job for fio; none: a workload or a command.
+    /// A job for fio; `None` if it is a workload or a command.
     pub(crate) fio: Option<OwnJob>,
     /// One word: a line for sh. More: the program and its arguments.
     pub(crate) command: Vec<String>,
@@ -91,7 +91,7 @@ impl OwnProgram {
         }
     }
 
-    /// As a workload of a study.
+    /// Writes it as a workload of a study.
     fn toml(&self) -> String {
         if self.workload.is_some() {
             return self.ready();
@@ -196,7 +196,7 @@ fn study(request: &CompareRequest, sides: &[ComparedPath], own: &OwnProgram) -> 
     request.overrides.written(&text)
 }
 
-/// What `compare --print-study` prints, with a command.
+/// Returns what `compare --print-study` prints, with a command.
 ///
 /// # Errors
 /// The directories cannot be compared, or the options contradict each other.
@@ -288,7 +288,7 @@ fn check_commands(study: &Study, own: &OwnProgram) -> Result<(), Failure> {
     }
 }
 
-/// What the first try showed.
+/// Findings of the first try.
 struct Probed {
     printed: [String; 2],
     elapsed_ns: u64,

@@ -44,7 +44,7 @@ pub(crate) fn check_here(study: &Study) -> Result<(), Failure> {
     .next("run stackrace on the machine that mounts the storage, without --on, --peer, --clients and --lab"))
 }
 
-/// What `clean` and `resume` need of a study to take down what its commands set up; nothing where the
+/// Lists the commands that `clean` and `resume` need of a study to take down what its commands set up; none where the
 /// study cannot be read any more.
 pub(crate) fn undoing_commands(record: &Record) -> Vec<String> {
     let study = study_file::parse(&record.head.study_name, record.head.study.as_bytes());

@@ -25,18 +25,18 @@ use stackrace_study::study::Study;
 /// The lab, as the command line asks for it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LabOptions<'a> {
-    /// System of its machines; none: the default, or those of the study.
+    /// System of its machines; `None` for the default, or those of the study.
     pub(crate) system: Option<&'a str>,
     /// Memory of each machine, bytes.
     pub(crate) memory_bytes: u64,
-    /// Whether the clock is virtual.
+    /// True if the clock is virtual.
     pub(crate) virtual_time: bool,
-    /// How many guests in virtual time run side by side; none: one for each processor.
+    /// Number of guests in virtual time that run side by side; `None` for one for each processor.
     pub(crate) jobs: Option<usize>,
 }
 
 impl LabOptions<'_> {
-    /// What a log keeps of them.
+    /// Returns what a log keeps of them.
     pub(super) fn on_record(&self) -> LabGuests {
         LabGuests {
             system: self.system.map(str::to_owned),
@@ -45,26 +45,26 @@ impl LabOptions<'_> {
     }
 }
 
-/// What the command line says of the place of a new run.
+/// Options of the command line for the place of a new run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PlaceOptions<'a> {
-    /// What was typed: each option is used at the place, or refused.
+    /// The options that were typed: each is used at the place, or refused.
     pub(crate) typed: &'a TypedOptions,
-    /// In the lab; none: on real machines.
+    /// Options of the lab; `None` on real machines.
     pub(crate) lab: Option<LabOptions<'a>>,
     /// Machines that it names.
     pub(crate) machines: MachineOptions<'a>,
     /// Disks that may be wiped although they carry something.
     pub(crate) wipe: &'a [String],
-    /// Whether the user permits the commands that the study gives.
+    /// True if the user permits the commands that the study gives.
     pub(crate) allow_commands: bool,
-    /// Whether it starts even where another run measures in the same directories.
+    /// True if it starts even where another run measures in the same directories.
     pub(crate) anyway: bool,
-    /// How the power of the machine is cut; none: it is not.
+    /// Commands that cut the power of the machine; `None` if it is not cut.
     pub(crate) power: Option<PowerOptions<'a>>,
 }
 
-/// Where a study runs, with all that is known of it before anything is touched.
+/// Place of a study's run, with all that is known of it before anything is touched.
 #[derive(Debug)]
 enum AskedRun<'a> {
     Here,
@@ -92,7 +92,7 @@ impl<'a> PlaceOptions<'a> {
         Ok(format!("{asked:?} {rights:?}"))
     }
 
-    /// What they come to for a study; nothing is reached or touched.
+    /// Checks what they come to for a study; nothing is reached or touched.
     ///
     /// # Errors
     /// An option would be ignored, something is not permitted, or the options make no sense for this study.
@@ -132,25 +132,25 @@ impl<'a> PlaceOptions<'a> {
     }
 }
 
-/// What the command line says of the place of a run that goes on.
+/// Options of the command line for the place of a run that goes on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ResumeOptions<'a> {
-    /// What was typed: each option is used at the place, or refused.
+    /// The options that were typed: each is used at the place, or refused.
     pub(crate) typed: &'a TypedOptions,
-    /// How its machines are reached.
+    /// The way in which its machines are reached.
     pub(crate) ssh: &'a SshOptions<'a>,
-    /// The nodes of the Slurm allocation that this runs in; none: it runs in none.
+    /// The nodes of the Slurm allocation that this runs in; `None` if it runs in none.
     pub(crate) allocation: Option<&'a str>,
     /// Disks that may be wiped although they carry something.
     pub(crate) wipe: &'a [String],
-    /// Whether it goes on even where another run measures in the same directories.
+    /// True if it goes on even where another run measures in the same directories.
     pub(crate) anyway: bool,
-    /// How the power of the machine is cut; none: it is not.
+    /// Commands that cut the power of the machine; `None` if it is not cut.
     pub(crate) power: Option<PowerOptions<'a>>,
 }
 
 impl<'a> ResumeOptions<'a> {
-    /// What the place on record comes to; nothing is reached or touched.
+    /// Checks what the place on record comes to; nothing is reached or touched.
     ///
     /// # Errors
     /// An option would be ignored, or the options make no sense there.

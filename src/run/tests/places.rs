@@ -38,7 +38,7 @@ until = "never"
 /// A worker on an imagined machine.
 struct ImaginedWorker {
     text: String,
-    /// What goes wrong there.
+    /// Failure that happens there.
     fail: String,
     interrupt: Arc<Interrupt>,
     /// Told what it leaves standing.
