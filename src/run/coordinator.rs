@@ -60,7 +60,7 @@ pub(crate) struct Coordinator<'a> {
     pub(crate) study: &'a Study,
     /// Ledger to which results go.
     pub(crate) ledger: SharedLedger,
-    /// Told of checks and warnings.
+    /// Watcher that is told of checks and warnings.
     pub(crate) watcher: &'a dyn Watcher,
 }
 
@@ -306,7 +306,7 @@ impl Coordinator<'_> {
         (order, orders)
     }
 
-    /// Each configuration goes through all workloads in its turn.
+    /// Executes whole turns: each configuration goes through all workloads in its turn.
     fn whole_turns(
         &self,
         round: u32,
@@ -336,8 +336,8 @@ impl Coordinator<'_> {
         Ok(Turned::Done)
     }
 
-    /// Within a workload the configurations follow each other at once, or take turns in slices, so that
-    /// what drifts has little time to come between them.
+    /// Executes a round workload by workload: within one the configurations follow each other at once, or take turns in
+    /// slices, so that what drifts has little time to come between them.
     fn workload_by_workload(
         &self,
         round: u32,

@@ -82,7 +82,7 @@ pub(crate) trait Executor {
 
 /// A part of a trial that begins.
 pub(crate) struct TrialStart<'a> {
-    /// From 1.
+    /// Number of the round, from 1.
     pub(crate) round: u32,
     /// Configuration by index.
     pub(crate) configuration: usize,
@@ -95,7 +95,7 @@ pub(crate) struct TrialStart<'a> {
     pub(crate) control: Option<Arc<Control>>,
 }
 
-/// Told what happens, as it happens.
+/// A watcher that is told what happens, as it happens.
 pub(crate) trait Watcher: Send + Sync {
     /// A trial's next part begins.
     fn begins(&self, start: &TrialStart<'_>);

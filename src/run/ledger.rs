@@ -18,7 +18,7 @@ pub(crate) struct Ledger {
     copy: Option<LineCopy>,
 }
 
-/// Told each line as it is written; false: it wants no more of them.
+/// A function that is told each line as it is written; it returns false if it wants no more of them.
 pub(crate) type LineCopy = Box<dyn FnMut(&LogLine) -> bool + Send>;
 
 impl Ledger {
@@ -47,7 +47,7 @@ impl Ledger {
         }
     }
 
-    /// All lines that were recorded so far, read.
+    /// Returns all lines that were recorded so far, read.
     pub(crate) fn record(&self) -> &Record {
         &self.record
     }

@@ -23,7 +23,7 @@ use stackrace_study::study::Study;
 pub(crate) struct LocalExecutor<'a> {
     /// The question.
     pub(crate) study: &'a Study,
-    /// Told every event, as it happens.
+    /// Function that is told every event, as it happens.
     pub(crate) tell: &'a dyn Fn(Event) -> Result<(), Broken>,
     /// Host on which stacks live.
     pub(crate) host: &'a dyn Host,
@@ -39,7 +39,7 @@ pub(crate) struct LocalExecutor<'a> {
     pub(crate) scratch: PathBuf,
     /// Clock that time comes from.
     pub(crate) clock: Arc<dyn Clock>,
-    /// Told what begins, and what went wrong.
+    /// Watcher that is told what begins, and what went wrong.
     pub(crate) watcher: &'a dyn Watcher,
     /// Interrupt that stops it.
     pub(crate) interrupt: Arc<Interrupt>,
@@ -59,7 +59,7 @@ pub(crate) struct LocalExecutor<'a> {
 pub(crate) struct ClientsReached {
     /// Names and places of the clients.
     pub(crate) clients: Clients,
-    /// To the coordinator, through which all of them are reached.
+    /// Connection to the coordinator, through which all of them are reached.
     pub(crate) connection: Arc<Connection>,
 }
 

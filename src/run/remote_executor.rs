@@ -52,7 +52,7 @@ pub(crate) struct RemoteExecutor<'a> {
     pub(crate) study: &'a Study,
     /// Ledger to which results go.
     pub(crate) ledger: SharedLedger,
-    /// Told what begins, and what went wrong.
+    /// Watcher that is told what begins, and what went wrong.
     pub(crate) watcher: &'a dyn Watcher,
     /// Interrupt that stops it.
     pub(crate) interrupt: Arc<Interrupt>,
@@ -66,7 +66,7 @@ impl Executor for RemoteExecutor<'_> {
         self.executed(worker, TurnRequest::Execute(turn.clone()))
     }
 
-    /// Several places would have to change turns in step.
+    /// Returns true for one place: several would have to change turns in step.
     fn slices(&self) -> bool {
         self.workers.len() == 1
     }
@@ -156,7 +156,7 @@ impl RemoteExecutor<'_> {
         Ok(())
     }
 
-    /// Of several places each has hosts of its own.
+    /// Names the host of a command with its place: of several places each has hosts of its own.
     fn named(&self, worker: &RemoteWorker, event: Event) -> Event {
         match event {
             Event::Command(mut command) if self.workers.len() > 1 => {

@@ -525,7 +525,7 @@ impl Trial<'_> {
         Ok((settled, resident))
     }
 
-    /// The same for every configuration of a round, different for each round, workload and pass.
+    /// Returns the seed: the same for every configuration of a round, different for each round, workload and pass.
     pub(super) fn seed(&self) -> u64 {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.executor.study.seed.to_le_bytes());
@@ -568,7 +568,7 @@ impl Trial<'_> {
         }
     }
 
-    /// The same of an error that says which machine it comes from.
+    /// Returns the same of an error that says which machine it comes from.
     pub(super) fn elsewhere(&self, control: &Control, error: String) -> Ended {
         if control.stopped() {
             Ended::Interrupted

@@ -11,9 +11,9 @@ use stackrace_study::study::Study;
 /// Way in which the trials of a workload are measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TrialKind {
-    /// Each in one go.
+    /// Trials that are measured in one go each.
     Whole,
-    /// The configurations take turns of so many ns.
+    /// Trials whose configurations take turns of so many ns.
     Sliced(u64),
 }
 

@@ -68,7 +68,7 @@ impl Watcher for TurnReporter {
     }
 }
 
-/// Turns that a coordinator asks for at once.
+/// Work that a coordinator asks for at once.
 pub(crate) enum AskedTurns {
     /// A turn.
     One(Turn),

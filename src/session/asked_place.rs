@@ -14,19 +14,19 @@ use super::machine_options::MachineOptions;
 /// Place where a command works.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AskedPlace {
-    /// On this machine.
+    /// This machine.
     Here,
-    /// On machines over SSH, with this program on them.
+    /// Machines over SSH, with this program on them.
     Ssh,
-    /// On machines that have nothing but a shell.
+    /// Machines that have nothing but a shell.
     Shell,
-    /// On several clients of one storage.
+    /// Several clients of one storage.
     Clients,
-    /// In guests of the lab, in real time.
+    /// Guests of the lab, in real time.
     Lab,
-    /// In guests of the lab, in virtual time.
+    /// Guests of the lab, in virtual time.
     Virtual,
-    /// On a machine whose power is really cut.
+    /// A machine whose power is really cut.
     RealCut,
 }
 

@@ -64,7 +64,7 @@ impl Cleaned {
 /// Task of `clean`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cleaning {
-    /// Only say what would be undone.
+    /// True to only say what would be undone.
     pub(crate) list: bool,
     /// True if the user permits the commands with which studies take down what they set up.
     pub(crate) allow_commands: bool,

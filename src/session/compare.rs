@@ -31,7 +31,7 @@ use stackrace_study::study::Study;
 
 /// Rounds it does at most, if they turn out shorter than expected.
 const ROUNDS_MAX: u32 = 200;
-/// More of the free space than this is never asked for.
+/// Share of the free space beyond which nothing is asked for.
 const FREE_SHARE: f64 = 0.8;
 /// Least data of a workload on each client, unless one machine alone would have less, bytes.
 const CLIENT_LEAST: u64 = 4 << 20;
@@ -42,9 +42,9 @@ const FREE_LEAST: u64 = 64 << 20;
 
 /// One directory of the comparison.
 pub(super) struct ComparedPath {
-    /// Absolute, without links.
+    /// Absolute path, without links.
     pub(super) path: PathBuf,
-    /// The same as text.
+    /// Its path as text.
     pub(super) text: String,
     mount: MountInfo,
     /// Storage it lies on: the same until the run ends, or nothing counts.
@@ -66,11 +66,11 @@ pub(crate) struct CompareRequest {
     pub(crate) size: Option<u64>,
     /// A run whose sizes are to be repeated.
     pub(crate) like: Option<String>,
-    /// Do not stop before every workload is decided too.
+    /// True to go on until every workload is decided too.
     pub(crate) each: bool,
-    /// Go on where the comparison would mislead.
+    /// True to go on where the comparison would mislead.
     pub(crate) anyway: bool,
-    /// Keep caches warm.
+    /// True to keep caches warm.
     pub(crate) warm: bool,
     /// Clients that measure at the same time; `None` if this machine measures.
     pub(crate) clients: Option<AskedClients>,

@@ -48,7 +48,7 @@ impl Context {
         Store::open(&self.store_dir()?).map_err(unrecorded)
     }
 
-    /// This machine with its peers; every command goes to `sink`.
+    /// Returns this machine with its peers; every command goes to `sink`.
     pub(crate) fn host(&self, sink: Sink) -> LocalHost {
         let cleaned_by = self.cleaned_by();
         let peers = self.peers.iter().map(|peer| -> Box<dyn Host> {

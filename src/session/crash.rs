@@ -61,7 +61,7 @@ fn ways(study: &Study) -> String {
 /// Origin of a run's power cuts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PowerSource {
-    /// Computed for the modelled drives of a guest in virtual time.
+    /// Cuts computed for the modelled drives of a guest in virtual time.
     Modelled,
     /// Commands of the user's cut the power of a real machine.
     Commands,

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 /// Time for which the machine is listened to.
 const LISTENED: Duration = Duration::from_secs(3);
-/// Between two pieces of work that are timed meanwhile.
+/// Pause between two pieces of work that are timed meanwhile.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Abilities of this machine.
@@ -36,7 +36,7 @@ pub(crate) struct Health {
     pub(crate) kvm: Ability,
     /// Directory of the runs.
     pub(crate) store: StoreRoom,
-    /// Each kind of layer.
+    /// State of each kind of layer.
     pub(crate) layers: Vec<LayerHealth>,
     /// Needs of the parts of this program beside the layers: the lab, other machines, `afp`.
     pub(crate) parts: Vec<PartHealth>,
@@ -82,7 +82,7 @@ impl Ability {
 pub(crate) struct StoreRoom {
     /// The directory; `None` if no place is named.
     pub(crate) path: Option<String>,
-    /// Free there, bytes; `None` if it cannot be found out.
+    /// Free bytes there; `None` if they cannot be found out.
     pub(crate) free_bytes: Option<u64>,
     /// The block devices it lies on, its own first.
     pub(crate) devices: Vec<String>,
@@ -132,8 +132,7 @@ pub(crate) struct Noise {
     pub(crate) io_pressure: Option<f64>,
     /// B/s that the devices of the store read and wrote.
     pub(crate) device_bytes_per_second: f64,
-    /// By how much longer than the fastest the slowest tenth of equal pieces of work took, as a
-    /// part.
+    /// Share by which the slowest tenth of equal pieces of work took longer than the fastest.
     pub(crate) spread: f64,
 }
 
@@ -397,7 +396,7 @@ fn noise(devices: &[String]) -> Noise {
     }
 }
 
-/// By how much more than the least the most expensive tenth cost, as a part.
+/// Returns the share by which the most expensive tenth cost more than the least.
 fn spread(costs: &mut [f64]) -> f64 {
     costs.sort_unstable_by(f64::total_cmp);
     match (costs.first(), costs.get(costs.len() * 9 / 10)) {

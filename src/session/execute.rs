@@ -96,7 +96,7 @@ pub(crate) fn begin(
     Ok((ledger, journal))
 }
 
-/// This machine as the run sees it: every command it carries out is on record.
+/// Returns this machine as the run sees it: every command it carries out is on record.
 fn recording_host(context: &Context, ledger: &SharedLedger) -> LocalHost {
     let ledger = ledger.clone();
     context.host(Arc::new(move |command| {

@@ -16,7 +16,7 @@ use stackrace_places::agent::remote_host::RemoteHost;
 use stackrace_places::agent::router::Router;
 use stackrace_places::agent::ssh::Remote;
 
-/// Cleans each machine with its peers, or this one with them, and tells what was done.
+/// Cleans each machine with its peers, or this one with them, or only lists what is left there; tells what was done.
 ///
 /// # Errors
 /// A machine is not reached, or the connection to it is lost.
@@ -66,7 +66,7 @@ pub(crate) fn on_shells(context: &Context) -> Result<Vec<String>, Failure> {
     Ok(told.collect())
 }
 
-/// The same on machines that have nothing but a shell.
+/// Does the same on machines that have nothing but a shell.
 fn shells(
     context: &Context,
     options: &MachineOptions<'_>,
@@ -103,7 +103,7 @@ impl Tally {
         !answer.left
     }
 
-    /// Cleans up what runs left on a machine that was the only one, or the first of several.
+    /// Cleans or lists what runs left on a machine that was the only one, or the first of several.
     fn of_first(
         &mut self,
         remote: &Remote,
@@ -133,7 +133,7 @@ impl Tally {
         self.copies(remote, list)
     }
 
-    /// Removes what peers do not need any more when nothing is left there.
+    /// Removes or lists what peers do not need any more when nothing is left there.
     fn forget(&mut self, peers: &[ConnectedPeer], list: bool) -> Result<(), HostError> {
         for peer in peers {
             let stores = peer.remote.stores()?;

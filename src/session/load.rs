@@ -35,7 +35,7 @@ pub(crate) struct LoadRequest<'a> {
     pub(crate) kind: &'a WorkloadKind,
     /// Its settings, checked.
     pub(crate) settings: Settings,
-    /// Workload that they make.
+    /// Workload that these settings make.
     pub(crate) workload: Box<dyn Workload>,
     /// Target that it is put on.
     pub(crate) target: LoadTarget,

@@ -62,7 +62,7 @@ pub(crate) struct MachineWay {
 pub(crate) struct Permitted<'a> {
     /// Disks that may be wiped although they carry something.
     pub(crate) wipe: &'a [String],
-    /// To measure where another run measures.
+    /// True to measure where another run measures.
     pub(crate) anyway: bool,
 }
 

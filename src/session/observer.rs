@@ -6,15 +6,15 @@ use crate::run::{Interrupt, SharedLedger, Watcher};
 use stackrace_base::failure::Failure;
 use stackrace_results::record::NowFile;
 
-/// Told what a session does. It alone decides what of it is shown, and how.
+/// An observer that is told what a session does. It alone decides what of it is shown, and how.
 pub(crate) trait Observer {
-    /// Something worth a line, unless the user asked for silence.
+    /// Tells something worth a line, unless the user asked for silence.
     fn remark(&self, text: &str);
 
-    /// Something the user has to act on: what, and what to do.
+    /// Tells something the user has to act on: what, and what to do.
     fn warn(&self, text: &str, next: &str);
 
-    /// Something is done before a run begins. It is shown until what this returns is dropped.
+    /// Tells that something is done before a run begins. It is shown until what this returns is dropped.
     fn doing(&self) -> Box<dyn Preparation>;
 
     /// Ctrl-C ends what follows cleanly. A second one ends the program at once; `left` says what is

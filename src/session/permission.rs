@@ -5,7 +5,7 @@ use stackrace_base::failure::Failure;
 use stackrace_results::record::Record;
 use stackrace_study::study::Study;
 
-/// Most commands that a refusal shows.
+/// Number of commands that a refusal shows at most.
 const SHOWN_MAX: usize = 12;
 
 /// Refuses a study that gives commands which the user has not permitted.
@@ -51,7 +51,7 @@ pub(crate) fn undoing_commands(record: &Record) -> Vec<String> {
     study.map_or(Vec::new(), |study| study.undoing_commands())
 }
 
-/// The same for a plan; empty where it gives none.
+/// Writes the commands for a plan; empty where it gives none.
 pub(crate) fn text(study: &Study) -> String {
     let commands = study.commands();
     if commands.is_empty() {

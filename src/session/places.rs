@@ -140,7 +140,7 @@ pub(super) struct PlacesRun<'a> {
     /// Interrupt that stops it.
     pub(super) interrupt: Arc<Interrupt>,
     observer: &'a dyn Observer,
-    /// Filled as soon as the run is on record, for what is to be put on record besides.
+    /// Ledger of the run, filled as soon as it is on record, for what is to be put on record besides.
     pub(super) on_record: OnceLock<SharedLedger>,
 }
 

@@ -153,7 +153,7 @@ pub(crate) fn dangers(study: &Study, wipe: &[String]) -> Vec<Danger> {
     all
 }
 
-/// The same in words; empty where nothing is lost and nothing speaks against it.
+/// Puts the dangers into words; empty where nothing is lost and nothing speaks against it.
 pub(crate) fn dangers_text(study: &Study) -> String {
     let dangers = dangers(study, &[]);
     let lines = dangers.iter().map(|danger| match danger {
@@ -257,7 +257,7 @@ fn lab_would_do(study: &Study) -> bool {
     !stacks.any(uses_own) && study.places().is_none()
 }
 
-/// The same of a machine.
+/// Calls `with` with the facts of a machine.
 fn on_machine<T>(
     host: &dyn Host,
     scratch: &Path,

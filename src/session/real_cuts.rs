@@ -67,7 +67,7 @@ pub(super) fn only(mut machines: Vec<MachineWay>) -> Result<MachineWay, Failure>
     }
 }
 
-/// Error that the power of one machine is cut, no more and no less.
+/// Error for a cut of no machine or of several: the power of one is cut, no more and no less.
 pub(super) fn one_machine() -> Failure {
     Failure::usage("--cut cuts the power of one other machine").next("name it: --on HOST")
 }

@@ -31,7 +31,7 @@ pub(crate) struct LabOptions<'a> {
     pub(crate) memory_bytes: u64,
     /// True if the clock is virtual.
     pub(crate) virtual_time: bool,
-    /// Number of guests in virtual time that run side by side; `None` for one for each processor.
+    /// Number of guests in virtual time that run side by side; `None` means one for each processor.
     pub(crate) jobs: Option<usize>,
 }
 
@@ -81,7 +81,7 @@ impl<'a> PlaceOptions<'a> {
         AskedPlace::of(study, &self.machines, lab, self.power.is_some())
     }
 
-    /// In words, what a run of the study would be made with.
+    /// Says in words what a run of the study would be made with.
     ///
     /// # Errors
     /// As [`Self::asked`].

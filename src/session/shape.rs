@@ -195,7 +195,7 @@ fn minutes(seconds: f64) -> String {
     }
 }
 
-/// Up to whole half minutes.
+/// Rounds seconds up to whole half minutes.
 fn rounded_up(seconds: f64) -> f64 {
     // 180 s are computed as 180.00…1.
     ((seconds - 1e-6) / 30.0).ceil() * 30.0

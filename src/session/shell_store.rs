@@ -141,7 +141,7 @@ pub(super) fn hosts(context: &Context) -> Result<Vec<String>, Failure> {
     Ok(hosts)
 }
 
-/// All that are kept: their directory, their ids, and what they belong to.
+/// Returns all that are kept: their directory, their ids, and what they belong to.
 fn kept(context: &Context) -> Result<Vec<(Arc<OwnDir>, String, About)>, Failure> {
     let all = OwnDir::open(&context.store_dir()?)
         .and_then(OwnDir::obeyed)

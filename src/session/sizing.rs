@@ -122,7 +122,7 @@ impl Sizing<'_> {
         })
     }
 
-    /// The same parts with trials `times` as long, as far as there is room for their data.
+    /// Returns the same parts with trials `times` as long, as far as there is room for their data.
     ///
     /// # Errors
     /// The study cannot be made of them.
@@ -185,7 +185,7 @@ impl Sizing<'_> {
 struct Tried {
     /// Time of all phases together, s.
     measured: f64,
-    /// Laying out the data, s.
+    /// Time of laying out the data, s.
     laid_out: f64,
 }
 
@@ -193,7 +193,7 @@ struct Tried {
 struct Settling<'a> {
     probe: &'a Probe<'a>,
     directory: &'a Path,
-    /// Many files are in it.
+    /// True if many files are in it.
     many: bool,
 }
 
@@ -355,7 +355,7 @@ impl<'a> Probe<'a> {
         Ok(cost.disk_bytes > cost.prepare_bytes)
     }
 
-    /// One trial in each of these directories, one after the other.
+    /// Makes one trial in each of these directories, one after the other.
     fn trials(
         &self,
         index: usize,
@@ -417,9 +417,9 @@ impl<'a> Probe<'a> {
         }
     }
 
-    /// Settles a directory as before a trial that counts. Where it does not work, the size is only a worse guess. Those
-    /// of many files alone drop all caches: what they drop makes the first writes after it slow, and a size too small
-    /// is worse than one too large.
+    /// Settles a directory as before a trial that counts. Where it does not work, the size is only a worse guess.
+    /// Trials of many files alone drop all caches: what they drop makes the first writes after it slow, and a size too
+    /// small is worse than one too large.
     fn settle(&self, directory: &Path, many: bool) {
         if !self.asked.cold {
             return;

@@ -63,8 +63,8 @@ impl Overrides {
         self.with(text, self.time_max_ns, None)
     }
 
-    /// The same with its limits, too, to be kept and run again. They are not in the text that a run of `compare`
-    /// keeps: the sizes of an earlier run fit however many rounds there are.
+    /// Returns the same with its limits, too, to be kept and run again. They are not in the text that a run of
+    /// `compare` keeps: the sizes of an earlier run fit however many rounds there are.
     pub(crate) fn written_with_limits(&self, text: &str) -> String {
         let time = match self.ends_by_time() {
             true => self.time_max_ns,

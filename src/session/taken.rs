@@ -48,7 +48,7 @@ impl TakenDirs {
         (taken, others)
     }
 
-    /// The same of a study's directories; `anyway`: also where another run has them.
+    /// Takes a study's directories; `anyway`: also where another run has them.
     ///
     /// # Errors
     /// Another run measures in one of them.

@@ -100,7 +100,7 @@ pub(super) fn refused(name: &str, error: &dyn std::fmt::Display) -> Failure {
 
 /// A directory to work in that stays the same whatever happens to its name.
 pub(super) struct PrivateDir {
-    /// In the one that is held: that one's own path is a link, which workloads do not follow.
+    /// Path in the directory that is held: that one's own path is a link, which workloads do not follow.
     path: PathBuf,
     _held: HeldDir,
 }

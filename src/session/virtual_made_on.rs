@@ -23,9 +23,9 @@ pub(super) struct MadeOn {
     pub(super) jobs: usize,
     /// The day on which it began.
     pub(super) began: String,
-    /// Until the environment of a guest was known, s.
+    /// Time until the environment of a guest was known, s.
     pub(super) first_guest_s: f64,
-    /// The whole run, s.
+    /// Time of the whole run, s.
     pub(super) wall_s: f64,
     /// Sum of what the guests' clocks showed, s.
     pub(super) virtual_s: f64,

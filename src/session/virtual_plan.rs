@@ -105,7 +105,7 @@ pub(crate) fn plan(
     Ok(plan)
 }
 
-/// Estimates what the run costs here; `jobs`: guests side by side, `None` for one for each processor.
+/// Estimates what the run costs here; `jobs`: guests side by side, where `None` means one for each processor.
 ///
 /// `free`: bytes that may be written where the files of the guests lie.
 fn cost(

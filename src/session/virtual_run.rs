@@ -122,7 +122,7 @@ pub(crate) fn check(study: &Study) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Each turn has a guest of its own: stacks stand for one turn.
+/// Gives each turn a guest of its own: stacks stand for one turn.
 pub(crate) fn in_turns(study: &mut Study) {
     study.policy.order = RoundOrder::Turns;
     study.policy.provision = Provision::EachRound;

@@ -64,7 +64,7 @@ pub(super) struct VirtualExecutor<'a> {
     pub(super) ledger: SharedLedger,
     /// The clock of the ledger: the sum of what the guests' clocks show.
     pub(super) clock: Arc<GivenClock>,
-    /// Told what begins.
+    /// Watcher that is told what begins.
     pub(super) watcher: &'a dyn Watcher,
     /// Interrupt that stops it.
     pub(super) interrupt: Arc<Interrupt>,
@@ -88,9 +88,9 @@ pub(super) struct VirtualTurn {
 
 /// Task of a guest.
 pub(super) enum Asked {
-    /// Execute a turn.
+    /// Executes a turn.
     Turn(Turn),
-    /// Bring a stack back after power cuts, with what is needed for it.
+    /// Brings a stack back after power cuts, with what is needed for it.
     Recover(RecoverOrder, Arc<Vec<u8>>),
 }
 

@@ -27,7 +27,7 @@ impl<'a> WatchedDirs<'a> {
         })
     }
 
-    /// The same directories, looked at already.
+    /// Takes directories that were looked at already.
     pub(super) fn known(host: &'a dyn Host, before: Vec<StorageIdentity>) -> Self {
         Self { host, before }
     }

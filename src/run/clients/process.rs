@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(2);
 pub(super) enum ClientTrouble {
     /// A client is gone: no trial can go on without it.
     Lost(String),
-    /// This trial failed, or was called off.
+    /// The trial failed, or was called off.
     Failed(String),
     /// The storage that a client sees is another one; with what failed because of that.
     Exchanged(Box<ExchangedStorage>, Option<String>),
@@ -35,9 +35,9 @@ pub(super) struct ClientProcess {
     seat: Seated,
     connection: Arc<Connection>,
     conversation: Conversation,
-    /// By how much its monotonic clock is ahead of ours, ns.
+    /// Time by which its monotonic clock is ahead of ours, ns.
     ahead_ns: i64,
-    /// Known facts of it until now.
+    /// Facts known of it until now.
     pub(super) part: ClientPart,
 }
 
@@ -76,7 +76,7 @@ impl ClientProcess {
         })
     }
 
-    /// Returns what is said of it, with its name.
+    /// Puts its name before what is said of it.
     pub(super) fn named(&self, what: impl std::fmt::Display) -> String {
         format!("{}: {what}", self.seat.client)
     }

@@ -14,7 +14,7 @@ use stackrace_machine::host::drives;
 /// The drives of a stack with all that was written to them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Capture {
-    /// Under which mark the stack was set up.
+    /// Mark under which the stack was set up.
     pub(crate) mark: String,
     /// Every drive that this guest was served.
     pub(crate) drives: Vec<DriveCapture>,

@@ -36,7 +36,7 @@ pub(super) struct DriveCut {
     number: u64,
 }
 
-/// Returns what a cut does to each drive of a capture, in their order; `None` if it is not a modelled one.
+/// Returns what a cut does to each drive of a capture, in their order; `None` for one that is not modelled.
 pub(super) fn drive_cuts(capture: &Capture, disks: &[LabDisk], of: CutOf) -> Vec<Option<DriveCut>> {
     let drives = (0_u64..).zip(&capture.drives);
     let cut = |(number, drive): (u64, &DriveCapture)| {

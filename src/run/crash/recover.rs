@@ -143,9 +143,9 @@ impl Round<'_> {
     }
 }
 
-/// Return of the server of a database after a cut.
+/// Way in which the server of a database came back.
 struct Opening {
-    /// From the mounted file system until it answered, ns; 0: it did not, or there is none.
+    /// Time from the mounted file system until it answered, ns; 0 if it did not, or there is none.
     server_ns: u64,
     /// Message of the server that did not start.
     refused: Option<String>,

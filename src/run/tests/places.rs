@@ -41,7 +41,7 @@ struct ImaginedWorker {
     /// Failure that happens there.
     fail: String,
     interrupt: Arc<Interrupt>,
-    /// Told what it leaves standing.
+    /// Sender that is told what it leaves standing.
     left: Mutex<Sender<Vec<String>>>,
 }
 

@@ -12,7 +12,7 @@ use stackrace_base::unit;
 use stackrace_machine::host::argv;
 use stackrace_machine::host::process::{Process, Streams};
 
-/// Most bytes of what a command said that an error repeats.
+/// Number of bytes of what a command said that an error repeats at most.
 const SAID_MAX: u64 = 2000;
 
 /// Interval at which it is checked whether a command has ended.

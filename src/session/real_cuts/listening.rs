@@ -135,7 +135,7 @@ impl<'a> Listening<'a> {
     }
 }
 
-/// After which operation the power is cut, from 1: each is as likely.
+/// Draws the operation after which the power is cut, from 1: each is as likely.
 fn drawn_operation(seed: u64, planned: u64) -> u64 {
     let hash = blake3::hash(&seed.to_le_bytes());
     let drawn = u64::from_le_bytes(*hash.as_bytes().first_chunk().unwrap_or(&[0; 8]));
