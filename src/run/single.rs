@@ -15,7 +15,7 @@ use stackrace_load::workload::{Place, Workload};
 /// A trial of one workload, in one place.
 #[derive(Clone, Copy)]
 pub(crate) struct SingleTrial<'a> {
-    /// The workload.
+    /// The workload that is measured.
     pub(crate) workload: &'a dyn Workload,
     /// An empty directory of its own.
     pub(crate) directory: &'a Path,
@@ -61,7 +61,7 @@ pub(crate) struct SingleOutcome {
     pub(crate) laid_out_ns: u64,
     /// One outcome for each phase that began.
     pub(crate) outcomes: Vec<PhaseOutcome>,
-    /// Its end.
+    /// The end of the trial.
     pub(crate) end: SingleEnd,
     /// The reason why something that the workload started could not be ended; `None` if all was.
     pub(crate) left: Option<String>,

@@ -61,7 +61,7 @@ impl Cleaned {
     }
 }
 
-/// Task of `clean`.
+/// Task of `clean` and its limits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cleaning {
     /// True to only say what would be undone.

@@ -29,7 +29,7 @@ use stackrace_machine::observe::{self, Snapshot};
 /// than the load.
 const RESIDENCY_FILES_MAX: usize = 512;
 
-/// Request for a load.
+/// Request for a load as the command line makes it.
 pub(crate) struct LoadRequest<'a> {
     /// The kind of workload.
     pub(crate) kind: &'a WorkloadKind,

@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 
 use stackrace_base::failure::Failure;
 
-/// Target of a load.
+/// Storage that a load is put on.
 #[derive(Debug)]
 pub(crate) enum LoadTarget {
     /// A private subdirectory is made in it.
     Directory(PathBuf),
     /// A regular file or block device: only ever read.
     Existing {
-        /// Its path.
+        /// Path of the file or device.
         path: PathBuf,
-        /// Size of its content.
+        /// Size of its content, bytes.
         bytes: u64,
     },
 }

@@ -25,7 +25,7 @@ const KERNEL: &str = "/proc/sys/kernel/osrelease";
 /// Beginning of the name of a peer's directory, before an id of its own.
 pub(super) const DIRECTORY: &str = "peer-";
 
-/// The way to a peer.
+/// The way in which a peer is reached.
 #[derive(Debug)]
 pub(crate) struct PeerWay {
     /// Name that the user gave it.

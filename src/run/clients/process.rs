@@ -43,7 +43,7 @@ pub(super) struct ClientProcess {
 
 /// A phase as one process measured it.
 pub(super) struct ClientMeasured {
-    /// Its observation.
+    /// Observation of the process.
     pub(super) observation: PhaseObservation,
     /// Time at which it began, by our monotonic clock, ns.
     pub(super) began_ns: i64,
